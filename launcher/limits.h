@@ -7,27 +7,27 @@
 
 namespace robustrun::launcher {
 
-// Between two looks at what a killed agent left behind.
+// Interval between sweeps of what a killed agent left behind.
 inline constexpr std::chrono::milliseconds kStraySweepInterval{5};
 
-// The agent is another build than its supervisor (wire::Credential::build): it says so on its
-// standard error and ends with this code, before it has used the credential.
+// The agent's build differs from its supervisor's (wire::Credential::build): it reports that on its
+// standard error and exits with this code, before it has used the credential.
 inline constexpr int kExitOtherBuild = 65;
 
 // connections
 inline constexpr std::uint32_t kBastionConnectionsMax = 8;  // MaxStartups of a stock sshd is 10
-// Dropped connections narrow the fan-out down to this, one by one; successes widen it again.
+// Each dropped connection lowers the fan-out by one, down to this; each success raises it again.
 inline constexpr std::uint32_t kFanoutMin = 6;
 inline constexpr unsigned kConnectTriesMax = 12;
 inline constexpr std::chrono::milliseconds kRetryDelayFirst{150};  // doubled each time, +- half
 inline constexpr std::chrono::milliseconds kRetryDelayMax{1600};
-inline constexpr std::chrono::seconds kRetryBudget{30};  // no further try later than this
+inline constexpr std::chrono::seconds kRetryBudget{30};  // no retry after this time
 inline constexpr std::chrono::milliseconds kProbeWait{1000};
 inline constexpr std::chrono::milliseconds kJumpProbeWait{1400};
 inline constexpr std::chrono::seconds kKeepaliveInterval{15};
-inline constexpr std::chrono::seconds kKeepaliveGiveUp{45};  // nothing acknowledged for so long
-inline constexpr std::size_t kAddressesMax = 8;              // of one host, tried in turn
-// From a login to the first word of the remote shell; its start files count.
+inline constexpr std::chrono::seconds kKeepaliveGiveUp{45};  // nothing acknowledged for this long
+inline constexpr std::size_t kAddressesMax = 8;  // of one host, tried in turn
+// From a login to the mark of the remote shell, its start files included.
 inline constexpr std::chrono::seconds kRemoteShellWait{20};
 inline constexpr std::chrono::seconds kOldAgentWait{3};  // for an agent that is being killed
 
@@ -40,7 +40,8 @@ inline constexpr std::size_t kSshAgentReplyMax = std::size_t{256} << 10;
 inline constexpr std::size_t kSshAgentKeysMax = 64;
 inline constexpr std::size_t kLoginKeysMax = 5;  // MaxAuthTries of a stock sshd is 6
 inline constexpr std::chrono::seconds kSshClientWait{5};  // for `ssh -G`
-// For the last bytes of an ssh client that has exited; another process may hold its pipes.
+// How long to wait for the last bytes of an ssh client that has exited; another process may hold
+// its pipes.
 inline constexpr std::chrono::milliseconds kClientPipesWait{500};
 inline constexpr std::chrono::seconds kClientKillWait{5};
 
@@ -48,7 +49,7 @@ inline constexpr std::chrono::seconds kClientKillWait{5};
 inline constexpr std::uint32_t kPushesMax = 8;  // at once
 inline constexpr std::chrono::seconds kPushStallMax{30};  // without an answer
 inline constexpr std::size_t kSftpChunkBytes = std::size_t{32} << 10;
-inline constexpr std::size_t kSftpWritesMax = 32;  // not answered yet
+inline constexpr std::size_t kSftpWritesMax = 32;  // unanswered
 inline constexpr std::size_t kSftpPacketBytesMax = std::size_t{256} << 10;
 inline constexpr std::size_t kBundleFilesMax = 1024;
 inline constexpr std::size_t kBundleBytesMax = std::size_t{256} << 20;
@@ -59,9 +60,10 @@ inline constexpr std::size_t kSrunLineBytesMax = std::size_t{16}
 inline constexpr std::size_t kSrunLinesMax = 256;  // of one srun, kept for the words of its end
 inline constexpr std::size_t kSrunErrorsShown = 3;
 inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for squeue, scancel, sinfo
-inline constexpr std::chrono::milliseconds kSlurmAskWait{700};  // where a node's slurmd is
+// for the address of a node's slurmd
+inline constexpr std::chrono::milliseconds kSlurmAskWait{700};
 inline constexpr std::chrono::milliseconds kSlurmdProbeWait{700};
-inline constexpr std::chrono::seconds kSlurmNoticeWait{3};  // why it signals us
+inline constexpr std::chrono::seconds kSlurmNoticeWait{3};  // for the reason of a signal
 inline constexpr std::uint16_t kSlurmdPort = 6818;
 inline constexpr unsigned kStepsMax = 1'000'000;  // of one run directory
 

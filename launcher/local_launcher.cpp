@@ -1,4 +1,4 @@
-// One agent on this machine: `robustrun agent` at the other end of a socket pair (descriptor 3).
+#include "launcher/local_launcher.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -13,7 +13,6 @@
 #include "base/core/exit_status.h"
 #include "base/io/child.h"
 #include "base/io/strays.h"
-#include "launcher/agent_launcher.h"
 #include "launcher/limits.h"
 #include "launcher/own_environment.h"
 
@@ -27,10 +26,10 @@ class LocalLauncher final : public AgentLauncher {
 
   void launch(LaunchOrder, Handlers handlers) override {
     if (process_ != nullptr || sweeping_) {
-      // The next agent must not meet workers of the last one: it starts when they are gone.
+      // The next agent must not meet workers of the last one: it starts once they are gone.
       next_ = std::move(handlers);
       if (process_ != nullptr) {
-        handlers_ = {};  // nobody waits for the old agent any more
+        handlers_ = {};  // the old agent's end is not reported any more
         // kNotFound: it is ending by itself, and on_process_exit follows.
         static_cast<void>(process_->signal(SIGKILL));
       }
@@ -39,7 +38,7 @@ class LocalLauncher final : public AgentLauncher {
     start(std::move(handlers));
   }
 
-  // This machine is the one that asks.
+  // The node is this machine.
   void probe(base::NodeId, std::function<void(bool)> done) override {
     boost::asio::post(executor_, [done = std::move(done)] { done(true); });
   }
@@ -85,8 +84,8 @@ class LocalLauncher final : public AgentLauncher {
     sweep(why);
   }
 
-  // What a killed agent leaves behind has come to us, the subreaper: it is ended before the loss
-  // is reported, so that a new agent never meets workers of the old one.
+  // A killed agent's children have been reparented to this process, the subreaper. They are killed
+  // before the loss is reported, so that a new agent never meets workers of the old one.
   void sweep(const std::string& why) {
     if (base::kill_strays({}) == base::StraySweep::kAgain) {
       sweep_timer_.expires_after(kStraySweepInterval);

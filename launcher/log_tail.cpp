@@ -46,7 +46,7 @@ class InotifyTail final : public LogTail {
   void await() {
     events_.async_read_some(boost::asio::buffer(ignored_),
                             [this](const boost::system::error_code& error, std::size_t) {
-                              if (error) return;  // aborted: we are gone
+                              if (error) return;  // aborted: this object is gone
                               await();
                               read();
                             });

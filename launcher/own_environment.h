@@ -1,5 +1,5 @@
 #pragma once
-// The environment that this process was started with, for programs that it starts.
+// The environment of this process, for programs that it starts.
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@ namespace robustrun::launcher {
 
 // NAME=VALUE each.
 [[nodiscard]] std::vector<std::string> own_environment();
-// Of one name in such a list; empty when it is not there.
+// The value of one name in such a list; empty when it is missing.
 [[nodiscard]] std::string value_of(const std::vector<std::string>& environment,
                                    std::string_view name);
 

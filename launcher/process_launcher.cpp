@@ -1,5 +1,4 @@
-// Many agents on this machine, each of which calls home over the network as it would from another
-// one: for tests, drills and `--launcher=processes`.
+#include "launcher/process_launcher.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -15,7 +14,6 @@
 #include "base/io/child.h"
 #include "base/io/fd.h"
 #include "base/io/strays.h"
-#include "launcher/agent_launcher.h"
 #include "launcher/limits.h"
 #include "launcher/own_environment.h"
 
@@ -33,10 +31,10 @@ class ProcessLauncher final : public AgentLauncher {
   void launch(LaunchOrder order, Handlers handlers) override {
     Agent& agent = agents_[order.node];
     if (agent.process || agent.leaving) {
-      // The next agent must not meet workers of the last one: it starts when they are gone.
+      // The next agent must not meet workers of the last one: it starts once they are gone.
       agent.next.emplace(std::move(order), std::move(handlers));
       if (agent.process) {
-        agent.handlers = {};  // nobody waits for the old agent any more
+        agent.handlers = {};  // the old agent's end is not reported any more
         // kNotFound: it is ending by itself, and on_exit follows.
         static_cast<void>(agent.process->signal(SIGKILL));
       }
@@ -45,7 +43,7 @@ class ProcessLauncher final : public AgentLauncher {
     start(std::move(order), std::move(handlers));
   }
 
-  // The machine is this one.
+  // The node is this machine.
   void probe(base::NodeId, std::function<void(bool)> done) override {
     boost::asio::post(executor_, [done = std::move(done)] { done(true); });
   }
@@ -67,7 +65,7 @@ class ProcessLauncher final : public AgentLauncher {
  private:
   struct Agent {
     std::unique_ptr<base::Child> process;
-    base::Fd input;      // held open: its end tells an agent that has not joined to go
+    base::Fd input;      // held open: its end makes an agent that has not joined exit
     Handlers handlers;
     std::optional<std::string> leaving;   // why it ended; what it left behind is being killed
     std::optional<std::pair<LaunchOrder, Handlers>> next;
@@ -84,7 +82,7 @@ class ProcessLauncher final : public AgentLauncher {
 
   base::Status spawn(Agent& agent, base::NodeId node, const std::string& credential) {
     base::FdPair pipe = RR_TRY(base::make_pipe());
-    // Less than a pipe holds: it cannot block.
+    // Shorter than a pipe's capacity, so it cannot block.
     RR_TRY(base::write_all(pipe.second.get(), credential));
     base::ChildOptions options;
     options.executable = executable_;
@@ -106,8 +104,8 @@ class ProcessLauncher final : public AgentLauncher {
     sweep();
   }
 
-  // What a killed agent leaves behind has come to us, the subreaper. Its children are told from
-  // living agents by the latter's pids.
+  // A killed agent's children have been reparented to this process, the subreaper. Living agents
+  // are told apart by their pids.
   void sweep() {
     if (std::exchange(sweeping_, true)) return;
     std::vector<pid_t> living;

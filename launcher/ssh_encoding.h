@@ -1,5 +1,5 @@
 #pragma once
-// The bytes of SSH's world: RFC 4251 integers and strings, base64 (RFC 4648). Pure.
+// SSH's encodings: RFC 4251 integers and strings, base64 (RFC 4648). Pure.
 
 #include <cstdint>
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace robustrun::launcher {
 
-// Without padding where `padded` is false, as in fingerprints.
+// `padded`: false omits the padding, as in fingerprints.
 [[nodiscard]] std::string encode_base64(std::string_view bytes, bool padded = true);
-// nullopt for anything that is no base64; white space is not skipped, padding may be missing.
+// nullopt for anything but base64; white space is not skipped, padding may be missing.
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text);
 
 // "SHA256:..." of a public key's blob, as ssh-keygen -l prints it; `hash`: its raw SHA-256.
@@ -20,8 +20,7 @@ void put_u32(std::string& out, std::uint32_t value);
 void put_u64(std::string& out, std::uint64_t value);
 void put_text(std::string& out, std::string_view text);  // length, bytes
 
-// Reads from the front of bytes that somebody else owns. After a failed read all further reads
-// fail.
+// Reads from the front of bytes that it does not own. After a failed read all further reads fail.
 class SshReader {
  public:
   explicit SshReader(std::string_view bytes) : rest_(bytes) {}

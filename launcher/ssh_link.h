@@ -1,9 +1,9 @@
 #pragma once
-// One way to one host, whatever carries it: a libssh2 session (ssh_session.h) or OpenSSH clients
-// (openssh_link.h). Runs one remote command at a time, with its three streams.
+// A connection to one host that runs remote commands, one at a time, with their three streams: over
+// a libssh2 session (ssh/session.h) or OpenSSH clients (openssh/link.h).
 //
 // On the loop of its executor; handlers are called from the loop, never from inside a call. The
-// caller sets deadlines, but for getting connected: that is SshTarget::connect_timeout.
+// caller sets deadlines, except for connecting: that is SshTarget::connect_timeout.
 
 #include <cstdint>
 #include <functional>
@@ -16,14 +16,14 @@
 namespace robustrun::launcher {
 
 enum class SshTrouble : std::uint8_t {
-  kNone,         // the remote command ended by itself
-  kLookUp,       // no such name
+  kNone,  // the remote command ended by itself
+  kLookUp,  // unknown name
   kUnreachable,  // refused, no route, no answer
-  kDropped,      // the server hung up before the login (MaxStartups): worth another try
+  kDropped,  // the server hung up before the login (MaxStartups): worth a retry
   kHostKey,
   kLogin,
-  kUnsuited,     // this way cannot serve the host; another one may
-  kLost,         // the connection broke while the command ran
+  kUnsuited,  // this transport cannot serve the host; the other one may
+  kLost,  // the connection broke while the command ran
   kOther,
 };
 
@@ -31,12 +31,12 @@ enum class SshTrouble : std::uint8_t {
 struct SshEnd {
   SshTrouble trouble = SshTrouble::kNone;
   base::ExitStatus status;  // with kNone
-  std::string what;         // otherwise: the cause, in words
-  std::string errors;       // the first kErrorHeadBytes of its standard error
+  std::string what;  // otherwise: the cause, in words
+  std::string errors;  // the first kErrorHeadBytes of its standard error
 };
 
 struct SshCommand {
-  std::string text;        // for the remote login shell; or the name of a subsystem
+  std::string text;  // for the remote login shell; or the name of a subsystem
   bool subsystem = false;
 };
 
@@ -44,17 +44,17 @@ class SshLink {
  public:
   struct Handlers {
     std::function<void(std::string_view)> on_output;  // standard output, in pieces
-    std::function<void(const SshEnd&)> on_end;        // once, last
+    std::function<void(const SshEnd&)> on_end;  // once, as the last handler
   };
   virtual ~SshLink() = default;
-  // Connects where needed. The last command must have ended.
+  // Connects if necessary. The previous command must have ended.
   virtual void run(const SshCommand& command, Handlers handlers) = 0;
-  // To the command's standard input; may be called right after run(). Bytes that a command which
-  // ends does not read are lost.
+  // Writes to the command's standard input; may be called right after run(). Bytes that the command
+  // does not read before it ends are lost.
   virtual void write(std::string bytes) = 0;
-  // The end of its standard input, behind what was written.
+  // Ends its standard input, after what was written.
   virtual void close_input() = 0;
-  // Ends the connection for good; a remote command may go on. No handler is called afterwards.
+  // Closes the connection for good; a remote command may continue. No handler is called afterwards.
   virtual void close() = 0;
 };
 

@@ -8,15 +8,16 @@
 namespace robustrun::probe {
 
 // tests
-inline constexpr std::chrono::seconds kTestMax{60};  // one test, with all its start-up; then killed
-inline constexpr std::chrono::seconds kWaitMax{20};  // for what all GPUs were given
+// one test including start-up; it is then killed
+inline constexpr std::chrono::seconds kTestMax{60};
+inline constexpr std::chrono::seconds kWaitMax{20};  // for work given to all GPUs
 
-inline constexpr std::chrono::seconds kMeasureTime{2};  // of each figure
-inline constexpr int kLaunchesAtOnce = 10;  // between two looks at the clock
+inline constexpr std::chrono::seconds kMeasureTime{2};  // per figure
+inline constexpr int kLaunchesAtOnce = 10;  // between two readings of the clock
 inline constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
 inline constexpr int kGemmSize = 8192;  // rows and columns
 inline constexpr int kRepeatSize = 4096;
-inline constexpr std::chrono::seconds kRepeatTime{8};  // of each type
+inline constexpr std::chrono::seconds kRepeatTime{8};  // per type
 inline constexpr std::size_t kExchangeBytes = std::size_t{64} << 20;  // that each GPU sends
 
 // result: of one test

@@ -24,7 +24,7 @@ std::string text_of(const json& object, const char* name) {
   return found->get<std::string>().substr(0, kTextBytesMax);
 }
 
-// The first `most` of a list, should there be one.
+// Passes at most `most` elements of a list to `take`; none if the list is missing.
 template <class Take>
 void each(const json& object, const char* name, std::size_t most, Take take) {
   const auto found = object.find(name);

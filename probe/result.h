@@ -1,8 +1,8 @@
 #pragma once
-// The result of one test as JSON: one object on one line, as docs/preflight.md describes it. Pure.
+// The result of one test as JSON: one object on one line, as described in docs/preflight.md. Pure.
 //
-// It is written by a program beside other people's libraries, which print what they like, and read
-// from whatever came out: the last line that begins like a result is the result.
+// The program that writes it is linked with libraries that may print anything. The reader therefore
+// takes the last line of the output that begins like a result.
 
 #include <string>
 #include <string_view>
@@ -12,12 +12,12 @@
 
 namespace robustrun::probe {
 
-// With a line end. `asked` is not part of it.
+// With a line end. `asked` is not written.
 [[nodiscard]] std::string write_result(const std::string& test, const base::GpuFacts& facts);
 
-// Of all that the program wrote. Fails when there is no result of that test, or one beyond
-// limits.h; GPUs that it does not count, and figures that are none, are left out. Texts may hold
-// any bytes.
+// Reads the result from `output`, all that the program wrote. Fails when it has no result of that
+// test, or one beyond limits.h. Omits malformed figures and figures of GPUs that the result does
+// not list. Texts may hold any bytes.
 [[nodiscard]] base::Result<base::GpuFacts> read_result(const std::string& test,
                                                        std::string_view output);
 

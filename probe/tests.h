@@ -1,10 +1,10 @@
 #pragma once
-// The tests of the probe: `robustrun-probe NAME` does one of them and prints one result
-// (result.h) on its standard output, and on standard error a line "step: …" before whatever may
-// take long, so that whoever has to kill it knows where it was.
+// The tests of the probe. `robustrun-probe NAME` runs one of them and prints one result (result.h)
+// on its standard output. Before anything that may take long it prints a line "step: …" on standard
+// error, so that its caller knows where it hung if it must be killed.
 //
-// One process per test, because an error of CUDA ends all use of the GPU in its process. In this
-// order: what a later one needs was tested before.
+// One process per test, because a CUDA error ends all use of the GPU in its process. The order
+// matters: later tests rely on what earlier ones have tested.
 
 #include <array>
 
@@ -13,11 +13,11 @@ namespace robustrun::probe {
 inline constexpr const char* kProgram = "robustrun-probe";
 
 inline constexpr std::array kTests = {
-    "copy",         // memory bandwidth
-    "gemm",         // throughput of matrix multiplications
-    "repeat",       // the same multiplication many times, to the bit
-    "all-to-all",   // NCCL: every GPU to every other one, with verification
-    "neighbours",   // NCCL: all-gather of each GPU with the next, with verification
+    "copy",  // memory bandwidth
+    "gemm",  // throughput of matrix multiplications
+    "repeat",  // the same multiplication many times, to the bit
+    "all-to-all",  // NCCL: every GPU to every other one, verified
+    "neighbours",  // NCCL: all-gather of each GPU with the next, verified
 };
 
 }  // namespace robustrun::probe

@@ -26,9 +26,9 @@ const char* to_string(Phase phase) {
 const char* words_of(Phase phase) {
   switch (phase) {
     case Phase::kProductive: return "productive (ETTR)";
-    case Phase::kCheckpoint: return "standing for checkpoints";
-    case Phase::kLost: return "lost and done again";
-    case Phase::kDetect: return "until it was noticed";
+    case Phase::kCheckpoint: return "checkpoint stalls";
+    case Phase::kLost: return "lost and repeated";
+    case Phase::kDetect: return "until noticed";
     case Phase::kCulprit: return "until the culprit was found";
     case Phase::kReplace: return "stopping and replacing";
     case Phase::kWaiting: return "waiting for machines";
@@ -71,7 +71,8 @@ Account account_for(const Timeline& timeline, const CheckpointPlan& plan) {
     const Nanos rest = episode.length - cycles * (plan.every + plan.stall);
     const Nanos trained = std::min(rest, plan.every);
     const Nanos safe = cycles * plan.every + (episode.is_lost ? Nanos{} : trained);
-    // Slow steps that were lost are lost; of those that were kept a part was not worth its time.
+    // Slow steps after the last checkpoint count as lost; of those before it, a part of the time
+    // was wasted.
     const Nanos slowed = std::min(episode.slowed, safe);
     account.add(Phase::kProductive, safe - slowed);
     account.add(Phase::kDetect, slowed);

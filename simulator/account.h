@@ -1,9 +1,10 @@
 #pragma once
-// Where a job's time went. Every nanosecond of it is in exactly one phase, and the phases sum up to
-// the whole, in integers: an Account that does not close is a bug (RR_ASSERT).
+// Where a job's time went. Every nanosecond is in exactly one phase, and the phases sum to the
+// whole, in integers: an Account that does not is a bug (RR_ASSERT).
 //
-// A policy's run is a list of spans; what of training is kept, paid for checkpoints or lost follows
-// from them and from when checkpoints are made: so other intervals cost no other run.
+// A policy's run is a list of time spans. Which part of training was kept, spent on checkpoints or
+// lost follows from these spans and a CheckpointPlan, so other checkpoint intervals need no other
+// run.
 
 #include <array>
 #include <cstddef>
@@ -17,15 +18,15 @@ namespace robustrun::simulator {
 
 enum class Phase : std::uint8_t {
   kProductive,  // training whose result was kept
-  kCheckpoint,  // training stands still for a checkpoint
-  kLost,  // training that was lost, and had to be done again
-  kDetect,  // nobody knows yet; and what slow machines cost
-  kCulprit,  // something is wrong, and it is found out what
-  kReplace,  // workers are stopped, and the next group is formed
+  kCheckpoint,  // training pauses for a checkpoint
+  kLost,  // training that was lost and repeated
+  kDetect,  // the failure is not noticed yet; also what slow machines cost
+  kCulprit,  // looking for the culprit of a known failure
+  kReplace,  // workers are stopped and the next group is formed
   kWaiting,  // for machines
   kRestart,  // workers start, until the script could train
   kLoad,  // of the checkpoint
-  kResidual,  // what no published model explains, per incident
+  kResidual,  // unexplained by any published model, per incident
 };
 inline constexpr std::size_t kPhases = 10;
 const char* to_string(Phase phase);  // "productive", …
@@ -38,29 +39,30 @@ struct Account {
 
   [[nodiscard]] Nanos at(Phase phase) const { return by_phase[static_cast<std::size_t>(phase)]; }
   [[nodiscard]] double ettr() const;
-  // Of an incident: everything but productive time, checkpoints and the residual. 0 without any.
+  // Per incident: all time except productive time, checkpoints and the residual. 0 without
+  // incidents.
   [[nodiscard]] Nanos lost_per_incident() const;
   void add(Phase phase, Nanos time);
   void add(const Account& other);
 };
 
-// Training from one first step to the next stop. `slowed`: how much of it slow machines cost.
+// Training from a first step to the next stop. `slowed`: how much of it was lost to slow machines.
 struct Episode {
   Nanos length{};
   Nanos slowed{};
-  bool is_lost = false;  // ended by a fault: what came after the last checkpoint is gone
+  bool is_lost = false;  // ended by a fault: training after the last checkpoint is lost
 };
 
 struct Timeline {
   std::vector<Episode> episodes;
-  std::array<Nanos, kPhases> pauses{};  // all that is not training
+  std::array<Nanos, kPhases> pauses{};  // everything but training
   Nanos total{};
   std::uint64_t incidents = 0;  // that ended an episode, or a start
-  std::uint32_t gave_up = 0;  // times that somebody had to start the job anew
+  std::uint32_t gave_up = 0;  // how often the job had to be started anew
 };
 
-// A checkpoint after each `every` of training, for which it stands still for `stall`; what was
-// trained by its beginning is safe at its end. `every` > 0.
+// A checkpoint after each `every` of training, which pauses for `stall`. What was trained before
+// its beginning is safe at its end. `every` > 0.
 struct CheckpointPlan {
   Nanos every{};
   Nanos stall{};

@@ -9,7 +9,7 @@ namespace robustrun::simulator {
 namespace {
 
 constexpr double kSecondsOfDay = 24 * 3600.0;
-constexpr double kLongest = 9e9;  // seconds; what Nanos holds
+constexpr double kLongest = 9e9;  // seconds; the range of Nanos
 
 }  // namespace
 
@@ -31,12 +31,12 @@ Nanos young_daly(Nanos stall, Nanos between_failures) {
       std::min(kLongest, std::sqrt(2 * in_seconds(stall) * in_seconds(between_failures))));
 }
 
-// Sums the distribution from 0 on, in logarithms: (1-p)^N of many machines is no double.
+// Sums the distribution from 0 on, in logarithms: (1-p)^N underflows for many machines.
 std::uint32_t standbys(std::uint32_t machines, double daily, double certainty) {
   if (daily <= 0 || machines == 0) return 0;
   if (daily >= 1) return machines;
   const double odds = std::log(daily) - std::log1p(-daily);
-  double term = machines * std::log1p(-daily);  // of k = 0
+  double term = machines * std::log1p(-daily);  // for k = 0
   double sum = 0;
   for (std::uint32_t k = 0; k < machines; ++k) {
     sum += std::exp(term);

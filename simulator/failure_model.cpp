@@ -8,7 +8,7 @@ namespace {
 
 using Mix = std::array<double, kKinds>;  // gpu machine hang slow software passing maintenance
 
-// What no source says of a cluster, the same for all of them.
+// Values that no source gives for a single cluster; the same for all of them.
 FailureModel common() {
   FailureModel model;
   model.shared = {0.04, Origin::kPublished,
@@ -26,10 +26,10 @@ FailureModel common() {
   return model;
 }
 
-// Table 5 of the report by what its rows are to a supervisor: gpu = faulty GPU 148, HBM3 72, SRAM
-// 19, system processor 17, NIC 7, SSD 3; machine = PSU 3, chassis, IO board, CPU and memory 2 each;
-// hang = NCCL watchdog 7, silent corruption 6; slow = thermal 6; software = bugs 54, dependency 2;
-// passing = switch and cable 35; maintenance = unplanned host maintenance 32.
+// Table 5 of the report, by what each row means to a supervisor: gpu = faulty GPU 148, HBM3 72,
+// SRAM 19, system processor 17, NIC 7, SSD 3; machine = PSU 3, chassis, IO board, CPU and memory 2
+// each; hang = NCCL watchdog 7, silent corruption 6; slow = thermal 6; software = bugs 54,
+// dependency 2; passing = switch and cable 35; maintenance = unplanned host maintenance 32.
 constexpr Mix kLlama3Mix = {266, 11, 13, 6, 56, 35, 32};
 constexpr const char* kLikeLlama3 = "no mix is published: as llama3";
 
@@ -54,9 +54,9 @@ FailureModel like_llama3(const char* name, const char* about, double rate, const
   return model;
 }
 
-// Table 4: restarts after evictions, by analysis, rollbacks. The first are split into machines and
-// what a mere reattempt resolved as 32.52 to 22.70 (section 4.2); analysis into hangs and slowness
-// as 5506 to 442 (Table 1).
+// Table 4: restarts after evictions, by analysis, rollbacks. Evictions are split into broken
+// machines and passing faults (resolved by a mere reattempt) as 32.52 to 22.70 (section 4.2);
+// analysis into hangs and slowness as 5506 to 442 (Table 1).
 FailureModel byterobust(const char* name, const char* about, double incidents, double days,
                         Mix mix) {
   FailureModel model = common();

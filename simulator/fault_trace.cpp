@@ -9,15 +9,15 @@ namespace robustrun::simulator {
 namespace {
 
 constexpr double kDay = 24 * 3600.0;
-constexpr double kLongestStay = 1e9;  // seconds; what is added to other times
-constexpr std::size_t kFaultsMax = 10'000'000;  // of one trace
+constexpr double kLongestStay = 1e9;  // seconds; leaves room for adding other times
+constexpr std::size_t kFaultsMax = 10'000'000;  // in one trace
 
 class Draw {
  public:
-  // Mixed once: seeds that follow each other would give one sequence, shifted.
+  // Mixed once: consecutive seeds would otherwise give the same sequence, shifted.
   explicit Draw(std::uint64_t seed) : rng_(base::Rng(seed).next()) {}
 
-  // In (0, 1]: its logarithm is a number.
+  // In (0, 1], so that its logarithm is finite.
   double unit() { return (static_cast<double>(rng_.next() >> 11U) + 1) * 0x1p-53; }
   double exponential(double mean) { return -mean * std::log(unit()); }
   Nanos exponential(Nanos mean) {

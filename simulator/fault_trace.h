@@ -1,7 +1,7 @@
 #pragma once
-// What goes wrong in a cluster, when and where: one trace per seed, in absolute time, over all its
-// machines, spares too. Every policy that is compared meets the same one; what strikes a machine
-// that a policy does not use then does not hurt it. Pure.
+// The faults of a cluster, with time and machine: one trace per seed, in absolute time, over all
+// machines including spares. All compared policies meet the same trace; a fault of a machine that a
+// policy does not use at that time has no effect. Pure.
 
 #include <cstdint>
 #include <vector>
@@ -15,18 +15,18 @@ struct TracedFault {
   Nanos at{};
   std::uint32_t machine = 0;
   FaultKind kind = FaultKind::kGpu;
-  bool stays = false;  // a restart on the same machine fails the same way, until it is repaired
-  // From when somebody takes the machine away until it is back (a dead one: from `at`); of kSlow:
-  // until it is fast again by itself.
+  bool stays = false;  // every restart on the same machine fails the same way until it is repaired
+  // From the machine's removal until it is back (a dead one: from `at`); for kSlow: until it has
+  // recovered by itself.
   Nanos lasts{};
-  double slows = 1;  // of kSlow: steps take so many times as long meanwhile
-  // Of a real run that is played again (replay.h):
-  bool is_place = false;  // `machine` is the place in the group, whoever has it then
-  bool node_answers = false;  // of kMachine: its agent died alone
-  const supervisor::WorkerExited* exited = nullptr;  // what the worker left
+  double slows = 1;  // for kSlow: factor by which steps take longer meanwhile
+  // For a real run that is replayed (replay.h):
+  bool is_place = false;  // `machine` is a place in the group, not a particular machine
+  bool node_answers = false;  // for kMachine: only its agent died
+  const supervisor::WorkerExited* exited = nullptr;  // what the worker left, with its last output
 };
 
-// Ascending in time. Poisson in time, uniform over machines. `machines` > 0.
+// In order of time. Poisson in time, uniform over machines. `machines` > 0.
 [[nodiscard]] std::vector<TracedFault> make_trace(const FailureModel& model, std::uint32_t machines,
                                                   Nanos duration, std::uint64_t seed);
 

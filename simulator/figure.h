@@ -1,6 +1,6 @@
 #pragma once
-// A number and where it comes from. Everything that a simulated job's ETTR rests on is one of
-// these, so that whoever reads the result can see what of it is known. Plain data.
+// A number and its source. Everything that a simulated job's ETTR rests on is such a figure, so
+// that readers can judge the result. Plain data.
 
 #include <cstdint>
 #include <string>
@@ -16,9 +16,9 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 enum class Origin : std::uint8_t {
-  kMeasured,   // on a machine of ours, at small scale (docs/figures.md)
+  kMeasured,   // on our own machines, at small scale (docs/figures.md)
   kPublished,  // in the paper that `source` names
-  kAssumed,    // nobody says; `source` says why this
+  kAssumed,    // without a source; `source` gives the reason
   kGiven,      // by the user
 };
 

@@ -1,11 +1,11 @@
 #pragma once
-// A job under robustrun: the real core (supervisor/core/job/job.h), with its policy, its budgets
-// and its timers, in a virtual cluster. Faults of the trace reach it as the events that agents
-// would send; what it orders is carried out after the stage times. Deterministic.
+// A job under robustrun: the real core (supervisor/core/job/job.h), with its policy, budgets and
+// timers, in a virtual cluster. Faults of the trace reach the core as events that agents would
+// send; its orders are carried out after the times in OwnTimes. Deterministic.
 //
-// One slot stands for a machine. Machines that were evicted are repaired, and then offer themselves
-// as new nodes (as an agent does that somebody starts there); a machine that is gone is tried again
-// by the core itself. When the run ends, the job is started anew without the broken machines.
+// Each machine has one slot. Evicted machines are repaired and then join as new nodes (as if a user
+// started an agent there); the core itself retries machines that are gone. When a run ends, the job
+// is started anew without the broken machines.
 
 #include <functional>
 #include <optional>
@@ -26,15 +26,15 @@ struct OwnPolicy {
   supervisor::Policy policy;
   OwnTimes times;
   supervisor::RestartPolicy restart;
-  // How lost machines are waited for; none: as shipped.
+  // How lost machines are waited for; none: the shipped policy.
   std::optional<supervisor::GroupPolicy> group;
 };
 
-// How the core is asked, for whoever measures it: it must return what `job` says of the event.
+// Replaces the call of the core, for measurements: must return the actions of `job` for the event.
 using AskCore =
     std::function<std::vector<supervisor::Action>(supervisor::Job& job, const supervisor::Event&)>;
 
-// Training begins at the trace's 0. `trace` may name more machines than the job has.
+// Training begins at time 0 of the trace. `trace` may name more machines than the job has.
 [[nodiscard]] Timeline run_own(const OwnPolicy& own, const JobTerms& job,
                                const std::vector<TracedFault>& trace, std::uint64_t seed,
                                const AskCore& ask = {});

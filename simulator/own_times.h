@@ -1,6 +1,6 @@
 #pragma once
-// How long the stages of robustrun take. Plain data: what was measured at small scale is said to be
-// (docs/figures.md); the decisions between the stages, and their timers, are the core's own.
+// Durations of robustrun's stages. Plain data. Figures measured at small scale say so
+// (docs/figures.md); decisions between the stages, and their timers, are the core's own.
 
 #include <utility>
 #include <vector>
@@ -31,7 +31,7 @@ struct OwnTimes {
   Figure<Nanos> stop{seconds(1), Origin::kAssumed,
                      "0.05 s was measured with two ranks; thousands are assumed to take longer"};
   Figure<Nanos> stop_hung{seconds(1), Origin::kAssumed,
-                          "the same; who does not obey is killed after --shutdown-timeout"};
+                          "the same; workers that do not stop are killed after --shutdown-timeout"};
   Figure<Nanos> start{seconds(1), Origin::kAssumed,
                       "orders and standby workers; 0.1 s was measured with 64 agents"};
   Figure<Nanos> agent{seconds(1), Origin::kAssumed,

@@ -1,15 +1,16 @@
+#include "simulator/published_run.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/core/result.h"
-#include "simulator/published_policy.h"
 
 namespace robustrun::simulator {
 namespace {
 
-// One job under one policy. Time goes from fault to fault; a recovery that another fault strikes
-// begins again there.
+// One job under one policy. Advances from fault to fault; a fault during a recovery restarts the
+// recovery.
 class PublishedRun {
  public:
   PublishedRun(const PublishedPolicy& policy, const JobTerms& job)
@@ -34,16 +35,16 @@ class PublishedRun {
   };
 
   void meet(const TracedFault& fault) {
-    if (back_at_[fault.machine] > fault.at) return;  // it is away
+    if (back_at_[fault.machine] > fault.at) return;  // the machine is away
     const bool away = fault.stays || fault.kind == FaultKind::kMaintenance;
     if (!in_use_[fault.machine]) {
       if (away) back_at_[fault.machine] = fault.at + fault.lasts;
       return;
     }
     const bool trains = fault.at >= recovered_at();
-    if (!trains && !away) return;  // no script runs that it could strike
+    if (!trains && !away) return;  // no script is running
     if (fault.kind == FaultKind::kSlow && !policy_.replaces_slow) return slow_down(fault);
-    const bool again = fault.at == struck_at_ && !trains;  // several at once are one incident
+    const bool again = fault.at == struck_at_ && !trains;  // simultaneous faults are one incident
     if (fault.kind == FaultKind::kSlow) {
       TracedFault noticed = fault;
       noticed.lasts = std::min(fault.lasts, noticing(FaultKind::kSlow));
@@ -71,7 +72,7 @@ class PublishedRun {
     slows_ = fault.slows;
   }
 
-  // Writes down what was until `to`.
+  // Records the time up to `to`.
   void advance(Nanos to, bool is_lost) {
     for (const Pause& pause : pauses_) {
       if (now_ >= to) break;
@@ -133,7 +134,7 @@ class PublishedRun {
     stay(Phase::kLoad, job_.load.value);
   }
 
-  // Machines that go with it though nothing is wrong with them are tested, and come back.
+  // Sound machines that are evicted along with it are tested, and come back.
   void take_out(const TracedFault& fault, std::uint32_t count, Nanos at) {
     in_use_[fault.machine] = false;
     const Nanos from = fault.kind == FaultKind::kMachine ? fault.at : at;
@@ -151,7 +152,7 @@ class PublishedRun {
     }
   }
 
-  // Whoever is there first gets a place, also if that is later.
+  // The machine that is available first gets a place, even if only later.
   void fill() {
     for (; missing_ > 0; --missing_) {
       std::size_t best = back_at_.size();
@@ -175,7 +176,7 @@ class PublishedRun {
   const JobTerms& job_;
   Timeline line_;
   Nanos now_{}, struck_at_{-1};
-  std::vector<Pause> pauses_;  // from now on, ascending; then training
+  std::vector<Pause> pauses_;  // from now on, in order of time; then training
   std::vector<Nanos> back_at_;  // by machine
   std::vector<bool> in_use_;
   std::uint32_t missing_ = 0;

@@ -27,7 +27,8 @@ Nanos share_of(const core::TimeReport& time, Spent spent) {
   return found == time.shares.end() ? Nanos{} : found->duration;
 }
 
-// In time since the first step of the simulated run. Each strikes whoever has the place then.
+// Relative to the first step of the simulated run. Each fault strikes a place in the group,
+// whichever machine has it.
 std::vector<TracedFault> trace_of(const RunRecord& record, Nanos start, Nanos end) {
   std::vector<TracedFault> trace;
   for (const SeenFault& seen : record.faults) {
@@ -39,13 +40,13 @@ std::vector<TracedFault> trace_of(const RunRecord& record, Nanos start, Nanos en
     fault.kind = seen.kind;
     fault.node_answers = seen.node_answers;
     fault.slows = std::max(1.0, seen.slows);
-    // A device that failed stays broken; an agent that died alone is there again at once.
+    // A failed device stays broken; an agent that died alone is back at once.
     fault.stays = seen.kind == FaultKind::kGpu;
     fault.lasts = record.duration;
     if (seen.node_answers) fault.lasts = {};
     if (seen.kind == FaultKind::kSlow && seen.lasts > Nanos{}) fault.lasts = seen.lasts;
     if (!seen.exited) continue;
-    // What it was taken for, and whether a machine is evicted for it, the core says itself.
+    // The core itself classifies the failure and decides about an eviction.
     fault.exited = &*seen.exited;
     fault.kind = FaultKind::kPassing;
     fault.stays = false;
@@ -57,7 +58,7 @@ std::array<Nanos, core::kSpentKinds> spent_in(const Account& account, Nanos star
   std::array<Nanos, core::kSpentKinds> spent{};
   const auto at = [&spent](Spent what) -> Nanos& { return spent[static_cast<std::size_t>(what)]; };
   at(Spent::kStarting) = start;
-  // The report counts the stall of a checkpoint as training.
+  // The report counts checkpoint stalls as training.
   at(Spent::kProductive) = account.at(Phase::kProductive) + account.at(Phase::kCheckpoint);
   at(Spent::kDetecting) = account.at(Phase::kDetect);
   at(Spent::kLocalizing) = account.at(Phase::kCulprit);
@@ -119,7 +120,7 @@ base::Result<Replay> replay_run(const ReplayRequest& request) {
   const auto simulated = spent_in(account, start, ending);
   for (std::uint8_t kind = 0; kind < core::kSpentKinds; ++kind) {
     const auto what = static_cast<Spent>(kind);
-    if (what == Spent::kRunning) continue;  // of runs without steps, which are not played
+    if (what == Spent::kRunning) continue;  // of runs without steps, which are not replayed
     replay.rows.push_back(
         {std::string(to_string(what)), share_of(record.time, what), simulated[kind]});
   }

@@ -14,15 +14,15 @@ namespace {
 namespace core = supervisor;
 using core::Rule;
 
-// What the decisions and events about one attempt say.
+// Decisions and events that concern one attempt.
 struct Ended {
   const core::Decision* cause = nullptr;
-  std::optional<base::NodeId> node;  // of the agent that was lost, or of the fault that was noticed
+  std::optional<base::NodeId> node;  // of the lost agent, or of the noticed fault
   bool node_answers = false;
-  bool evicted = false;  // a machine, for it
+  bool evicted = false;  // a machine was evicted for it
 };
 
-// Where the cause alone says it.
+// The kind, if the rule alone determines it.
 std::optional<FaultKind> kind_of(Rule rule) {
   if (rule == Rule::kHangConvicted) return FaultKind::kHang;
   if (rule == Rule::kMachineFault) return FaultKind::kGpu;
@@ -76,7 +76,7 @@ class FaultFinder {
     for (const auto& [attempt, ended] : ended_) {
       const auto found = moments.find(attempt);
       if (ended.cause == nullptr || found == moments.end() || !found->second.began) continue;
-      // The machine that was too slow is one of the slow ones already.
+      // The slow machine is already counted as one.
       if (ended.cause->rule == Rule::kSlowEvicted && replaced_.contains(attempt)) continue;
       faults_.push_back(fault(attempt, ended, found->second));
     }
@@ -166,7 +166,7 @@ class FaultFinder {
     }
   }
 
-  // Whatever ends an attempt after somebody made a fault in it is taken for that fault's doing.
+  // The end of an attempt after an injected fault is attributed to that fault.
   [[nodiscard]] bool is_on_purpose(std::uint32_t attempt, Nanos until) const {
     return std::ranges::any_of(facts_.injected, [&](const auto& one) {
       return one.second->attempt.value == attempt && one.first <= until + seconds(1);
@@ -216,7 +216,8 @@ class FaultFinder {
   std::uint32_t slow_in_ = 0;
   double slows_ = 1;
   bool is_replaced_ = false;
-  std::set<std::uint32_t> replaced_;  // attempts that ended for a slow machine that is counted
+  // attempts that ended because of a slow machine that is counted
+  std::set<std::uint32_t> replaced_;
   std::vector<Nanos> slow_for_;
   std::uint32_t by_user_ = 0;
 };

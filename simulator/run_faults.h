@@ -1,7 +1,7 @@
 #pragma once
-// What went wrong in a run, by kinds of the simulator, from its journal. Internal to simulator/:
-// run_record.h. An attempt that something ended is one fault, of the cause that was decided on
-// first; a machine that was slow and was not replaced is one, too.
+// Faults of a run, by the simulator's kinds, from its journal. Internal to simulator/
+// (run_record.h). An attempt that was ended is one fault, by its first decided cause; a slow
+// machine that was not replaced is one, too.
 
 #include <map>
 #include <vector>

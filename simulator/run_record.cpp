@@ -15,7 +15,7 @@ namespace {
 namespace core = supervisor;
 using core::elapsed;
 
-// What the next attempt's workers waited for, in order of time.
+// Waiting times of the next attempt's workers, in order.
 std::vector<Nanos> readiness_of(const std::vector<core::JournalEntry>& entries) {
   std::vector<Nanos> moments;
   for (const core::JournalEntry& entry : entries) {
@@ -32,7 +32,7 @@ std::vector<Nanos> readiness_of(const std::vector<core::JournalEntry>& entries) 
   return moments;
 }
 
-// From the loss of an agent whose node answered to the hello of the next one there.
+// Times from the loss of an agent whose node answered to the hello of its successor.
 std::vector<Nanos> relaunches_of(const std::vector<core::JournalEntry>& entries) {
   std::map<base::NodeId, Nanos> lost;
   std::vector<Nanos> times;
@@ -73,7 +73,7 @@ class RecordKeeper {
     record_.node_days = in_seconds(record_.duration) * static_cast<double>(nodes) / 86400;
   }
 
-  // Whoever leaves or joins the group counts from there on.
+  // Machines that leave or join the group count from then on.
   void take_exposure(const std::vector<core::JournalEntry>& entries) {
     double node_seconds = 0;
     double nodes = record_.nodes;
@@ -107,7 +107,7 @@ class RecordKeeper {
       std::optional<std::pair<std::uint64_t, Nanos>> last;
       for (const core::Progress* mark : attempt.progress) {
         if (mark->mark == core::Progress::Mark::kUserCode || mark->steps == 0) continue;
-        // The reading is of later than the first step.
+        // This reading was taken after the first step.
         const bool is_first = mark->mark == core::Progress::Mark::kFirstStep;
         const std::pair reached(is_first ? 1 : mark->steps, mark->reached_at);
         if (reached.second > end) break;
@@ -128,7 +128,7 @@ class RecordKeeper {
       const std::uint32_t attempt = noted->attempt.value;
       if (noted->what == What::kLoaded) last.try_emplace(attempt, 0, noted->id.step);
       if (noted->what != What::kSaved || noted->count == 0) continue;
-      // Without a load the first attempt begins at step 0.
+      // Without a load, attempt 0 begins at step 0.
       if (attempt == 0) last.try_emplace(attempt, 0, 0);
       const auto [before, is_new] = last.try_emplace(attempt, noted->count, noted->id.step);
       auto& [count, step] = before->second;
@@ -188,7 +188,7 @@ class RecordKeeper {
     add(is_warm ? Stage::kScriptWarm : Stage::kScript, elapsed(*begun.started, *work));
   }
 
-  // 0: nobody says.
+  // Number of ranks; 0: unknown.
   [[nodiscard]] std::size_t ranks_of(std::uint32_t attempt) const {
     std::size_t ranks = 0;
     for (const core::GroupFormed* group : facts_.groups) {
@@ -203,7 +203,7 @@ class RecordKeeper {
   const core::Facts& facts_;
   const std::map<std::uint32_t, core::AttemptMoments> moments_;
   const std::vector<Nanos> ready_;
-  std::map<std::uint32_t, bool> hung_;  // attempts that a fault ended: whether a hang did
+  std::map<std::uint32_t, bool> hung_;  // attempts that a fault ended, and whether it was a hang
 };
 
 Nanos spent_with(const core::TimeReport& time, core::Spent spent) {
@@ -216,10 +216,10 @@ Nanos spent_with(const core::TimeReport& time, core::Spent spent) {
 const char* words_of(Stage stage) {
   switch (stage) {
     case Stage::kRunStart: return "start of a run, until the first step";
-    case Stage::kWorkerDeath: return "a worker's death, until it was noticed";
-    case Stage::kMachineDeath: return "an agent's last word, until it was given up";
-    case Stage::kHangSuspected: return "a hang, until it was suspected";
-    case Stage::kHangConvicted: return "a hang, until it was certain";
+    case Stage::kWorkerDeath: return "a worker's death, until noticed";
+    case Stage::kMachineDeath: return "an agent's last message, until the node was given up";
+    case Stage::kHangSuspected: return "a hang, until suspected";
+    case Stage::kHangConvicted: return "a hang, until confirmed";
     case Stage::kStop: return "stop of the workers";
     case Stage::kStopHung: return "stop of the workers after a hang";
     case Stage::kCheck: return "check of the nodes between two attempts";
@@ -227,7 +227,7 @@ const char* words_of(Stage stage) {
     case Stage::kScript: return "script, until the first step";
     case Stage::kScriptWarm: return "script of standby workers, until the first step";
     case Stage::kAgent: return "start of an agent";
-    case Stage::kSlowFor: return "a slow machine, until it was fast again";
+    case Stage::kSlowFor: return "a slow machine, until it recovered";
     case Stage::kEnding: return "end of a run that was stopped";
   }
   return "unknown";

@@ -17,7 +17,7 @@ SeenTime median_time(std::vector<Nanos> times) {
   return {*middle, static_cast<std::uint32_t>(times.size())};
 }
 
-// The pace of most steps: of a median as many were slower as were faster.
+// The pace of most steps: the weighted median.
 SeenTime median_step(std::vector<PaceSeen> paces) {
   std::ranges::sort(paces, {}, &PaceSeen::step);
   std::uint64_t all = 0;
@@ -65,7 +65,7 @@ void count_faults(const std::vector<RunRecord>& records, Site& site) {
   site.all = rate_of(all, site.node_days);
 }
 
-// Who saves after each so many steps has them lost, half of them on average.
+// Without notes, half of the steps between two checkpoints are lost on average.
 void time_checkpoints(const std::vector<RunRecord>& records, Site& site) {
   std::vector<Nanos> stalls;
   std::vector<std::uint64_t> between, again;
@@ -94,13 +94,13 @@ void time_checkpoints(const std::vector<RunRecord>& records, Site& site) {
   }
 }
 
-// A script could train a step before its first one is done.
+// A script is ready to train one step before its first one is done.
 SeenTime without_step(SeenTime seen, const SeenTime& step) {
   seen.median = std::max(Nanos{}, seen.median - step.median);
   return seen;
 }
 
-// Not instead of what the user gave.
+// Never replaces a value that the user gave.
 void put(Figure<Nanos>& figure, const SeenTime& seen, const char* what) {
   if (seen.samples == 0 || figure.origin == Origin::kGiven) return;
   figure = {seen.median, Origin::kMeasured,
@@ -160,7 +160,7 @@ void use_rates(const Site& site, FailureModel& model) {
 void use_times(const Site& site, JobTerms& job, OwnTimes& own) {
   const bool is_own_pace = job.step.origin != Origin::kGiven;
   put(job.step, site.step, "steps");
-  // What is known to hold the load is not paid twice.
+  // The load is not counted twice if the start is known to include it.
   if (site.script().samples > 0 && job.start.origin != Origin::kGiven) {
     put(job.start, without_step(site.script(), site.step),
         words_of(site.is_warm ? Stage::kScriptWarm : Stage::kScript));
@@ -182,7 +182,7 @@ void use_times(const Site& site, JobTerms& job, OwnTimes& own) {
   put(own.machine_death, site, Stage::kMachineDeath);
   put(own.hang_suspected, site, Stage::kHangSuspected);
   put(own.hang_convicted, site, Stage::kHangConvicted);
-  // Measured with the steps of these journals, and so with whatever steps that takes.
+  // Measured with the steps of these journals, and so includes them.
   if (is_own_pace && site.step.samples > 0 && site.of(Stage::kHangSuspected).samples > 0) {
     own.hang_steps = {0, Origin::kMeasured, "journals: in the times of hangs"};
   }
@@ -211,18 +211,16 @@ std::vector<std::string> doubts_of(const Site& site) {
         site.all.count, site.all.per_node_day.low, site.all.per_node_day.high));
   }
   if (site.on_purpose > 0) {
-    doubts.push_back(
-        fmt::format("{} failures were made on purpose: they do not count for rates, but for times.",
-                    site.on_purpose));
+    doubts.push_back(fmt::format(
+        "{} failures were injected: they do not count for rates, but for times.", site.on_purpose));
   }
   if (site.unclear > 0) {
-    doubts.push_back(fmt::format(
-        "Of {} failures nobody could say what they were: they count as passing.", site.unclear));
+    doubts.push_back(
+        fmt::format("The cause of {} failures is unknown: they count as passing.", site.unclear));
   }
   if (site.by_user > 0) {
-    doubts.push_back(
-        fmt::format("Users stopped runs or had them started again {} times: that is not simulated.",
-                    site.by_user));
+    doubts.push_back(fmt::format("Users stopped or restarted runs {} times: that is not simulated.",
+                                 site.by_user));
   }
   if (site.step.samples == 0) {
     doubts.emplace_back("The journals tell of no steps: step time and checkpoints are not known.");

@@ -1,10 +1,10 @@
 #pragma once
-// What the journals of a site's own runs say together: how often which kind of failure comes, with
-// the exposure it was seen in, and how long the stages take. And how that takes the place of
-// assumed and of elsewhere measured numbers in the simulation. Pure.
+// The combined evidence of a site's journals: how often each kind of failure occurs, over which
+// exposure, and how long the stages take. These replace assumed numbers, and numbers measured
+// elsewhere, in the simulation. Pure.
 //
-// Failures that somebody made on purpose (`robustrun inject`) do not count for rates, but their
-// times do for stages. A number that the user gave is never replaced.
+// Failures injected on purpose (`robustrun inject`) do not count for rates, but their stage times
+// do. A number that the user gave is never replaced.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace robustrun::simulator {
 
-// Failures below which their rate is hardly known: the interval is from 0.5 to 1.8 times of it.
+// With fewer failures their rate is hardly known: the interval is from 0.5 to 1.8 times of it.
 inline constexpr std::uint32_t kFewFailures = 10;
 
 struct SeenRate {
@@ -28,7 +28,7 @@ struct SeenRate {
   Interval per_node_day;  // 95 %, Poisson
 };
 
-// Median of so many; nothing of none.
+// The median of `samples` times; empty without samples.
 struct SeenTime {
   Nanos median{};
   std::uint32_t samples = 0;
@@ -40,20 +40,20 @@ struct Site {
   std::uint32_t nodes = 0;    // of the run with most node-days
   SeenRate all;
   std::array<SeenRate, kKinds> by_kind;
-  std::uint32_t unclear = 0;     // of those of kPassing: nobody could say what it was
-  std::uint32_t on_purpose = 0;  // do not count above
+  std::uint32_t unclear = 0;     // of kPassing: cause unknown
+  std::uint32_t on_purpose = 0;  // not counted above
   std::uint32_t by_user = 0;
   std::array<SeenTime, kStages> times;
   SeenTime step;
   SeenTime checkpoint_every, checkpoint_stall;
   bool every_is_guessed = false;  // from steps that were done twice
-  double slow_factor = 1;         // of slow machines, mean; 1: none was seen
-  bool is_warm = false;           // most restarts were of standby workers
+  double slow_factor = 1;         // mean of slow machines; 1: none was seen
+  bool is_warm = false;           // most restarts used standby workers
 
   [[nodiscard]] const SeenTime& of(Stage stage) const {
     return times[static_cast<std::size_t>(stage)];
   }
-  // Of the kind of start that was usual.
+  // Of the usual kind of start.
   [[nodiscard]] const SeenTime& script() const {
     return of(is_warm ? Stage::kScriptWarm : Stage::kScript);
   }
@@ -61,10 +61,11 @@ struct Site {
 
 [[nodiscard]] Site site_of(const std::vector<RunRecord>& records);
 
-// Of the failures that were seen; without any the model keeps its rate. `name`: becomes its name.
+// Sets the model's rates from the failures seen; without any failure the model keeps its rate.
+// `name` becomes the model's name.
 void use_rates(const Site& site, FailureModel& model);
 void use_times(const Site& site, JobTerms& job, OwnTimes& own);
-// Of failures too few to know their rate and the like; whole sentences.
+// Warnings about too few failures and the like; whole sentences.
 [[nodiscard]] std::vector<std::string> doubts_of(const Site& site);
 
 }  // namespace robustrun::simulator

@@ -15,10 +15,10 @@ constexpr std::array<double, 30> kStudent = {
     2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
 constexpr double kNormal = 1.96;
 constexpr double kTail = 0.025;
-// Above it the interval's limits are those of the normal distribution of the cube root.
+// Above this, the limits come from the normal distribution of the cube root.
 constexpr std::uint32_t kExactMax = 1000;
 
-// That at most `count` are seen where `mean` is.
+// The probability of at most `count` events with this mean.
 double poisson_at_most(std::uint32_t count, double mean) {
   double log_term = -mean;
   double sum = std::exp(log_term);
@@ -29,7 +29,7 @@ double poisson_at_most(std::uint32_t count, double mean) {
   return sum;
 }
 
-// The mean where at most `count` are seen with that probability; it falls as the mean grows.
+// The mean for which at most `count` events have this probability; it falls as the mean grows.
 double mean_where(std::uint32_t count, double probability) {
   double low = 0;
   double high = 2.0 * count + 20;
@@ -40,7 +40,7 @@ double mean_where(std::uint32_t count, double probability) {
   return (low + high) / 2;
 }
 
-// Wilson and Hilferty 1931: of a chi-square quantile with 2n degrees of freedom, halved.
+// Wilson and Hilferty 1931: approximates a chi-square quantile with 2n degrees of freedom, halved.
 double gamma_quantile(double n, double normal) {
   const double root = 1 - 1 / (9 * n) + normal / (3 * std::sqrt(n));
   return n * root * root * root;

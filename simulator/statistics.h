@@ -1,12 +1,12 @@
 #pragma once
-// A few numbers about many runs. Pure.
+// Statistics over several runs. Pure.
 
 #include <cstdint>
 #include <span>
 
 namespace robustrun::simulator {
 
-// 95 % confidence interval of the mean, by Student's t; of one value it is that value alone.
+// 95 % confidence interval of the mean, by Student's t; of a single value, that value.
 struct Interval {
   double mean = 0;
   double low = 0;
@@ -15,8 +15,8 @@ struct Interval {
 
 [[nodiscard]] Interval interval_of(std::span<const double> values);
 
-// 95 % confidence interval of the mean of a Poisson variable of which `count` were seen, exact
-// (Garwood 1936): of none it is 0 to 3.69.
+// Exact 95 % confidence interval of the mean of a Poisson variable, given `count` events (Garwood
+// 1936); for none it is 0 to 3.69.
 [[nodiscard]] Interval poisson_interval(std::uint32_t count);
 
 }  // namespace robustrun::simulator

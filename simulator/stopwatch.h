@@ -1,5 +1,5 @@
 #pragma once
-// Turns "what is the job doing now" into a Timeline. Before begin() nothing counts.
+// Builds a Timeline from changes of what the job is doing. Nothing counts before begin().
 
 #include "simulator/account.h"
 
@@ -7,18 +7,18 @@ namespace robustrun::simulator {
 
 class Stopwatch {
  public:
-  // From `now` on, in training.
+  // Starts at `now`, in training.
   void begin(Nanos now);
-  // A pause of this kind from now on. A training that goes on until now ends with it, and is lost
-  // unless `is_safe`.
+  // Starts a pause of this phase at `now`. Training that goes on until now ends with it, and counts
+  // as lost unless `is_safe`.
   void pause(Nanos now, Phase phase, bool is_safe = false);
   void train(Nanos now);
-  // While it trains, machines make its steps take `factor` times as long from now on; 1: none.
+  // From `now` on, while training, steps take `factor` times as long; 1: normal.
   void slow(Nanos now, double factor);
   void note_incident() { line_.incidents += runs_ ? 1 : 0; }
   void note_gave_up() { line_.gave_up += runs_ ? 1U : 0U; }
   [[nodiscard]] bool is_training() const { return trains_; }
-  // Ends it; the training that goes on is not lost.
+  // Ends the timeline; training that goes on is not lost.
   [[nodiscard]] Timeline end(Nanos now);
 
  private:

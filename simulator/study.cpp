@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/core/result.h"
+#include "simulator/published_run.h"
 
 namespace robustrun::simulator {
 namespace {
@@ -30,7 +31,7 @@ class Tally {
   std::uint32_t gave_up_ = 0;
 };
 
-// Multiples of the interval that is thought best.
+// Multiples of the theoretical optimum.
 constexpr std::array<double, 9> kMultiples = {0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 4, 10};
 
 void try_intervals(const StudyRequest& request, const std::vector<Timeline>& lines, Study& study) {
@@ -51,7 +52,7 @@ void try_intervals(const StudyRequest& request, const std::vector<Timeline>& lin
   study.best_interval = std::ranges::max_element(study.intervals, {}, &IntervalResult::ettr)->every;
 }
 
-// All numbers of a few, some of many.
+// A small range is tried completely, a large one with strides.
 constexpr std::uint32_t kSparesTried = 12;
 
 void try_spares(const StudyRequest& request, std::uint32_t machines, Study& study) {
@@ -93,7 +94,7 @@ std::uint32_t standbys_for(const FailureModel& failures, std::uint32_t nodes) {
 Study run_study(const StudyRequest& request) {
   RR_ASSERT(request.seeds > 0);
   JobTerms job = request.job;
-  // All runs of a seed meet one trace, however many spares they have.
+  // All runs of one seed meet the same trace, whatever their number of spares.
   const std::uint32_t machines = job.nodes + std::max(job.spares, request.most_spares);
   Study study;
   study.standbys = standbys_for(request.failures, job.nodes);

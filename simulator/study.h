@@ -1,6 +1,6 @@
 #pragma once
-// The whole question in one: many seeds, several policies over the same traces, other numbers of
-// spares, other checkpoint intervals. Pure; takes seconds to minutes for thousands of machines.
+// The complete study: many seeds, several policies over the same traces, other numbers of spares,
+// other checkpoint intervals. Pure; takes seconds to minutes for thousands of machines.
 
 #include <cstdint>
 #include <optional>
@@ -22,11 +22,11 @@ struct StudyRequest {
   std::uint32_t seeds = 20;
   std::uint64_t first_seed = 1;
   std::vector<const PublishedPolicy*> compared;
-  // Of other numbers of spares: from 0 to so many, with so many of the seeds. 0 seeds: none.
+  // Tries 0 to `most_spares` spares with `seeds_for_spares` of the seeds; 0 seeds: not at all.
   std::uint32_t most_spares = 0;
   std::uint32_t seeds_for_spares = 0;
-  bool chooses_spares = false;  // the best of them, instead of job.spares
-  std::optional<Site> site;  // what the journals say that numbers above are from; to be shown
+  bool chooses_spares = false;  // uses the best number instead of job.spares
+  std::optional<Site> site;  // journals that the numbers above come from; for display
 };
 
 struct PolicyResult {
@@ -34,9 +34,9 @@ struct PolicyResult {
   std::string about;
   CheckpointPlan checkpoints;
   Interval ettr;
-  Interval lost_s;      // per incident, outside checkpoints and the residual, in seconds
+  Interval lost_s;      // per incident, without checkpoints and the residual, in seconds
   Account sum;          // of all seeds
-  std::uint32_t gave_up = 0;  // times that the job was started anew, of all seeds
+  std::uint32_t gave_up = 0;  // how often the job was started anew, over all seeds
 };
 
 struct SparesResult {
@@ -52,31 +52,20 @@ struct IntervalResult {
 
 struct Study {
   std::uint32_t spares_used = 0;
-  std::vector<PolicyResult> policies;  // ours first
-  std::vector<SparesResult> spares;    // ascending; of many not every number
-  std::uint32_t best_spares = 0;       // where per_machine is most; only with `spares`
-  std::uint32_t standbys = 0;          // ByteRobust's rule, of the same failures
-  std::vector<IntervalResult> intervals;  // ascending; of ours
+  std::vector<PolicyResult> policies;  // robustrun first
+  std::vector<SparesResult> spares;    // ascending; a large range is sampled
+  std::uint32_t best_spares = 0;       // with the best per_machine; only with `spares`
+  std::uint32_t standbys = 0;          // by ByteRobust's rule, for the same failures
+  std::vector<IntervalResult> intervals;  // ascending; for robustrun
   Nanos best_interval{};
   Nanos young_daly{};                  // 0: checkpoints cost nothing
   Nanos between_failures{};            // of all machines that train
-  double closed_ettr = 0;              // arXiv 2410.21680, with our mean pause
+  double closed_ettr = 0;              // arXiv 2410.21680, with robustrun's mean pause
 };
 
 [[nodiscard]] Study run_study(const StudyRequest& request);
 
-// Spares by ByteRobust's rule: of what takes a machine away, within a day.
+// Spares by ByteRobust's rule, for faults that take a machine away within a day.
 [[nodiscard]] std::uint32_t standbys_for(const FailureModel& failures, std::uint32_t nodes);
-
-// Every figure that the study rests on, for people: "repair of a machine", "24 h".
-struct KnownFigure {
-  std::string name;
-  std::string value;
-  Origin origin = Origin::kAssumed;
-  std::string source;
-};
-[[nodiscard]] std::vector<KnownFigure> figures_of(const StudyRequest& request);
-// Of a run that is played again.
-[[nodiscard]] std::vector<KnownFigure> figures_of(const JobTerms& job, const OwnTimes& times);
 
 }  // namespace robustrun::simulator

@@ -1,11 +1,9 @@
-// What a study rests on, one line each: what is measured here, published, assumed, given.
+#include "simulator/study_figures.h"
 
 #include <fmt/core.h>
 
 #include <string>
 #include <vector>
-
-#include "simulator/study.h"
 
 namespace robustrun::simulator {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// Virtual time: what is due next runs next; ties go to what was scheduled first.
+// Virtual time: runs the earliest scheduled event next; of simultaneous ones, the first scheduled.
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@ class VirtualTime {
   [[nodiscard]] bool empty() const { return queue_.empty(); }
   [[nodiscard]] Nanos next() const { return queue_.top().when; }
   void after(Nanos delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
-  // In the past: now.
+  // A time in the past means now.
   void at(Nanos when, std::function<void()> what) {
     queue_.push({when < now_ ? now_ : when, ++sequence_, std::move(what)});
   }

@@ -1,13 +1,13 @@
 #pragma once
-// Which build this very process runs: the linker's hash over the executable, from its ELF note
-// NT_GNU_BUILD_ID (elf(5)). Read from memory: costs nothing, and a file that was replaced meanwhile
-// makes no difference.
+// The build of this process: the linker's hash over the executable, from its ELF note
+// NT_GNU_BUILD_ID (elf(5)). Read from memory, so it costs nothing and stays right when the file is
+// replaced.
 
 #include <string>
 
 namespace robustrun::base {
 
-// In lower-case hex; empty when the linker made none.
+// In lower-case hex; empty when the linker wrote no build id.
 [[nodiscard]] std::string build_id();
 
 }  // namespace robustrun::base

@@ -1,8 +1,8 @@
 #pragma once
-// The only way to learn the time or to get a random number.
+// The only source of time and of random numbers.
 //
-// Production uses MonotonicClock and seeds Rng from the system; tests and the simulator pass
-// their own clock and a printed seed.
+// Production uses SystemClock and seeds Rng from the system; tests and the simulator pass their own
+// clock and a printed seed.
 
 #include <chrono>
 #include <cstdint>
@@ -15,8 +15,8 @@ using Nanos = std::chrono::nanoseconds;
 class Clock {
  public:
   virtual ~Clock() = default;
-  [[nodiscard]] virtual Nanos now() const = 0;         // monotonic
-  [[nodiscard]] virtual Nanos wall_time() const = 0;   // since the Unix epoch, for people alone
+  [[nodiscard]] virtual Nanos now() const = 0;  // monotonic
+  [[nodiscard]] virtual Nanos wall_time() const = 0;  // since the Unix epoch, for people alone
 };
 
 class SystemClock final : public Clock {

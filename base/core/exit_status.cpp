@@ -12,7 +12,7 @@
 namespace robustrun::base {
 namespace {
 
-// The whole of `text` as a number in [0, SIGRTMAX]; -1 when it is none.
+// The whole of `text` as a number in [0, SIGRTMAX]; -1 when it is not such a number.
 int small_number(std::string_view text) {
   int value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,6 +1,6 @@
 #pragma once
-// Field lists: one declaration per struct serves every codec (wire messages, journal records,
-// JSON for `report --json`).
+// Field lists: one declaration per struct serves every codec (wire messages, journal records, JSON
+// for `report --json`).
 //
 // A serialisable struct has
 //     template <class V> void fields(V& v) { v(1, "pid", pid); v(2, "name", name); }

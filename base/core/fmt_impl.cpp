@@ -1,6 +1,6 @@
-// fmt's non-template half, compiled into us: the binary that is pushed to other hosts may not need
-// a shared library that they lack, and Debian ships no static one. What is instantiated is what the
-// headers declare extern and we use.
+// fmt's non-template half, compiled into this binary: the binary is pushed to hosts that may lack
+// the shared library, and Debian ships no static one. Only what the headers declare extern and our
+// code uses is instantiated.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

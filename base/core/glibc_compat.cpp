@@ -1,15 +1,15 @@
-// What the static libstdc++ wants from a newer glibc than hosts may have: the binary is pushed to
-// them, and must run with 2.34 (tests/e2e/test_pushable.py looks at its symbols).
+// Functions that the static libstdc++ expects from a newer glibc than hosts may have. The pushed
+// binary must run with glibc 2.34 (tests/e2e/test_pushable.py checks its symbols).
 #include <sys/random.h>
 
 #include <cstdint>
 
 #include "base/core/result.h"
 
-// glibc has it from 2.36 on. std::random_device's last resort.
+// In glibc since 2.36. The last resort of std::random_device.
 extern "C" std::uint32_t arc4random() noexcept {
   std::uint32_t value = 0;
-  // Never short for so few bytes, and never interrupted (getrandom(2)).
+  // getrandom(2) neither returns less nor is interrupted for so few bytes.
   RR_ASSERT(::getrandom(&value, sizeof value, 0) == sizeof value);
   return value;
 }

@@ -1,9 +1,9 @@
 #pragma once
-// What came of the tests of one machine's GPUs (probe/), as plain data: printed by the probe, said
-// on the wire, kept in the journal, compared over all machines by the supervisor's core.
+// Results of the tests of one machine's GPUs (probe/), as plain data: printed by the probe, sent to
+// the supervisor, kept in the journal and compared over all machines by the supervisor's core.
 //
-// Nothing here may be trusted: see node_facts.h. Figures and sums of the same `what` on GPUs of the
-// same model are comparable, and no others.
+// Nothing here is trusted: see node_facts.h. Figures and sums are comparable only between GPUs of
+// the same model and with the same `what`.
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace robustrun::base {
 
-// How fast one GPU was in something. More is better.
+// How fast one GPU was in one test; more is better.
 struct GpuFigure {
   std::uint32_t gpu = 0;
   std::string what;  // "bf16 GEMM"
@@ -40,12 +40,12 @@ struct GpuSum {
 };
 
 struct GpuFacts {
-  bool asked = false;  // false: nobody wanted to know
-  std::string error{};  // why nothing was tested; empty: something was
+  bool asked = false;  // false: no test was requested
+  std::string error{};  // why nothing was tested; empty: tests ran
   std::vector<std::string> models{};  // one per GPU
   std::vector<GpuFigure> figures{};
   std::vector<GpuSum> sums{};
-  std::vector<std::string> faults{};  // what failed, with its GPU where that is known
+  std::vector<std::string> faults{};  // what failed, with its GPU if known
   template <class V>
   void fields(V& v) {
     v(1, "asked", asked);

@@ -20,7 +20,7 @@ std::unexpected<Error> too_many(std::size_t at, const NameListRules& rules) {
               fmt::format("at character {}: more than {} {}", at + 1, rules.names_max, rules.many));
 }
 
-// "01-16" to 01, 02 … 16.
+// Expands "01-16" to 01, 02 … 16.
 Status add_range(const ListPiece& choice, std::size_t dash, const NameListRules& rules,
                  std::vector<std::string>& words) {
   const std::string_view first = choice.text.substr(0, dash);
@@ -28,8 +28,9 @@ Status add_range(const ListPiece& choice, std::size_t dash, const NameListRules&
   const bool numbers = !first.empty() && !last.empty() && std::ranges::all_of(first, is_digit) &&
                        std::ranges::all_of(last, is_digit);
   if (!numbers) {
-    return wrong_in_list(choice.at, fmt::format("'{}' is no range of numbers; write [1-8] or [a,b]",
-                                                printable(choice.text)));
+    return wrong_in_list(choice.at,
+                         fmt::format("'{}' is not a range of numbers; write [1-8] or [a,b]",
+                                     printable(choice.text)));
   }
   if (std::max(first.size(), last.size()) > kRangeDigitsMax) {
     return wrong_in_list(choice.at,
@@ -76,7 +77,7 @@ Result<std::vector<std::string>> parse_group(const ListPiece& group, const NameL
   return words;
 }
 
-// Each of `names` with each of `words` behind it.
+// Appends each of `words` to each of `names`.
 Status multiply(std::vector<std::string>& names, const std::vector<std::string>& words,
                 std::size_t at, const NameListRules& rules) {
   if (words.size() > rules.names_max / names.size()) return too_many(at, rules);

@@ -5,7 +5,8 @@
 //            "[" choice *("," choice) "]", which multiply, the last one fastest
 //   choice = word / number "-" number; leading zeros of the first number are kept: [08-11]
 //
-// Errors are causes that name the character of the whole text, from 1: "at character 5: ...".
+// An Error's text gives the character's position in the whole text, from 1, and the cause: "at
+// character 5: ...".
 
 #include <cstddef>
 #include <string>
@@ -21,12 +22,12 @@ inline constexpr std::size_t kRangeDigitsMax = 9;        // of one number in bra
 inline constexpr std::size_t kBracketGroupsMax = 8;      // of one name
 
 struct NameListRules {
-  std::size_t names_max = 0;        // of one list
-  std::string_view one = "name";    // for messages: what such a name is called ...
-  std::string_view many = "names";  // ... and several of them
+  std::size_t names_max = 0;        // in one list
+  std::string_view one = "name";    // for messages: what one such name is called ...
+  std::string_view many = "names";  // ... and several
 };
 
-// A list's piece that knows where it stands in the whole.
+// A piece of a list that knows its position in the whole list.
 struct ListPiece {
   std::string_view text;
   std::size_t at = 0;  // of its first character, from 0

@@ -1,9 +1,9 @@
 #pragma once
-// What an agent finds out about its machine before a run (pre-flight), as plain data: said on the
-// wire, kept in the journal, judged by the supervisor's core.
+// What an agent finds out about its machine before a run (preflight), as plain data: sent to the
+// supervisor, kept in the journal and judged by the supervisor's core.
 //
-// Nothing here may be trusted: it is what a machine says of itself. Texts are bytes of any length
-// below a message's; whoever shows them makes them printable and short.
+// Nothing here is trusted: a machine reports it about itself. Texts are bytes of any length up to
+// the message limit; code that shows them makes them printable and short.
 
 #include <cstdint>
 #include <limits>
@@ -15,15 +15,15 @@
 
 namespace robustrun::base {
 
-// A limit of the kernel's that is none (RLIM_INFINITY).
+// No limit (RLIM_INFINITY).
 inline constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
 
-// A file system, by statvfs(3).
+// A file system, as statvfs(3) reports it.
 struct Space {
-  std::string path;          // that was asked: the nearest folder that exists
+  std::string path;          // queried: the nearest folder that exists
   std::uint64_t total = 0;   // bytes
-  std::uint64_t free = 0;    // bytes that a user may take
-  std::string error;         // why nothing is known; empty: it is
+  std::uint64_t free = 0;    // bytes available to users
+  std::string error;         // why nothing is known; empty: success
   template <class V>
   void fields(V& v) {
     v(1, "path", path);
@@ -38,7 +38,7 @@ struct UserLimits {
   std::uint64_t open_files = kUnlimited;
   std::uint64_t open_files_hard = kUnlimited;
   std::uint64_t locked_bytes = kUnlimited;
-  std::uint64_t processes = kUnlimited;   // of the user, threads included; none for root
+  std::uint64_t processes = kUnlimited;   // of the user, threads included; kUnlimited for root
   template <class V>
   void fields(V& v) {
     v(1, "open_files", open_files);
@@ -48,12 +48,12 @@ struct UserLimits {
   }
 };
 
-// As the interpreter of the run says.
+// As the run's interpreter reports it.
 struct Software {
-  bool asked = false;    // false: the workers are no Python programs
+  bool asked = false;    // false: the workers are not Python programs
   std::string python;    // "3.11.2"
   std::string torch;     // "2.5.1+cu124"; empty: not installed
-  std::string error;     // why nothing is known; empty: it is
+  std::string error;     // why nothing is known; empty: success
   bool missing = false;  // the interpreter itself is not on this machine
   template <class V>
   void fields(V& v) {
@@ -65,12 +65,12 @@ struct Software {
   }
 };
 
-// As NVML says; without a library of that name there are none.
+// As NVML reports them; a machine without the library has none.
 struct Gpus {
   bool has_library = false;
   std::uint32_t count = 0;
   std::string driver;   // "550.54.15"
-  std::string error;    // why nothing is known although there is a library; empty: it is
+  std::string error;    // why nothing is known despite the library; empty: success
   template <class V>
   void fields(V& v) {
     v(1, "has_library", has_library);
@@ -81,14 +81,14 @@ struct Gpus {
 };
 
 struct NodeFacts {
-  std::string missing;   // script or working directory that is not there, in words
-  Space disk;            // where the log files go, else the working directory
+  std::string missing;   // script or working directory that does not exist, in words
+  Space disk;            // of the log files, else of the working directory
   Space shm;             // /dev/shm
   UserLimits limits;
   std::uint32_t rdma_devices = 0;
   Software software;
   Gpus gpus;
-  GpuFacts probe;        // of their tests, where those were wanted
+  GpuFacts probe;        // test results, if tests were requested
   template <class V>
   void fields(V& v) {
     v(1, "missing", missing);
@@ -104,10 +104,10 @@ struct NodeFacts {
 
 // Why a peer was not reached.
 enum class ReachFault : std::uint8_t {
-  kRefused,    // its machine answers, nobody listens
+  kRefused,    // its machine answers, but no process listens
   kTimeout,
   kNoRoute,
-  kStranger,   // something answers that is not the peer
+  kStranger,   // something other than the peer answers
   kOther,
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// How far a worker's script had come when its process ended. Numbers stand in journals, messages
-// and (as marks) in progress records: only appended to.
+// How far a worker's script had come when its process ended. The numbers are stored in journals,
+// messages and progress records: append only.
 
 #include <cstdint>
 

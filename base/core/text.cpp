@@ -9,7 +9,7 @@
 namespace robustrun::base {
 namespace {
 
-// Longer words are no typing mistakes, and the distance takes quadratic time.
+// Longer words are not typing mistakes, and the distance takes quadratic time.
 constexpr std::size_t kNearestWordMax = 64;
 
 std::uint8_t byte_at(std::string_view bytes, std::size_t i) {
@@ -17,7 +17,7 @@ std::uint8_t byte_at(std::string_view bytes, std::size_t i) {
 }
 
 // Length of the UTF-8 character that `bytes` begins with (RFC 3629: no overlong forms, no
-// surrogates, at most U+10FFFF); 0 when there is none.
+// surrogates, at most U+10FFFF); 0 when `bytes` begins with no such character.
 std::size_t character_length(std::string_view bytes) {
   const std::uint8_t lead = byte_at(bytes, 0);
   if (lead < 0x80) return 1;
@@ -61,7 +61,7 @@ void append_json_character(std::string& out, std::string_view character) {
   }
 }
 
-// Edits (insert, delete, replace, swap neighbours) from `a` to `b`.
+// Number of edits (insert, delete, replace, swap neighbours) from `a` to `b`.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::array<std::size_t, kNearestWordMax + 1> before{};
   std::array<std::size_t, kNearestWordMax + 1> above{};

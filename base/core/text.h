@@ -1,9 +1,9 @@
 #pragma once
-// Small helpers for text that comes from outside or goes to people. Pure.
+// Small helpers for text from outside and text for people. Pure.
 //
-// Text here is bytes: what users and workers give need not be UTF-8. printable() and
-// json_string() make any bytes safe to show: nothing a worker wrote can move the cursor of a
-// terminal or break a JSON document.
+// Text here is bytes: input from users and workers need not be UTF-8. printable() and json_string()
+// make any bytes safe to show: nothing that a worker wrote can move a terminal's cursor or break a
+// JSON document.
 
 #include <charconv>
 #include <concepts>
@@ -24,7 +24,7 @@ std::string join(std::span<const std::string> pieces, std::string_view separator
 std::string_view trim(std::string_view text);
 
 // Whether `a` comes before `b` when runs of digits count as numbers: node2 before node10. A total
-// order: what differs only in leading zeros is told apart by the bytes.
+// order: names that differ only in leading zeros compare by their bytes.
 bool natural_less(std::string_view a, std::string_view b);
 
 // The candidate that `word` was most likely meant to be (restricted Damerau-Levenshtein distance,
@@ -52,7 +52,7 @@ Result<T> parse_int(std::string_view text) {
   }
   if (parsed.ec != std::errc{} || parsed.ptr != end) {
     return fail(Errc::kInvalidArgument,
-                "cannot use '" + printable(text) + "': a whole number is wanted");
+                "cannot use '" + printable(text) + "': expected a whole number");
   }
   return value;
 }

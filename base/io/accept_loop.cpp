@@ -14,11 +14,11 @@ namespace {
 
 using boost::asio::posix::stream_descriptor;
 
-// What its waits hold on to; the AcceptLoop itself is only its owner.
+// Kept alive by its pending waits; AcceptLoop is only the owner.
 class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
  public:
-  ListeningSocket(const boost::asio::any_io_executor& executor, std::function<void(Fd)> welcome)
-      : socket_(executor), pause_(executor), welcome_(std::move(welcome)) {}
+  ListeningSocket(const boost::asio::any_io_executor& executor, std::function<void(Fd)> on_peer)
+      : socket_(executor), pause_(executor), on_peer_(std::move(on_peer)) {}
 
   Status start(Fd fd) {
     boost::system::error_code error;
@@ -30,7 +30,7 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   }
 
   void stop() {
-    welcome_ = nullptr;
+    on_peer_ = nullptr;
     boost::system::error_code ignored;
     socket_.close(ignored);
     pause_.cancel();
@@ -40,30 +40,30 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   void wait() {
     socket_.async_wait(stream_descriptor::wait_read,
                        [self = shared_from_this()](const boost::system::error_code& error) {
-                         if (!error && self->welcome_) self->accept();
+                         if (!error && self->on_peer_) self->accept();
                        });
   }
 
-  // One a turn: whoever floods the socket does not keep the loop.
+  // One per turn, so that a flood of connections does not monopolise the loop.
   void accept() {
     // Asio's own accept leaves the descriptor inheritable.
     Fd fd(::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) return rest();
     wait();
-    if (fd) welcome_(std::move(fd));
+    if (fd) on_peer_(std::move(fd));
   }
 
-  // The peer is still waiting in the queue: without a pause this would spin.
+  // The peer is still waiting in the queue: without a pause the loop would spin.
   void rest() {
     pause_.expires_after(kAcceptPause);
     pause_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-      if (!error && self->welcome_) self->wait();
+      if (!error && self->on_peer_) self->wait();
     });
   }
 
   stream_descriptor socket_;
   boost::asio::steady_timer pause_;
-  std::function<void(Fd)> welcome_;
+  std::function<void(Fd)> on_peer_;
 };
 
 class AcceptLoopImpl final : public AcceptLoop {
@@ -81,8 +81,8 @@ class AcceptLoopImpl final : public AcceptLoop {
 
 Result<std::unique_ptr<AcceptLoop>> AcceptLoop::start(boost::asio::any_io_executor executor,
                                                       Fd listening,
-                                                      std::function<void(Fd)> welcome) {
-  auto socket = std::make_shared<ListeningSocket>(executor, std::move(welcome));
+                                                      std::function<void(Fd)> on_peer) {
+  auto socket = std::make_shared<ListeningSocket>(executor, std::move(on_peer));
   RR_TRY(socket->start(std::move(listening)));
   return std::make_unique<AcceptLoopImpl>(std::move(socket));
 }

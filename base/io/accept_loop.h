@@ -1,5 +1,5 @@
 #pragma once
-// Takes the connections of a listening socket, one a turn, until it is stopped.
+// Accepts connections of a listening socket, one per turn of the loop, until it is destroyed.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -12,14 +12,15 @@ namespace robustrun::base {
 
 class AcceptLoop {
  public:
-  // Stops: the handler is not called any more, the socket is closed. Not from within the handler.
+  // Closes the socket; `on_peer` is not called any more. Must not be called from within `on_peer`.
   virtual ~AcceptLoop() = default;
 
-  // `listening` must not block. `welcome` gets each peer, close-on-exec and not blocking; it is
-  // called by the executor's thread. Without free descriptors peers wait in the queue, and it is
-  // tried again after a pause. Fails with the errno of the loop.
+  // `listening` must be non-blocking. `on_peer` receives each connection, close-on-exec and
+  // non-blocking, on the executor's thread. When no descriptor is free, peers wait in the kernel's
+  // queue and accepting is retried after kAcceptPause. Fails with the errno of registering the
+  // socket.
   static Result<std::unique_ptr<AcceptLoop>> start(boost::asio::any_io_executor executor,
-                                                   Fd listening, std::function<void(Fd)> welcome);
+                                                   Fd listening, std::function<void(Fd)> on_peer);
 };
 
 }  // namespace robustrun::base

@@ -1,2 +1,2 @@
-// The one translation unit that holds Asio's non-template code (BOOST_ASIO_SEPARATE_COMPILATION).
+// The one translation unit with Asio's non-template code (BOOST_ASIO_SEPARATE_COMPILATION).
 #include <boost/asio/impl/src.hpp>

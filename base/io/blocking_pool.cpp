@@ -22,12 +22,12 @@ namespace {
 struct Job {
   std::move_only_function<void()> work;
   std::move_only_function<void()> done;
-  // Counts as work of the loop, whose run() must not return before `done` was posted.
+  // Counts as work of the loop: its run() does not return before `done` is posted.
   boost::asio::any_io_executor executor;
 };
 
-// Of a job that came back too late: the loop that it would report to may be gone, so nothing may
-// run or destroy what is left of it. It stays until the end of the process.
+// Keeps a job that finished after the pool was destroyed. Its loop may be gone, so nothing of it
+// may run or be destroyed; it stays until the process ends.
 void keep_for_ever(Job job) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<Job>;
@@ -73,7 +73,7 @@ void BlockingPool::State::run_jobs() {
       ++running;
       lock.unlock();
       job.work();
-      job.work = nullptr;  // what it owns is released before `done` can look at it
+      job.work = nullptr;  // what it owns is released before `done` runs
       lock.lock();
       --running;
       if (abandoned) {

@@ -1,9 +1,9 @@
 #pragma once
 // A fixed set of threads for work that may block (file writes, fsync, scans of /proc).
 //
-// The only place with threads and locks. Jobs share nothing mutable with the loop; what they
-// find out comes back by `done`, posted to the executor. Jobs of one lane run one at a time in
-// the order of submission; lanes run side by side.
+// The only place with threads and locks. Jobs share no mutable state with the loop; they report
+// results through `done`, which is posted to the executor. Jobs of one lane run one at a time in
+// the order of submission; lanes run in parallel.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace robustrun::base {
 class BlockingPool {
  public:
   using Lane = std::uint32_t;
-  // `queue_max`: jobs waiting over all lanes; submit() beyond it is refused with kLimit.
+  // `queue_max`: jobs that may wait, over all lanes; submit() refuses more with kLimit.
   BlockingPool(boost::asio::any_io_executor executor, unsigned threads, std::size_t queue_max);
-  // Waits for running jobs, drops waiting ones; no `done` is posted afterwards. A job that does not
-  // come back within kPoolAbandonAfter (a dead mount, a stopped terminal) is left to its thread,
-  // which touches nothing of ours again but what it owns.
+  // Waits for running jobs and drops waiting ones; no `done` is posted afterwards. A job that does
+  // not return within kPoolAbandonAfter (a dead mount, a stopped terminal) is left to its thread,
+  // which then uses only what the job itself owns.
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;

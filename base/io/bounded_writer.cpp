@@ -35,7 +35,8 @@ struct Write {
   int os_errno = 0;
 };
 
-// False: asked to stop. Errors of the descriptor count as writable, write() then names them.
+// Returns false when asked to stop. Errors of the descriptor count as writable: write() then
+// reports them.
 bool wait_writable(const Target& target) {
   pollfd fds[2] = {{target.fd.get(), POLLOUT, 0}, {target.stop.get(), POLLIN, 0}};
   while (::poll(fds, 2, -1) < 0) {
@@ -44,9 +45,9 @@ bool wait_writable(const Target& target) {
   return fds[1].revents == 0;
 }
 
-// A pipe that polls writable takes PIPE_BUF bytes without blocking, and never mixed with those of
-// other processes: cut at a line's end, so that their lines and ours stay whole. (Small writes
-// are also the fastest ones, because the pipe's pages stay in the cache.)
+// A pipe that polls writable takes PIPE_BUF bytes without blocking, and never mixed with bytes of
+// other processes. Cut at line ends, so that lines stay whole. (Small writes are also the fastest,
+// because the pipe's pages stay in the cache.)
 std::size_t pipe_slice(std::string_view rest) {
   if (rest.size() <= PIPE_BUF) return rest.size();
   const std::size_t line_end = rest.substr(0, PIPE_BUF).rfind('\n');
@@ -62,7 +63,7 @@ void run(Write& job) {
     const std::size_t slice = polls ? pipe_slice(rest) : std::min(rest.size(), kFileSliceBytes);
     const ssize_t got = ::write(target.fd.get(), rest.data(), slice);
     if (got < 0) {
-      // EAGAIN: somebody who shares the descriptor has made it non-blocking.
+      // EAGAIN: another process that shares the descriptor has made it non-blocking.
       if (errno == EINTR || (errno == EAGAIN && polls)) continue;
       job.os_errno = errno;
       return;
@@ -78,10 +79,10 @@ bool pollable(int fd) {
   return S_ISFIFO(found.st_mode) || S_ISSOCK(found.st_mode) || ::isatty(fd) == 1;
 }
 
-// Our own lines about missing bytes among the worker's.
+// Our own lines about missing bytes, within the worker's output.
 struct Notes {
   std::size_t bytes = 0;        // of the lines themselves
-  std::uint64_t announced = 0;  // the sum of what they say
+  std::uint64_t announced = 0;  // bytes that these lines report as missing
 };
 
 }  // namespace
@@ -104,7 +105,7 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
     dropped += size;
   }
 
-  // The queue is lost: its bytes are dropped, and what its notes said is again to be said.
+  // Drops the queue; the bytes that its notes reported will be reported again.
   void drop_queue() {
     drop(queue.size() - notes.bytes);
     missing += notes.announced;
@@ -138,7 +139,7 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
     std::string().swap(queue);
   }
 
-  // A loop that waits for its last timers must not wait for ours.
+  // A loop that waits for its last timers must not wait for this one.
   void release_if_finished() {
     if (!finishing || busy) return;
     watch.cancel();
@@ -162,7 +163,7 @@ struct BoundedWriter::State : std::enable_shared_from_this<State> {
   std::string queue;
   std::string spare;              // the other buffer, while no write holds it
   std::size_t in_flight_held = 0; // capacity of the buffer being written
-  std::uint64_t in_flight_until = 0;  // progress when all of them are written
+  std::uint64_t in_flight_until = 0;  // value of `progress` once all of them are written
   bool busy = false;
   bool watching = false;
   bool congested = false;
@@ -231,7 +232,7 @@ void BoundedWriter::State::ended(Write& job, const std::string& why) {
     release_if_finished();
     return;
   }
-  // A note stands at the front, as a rule: it is lost when nothing at all was written.
+  // A note usually stands at the front: it is lost only when nothing at all was written.
   if (job.written == 0) missing += notes_in_flight.announced;
   drop(std::min(lost, payload));
   drop_queue();
@@ -239,7 +240,7 @@ void BoundedWriter::State::ended(Write& job, const std::string& why) {
   at_line_start = false;
   retry_at = clock.now() + options.retry_after;
   release_if_finished();
-  if (dead) return;  // nobody reads it any more: nothing to say
+  if (dead) return;  // there is no reader left to tell
   trouble(told_error, fmt::format("cannot write {}: {}; its output is dropped until it takes "
                                   "bytes again",
                                   options.name, why));

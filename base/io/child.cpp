@@ -22,7 +22,7 @@ using boost::asio::posix::stream_descriptor;
 
 constexpr std::size_t kStandardDescriptors = 3;
 
-// Without this an inherited SIG_IGN makes the kernel throw exit statuses away.
+// With an inherited SIG_IGN for SIGCHLD the kernel would discard exit statuses.
 void keep_exit_statuses() {
   struct sigaction current{};
   RR_ASSERT(::sigaction(SIGCHLD, nullptr, &current) == 0);
@@ -44,8 +44,8 @@ class FileActions {
   FileActions(const FileActions&) = delete;
   FileActions& operator=(const FileActions&) = delete;
 
-  // Sources below the number of targets are copied above it first, so that no dup2 in the child
-  // overwrites a source that a later one still needs. The copies live until the spawn is done.
+  // Source descriptors below the number of targets are first copied above it, so that no dup2 in
+  // the child overwrites a source that is still needed. The copies live until the spawn is done.
   Status plan(const std::vector<int>& descriptors) {
     const std::size_t count = std::max(descriptors.size(), kStandardDescriptors);
     for (std::size_t i = 0; i < count; ++i) {
@@ -99,14 +99,14 @@ class Attributes {
   posix_spawnattr_t attributes_{};
 };
 
-// Held by the pending wait as well as by the Child, which may go away inside its own handler.
+// Shared by the pending wait and the Child, which may be destroyed in its own handler.
 struct Watch {
   explicit Watch(const boost::asio::any_io_executor& executor) : pidfd(executor) {}
   stream_descriptor pidfd;
   Child::ExitHandler on_exit;
 };
 
-// 0, or the cause of failure. The pid cannot be recycled meanwhile: only we could reap it.
+// 0, or the errno. The pid cannot be recycled meanwhile: only this process can reap it.
 int open_pidfd(pid_t pid, stream_descriptor& out) {
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) return errno;
@@ -117,11 +117,11 @@ int open_pidfd(pid_t pid, stream_descriptor& out) {
   return 0;
 }
 
-// Reaps; si_pid stays 0 while the child lives.
+// Reaps the child; si_pid stays 0 while it lives.
 siginfo_t poll_exit(int pidfd) {
   siginfo_t info{};
   while (::waitid(P_PIDFD, static_cast<id_t>(pidfd), &info, WEXITED | WNOHANG) != 0) {
-    RR_ASSERT(errno == EINTR);  // ECHILD: somebody else of this process reaped our child
+    RR_ASSERT(errno == EINTR);  // ECHILD: other code in this process reaped our child
   }
   return info;
 }
@@ -163,7 +163,7 @@ class SpawnedChild final : public Child {
   std::shared_ptr<Watch> watch_;
 };
 
-// A failed exec is an error.
+// A failed exec is reported as an error.
 Result<pid_t> spawn_process(const ChildOptions& options) {
   RR_ASSERT(!options.argv.empty());
   keep_exit_statuses();
@@ -207,7 +207,7 @@ std::optional<ExitStatus> UnwatchedChild::poll_exit() {
   if (pid_ == 0) return std::nullopt;
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) != 0) {
-    RR_ASSERT(errno == EINTR);  // ECHILD: somebody else of this process reaped our child
+    RR_ASSERT(errno == EINTR);  // ECHILD: other code in this process reaped our child
   }
   if (info.si_pid == 0) return std::nullopt;
   pid_ = 0;

@@ -1,8 +1,8 @@
 #pragma once
 // Long-lived child processes (agents, shims): posix_spawn plus pidfd on an Asio loop.
 //
-// No SIGCHLD handler and no waitpid(-1), so that no exit is missed or stolen: each Child reaps
-// only itself through its pidfd. Must be spawned from the loop's own thread, because
+// No SIGCHLD handler and no waitpid(-1), so that no exit is missed or stolen: each Child reaps only
+// its own process, through its pidfd. Must be spawned from the loop's own thread, because
 // PR_SET_PDEATHSIG in the child counts that thread as its parent.
 // Recipe: posix_spawn(3) with SETSID, SETSIGMASK, SETSIGDEF, closefrom; pidfd_open(2).
 
@@ -21,11 +21,11 @@
 namespace robustrun::base {
 
 struct ChildOptions {
-  std::string executable;                // absolute path
-  std::vector<std::string> argv;         // with argv[0]
+  std::string executable;  // absolute path
+  std::vector<std::string> argv;  // including argv[0]
   std::vector<std::string> environment;  // NAME=VALUE, complete
-  // Child's descriptor i is a copy of our descriptors[i]; -1, or a missing one of 0 to 2:
-  // /dev/null. All others are closed.
+  // The child's descriptor i is a copy of our descriptors[i]; -1 and missing entries for 0 to 2
+  // mean /dev/null. All others are closed.
   std::vector<int> descriptors;
   bool new_session = true;
 };
@@ -33,13 +33,14 @@ struct ChildOptions {
 class Child {
  public:
   using ExitHandler = std::function<void(ExitStatus)>;
-  // A failed exec is an error here, not an exit. `on_exit` is called once, from the loop.
+  // A failed exec is returned as an error. `on_exit` is called once, from the loop.
   static Result<std::unique_ptr<Child>> spawn(boost::asio::any_io_executor executor,
                                               const ChildOptions& options, ExitHandler on_exit);
-  // Does not kill; the exit is no longer reported, and the process is reaped if already dead.
+  // Does not kill the process; the exit is not reported any more. Reaps the process if it has
+  // ended.
   virtual ~Child() = default;
   [[nodiscard]] virtual pid_t pid() const = 0;
-  // Through the pidfd: can never hit a recycled pid. kNotFound once it is gone.
+  // Sent through the pidfd, so it never hits a recycled pid. kNotFound once the process is gone.
   virtual Status signal(int signal) = 0;
 };
 

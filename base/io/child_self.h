@@ -1,13 +1,12 @@
 #pragma once
-// Signals to this very process.
+// Signals to this process itself.
 
 namespace robustrun::base {
 
-// For drills (`robustrun inject`): SIGKILL, as if somebody had killed it; no destructor, no
-// handler.
+// For drills (`robustrun inject`): SIGKILL, as if sent from outside; no destructor or handler runs.
 [[noreturn]] void die_at_once();
 
-// As if it had come from outside.
+// Delivers `signal` as if it had been sent from outside.
 void signal_self(int signal);
 
 }  // namespace robustrun::base

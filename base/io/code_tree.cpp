@@ -77,7 +77,7 @@ class CodeCopier {
     if (error) return cannot_copy(path.string(), error);
     if (fs::is_directory(status)) {
       if (!except_.empty() && fs::equivalent(path, except_, error)) return {};
-      if (fs::exists(path / "pyvenv.cfg", error)) return {};  // its links lead to this machine
+      if (fs::exists(path / "pyvenv.cfg", error)) return {};  // its links point into this machine
       return folder(relative, depth + 1);
     }
     if (fs::is_symlink(status)) return link(relative);
@@ -113,7 +113,7 @@ class CodeCopier {
     const fs::path target = fs::read_symlink(path, error);
     if (error) return cannot_copy(path.string(), error);
     const fs::path reached = fs::canonical(path, error);
-    if (error) return {};  // it leads nowhere
+    if (error) return {};  // a dangling link
     const fs::path from_root = reached.lexically_relative(from_);
     if (target.is_absolute() || from_root.empty() || *from_root.begin() == "..") {
       return fail(Errc::kPermission,

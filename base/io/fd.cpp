@@ -20,7 +20,7 @@ Fd& Fd::operator=(Fd&& other) noexcept {
 }
 
 void Fd::reset() {
-  // Never repeated after EINTR: Linux has closed the descriptor already.
+  // Never retried after EINTR: Linux has already closed the descriptor.
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
@@ -61,7 +61,7 @@ Status write_all(int fd, std::string_view bytes) {
 namespace {
 
 Result<std::string> read_all(const Fd& fd, const std::string& path, std::size_t limit) {
-  // Sizes of files in /proc and of growing files mean nothing: read until the end.
+  // Sizes of /proc files and of growing files are unreliable: read until the end.
   constexpr std::size_t kChunk = std::size_t{64} << 10;
   std::string bytes;
   std::string chunk(kChunk, '\0');
@@ -93,7 +93,7 @@ Result<std::string> read_regular_file(const std::string& path, std::size_t limit
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot look at " + path, errno);
   if (!S_ISREG(status.st_mode)) {
-    return fail(Errc::kCorrupt, "cannot read " + path + ": it is no regular file");
+    return fail(Errc::kCorrupt, "cannot read " + path + ": it is not a regular file");
   }
   return read_all(fd, path, limit);
 }

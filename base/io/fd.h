@@ -41,16 +41,17 @@ Status set_nonblocking(int fd, bool on);
 
 // Writes all of `bytes` to a blocking descriptor.
 Status write_all(int fd, std::string_view bytes);
-// At most `limit` bytes of a file; kLimit when it is longer.
+// Reads a file of at most `limit` bytes; kLimit when it is longer.
 Result<std::string> read_file(const std::string& path, std::size_t limit);
-// The same of a regular file alone, for paths that others may have made: a FIFO is not waited for,
-// a device not read. kCorrupt when it is something else; with kRefuse, ELOOP when it is a link.
+// The same for regular files only, for paths that other users may have created: does not wait for a
+// FIFO or read a device. kCorrupt when `path` is something else; with kRefuse, ELOOP when it is a
+// link.
 enum class Links : unsigned char { kFollow, kRefuse };
 Result<std::string> read_regular_file(const std::string& path, std::size_t limit, Links links);
-// Replaces `path` by way of a temporary file beside it and rename(): a reader sees the old bytes
-// or the new ones. Not synced to the disk.
+// Replaces `path` through a temporary file in the same folder and rename(): a reader sees either
+// the old or the new bytes. Not synced to the disk.
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode);
-// mkdir -p; every folder it makes gets `mode`.
+// mkdir -p; every folder that is created gets `mode`.
 Status make_directories(const std::string& path, unsigned mode);
 
 }  // namespace robustrun::base

@@ -39,7 +39,7 @@ T get(std::string_view bytes, std::size_t offset) {
   return value;
 }
 
-// The run key seeds the hash of every record: one left over from another journal never matches.
+// The run key seeds the hash of every record, so that records of another journal never match.
 std::uint64_t seed_of(std::string_view header) { return get<std::uint64_t>(header, kKeyOffset); }
 
 std::string make_header() {
@@ -66,7 +66,7 @@ std::string make_record(std::uint64_t seed, std::uint32_t kind, std::uint64_t se
   return record;
 }
 
-// False: the header was cut while it was being written, so no record can be behind it.
+// False: the header was cut while it was written, so no record can follow it.
 Result<bool> check_header(const std::string& path, std::string_view bytes) {
   if (bytes.substr(0, kMagic.size()) != kMagic.substr(0, bytes.size())) {
     return fail(Errc::kCorrupt, "cannot read " + path + ": it is not a robustrun journal");
@@ -86,7 +86,7 @@ Result<bool> check_header(const std::string& path, std::string_view bytes) {
   return true;
 }
 
-// The record at the start of `bytes`; false when it is cut or damaged.
+// Takes the record at the front of `bytes`; false when it is cut or damaged.
 bool take_record(std::string_view& bytes, std::uint64_t seed, JournalRecord& record) {
   if (bytes.size() < kRecordHeadBytes + kHashBytes) return false;
   const std::size_t length = get<std::uint32_t>(bytes, 0);
@@ -119,7 +119,7 @@ Result<JournalContents> parse(const std::string& path, std::string_view bytes) {
   return contents;
 }
 
-// pwrite of all bytes; 0 or errno.
+// Writes all of `bytes` at `offset`; returns 0 or errno.
 int write_at(int fd, std::string_view bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
     const ssize_t written = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -136,17 +136,17 @@ int write_at(int fd, std::string_view bytes, std::uint64_t offset) {
 struct JournalWriter::State {
   std::string path;
   Fd fd;
-  std::uint64_t end = 0;  // behind the last whole record
+  std::uint64_t end = 0;  // offset after the last whole record
   std::uint64_t seed = 0;
   std::uint64_t next_sequence = 0;
-  bool name_synced = false;  // the folder's entry is on the disk too
+  bool name_synced = false;  // the folder's entry is on the disk, too
 
   Status write(std::string_view bytes);
 };
 
 Status JournalWriter::State::write(std::string_view bytes) {
   if (const int cause = write_at(fd.get(), bytes, end); cause != 0) {
-    // Where even this fails, the next append overwrites the rest, and readers stop at it.
+    // Should this fail as well, the next append overwrites the rest, and readers stop there.
     static_cast<void>(::ftruncate(fd.get(), static_cast<off_t>(end)) == 0);
     return fail_errno("cannot write the journal " + path, cause);
   }

@@ -3,9 +3,9 @@
 //
 // Layout (docs/formats/journal.md): 64-byte header (magic "RRJOURNL", u32 format version, u32
 // segment, 16-byte random key, zeros, u64 XXH3), then records  u32 payload length | u32 kind |
-// u64 sequence | payload | u64 XXH3 of all before.  Little endian. A record that is cut or
-// damaged ends the file for a reader; a writer that opens such a file truncates it there (torn
-// tail). A damaged header is an error for both, so that no good record is ever cut off.
+// u64 sequence | payload | u64 XXH3 of all before.  Little endian. For a reader, a cut or damaged
+// record ends the file; a writer truncates the file there (torn tail). A damaged header is an error
+// for both, so that no good record is ever cut off.
 // Idea and discipline: leveldb's log_format.
 
 #include <cstdint>
@@ -26,29 +26,29 @@ struct JournalRecord {
 
 struct JournalContents {
   std::vector<JournalRecord> records;
-  std::uint64_t torn_bytes = 0;  // after the last good record
+  std::uint64_t torn_bytes = 0;  // bytes after the last good record
 };
 
 inline constexpr std::uint32_t kJournalFormatVersion = 1;
 inline constexpr std::size_t kJournalRecordBytesMax = std::size_t{16} << 20;
 
-// All good records of `path`. kCorrupt when the header is damaged, not ours or of another
-// version; a file that was cut inside its header has no records and is all torn.
+// Reads all good records of `path`. kCorrupt when the header is damaged, foreign or of another
+// version; a file cut inside its header yields no records and counts as torn.
 Result<JournalContents> read_journal(const std::string& path);
 
 class JournalWriter {
  public:
-  // Makes the file (0600), or opens an existing one behind its last good record.
+  // Creates the file (0600), or opens an existing one after its last good record.
   static Result<JournalWriter> open(const std::string& path);
   JournalWriter(JournalWriter&&) noexcept;
   JournalWriter& operator=(JournalWriter&&) noexcept;
   ~JournalWriter();
 
-  // One write(2); the record is in the page cache when this returns (survives our SIGKILL).
-  // After an error the file is cut back to the last whole record and the next append tries again
-  // (a process with a file size limit must ignore SIGXFSZ to see that error).
+  // One write(2); on return the record is in the page cache (it survives our SIGKILL). After an
+  // error the file is cut back to the last whole record and the next append tries again (a process
+  // with a file size limit must ignore SIGXFSZ to see that error).
   Status append(std::uint32_t kind, std::string_view payload);
-  // fdatasync (and once, of the folder), before an irrevocable action.
+  // fdatasync of the file (and, once, fsync of its folder), before an irrevocable action.
   Status sync();
 
  private:

@@ -1,22 +1,22 @@
 #pragma once
-// Every bound of base/io that is not part of a contract in its header.
+// Every bound of base/io that is not part of a contract in a header.
 
 #include <chrono>
 #include <cstddef>
 
 namespace robustrun::base {
 
-// A journal is read whole; a run's journal stays far below this.
+// A journal is read whole; a run's journal stays far below this size.
 inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
-// One file of /proc about one process: its environment may be long.
+// One file of a process in /proc; its environment may be long.
 inline constexpr std::size_t kProcFileBytesMax = std::size_t{2} << 20;
-// How long a log line waits for a stderr that nobody reads, before it is dropped and counted.
+// How long a log line waits for a stderr without a reader before it is dropped and counted.
 inline constexpr std::chrono::milliseconds kLogStallMax{50};
-// How long the end of a blocking pool waits for its running jobs before it leaves them behind.
+// How long the destructor of a blocking pool waits for running jobs before it abandons them.
 inline constexpr std::chrono::milliseconds kPoolAbandonAfter{500};
-// Until a request socket that was out of descriptors tries to accept again.
+// How long a request socket without free descriptors waits before it accepts again.
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
-// How long a killed tool may take to go; one in D state never does.
+// How long a killed tool may take to end; a process in D state never does.
 inline constexpr std::chrono::milliseconds kToolKillWait{1000};
 
 // code_tree: a folder of code is small; data belongs elsewhere.

@@ -52,7 +52,7 @@ LogCopy& log_copy() {
 }
 
 // One write(2) per line, so that lines of several processes on one terminal do not mix, and never
-// blocked for long by a stopped terminal or a reader that sleeps.
+// blocked for long by a stopped terminal or a sleeping reader.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
@@ -74,7 +74,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   bool write(std::string_view text) {
     while (!text.empty()) {
       pollfd ready{STDERR_FILENO, POLLOUT, 0};
-      // Once a line was dropped, the next ones do not wait at all.
+      // Once a line was dropped, the following lines do not wait.
       const int wait_ms = dropped_ > 0 ? 0 : static_cast<int>(kLogStallMax.count());
       if (::poll(&ready, 1, wait_ms) <= 0) return false;
       const std::size_t size = std::min(text.size(), kUnblockedBytes);
@@ -115,7 +115,7 @@ Log& instance() {
   return log;
 }
 
-// "warn   node0  rank 3  text", with blank columns where the context says nothing.
+// "warn   node0  rank 3  text", with blank columns where the context is empty.
 std::string human_text(LogLevel level, const LogContext& context, std::string_view text) {
   const bool colour = instance().colour;
   const std::string rank = context.rank ? fmt::format("rank {}", context.rank->value) : "";

@@ -1,9 +1,9 @@
 #pragma once
 // robustrun's own log: one line per event on stderr. spdlog stays behind this header.
 //
-// Human form on a terminal (colour, aligned columns: time, level, node, rank, text), the same
-// without colour elsewhere, or one JSON object per line. Synchronous, from the loop's thread; a
-// stderr that nobody reads costs at most 50 ms once, then lines are dropped and counted.
+// On a terminal: colour and aligned columns (time, level, node, rank, text); elsewhere the same
+// without colour, or one JSON object per line. Synchronous, from the loop's thread. A stderr
+// without a reader costs at most 50 ms once; then lines are dropped and counted.
 //     RR_LOG(kWarn, ({.node = "node3", .rank = Rank{7}}), "worker late by {} ms", late_ms);
 
 #include <fmt/core.h>
@@ -38,8 +38,8 @@ void configure_log(const LogOptions& options);
 using LogSink = std::function<void(LogLevel, const LogContext&, std::string_view)>;
 void redirect_log(LogSink sink);
 
-// Every line that goes to stderr is also given to `copy`, with its line end (null: to nobody). It
-// must not log.
+// Also passes every line that goes to stderr, with its line end, to `copy` (null: stops that).
+// `copy` must not log.
 void copy_log(std::function<void(std::string_view line)> copy);
 
 [[nodiscard]] bool log_enabled(LogLevel level);

@@ -46,7 +46,7 @@ std::vector<pid_t> all_processes() {
   return pids;
 }
 
-// Its end follows that of its parent; so it is watched before.
+// Adds the children of `pid` to `watched`, before `pid` is killed and they are orphaned.
 void watch_children(pid_t pid, std::vector<Fd>& watched) {
   std::error_code error;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
@@ -80,7 +80,7 @@ unsigned kill_marked(const ProcessMark& mark, std::chrono::milliseconds wait) {
   std::vector<Fd> watched;
   unsigned killed = 0;
   for (const pid_t pid : all_processes()) {
-    Fd pidfd = open_pidfd(pid);  // first, so that what is read is about nobody else
+    Fd pidfd = open_pidfd(pid);  // opened first, so that what is read belongs to this very process
     if (!pidfd || !has_mark(pid, mark)) continue;
     watch_children(pid, watched);
     if (::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0) != 0) continue;

@@ -1,6 +1,6 @@
 #pragma once
-// Processes of ours that a variable of their environment marks, wherever they hang in the tree of
-// processes: those whose supervisor and agent have gone.
+// Our processes that are identified by environment variables, wherever they are in the process
+// tree: they have lost their supervisor and agent.
 
 #include <chrono>
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace robustrun::base {
 
-// Each of `entries` is a whole NAME=VALUE of the environment with which it was started.
+// Each of `entries` is a complete NAME=VALUE of the environment that the process was started with.
 struct ProcessMark {
   std::vector<std::string> entries;
   std::string argument;  // its argv[1]
 };
 
-// SIGKILLs all of them but this process, and waits until they and their children are gone, for at
-// most `wait`. Processes of other users are never looked into. Returns how many were killed.
+// Kills (SIGKILL) all marked processes but this one, and waits at most `wait` until they and their
+// children are gone. Processes of other users are never examined. Returns the number killed.
 unsigned kill_marked(const ProcessMark& mark, std::chrono::milliseconds wait);
 
 }  // namespace robustrun::base

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kSocket = "/run/munge/munge.socket.2";
 
-// Prototypes as in munge.h 0.5; a context of null means defaults, 0 is success.
+// Prototypes as in munge.h 0.5; a null context means defaults, and 0 is success.
 struct Library {
   int (*encode)(char** credential, void* context, const void* payload, int size) = nullptr;
   int (*decode)(const char* credential, void* context, void** payload, int* size, uid_t* uid,

@@ -1,7 +1,6 @@
 #pragma once
-// MUNGE credentials: that two processes on different hosts belong to the same user, where the site
-// runs munged (munge(7)). libmunge is loaded when it is first needed, so that nothing depends on
-// it.
+// MUNGE credentials prove that two processes on different hosts belong to the same user, on sites
+// that run munged (munge(7)). libmunge is loaded at first use, so that nothing links to it.
 //
 // Each call talks to the local munged over its socket and may take milliseconds.
 
@@ -11,11 +10,12 @@
 
 namespace robustrun::base {
 
-// Whether munged's socket is there (MUNGE's default path).
+// Whether munged's socket exists (at MUNGE's default path).
 [[nodiscard]] bool munge_is_here();
-// A credential that carries `payload`. kUnavailable: no libmunge or no munged, in words.
+// Makes a credential that carries `payload`. kUnavailable: libmunge or munged is missing, in words.
 [[nodiscard]] Result<std::string> munge_encode(const std::string& payload);
-// kPermission unless `credential` was made by our own user, lately, once, with this payload.
+// kPermission unless `credential` was made by our own user, recently, for this payload, and is used
+// for the first time.
 [[nodiscard]] Status munge_check(const std::string& credential, const std::string& payload);
 
 }  // namespace robustrun::base

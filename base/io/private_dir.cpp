@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kXdgName = "XDG_RUNTIME_DIR=";
 
-// A relative path is none (XDG base directory specification): it would name another folder for
-// whoever looks for it from elsewhere.
+// The XDG base directory specification ignores relative paths: they would name another folder for a
+// process in another working directory.
 bool is_usable(const std::string& path) {
   struct stat info{};
   return path.starts_with('/') && ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&

@@ -1,5 +1,5 @@
 #pragma once
-// The folder for what only this user may reach while a run lives, records and sockets:
+// The folder for records and sockets of live runs that only this user may access:
 // $XDG_RUNTIME_DIR/robustrun, or /tmp/robustrun-UID.
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace robustrun::base {
 
-// Its path; makes nothing. `environment`: NAME=VALUE, where XDG_RUNTIME_DIR is looked for. One
-// that is relative, gone, no folder or not ours does not count: a login session may have ended and
-// taken it along.
+// Returns its path; creates nothing. XDG_RUNTIME_DIR is looked up in `environment` (NAME=VALUE). A
+// value that is relative, missing, not a folder or not ours is ignored: the end of a login session
+// may have removed it.
 [[nodiscard]] std::string private_base_directory(const std::vector<std::string>& environment);
 
-// Makes the folder, 0700, if it is missing (its parent must be there). kPermission when it is
-// somebody else's or open to others: it must not be used then.
+// Creates the folder (0700) if it is missing; its parent must exist. kPermission: another user owns
+// the folder or may access it, so it must not be used.
 Status make_private_directory(const std::string& path);
 
 }  // namespace robustrun::base

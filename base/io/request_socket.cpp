@@ -40,7 +40,7 @@ std::string framed(std::string_view message) {
   return frame.append(message);
 }
 
-// One byte, and the descriptor with it.
+// Sends one byte together with the descriptor.
 bool send_with(int socket, char byte, const Fd& passed) {
   iovec bytes{&byte, 1};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -58,7 +58,7 @@ bool send_with(int socket, char byte, const Fd& passed) {
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
-// One peer: read a message, write its answer, again; one of them at a time.
+// One peer: reads a message, writes its answer, and so on; one message at a time.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   struct Owner {
@@ -76,7 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void read_length() {
-    deadline_.cancel();  // a peer may be silent between messages for as long as it lives
+    deadline_.cancel();  // between messages a peer may be silent for as long as it lives
     asio::async_read(socket_, asio::buffer(length_, 1),
                      [self = shared_from_this()](const error_code& error, std::size_t) {
                        if (error) return self->close();
@@ -85,7 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                      });
   }
 
-  // No handler does anything from here on.
+  // No handler has an effect from here on.
   void abandon() {
     owner_ = nullptr;
     shut();
@@ -116,7 +116,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void hand_out() {
-    deadline_.cancel();  // the answer takes as long as it takes
+    deadline_.cancel();  // an answer may take any time
     auto write = [weak = weak_from_this()](const std::string& answer, std::function<void()> sent,
                                            Fd passed) {
       auto self = weak.lock();
@@ -183,14 +183,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string message_;
 };
 
-// Whoever asks.
-class Visitors : public Connection::Owner {
+// All open connections of one socket.
+class Connections : public Connection::Owner {
  public:
-  Visitors(asio::any_io_executor executor, RequestSocket::Limits limits,
-           RequestSocket::Handlers handlers)
+  Connections(asio::any_io_executor executor, RequestSocket::Limits limits,
+              RequestSocket::Handlers handlers)
       : executor_(executor), limits_(limits), handlers_(std::move(handlers)) {}
-  Visitors(const Visitors&) = delete;
-  Visitors& operator=(const Visitors&) = delete;
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
 
   void dismiss() {
     for (const auto& connection : connections_) connection->abandon();
@@ -250,25 +250,25 @@ Result<Fd> listen_at(const std::string& path, std::size_t backlog) {
 
 class RequestSocketImpl final : public RequestSocket {
  public:
-  RequestSocketImpl(asio::any_io_executor executor, std::shared_ptr<Visitors> visitors,
+  RequestSocketImpl(asio::any_io_executor executor, std::shared_ptr<Connections> connections,
                     std::unique_ptr<AcceptLoop> loop, std::string path)
       : executor_(std::move(executor)),
-        visitors_(std::move(visitors)),
+        connections_(std::move(connections)),
         loop_(std::move(loop)),
         path_(std::move(path)) {}
   RequestSocketImpl(const RequestSocketImpl&) = delete;
   RequestSocketImpl& operator=(const RequestSocketImpl&) = delete;
   ~RequestSocketImpl() override {
     loop_.reset();
-    visitors_->dismiss();
-    // A handler of theirs may be what closes us.
-    asio::post(executor_, [visitors = std::move(visitors_)] {});
+    connections_->dismiss();
+    // A handler of one of them may be what destroys this object.
+    asio::post(executor_, [connections = std::move(connections_)] {});
     ::unlink(path_.c_str());
   }
 
  private:
   asio::any_io_executor executor_;
-  std::shared_ptr<Visitors> visitors_;
+  std::shared_ptr<Connections> connections_;
   std::unique_ptr<AcceptLoop> loop_;
   std::string path_;
 };
@@ -279,11 +279,12 @@ Result<std::unique_ptr<RequestSocket>> RequestSocket::open(boost::asio::any_io_e
                                                            const std::string& path, Limits limits,
                                                            Handlers handlers) {
   Fd fd = RR_TRY(listen_at(path, limits.connections_max));
-  auto visitors = std::make_shared<Visitors>(executor, limits, std::move(handlers));
-  auto loop = AcceptLoop::start(executor, std::move(fd),
-                                [to = visitors.get()](Fd peer) { to->welcome(std::move(peer)); });
+  auto connections = std::make_shared<Connections>(executor, limits, std::move(handlers));
+  auto loop = AcceptLoop::start(
+      executor, std::move(fd), [to = connections.get()](Fd peer) { to->welcome(std::move(peer)); });
   if (!loop) return fail_errno("cannot wait on the socket " + path, loop.error().os_errno);
-  return std::make_unique<RequestSocketImpl>(executor, std::move(visitors), *std::move(loop), path);
+  return std::make_unique<RequestSocketImpl>(executor, std::move(connections), *std::move(loop),
+                                             path);
 }
 
 }  // namespace robustrun::base

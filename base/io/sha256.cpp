@@ -16,7 +16,7 @@ unsigned char* hash_bytes(std::string& hash) {
 
 }  // namespace
 
-// What is asserted here fails for lack of memory alone.
+// The assertions here fail only for lack of memory.
 std::string sha256(std::string_view bytes) {
   std::string hash(kSha256Bytes, '\0');
   const bool done =

@@ -1,7 +1,6 @@
 #pragma once
-// SHA-256 for names and trust (bundles that are pushed, commands that are compared, images that are
-// asked for by their digest). libcrypto stays behind this header. For fast checks of integrity see
-// base/core/hash.h.
+// SHA-256 for names and trust: pushed bundles, compared commands, images requested by digest.
+// libcrypto stays behind this header. For fast integrity checks see base/core/hash.h.
 
 #include <memory>
 #include <string>
@@ -14,12 +13,12 @@ namespace robustrun::base {
 // 32 raw bytes; to_hex() of base/core/text.h makes them readable.
 [[nodiscard]] std::string sha256(std::string_view bytes);
 
-// The same of bytes that come in pieces.
+// The same for bytes that come in pieces.
 class Sha256 {
  public:
   Sha256();
   void add(std::string_view bytes);
-  // 32 raw bytes; the last call.
+  // 32 raw bytes; must be the last call.
   [[nodiscard]] std::string finish();
 
  private:

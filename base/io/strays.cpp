@@ -1,12 +1,12 @@
-// Each pass kills all direct children and reaps the dead ones; their children come to us and are
-// met in the next pass, until there are none. That ends every ordinary tree. Two things make it
-// end trees that fork faster than we look:
-//  - When no child is to be spared, a dead child's whole process group is killed before the child
-//    is reaped: the zombie pins the group's number, and the kernel delivers to a group atomically
-//    with respect to fork(), so nobody in it can slip through.
+// Each pass kills all direct children and reaps the dead ones. Their children are reparented to
+// this process and met in the next pass, until none are left. That ends every ordinary tree. Two
+// measures end trees that fork faster than a pass:
+//  - When no child is to be spared, the whole process group of a dead child is killed before the
+//    child is reaped: the zombie pins the group's number, and the kernel delivers a signal to a
+//    group atomically with respect to fork(), so no member escapes.
 //  - After some sweeps the tree is walked from the top and every process found is stopped, again
-//    and again until no new one turns up; a stopped process cannot fork, keeps its place in the
-//    table of processes, and keeps its children from being orphaned. Then all of them are killed.
+//    and again until no new one turns up. A stopped process cannot fork, keeps its place in the
+//    process table, and keeps its children from being orphaned. Then all of them are killed.
 
 #include "base/io/strays.h"
 
@@ -53,7 +53,7 @@ using Children = PidArray<kChildrenPerPass>;
 
 PidArray<kInheritedMax> inherited;
 
-// glibc has these from 2.36 on; the binary runs on hosts with an older one.
+// In glibc since 2.36; the binary also runs on hosts with an older one.
 int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 bool send_signal(int pidfd, int signal) {
   return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0;
@@ -89,10 +89,10 @@ struct ProcPath {
 
 struct Stat {
   pid_t parent = 0;
-  unsigned long long start = 0;  // with the pid: who it is
+  unsigned long long start = 0;  // identifies the process, together with its pid
 };
 
-// Fields 4 and 22 of /proc/PID/stat; the name, field 2, may hold anything but its last ')'.
+// Reads fields 4 and 22 of /proc/PID/stat; field 2, the name, may hold anything but its last ')'.
 bool read_stat(pid_t pid, Stat& stat) {
   const File file(AT_FDCWD, ProcPath(pid, "/stat").text);
   char text[kReadBytes];
@@ -114,7 +114,7 @@ bool read_stat(pid_t pid, Stat& stat) {
   return false;
 }
 
-// Calls `visit(fd of the folder, name)` for every entry of `path` that is a number.
+// Calls `visit(fd of the folder, name)` for every numeric entry of `path`.
 template <class Visit>
 bool for_each_number(const char* path, Visit visit) {
   const File folder(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
@@ -156,7 +156,7 @@ void scan_children(pid_t parent, Children& out) {
   });
 }
 
-// May miss some while others die: whoever needs to be sure looks again.
+// May miss some children while others die: callers that need certainty list again.
 void list_children(pid_t parent, Children& out) {
   out.size = 0;
   if (::access("/proc/thread-self/children", R_OK) != 0) return scan_children(parent, out);
@@ -167,19 +167,19 @@ void list_children(pid_t parent, Children& out) {
   });
 }
 
-// Where everybody is to go, the kernel's word counts, not the listing (there may be no /proc).
+// Asks the kernel rather than /proc, which may not be mounted, for callers that end every child.
 bool has_children() {
   siginfo_t info{};
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-// Of SparedChild: 0 is free. Threads start tools while the loop's thread sweeps; no lock, because a
-// sweep must not wait for somebody who is in the kernel.
+// Slots of SparedChild; 0 is free. Threads start tools while the loop's thread sweeps. There is no
+// lock, because a sweep must not wait for a thread inside a system call.
 constexpr pid_t kStarting = -1;
 std::array<std::atomic<pid_t>, kSparedMax> spared;
 std::atomic<unsigned> spared_begun;
 
-// While one is being started, any child may be it.
+// While a spared child is being started, any child may be that one.
 bool is_spared(pid_t pid) {
   return std::ranges::any_of(spared, [pid](const std::atomic<pid_t>& one) {
     const pid_t is = one.load();
@@ -192,13 +192,13 @@ bool spares_none(std::span<const pid_t> known) {
          std::ranges::all_of(spared, [](const auto& one) { return one.load() == 0; });
 }
 
-// `pid` was listed before this is asked: who became a spared child meanwhile is found.
+// `pid` was listed before this check, so a child that became spared in between is seen.
 bool is_orphan(pid_t pid, std::span<const pid_t> known) {
   return !contains(known, pid) && !contains(inherited.view(), pid) && !is_spared(pid);
 }
 
-// `pid` is dead and not yet reaped, so the number of its group cannot have been used again. A
-// session other than ours was made below us and cannot be entered from outside.
+// `pid` is dead and not yet reaped, so its group's number cannot have been reused. A session other
+// than ours was created below this process and cannot be entered from outside.
 void kill_group_of(pid_t pid) {
   const pid_t group = ::getpgid(pid);
   if (group > 1 && ::getsid(pid) != ::getsid(0)) ::kill(-group, SIGKILL);
@@ -209,9 +209,9 @@ struct Process {
   unsigned long long start;
 };
 
-// Signals `pid` if it is a child of `parent` (our own process, or one whose start is known).
-// The pidfd is opened first: if the process that was examined had been replaced meanwhile, the
-// one that the pidfd means is dead, and the signal goes nowhere.
+// Signals `pid` if it is a child of `parent` (this process, or one with a known start time). The
+// pidfd is opened first: if the examined process has been replaced meanwhile, the process behind
+// the pidfd is dead and the signal has no effect.
 bool signal_child(pid_t pid, const Process& parent, int signal, Process& child) {
   const int pidfd = open_pidfd(pid);
   if (pidfd < 0) return false;
@@ -236,7 +236,7 @@ void kill_process(const Process& process) {
   ::close(pidfd);
 }
 
-// The orphans and all below them, parents first; the first entry is this process.
+// The orphans and all their descendants, parents first; the first entry is this process.
 struct Tree {
   std::span<const pid_t> known;
   Process processes[kTreeMax];
@@ -251,7 +251,7 @@ struct Tree {
                        [&](const Process& one) { return one.pid == pid; });
   }
 
-  // Signals the children that entry `i` has and the tree has not, and adds them.
+  // Signals children of entry `i` that the tree does not hold yet, and adds them.
   void grow(std::size_t i, int signal) {
     Children children;
     list_children(processes[i].pid, children);
@@ -262,7 +262,7 @@ struct Tree {
     }
   }
 
-  // Until a whole round finds nobody new.
+  // Repeats until a whole round finds no new process.
   void grow_all(int signal) {
     std::size_t before = 0;
     for (unsigned round = 0; before != size && round < kTreeRounds; ++round) {
@@ -272,8 +272,8 @@ struct Tree {
   }
 };
 
-// A process that is about to stop may still finish a fork(); one that has got SIGKILL does not
-// (copy_process() looks for a fatal signal last), so children are listed after it, too.
+// A process that is about to stop may still finish a fork(); one that has received SIGKILL does not
+// (copy_process() checks for a fatal signal last). So children are listed once more after SIGKILL.
 void freeze_and_kill(std::span<const pid_t> known) {
   Tree tree(known);
   tree.grow_all(SIGSTOP);
@@ -292,7 +292,7 @@ void become_subreaper() {
   for (const pid_t pid : children.view()) {
     if (!contains(inherited.view(), pid)) inherited.add(pid);
   }
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // fails on kernels before 3.4 alone
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // fails only on kernels before 3.4
 }
 
 SparedChild::SparedChild() : slot_(0) {
@@ -321,7 +321,7 @@ StrayKiller::Pass StrayKiller::kill_children(std::span<const pid_t> known, ReapS
     if (!is_orphan(pid, known)) continue;
     siginfo_t info{};
     const auto id = static_cast<id_t>(pid);
-    if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // not ours
+    if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0) continue;  // not our child
     if (info.si_pid == 0) {
       ++pass.alive;
       survivor_ = pid;
@@ -334,7 +334,7 @@ StrayKiller::Pass StrayKiller::kill_children(std::span<const pid_t> known, ReapS
     if (info.si_code == CLD_KILLED && info.si_status == SIGKILL) ++killed_;
     if (sink != nullptr) sink->reaped(info);
   }
-  // Orphans may have been taken for it: look again.
+  // Orphans may have been mistaken for the spared child that is starting: look again.
   if (starting || spared_begun.load() != begun || is_spared(kStarting)) ++pass.alive;
   return pass;
 }
@@ -353,7 +353,7 @@ StraySweep StrayKiller::sweep(std::span<const pid_t> known, Nanos now, ReapSink*
     const Pass pass = kill_children(known, sink);
     if (pass.reaped > 0) last_death_ = now;
     if (pass.alive > 0 && pass.reaped == 0) break;  // wait for deaths
-    // Those who died during the listing may have hidden others from it.
+    // Processes that died during the listing may have hidden others from it.
     empty_passes = pass.alive == 0 && pass.reaped == 0 ? empty_passes + 1 : 0;
     if (empty_passes < 2) continue;
     if (!spares_none(known) || !has_children()) return finish(StraySweep::kDone);
@@ -361,7 +361,7 @@ StraySweep StrayKiller::sweep(std::span<const pid_t> known, Nanos now, ReapSink*
   if (now - last_death_ > kStrayStuckAfter || now - started_ > kStrayGiveUpAfter) {
     return finish(StraySweep::kStuck);
   }
-  // Rarer and rarer: who is already dying needs the processor more than we do.
+  // Less and less often: processes that are already dying need the processor more.
   if (++sweeps_ > kEagerSweeps && std::has_single_bit(sweeps_)) freeze_and_kill(known);
   return StraySweep::kAgain;
 }

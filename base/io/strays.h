@@ -1,13 +1,13 @@
 #pragma once
-// For a process that adopts orphans (a subreaper): ends what dead children of ours left behind.
+// For a process that adopts orphans (a subreaper): kills what dead children left behind.
 //
-// A child of this process that is not in `known`, and was not there before become_subreaper(), is
-// an orphan. It and its whole tree get SIGKILL and are reaped; known children are neither
-// signalled nor reaped, and nothing that is not our descendant is ever signalled: a direct child
-// keeps its pid until we reap it, deeper ones are signalled through a pidfd after their line of
-// parents was checked. A tree that keeps forking is frozen (SIGSTOP) from the top before it is
-// killed. No heap, no exceptions: the shim, whose children are all orphans in the end, is built
-// from the same file. PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
+// A child of this process is an orphan if it is not in `known` and was not there before
+// become_subreaper(). Orphans and their whole trees get SIGKILL and are reaped. Known children are
+// neither signalled nor reaped, and only descendants are ever signalled: a direct child keeps its
+// pid until this process reaps it; deeper ones are signalled through a pidfd after their ancestry
+// was checked. A tree that keeps forking is stopped (SIGSTOP) from the top before it is killed. No
+// heap and no exceptions, because the shim is built from the same file.
+// PR_SET_CHILD_SUBREAPER(2const), pidfd_send_signal(2).
 
 #include <sys/types.h>
 
@@ -20,13 +20,13 @@
 
 namespace robustrun::base {
 
-// Orphans of our children come to this process from now on. Children that it already has (a shell
-// that started them before exec) are not ours to kill and are left alone for ever.
+// From now on orphaned descendants are reparented to this process. Children that it already has
+// (started by a shell before exec) are not ours to kill and are left alone.
 void become_subreaper();
 
-// A child of ours that is no orphan though no launcher knows it: a short helper program, on
-// whatever thread (base/io/tool.h). Made before the child is, it holds sweeps back until is() says
-// which one it is; from then to its end they leave that one alone. Beyond kSparedMax at a time
+// A child that is not an orphan although it is not in `known`: a short helper program, started by
+// any thread (base/io/tool.h). Construct this before starting the child: sweeps are then held back
+// until is() names its pid, and spare that pid until this is destroyed. Beyond kSparedMax at a time
 // there is no protection.
 inline constexpr std::size_t kSparedMax = 32;
 class SparedChild {
@@ -42,17 +42,17 @@ class SparedChild {
 };
 
 enum class StraySweep {
-  kDone,   // no orphan is left
+  kDone,  // no orphan is left
   kAgain,  // some are still dying: call again after a few milliseconds or a SIGCHLD
-  kStuck,  // given up: what is left does not die (uninterruptible sleep) or outruns us
+  kStuck,  // given up: the rest does not die (uninterruptible sleep) or forks too fast
 };
 
-inline constexpr std::chrono::seconds kStrayStuckAfter{2};    // without one death
-inline constexpr std::chrono::seconds kStrayGiveUpAfter{30};  // in spite of deaths
+inline constexpr std::chrono::seconds kStrayStuckAfter{2};  // without any death
+inline constexpr std::chrono::seconds kStrayGiveUpAfter{30};  // despite deaths
 
 class StrayKiller {
  public:
-  // Told of every child that a sweep reaps.
+  // Receives every child that a sweep reaps.
   struct ReapSink {
     virtual void reaped(const siginfo_t& info) = 0;
 
@@ -60,13 +60,14 @@ class StrayKiller {
     ~ReapSink() = default;
   };
 
-  // One bounded piece of work that never waits: below 1 ms for ordinary trees, some 10 ms for a
-  // fork bomb of a thousand processes. kDone and kStuck start a new count of time.
+  // Does one bounded piece of work and never waits: below 1 ms for ordinary trees, some 10 ms for a
+  // fork bomb of a thousand processes. After kDone or kStuck the next call starts a new sweep. Time
+  // limits count from its first call.
   StraySweep sweep(std::span<const pid_t> known, Nanos now, ReapSink* sink = nullptr);
 
-  // Reaped so far that had died of SIGKILL.
+  // Number of reaped processes that SIGKILL ended.
   [[nodiscard]] unsigned killed() const { return killed_; }
-  // After kStuck: one of those that are left.
+  // After kStuck: one of the processes that are left.
   [[nodiscard]] pid_t survivor() const { return survivor_; }
 
  private:
@@ -85,7 +86,7 @@ class StrayKiller {
   pid_t survivor_ = 0;
 };
 
-// The same with one StrayKiller for the whole process, for callers that need the outcome alone.
+// The same with one StrayKiller for the whole process, for callers that need only the outcome.
 inline StraySweep kill_strays(std::span<const pid_t> known) {
   static StrayKiller killer;
   return killer.sweep(known, SystemClock().now());

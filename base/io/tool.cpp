@@ -30,7 +30,7 @@ namespace process = boost::process::v2;
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// Runs in the child, last, and does the exec itself. Boost.Process 1.81 would close none of our
+// Runs in the child, last, and does the exec itself. Boost.Process 1.81 would not close our
 // descriptors, and after a failed exec it would run exit(): our atexit handlers and a second flush
 // of our stdio buffers, in the child. Only system calls are allowed here.
 struct OwnExec {
@@ -39,7 +39,7 @@ struct OwnExec {
   error_code on_exec_setup(process::posix::default_launcher& launcher,
                            const process::filesystem::path& executable,
                            const char* const*(&argv)) const {
-    ::setpgid(0, 0);  // a group of its own: the deadline also kills what the tool has started
+    ::setpgid(0, 0);  // its own group: the deadline also kills what the tool has started
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -60,8 +60,8 @@ class Capture {
     read();
   }
 
-  // The tool is dead: what is in the pipe is its own, but a daemon that it left behind may hold
-  // the other end for ever, so nothing is waited for.
+  // The tool is dead: the bytes in the pipe are its own, but a daemon that it started may hold the
+  // other end for ever, so this does not wait.
   std::string finish() {
     error_code error;
     stream_.non_blocking(true, error);
@@ -95,12 +95,12 @@ Status check_executable(const std::string& path) {
   struct stat found{};
   if (path.empty() || path[0] != '/' || ::stat(path.c_str(), &found) != 0 ||
       !S_ISREG(found.st_mode) || ::access(path.c_str(), X_OK) != 0) {
-    return fail(Errc::kNotFound, "cannot run " + path + ": it is no executable file");
+    return fail(Errc::kNotFound, "cannot run " + path + ": it is not an executable file");
   }
   return {};
 }
 
-// A file of memory alone: however much it is, nobody has to write while the tool reads.
+// A file in memory: whatever its size, no process has to write while the tool reads.
 Result<Fd> open_input(std::string_view input) {
   Fd fd(input.empty() ? ::open("/dev/null", O_RDONLY | O_CLOEXEC)
                       : ::memfd_create("input", MFD_CLOEXEC));
@@ -158,10 +158,10 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
     context.stop();
   });
   context.run();
-  // What was read before the stop, and not yet handed over: else it would be missing in the middle.
+  // Takes what was read before the stop but not delivered yet, so that no bytes are missing.
   context.restart();
   context.poll();
-  // Its destructor would signal a pid that is no longer ours.
+  // The destructor of `tool` would signal a pid that may no longer be ours.
   static_cast<void>(tool.detach());
 
   if (late) {
@@ -195,13 +195,13 @@ Result<ToolResult> run_tool(const std::vector<std::string>& argv,
 Result<std::string> find_executable(const std::string& name, const std::string& path) {
   char here[PATH_MAX];
   if (::getcwd(here, sizeof here) == nullptr) return fail_errno("cannot find " + name, errno);
-  // Links stay unresolved: a virtual environment's interpreter is known by its own name.
+  // Links stay unresolved: a virtual environment's interpreter is found through its own name.
   const auto absolute = [&](const std::string& file) {
     return file.starts_with('/') ? file : std::string(here) + "/" + file;
   };
   if (name.find('/') != std::string::npos) {
     if (check_executable(absolute(name))) return absolute(name);
-    return fail(Errc::kNotFound, "cannot find " + name + ": it is no executable file");
+    return fail(Errc::kNotFound, "cannot find " + name + ": it is not an executable file");
   }
   for (const std::string_view folder : split(path, ':')) {
     std::string file = folder.empty() ? name : std::string(folder) + "/" + name;

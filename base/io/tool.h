@@ -1,6 +1,6 @@
 #pragma once
-// Short helper programs (an interpreter asked for a fact, numactl, scontrol): run to the end with
-// a deadline, output captured. Boost.Process stays behind this header.
+// Runs short helper programs (an interpreter queried for a fact, numactl, scontrol) to the end,
+// with a deadline and captured output. Boost.Process stays behind this header.
 
 #include <chrono>
 #include <string>
@@ -20,15 +20,15 @@ struct ToolResult {
 
 inline constexpr std::size_t kToolOutputBytesMax = std::size_t{1} << 20;
 
-// Blocks: call it before the loop runs, or from the blocking pool. `input` is its standard input.
-// kNotFound when `argv[0]` (absolute path) is no executable file, kTimeout when the deadline passed
-// (it is then killed, with what it has started). When `stop_fd` becomes readable, that is like the
-// deadline; -1: none.
+// Blocks: call it before the loop runs, or from the blocking pool. `input` becomes its standard
+// input. kNotFound: `argv[0]` (absolute path) is not an executable file. kTimeout: the deadline
+// passed, or `stop_fd` (-1: none) became readable; the tool is then killed with all that it
+// started.
 Result<ToolResult> run_tool(const std::vector<std::string>& argv,
                             std::chrono::milliseconds deadline, std::string_view input = {},
                             int stop_fd = -1);
 
-// The absolute path of `name` on `path` (a PATH value); kNotFound when there is none.
+// The absolute path of `name` on `path` (a PATH value); kNotFound when no folder there has it.
 Result<std::string> find_executable(const std::string& name, const std::string& path);
 
 }  // namespace robustrun::base

@@ -1,9 +1,9 @@
 #pragma once
-// A child process that costs its parent no descriptor, for where there are many.
+// A child process that costs its parent no descriptor, for parents with many children.
 //
-// Whoever starts it learns in another way that it may have ended (a channel to it that closed), and
-// asks. Else as base/io/child.h: from the loop's own thread, and nothing else of this process reaps
-// it.
+// The owner learns otherwise that the child may have ended (its channel closed) and then calls
+// poll_exit(). As with base/io/child.h, spawn it from the loop's own thread, and let no other code
+// in this process reap it.
 
 #include <sys/types.h>
 
@@ -16,7 +16,7 @@
 
 namespace robustrun::base {
 
-// Not killed by the destructor, which reaps it if it is dead.
+// The destructor does not kill the process; it reaps it if it has ended.
 class UnwatchedChild {
  public:
   static Result<UnwatchedChild> spawn(const ChildOptions& options);
@@ -28,7 +28,7 @@ class UnwatchedChild {
   ~UnwatchedChild() { static_cast<void>(poll_exit()); }
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Reaps it; none: it lives, or was reaped before.
+  // Reaps the process; nullopt: it is alive, or was reaped before.
   [[nodiscard]] std::optional<ExitStatus> poll_exit();
 
  private:

@@ -10,6 +10,7 @@
 #include "cli/runs/find_run.h"
 #include "cli/sim/plan.h"
 #include "cli/text/sim_text.h"
+#include "simulator/study_figures.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {

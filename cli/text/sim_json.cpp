@@ -4,6 +4,7 @@
 
 #include "base/core/text.h"
 #include "cli/text/sim_text.h"
+#include "simulator/study_figures.h"
 
 namespace robustrun::cli {
 namespace {

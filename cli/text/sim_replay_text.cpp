@@ -5,6 +5,7 @@
 #include "base/core/text.h"
 #include "base/core/words.h"
 #include "cli/text/sim_text.h"
+#include "simulator/study_figures.h"
 
 namespace robustrun::cli {
 namespace {

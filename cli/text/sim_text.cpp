@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/core/words.h"
+#include "simulator/study_figures.h"
 
 namespace robustrun::cli {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "simulator/replay.h"
 #include "simulator/study.h"
+#include "simulator/study_figures.h"
 
 namespace robustrun::cli {
 

@@ -8,9 +8,9 @@ namespace robustrun::launcher {
 
 struct Host {
   std::string name;          // as written: "node01", "gpu-a.example.org", "10.0.0.7", "[::1]"
-  std::string user;          // empty: ssh's choice
-  std::uint16_t port = 0;    // 0: ssh's choice
-  std::uint32_t slots = 0;   // 0: not said
+  std::string user;          // empty: ssh decides
+  std::uint16_t port = 0;    // 0: ssh decides
+  std::uint32_t slots = 0;   // 0: not given
   bool operator==(const Host&) const = default;
   template <class V>
   void fields(V& v) {

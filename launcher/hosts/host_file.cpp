@@ -42,11 +42,11 @@ Result<std::uint32_t> parse_count(std::string_view key, std::string_view value) 
   const auto count = base::parse_int<std::uint32_t>(value);
   if (count && *count >= 1 && *count <= kSlotsMax) return *count;
   return fail(Errc::kInvalidArgument,
-              fmt::format("'{}={}': a number from 1 to {} is wanted", base::printable(key),
+              fmt::format("'{}={}': expected a number from 1 to {}", base::printable(key),
                           base::printable(value), kSlotsMax));
 }
 
-// The next word of "key = value key=value"; "=" is a word of its own.
+// Takes the next word of "key = value key=value"; "=" is a word of its own.
 std::string_view take_word(std::string_view& rest) {
   const auto start = rest.find_first_not_of(kBlanks);
   rest.remove_prefix(std::min(start, rest.size()));
@@ -77,7 +77,7 @@ Result<Attributes> parse_attributes(std::string_view rest) {
     }
     auto& target = is_slots ? attributes.slots : attributes.max_slots;
     if (target) {
-      return fail(Errc::kInvalidArgument, fmt::format("'{}=' is there twice", key));
+      return fail(Errc::kInvalidArgument, fmt::format("'{}=' is given twice", key));
     }
     target = RR_TRY(parse_count(key, value));
   }
@@ -89,7 +89,7 @@ Result<Attributes> parse_attributes(std::string_view rest) {
   return attributes;
 }
 
-// What "host:N" without slots= means.
+// Interprets "host:N" without slots=.
 base::Status read_colon(Host& host) {
   if (host.port == 0 || host.port >= kColonPortMin) return {};
   if (host.port > kColonSlotsMax || host.port == kSshPort) {
@@ -121,7 +121,8 @@ Result<std::vector<Host>> parse_host_file(std::string_view text, const std::stri
     return fail(Errc::kLimit, fmt::format("{}: longer than {} bytes", name, kHostFileBytesMax));
   }
   std::vector<Host> hosts;
-  std::map<std::pair<std::string, std::uint16_t>, std::size_t> lines;  // where each host is
+  // by host: the line that named it
+  std::map<std::pair<std::string, std::uint16_t>, std::size_t> lines;
   std::size_t number = 0;
   for (const std::string_view each : base::split(text, '\n')) {
     ++number;

@@ -6,9 +6,9 @@
 //   node18:8                          MPICH: eight workers
 //   node19:2222 slots=8               with slots=, the number after the colon is ssh's port
 //
-// "#" begins a comment. Without slots= a number after the colon means workers up to
-// kColonSlotsMax and a port from kColonPortMin on; what lies between, and 22, is refused, because
-// either reading may be meant. max_slots is checked and has no effect: nothing is oversubscribed.
+// "#" begins a comment. Without slots=, a number after the colon means workers up to kColonSlotsMax
+// and a port from kColonPortMin on; numbers in between, and 22, are ambiguous and refused.
+// max_slots is checked but has no effect: nothing is oversubscribed.
 //
 // Pure. Errors begin with "FILE:LINE: ".
 
@@ -24,7 +24,7 @@ namespace robustrun::launcher {
 inline constexpr std::uint16_t kColonSlotsMax = 128;
 inline constexpr std::uint16_t kColonPortMin = 1024;
 
-// At least one host, in the file's order, none there twice. `name` is for messages.
+// At least one host, in the file's order, without duplicates. `name`: the file, for messages.
 [[nodiscard]] base::Result<std::vector<Host>> parse_host_file(std::string_view text,
                                                               const std::string& name);
 

@@ -26,8 +26,9 @@ Result<Slots> parse_slots(std::string_view text) {
   for (const std::string_view piece : base::split(text, ',')) {
     const auto slot = base::parse_int<std::uint32_t>(piece);
     if (!slot || *slot >= kDevicesMax) {
-      return fail(Errc::kInvalidArgument, fmt::format("'{}' is no slot (0 to {}); write HOST:0,1,2",
-                                                      base::printable(piece), kDevicesMax - 1));
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("'{}' is not a slot (0 to {}); write HOST:0,1,2",
+                              base::printable(piece), kDevicesMax - 1));
     }
     slots.insert(*slot);
   }
@@ -43,9 +44,9 @@ std::unexpected<base::Error> unknown(const std::string& name, const std::vector<
                                            guess.empty() ? "" : " (did you mean " + guess + "?)"));
 }
 
-// One piece between two "@".
+// Adds one piece between two "@".
 base::Status add_piece(std::string_view piece, Chosen& chosen) {
-  // The colon behind the name; those of an IPv6 address stand before the bracket's end.
+  // The colon after the name; colons of an IPv6 address come before the closing bracket.
   const auto close = piece.rfind(']');
   const auto colon = piece.find(':', close == std::string_view::npos ? 0 : close);
   Slots slots;
@@ -83,7 +84,7 @@ Result<Chosen> parse_filter(const std::vector<Host>& hosts, std::string_view fil
   return chosen;
 }
 
-// `slots` as a number of workers: they must be 0, 1 … without a gap.
+// The number of workers that `slots` stand for; they must be 0, 1 … without a gap.
 Result<std::uint32_t> count_of(const Host& host, const Slots& slots) {
   if (*slots.rbegin() + 1 == slots.size()) return static_cast<std::uint32_t>(slots.size());
   return fail(
@@ -99,7 +100,7 @@ base::Status check_slots(const Host& host, const Slots& slots) {
                                                   host.slots - 1, *slots.rbegin()));
 }
 
-// What is left of the host without `slots`; 0: nothing.
+// The number of workers left on `host` without `slots`; 0: none.
 Result<std::uint32_t> count_without(const Host& host, const Slots& slots) {
   if (host.slots == 0) {
     return fail(Errc::kInvalidArgument,

@@ -1,11 +1,11 @@
 #pragma once
-// DeepSpeed's filters of a host list: "node1@node2:0,1@node[04-08]". "@" separates hosts; without
-// slots behind a colon, "," does so too: "node1,node2".
+// DeepSpeed's filters of a host list: "node1@node2:0,1@node[04-08]". "@" separates hosts; if no
+// host has slots (after a colon), "," separates them, too: "node1,node2".
 //
-// Names are those of the list, without user and port. A slot is a local rank, thus a device.
-// Workers can be given the first devices of a host alone: a choice that is not 0, 1 … is refused.
+// Names are those of the list, without user and port. A slot is a local rank, and so a device.
+// Workers can only get the first devices of a host: any choice but 0, 1 … is refused.
 //
-// Pure. Errors are causes and go behind "cannot use …: ".
+// Pure. Errors are causes, for the end of "cannot use …: ".
 
 #include <string_view>
 #include <vector>
@@ -15,10 +15,10 @@
 
 namespace robustrun::launcher {
 
-// The hosts that the filter names, in the list's order; with slots, so many workers each.
+// The hosts that `filter` names, in the list's order; if it gives slots, with that many workers.
 [[nodiscard]] base::Result<std::vector<Host>> include_hosts(const std::vector<Host>& hosts,
                                                             std::string_view filter);
-// The list without the hosts that the filter names, or without those slots of them.
+// The list without the hosts, or slots of hosts, that `filter` names.
 [[nodiscard]] base::Result<std::vector<Host>> exclude_hosts(const std::vector<Host>& hosts,
                                                             std::string_view filter);
 

@@ -18,7 +18,7 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-// Messages name hosts; the limits are those of one list.
+// Messages speak of hosts; the limits are those of one list.
 constexpr base::NameListRules kRules{kHostsMax, "host name", "hosts"};
 
 using Piece = base::ListPiece;
@@ -37,7 +37,7 @@ base::Status check_user(const Piece& user) {
   });
   if (user.text.empty()) return wrong(user.at, "there is no user name before the @");
   if (!fine || user.text.starts_with('-') || user.text.size() > kUserNameBytesMax) {
-    return wrong(user.at, fmt::format("'{}' is no user name", base::printable(user.text)));
+    return wrong(user.at, fmt::format("'{}' is not a user name", base::printable(user.text)));
   }
   return {};
 }
@@ -48,7 +48,7 @@ Result<std::uint16_t> parse_port(const Piece& port) {
   if (port.text.find(':') != std::string_view::npos) {
     return wrong(port.at, "an IPv6 address needs brackets: [fe80::1]:22");
   }
-  return wrong(port.at, fmt::format("'{}' is no port (1 to 65535)", base::printable(port.text)));
+  return wrong(port.at, fmt::format("'{}' is not a port (1 to 65535)", base::printable(port.text)));
 }
 
 bool is_ipv6(std::string_view text) {
@@ -65,13 +65,13 @@ bool is_ipv6(std::string_view text) {
 
 base::Status check_name(std::string_view name, std::size_t at) {
   const std::string shown = base::printable(name);
-  // An argument that begins with a dash would be an option to ssh.
+  // An argument that begins with a dash would be an option of ssh.
   if (!is_letter_or_digit(name.front())) {
     return wrong(
-        at, fmt::format("'{}' is no host name: it must begin with a letter or a digit", shown));
+        at, fmt::format("'{}' is not a host name: it must begin with a letter or a digit", shown));
   }
   if (std::ranges::all_of(name, is_digit)) {
-    return wrong(at, fmt::format("'{}' is no host name but a number", shown));
+    return wrong(at, fmt::format("'{}' is not a host name but a number", shown));
   }
   return {};
 }
@@ -96,7 +96,7 @@ base::Status add_item(Piece item, std::vector<Host>& hosts) {
   std::size_t end = item.text.find(':', literal ? close : 0);
   end = std::min(end, item.text.size());
   if (literal && (!is_ipv6(bracketed.substr(1)) || close + 1 != end)) {
-    return wrong(item.at, fmt::format("'{}' is no IPv6 address with an optional port; write "
+    return wrong(item.at, fmt::format("'{}' is not an IPv6 address with an optional port; write "
                                       "[fe80::1]:22",
                                       base::printable(item.text)));
   }

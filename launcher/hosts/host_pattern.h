@@ -1,12 +1,12 @@
 #pragma once
-// Patterns for host names as OpenSSH has them ('*' and '?', no brackets). Pure.
+// OpenSSH's patterns for host names ('*' and '?', no brackets). Pure.
 
 #include <string>
 #include <string_view>
 
 namespace robustrun::launcher {
 
-// Linear but for the last star, which alone is tried again.
+// Backtracks only to the last star: time at most the product of the lengths.
 [[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
 
 [[nodiscard]] std::string lower(std::string_view text);  // ASCII

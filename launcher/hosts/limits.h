@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of what names hosts: lists, host files, filters, ssh configuration.
+// Every bound on the sources of host names: lists, host files, filters, ssh configuration.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +18,8 @@ inline constexpr std::size_t kDevicesMax = 256;  // of one host, in a filter
 
 inline constexpr std::size_t kSshConfigBytesMax = std::size_t{256} << 10;
 inline constexpr std::size_t kSshConfigFilesMax = 64;  // of one kind
-// Above these, no host's answer is taken for another one's.
+// Above these, the ssh client is asked about each host separately.
 inline constexpr std::size_t kSshConfigLineBytesMax = 1000;  // old clients cut longer lines in two
-inline constexpr std::size_t kSshConfigPatternsMax = 1024;  // behind Host, in all files
+inline constexpr std::size_t kSshConfigPatternsMax = 1024;  // after Host, in all files
 
 }  // namespace robustrun::launcher

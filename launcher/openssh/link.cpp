@@ -25,8 +25,8 @@ using boost::system::error_code;
 constexpr int kClientFailed = 255;
 constexpr std::size_t kPipeReadBytes = 32 << 10;
 
-// One ssh process and its pipes. Its end is told when it has exited and both of its outputs have
-// ended; a process that it left behind may hold them open, so that is not waited for for long.
+// One ssh process and its pipes. Reports its end once it has exited and both outputs have ended;
+// since another process may hold them open, it waits only kClientPipesWait for that.
 class Client final : public std::enable_shared_from_this<Client> {
  public:
   Client(const boost::asio::any_io_executor& executor, SshLink::Handlers handlers)
@@ -84,7 +84,7 @@ class Client final : public std::enable_shared_from_this<Client> {
     grace_.cancel();
     // kNotFound: it has ended by itself.
     if (process_ != nullptr && !status_ && process_->signal(SIGKILL)) {
-      // Somebody has to be there to reap it.
+      // This object must live on to reap it.
       grace_.expires_after(kClientKillWait);
       grace_.async_wait([self = shared_from_this()](error_code) {});
     }
@@ -132,7 +132,7 @@ class Client final : public std::enable_shared_from_this<Client> {
     boost::asio::async_write(input_, boost::asio::buffer(in_flight_),
                              [self = shared_from_this()](error_code error, std::size_t) {
                                self->writing_ = false;
-                               if (!error) self->flush();  // else: its end follows
+                               if (!error) self->flush();  // else its end follows
                              });
   }
 

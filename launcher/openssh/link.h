@@ -1,8 +1,8 @@
 #pragma once
-// SSH by way of the OpenSSH client: one process per command.
+// SSH through the OpenSSH client: one process per command.
 //
-// For what libssh2 cannot do (proxies, GSSAPI, RSA keys, certificates). The client is in a session
-// of its own, so that a Ctrl-C in the terminal is not its business, and is killed by close().
+// For what libssh2 cannot do (proxies, GSSAPI, RSA keys, certificates). The client runs in its own
+// session, so that a Ctrl-C in the terminal does not reach it; close() kills it.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

@@ -1,5 +1,5 @@
-// The client's messages are not translated and have hardly changed in twenty years; still, what is
-// not recognised here is passed on as it is.
+// The client's messages are not translated and have hardly changed in twenty years; unrecognised
+// ones are passed on unchanged.
 
 #include "launcher/openssh/words.h"
 
@@ -17,10 +17,10 @@ constexpr std::size_t kWordsLinesMax = 3;
 struct Row {
   std::string_view piece;
   SshTrouble trouble;
-  std::string_view advice;  // put behind the client's own line
+  std::string_view advice;  // appended to the client's own line
 };
 
-// The first row that matches counts, so the rarer and more telling ones come first.
+// The first matching row counts, so rarer and more telling messages come first.
 constexpr Row kRows[] = {
     {"REMOTE HOST IDENTIFICATION HAS CHANGED", SshTrouble::kHostKey,
      "its host key has changed; if you know that the host was installed anew, remove the old key "

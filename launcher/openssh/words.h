@@ -1,5 +1,5 @@
 #pragma once
-// What an OpenSSH client that failed (exit code 255) meant by its words on standard error. Pure.
+// Interprets the standard error of an OpenSSH client that failed (exit code 255). Pure.
 
 #include <string>
 #include <string_view>
@@ -10,16 +10,16 @@ namespace robustrun::launcher {
 
 struct OpenSshWords {
   SshTrouble trouble = SshTrouble::kOther;
-  std::string what;  // a cause, with what can be done about it
+  std::string what;  // a cause, with advice
 };
-// `server_key`: "ssh-ed25519 SHA256:..." that the server has shown; empty: not known.
+// `server_key`: "ssh-ed25519 SHA256:..." that the server has shown; empty: unknown.
 [[nodiscard]] OpenSshWords read_openssh_words(std::string_view errors, std::string_view server_key);
 
-// Keeps the head of a verbose client's standard error, without its chatter.
+// Keeps the head of a verbose client's standard error, without its debug output.
 class OpenSshErrors {
  public:
   void add(std::string_view bytes);
-  void finish();  // a last line without its end
+  void finish();  // takes a last line without an end
   [[nodiscard]] const std::string& head() const { return head_; }
   [[nodiscard]] const std::string& server_key() const { return server_key_; }
 
@@ -30,7 +30,8 @@ class OpenSshErrors {
   std::string server_key_;
 };
 
-// The first lines of what a program wrote, on one line, safe to show; empty when it wrote nothing.
+// The first lines of a program's output, joined into one line and safe to show; empty when there
+// was none.
 [[nodiscard]] std::string first_words(std::string_view errors);
 
 }  // namespace robustrun::launcher

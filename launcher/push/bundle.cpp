@@ -21,7 +21,7 @@ std::string_view parent(std::string_view path) {
   return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
-// The names go into a remote command and into sha256sum's list.
+// The names become part of a remote command and of sha256sum's list.
 bool is_plain(std::string_view name) {
   constexpr std::string_view kSigns = "._-+/";
   return !name.empty() && name.front() != '-' && std::ranges::all_of(name, [&](char c) {
@@ -30,7 +30,7 @@ bool is_plain(std::string_view name) {
   });
 }
 
-// Agents must be this very build: of a file that was replaced meanwhile, what runs counts.
+// Agents must run this very build: if the file has been replaced, the running image is what counts.
 std::string image_of(const std::string& path) {
   std::error_code error;
   const auto running = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -1,6 +1,6 @@
 #pragma once
-// What is pushed to a host that has not got this build: our executable and its companions, laid
-// out as here, with a list of their hashes.
+// The files that are pushed to a host without this build: our executable and its companions, in the
+// same layout as here, with a list of their hashes.
 
 #include <string>
 #include <vector>
@@ -16,14 +16,14 @@ struct PushFile {
 };
 
 struct PushBundle {
-  std::vector<PushFile> files;    // the executable first
-  std::string manifest;           // as sha256sum -c reads it
-  std::string manifest_hash;      // hex SHA-256
-  std::string name;               // its first 32 digits: the folder's name in the cache
+  std::vector<PushFile> files;  // the executable first
+  std::string manifest;  // as input of sha256sum -c
+  std::string manifest_hash;  // hex SHA-256
+  std::string name;  // its first 32 digits: the folder's name in the cache
 };
 
-// Blocks: for the pool. `executable` lies in a folder of the prefix (PREFIX/bin/robustrun);
-// `companions` lie anywhere below the prefix.
+// Blocks: call it on the pool. `executable` is in a folder of the prefix (PREFIX/bin/robustrun);
+// `companions` are anywhere below the prefix.
 base::Result<PushBundle> read_push_bundle(const std::string& executable,
                                           const std::vector<std::string>& companions);
 

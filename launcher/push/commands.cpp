@@ -8,7 +8,7 @@
 namespace robustrun::launcher {
 namespace {
 
-// Between double quotes, within single quotes.
+// Whether `path` may stand between double quotes within single quotes.
 bool fits_quotes(std::string_view path) {
   return path.starts_with('/') && std::ranges::all_of(path, [](char c) {
            return c >= ' ' && c != 127 &&
@@ -50,7 +50,7 @@ std::string publish_command(const PushBundle& bundle, std::string_view folder, b
   std::string text = "cd " + std::string(kCacheFolder) + "/" + from + " && " +
                      check_hashes(bundle) + " && cd .. || exit 1; ";
   if (replace) text += "mv -T " + bundle.name + " " + old + "; ";
-  // Where somebody else was faster the folder is there, and the agent's start checks it.
+  // If another push was faster the folder exists, and the agent's start checks it.
   text += "mv -T " + from + " " + bundle.name + " || test -d " + bundle.name +
           "; code=$?; rm -rf " + from + " " + old + "; exit $code";
   return in_shell(text);

@@ -32,7 +32,7 @@ class Push final : public SshPush, public std::enable_shared_from_this<Push> {
           } else if (!out.empty()) {
             push.order_.link->write(std::move(out));
           }
-          // The server ends with its input.
+          // The server ends when its input ends.
           if (push.failure_ || push.upload_.done()) push.order_.link->close_input();
         },
         [](Push& push, const SshEnd& end) {
@@ -60,7 +60,7 @@ class Push final : public SshPush, public std::enable_shared_from_this<Push> {
         });
   }
 
-  // What has been uploaded is removed, whether or not that works.
+  // Removes what was uploaded; failure to do so is ignored.
   void give_up(const std::string& why, SshEnd end) {
     if (end.trouble == SshTrouble::kNone) {
       const std::string words = first_words(end.errors);

@@ -1,7 +1,7 @@
 #pragma once
-// Brings a bundle into the cache of the host at the other end of a link: uploads it into a new
-// folder there, has it checked by its hashes, and puts it in place with one rename. Others may do
-// the same in the same home at the same time.
+// Brings a bundle into the cache of the host at the other end of a link: uploads it to a new folder
+// there, has its hashes checked, and puts it in place with one rename. Several pushes may do this
+// in the same home at the same time.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -18,15 +18,15 @@ class SshPush {
   struct Order {
     std::shared_ptr<SshLink> link;  // no command runs on it
     std::shared_ptr<const PushBundle> bundle;
-    std::string folder;    // a new name in the cache
-    bool replace = false;  // what is in place is damaged
+    std::string folder;  // a new name in the cache
+    bool replace = false;  // the existing folder is damaged
   };
-  // `done` is called once, from the loop: what the last command on the link came to; trouble kNone
-  // and status 0 mean success. No answer for kPushStallMax ends it.
+  // `done` is called once, from the loop, with the end of the last command on the link; trouble
+  // kNone and status 0 mean success. kPushStallMax without an answer ends the push.
   static std::shared_ptr<SshPush> start(boost::asio::any_io_executor executor, Order order,
                                         std::function<void(const SshEnd&)> done);
   virtual ~SshPush() = default;
-  // `done` is not called any more; the link is closed.
+  // `done` is not called any more; closes the link.
   virtual void cancel() = 0;
 };
 

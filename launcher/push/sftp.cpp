@@ -32,7 +32,7 @@ std::unexpected<base::Error> garbled(const std::string& why) {
   return base::fail(base::Errc::kProtocol, "its SFTP server is not understood: " + why);
 }
 
-// "a/b/c" has the folders "a" and "a/b".
+// Adds the folders of a file: "a/b/c" has "a" and "a/b".
 void add_folders(const std::string& name, std::set<std::string>& folders) {
   for (std::size_t at = name.find('/'); at != std::string::npos; at = name.find('/', at + 1)) {
     folders.insert(name.substr(0, at));
@@ -47,7 +47,7 @@ SftpUpload::SftpUpload(std::string folder, std::shared_ptr<const PushBundle> bun
   std::set<std::string> parents;
   add_folders(folder, parents);
   for (const std::string& parent : parents) steps_.push_back({Kind::kFolder, parent, true, {}});
-  // Somebody may have made it with other rights; the outermost one is not ours to change.
+  // A parent may exist with other rights; the outermost one is not ours to change.
   if (parents.size() > 1) steps_.push_back({Kind::kMode, *parents.rbegin(), true, {}});
   steps_.push_back({Kind::kFolder, folder, false, {}});
   std::set<std::string> folders;
@@ -87,7 +87,7 @@ base::Status SftpUpload::feed(std::string_view bytes, std::string& out) {
     const auto size = reader.u32();
     if (!size) return {};
     if (*size == 0 || *size > kSftpPacketBytesMax) {
-      return garbled("it sends a packet of " + std::to_string(*size) + " bytes");
+      return garbled("it sent a packet of " + std::to_string(*size) + " bytes");
     }
     if (reader.rest().size() < *size) return {};
     const std::string packet(reader.rest().substr(0, *size));
@@ -126,7 +126,7 @@ base::Status SftpUpload::take_status(std::uint32_t code, std::string_view messag
   if (code != kStatusOk && !step.may_fail) {
     std::string cause = base::printable(message.substr(0, kMessageBytesMax));
     if (cause.empty()) cause = "SFTP error " + std::to_string(code);
-    // The protocol has no word for it.
+    // SFTP has no status code for it.
     if (code == kStatusFailure) cause += " (a full disk or quota looks like this)";
     return base::fail(base::Errc::kOs,
                       (step.kind == Step::Kind::kFile ? "cannot write ~/" : "cannot make ~/") +

@@ -1,8 +1,9 @@
 #pragma once
 // Uploads a bundle over SFTP version 3 (draft-ietf-secsh-filexfer-02): folders, then the files,
-// then their list. A pure machine of bytes, for whatever carries the "sftp" subsystem's streams.
+// then their list. A pure state machine over bytes, independent of the transport of the "sftp"
+// subsystem.
 //
-// Up to kSftpWritesMax writes are on the way at once. The answers are bounded and checked.
+// Up to kSftpWritesMax writes are under way at once. Answers are bounded and checked.
 
 #include <cstdint>
 #include <memory>
@@ -19,12 +20,13 @@ inline constexpr std::string_view kManifestName = "MANIFEST";
 
 class SftpUpload {
  public:
-  // `folder`: where to, relative to the home; its last part must not exist, those before it may.
+  // `folder`: the destination, relative to the home; its last component must not exist, earlier
+  // ones may.
   SftpUpload(std::string folder, std::shared_ptr<const PushBundle> bundle);
 
   // The first bytes to send.
   [[nodiscard]] std::string start() const;
-  // Takes bytes from the server; `out` gets what to send next.
+  // Takes bytes from the server; appends to `out` what to send next.
   base::Status feed(std::string_view bytes, std::string& out);
   [[nodiscard]] bool done() const { return version_ && at_ == steps_.size(); }
 
@@ -50,7 +52,7 @@ class SftpUpload {
   std::shared_ptr<const PushBundle> bundle_;
   std::vector<Step> steps_;
   std::size_t at_ = 0;
-  bool version_ = false;  // the server has said its own
+  bool version_ = false;  // the server's version has come
   std::string received_;
   std::uint32_t next_id_ = 1;
   Phase phase_ = Phase::kOpening;

@@ -10,7 +10,7 @@
 namespace robustrun::launcher {
 namespace {
 
-// Of Slurm's variables, those that say where it is and who we are.
+// Slurm's variables that identify the cluster and the user.
 constexpr std::array<std::string_view, 5> kKept = {
     "SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_WORKING_CLUSTER", "SLURM_JWT"};
 constexpr std::array<std::string_view, 5> kPrefixes = {"SLURM_", "SLURMD_", "SRUN_", "SBATCH_",
@@ -23,7 +23,7 @@ bool is_inherited(std::string_view name) {
                               [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// srun replaces %n and the like in names of files.
+// Escapes %n and the like, which srun would replace in file names.
 std::string plain(std::string_view path) {
   std::string out;
   for (const char c : path) out.append(c == '%' ? 2 : 1, c);
@@ -94,7 +94,7 @@ std::vector<std::string> own_steps(const SlurmOptions& options, std::string_view
 
 std::vector<std::string> cancel_argv(const SlurmOptions& options,
                                      const std::vector<std::string>& steps) {
-  // At once: agents take a SIGTERM for news of their node.
+  // SIGKILL, because agents take a SIGTERM for notice about their node.
   std::vector<std::string> argv = {options.commands + "/scancel", "--signal=KILL"};
   argv.insert(argv.end(), steps.begin(), steps.end());
   return argv;
@@ -112,12 +112,12 @@ std::vector<std::string> unusable_nodes(std::string_view listed) {
     const auto blank = line.find(' ');
     if (blank == std::string_view::npos) continue;
     const std::string_view state = base::trim(line.substr(blank));
-    // A star: it does not answer.
+    // A star marks a node that does not respond.
     const bool unusable = state.ends_with('*') || state.starts_with("down") ||
                           state.starts_with("fail") || state.starts_with("power") ||
                           state.starts_with("unk");
     std::string entry = fmt::format("{} {}", line.substr(0, blank), state);
-    // A node is listed once for each of its partitions.
+    // A node is listed once per partition.
     if (unusable && std::ranges::find(found, entry) == found.end()) {
       found.push_back(std::move(entry));
     }

@@ -1,8 +1,8 @@
 #pragma once
 // The command lines of Slurm's programs, and the environment that srun gets. Pure.
 //
-// One srun starts the agents of many nodes; docs/internals/slurm.md says what each option is for.
-// What srun would read from its environment is taken out of it, so that the options alone count.
+// One srun starts the agents of many nodes; docs/internals/slurm.md explains each option. Variables
+// that srun would read are removed from its environment, so that only the options count.
 
 #include <cstdint>
 #include <string>
@@ -14,13 +14,13 @@
 namespace robustrun::launcher {
 
 struct SlurmOptions {
-  std::string executable;   // our own, absolute; the same on every node
-  std::string commands;     // folder of srun, scancel, squeue, sinfo, scontrol; absolute
-  std::string job;          // SLURM_JOB_ID
-  std::string run_id;       // names the steps, and marks the agents
-  std::string folder;       // absolute, on every node: for what srun and the agents print
-  std::uint32_t restarts = 0;   // SLURM_RESTART_COUNT: of this start of the job
-  // How long before the job's time limit Slurm may say that it comes.
+  std::string executable;  // our own, absolute; the same on every node
+  std::string commands;  // folder of srun, scancel, squeue, sinfo, scontrol; absolute
+  std::string job;  // SLURM_JOB_ID
+  std::string run_id;  // names the steps and identifies the agents
+  std::string folder;  // absolute, on every node: for the output of srun and the agents
+  std::uint32_t restarts = 0;  // SLURM_RESTART_COUNT of this start of the job
+  // How long before the job's time limit Slurm sends its warning.
   base::Nanos warning{};
   template <class V>
   void fields(V& v) {
@@ -34,10 +34,10 @@ struct SlurmOptions {
   }
 };
 
-// In the environment of every agent: whose it is.
+// In the environment of every agent: identifies its run and job.
 inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 
-// `number`: of the step, within the run; in the names of its files.
+// `number`: of the step, unique within the run; part of its file names.
 [[nodiscard]] std::vector<std::string> srun_argv(const SlurmOptions& options,
                                                  const std::vector<std::string>& nodes,
                                                  unsigned number);
@@ -48,7 +48,7 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 
 // Prints "STEP NAME" of every step of the job.
 [[nodiscard]] std::vector<std::string> list_steps_argv(const SlurmOptions& options);
-// From that output: those of this run.
+// From that output: the steps of this run.
 [[nodiscard]] std::vector<std::string> own_steps(const SlurmOptions& options,
                                                  std::string_view listed);
 [[nodiscard]] std::vector<std::string> cancel_argv(const SlurmOptions& options,
@@ -56,7 +56,7 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 // Prints "NODE STATE" of every one of these nodes.
 [[nodiscard]] std::vector<std::string> node_states_argv(const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes);
-// From that output: those on which Slurm starts nothing, each with its state behind a blank.
+// From that output: nodes on which Slurm starts nothing, each followed by a blank and its state.
 [[nodiscard]] std::vector<std::string> unusable_nodes(std::string_view listed);
 
 }  // namespace robustrun::launcher

@@ -33,7 +33,7 @@ class SlurmLauncher final : public AgentLauncher {
     for (Host& host : nodes) nodes_.push_back({std::move(host.name), {}, {}, 0, false});
   }
 
-  // Orders that come in one turn of the loop are one srun's.
+  // Orders within one turn of the loop share one srun.
   void launch(LaunchOrder order, Handlers handlers) override {
     Node& node = at(order.node);
     node.handlers = std::move(handlers);
@@ -73,12 +73,13 @@ class SlurmLauncher final : public AgentLauncher {
     std::string name;
     Handlers handlers;        // of the newest order
     std::string credential;   // of the newest order
-    unsigned step;            // that carries it out; 0: none
+    unsigned step;            // that starts it; 0: none
     bool waits;               // for the next srun
   };
   struct Step {
     std::unique_ptr<SlurmStep> srun;
-    std::string failed_launch;   // of one of its agents; srun then ends all others
+    // set when one of its agents could not start; srun then ends all others
+    std::string failed_launch;
   };
 
   Node& at(base::NodeId id) {
@@ -95,7 +96,7 @@ class SlurmLauncher final : public AgentLauncher {
     });
   }
 
-  // Of a tool that may block; `done` not after our end.
+  // Runs a blocking tool on the pool; `done` is not called after our destruction.
   void ask(std::function<base::Result<std::string>()> work,
            std::function<void(const base::Result<std::string>&)> done) {
     auto answer = std::make_shared<base::Result<std::string>>();
@@ -107,7 +108,7 @@ class SlurmLauncher final : public AgentLauncher {
     if (!submitted) done(std::unexpected(submitted.error()));
   }
 
-  // The lines of the waiting nodes made one.
+  // Merges the credentials of the waiting nodes into one.
   base::Result<std::string> common_credential(const std::vector<std::size_t>& waiting) const {
     std::optional<wire::Credential> common;
     for (const std::size_t i : waiting) {
@@ -160,7 +161,8 @@ class SlurmLauncher final : public AgentLauncher {
 
   void on_news(unsigned number, const SrunNews& news) {
     if (!news.started) steps_[number].failed_launch = news.what;
-    const std::string why = (news.started ? "srun says: " : "srun cannot start it: ") + news.what;
+    const std::string why =
+        (news.started ? "srun reports: " : "srun cannot start it: ") + news.what;
     for (const std::string& name : news.nodes) {
       for (Node& node : nodes_) {
         if (node.step == number && node.name == name) lose(node, why, news.node_answers);
@@ -171,7 +173,7 @@ class SlurmLauncher final : public AgentLauncher {
   void on_end(unsigned number, const SlurmStep::End& end) {
     const auto found = steps_.find(number);
     RR_ASSERT(found != steps_.end());
-    const Step ended = std::move(found->second);  // lives until we return: its srun called us
+    const Step ended = std::move(found->second);  // kept until we return: its srun called us
     steps_.erase(found);
     if (!end.began) return find_refused(number, end.what);
     lose_all(number,
@@ -180,8 +182,8 @@ class SlurmLauncher final : public AgentLauncher {
                  : "srun ended it because another could not be started: " + ended.failed_launch);
   }
 
-  // Slurm names no node when it refuses a step. Those that it cannot use are asked for; the others
-  // are started without them.
+  // Slurm names no node when it refuses a step. Asks which nodes are unusable and starts the others
+  // without them.
   void find_refused(unsigned number, const std::string& why) {
     std::vector<std::string> names;
     for (const Node& node : nodes_) {
@@ -201,7 +203,7 @@ class SlurmLauncher final : public AgentLauncher {
         });
   }
 
-  // False: none of the step's nodes is among them.
+  // False: none of the step's nodes is in `unusable`.
   bool lose_unusable(unsigned number, const std::vector<std::string>& unusable,
                      const std::string& why) {
     bool found = false;
@@ -247,11 +249,11 @@ class SlurmLauncher final : public AgentLauncher {
   base::BlockingPool& pool_;
   SlurmOptions options_;
   std::vector<Node> nodes_;
-  std::map<unsigned, Step> steps_;  // whose srun runs
+  std::map<unsigned, Step> steps_;  // with a running srun
   unsigned number_ = 0;  // of the newest step
   bool starting_ = false;
   bool cancelling_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>();  // gone when we are
+  std::shared_ptr<int> alive_ = std::make_shared<int>();  // expires with this object
 };
 
 }  // namespace

@@ -1,11 +1,9 @@
 #pragma once
-// Agents inside a Slurm allocation: one srun for all that are ordered together, one more for each
-// that is started again (slurm_step.h). An agent that lost its srun goes on; so do all of them when
-// we die.
+// Agents inside a Slurm allocation: one srun for all agents that are ordered together, and one more
+// for each later restart (slurm/step.h). Agents survive the loss of their srun, and our death.
 //
-// A new agent ends an older one of the run on its node by itself: Slurm can
-// only end whole steps. kill_all() does that, by scancel, with the steps of every supervisor of the
-// run.
+// A new agent itself ends an older agent of the run on its node, because Slurm can only end whole
+// steps. kill_all() does that, with scancel, to the steps of every supervisor of the run.
 
 #include <memory>
 #include <vector>
@@ -20,7 +18,7 @@ class BlockingPool;
 
 namespace robustrun::launcher {
 
-// `nodes` by NodeId, named as Slurm does. `pool`: for Slurm's programs and name look-up.
+// `nodes`: by NodeId, with Slurm's names. `pool`: for Slurm's programs and name look-up.
 // Credentials of orders are lines of wire/tls/credential.h.
 std::unique_ptr<AgentLauncher> make_slurm_launcher(boost::asio::any_io_executor executor,
                                                    base::BlockingPool& pool,

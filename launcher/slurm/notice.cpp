@@ -13,12 +13,13 @@ namespace {
 
 using Fields = std::map<std::string_view, std::string_view>;
 
-// "JobId=1 JobName=a b JobState=RUNNING …": a word without "=" belongs to the value before.
+// Parses "JobId=1 JobName=a b JobState=RUNNING …": a word without "=" continues the value before
+// it.
 Fields fields_of(std::string_view shown) {
   Fields fields;
   for (const std::string_view word : base::split(base::trim(shown), ' ')) {
     const std::size_t equals = word.find('=');
-    // The first one counts: names of jobs may hold anything.
+    // The first value counts: job names may hold anything.
     if (equals != std::string_view::npos) {
       fields.emplace(word.substr(0, equals), word.substr(equals + 1));
     }
@@ -31,7 +32,7 @@ std::string_view value(const Fields& fields, std::string_view name) {
   return found == fields.end() ? std::string_view{} : found->second;
 }
 
-// "2026-08-01T10:15:00", in local time.
+// Parses "2026-08-01T10:15:00", in local time.
 std::optional<base::Nanos> wall_time(std::string_view text) {
   std::tm local{};
   const char* const end = ::strptime(std::string(text).c_str(), "%Y-%m-%dT%H:%M:%S", &local);
@@ -42,8 +43,8 @@ std::optional<base::Nanos> wall_time(std::string_view text) {
   return std::chrono::seconds(seconds);
 }
 
-// Slurm shows a flag of a job that runs in place of its state (squeue(1), job state codes):
-// SIGNALING while it sends a signal, which is when we ask what the signal means.
+// For a running job Slurm may show a flag in place of the state (squeue(1), job state codes):
+// SIGNALING while it sends a signal, which is when this is called.
 bool is_running(std::string_view state) {
   return state == "RUNNING" || state == "SUSPENDED" || state == "SIGNALING" || state == "STOPPED" ||
          state == "RESIZING";
@@ -79,7 +80,7 @@ base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_
   }
   if (running) return SlurmNotice{};
   if (base::parse_int<std::uint32_t>(value(fields, "Restarts")).value_or(0) > restarts) {
-    return SlurmNotice{kRequeued, "somebody queues " + job + " again"};
+    return SlurmNotice{kRequeued, job + " is requeued"};
   }
   if (state == "NODE_FAIL" || reason == "NodeDown") {
     return SlurmNotice{kNodeFailed, "Slurm ends " + job + ": a node of it failed"};

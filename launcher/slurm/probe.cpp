@@ -17,7 +17,7 @@
 namespace robustrun::launcher {
 namespace {
 
-// NAME=VALUE between blanks; empty when it is not there.
+// The value of NAME=VALUE between blanks; empty when it is missing.
 std::string_view value_in(std::string_view shown, std::string_view name) {
   for (const std::string_view line : base::split(shown, '\n')) {
     for (const std::string_view word : base::split(line, ' ')) {
@@ -78,7 +78,7 @@ void probe_slurm_node(const boost::asio::any_io_executor& executor, base::Blocki
   const base::Status submitted = pool.submit(
       kLaneFirst + 1, [where, options, node] { *where = find_slurmd(options, node); },
       [where, executor, done] {
-        // A controller that does not answer says nothing about the node.
+        // A controller that does not answer tells nothing about the node.
         if (where->addresses.empty()) return done(true);
         SshDial::start(executor, where->addresses, where->port, kSlurmdProbeWait,
                        [done](const base::Result<base::Fd>& taken) { done(taken.has_value()); });

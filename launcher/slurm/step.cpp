@@ -19,8 +19,8 @@
 namespace robustrun::launcher {
 namespace {
 
-// A file without a name: nobody else can open it, and it is gone with the last descriptor. Unlike
-// a pipe it holds any length and does not break when we die.
+// A file without a name: no other process can open it, and it disappears with its last descriptor.
+// Unlike a pipe it holds any length and does not break when we die.
 base::Result<base::Fd> nameless_file(const std::string& content) {
   base::Fd file(::memfd_create("credential", MFD_CLOEXEC));
   if (!file) return base::fail_errno("cannot make a file in memory", errno);
@@ -82,15 +82,15 @@ class Srun final : public SlurmStep {
   }
 
   void on_exit(base::ExitStatus status) {
-    const std::string who = fmt::format("srun (pid {})", process_->pid());
+    const std::string name = fmt::format("srun (pid {})", process_->pid());
     process_.reset();
     if (tail_ != nullptr) tail_->finish();
     const std::string errors = srun_errors(lines_);
     End end;
-    end.what = fmt::format("{} ended: {}{}{}", who, base::describe(status),
+    end.what = fmt::format("{} ended: {}{}{}", name, base::describe(status),
                            errors.empty() ? "" : ": ", errors);
     end.began = began_ || !refused_;
-    if (!left_) std::exchange(handlers_, {}).on_end(end);  // may end us
+    if (!left_) std::exchange(handlers_, {}).on_end(end);  // may destroy us
   }
 
   SlurmOptions options_;

@@ -1,8 +1,8 @@
 #pragma once
-// One srun, which starts one agent on each of some nodes: from its start to its end.
+// One srun, which starts one agent on each of some nodes, from its start to its end.
 //
-// It has a session of its own, gets what it is to hand on in a file without a name and prints into
-// a file: nothing ties it to us, and neither it nor the agents notice our death
+// It runs in its own session, reads its standard input from an unnamed file and prints to a file:
+// nothing ties it to us, and neither it nor the agents are affected by our death
 // (docs/internals/slurm.md 0). On the loop of its executor.
 
 #include <sys/types.h>
@@ -27,18 +27,18 @@ class SlurmStep {
   };
   struct Handlers {
     std::function<void(const SrunNews&)> on_news;
-    std::function<void(const End&)> on_end;  // once, last
+    std::function<void(const End&)> on_end;  // once, as the last handler
   };
-  // `credential`: one line for all (wire::Credential::places). `number`: a free one, of files in
-  // options.folder, which must be there.
+  // `credential`: one line for all agents (wire::Credential::places). `number`: unused so far, for
+  // file names in options.folder, which must exist.
   static base::Result<std::unique_ptr<SlurmStep>> start(boost::asio::any_io_executor executor,
                                                         const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes,
                                                         const std::string& credential,
                                                         unsigned number, Handlers handlers);
-  // An srun that still runs is told to end its step: all agents that are left in it are killed.
+  // Tells a running srun to end its step: all agents left in it are killed.
   virtual ~SlurmStep() = default;
-  // From now on srun is left to itself, also at our end. No handler is called any more.
+  // Leaves srun running, even beyond our end. No handler is called any more.
   virtual void leave() = 0;
   [[nodiscard]] virtual pid_t pid() const = 0;
 };

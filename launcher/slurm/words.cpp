@@ -15,7 +15,7 @@ constexpr std::string_view kLaunchFailed = "Task launch for ";
 constexpr std::string_view kOnNode = " failed on node ";
 constexpr std::string_view kNodeFailure = "Node failure on ";
 
-// "error: X" of "srun: error: X" or "slurmstepd: error: n1: X"; empty: no such line.
+// The "error: X" of "srun: error: X" or "slurmstepd: error: n1: X"; empty: not such a line.
 std::string_view error_of(std::string_view line) {
   const auto at = line.find(kMark);
   const auto colon = line.find(": ");
@@ -31,7 +31,7 @@ std::vector<std::string> names(std::string_view list) {
   return found;
 }
 
-// "n[1-2]: tasks 0-1: Killed"
+// Whether `behind` is like "n[1-2]: tasks 0-1: Killed".
 bool tells_of_tasks(std::string_view behind) {
   for (const std::string_view word : {"task ", "tasks "}) {
     if (behind.starts_with(word) && behind.size() > word.size()) {

@@ -1,8 +1,8 @@
 #pragma once
-// What srun's error lines say about agents. Pure.
+// Interprets srun's error lines about agents. Pure.
 //
-// The words are those of Slurm 22.05 to 25.11: "srun: error: n[1,3]: tasks 0,2: Killed",
-// "… Task launch for StepId=7.0 failed on node n8: …", "… Node failure on n2".
+// Wording of Slurm 22.05 to 25.11: "srun: error: n[1,3]: tasks 0,2: Killed", "… Task launch for
+// StepId=7.0 failed on node n8: …", "… Node failure on n2".
 
 #include <optional>
 #include <string>
@@ -18,13 +18,13 @@ struct SrunNews {
   bool node_answers = true;
 };
 
-// nullopt: the line is about no node in particular.
+// nullopt: the line names no node.
 [[nodiscard]] std::optional<SrunNews> read_srun_line(std::string_view line);
 
-// Slurm starts nothing of what was asked for: nodes are missing, or the allocation itself.
+// Slurm refuses the whole step: nodes are missing, or the allocation itself.
 [[nodiscard]] bool is_refusal(std::string_view line);
 
-// What is wrong, in one line: the last errors of the log, without what read_srun_line() takes.
+// The cause in one line: the last errors of the log, without those that read_srun_line() takes.
 [[nodiscard]] std::string srun_errors(const std::vector<std::string>& lines);
 
 }  // namespace robustrun::launcher

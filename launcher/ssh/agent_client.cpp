@@ -59,7 +59,7 @@ class Client final : public SshAgentClient, public std::enable_shared_from_this<
       if (answer) return done(parse_keys(*answer));
       done(std::unexpected(std::move(answer).error()));
     };
-    // A path that is too long for a socket's address is an exception of Asio's.
+    // Asio throws when the path is too long for a socket's address.
     if (path_.size() >= sizeof(sockaddr_un::sun_path)) {
       return boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
         self->finish(trouble("its path is too long"));
@@ -127,7 +127,7 @@ class Client final : public SshAgentClient, public std::enable_shared_from_this<
 
   Stream::socket socket_;
   std::string path_;
-  std::string bytes_;  // the question, then the answer
+  std::string bytes_;  // the request, then the answer
   std::array<char, 4> size_{};
   std::function<void(base::Result<std::string>)> on_answer_;
 };

@@ -18,10 +18,10 @@ namespace {
 using base::Errc;
 using base::fail;
 
-// What a verbose client says first, and about each file.
+// What a verbose client prints first, and for each file it reads.
 constexpr std::string_view kBanner = "OpenSSH_";
 constexpr std::string_view kReads = "debug1: Reading configuration data ";
-constexpr std::size_t kPathShownMax = 200;  // it cuts longer ones off
+constexpr std::size_t kPathShownMax = 200;  // the client cuts longer ones
 constexpr std::size_t kErrorShownMax = 300;
 
 bool has(std::string_view text, std::string_view piece) {
@@ -43,7 +43,7 @@ bool leaves_names_alone(const std::vector<std::string>& client) {
          });
 }
 
-// The files that the client has read; none where it does not say all of it.
+// The files that the client has read; nullopt if it does not list them completely.
 std::optional<std::vector<std::string>> files_read(std::string_view verbose) {
   std::vector<std::string> files;
   bool complete = false;
@@ -68,7 +68,7 @@ std::optional<SshConfigScope> read_scope(std::string_view verbose) {
   std::vector<std::string> texts;
   for (const std::string& path : *files) {
     std::error_code ignored;
-    // Anything else may have had its one reader.
+    // Reading any other kind of file may have consumed its content.
     if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
     auto text = base::read_file(path, kSshConfigBytesMax);
     if (!text) return std::nullopt;
@@ -98,7 +98,7 @@ std::optional<std::string> SshAnswer::text_for(const Host& host) const {
     }
     if (keyword == "canonicalizehostname") is_canonical = value == "false" || value == "no";
     if (keyword == "canonicalizepermittedcnames" && value != "none") return std::nullopt;
-    // Nobody here reads ControlPath, which often has the name in it.
+    // ControlPath is not used here, and often contains the name.
     if (keyword != "controlpath" && (has(line, asked.name) || has(line, host.name))) {
       return std::nullopt;
     }

@@ -1,5 +1,5 @@
 #pragma once
-// What the ssh client says about a host (`ssh -G`), and about which others it would say the same.
+// What the ssh client reports about a host (`ssh -G`), and the other hosts for which that holds.
 
 #include <optional>
 #include <string>
@@ -14,16 +14,17 @@ namespace robustrun::launcher {
 struct SshAnswer {
   Host asked;        // without brackets
   std::string text;  // all of the client's standard output, for parse_ssh_settings()
-  std::optional<SshConfigScope> scope;  // none: the answer is for `asked` alone
+  std::optional<SshConfigScope> scope;  // none: the answer holds for `asked` only
 
-  // What the client would answer for `host` (without brackets); none: it has to be asked.
+  // What the client would answer for `host` (without brackets); nullopt: it must be asked.
   [[nodiscard]] std::optional<std::string> text_for(const Host& host) const;
 };
 
-// Blocks for at most kSshClientWait: for the pool. `client`: the ssh command, absolute.
+// Blocks for at most kSshClientWait: call it on the pool. `client`: the ssh command, absolute.
 //
-// The scope is that of the files which the client says it reads. A client that is a script, or
-// is given options about names, may tell hosts apart by itself: then there is none.
+// The scope is derived from the configuration files that the client reports. No scope is given for
+// a client that is a script or is given options about names: it may treat hosts differently by
+// itself.
 base::Result<SshAnswer> ask_ssh(const std::vector<std::string>& client, const Host& host);
 
 }  // namespace robustrun::launcher

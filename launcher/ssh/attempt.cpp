@@ -67,7 +67,7 @@ void SshAttempt::choose_transport() {
   enter_gate();
 }
 
-// Once per attempt: from libssh2, never back.
+// At most once per attempt: from libssh2 to OpenSSH, never back.
 void SshAttempt::fall_back(const std::string& reason) {
   if (context_->client.empty()) {
     return lose(cannot_start() + reason +
@@ -127,22 +127,21 @@ void SshAttempt::run_command() {
 
 void SshAttempt::run_cached() {
   state_ = State::kStarting;
-  context_->with_bundle(
-      [self = shared_from_this()](base::Result<std::shared_ptr<const PushBundle>> bundle) {
-        if (self->state_ != State::kStarting) return;
-        if (!bundle) {
-          return self->lose(
-              self->cannot_start() + "it has not got this build there, and " + bundle.error().what,
-              false);
-        }
-        self->bundle_ = *bundle;
-        self->output_.clear();
-        self->on_deadline(self->context_->options.connect_timeout + kRemoteShellWait,
-                          &SshAttempt::start_late);
-        self->link_->run({cached_agent_command(*self->bundle_), false},
-                         {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
-                          .on_end = [self](const SshEnd& end) { self->on_end(end); }});
-      });
+  context_->with_bundle([self = shared_from_this()](
+                            base::Result<std::shared_ptr<const PushBundle>> bundle) {
+    if (self->state_ != State::kStarting) return;
+    if (!bundle) {
+      return self->lose(
+          self->cannot_start() + "it does not have this build, and " + bundle.error().what, false);
+    }
+    self->bundle_ = *bundle;
+    self->output_.clear();
+    self->on_deadline(self->context_->options.connect_timeout + kRemoteShellWait,
+                      &SshAttempt::start_late);
+    self->link_->run({cached_agent_command(*self->bundle_), false},
+                     {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
+                      .on_end = [self](const SshEnd& end) { self->on_end(end); }});
+  });
 }
 
 void SshAttempt::on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)()) {
@@ -162,7 +161,7 @@ void SshAttempt::start_late() {
 }
 
 void SshAttempt::on_output(std::string_view bytes) {
-  if (state_ != State::kStarting) return;  // an agent has nothing to say here
+  if (state_ != State::kStarting) return;  // an agent's output is not read here
   output_ += bytes.substr(0, kOutputHeadBytes - output_.size());
   const auto pid = find_start_mark(output_);
   if (!pid) return;
@@ -172,7 +171,7 @@ void SshAttempt::on_output(std::string_view bytes) {
   pass_.reset();
   context_->connections.widen();
   host_->use_cache = cached_;
-  link_->write(credential_);  // the input stays open: its end would be ours
+  link_->write(credential_);  // the input stays open: when it ends, so does the agent
 }
 
 void SshAttempt::on_end(const SshEnd& end) {
@@ -199,7 +198,7 @@ void SshAttempt::on_trouble(const SshEnd& end) {
   lose(cannot_start() + end.what + tries, doubtful);
 }
 
-// Jitter, so that those who were dropped together do not come back together.
+// Jitter, so that connections that were dropped together do not return together.
 bool SshAttempt::try_again(const SshEnd& end) {
   if (end.trouble != SshTrouble::kDropped && end.trouble != SshTrouble::kLost) return false;
   if (tries_ >= kConnectTriesMax || context_->clock.now() - first_try_ > kRetryBudget) return false;
@@ -207,7 +206,7 @@ bool SshAttempt::try_again(const SshEnd& end) {
   const auto jitter = context_->rng.below(static_cast<std::uint64_t>(delay.count()));
   state_ = State::kWaiting;
   context_->connections.narrow();
-  pass_.reset();  // others may have more luck
+  pass_.reset();  // others may connect meanwhile
   on_deadline(delay / 2 + std::chrono::milliseconds(jitter), &SshAttempt::enter_gate);
   return true;
 }
@@ -220,7 +219,7 @@ void SshAttempt::on_exit(const SshEnd& end) {
     cached_ = true;
     remote_pid_ = 0;
     state_ = State::kWaiting;
-    if (!uses_openssh_) return run_command();  // on the session that is there
+    if (!uses_openssh_) return run_command();  // over the existing session
     return enter_gate();
   }
   if (!started && cached_ && !pushed_) {
@@ -248,7 +247,7 @@ void SshAttempt::wait_for_push(bool replace) {
     if (self->state_ != State::kPushing) return;
     self->pass_ = std::move(pass);
     self->push_turn_ = true;
-    // Where homes are shared, somebody else may have pushed it meanwhile.
+    // With shared homes, another attempt may have pushed it meanwhile.
     if (waited) return self->run_command();
     self->push(replace);
   });
@@ -256,7 +255,7 @@ void SshAttempt::wait_for_push(bool replace) {
 
 void SshAttempt::push(bool replace) {
   state_ = State::kPushing;
-  RR_LOG(kInfo, ({.node = host_->host.name}), "has not got this build: pushing it");
+  RR_LOG(kInfo, ({.node = host_->host.name}), "does not have this build: pushing it");
   const std::string folder =
       "." + bundle_->name + "." + std::to_string(context_->rng.next() % 1'000'000'000);
   push_ = SshPush::start(context_->executor, {link_, bundle_, folder, replace},
@@ -285,7 +284,7 @@ void SshAttempt::kill() {
                                 self->pass_ = std::move(pass);
                                 self->on_deadline(kOldAgentWait, &SshAttempt::finish_kill);
                                 self->killer_ = self->make_link();
-                                // The end of the agent itself is waited for, not of this command.
+                                // The end of the agent itself counts, not that of this command.
                                 self->killer_->run({kill_command(self->remote_pid_), false}, {});
                               });
 }

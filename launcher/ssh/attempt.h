@@ -1,9 +1,9 @@
 #pragma once
-// One agent on one host over SSH, from the order to its end: read the configuration, wait for a
-// turn, connect (again, where the server has dropped us), start the agent, push the build where it
-// is missing, watch.
+// One agent on one host over SSH, from the order to its end: reads the configuration, waits for a
+// turn, connects (again, if the server drops it), starts the agent, pushes the build if it is
+// missing, and watches.
 //
-// On the loop. Every step has a deadline but a running agent, which may run for ever.
+// On the loop. Every step has a deadline, except for the running agent.
 
 #include <chrono>
 #include <cstdint>
@@ -19,22 +19,22 @@ namespace robustrun::launcher {
 
 class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
  public:
-  // `on_lost` is called once, last, from the loop.
+  // `on_lost` is called once, as the last handler, from the loop.
   SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host,
              std::string credential, std::function<void(const AgentEnd&)> on_lost);
   ~SshAttempt();
   SshAttempt(const SshAttempt&) = delete;
   SshAttempt& operator=(const SshAttempt&) = delete;
   void start();
-  // Ends what has been started: an agent that runs is killed by a second command, as far as the
-  // host can be reached within kOldAgentWait. on_lost follows in any case.
+  // Ends what has been started: a second command kills a running agent, if the host can be reached
+  // within kOldAgentWait. on_lost follows in any case.
   void kill();
-  // Closes everything now; on_lost is not called.
+  // Closes everything at once; on_lost is not called.
   void abandon();
 
  private:
-  // kPreparing: configuration, keys, addresses. kWaiting: for a turn, or before another try.
-  // kStarting: a command was sent that says the mark when it becomes the agent.
+  // kPreparing: configuration, keys, addresses. kWaiting: for a turn, or before a retry. kStarting:
+  // the command was sent; it prints the mark when it becomes the agent.
   enum class State : std::uint8_t {
     kPreparing,
     kWaiting,
@@ -65,7 +65,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   void on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)());
   void start_late();
   void finish_kill();
-  // Ends the attempt; asks the machine whether it answers where `doubtful`.
+  // Ends the attempt; if `doubtful`, first probes whether the machine answers.
   void lose(const std::string& why, bool doubtful);
   void report(const std::string& why, bool node_answers);
   [[nodiscard]] std::string cannot_start() const;
@@ -76,7 +76,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   std::function<void(const AgentEnd&)> on_lost_;
   State state_ = State::kPreparing;
   bool uses_openssh_ = false;
-  bool cached_ = false;    // the command is for the cached build
+  bool cached_ = false;  // the command is for the cached build
   bool pushed_ = false;
   bool push_turn_ = false;  // pass_ is for a push
   SshGate::Pass pass_;
@@ -84,7 +84,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   std::shared_ptr<SshLink> killer_;
   std::shared_ptr<SshPush> push_;
   std::shared_ptr<const PushBundle> bundle_;
-  std::string output_;  // before the mark
+  std::string output_;  // output before the mark
   std::uint64_t remote_pid_ = 0;
   unsigned tries_ = 0;
   base::Nanos first_try_{};

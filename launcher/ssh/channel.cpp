@@ -73,7 +73,7 @@ SshChannel::Outcome SshChannel::start() {
   return Outcome::kAgain;
 }
 
-// False: `outcome` says why nothing else may be done now.
+// False: nothing else can be done now; `outcome` says why.
 bool SshChannel::send(Outcome& outcome) {
   while (!input_ended_ && (sent_ < in_flight_.size() || !pending_.empty())) {
     if (sent_ == in_flight_.size()) {
@@ -82,7 +82,7 @@ bool SshChannel::send(Outcome& outcome) {
     }
     const ssize_t written =
         libssh2_channel_write(channel_, in_flight_.data() + sent_, in_flight_.size() - sent_);
-    // Half a packet is out, or the other side's window is full: then its words come first.
+    // Half a packet is out, or the other side's window is full: then its packets come first.
     sending_ = written == LIBSSH2_ERROR_EAGAIN && waits_to_send(session_);
     if (written == 0 || (written == LIBSSH2_ERROR_EAGAIN && !sending_)) return true;
     if (written < 0) {
@@ -116,7 +116,7 @@ bool SshChannel::receive(int stream, Outcome& outcome) {
     }
     if (got == 0) return true;
     outcome = judge(got);
-    // A window adjustment that is half out must be finished by this very call.
+    // A half-sent window adjustment must be finished by this very call.
     return got == LIBSSH2_ERROR_EAGAIN && !waits_to_send(session_);
   }
 }
@@ -131,12 +131,12 @@ SshChannel::Outcome SshChannel::pump() {
   return Outcome::kAgain;
 }
 
-// The command may have closed its output and go on.
+// The command may have closed its output and still run.
 SshChannel::Outcome SshChannel::wait_closed() {
   Outcome outcome = Outcome::kWaitForSocket;
   if (!send(outcome)) {
     if (outcome == Outcome::kWaitForSocket) return outcome;
-    input_ended_ = true;  // it has closed its input, too
+    input_ended_ = true;  // closing its end has also ended our input
   }
   const int rc = libssh2_channel_wait_closed(channel_);
   if (rc != 0) return judge(rc);

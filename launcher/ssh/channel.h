@@ -1,8 +1,8 @@
 #pragma once
-// One remote command on a logged-in libssh2 session: opens a channel, starts the command, moves
-// its streams, learns how it ended.
+// One remote command on a logged-in libssh2 session: opens a channel, starts the command, moves its
+// streams, and learns how it ended.
 //
-// Driven by its session: step() does what can be done now. Of this room's libssh2 code only.
+// Driven by its session: step() does what can be done now. For this room's libssh2 code only.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,8 @@ class SshChannel {
  public:
   enum class Outcome : std::uint8_t { kAgain, kWaitForSocket, kEnded, kFailed };
 
-  // `still_wanted`: asked after each piece of output; false stops at once (the reader has closed).
+  // `still_wanted` is called after each piece of output; false stops at once (the reader has
+  // closed).
   SshChannel(_LIBSSH2_SESSION* session, SshCommand command,
              std::function<void(std::string_view)> on_output, std::function<bool()> still_wanted);
   SshChannel(const SshChannel&) = delete;
@@ -29,7 +30,7 @@ class SshChannel {
   Outcome step();
   void write(std::string bytes) { pending_ += bytes; }
   void close_input() { input_ends_ = true; }
-  // Nothing is half-sent, so that another call may be made on the session.
+  // No call is half-done, so another one may be made on the session.
   [[nodiscard]] bool at_rest() const { return !sending_; }
   [[nodiscard]] const base::ExitStatus& status() const { return status_; }  // after kEnded
   [[nodiscard]] const std::string& errors() const { return errors_; }
@@ -52,7 +53,7 @@ class SshChannel {
   std::function<bool()> still_wanted_;
   State state_ = State::kOpening;
   std::string pending_;  // to be written
-  std::string in_flight_;  // given to libssh2, which wants to see the same bytes again
+  std::string in_flight_;  // passed to libssh2, which must be given the same bytes again
   std::size_t sent_ = 0;  // of in_flight_
   bool sending_ = false;
   bool input_ends_ = false;

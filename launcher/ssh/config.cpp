@@ -16,7 +16,7 @@ namespace {
 using base::Errc;
 using base::fail;
 
-// What libssh2 1.10 speaks of what today's servers offer; its older methods are left out.
+// Algorithms of libssh2 1.10 that current servers offer; its older ones are left out.
 constexpr std::array<std::string_view, 3> kOurCiphers = {"aes256-ctr", "aes192-ctr", "aes128-ctr"};
 constexpr std::array<std::string_view, 3> kOurMacs = {"hmac-sha2-256", "hmac-sha2-512",
                                                       "hmac-sha1"};
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 9> kOurKeyExchanges = {
 constexpr std::array<std::string_view, 4> kOurHostKeys = {
     "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521"};
 
-// Keywords that libssh2 has nothing for, and the value that means "not used".
+// Keywords without a counterpart in libssh2, and the value that means "not used".
 struct Foreign {
   std::string_view keyword;  // as ssh -G writes it
   std::string_view unused;
@@ -64,7 +64,7 @@ Word split_line(std::string_view line) {
 
 bool is_yes(std::string_view value) { return value == "yes" || value == "true"; }
 
-// What the tokens of ssh_config(5) stand for.
+// Values for the tokens of ssh_config(5).
 struct Tokens {
   std::string_view home;
   std::string_view local_user;
@@ -81,7 +81,7 @@ std::optional<std::string> expanded(std::string_view text, const Tokens& tokens,
     return std::nullopt;
   }
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '$') return std::nullopt;  // ${NAME}: ssh itself knows its environment
+    if (text[i] == '$') return std::nullopt;  // ${NAME}: only ssh knows its environment
     if (text[i] != '%') {
       out += text[i];
       continue;
@@ -135,8 +135,9 @@ class Reader {
     if (word.keyword != "port") return {};
     const auto port = base::parse_int<std::uint16_t>(word.value);
     if (!port || *port == 0) {
-      return fail(Errc::kProtocol, fmt::format("cannot read what ssh -G printed: '{}' is no port",
-                                               base::printable(word.value)));
+      return fail(Errc::kProtocol,
+                  fmt::format("cannot read what ssh -G printed: '{}' is not a port",
+                              base::printable(word.value)));
     }
     settings_.port = *port;
     return {};

@@ -1,9 +1,9 @@
 #pragma once
-// What the user's ssh configuration says about one host, read from what `ssh -G HOST` prints
-// (ssh_config(5); keyword and value on each line), or assumed where there is no ssh client.
+// The user's ssh configuration for one host, read from the output of `ssh -G HOST` (ssh_config(5);
+// keyword and value on each line), or OpenSSH's defaults when there is no ssh client.
 //
-// Pure: no file is opened, no name looked up. Unknown keywords are skipped, so that a newer ssh
-// does no harm. Paths are absolute: "~" and the tokens %d %h %n %p %r %u %% are replaced.
+// Pure: opens no file, looks up no name. Unknown keywords are skipped, so a newer ssh does no harm.
+// Paths are absolute: "~" and the tokens %d %h %n %p %r %u %% are replaced.
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@
 namespace robustrun::launcher {
 
 struct SshSettings {
-  // kYes stands for "ask" too: there is nobody to ask.
+  // "ask" counts as kYes: there is no user to ask.
   enum class StrictHostKeys : std::uint8_t { kYes, kAcceptNew, kNo };
   enum class Family : std::uint8_t { kAny, kIpv4, kIpv6 };
 
@@ -25,34 +25,35 @@ struct SshSettings {
   std::string user;
   Family family = Family::kAny;
   std::vector<std::string> identity_files;  // in the order to try; they need not exist
-  std::vector<std::string> certificate_files;  // named by the user; none: those beside the keys
+  std::vector<std::string> certificate_files;  // named by the user; none: those next to the keys
   std::vector<std::string> user_known_hosts_files;
   std::vector<std::string> global_known_hosts_files;
   StrictHostKeys strict_host_keys = StrictHostKeys::kYes;
   bool hash_known_hosts = false;  // for keys that kAcceptNew adds
-  std::string host_key_alias;     // empty: known_hosts knows the host by `hostname` and port
-  std::string identity_agent;     // path; empty: SSH_AUTH_SOCK's; "none": no agent
-  bool identities_only = false;   // of an agent's keys, only those of identity_files
-  // Comma-separated, as OpenSSH prefers them, unknown names among them; empty: not said.
+  std::string host_key_alias;  // empty: known_hosts lists the host by `hostname` and port
+  std::string identity_agent;  // path; empty: SSH_AUTH_SOCK's; "none": no agent
+  bool identities_only = false;  // of an agent's keys, only those of identity_files
+  // Comma-separated, in OpenSSH's order of preference, possibly with unknown names; empty: not
+  // given.
   std::string ciphers;
   std::string macs;
   std::string key_exchanges;
   std::string host_key_algorithms;
-  // What every connection to this host goes through (the first ProxyJump host, or the whole
-  // ProxyCommand); empty: nothing. Equal texts are one bastion.
+  // What every connection to this host passes through (the first ProxyJump host, or the whole
+  // ProxyCommand); empty: nothing. Equal texts mean the same jump host.
   std::string jump_host;
-  // Why libssh2 cannot serve this host, part of a sentence: "its ssh configuration has a
-  // ProxyJump". Empty: as far as the configuration tells, it can.
+  // Why libssh2 cannot serve this host, as part of a sentence: "its ssh configuration has a
+  // ProxyJump". Empty: nothing in the configuration prevents it.
   std::string needs_openssh;
 
   bool operator==(const SshSettings&) const = default;
 };
 
-// `output`: all of `ssh -G`'s standard output. `home` and `user` are the caller's, for tokens.
+// `output`: the whole standard output of `ssh -G`. `home` and `user`: the caller's, for tokens.
 base::Result<SshSettings> parse_ssh_settings(std::string_view output, const std::string& home,
                                              const std::string& user);
 
-// OpenSSH's own defaults. The host's user and port count, where given.
+// OpenSSH's own defaults, with the host's user and port if given.
 SshSettings default_settings(const Host& host, const std::string& home, const std::string& user);
 
 }  // namespace robustrun::launcher

@@ -13,7 +13,7 @@ namespace robustrun::launcher {
 namespace {
 
 constexpr std::string_view kBlank = " \t";
-// Tokens of these are expanded in what nobody reads here (ControlPath), or not before connecting.
+// Tokens in these are not used here (ControlPath), or not expanded before connecting.
 constexpr std::array<std::string_view, 2> kHarmlessTokens = {"controlpath", "proxycommand"};
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -25,14 +25,14 @@ std::string_view strip(std::string_view text, std::string_view front, std::strin
   return text.substr(0, text.find_last_not_of(back) + 1);
 }
 
-// The value behind a keyword: blanks, and one "=" among them.
+// The value after a keyword: skips blanks and one "=".
 std::string_view value_in(std::string_view rest) {
   rest = strip(rest, kBlank, kBlank);
   if (rest.starts_with('=')) rest.remove_prefix(1);
   return strip(rest, kBlank, kBlank);
 }
 
-// What every version of ssh reads alike as one pattern.
+// Whether every version of ssh reads `text` as one and the same pattern.
 bool is_pattern(std::string_view text) {
   const bool negated = text.starts_with('!');
   if (negated) text.remove_prefix(1);
@@ -78,8 +78,8 @@ std::optional<SshConfigScope> SshConfigScope::of(std::span<const std::string> te
 }
 
 bool SshConfigScope::take_file(std::string_view text) {
-  // A file that is included begins in a block of the one that includes it. Which one does not
-  // matter here: taken for a block of all hosts, it can only forbid more.
+  // An included file begins in a block of the including file, which is unknown here. Treating that
+  // as a block for all hosts is safe: it can only restrict the scope.
   std::size_t block = 0;
   const auto lines = base::split(text, '\n');
   return std::ranges::all_of(lines, [&](std::string_view line) {
@@ -119,7 +119,7 @@ bool SshConfigScope::begin_block(std::string_view patterns) {
     const std::size_t end = std::min(patterns.find_first_of(kBlank, at), patterns.size());
     const std::string_view one = patterns.substr(at, end - at);
     if (!is_pattern(one) || ++patterns_ > kSshConfigPatternsMax) return false;
-    // Whether capitals take small letters is left to ssh.
+    // Only ssh decides whether capitals match small letters.
     block.personal |= std::ranges::any_of(one, is_upper);
     block.patterns.push_back(lower(one));
     at = std::min(patterns.find_first_not_of(kBlank, end), patterns.size());

@@ -31,7 +31,7 @@ base::Status append_line(const std::string& file, const std::string& line) {
   return base::write_all(fd.get(), line);
 }
 
-// Through a jump host there is no port to knock at.
+// There is no port to probe behind a jump host.
 struct RemoteProbe : std::enable_shared_from_this<RemoteProbe> {
   RemoteProbe(const boost::asio::any_io_executor& executor, std::function<void(bool)> handler)
       : timer(executor), done(std::move(handler)) {}
@@ -155,11 +155,11 @@ void SshContext::store_host_key(const SshHost& host, const std::string& line) {
 
 void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& host,
                     std::function<void(bool answers)> done) {
-  if (host.target == nullptr) {  // nothing is known against it
+  if (host.target == nullptr) {  // no trouble is known
     return boost::asio::post(context->executor, [done = std::move(done)] { done(true); });
   }
   const SshSettings& settings = host.target->settings;
-  // Where a program that is no ssh (--ssh-command) leads to, only it knows.
+  // Only the program of --ssh-command knows where it connects to.
   const bool is_direct = settings.jump_host.empty() && context->client_is_ssh;
   if (is_direct || context->client.empty()) {
     SshDial::start(

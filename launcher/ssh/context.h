@@ -1,6 +1,6 @@
 #pragma once
-// What all hosts of one SSH launcher share, and what is kept about each from one launch to the
-// next. Of the room's own use.
+// State shared by all hosts of one SSH launcher, and what is remembered of each host between
+// launches. For this room only.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -25,8 +25,8 @@ struct SshHost {
   Host host;
   base::BlockingPool::Lane lane = 0;
   std::shared_ptr<const SshTarget> target;  // as last read; null before the first launch
-  bool use_openssh = false;  // libssh2 was tried and could not
-  bool use_cache = false;    // the host has no such build at our path
+  bool use_openssh = false;  // libssh2 was tried and failed
+  bool use_cache = false;    // the host does not have this build at our path
 };
 
 struct SshContext : std::enable_shared_from_this<SshContext> {
@@ -35,13 +35,13 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
 
   SshContext(boost::asio::any_io_executor loop, base::BlockingPool& threads, SshOptions settings);
 
-  // On the pool. While the ssh client is being asked about one host, others with the same user and
-  // port wait for its answer, which mostly holds for them, too; who asks later finds out anew, so
-  // that an edited configuration counts.
+  // Works on the pool. While the ssh client is asked about one host, others with the same user and
+  // port wait for its answer, which usually holds for them, too. Later requests ask again, so that
+  // an edited configuration takes effect.
   void read_target(std::shared_ptr<SshHost> host, TargetHandler handler);
   // Reads the bundle once, on the pool.
   void with_bundle(BundleHandler handler);
-  // Says once per reason why the OpenSSH client is used.
+  // Logs, once per reason, why the OpenSSH client is used.
   void tell_fallback(const std::string& host, const std::string& reason);
   // Appends to the user's first known_hosts file, on the pool.
   void store_host_key(const SshHost& host, const std::string& line);
@@ -49,8 +49,8 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   boost::asio::any_io_executor executor;
   base::BlockingPool& pool;
   SshOptions options;
-  std::vector<std::string> client;  // the ssh command, absolute; empty: there is none
-  bool client_is_ssh = true;  // it understands `ssh -G`
+  std::vector<std::string> client;  // the ssh command, absolute; empty: not found
+  bool client_is_ssh = true;  // it supports `ssh -G`
   SshGate connections;
   SshGate pushes;
   base::Rng rng;
@@ -69,12 +69,12 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   void on_answer(const TargetRequest& asker, const Answer& answer);
   void make_target(TargetRequest request, const Answer& answer);
 
-  // By user and port: who waits for the answer about another host.
+  // By user and port: requests that wait for the answer about another host.
   std::map<std::pair<std::string, std::uint16_t>, std::vector<TargetRequest>> waiting_;
 };
 
-// Whether the machine takes connections to its SSH port, within kProbeWait. Through a jump host a
-// login is tried, which has to be done within kJumpProbeWait.
+// Calls back whether the machine accepts connections to its SSH port, within kProbeWait. Behind a
+// jump host it tries a login, within kJumpProbeWait.
 void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& host,
                     std::function<void(bool answers)> done);
 

@@ -28,7 +28,7 @@ class Dial final : public SshDial, public std::enable_shared_from_this<Dial> {
     error_code ignored;
     socket_.close(ignored);
     late_ = false;
-    timer_.expires_after(share_);  // cancels the last one's
+    timer_.expires_after(share_);  // cancels the previous wait
     timer_.async_wait([self = shared_from_this(), at = at_](error_code error) {
       if (error || at != self->at_) return;
       self->late_ = true;

@@ -1,6 +1,6 @@
 #pragma once
-// A TCP connection to the first address of a host that takes one, with a deadline. For sessions
-// and for "does this machine answer?". On the loop of its executor.
+// A TCP connection to the first address of a host that accepts one, with a deadline. For sessions
+// and for probes of a machine. On the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -17,8 +17,8 @@ namespace robustrun::launcher {
 
 class SshDial {
  public:
-  // `addresses`: numeric. The error's os_errno says why the last address did not work; its text
-  // is the cause alone ("connection refused"). `done` is called once, from the loop.
+  // `addresses`: numeric. The error has the os_errno of the last address; its text is only the
+  // cause ("connection refused"). `done` is called once, from the loop.
   static std::shared_ptr<SshDial> start(boost::asio::any_io_executor executor,
                                         const std::vector<std::string>& addresses,
                                         std::uint16_t port, std::chrono::milliseconds deadline,

@@ -72,7 +72,7 @@ SshGate::SshGate(boost::asio::any_io_executor executor, std::uint32_t limit,
   state_->limit_per_jump = limit_per_jump;
 }
 
-// Whoever waits may hold passes, which are given back to a queue that must not be half-gone.
+// Waiting callers may hold passes, whose return must find the queue intact.
 SshGate::~SshGate() {
   std::deque<State::Waiting> dropped;
   dropped.swap(state_->waiting);

@@ -1,9 +1,10 @@
 #pragma once
-// Lets at most so many through at once, and at most so many of them by way of one jump host (the
-// rest waits, in order, without holding up others). For connections and for pushes.
+// Admits a limited number of callers at once, and a limited number of them through any one jump
+// host. The rest wait in order, without holding up callers for other jump hosts. For connections
+// and for pushes.
 //
-// Where a server drops connections (many names may be one machine) the limit goes down by one for
-// each that is dropped, not below kFanoutMin, and up again by one for each that succeeds.
+// When a server drops connections (many names may be one machine) each dropped connection lowers
+// the limit by one, not below kFanoutMin, and each success raises it again.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace robustrun::launcher {
 
 class SshGate {
  public:
-  // Held while inside; dropped to leave.
+  // Held while inside; release it to leave.
   using Pass = std::shared_ptr<void>;
 
   SshGate(boost::asio::any_io_executor executor, std::uint32_t limit, std::uint32_t limit_per_jump);
@@ -23,8 +24,8 @@ class SshGate {
   SshGate(const SshGate&) = delete;
   SshGate& operator=(const SshGate&) = delete;
 
-  // `entered` is called from the loop; `waited`: not at once. Who has lost interest drops the pass.
-  // `jump_host`: empty for none.
+  // Calls `entered` from the loop; `waited`: not at once. A caller that is no longer interested
+  // releases the pass. `jump_host`: empty for none.
   void enter(const std::string& jump_host, std::function<void(Pass, bool waited)> entered);
   void widen();
   void narrow();

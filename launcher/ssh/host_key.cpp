@@ -48,12 +48,13 @@ HostKeyDecision changed(const SshTarget& target, std::string_view blob, const Kn
   const std::string what = "its host key has changed: it shows " + describe_key(blob) + ", but " +
                            place(known) + " has " + describe_key(known.blob);
   if (target.settings.strict_host_keys == Strict::kNo) return {SshTrouble::kNone, what, {}};
-  return {SshTrouble::kHostKey,
-          what +
-              "; somebody may be listening in, or the host was installed anew: if you know that "
-              "it was, run 'ssh-keygen -R " +
-              target.known_name + " -f " + known.file + "'",
-          {}};
+  return {
+      SshTrouble::kHostKey,
+      what +
+          "; the connection may be intercepted, or the host was installed anew: if you know that "
+          "it was, run 'ssh-keygen -R " +
+          target.known_name + " -f " + known.file + "'",
+      {}};
 }
 
 }  // namespace

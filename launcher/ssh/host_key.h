@@ -1,5 +1,5 @@
 #pragma once
-// Whether a host's key is to be believed, and what to say when it is not. Pure.
+// Decides whether a host's key is trusted, and words the refusal. Pure.
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace robustrun::launcher {
 
 struct HostKeyDecision {
-  SshTrouble trouble = SshTrouble::kNone;  // kNone: go on
+  SshTrouble trouble = SshTrouble::kNone;  // kNone: continue
   std::string what;                        // the refusal, or a warning to log
   std::string line_to_store;               // for the user's first known_hosts file; empty: none
 };

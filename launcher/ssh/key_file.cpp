@@ -35,7 +35,7 @@ void read_openssh(std::string_view body, SshKeyFile& key) {
   SshReader reader(body.substr(kMagic.size()));
   const auto cipher = reader.text();
   reader.text();  // kdf
-  reader.text();  // its options
+  reader.text();  // the kdf's options
   const auto count = reader.u32();
   const auto blob = reader.text();
   if (!blob || count != 1U) return;
@@ -53,7 +53,7 @@ SshKeyKind pem_kind(std::string_view text) {
   if (has(text, "BEGIN RSA PRIVATE KEY")) return SshKeyKind::kRsa;
   if (has(text, "BEGIN EC PRIVATE KEY")) return SshKeyKind::kUsable;
   if (!has(text, "BEGIN PRIVATE KEY")) return SshKeyKind::kUnknown;
-  // PKCS #8: the algorithm's object id is in the first bytes; base64 of rsaEncryption's.
+  // PKCS #8: the algorithm's object id is in the first bytes; this is rsaEncryption's in base64.
   return has(text, "DANBgkqhkiG9w0BAQEFAASC") ? SshKeyKind::kRsa : SshKeyKind::kUsable;
 }
 

@@ -13,9 +13,9 @@
 namespace robustrun::launcher {
 namespace {
 
-constexpr std::size_t kShortestKey = 24;  // that libssh2 reads
+constexpr std::size_t kShortestKey = 24;  // that libssh2 accepts
 
-// HMAC-SHA1 by way of libssh2, which keeps its own to itself: one entry, one question.
+// HMAC-SHA1 through libssh2, which does not export its own: one entry, one look-up.
 class HashedName {
  public:
   [[nodiscard]] bool matches(std::string_view hashed, const std::string& name) {
@@ -25,7 +25,7 @@ class HashedName {
     LIBSSH2_KNOWNHOSTS* const hosts = libssh2_knownhost_init(session_.get());
     if (hosts == nullptr) return false;
     const std::string key(kShortestKey,
-                          'A');  // any will do: a mismatch is a match of the name, too
+                          'A');  // any key will do: a mismatch still means that the name matched
     const std::string line = std::string(hashed) + " ssh-ed25519 " + key;
     bool same = false;
     if (libssh2_knownhost_readline(hosts, line.c_str(), line.size(),

@@ -1,8 +1,8 @@
 #pragma once
-// Which host keys the user trusts: known_hosts files as sshd(8) describes them (host patterns,
-// hashed names, [host]:port, @revoked and @cert-authority lines).
+// Host keys that the user trusts: known_hosts files as described in sshd(8) (host patterns, hashed
+// names, [host]:port, @revoked and @cert-authority lines).
 //
-// Pure but for libssh2's HMAC, which hashed names need. A line that cannot be read trusts nobody.
+// Pure but for libssh2's HMAC, which hashed names need. An unreadable line grants no trust.
 
 #include <cstdint>
 #include <string>
@@ -20,23 +20,24 @@ struct KnownKey {
   std::size_t line = 0;  // from 1
 };
 
-// The name under which a host's key is kept: "node1", or "[node1]:2222" for another port than 22.
+// The name under which known_hosts lists a host: "node1", or "[node1]:2222" for ports other than
+// 22.
 [[nodiscard]] std::string known_host_name(std::string_view host, std::uint16_t port);
 
-// The lines of one file's `text` that speak of `name`.
+// The lines of one file's `text` that apply to `name`.
 [[nodiscard]] std::vector<KnownKey> find_known_keys(std::string_view text, const std::string& file,
                                                     std::string_view name);
 
 enum class HostKeyVerdict : std::uint8_t {
   kTrusted,
-  kUnknown,      // no line speaks of the host
+  kUnknown,      // no line applies to the host
   kChanged,      // another key is trusted for it
   kRevoked,
-  kCertificate,  // certificates are trusted for it; this is a plain key
+  kCertificate,  // certificates are trusted for it, but this is a plain key
 };
 struct HostKeyJudgement {
   HostKeyVerdict verdict = HostKeyVerdict::kUnknown;
-  const KnownKey* because = nullptr;  // the line that decided, if one did
+  const KnownKey* because = nullptr;  // the deciding line, if any
 };
 [[nodiscard]] HostKeyJudgement judge_host_key(const std::vector<KnownKey>& keys,
                                               std::string_view blob);

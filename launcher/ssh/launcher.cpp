@@ -84,7 +84,7 @@ class SshLauncher final : public AgentLauncher {
   }
 
   std::shared_ptr<SshContext> context_;
-  std::vector<Node> nodes_;  // never grows after the constructor: begin() keeps references
+  std::vector<Node> nodes_;  // never grows after construction: begin() keeps references
 };
 
 }  // namespace

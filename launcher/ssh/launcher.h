@@ -1,16 +1,16 @@
 #pragma once
-// Agents over SSH: built in with libssh2 where that can serve the host, else by the OpenSSH client
-// (docs/nodes.md, "SSH"). Both are used alike: one remote command per agent becomes
+// Agents over SSH: built in with libssh2 if that can serve the host, else through the OpenSSH
+// client (docs/nodes.md, "SSH"). Both work alike: one remote command per agent becomes
 //   PATH/robustrun agent --stdin-credential
-// with the credential on its standard input. The session stays open for as long as the agent
-// lives: its end is the first sign of the agent's.
+// with the credential on its standard input. The session stays open as long as the agent lives: its
+// end is the first sign that the agent has ended.
 //
-// A host without this very build gets it pushed over SFTP into ~/.cache/robustrun/<hash>/ (0700),
-// verified, and runs it from there. At most `fanout` connections are being set up at once, and at
-// most kBastionConnectionsMax through one jump host; one that is dropped before the login is tried
-// again with jitter. Everything has a deadline. An agent is killed (launch() over an older one,
-// kill_all()) by a second command; where its host cannot be reached within kOldAgentWait, only its
-// session is closed, and the agent ends by its lease.
+// A host without this very build gets it pushed over SFTP to ~/.cache/robustrun/<hash>/ (0700),
+// verifies it and runs it from there. At most `fanout` connections are being set up at once, and at
+// most kBastionConnectionsMax through one jump host; one that is dropped before the login is
+// retried with jitter. Everything has a deadline. An agent is killed (launch() over an older one,
+// kill_all()) by a second command; if its host cannot be reached within kOldAgentWait, only its
+// session is closed, and the agent ends with its lease.
 
 #include <chrono>
 #include <cstdint>
@@ -30,14 +30,14 @@ enum class SshTransport : std::uint8_t { kAuto, kLibssh2, kOpenSsh };
 
 struct SshOptions {
   SshTransport transport = SshTransport::kAuto;
-  // --ssh-command, split; empty: "ssh" on PATH. kAuto takes any program but one that is called ssh
-  // as the way to connect; that one is asked for the configuration (`ssh -G`).
+  // --ssh-command, split into words; empty: "ssh" on PATH. With kAuto, a program not called ssh is
+  // used for all connections; one called ssh is asked for the configuration (`ssh -G`).
   std::vector<std::string> ssh_command;
   std::uint32_t fanout = 64;
   std::chrono::milliseconds connect_timeout{10'000};  // TCP, key exchange and login, each host
   std::string executable;  // our own, absolute
-  std::vector<std::string> bundle;  // what is pushed with it: absolute paths of files, all
-                                    // below the same installation prefix as `executable`
+  // Files to push along with it: absolute paths, below the same installation prefix.
+  std::vector<std::string> bundle;
   std::string home;  // ~ of the caller, for keys and known_hosts
   std::string agent_socket;  // SSH_AUTH_SOCK; empty: none
   template <class V>
@@ -55,7 +55,7 @@ struct SshOptions {
   }
 };
 
-// `hosts` by NodeId. `pool`: for files, name look-up and `ssh -G`.
+// `hosts`: by NodeId. `pool`: for files, name look-up and `ssh -G`.
 std::unique_ptr<AgentLauncher> make_ssh_launcher(boost::asio::any_io_executor executor,
                                                  base::BlockingPool& pool, std::vector<Host> hosts,
                                                  SshOptions options);

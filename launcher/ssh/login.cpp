@@ -59,7 +59,7 @@ void SshLogin::add(Candidate candidate) {
   if (candidates_.size() < kLoginKeysMax) candidates_.push_back(std::move(candidate));
 }
 
-// The agent's keys that belong to a configured file come first, as with OpenSSH.
+// The agent's keys that belong to a configured file come first, as in OpenSSH.
 void SshLogin::choose(const std::vector<SshAgentKey>& agent_keys) {
   chosen_ = true;
   const auto has_file = [&](const SshAgentKey& key) {
@@ -104,7 +104,7 @@ SshLogin::Outcome SshLogin::attempt(LIBSSH2_SESSION* session) {
                                     reinterpret_cast<const unsigned char*>(candidate.blob.data()),
                                     candidate.blob.size(), sign_callback, &self);
   } else {
-    // An empty passphrase, not none: without one OpenSSL would ask at the terminal.
+    // An empty passphrase rather than null, for which OpenSSL would ask at the terminal.
     rc = libssh2_userauth_publickey_frommemory(session, user.c_str(), user.size(), nullptr, 0,
                                                candidate.text.data(), candidate.text.size(), "");
   }

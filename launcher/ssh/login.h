@@ -1,8 +1,8 @@
 #pragma once
-// The login of one libssh2 session: keys of the ssh-agent, then key files, until the server takes
+// The login of one libssh2 session: keys of the ssh-agent, then key files, until the server accepts
 // one. Keys that this libssh2 cannot use are left out and named in the failure.
 //
-// step() is called again and again; where it waits for the ssh-agent, `wake` says when.
+// Call step() repeatedly; while it waits for the ssh-agent, `wake` is called when to go on.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -33,13 +33,13 @@ class SshLogin {
   [[nodiscard]] SshTrouble trouble() const;
   [[nodiscard]] std::string explain() const;
 
-  // libssh2's question for a signature: 0 with `*signature` (malloc), or one of its errors.
+  // libssh2's request for a signature: 0 with `*signature` (malloc), or one of its error codes.
   int sign(unsigned char** signature, std::size_t* size, std::string_view data);
 
  private:
   struct Candidate {
     std::string label;
-    std::string blob;  // of an agent's key
+    std::string blob;  // of a key in the agent
     std::string text;  // of a key file
   };
   Outcome ask_agent();
@@ -51,17 +51,17 @@ class SshLogin {
   std::shared_ptr<const SshTarget> target_;
   std::function<void()> wake_;
   std::shared_ptr<SshAgentClient> agent_;
-  bool asked_ = false;    // the agent for its keys
-  bool chosen_ = false;   // candidates_ is complete
-  bool signing_ = false;  // the agent is asked for a signature
-  bool broken_ = false;   // the connection, not the key, was the trouble
+  bool asked_ = false;  // the agent was asked for its keys
+  bool chosen_ = false;  // candidates_ is complete
+  bool signing_ = false;  // the agent was asked for a signature
+  bool broken_ = false;  // the connection failed, not the key
   std::unique_ptr<base::Result<std::string>> signature_;
   std::string agent_trouble_;
   std::vector<Candidate> candidates_;
   std::size_t at_ = 0;
   std::vector<std::string> tried_;
-  std::vector<std::string> left_out_;   // keys that OpenSSH might use
-  std::vector<std::string> unusable_;   // and keys that nobody could use without a person
+  std::vector<std::string> left_out_;  // keys that OpenSSH might use
+  std::vector<std::string> unusable_;  // keys that need a person (passphrase, touch)
 };
 
 }  // namespace robustrun::launcher

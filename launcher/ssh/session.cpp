@@ -74,8 +74,8 @@ class SshSession final : public SshLink, public std::enable_shared_from_this<Ssh
   }
 
  private:
-  // kIdle: not connected. kReady: logged in, no command. Every state but these two has a deadline,
-  // its own or (kCommand) the caller's.
+  // kIdle: not connected. kReady: logged in, no command. Every other state has a deadline, its own
+  // or (kCommand) the caller's.
   enum class State : std::uint8_t { kIdle, kDialing, kHandshake, kLogin, kReady, kCommand };
   enum class Next : std::uint8_t { kAgain, kWaitForSocket, kWait };
 
@@ -144,7 +144,7 @@ class SshSession final : public SshLink, public std::enable_shared_from_this<Ssh
   void prepare() {
     libssh2_session_set_blocking(session_, 0);
     libssh2_keepalive_config(session_, 1, static_cast<unsigned>(kKeepaliveInterval.count()));
-    // The cast is libssh2's way: one function for callbacks of all types.
+    // The cast is libssh2's convention: one function for callbacks of all types.
     libssh2_session_callback_set(session_, LIBSSH2_CALLBACK_DISCONNECT,
                                  reinterpret_cast<void*>(&on_disconnect));
     for (const auto& [method, list] :
@@ -154,7 +154,7 @@ class SshSession final : public SshLink, public std::enable_shared_from_this<Ssh
           {LIBSSH2_METHOD_CRYPT_SC, target_->ciphers},
           {LIBSSH2_METHOD_MAC_CS, target_->macs},
           {LIBSSH2_METHOD_MAC_SC, target_->macs}}) {
-      // Fails when it knows none of them; the handshake then says so.
+      // Fails when it knows none of them; the handshake then reports that.
       libssh2_session_method_pref(session_, method, list.c_str());
     }
   }
@@ -211,7 +211,7 @@ class SshSession final : public SshLink, public std::enable_shared_from_this<Ssh
 
   Next fail_handshake(int rc) {
     const std::string cause = last_error();
-    // Both sides have shown their lists and have nothing in common.
+    // Both sides have listed their algorithms and have none in common.
     if (rc == LIBSSH2_ERROR_KEX_FAILURE || rc == LIBSSH2_ERROR_METHOD_NONE) {
       return fail(SshTrouble::kUnsuited,
                   "libssh2 and the server have no algorithm in common (" + cause + ")");
@@ -350,7 +350,7 @@ class SshSession final : public SshLink, public std::enable_shared_from_this<Ssh
   State state_ = State::kIdle;
   std::optional<Handlers> handlers_;  // while a command is wanted
   SshCommand command_;
-  std::string input_;  // for a command that has no channel yet
+  std::string input_;  // for a command whose channel is not open yet
   bool input_ends_ = false;
   std::shared_ptr<SshDial> dial_;
   stream_descriptor socket_;
@@ -359,13 +359,13 @@ class SshSession final : public SshLink, public std::enable_shared_from_this<Ssh
   std::optional<SshChannel> channel_;
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer keepalive_;
-  std::string reason_;  // what the server said when it hung up
+  std::string reason_;  // the server's message when it hung up
   bool waits_to_read_ = false;
   bool waits_to_write_ = false;
   bool drive_posted_ = false;
 };
 
-// Before the first session, once: it is not safe to be raced.
+// Once, before the first session: initialisation must not race.
 bool library_is_ready() {
   static const bool ready = libssh2_init(0) == 0;
   return ready;

@@ -18,7 +18,7 @@
 namespace robustrun::launcher {
 namespace {
 
-// Of what libssh2 1.10 has, without what is broken by now (SHA-1 signatures, CBC, MD5).
+// Algorithms of libssh2 1.10 without those that are broken today (SHA-1 signatures, CBC, MD5).
 constexpr std::string_view kKeyExchanges =
     "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,"
     "ecdh-sha2-nistp521,diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,"
@@ -80,7 +80,7 @@ void look_up(SshTarget& target) {
   if (target.addresses.empty()) target.lookup_trouble = "it has no address";
 }
 
-// The public half of a key whose file does not show it, or lies in an ssh-agent alone.
+// Reads the public half of a key that is encrypted, or is only in an ssh-agent.
 std::string read_public_blob(const std::string& path) {
   const auto text =
       base::read_file(path.ends_with(".pub") ? path : path + ".pub", kKeyFileBytesMax);
@@ -94,7 +94,7 @@ void read_keys(SshTarget& target) {
     auto text = base::read_file(path, kKeyFileBytesMax);
     SshKeyFile key = read_key(path, text.value_or(""));
     if (key.public_blob.empty()) key.public_blob = read_public_blob(path);
-    if (!text && key.public_blob.empty()) continue;  // most of the default ones are not there
+    if (!text && key.public_blob.empty()) continue;  // most of the default files do not exist
     target.keys.push_back(std::move(key));
     const std::string certificate = path + "-cert.pub";
     if (::access(certificate.c_str(), R_OK) == 0) target.certificates.push_back(certificate);
@@ -119,7 +119,7 @@ void read_known_hosts(SshTarget& target) {
   }
 }
 
-// The types by which the host is known first, so that a host with several keys shows a known one.
+// Puts the types of known keys first, so that a host with several keys shows a known one.
 void choose_algorithms(SshTarget& target) {
   const SshSettings& settings = target.settings;
   target.key_exchanges = allowed_algorithms(kKeyExchanges, settings.key_exchanges);

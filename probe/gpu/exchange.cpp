@@ -1,7 +1,7 @@
-// What GPUs say to each other over NCCL: how fast, and whether it arrives as it was sent.
+// Data exchange between GPUs over NCCL: how fast it is, and whether data arrives unchanged.
 //
-// Every word that is sent tells by whom, to whom and at which place, so that what went astray or
-// was mixed up is seen like what was changed.
+// Every word encodes its sender, receiver and position, so that misdirected or mixed-up words are
+// detected like changed ones.
 
 #include <fmt/core.h>
 #include <nccl.h>
@@ -24,17 +24,17 @@ base::Status succeed(ncclResult_t result, const char* what) {
 using Words = std::vector<std::uint32_t>;
 constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
 
-constexpr std::size_t kAll = kGpusMax;  // nobody's number
+constexpr std::size_t kAll = kGpusMax;  // not the number of any GPU
 
-// What one GPU sends to another, or to all.
+// The message of GPU `from` to GPU `to`, or to kAll.
 Words message(std::size_t from, std::size_t to, std::size_t count) {
   Words words(count);
-  const auto who = static_cast<std::uint32_t>((from << 16) ^ to) * 0x9E3779B1U;
-  for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i) ^ who;
+  const auto pair = static_cast<std::uint32_t>((from << 16) ^ to) * 0x9E3779B1U;
+  for (std::size_t i = 0; i < count; ++i) words[i] = static_cast<std::uint32_t>(i) ^ pair;
   return words;
 }
 
-// Some GPUs that talk to each other; a GPU's rank is its place among them.
+// GPUs that communicate with each other; a GPU's rank is its index in `gpus`.
 struct Circle {
   std::vector<Gpu*> gpus;
   std::vector<ncclComm_t> comms;
@@ -63,7 +63,7 @@ base::Status put(const Gpu& gpu, void* where, const Words& words) {
       "fill memory");
 }
 
-// Whether what `gpu` got from `sender` is what that one sent.
+// Checks that `gpu` received from `sender` exactly the words in `sent`.
 base::Status verify(const Gpu& gpu, const void* where, std::size_t sender, const Words& sent) {
   Words got(sent.size());
   RR_TRY(probe::succeed(cudaSetDevice(gpu.index), "select it"));
@@ -79,7 +79,7 @@ base::Status verify(const Gpu& gpu, const void* where, std::size_t sender, const
 
 std::size_t place(const Gpu& gpu) { return static_cast<std::size_t>(gpu.index); }
 
-// One launch of all circles together.
+// Runs `call` for all circles in one NCCL group.
 template <class Call>
 base::Status together(const std::vector<Circle>& circles, const Call& call) {
   RR_TRY(succeed(ncclGroupStart(), "begin"));
@@ -127,7 +127,7 @@ base::Status all_to_all(Session& session) {
   if (gpus.size() > 1) {
     RR_TRY(session.measure("all-to-all", "GB/s", gigabytes, launch));
   } else {
-    RR_TRY(launch());  // one GPU alone sends to itself, which is no speed of a link
+    RR_TRY(launch());  // a single GPU sends to itself, which says nothing about links
     session.finish();
   }
   session.step("verifying what came");
@@ -143,7 +143,7 @@ base::Status all_to_all(Session& session) {
 
 namespace {
 
-// 0 with 1, 2 with 3 …, or (`odd`) 1 with 2, 3 with 4 …, where both work.
+// Pairs 0 with 1, 2 with 3 …, or (`odd`) 1 with 2, 3 with 4 …, if both GPUs work.
 std::vector<std::vector<Gpu*>> pairs_of(const std::vector<Gpu*>& gpus, bool odd) {
   std::vector<std::vector<Gpu*>> pairs;
   for (std::size_t i = 0; i + 1 < gpus.size(); ++i) {
@@ -155,7 +155,7 @@ std::vector<std::vector<Gpu*>> pairs_of(const std::vector<Gpu*>& gpus, bool odd)
   return pairs;
 }
 
-// An all-gather of every pair.
+// An all-gather within every pair.
 base::Status gather(Session& session, const std::vector<Circle>& circles,
                     const std::vector<void*>& out, const std::vector<void*>& in) {
   const std::size_t bytes = session.sizes().exchange;
@@ -172,7 +172,7 @@ base::Status gather(Session& session, const std::vector<Circle>& circles,
     const Gpu& one = *circle.gpus.front();
     const double took = seconds[place(one)];
     if (took <= 0 || circle.gpus.back()->failed) continue;
-    // Links of one machine need not be alike: each is compared with its like on others.
+    // Links within one machine may differ: each is compared with its counterpart on other machines.
     session.facts().figures.push_back(
         {static_cast<std::uint32_t>(one.index),
          fmt::format("all-gather of GPUs {} and {}", one.index, circle.gpus.back()->index), "GB/s",

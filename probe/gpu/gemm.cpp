@@ -1,8 +1,8 @@
-// Matrix multiplications: how fast, and whether always the same to the bit.
+// Matrix multiplications: how fast they are, and whether repetitions give identical bits.
 //
 // cuBLAS gives the same bits from run to run on GPUs of the same architecture and number of
-// multiprocessors, with one version of it and one stream ("Results Reproducibility" in its
-// documentation): other bits are silent data corruption. No kernel of ours is needed: C - C0 is
+// multiprocessors, with one version and one stream ("Results Reproducibility" in its
+// documentation): other bits are silent data corruption. This needs no kernel of ours: C - C0 is
 // cuBLAS's axpy, and the sum of its absolute values is 0 when no bit differs (NaN is not 0).
 
 #include <cublas_v2.h>
@@ -22,8 +22,8 @@ struct Kind {
   const char* name;
   cudaDataType_t in, out;
   cublasComputeType_t compute;
-  int major;           // of the compute capability that has it
-  std::size_t bytes;   // of a number
+  int major;           // first compute capability that has it
+  std::size_t bytes;   // of one number
 };
 constexpr std::array kFast = {
     Kind{"bf16 GEMM", CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, 8, 2},
@@ -46,7 +46,7 @@ base::Status succeed(cublasStatus_t status, const char* what) {
                     fmt::format("cannot {}: {}", what, cublasGetStatusString(status)));
 }
 
-// 16 bits each that are a number of moderate size as bf16, as fp16, and two of them as fp32.
+// 16-bit values that are numbers of moderate size as bf16, as fp16, and in pairs as fp32.
 std::vector<std::uint16_t> pattern(std::uint64_t seed) {
   std::vector<std::uint16_t> numbers(std::size_t{8} << 20);
   base::Rng rng(seed);
@@ -59,7 +59,7 @@ std::vector<std::uint16_t> pattern(std::uint64_t seed) {
   return numbers;
 }
 
-// A × B = C of one size on every GPU, with the same A and B everywhere.
+// A × B = C in one size on every GPU, with the same A and B everywhere.
 class Gemms {
  public:
   Gemms(Session& session, int size)
@@ -111,7 +111,7 @@ class Gemms {
   std::vector<cublasHandle_t> handles_;
 };
 
-// One kind of multiplication again and again.
+// Repeats one kind of multiplication.
 class Repetition {
  public:
   Repetition(Session& session, const Gemms& gemms)
@@ -157,7 +157,7 @@ class Repetition {
       RR_TRY(succeed(cublasSaxpy(handle, count, &minus_one,
                                  static_cast<const float*>(first_[place(gpu)]), 1, next, 1),
                      "subtract"));
-      // A sum in the host's memory would be waited for.
+      // A result in host memory would make every call wait.
       RR_TRY(succeed(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE), "set a mode"));
       RR_TRY(succeed(
           cublasSasum(handle, count, next, 1, static_cast<float*>(sums_[place(gpu)]) + i), "add"));
@@ -190,7 +190,7 @@ class Repetition {
 
   Session& session_;
   const Gemms& gemms_;
-  std::size_t bytes_;   // of a product
+  std::size_t bytes_;   // of one product
   std::vector<void*> first_, next_, sums_;   // by GPU
 };
 

@@ -1,5 +1,5 @@
-// robustrun-probe TEST: one test of this machine's GPUs (probe/tests.h says which there are).
-// Exit code 0: a result was printed, whatever it says; 2: no such test.
+// robustrun-probe TEST: runs one test of this machine's GPUs (probe/tests.h lists them). Exit code
+// 0: a result was printed, good or bad; 2: no such test.
 
 #include <fmt/core.h>
 
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
     if (wanted != row.name) continue;
     fmt::print("{}", robustrun::probe::write_result(row.name, result_of(row)));
     std::fflush(stdout);
-    std::_Exit(0);  // CUDA's own end would wait for a GPU that hangs
+    std::_Exit(0);  // CUDA's own exit would wait for a GPU that hangs
   }
   fmt::print(stderr, "usage: {} TEST, one of:", robustrun::probe::kProgram);
   for (const Row& row : kRows) fmt::print(stderr, " {}", row.name);

@@ -25,7 +25,7 @@ base::Status Session::open() {
   step("finding the GPUs");
   int count = 0;
   const cudaError_t counted = cudaGetDeviceCount(&count);
-  if (counted == cudaErrorInsufficientDriver) {  // CUDA says only that it is too old
+  if (counted == cudaErrorInsufficientDriver) {  // CUDA only reports that the driver is too old
     return base::fail(base::Errc::kUnavailable,
                       "cannot count the GPUs: there is no NVIDIA driver here, or one that is older "
                       "than this program's CUDA");
@@ -87,7 +87,7 @@ std::vector<void*> Session::allocate(std::size_t bytes) {
   return memory;
 }
 
-// cudaStreamSynchronize would wait for ever for a GPU that hangs, and not say which one it is.
+// cudaStreamSynchronize would wait for ever for a hanging GPU, and not tell which one it is.
 void Session::finish() {
   const base::Nanos end = clock_.now() + kWaitMax;
   each([&](const Gpu& gpu) -> base::Status {
@@ -145,7 +145,7 @@ base::Status copy(Session& session) {
     return succeed(cudaMemset(from[static_cast<std::size_t>(gpu.index)], 0x5A, bytes),
                    "fill memory");
   });
-  // Read and written.
+  // Each byte is read and written.
   const double gigabytes = 2 * static_cast<double>(bytes) / 1e9;
   return session.measure("memory copy", "GB/s", gigabytes, [&]() -> base::Status {
     session.each([&](Gpu& gpu) {

@@ -1,9 +1,9 @@
 #pragma once
-// One test on all GPUs of this machine: who takes part, what came of it.
+// One test on all GPUs of this machine: which GPUs take part, and the result.
 //
 // A GPU that fails is named in the result and takes no further part; the others go on. Nothing is
-// freed when the test is over: a broken GPU may never come back from that, and the process ends.
-// One thread; blocks. Everything here is CUDA's runtime API; cuBLAS and NCCL are in one file each.
+// freed after the test: a broken GPU may never return from that, and the process ends anyway. One
+// thread; blocks. This file uses only CUDA's runtime API; cuBLAS and NCCL are in one file each.
 
 #include <cuda_runtime_api.h>
 
@@ -20,7 +20,7 @@
 
 namespace robustrun::probe {
 
-// "cannot WHAT: CUDA's words"
+// Error: "cannot WHAT: CUDA's words".
 [[nodiscard]] base::Status succeed(cudaError_t error, const char* what);
 
 struct Gpu {
@@ -33,41 +33,41 @@ struct Gpu {
 
 struct Sizes {
   std::size_t copy = kCopyBytes;
-  std::size_t exchange = kExchangeBytes;  // that each GPU sends
-  int gemm = kGemmSize, repeat = kRepeatSize;  // rows and columns
+  std::size_t exchange = kExchangeBytes;  // bytes that each GPU sends
+  int gemm = kGemmSize, repeat = kRepeatSize;  // gemm, repeat: rows and columns
 };
 
 class Session {
  public:
   Session(const base::Clock& clock, base::GpuFacts& facts, const Sizes& sizes = {})
       : clock_(clock), facts_(facts), sizes_(sizes) {}
-  // Finds the GPUs; without any the session has an error.
+  // Finds the GPUs; fails when there are none.
   base::Status open();
 
   [[nodiscard]] std::size_t size() const { return gpus_.size(); }
-  // Those that have not failed.
+  // The GPUs that have not failed.
   [[nodiscard]] std::vector<Gpu*> working();
-  // All of them have this compute capability.
+  // Whether every GPU has this compute capability, or a newer one.
   [[nodiscard]] bool all_have(int major) const;
 
-  // Said on standard error before what may take long, and of a GPU that fails in it.
+  // Printed on standard error before anything that may take long; also names the step of a failure.
   void step(const std::string& what);
-  // `work`, with that GPU selected, on each that works; one that it fails on is out.
+  // Runs `work` on each working GPU, with that GPU selected; a GPU that fails it is excluded.
   using Work = std::function<base::Status(Gpu&)>;
   void each(const Work& work);
   void on(Gpu& gpu, const Work& work);
   void fail(Gpu& gpu, const std::string& why);
-  // Device memory of `bytes` on each GPU, by its index; null on one that failed.
+  // Device memory of `bytes` on each GPU, by GPU index; null for a GPU that failed.
   [[nodiscard]] std::vector<void*> allocate(std::size_t bytes);
-  // Waits for what is on all GPUs' streams, at most kWaitMax: who is not done by then has failed.
+  // Waits at most kWaitMax for all GPUs' streams; a GPU that has not finished by then has failed.
   void finish();
 
-  // Does `launch`, which puts work onto the streams of all GPUs, again and again for kMeasureTime:
-  // how many seconds each GPU took for one, by its index, 0 for one that failed. The first launch
-  // does not count.
+  // Calls `launch`, which puts work onto the streams of all GPUs, repeatedly for kMeasureTime.
+  // Returns the seconds per launch of each GPU, by GPU index, 0 for one that failed. The first
+  // launch is not counted.
   using Launch = std::function<base::Status()>;
   base::Result<std::vector<double>> time(const std::string& what, const Launch& launch);
-  // The same as a figure of each GPU: `amount` in `unit` per launch.
+  // The same as a figure for each GPU: `amount` in `unit` per launch.
   base::Status measure(const std::string& what, const char* unit, double amount,
                        const Launch& launch);
 
@@ -83,7 +83,7 @@ class Session {
   std::string step_;
 };
 
-// The tests (probe/tests.h). What went wrong with all GPUs at once is the Status.
+// The tests (probe/tests.h). The Status reports what failed on all GPUs at once.
 base::Status copy(Session& session);
 base::Status gemm(Session& session);
 base::Status repeat(Session& session);

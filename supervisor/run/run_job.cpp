@@ -12,6 +12,8 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "launcher/agent_launcher.h"
+#include "launcher/local_launcher.h"
+#include "launcher/process_launcher.h"
 #include "launcher/slurm/launcher.h"
 #include "launcher/slurm/notice.h"
 #include "launcher/ssh/launcher.h"

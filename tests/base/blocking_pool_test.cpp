@@ -56,13 +56,13 @@ TEST_CASE("jobs of one lane run one at a time in the order of submission") {
   }
 }
 
-TEST_CASE("a stuck lane does not hold up another one") {
+TEST_CASE("a stuck lane does not block another one") {
   boost::asio::io_context loop;
   BlockingPool pool(loop.get_executor(), 2, 100);
   std::latch release(1);
   bool stuck_done = false;
   bool other_done = false;
-  for (int i = 0; i < 3; ++i) {  // the ones behind it wait without taking a thread
+  for (int i = 0; i < 3; ++i) {  // later jobs wait without taking a thread
     REQUIRE(pool.submit(1, [&] { release.wait(); }, [&] { stuck_done = true; }));
   }
   REQUIRE(pool.submit(2, [] {}, [&] { other_done = true; }));
@@ -103,7 +103,7 @@ TEST_CASE("the destructor drops what waits, waits for what runs and posts nothin
   std::weak_ptr<int> dropped;
   {
     std::latch started(1);
-    std::latch submitted(1);  // the job may still look at it while the pool is destroyed
+    std::latch submitted(1);  // the job may still use it while the pool is destroyed
     BlockingPool pool(loop.get_executor(), 1, 10);
     REQUIRE(pool.submit(
         0,
@@ -137,7 +137,8 @@ TEST_CASE("threads of the pool take no signals") {
   CHECK(::sigismember(&mask, SIGINT) == 1);
 }
 
-TEST_CASE("a job that does not come back is left behind, and touches no loop when it does") {
+TEST_CASE(
+    "a job that does not return is abandoned, and never touches the loop if it returns later") {
   auto pipe = make_pipe();
   REQUIRE(pipe);
   {
@@ -154,7 +155,7 @@ TEST_CASE("a job that does not come back is left behind, and touches no loop whe
         [] {}));
     running.wait();
   }
-  pipe->second.reset();  // the job ends; a use of the loop would now be found by ASan
+  pipe->second.reset();  // the job ends; ASan would now detect a use of the loop
 }
 
 }  // namespace blocking_pool_test

@@ -7,7 +7,7 @@
 
 namespace bounded_writer_test {
 
-// What it does on full disks, dead files and stopped terminals is tested where it is used:
+// Full disks, dead files and stopped terminals are tested where the writer is used:
 // tests/agent/output/log_pump_trouble_test.cpp and tests/supervisor/console/console_test.cpp.
 
 using namespace robustrun;
@@ -28,7 +28,7 @@ base::BoundedWriter::Options options_for(base::Fd fd) {
 
 }  // namespace
 
-TEST_CASE("writes appear in order, and settled() tells when all are out") {
+TEST_CASE("writes appear in order, and settled() is true once all are written") {
   test::Loop loop;
   base::BlockingPool pool(loop.executor(), 1, 8);
   auto pipe = base::make_pipe();
@@ -50,7 +50,7 @@ TEST_CASE("writes appear in order, and settled() tells when all are out") {
   CHECK(std::string(read, static_cast<std::size_t>(got)) == sent);
 }
 
-TEST_CASE("a producer that ignores congestion is held to the limit") {
+TEST_CASE("a producer that ignores congestion cannot exceed the limit") {
   test::Loop loop;
   base::BlockingPool pool(loop.executor(), 1, 8);
   auto pipe = base::make_pipe();
@@ -64,7 +64,7 @@ TEST_CASE("a producer that ignores congestion is held to the limit") {
   CHECK(!writer.settled());
 }
 
-TEST_CASE("a pool that takes no more work costs bytes, not more") {
+TEST_CASE("a pool that refuses work costs only dropped bytes") {
   test::Loop loop;
   base::BlockingPool pool(loop.executor(), 1, 1);
   auto pipe = base::make_pipe();

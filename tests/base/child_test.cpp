@@ -40,7 +40,7 @@ std::string link_of(const std::string& path) {
 
 std::string own_descriptor(int fd) { return link_of("/proc/self/fd/" + std::to_string(fd)); }
 
-// Number to target of every open descriptor of `pid`.
+// Target of every open descriptor of `pid`, by its number.
 std::map<int, std::string> descriptors_of(pid_t pid) {
   std::map<int, std::string> found;
   const std::string folder = "/proc/" + std::to_string(pid) + "/fd";
@@ -54,7 +54,7 @@ std::map<int, std::string> descriptors_of(pid_t pid) {
   return found;
 }
 
-// A child that lives until it is told to go: its standard input is a pipe of ours.
+// A child that lives until its standard input, a pipe of ours, ends.
 struct Sleeper {
   boost::asio::io_context loop;
   FdPair in = make_pipe().value();
@@ -70,7 +70,7 @@ struct Sleeper {
     auto spawned = Child::spawn(loop.get_executor(), options, [this](ExitStatus s) { status = s; });
     REQUIRE(spawned);
     child = *std::move(spawned);
-    // Once it has read a byte its loader is done, which opens files of its own.
+    // Once it has read a byte, its loader, which opens files, is done.
     REQUIRE(write_all(in.second.get(), "x"));
     int unread = 1;
     CHECK(
@@ -85,7 +85,7 @@ struct Sleeper {
 
 }  // namespace
 
-TEST_CASE("exit(9) and death by SIGKILL are told apart") {
+TEST_CASE("exit(9) and death by SIGKILL are distinct") {
   boost::asio::io_context loop;
   std::optional<ExitStatus> exited;
   std::optional<ExitStatus> killed;
@@ -143,7 +143,7 @@ TEST_CASE("no descriptor but the given ones reaches a child") {
   sleeper.finish();
 }
 
-TEST_CASE("standard descriptors that are not given are /dev/null") {
+TEST_CASE("missing standard descriptors are /dev/null") {
   Sleeper sleeper;
   sleeper.start({-1});
   const auto found = descriptors_of(sleeper.child->pid());
@@ -154,7 +154,7 @@ TEST_CASE("standard descriptors that are not given are /dev/null") {
 
 TEST_CASE("source numbers that are also target numbers arrive in the right places") {
   Sleeper sleeper;
-  // Ten distinct files, whose numbers here lie among the target numbers there.
+  // Ten distinct files, whose numbers here overlap with the target numbers there.
   std::vector<FdPair> pipes;
   std::vector<int> sources;
   for (int i = 0; i < 5; ++i) {
@@ -164,8 +164,8 @@ TEST_CASE("source numbers that are also target numbers arrive in the right place
   }
   const int highest = std::ranges::max(sources);
   std::vector<int> descriptors(static_cast<std::size_t>(highest) + 1, -1);
-  // Every source is passed one place beside its own number, in a ring: each dup2 in the naive
-  // order would overwrite the next one's source.
+  // Every source is passed as its neighbour's number, in a ring: each dup2 in the naive order
+  // would overwrite the next source.
   std::vector<std::size_t> targets;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     targets.push_back(static_cast<std::size_t>(sources[(i + 1) % sources.size()]));
@@ -226,7 +226,7 @@ TEST_CASE("a child leads its own session, blocks no signal and ignores none") {
   const std::string status =
       robustrun::base::read_file("/proc/" + std::to_string(pid) + "/status", 1 << 16).value();
   CHECK(status.find("SigBlk:\t0000000000000000") != std::string::npos);
-  // Of the C library's own two signals, 32 and 33, posix_spawn makes ignored ones.
+  // posix_spawn leaves the C library's own two signals, 32 and 33, ignored.
   const bool ignores_none = status.find("SigIgn:\t0000000000000000") != std::string::npos ||
                             status.find("SigIgn:\t0000000180000000") != std::string::npos;
   CHECK(ignores_none);
@@ -247,7 +247,7 @@ TEST_CASE("without new_session a child stays in ours") {
   CHECK(run_until(loop, [&] { return end.has_value(); }));
 }
 
-TEST_CASE("a signal reaches the child, and nobody once it is gone") {
+TEST_CASE("a signal reaches the child, and no process once the child is gone") {
   Sleeper sleeper;
   sleeper.start({-1});
   REQUIRE(sleeper.child->signal(SIGTERM));
@@ -273,7 +273,8 @@ TEST_CASE("a child may be destroyed inside its own exit handler") {
   CHECK(owner.use_count() == 1);
 }
 
-TEST_CASE("a destroyed child reports nothing, is not killed, and is reaped if it was dead") {
+TEST_CASE(
+    "a destroyed Child reports nothing, does not kill, and reaps the process if it was dead") {
   Sleeper living;
   living.start({-1});
   const pid_t pid = living.child->pid();

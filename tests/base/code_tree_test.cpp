@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Some code, and what is no code.
+// Some code, and files that are not code.
 struct Project {
   Project() {
     here.write("src/train.py", "import model\n");
@@ -32,7 +32,7 @@ struct Project {
   test::ScratchFolder here;
 };
 
-TEST_CASE("a copy has the code alone, and is known again") {
+TEST_CASE("a copy has only the code, and is recognised") {
   Project project;
   const auto copy = project.copy();
   REQUIRE(copy);
@@ -51,13 +51,13 @@ TEST_CASE("a copy has the code alone, and is known again") {
   REQUIRE(::stat((project.here / "copy/train.py").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0700);
   CHECK(check_code(project.here / "copy", copy->manifest));
-  // The same code somewhere else has the same list.
+  // The same code elsewhere has the same manifest.
   const auto again = copy_code(project.here / "copy", project.here / "again", "");
   REQUIRE(again);
   CHECK(again->manifest == copy->manifest);
 }
 
-TEST_CASE("virtual environments and what the caller names stay behind") {
+TEST_CASE("virtual environments and folders that the caller names are left out") {
   Project project;
   project.here.write("src/env/pyvenv.cfg", "home = /usr/bin\n");
   fs::create_symlink("/usr/bin/python3", project.here / "src/env/python");
@@ -71,7 +71,7 @@ TEST_CASE("virtual environments and what the caller names stay behind") {
   CHECK_FALSE(fs::exists(project.here / "copy/data"));
 }
 
-TEST_CASE("what was changed or taken away is seen, what came later is not") {
+TEST_CASE("changed and removed files are detected, added ones are ignored") {
   Project project;
   const auto copy = project.copy();
   REQUIRE(copy);
@@ -92,7 +92,7 @@ TEST_CASE("what was changed or taken away is seen, what came later is not") {
   CHECK(check_code(at, "f 700\n").error().code == Errc::kCorrupt);
 }
 
-TEST_CASE("a link that leads out is refused") {
+TEST_CASE("a link out of the folder is refused") {
   for (const auto& [link, target] :
        {std::pair("src/lib/link", "/etc/passwd"), std::pair("src/link", "../secret"),
         std::pair("src/link", "lib/../../secret")}) {
@@ -107,7 +107,7 @@ TEST_CASE("a link that leads out is refused") {
   }
 }
 
-TEST_CASE("a folder of data is refused before all of it is copied") {
+TEST_CASE("a folder of data is refused before it is copied completely") {
   Project project;
   const std::string big = project.here.write("src/data.bin", "");
   REQUIRE(::truncate(big.c_str(), static_cast<off_t>(kCodeBytesMax) + 1) == 0);
@@ -117,7 +117,8 @@ TEST_CASE("a folder of data is refused before all of it is copied") {
   CHECK(copy.error().what.find("256 MiB") != std::string::npos);
 }
 
-TEST_CASE("a folder that is too deep, a strange name or no folder is refused") {
+TEST_CASE(
+    "a folder that is too deep, a name with control characters and a missing folder are refused") {
   Project project;
   std::string deep = "src";
   for (int i = 0; i <= kCodeDepthMax; ++i) deep += "/d";

@@ -36,7 +36,7 @@ TEST_CASE("RR_TRY unwraps values and passes errors on") {
   CHECK(check_even(5).error().code == Errc::kInvalidArgument);
 }
 
-TEST_CASE("an error of a system call says its cause") {
+TEST_CASE("an error of a system call names its cause") {
   const Status failed = fail_errno("cannot read x", ENOENT);
   CHECK(failed.error().what == "cannot read x: No such file or directory");
   CHECK(failed.error().os_errno == ENOENT);

@@ -20,7 +20,7 @@ TEST_CASE("exit(9) and SIGKILL are different ends with different words and codes
   CHECK(killed.shell_code() == 137);
 }
 
-TEST_CASE("a core dump is told") {
+TEST_CASE("a core dump is mentioned") {
   CHECK(describe(exit_status_from_siginfo(CLD_DUMPED, SIGSEGV)) == "SIGSEGV (core dumped)");
 }
 
@@ -30,7 +30,7 @@ TEST_CASE("only exit code 0 is success") {
   CHECK_FALSE(exit_status_from_siginfo(CLD_KILLED, SIGTERM).success());
 }
 
-TEST_CASE("every signal's name leads back to its number") {
+TEST_CASE("every signal's name converts back to its number") {
   for (int number = 1; number <= SIGRTMAX; ++number) {
     if (number == 32 || number == 33) continue;  // the C library's own
     CAPTURE(number);
@@ -42,7 +42,7 @@ TEST_CASE("every signal's name leads back to its number") {
   CHECK(signal_name(SIGRTMIN + 3) == "SIGRTMIN+3");
 }
 
-TEST_CASE("what is no signal has number 0") {
+TEST_CASE("an unknown signal name has number 0") {
   for (const char* name :
        {"", "0", "SIG", "SIGFOO", "term", "65", "-9", "9x", "RTMIN+99", "SIG9"}) {
     CAPTURE(name);

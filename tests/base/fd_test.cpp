@@ -40,7 +40,7 @@ TEST_CASE("a descriptor is closed exactly once, by its last owner") {
   CHECK_FALSE(is_open(number));
 }
 
-TEST_CASE("what base/io makes is close-on-exec") {
+TEST_CASE("descriptors made by base/io are close-on-exec") {
   const FdPair ends = make_pipe().value();
   const FdPair sockets = make_socket_pair(SOCK_SEQPACKET).value();
   for (const Fd* fd : {&ends.first, &ends.second, &sockets.first, &sockets.second}) {
@@ -59,7 +59,7 @@ TEST_CASE("set_nonblocking turns the flag on and off") {
   CHECK_FALSE(set_nonblocking(-1, true));
 }
 
-TEST_CASE("read_file gives all bytes up to its limit") {
+TEST_CASE("read_file returns all bytes up to its limit") {
   const Scratch scratch;
   const std::string path = scratch / "file";
   const std::string bytes(200000, '\xfe');
@@ -70,7 +70,7 @@ TEST_CASE("read_file gives all bytes up to its limit") {
   CHECK_FALSE(read_file("/proc/self/status", 1 << 20).value().empty());
 }
 
-TEST_CASE("read_regular_file waits for no FIFO, reads no folder, and follows links if it may") {
+TEST_CASE("read_regular_file waits for no FIFO, reads no folder, and follows links if allowed") {
   const Scratch scratch;
   const std::string path = scratch / "file";
   REQUIRE(write_file_atomically(path, "text", 0600));
@@ -87,7 +87,7 @@ TEST_CASE("read_regular_file waits for no FIFO, reads no folder, and follows lin
   CHECK(read_regular_file(scratch / "none", 4, Links::kFollow).error().os_errno == ENOENT);
 }
 
-TEST_CASE("write_file_atomically replaces the file, sets its mode and leaves nothing behind") {
+TEST_CASE("write_file_atomically replaces the file, sets its mode and leaves no temporary file") {
   const Scratch scratch;
   const std::string path = scratch / "file";
   REQUIRE(write_file_atomically(path, "old", 0600));

@@ -26,7 +26,7 @@ void replace(const std::string& path, std::string_view bytes) {
   REQUIRE(write_file_atomically(path, bytes, 0600));
 }
 
-// A journal of three records; `ends` are the sizes behind the header and behind each record.
+// Writes a journal of three records; `ends` gets the sizes after the header and after each record.
 std::string write_sample(const std::string& path, std::vector<std::size_t>& ends) {
   auto journal = JournalWriter::open(path);
   REQUIRE(journal);
@@ -98,7 +98,7 @@ TEST_CASE("records come back in order with kind, sequence and payload") {
   CHECK((found.st_mode & 0777U) == 0600);
 }
 
-TEST_CASE("a journal cut at any byte keeps its whole records and can be continued") {
+TEST_CASE("a journal cut at any byte keeps its complete records and can be continued") {
   const Scratch scratch;
   const std::string path = scratch / "journal";
   std::vector<std::size_t> ends;
@@ -124,7 +124,7 @@ TEST_CASE("a journal cut at any byte keeps its whole records and can be continue
   }
 }
 
-TEST_CASE("a flipped byte ends the journal before its record, or condemns the header") {
+TEST_CASE("a flipped byte ends the journal before its record, or makes the header invalid") {
   const Scratch scratch;
   const std::string path = scratch / "journal";
   std::vector<std::size_t> ends;
@@ -148,7 +148,7 @@ TEST_CASE("a flipped byte ends the journal before its record, or condemns the he
   }
 }
 
-TEST_CASE("random bytes behind good records are never taken for a record") {
+TEST_CASE("random bytes after good records are never read as a record") {
   const Scratch scratch;
   const std::string path = scratch / "journal";
   std::vector<std::size_t> ends;
@@ -167,7 +167,7 @@ TEST_CASE("random bytes behind good records are never taken for a record") {
   }
 }
 
-TEST_CASE("records of another journal, and repeated ones, are not taken over") {
+TEST_CASE("records of another journal, and repeated ones, are rejected") {
   const Scratch scratch;
   std::vector<std::size_t> ends;
   const std::string one = write_sample(scratch / "one", ends);
@@ -178,7 +178,7 @@ TEST_CASE("records of another journal, and repeated ones, are not taken over") {
   CHECK(read_journal(scratch / "repeated").value().records.size() == 3);
 }
 
-TEST_CASE("a file that is no journal, or of another version, is refused and left alone") {
+TEST_CASE("a file that is not a journal, or of another version, is refused and left unchanged") {
   const Scratch scratch;
   const std::string path = scratch / "file";
   for (const std::string& bytes : {std::string("x"), std::string("RRJOURNX"),

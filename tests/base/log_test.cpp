@@ -12,7 +12,7 @@ using namespace robustrun::base;
 
 namespace {
 
-// Standard error goes into a pipe for its lifetime.
+// Redirects standard error to a pipe during its lifetime.
 class Capture {
  public:
   explicit Capture(const LogOptions& options) : before_(::dup(STDERR_FILENO)) {
@@ -43,7 +43,7 @@ class Capture {
   Fd before_;
 };
 
-// Every digit as 0, so that times compare equal.
+// Replaces every digit by 0, so that times compare equal.
 std::string shape(std::string text) {
   for (char& c : text) {
     if (c >= '0' && c <= '9') c = '0';
@@ -53,7 +53,7 @@ std::string shape(std::string text) {
 
 }  // namespace
 
-TEST_CASE("lines go to a copy as well, until it is taken back") {
+TEST_CASE("lines also go to a copy until it is removed") {
   Capture capture({});
   std::string copied;
   copy_log([&](std::string_view line) { copied += line; });
@@ -125,7 +125,7 @@ TEST_CASE("a redirected log goes to the sink with level, context and text") {
   CHECK(capture.text().empty());
 }
 
-TEST_CASE("a stderr that nobody reads costs one short wait, then lines are dropped and counted") {
+TEST_CASE("a stderr without a reader costs one short wait, then lines are dropped and counted") {
   Capture capture({});
   const std::string filler(65536, 'f');
   REQUIRE(set_nonblocking(STDERR_FILENO, true));

@@ -16,7 +16,7 @@ Names names(std::string_view list) {
 
 }  // namespace
 
-TEST_CASE("lists of names are expanded in the order they are written, as often as written") {
+TEST_CASE("lists of names are expanded in order, with duplicates") {
   CHECK(names("s1") == Names{"s1"});
   CHECK(names("s[08-11,20],x") == Names{"s08", "s09", "s10", "s11", "s20", "x"});
   CHECK(names("s[1-2].[a,b]") == Names{"s1.a", "s1.b", "s2.a", "s2.b"});
@@ -24,7 +24,7 @@ TEST_CASE("lists of names are expanded in the order they are written, as often a
   CHECK(names("7,[1-2]") == Names{"7", "1", "2"});
 }
 
-TEST_CASE("what is no list of names is refused in the caller's words") {
+TEST_CASE("an invalid list of names is refused in the caller's words") {
   CHECK(names("") == Names{"at character 1: a switch is missing"});
   CHECK(names("a,") == Names{"at character 3: a switch is missing"});
   CHECK(names(",a") == Names{"at character 1: a switch is missing"});
@@ -39,7 +39,7 @@ TEST_CASE("what is no list of names is refused in the caller's words") {
                                               "characters"});
 }
 
-TEST_CASE("no names at all may be wanted") {
+TEST_CASE("a limit of 0 names is allowed") {
   CHECK(expand_names("a", {0}).error().code == Errc::kLimit);
   CHECK(expand_names("[a]", {0}).error().code == Errc::kLimit);
 }

@@ -41,7 +41,7 @@ bool is_refused(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("the session's runtime folder is used while it is there and ours") {
+TEST_CASE("the session's runtime folder is used while it exists and is ours") {
   const ScratchFolder folder;
   CHECK(base_with(folder.path()) == folder.path() + "/robustrun");
   CHECK_FALSE(std::filesystem::exists(folder / "robustrun"));
@@ -51,7 +51,7 @@ TEST_CASE("the session's runtime folder is used while it is there and ours") {
   CHECK(private_base_directory({"XDG_RUNTIME_DIRECTORY=" + folder.path()}) == kFallback);
 }
 
-TEST_CASE("a runtime folder that is relative, or a file, does not count") {
+TEST_CASE("a runtime folder that is relative, or a file, is ignored") {
   const ScratchFolder folder;
   CHECK(base_with(".") == kFallback);
   CHECK(base_with(std::filesystem::relative(folder.path()).string()) == kFallback);
@@ -60,7 +60,7 @@ TEST_CASE("a runtime folder that is relative, or a file, does not count") {
   CHECK(base_with(program) == kFallback);
 }
 
-TEST_CASE("another user's runtime folder does not count") {
+TEST_CASE("another user's runtime folder is ignored") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root can give a folder away");
     return;
@@ -70,7 +70,7 @@ TEST_CASE("another user's runtime folder does not count") {
   CHECK(base_with(folder.path()) == kFallback);
 }
 
-TEST_CASE("the folder is made for us alone, whatever the umask, and used again") {
+TEST_CASE("the folder is created with mode 0700, whatever the umask, and reused") {
   const ScratchFolder folder;
   const mode_t before = ::umask(0);
   const auto made = make_private_directory(folder / "mine");
@@ -80,7 +80,7 @@ TEST_CASE("the folder is made for us alone, whatever the umask, and used again")
   CHECK(make_private_directory(folder / "mine"));
 }
 
-TEST_CASE("a folder that is open to others is refused, and left as it is") {
+TEST_CASE("a folder that others may access is refused, and left unchanged") {
   const ScratchFolder folder;
   for (const mode_t mode : {0701, 0710, 0720, 0704, 0755, 0777, 01777}) {
     CAPTURE(mode);
@@ -92,7 +92,7 @@ TEST_CASE("a folder that is open to others is refused, and left as it is") {
   }
 }
 
-TEST_CASE("a link is refused, wherever it leads") {
+TEST_CASE("a link is refused, whatever its target") {
   const ScratchFolder folder;
   REQUIRE(::mkdir((folder / "mine").c_str(), 0700) == 0);
   std::filesystem::create_symlink(folder / "mine", folder / "link");
@@ -104,7 +104,7 @@ TEST_CASE("a link is refused, wherever it leads") {
   CHECK(is_refused(folder / "file"));
 }
 
-TEST_CASE("somebody else's folder is refused, even for root") {
+TEST_CASE("another user's folder is refused, even for root") {
   if (::geteuid() != 0) {
     MESSAGE("skipped: only root can give a folder away");
     return;
@@ -115,7 +115,7 @@ TEST_CASE("somebody else's folder is refused, even for root") {
   CHECK(is_refused(folder / "theirs"));
 }
 
-TEST_CASE("a missing parent is said, not made") {
+TEST_CASE("a missing parent is an error and is not created") {
   const ScratchFolder folder;
   const auto made = make_private_directory(folder / "no/such");
   REQUIRE_FALSE(made);

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMessageMax = 1000;
 constexpr std::size_t kConnectionsMax = 4;
 
-// Answers "re: …", at once; what begins with "later" when the test says so.
+// Answers "re: …" at once; a message that begins with "later", when the test decides.
 struct Server {
   ScratchFolder folder;
   std::string path = folder / "s";
@@ -56,11 +56,11 @@ struct Server {
     REQUIRE(made.connected());
     return made;
   }
-  // Nobody was hurt by what others did.
+  // The server still serves other clients.
   void expect_alive() { CHECK(client().ask("alive?") == "re: alive?"); }
 };
 
-// This thread's effective user alone: libc would change all threads'.
+// Changes only this thread's effective user: libc would change it for all threads.
 void become(uid_t user) { REQUIRE(::syscall(SYS_setresuid, -1, user, -1) == 0); }
 
 }  // namespace
@@ -84,7 +84,7 @@ TEST_CASE("a message may come byte by byte") {
   CHECK(client.answer() == "re: slow");
 }
 
-TEST_CASE("a length over the limit is refused before any memory is taken for it") {
+TEST_CASE("a length over the limit is refused before memory is allocated for it") {
   Server server;
   for (const std::string& length : {std::string("\xe9\x03\0\0", 4), std::string("\0\0\0\x80", 4),
                                     std::string("\xff\xff\xff\xff", 4)}) {
@@ -97,7 +97,7 @@ TEST_CASE("a length over the limit is refused before any memory is taken for it"
   server.expect_alive();
 }
 
-TEST_CASE("a half message is never handed out, and costs the connection after its time") {
+TEST_CASE("an incomplete message is never delivered, and its connection is closed after a while") {
   Server server(std::chrono::milliseconds(50));
   for (const std::string& half : {std::string("\x05", 1), std::string("\x05\0\0", 3),
                                   std::string("\x05\0\0\0", 4), std::string("\x05\0\0\0half", 8)}) {
@@ -112,7 +112,7 @@ TEST_CASE("a half message is never handed out, and costs the connection after it
   server.expect_alive();
 }
 
-TEST_CASE("silence between messages is no offence") {
+TEST_CASE("silence between messages is allowed") {
   Server server(std::chrono::milliseconds(20));
   FramedClient client = server.client();
   CHECK(client.ask("one") == "re: one");
@@ -121,7 +121,7 @@ TEST_CASE("silence between messages is no offence") {
   CHECK(client.ask("two") == "re: two");
 }
 
-TEST_CASE("who does not take its answer loses the connection") {
+TEST_CASE("a client that does not take its answer loses the connection") {
   Server server(std::chrono::milliseconds(50));
   FramedClient client = server.client();
   REQUIRE(client.send(framed("later")));
@@ -132,7 +132,7 @@ TEST_CASE("who does not take its answer loses the connection") {
   server.expect_alive();
 }
 
-TEST_CASE("one connection too many is closed, and there is room again afterwards") {
+TEST_CASE("one connection too many is closed, and a new one is accepted afterwards") {
   Server server;
   std::vector<FramedClient> clients;
   for (std::size_t i = 0; i < kConnectionsMax; ++i) {
@@ -146,19 +146,19 @@ TEST_CASE("one connection too many is closed, and there is room again afterwards
   CHECK(server.loop.run_until([&] { return server.client().ask("room") == "re: room"; }));
 }
 
-TEST_CASE("a late answer to somebody who has left is dropped, and said to be over") {
+TEST_CASE("a late answer to a client that has left is dropped, and reported as sent") {
   Server server;
   FramedClient client = server.client();
   REQUIRE(client.send(framed("later")));
   REQUIRE(server.loop.run_until([&] { return server.waiting.has_value(); }));
   client.shut();
   int sent = 0;
-  (*server.waiting)("nobody", [&] { ++sent; });
+  (*server.waiting)("late", [&] { ++sent; });
   CHECK(server.loop.run_until([&] { return sent == 1; }));
   server.expect_alive();
 }
 
-TEST_CASE("after the end nothing is answered, and the path is gone") {
+TEST_CASE("after destruction nothing is answered, and the path is gone") {
   Server server;
   FramedClient client = server.client();
   REQUIRE(client.send(framed("later")));
@@ -171,7 +171,7 @@ TEST_CASE("after the end nothing is answered, and the path is gone") {
   CHECK(sent == 1);
 }
 
-TEST_CASE("the socket is for its user alone, and replaces a stale one") {
+TEST_CASE("the socket is private to its user, and replaces a stale one") {
   const ScratchFolder folder;
   folder.write("s", "what a dead process left");
   Loop loop;
@@ -186,7 +186,7 @@ TEST_CASE("the socket is for its user alone, and replaces a stale one") {
   CHECK((info.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("a path that no socket can have is refused with the way out") {
+TEST_CASE("a path that is too long for a socket is refused with advice") {
   Loop loop;
   const auto socket = RequestSocket::open(loop.executor(), "/tmp/" + std::string(120, 'x'),
                                           {10, 1, std::chrono::seconds(1)}, {nullptr, ""});
@@ -196,7 +196,7 @@ TEST_CASE("a path that no socket can have is refused with the way out") {
 
 TEST_CASE("another user's process is refused by its credentials, even past the file's mode") {
   if (::geteuid() != 0) {
-    MESSAGE("skipped: only root can become somebody else");
+    MESSAGE("skipped: only root can become another user");
     return;
   }
   Server server;

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of base/ and wire/ share: a folder of one's own, and waiting with a deadline.
+// Shared by the tests of base/ and wire/: a scratch folder, and waiting with a deadline.
 
 #include <doctest/doctest.h>
 
@@ -46,7 +46,7 @@ bool run_until(boost::asio::io_context& loop, Condition condition) {
   return true;
 }
 
-// Polls `condition`, for what no event announces.
+// Polls `condition`, for changes without an event.
 template <class Condition>
 bool wait_until(Condition condition) {
   boost::asio::io_context idle;

@@ -23,7 +23,7 @@ TEST_CASE("known names are replaced with and without braces") {
   CHECK(with_values("$rank$rank") == "33");
 }
 
-TEST_CASE("two dollars make one and everything unknown stays") {
+TEST_CASE("$$ becomes $, and unknown names stay unchanged") {
   CHECK(with_values("$$rank") == "$rank");
   CHECK(with_values("$ranks ${ranks} ${rank $ {rank} $") == "$ranks ${ranks} ${rank $ {rank} $");
   CHECK(with_values("") == "");

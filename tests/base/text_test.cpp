@@ -11,7 +11,7 @@ namespace text_test {
 using namespace robustrun::base;
 using namespace std::string_literals;
 
-TEST_CASE("split keeps empty pieces and join undoes it") {
+TEST_CASE("split keeps empty pieces, and join reverses it") {
   for (const std::string& text : {""s, ","s, "a"s, "a,,b"s, ",a,"s}) {
     const auto views = split(text, ',');
     const std::vector<std::string> pieces(views.begin(), views.end());
@@ -21,13 +21,13 @@ TEST_CASE("split keeps empty pieces and join undoes it") {
   CHECK(split("", ',').size() == 1);
 }
 
-TEST_CASE("trim takes blanks from the ends alone") {
+TEST_CASE("trim removes blanks only at the ends") {
   CHECK(trim(" \t a b \r\n") == "a b");
   CHECK(trim(" \n ").empty());
   CHECK(trim("").empty());
 }
 
-TEST_CASE("nearest finds what was mistyped and nothing else") {
+TEST_CASE("nearest finds the mistyped word and no other") {
   const std::vector<std::string> options = {"--nnodes", "--nproc-per-node", "--max-restarts",
                                             "--rdzv-id", "--log-dir"};
   CHECK(nearest("--nproc-per-nod", options) == "--nproc-per-node");

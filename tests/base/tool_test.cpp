@@ -54,7 +54,7 @@ TEST_CASE("a tool reads end of file from its standard input") {
   CHECK(run_tool({"/bin/cat"}, 20s).value().status.success());
 }
 
-TEST_CASE("what a tool writes beyond the limit is read and dropped") {
+TEST_CASE("output beyond the limit is read and dropped") {
   const auto result = shell("head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; exit 3");
   REQUIRE(result);
   CHECK(result->out.size() == kToolOutputBytesMax);
@@ -62,7 +62,7 @@ TEST_CASE("what a tool writes beyond the limit is read and dropped") {
   CHECK(result->status.code == 3);
 }
 
-TEST_CASE("nothing is missing of what a tool writes right before its end") {
+TEST_CASE("output right before a tool's end is complete") {
   for (int round = 0; round < 30; ++round) {
     const auto result = run_tool({"/usr/bin/head", "-c", "1000000", "/dev/zero"}, 20s);
     REQUIRE(result);
@@ -98,7 +98,7 @@ TEST_CASE("a daemon that keeps a tool's output open is not waited for") {
   ::kill(*pid, SIGKILL);
 }
 
-TEST_CASE("what is no executable file is not started") {
+TEST_CASE("a file that is not executable is not started") {
   const Scratch scratch;
   REQUIRE(write_file_atomically(scratch / "text", "x", 0600));
   for (const std::string& path :
@@ -108,7 +108,7 @@ TEST_CASE("what is no executable file is not started") {
   }
 }
 
-TEST_CASE("an exec that fails all the same is an error, once, without a zombie") {
+TEST_CASE("an exec that still fails is one error and leaves no zombie") {
   const Scratch scratch;
   const std::string path = scratch / "garbage";
   REQUIRE(write_file_atomically(path,
@@ -149,7 +149,7 @@ TEST_CASE("a tool started from a thread that blocks signals does not inherit tha
   CHECK(out == "SigBlk:\t0000000000000000\n");
 }
 
-TEST_CASE("a tool ends with its children as soon as it is told to stop") {
+TEST_CASE("a tool and its children end as soon as the stop descriptor is readable") {
   const Scratch scratch;
   const auto stop = make_pipe();
   REQUIRE(stop);
@@ -180,7 +180,7 @@ TEST_CASE("find_executable walks the path in order and skips what cannot run") {
   CHECK(find_executable(scratch / "a/tool", path).error().code == Errc::kNotFound);
 }
 
-TEST_CASE("find_executable keeps links: an interpreter is known by its own name") {
+TEST_CASE("find_executable keeps links: an interpreter is found through its own name") {
   const Scratch scratch;
   std::filesystem::create_symlink("/bin/sh", scratch / "python");
   CHECK(find_executable("python", scratch.path()).value() == scratch / "python");

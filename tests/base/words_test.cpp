@@ -11,19 +11,19 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-TEST_CASE("one of a thing is no plural") {
+TEST_CASE("one thing is singular") {
   CHECK(counted(0, "step") == "0 steps");
   CHECK(counted(1, "step") == "1 step");
   CHECK(counted(2, "other node") == "2 other nodes");
 }
 
-TEST_CASE("times that were given read as they were") {
+TEST_CASE("given times are printed as given") {
   CHECK(in_seconds(milliseconds(1500)) == "1.5 s");
   CHECK(in_seconds(seconds(3600)) == "3600 s");
   CHECK(in_seconds(Nanos(0)) == "0 s");
 }
 
-TEST_CASE("durations read as people say them") {
+TEST_CASE("durations are printed as people say them") {
   CHECK(duration_words(Nanos(0)) == "0.00 ms");
   CHECK(duration_words(microseconds(412)) == "0.41 ms");
   CHECK(duration_words(milliseconds(12)) == "12.0 ms");

@@ -1,4 +1,4 @@
-// Several stand-ins for agents on this machine: real processes, which leave others behind.
+// Several fake agents on this machine: real processes, which leave others behind.
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "launcher/agent_launcher.h"
+#include "launcher/process_launcher.h"
 #include "tests/scratch_folder.h"
 #include "tests/support/loop.h"
 
@@ -84,7 +84,7 @@ TEST_CASE("agents on this machine get their credentials on standard input") {
   CHECK(!rig.launcher->idle());
 }
 
-TEST_CASE("what a killed agent left behind is dead before its end is told; others live on") {
+TEST_CASE("a killed agent's leftovers are dead before its end is reported; other agents live on") {
   Rig rig;
   const auto first = rig.launch(0, "first");
   const auto second = rig.launch(1, "second");
@@ -99,7 +99,7 @@ TEST_CASE("what a killed agent left behind is dead before its end is told; other
   CHECK(!second->end);
 }
 
-TEST_CASE("an agent that ends by itself is told with its code") {
+TEST_CASE("an agent that ends by itself is reported with its code") {
   Rig rig;
   const auto agent = rig.launch(0, "exits");
   REQUIRE(rig.loop.run_until([&] { return agent->end.has_value(); }));
@@ -107,7 +107,7 @@ TEST_CASE("an agent that ends by itself is told with its code") {
   CHECK(rig.launcher->idle());
 }
 
-TEST_CASE("on this machine a new generation starts when the old one is gone") {
+TEST_CASE("on this machine a new generation starts once the old one is gone") {
   Rig rig;
   const auto old_agent = rig.launch(0, "old");
   REQUIRE(rig.loop.run_until([&] { return rig.started("old"); }));
@@ -118,7 +118,7 @@ TEST_CASE("on this machine a new generation starts when the old one is gone") {
   CHECK(!old_agent->end);
 }
 
-TEST_CASE("a program that cannot be started is an end like any other") {
+TEST_CASE("a program that cannot be started is reported as an agent's end") {
   Loop loop;
   auto launcher = launcher::make_process_launcher(loop.executor(), "/no/such/program");
   std::optional<launcher::AgentEnd> end;

@@ -1,6 +1,6 @@
 #pragma once
-// A real sshd of the test's own on loopback, and a launcher that starts stand-ins for agents over
-// it. Keys, configuration and remote homes lie in a scratch folder; everything is ended by pid.
+// The test's own real sshd on loopback, and a launcher that starts fake agents over it. Keys,
+// configuration and remote homes are in a scratch folder; everything is ended by pid.
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ struct SshRigOptions {
   std::string client_config = {};                // before the defaults
   std::string user_key_type = "ed25519";
   std::string host_key_type = "ed25519";
-  bool install = true;  // the hosts have the stand-in at the launcher's own path
+  bool install = true;  // the hosts have the fake agent at the launcher's own path
 };
 
 class SshRig {
@@ -62,7 +62,7 @@ class SshRig {
   SshRig(const SshRig&) = delete;
   SshRig& operator=(const SshRig&) = delete;
 
-  // -- what tests change before the first launch
+  // -- changes before the first launch
 
   void make_key(const std::string& name, const std::string& type) const {
     std::vector<std::string> argv = {"ssh-keygen", "-q", "-t", type, "-N",
@@ -70,7 +70,7 @@ class SshRig {
     if (type == "rsa") argv.insert(argv.end(), {"-b", "2048"});
     run(argv);
   }
-  // The key `name` is the known one of these hosts.
+  // Makes the key `name` the known one of these hosts.
   void trust(const std::string& pattern, const std::string& name) const {
     std::ofstream(folder / "known_hosts", std::ios::app)
         << "[" << pattern << "]:" << port << " " << public_key(name) << "\n";
@@ -81,7 +81,7 @@ class SshRig {
     return line.substr(0, line.find(' ', line.find(' ') + 1));
   }
 
-  // Before what is there: the first value of an option counts.
+  // Inserts at the front: the first value of an option counts.
   void prefer_in_client_config(const std::string& text) const {
     const std::string old = read_text(folder / "client_config");
     folder.write("client_config", text + old);
@@ -102,7 +102,7 @@ class SshRig {
   }
   static std::string address(std::size_t host) { return "127.0.1." + std::to_string(host + 1); }
 
-  // What the stand-in is to do is in its credential: "wait", "exit 7", "other build".
+  // `orders`, the credential, tells the fake agent what to do: "wait", "exit 7", "other build".
   std::shared_ptr<Agent> launch(const std::string& orders, std::uint32_t node = 0,
                                 std::uint32_t generation = 0) {
     if (launcher == nullptr) make_launcher();
@@ -115,7 +115,7 @@ class SshRig {
          }});
     return agent;
   }
-  // The stand-in on that node has read its credential.
+  // The fake agent on that node has read its credential.
   [[nodiscard]] bool started(std::uint32_t node = 0) const {
     return std::filesystem::exists(out(node, "credential"));
   }
@@ -128,13 +128,13 @@ class SshRig {
   [[nodiscard]] pid_t remote_pid(std::uint32_t node = 0) const {
     return std::atoi(read_text(out(node, "pid")).c_str());
   }
-  // How many remote commands had `piece` in them.
+  // Number of remote commands that contained `piece`.
   [[nodiscard]] std::size_t commands_with(const std::string& piece) const {
     return count_of(piece, read_text(folder / "commands"));
   }
   [[nodiscard]] bool wait(const std::function<bool()>& until) { return loop.run_until(until); }
 
-  // Anything else that a test needs beside it; ended with it.
+  // Starts another program that the test needs; ended with the rig.
   void start(const std::string& name, std::vector<std::string> argv) {
     argv.front() = tool(argv.front());
     const base::Fd log(::open((folder / (name + ".log")).c_str(),
@@ -150,7 +150,7 @@ class SshRig {
   [[nodiscard]] bool signal(const std::string& name, int number) {
     return children_.at(name)->signal(number).has_value();
   }
-  // Ends what start() started, and waits for that.
+  // Ends a program of start(), and waits for its end.
   void end(const std::string& name) {
     const int before = running_;
     CHECK(children_.at(name)->signal(SIGKILL).has_value());
@@ -181,7 +181,7 @@ class SshRig {
   }
 
   void start_server(const SshRigOptions& rig) {
-    // Root's sshd wants it; Debian makes it when its service starts.
+    // Root's sshd needs it; Debian creates it when its service starts.
     if (::geteuid() == 0) ::mkdir("/run/sshd", 0755);
     make_program("wrapper", wrapper_script(folder.path()));
     std::filesystem::copy_file(folder / "user_key.pub", folder / "authorized_keys");

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests with a real sshd share: programs to run, ports, scripts and configuration files.
+// Shared by the tests with a real sshd: programs to run, ports, scripts and configuration files.
 
 #include <doctest/doctest.h>
 #include <netinet/in.h>
@@ -55,7 +55,7 @@ inline std::uint16_t bind_somewhere(int fd) {
   return ntohs(address.sin_port);
 }
 
-// A listening socket of our own; `serves` nothing.
+// Our own listening socket; never accepts.
 struct Listener {
   Listener() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     port = bind_somewhere(fd.get());
@@ -65,8 +65,8 @@ struct Listener {
   std::uint16_t port = 0;
 };
 
-// A port at which nobody listens, and that nobody else is given while this lives; a server that
-// sets SO_REUSEADDR, as sshd, can have it.
+// A port without a listener that no other process gets while this lives; a server that sets
+// SO_REUSEADDR, such as sshd, can use it.
 struct HeldPort {
   HeldPort() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int yes = 1;
@@ -77,8 +77,8 @@ struct HeldPort {
   std::uint16_t port = 0;
 };
 
-// The stand-in for an agent says what it got, by the address that it was reached at; then it does
-// as its credential tells it.
+// The fake agent records what it got, by the address it was reached at; then it does what its
+// credential says.
 inline std::string stand_in_script(const std::string& folder) {
   return "#!/bin/sh\n"
          "set -- \"$0\" \"$@\"\n"
@@ -99,8 +99,8 @@ inline std::string stand_in_script(const std::string& folder) {
          "exec cat\n";
 }
 
-// Each address has a home of its own (sshd's user has but one), or all share one; commands are
-// written down; the launcher's own path can be made to be missing.
+// Each address has its own home (sshd's user has only one), or all share one. Records commands. Can
+// hide the launcher's own path.
 inline std::string wrapper_script(const std::string& folder) {
   return "#!/bin/sh\n"
          "address=${SSH_CONNECTION#* * }; address=${address% *}\n"

@@ -1,5 +1,5 @@
-// The probe's own logic on a machine that is played: who is measured, what is verified, and what
-// is said of GPUs that fail in each way. No word about real GPUs.
+// The probe's own logic on a fake machine: which GPUs are measured, what is verified, and how each
+// kind of failure is reported. Says nothing about real GPUs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ base::GpuFacts run(base::Status (*what)(Session&), const PlayedMachine& machine)
   return facts;
 }
 
-// The figures of it, by GPU; 0 where there is none.
+// The figures of `what`, by GPU; 0 if missing.
 std::vector<double> figures(const base::GpuFacts& facts, const std::string& what) {
   std::vector<double> values(facts.models.size());
   for (const base::GpuFigure& figure : facts.figures) {
@@ -41,7 +41,7 @@ bool close_to(const std::vector<double>& values, double each) {
       values, [each](double value) { return value == doctest::Approx(each).epsilon(0.02); });
 }
 
-TEST_CASE("every GPU gets a figure for what it does in a launch's time") {
+TEST_CASE("every GPU gets a figure from its time per launch") {
   const base::GpuFacts copied = run(copy, {});
   CHECK(copied.faults.empty());
   CHECK(copied.models == std::vector<std::string>(4, "NVIDIA Played"));
@@ -53,13 +53,13 @@ TEST_CASE("every GPU gets a figure for what it does in a launch's time") {
   }
 }
 
-TEST_CASE("a slow GPU's figure is its own") {
+TEST_CASE("only a slow GPU's own figure is low") {
   const auto values = figures(run(copy, {.faults = {{2, GpuFault::kSlow}}}), "memory copy");
   CHECK(values[2] == doctest::Approx(values[0] / 2).epsilon(0.02));
   CHECK(values[3] == doctest::Approx(values[0]).epsilon(0.02));
 }
 
-TEST_CASE("types that not all GPUs have are left out") {
+TEST_CASE("types that some GPUs lack are left out") {
   const base::GpuFacts facts = run(gemm, {.major = 7});
   CHECK(facts.figures.size() == 8);
   CHECK(figures(facts, "bf16 GEMM")[0] == 0);
@@ -89,7 +89,7 @@ TEST_CASE("a GPU that fails is named with its step, and the others go on") {
   }
 }
 
-TEST_CASE("a machine of which no GPU works gives faults alone") {
+TEST_CASE("a machine without a working GPU gives only faults") {
   const PlayedMachine broken{.gpus = 1, .faults = {{0, GpuFault::kBroken}}};
   for (const auto what : {copy, gemm, repeat, all_to_all, neighbours}) {
     const base::GpuFacts facts = run(what, broken);
@@ -99,7 +99,7 @@ TEST_CASE("a machine of which no GPU works gives faults alone") {
   CHECK(run(gemm, broken).faults.size() == 1);
 }
 
-TEST_CASE("without a driver it is said that there is none") {
+TEST_CASE("a missing driver is reported") {
   CHECK(run(copy, {.driver = false}).error.find("no NVIDIA driver") != std::string::npos);
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("products that always have the same bits have one sum") {
   CHECK(facts.sums[0].what == "bf16 GEMM by cuBLAS 130100");
 }
 
-TEST_CASE("one product of thousands with another bit, or none, is found") {
+TEST_CASE("one product of thousands with a wrong bit, or NaN, is found") {
   for (const GpuFault fault : {GpuFault::kFlipsOnce, GpuFault::kNotANumber}) {
     const base::GpuFacts facts = run(repeat, {.faults = {{3, fault}}});
     REQUIRE(facts.faults.size() == 1);
@@ -141,7 +141,7 @@ TEST_CASE("everything arrives as it was sent, with any number of GPUs") {
   }
 }
 
-TEST_CASE("words that came wrong are named with sender and receiver") {
+TEST_CASE("corrupted words are reported with sender and receiver") {
   const PlayedMachine machine{.gpus = 3, .faults = {{2, GpuFault::kLosesWords}}};
   CHECK(run(all_to_all, machine).faults ==
         Faults{"GPU 2 (verifying what came): 2 of 420 words that GPU 0 sent came wrong"});
@@ -158,7 +158,7 @@ TEST_CASE("neighbours are those whose numbers follow each other, also when one h
   CHECK(facts.figures[1].what == "all-gather of GPUs 3 and 4");
 }
 
-TEST_CASE("where NCCL fails its words are the error") {
+TEST_CASE("NCCL's message becomes the error") {
   for (const auto what : {all_to_all, neighbours}) {
     CHECK(run(what, {.nccl = false}).error ==
           "cannot join the GPUs: unhandled system error (played)");

@@ -1,4 +1,4 @@
-// Results of the probe: written and read back, and whatever else may come out of a program.
+// Results of the probe: written and read back, among any other output of a program.
 #include "probe/result.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ GpuFacts some() {
   return facts;
 }
 
-// What is read from an object with this inside.
+// Reads a result with this content.
 GpuFacts read(const std::string& inside) {
   const auto found = read_result("gemm", "{\"probe\":1,\"test\":\"gemm\"," + inside + "}\n");
   REQUIRE(found);
@@ -34,7 +34,7 @@ GpuFacts read(const std::string& inside) {
 
 bool refused(const std::string& output) { return !read_result("gemm", output).has_value(); }
 
-TEST_CASE("what was written is read back, whatever libraries print around it") {
+TEST_CASE("a result is read back, whatever libraries print around it") {
   const std::string line = write_result("gemm", some());
   CHECK(line.find('\n') == line.size() - 1);
   for (const std::string& output :
@@ -57,14 +57,14 @@ TEST_CASE("what was written is read back, whatever libraries print around it") {
   }
 }
 
-TEST_CASE("an error is read, and that there was no GPU is one") {
+TEST_CASE("an error is read, and the absence of GPUs is an error") {
   GpuFacts facts;
   facts.error = "cannot count the GPUs: no driver";
   CHECK(read_result("copy", write_result("copy", facts))->error == facts.error);
   CHECK(read_result("copy", write_result("copy", {}))->error == "it tested no GPU");
 }
 
-TEST_CASE("what is no result of that test is refused") {
+TEST_CASE("output without a result of that test is refused") {
   const std::string line = write_result("gemm", some());
   CHECK(refused(""));
   CHECK(refused("step: gemm\n"));
@@ -82,7 +82,7 @@ TEST_CASE("what is no result of that test is refused") {
                 "\"}\n"));
 }
 
-TEST_CASE("figures and sums that are none, or of GPUs that are not there, are left out") {
+TEST_CASE("malformed figures and sums, and those of missing GPUs, are left out") {
   const std::string gpus = R"("gpus":["A","B"],)";
   for (const char* const figure :
        {"7", "{}", R"({"gpu":2,"what":"w","value":1})", R"({"gpu":-1,"what":"w","value":1})",
@@ -112,7 +112,7 @@ TEST_CASE("figures and sums that are none, or of GPUs that are not there, are le
   }
 }
 
-TEST_CASE("more than the limits is cut") {
+TEST_CASE("results beyond the limits are cut") {
   const auto many = [](std::size_t count, const std::string& item) {
     std::string list = item;
     for (std::size_t i = 1; i < count; ++i) list += "," + item;
@@ -133,7 +133,7 @@ TEST_CASE("more than the limits is cut") {
 }
 
 // scripts/record-probe makes these.
-TEST_CASE("what real machines have said is read whole") {
+TEST_CASE("recorded results of real machines are read completely") {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(in_source("tests/fixtures/probe"))) {
     if (entry.path().extension() != ".jsonl") continue;
@@ -155,7 +155,7 @@ TEST_CASE("what real machines have said is read whole") {
   CHECK(files > 0);
 }
 
-TEST_CASE("the result of a full machine has room") {
+TEST_CASE("the result of a full machine fits the limit") {
   GpuFacts facts;
   for (std::uint32_t gpu = 0; gpu < 16; ++gpu) {
     facts.models.emplace_back(64, 'm');

@@ -1,5 +1,5 @@
 #pragma once
-// What whoever has seen it claims of a run, and the first claim that did not hold.
+// Claims about a run, each checked where it can be observed, and the first one that did not hold.
 
 #include <fmt/core.h>
 
@@ -19,7 +19,7 @@ class Claims {
   };
   [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
 
-  // `objection`: what is wrong with it; empty: nothing.
+  // `objection`: the violation in words; empty: none.
   void holds(const char* rule, std::string objection) {
     if (!objection.empty()) violate(rule, std::move(objection));
   }
@@ -64,7 +64,7 @@ class Claims {
   void nothing_outlives_the_run(bool alive) {
     if (alive) violate("nothing_outlives_the_run", "a worker lives after the end");
   }
-  // Where the time went is the whole time, without gaps, whatever the clocks of nodes show.
+  // The report's times add up to the whole, without gaps, whatever the clocks of nodes show.
   void time_adds_up(const core::RunReport& report) {
     Nanos sum{}, at{};
     const double ettr = report.time.ettr.value_or(0);  // none: no step was done
@@ -84,26 +84,26 @@ class Claims {
   void the_right_rank_is_named(bool so, const tracer::Verdict& verdict) {
     if (!so) violate("the_right_rank_is_named", verdict.sentence);
   }
-  // Of what the directories that are there still show, and nobody was told not to start from.
+  // Among the checkpoints that present directories show and that are not marked.
   void the_newest_is_found(bool so) {
     if (!so) violate("the_newest_is_found", "another checkpoint is");
   }
   void late_writers_commit_nothing(bool so) {
     if (!so) violate("late_writers_commit_nothing", "it was admitted");
   }
-  // Sessions are ordered by their supervisors, then by their attempts.
+  // Sessions are ordered by supervisor, then by attempt.
   void only_the_admitted_save(bool so) {
     if (!so) violate("only_the_admitted_save", "another one does, or it may not");
   }
-  // Of all that are of one attempt, those that its supervisor has ordered.
+  // Of all workers of one attempt, those that its supervisor has ordered.
   void workers_are_of_the_order_that_counts(bool so, const core::Event& event) {
     if (!so) violate("workers_are_of_the_order_that_counts", words_of(event));
   }
   void retention_spares_the_newest(bool so) {
     if (!so) violate("retention_spares_the_newest", "the newest whole one is gone");
   }
-  void nobody_waits_longer_for_copies(bool so) {
-    if (!so) violate("nobody_waits_longer_for_copies", "the back-off goes on");
+  void copies_are_not_awaited_too_long(bool so) {
+    if (!so) violate("copies_are_not_awaited_too_long", "the back-off goes on");
   }
 
  protected:

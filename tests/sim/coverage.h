@@ -1,7 +1,7 @@
 #pragma once
-// Which rows of the policy's ladders a run has come to: told by what is decided, as a user could
-// tell it. A restart names every rung below its own that was passed over; the fault's first action
-// is the ladder. And whether a rung is taken more often than it may be.
+// Which rows of the policy's ladders a run has reached, judged from its decisions, as a user could:
+// a restart names every lower rung that was passed over; the fault's first action is the ladder.
+// Also checks that no rung is taken more often than allowed.
 
 #include <array>
 #include <compare>
@@ -34,7 +34,7 @@ class Coverage {
   // `policy` outlives it.
   explicit Coverage(const core::Policy& policy) : policy_(policy) {}
 
-  // Progress, after which what was done may be forgotten.
+  // Progress, after which earlier steps of the ladder may be forgotten.
   void on_event(const core::Event& event) {
     const auto* timer = std::get_if<core::TimerFired>(&event.body);
     const bool is_progress = std::holds_alternative<core::Progress>(event.body) ||
@@ -42,7 +42,7 @@ class Coverage {
     if (is_progress && event.at - last_at_ >= policy_.forgotten_after) taken_.fill(0);
   }
 
-  // What is done more often than its rung says; empty: nothing.
+  // A step that was taken more often than its rung allows; empty: none.
   [[nodiscard]] std::string on_actions(Nanos now, const std::vector<core::Action>& actions) {
     if (!policy_.is_on()) return {};
     std::string excess;
@@ -64,7 +64,7 @@ class Coverage {
       if (decision->rule == core::Rule::kRolledBack) step = core::Step::kRollBack;
       if (decision->rule == core::Rule::kReplay) step = core::Step::kReplay;
       if (decision->rule == core::Rule::kRestart) {
-        // To another version, because the present one is to blame: no ladder has a say in that.
+        // A change of version, because the present one is to blame, is independent of ladders.
         const bool is_a_rung = !decision->text.starts_with("restart with version");
         const core::Step taken =
             is_a_rung ? step.value_or(core::Step::kRestart) : core::Step::kRestart;
@@ -89,7 +89,7 @@ class Coverage {
            rule == kMismatch || rule == kRestart || rule == kBudgetExhausted ||
            rule == kInfrastructureGivenUp;
   }
-  // What was done for another reason (a machine that is blamed too often, an update) is no rung.
+  // A step for another reason (a machine blamed too often, an update) is not a rung.
   [[nodiscard]] std::string climbed(std::size_t rung, core::Step step) {
     if (!looks_) return {};
     const std::uint32_t times = taken_[static_cast<std::size_t>(step)];
@@ -100,7 +100,7 @@ class Coverage {
       if (!is_it) continue;
       rows_.insert({ladder.action, rung});
       const std::uint32_t most = ladder.rungs[rung].times;
-      // Where the machine to blame is out already, no ladder is asked, and it looks like rung 1.
+      // If the blamed machine is already out, no ladder is used, and it looks like rung 1.
       if (most == 0 || times < most || (is_one_out_ && rung == 0)) continue;
       excess = words_of(ladder, rung) + ", which was done " + std::to_string(times) + " times";
     }
@@ -112,7 +112,7 @@ class Coverage {
   std::set<PolicyRow> rows_;
   std::array<std::uint32_t, core::kSteps> taken_{};  // since it was forgotten
   Nanos last_at_{};
-  std::optional<base::Attempt> attempt_;  // that was started last
+  std::optional<base::Attempt> attempt_;  // started last
   bool is_one_out_ = false;  // a machine was evicted since then
 };
 

@@ -1,13 +1,13 @@
 #pragma once
-// From a seed to what it stands for.
+// The scenario of a seed.
 
 #include "tests/sim/network.h"
 #include "tests/sim/scenario_draws.h"
 
 namespace robustrun::sim {
 
-// Half of all seeds are calm: messages arrive once and in order, agents live. There the budget's
-// arithmetic is exact.
+// Half of all seeds are calm: messages arrive once and in order, agents live. There budgets can be
+// checked exactly.
 inline Scenario draw_scenario(std::uint64_t seed) {
   Dice dice(seed * 2654435761U + 1);
   Scenario s;
@@ -54,8 +54,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
   if (dice.chance(0.15)) open_up(dice, s);
   if (dice.chance(0.2)) s.spec.stop_after_steps = 10 + dice.below(1000);
   s.latest_end = hours(24 * 20);
-  // Where messages are lost a run may not notice that it has ended: that takes another issue's
-  // hang detection, and here a time limit.
+  // With lost messages a run may not notice its end: here a time limit ends it.
   if (s.lost > 0 || dice.chance(0.2)) {
     s.spec.time_limit = s.lost > 0 ? hours(6) : dice.between(seconds(1), hours(2));
     s.latest_end = *s.spec.time_limit + s.spec.deadlines.shutdown_grace +
@@ -73,7 +72,7 @@ inline Scenario draw_scenario(std::uint64_t seed) {
   }
   s.updates = draw_updates(dice);
   draw_end(s);
-  // An older version is needed for a step back.
+  // A rollback needs an older version.
   if (s.spec.policy.is_on() && dice.chance(0.8)) {
     s.updates.push_back({dice.between(minutes(2), minutes(20)), UINT32_MAX, true, {}});
   }

@@ -1,6 +1,6 @@
 #pragma once
-// What goes wrong in a run, one mishap at a time. Each has a number of its own and is drawn by that
-// number alone: a run in which some of them are spared meets the others as before (shrink.h).
+// The mishaps of a run. Each has its own number and is drawn by that number alone, so a run without
+// some of them meets the others as before (shrink.h).
 
 #include <array>
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace robustrun::sim {
 
 class Fates {
  public:
-  // `allowed`: nothing else goes wrong; nullptr: whatever does. It outlives this. Nothing goes
-  // wrong from `calm_from` on.
+  // `allowed`: the only mishaps that strike; nullptr: all. Must outlive this. None strikes from
+  // `calm_from` on.
   Fates(std::uint64_t seed, const std::set<MishapId>* allowed, Nanos calm_from)
       : seed_(seed), allowed_(allowed), calm_from_(calm_from) {}
 
-  // `at`: for people. A death to come strikes when it is decided, at the launch of the agent.
+  // `at`: for display. A future death counts as struck when it is decided, at the agent's launch.
   bool strikes(Nanos at, Mishap what, std::uint32_t where, double probability) {
     return draw(at, what, where, probability).has_value();
   }
-  // The same, with dice of its own for how it goes.
+  // The same, with separate dice for its details.
   std::optional<Dice> draw(Nanos at, Mishap what, std::uint32_t where, double probability) {
     if (probability <= 0) return std::nullopt;
     const auto kind = static_cast<std::size_t>(what);
@@ -40,8 +40,8 @@ class Fates {
   [[nodiscard]] const std::vector<Struck>& struck() const { return struck_; }
 
  private:
-  // Stays as it is when there are more kinds: each seed keeps its troubles. That the dice of
-  // another kind are those of another seed does no harm.
+  // Must not change with the number of kinds, so that each seed keeps its mishaps. It is harmless
+  // that a kind shares its dice with another seed.
   static constexpr std::uint64_t kSpacing = 54;
 
   std::uint64_t seed_;

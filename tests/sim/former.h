@@ -1,8 +1,8 @@
 #pragma once
-// A supervisor that another one has followed, because it seemed to be dead, and that lives on: it
-// was cut off from its run's directory, or stood still. It folds what it has written, hears those
-// agents that have not heard of its successor, and decides and orders as if it were alone. Its
-// orders may reach an agent long after that one has accepted the successor.
+// A supervisor that seemed dead and was replaced, but lives on: it was cut off from its run's
+// directory, or suspended. It folds what it has written, hears agents that do not know its
+// successor yet, and decides and orders as if it were alone. Its orders may reach an agent long
+// after that agent has accepted the successor.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +20,7 @@ struct Former {
   core::Job job;
   Dice dice;
   std::map<core::TimerId, std::uint64_t> armed;  // newest sequence of each
-  std::set<base::NodeId> heard;                  // whose agents talk to it
+  std::set<base::NodeId> heard;                  // whose agents still follow it
 };
 
 }  // namespace robustrun::sim

@@ -1,6 +1,6 @@
 #pragma once
-// Workers that wait for one of them, as tracer snapshots show it, and what must follow: the
-// analyzer names that one and nobody else, and if a machine goes for it, then the one it runs on.
+// Workers that wait for one of them, as tracer snapshots show it, and the required result: the
+// analyzer names exactly that one, and only its machine may be evicted for it.
 
 #include <optional>
 #include <set>
@@ -15,11 +15,11 @@ namespace robustrun::sim {
 
 namespace core = supervisor;
 
-// What really holds the others up.
+// The true cause of a hang.
 struct Hang {
   base::Attempt attempt;
   base::Rank victim;
-  bool is_stopped = false;  // by SIGSTOP; else it is somewhere in its own code
+  bool is_stopped = false;  // by SIGSTOP; otherwise it is in its own code
   Nanos began{}, until = Nanos::max();
 };
 
@@ -28,7 +28,7 @@ struct SeenWorker {
   base::NodeId node;
 };
 
-// Everybody has done some operations of one communicator; all but the victim are in the next.
+// All ranks have done some operations of one communicator; all but the victim are in the next.
 inline tracer::FleetSnapshot snapshot_of(const std::vector<SeenWorker>& seen, std::uint32_t world,
                                          const std::optional<Hang>& hang, Nanos now) {
   constexpr std::uint64_t kDone = 40;
@@ -64,7 +64,7 @@ inline tracer::FleetSnapshot snapshot_of(const std::vector<SeenWorker>& seen, st
   return fleet;
 }
 
-// Nobody waits for long, but one comes late to every operation.
+// No rank waits for long, but `victim` comes late to every operation.
 inline void slow_down(tracer::FleetSnapshot& fleet, base::Rank victim) {
   using std::chrono::milliseconds;
   const tracer::Signature all_reduce{tracer::OpKind::kAllReduce, tracer::DataType::kFloat32, 4096,
@@ -85,13 +85,13 @@ inline void slow_down(tracer::FleetSnapshot& fleet, base::Rank victim) {
 // Between a conviction and the next start.
 class BlameWatch {
  public:
-  // `culprit`: the machine of the rank that really holds the others up. Another one of which
-  // something is known may go instead.
+  // `culprit`: the machine of the rank that really blocks the others. Another machine with known
+  // findings may be evicted instead.
   void convicted(base::NodeId culprit) {
     const bool is_clear = noticed_.empty() || noticed_ == std::set<base::NodeId>{culprit};
     if (is_clear) culprit_ = culprit;
   }
-  // Whatever else goes wrong meanwhile may be to blame, too.
+  // Other failures meanwhile may be to blame, too.
   void on_event(const core::Event& event) {
     if (std::holds_alternative<core::NodeHealth>(event.body)) noticed_.insert(event.node);
     const auto* exited = std::get_if<core::WorkerExited>(&event.body);
@@ -102,7 +102,7 @@ class BlameWatch {
       culprit_.reset();
     }
   }
-  // False: another machine goes for it.
+  // False: another machine is evicted for it.
   [[nodiscard]] bool is_right(const core::Action& action) {
     if (std::holds_alternative<core::StartWorkers>(action)) culprit_.reset();
     const auto* decision = std::get_if<core::Decision>(&action);
@@ -115,7 +115,7 @@ class BlameWatch {
  private:
   std::set<base::NodeId> noticed_;  // by their agents, at any time
   std::optional<base::NodeId> culprit_;
-  std::uint32_t evictions_ = 0;  // that were checked
+  std::uint32_t evictions_ = 0;  // checked ones
 };
 
 }  // namespace robustrun::sim

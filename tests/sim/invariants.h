@@ -1,6 +1,6 @@
 #pragma once
-// What must hold at every event of every run. Watches the core's words (events in, actions out)
-// and the physical truth (who lives on which node), and never asks the core itself.
+// What must hold at every event of every run. Observes the core's events and actions and the
+// physical truth (processes on each node), and never asks the core itself.
 
 #include <fmt/core.h>
 
@@ -42,7 +42,7 @@ class Invariants : public Claims {
   void convicted(base::NodeId culprit) { blame_.convicted(culprit); }
   [[nodiscard]] std::uint32_t right_evictions() const { return blame_.evictions(); }
 
-  // Something happened for which an uncounted restart is due.
+  // Something happened that justifies an uncounted restart.
   void disturbed() { restarts_.disturbed(); }
 
   void on_event(const core::Event& event) {
@@ -155,7 +155,7 @@ class Invariants : public Claims {
     if (decision.rule == core::Rule::kWaitForNodes) groups_.on_wait();
     if (decision.rule == core::Rule::kPlaced) {
       is_placed_ = solved_ && solved_->digest == asked_;
-      if (!is_placed_) violate("places_are_as_solved", "nobody said so, or another question");
+      if (!is_placed_) violate("places_are_as_solved", "no answer, or to another question");
     }
   }
 

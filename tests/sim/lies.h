@@ -1,5 +1,5 @@
 #pragma once
-// What broken drivers tell the core of the job, and of orders that they carry out themselves.
+// False information from broken drivers about the job, and about orders that they carry out alone.
 
 #include <set>
 
@@ -21,7 +21,7 @@ inline core::JobSpec told_spec(Mutation mutation, core::JobSpec spec) {
   return spec;
 }
 
-// Somebody who was evicted gets a place again.
+// A driver that gives an evicted node a place again.
 class EvictedSeat {
  public:
   void distort(std::vector<core::Action>& actions) {

@@ -1,8 +1,8 @@
 #pragma once
-// The way between the supervisor and one agent, as TCP and both ends have it. Within a connection
-// nothing is lost, repeated or out of order; what was under way when it breaks never arrives, and
-// each end goes on to talk to nobody for as long as it has not noticed (half-open). Then the agent
-// calls again, says its reports of the attempt again, and hears its orders again.
+// The connection between the supervisor and one agent, as TCP and both ends see it. Within a
+// connection nothing is lost, repeated or out of order. Messages under way when it breaks never
+// arrive, and each end keeps sending into the void until it notices (half-open). Then the agent
+// reconnects, repeats its reports of the attempt, and gets its orders again.
 
 #include <functional>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace robustrun::sim {
 
-// Towards the agent, or from it. What happens there depends on no other's dice.
+// One direction. Its events are independent of other channels' dice.
 struct Channel {
   std::uint32_t number = 0;  // as Mishap's
   Dice dice;
@@ -24,22 +24,22 @@ struct Line {
   bool is_up = false;
   bool is_slow = false;
   Nanos down_since{};
-  Nanos blocked_until{};  // nobody gets through before
+  Nanos blocked_until{};  // no message passes before
 };
 
-// What the supervisor's driver knows of an agent.
+// What the supervisor's driver knows about an agent.
 struct Link {
   using Order = std::function<void(VirtualNode&)>;
   base::Generation generation;
   bool joined = false, lost = false;
   std::uint32_t launched_by = 0;  // incarnation: its launcher notices the agent's death
-  std::vector<Order> orders{};    // of the newest attempt, for one that comes back
+  std::vector<Order> orders{};    // of the newest attempt, repeated on reconnection
   std::optional<Order> copies{};
-  std::optional<core::StartWorkers> started{};  // what it was told last
+  std::optional<core::StartWorkers> started{};  // its latest start order
 };
 
-// A node's clocks, as far as anybody hears of them: the monotonic one begins with the boot and
-// drifts, the other may be off by years, and is set now and then.
+// A node's clocks as its messages show them: the monotonic one begins with the boot and drifts, the
+// other may be off by years and is adjusted from time to time.
 struct NodeClock {
   Nanos ahead{};
   std::int64_t drift_ppm = 0;

@@ -48,7 +48,7 @@ enum class Mishap : std::uint8_t {
   kSignal,
   kUpdate,
   kVolunteer,
-  // And what somebody types right between a decision and its effects.
+  // Commands that are typed between a decision and its effects.
   kOperator,
   // Of the network; `where`: the node, for the partition and the rack which of them.
   kConnectionBreaks,
@@ -74,9 +74,9 @@ enum class Mishap : std::uint8_t {
   kSaveNever,
   kPaceUnanswered,
   kCopySlow,
-  // A supervisor that seems to be dead is not.
+  // A supervisor that seems dead but is not.
   kLivesOn,
-  // Of checkpoints and the directories that they lie in.
+  // Of checkpoints and their directories.
   kDisks,
   kLateSave,
   kMarkPartly,
@@ -86,7 +86,7 @@ enum class Mishap : std::uint8_t {
   kManifestDamaged,
   kDataDamaged,
   kPruneCutOff,
-  // Of what agents save while the next attempt begins; `where`: the node.
+  // Of agents' saves while the next attempt begins; `where`: the node.
   kSavesLong,
   // Of agents that are told to end; `where`: the node.
   kDeparts,
@@ -130,13 +130,13 @@ inline constexpr std::array<const char*, kMishaps> kMishapWords = {
     "a question for places is not answered",
     "a question for places is answered wrongly",
     "a metric is not a number",
-    "somebody is slow",
+    "a rank is slow",
     "workers hang",
     "the supervisor crashes",
     "signal {} of the plan is sent",
     "update {} of the plan is asked for",
     "volunteer {} of the plan comes",
-    "somebody types a command",
+    "a command is typed",
     "the connection to n{} breaks",
     "the way to n{} is slow",
     "the clocks of n{} are wrong",
@@ -147,23 +147,23 @@ inline constexpr std::array<const char*, kMishaps> kMishapWords = {
     "a group is not replayed",
     "a checkpoint cannot be marked",
     "a checkpoint is marked late",
-    "nobody says that a checkpoint is marked",
+    "the answer to a mark is lost",
     "a look back has no answer",
     "a look back is answered late",
     "a look back finds that ranks disagree",
-    "nobody says who keeps copies",
-    "it is said late who keeps copies",
-    "a wrong answer says who keeps copies",
+    "a question for keepers is not answered",
+    "a question for keepers is answered late",
+    "a question for keepers is answered wrongly",
     "held copies cannot be saved",
     "held copies are saved late",
-    "nobody says that held copies are saved",
+    "the answer to a save of held copies is lost",
     "a look at the pace has no answer",
     "rank {} is slow to copy its state",
     "the supervisor lives on beside its successor",
     "a directory of checkpoints is away, emptied or aged",
-    "workers of before still save",
+    "workers of an earlier attempt still save",
     "one directory does not take a mark",
-    "nobody finishes a save",
+    "a save is never finished",
     "a save is complete but cannot be committed",
     "a manifest is not copied",
     "a manifest is damaged",

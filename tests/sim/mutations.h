@@ -1,5 +1,5 @@
 #pragma once
-// Drivers that are broken on purpose, one way each: the proof that the invariants can fail.
+// Drivers that are broken on purpose, each in one way: they prove that the invariants can fail.
 
 #include <algorithm>
 #include <utility>
@@ -14,11 +14,11 @@ namespace core = supervisor;
 enum class Mutation : std::uint8_t {
   kNone,
   kDoesNotWait,        // answers StopWorkers itself, at once
-  kWhispers,           // the same, but tells nobody but the core
+  kWhispers,           // the same, but tells only the core
   kSameAttempt,        // every start is attempt 0
-  kRankTwice,          // one rank is given twice
+  kRankTwice,          // one rank is assigned twice
   kOtherPort,          // the last node gets another MASTER_PORT
-  kGenerous,           // the core is told of more restarts than the user allowed
+  kGenerous,           // the core gets more restarts than the user allowed
   kTwoFinishes,
   kNoFinish,
   kLazyTimers,         // timers never fire
@@ -26,63 +26,63 @@ enum class Mutation : std::uint8_t {
   kTornJournal,        // one event is missing after a crash
   kOptimist,           // the run always ends with 0
   kSpeaksNative,       // failures end with 94 in compat mode too
-  kKeepsAgents,        // agents are not told to go
-  kNeverKills,         // agents are told neither to stop nor to go, only that they were
+  kKeepsAgents,        // agents are not dismissed
+  kNeverKills,         // agents are neither stopped nor dismissed, but the core is told so
   kSameGeneration,     // every agent is the first
   kRestless,           // agents are launched again at every restart
-  kBlindToUnkillable,  // the core does not hear of what could not be killed
-  kSilent,             // decisions without words
-  kWrongPlace,         // a newcomer pushes the others back
-  kShrinksTooFar,      // the core is told that one node is enough
-  kHidesSpares,        // the core does not hear of spares
+  kBlindToUnkillable,  // the core does not learn of unkillable processes
+  kSilent,             // decisions without a text
+  kWrongPlace,         // a new node shifts the others back
+  kShrinksTooFar,      // the core is told that one node suffices
+  kHidesSpares,        // the core does not learn of spares
   kDenial,             // nor of lost agents
-  kObeysThePast,       // what a lost agent says counts for its successor
-  kTakesAnybody,       // who is in the group was found unfit
+  kObeysThePast,       // a lost agent's messages count as its successor's
+  kAdmitsUnfit,       // an unfit node is in the group
   kTwoPlaces,          // a node has two places
-  kKnowsBetter,        // nodes have other places than were worked out
-  kReplaysTwice,       // a node is in two groups that are replayed at the same time
-  kReplaysAnybody,     // a node is replayed that was lost
-  kForgetsMarks,       // says of a checkpoint that it is marked before it is
-  kMarksAnother,       // another checkpoint is marked than the one that did no good
-  kQuickToMark,        // the core is told that one failure is enough to mark one
-  kLoadsTheMarked,     // workers go on from what is marked
-  kForgetsSaves,       // says that copies are saved before they are
-  kKeepsItsOwn,        // a node is told to keep its copies itself
+  kKnowsBetter,        // nodes get other places than were solved
+  kReplaysTwice,       // a node is in two groups that are replayed at once
+  kReplaysLost,     // a lost node is replayed
+  kForgetsMarks,       // reports a checkpoint as marked too early
+  kMarksAnother,       // the wrong checkpoint is marked
+  kQuickToMark,        // the core is told that one failure suffices to mark
+  kLoadsTheMarked,     // workers load marked checkpoints
+  kForgetsSaves,       // reports copies as saved too early
+  kKeepsItsOwn,        // a node keeps its own copies
   kKeepsTwo,           // all nodes' copies go to one
-  kForgives,           // every machine that returns does so three times
-  kIgnoresStops,       // the core does not hear of orders to end the run
-  kForgetsOrders,      // who takes over does not say again what was said
-  kForgetsFields,      // the journal does not keep where agents listen
-  kRemembersWrong,     // who takes over orders the workers of another version
-  kFetchesNothing,     // nobody is told where copies are
-  kBlamesNeighbours,   // what agents show of a hang is of the next rank
-  kConvictsNeighbours, // what the core hears of it is
+  kForgives,           // every machine that returns counts as one that returns three times
+  kIgnoresStops,       // the core does not get orders to end the run
+  kForgetsOrders,      // a new supervisor does not repeat earlier orders
+  kForgetsFields,      // the journal loses where agents listen
+  kRemembersWrong,     // a new supervisor orders workers of another version
+  kFetchesNothing,     // no agent learns where copies are
+  kBlamesNeighbours,   // agents' snapshots blame the next rank
+  kConvictsNeighbours, // the verdict does
   kOldVersion,         // every start is of the first version
-  kObeysTheFormer,     // agents obey a supervisor that another one has followed
+  kObeysTheFormer,     // agents obey a replaced supervisor
   kOrdersByClock,      // the newest checkpoint is the one with the highest wall time
   kOrdersByStep,       // or step
   kLooksForMarksOnce,  // in the first directory alone
-  kPrunesUnverified,   // retention takes all of them for whole
+  kPrunesUnverified,   // retention assumes that all are whole
   kTrustsTheFence,     // generations begin anew when the fence is lost
-  kSalvagesTheOld,     // what a later save has followed is committed all the same
-  kIgnoresTheFence,    // anybody commits
-  kKeepsStrangers,     // an agent whose workers another supervisor ordered stays
-  kMixesOrders,        // the same if they are of the attempt that is under way
-  kSharesSessions,     // checkpoints do not tell apart who ordered an attempt
+  kSalvagesTheOld,     // a save is committed although a later one exists
+  kIgnoresTheFence,    // any session commits
+  kKeepsStrangers,     // an agent with another supervisor's workers stays
+  kMixesOrders,        // the same for workers of the current attempt
+  kSharesSessions,     // checkpoints ignore which supervisor ordered an attempt
   kRoundsTimes,        // the journal keeps times to the millisecond
-  kIgnoresDeaths,      // the core does not hear of workers that end badly
-  kIgnoresHangs,       // nor of hangs that are certain
-  kForgetsBackoff,     // nobody goes on after a back-off
+  kIgnoresDeaths,      // the core does not learn of workers that fail
+  kIgnoresHangs,       // nor of confirmed hangs
+  kForgetsBackoff,     // nothing happens after a back-off
   kNeverRelaunches,    // agents are started once
-  kGenerousToMachines, // the core is told of more restarts that nobody pays for
-  kRefillsEarly,       // and of less progress that fills the budget again
-  kStaysOnRungs,       // and that each rung is taken once more
-  kBlamesMachines,     // workers that end by themselves are said to have been killed
-  kSeatsTheEvicted,    // somebody who was evicted is in the group
+  kGenerousToMachines, // the core gets more free restarts
+  kRefillsEarly,       // and refills the budget after less progress
+  kStaysOnRungs,       // and takes each rung once more
+  kBlamesMachines,     // workers that end by themselves are reported as killed
+  kSeatsTheEvicted,    // an evicted node is in the group
   kHidesSaving,        // workers are not told that copies are still being saved
 };
 
-// What becomes of the core's actions; none of it is visible to the core.
+// Distorts the core's actions; none of it is visible to the core.
 inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Action> actions,
                                          bool compat, bool is_takeover) {
   std::vector<core::Action> out;
@@ -111,7 +111,7 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
       if (mutation == Mutation::kReplaysTwice && !replay->groups.empty()) {
         replay->groups.push_back(replay->groups.front());
       }
-      if (mutation == Mutation::kReplaysAnybody && !replay->groups.empty()) {
+      if (mutation == Mutation::kReplaysLost && !replay->groups.empty()) {
         replay->groups.front().push_back({{999}, {}, 1});
       }
     } else if (auto* copies = std::get_if<core::PlaceCopies>(&action)) {
@@ -128,7 +128,7 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
       if (mutation == Mutation::kMarksAnother) ++demote->id.step;
     } else if (auto* judged = std::get_if<core::NodesJudged>(&action)) {
       for (core::NodeVerdict& verdict : judged->verdicts) {
-        if (mutation == Mutation::kTakesAnybody) verdict.level = core::Fitness::kUnfit;
+        if (mutation == Mutation::kAdmitsUnfit) verdict.level = core::Fitness::kUnfit;
       }
     } else if (auto* launch = std::get_if<core::LaunchAgent>(&action)) {
       if (mutation == Mutation::kSameGeneration) launch->generation = {1};
@@ -152,7 +152,7 @@ inline std::vector<core::Action> distort(Mutation mutation, std::vector<core::Ac
   return out;
 }
 
-// What the core does not hear at all.
+// Events that never reach the core.
 inline bool is_unheard(Mutation mutation, const core::Event& event, const core::JobSpec& spec) {
   if (mutation == Mutation::kDenial) return std::holds_alternative<core::AgentLost>(event.body);
   const auto* exited = std::get_if<core::WorkerExited>(&event.body);
@@ -170,7 +170,7 @@ inline bool is_unheard(Mutation mutation, const core::Event& event, const core::
          std::holds_alternative<core::AgentJoined>(event.body);
 }
 
-// What the core hears instead of an event.
+// The event that reaches the core instead.
 inline core::Event muffle(Mutation mutation, core::Event event, base::Generation newest) {
   auto* gone = std::get_if<core::WorkersGone>(&event.body);
   if (mutation == Mutation::kBlindToUnkillable && gone != nullptr) gone->unkillable.clear();

@@ -1,4 +1,4 @@
-// Proof that the invariants can fail: drivers that are wrong in one way each.
+// Proves that the invariants can fail, with drivers that are each broken in one way.
 
 #include <doctest/doctest.h>
 
@@ -43,11 +43,11 @@ constexpr Broken kBroken[] = {
     {Mutation::kDenial, "group_is_of_admitted_nodes"},
     {Mutation::kRestless, "volunteers_are_not_launched"},
     {Mutation::kObeysThePast, "the_past_is_not_obeyed"},
-    {Mutation::kTakesAnybody, "group_is_of_admitted_nodes"},
+    {Mutation::kAdmitsUnfit, "group_is_of_admitted_nodes"},
     {Mutation::kTwoPlaces, "nodes_have_one_place"},
     {Mutation::kKnowsBetter, "places_are_as_solved"},
     {Mutation::kReplaysTwice, "replays_are_disjoint"},
-    {Mutation::kReplaysAnybody, "replays_are_of_known_nodes"},
+    {Mutation::kReplaysLost, "replays_are_of_known_nodes"},
     {Mutation::kForgetsMarks, "nothing_starts_before_the_mark"},
     {Mutation::kMarksAnother, "marks_are_of_what_was_loaded"},
     {Mutation::kQuickToMark, "no_good_checkpoint_is_marked"},
@@ -92,7 +92,7 @@ constexpr Broken kBroken[] = {
 };
 
 TEST_CASE("a driver that is broken on purpose is caught, by the right invariant") {
-  // Most are caught by the first few. What sanitizers look for needs no more.
+  // Most are caught by the first few seeds, and sanitizers need no more.
   constexpr std::uint64_t kSeeds = test::kSanitized ? 5 : 3000;
   for (const Broken& row : kBroken) {
     std::map<std::string, int> caught;

@@ -1,5 +1,5 @@
 #pragma once
-// The network of a virtual cluster, as somebody described it.
+// The described network of a virtual cluster.
 
 #include <set>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace robustrun::sim {
 
-// Two levels of switches; a few nodes are not described, and not every job fits its sizes.
+// Two levels of switches; a few nodes are missing, and not every job fits.
 inline supervisor::PlacementRequest draw_network(Dice& dice, const std::set<std::string>& names) {
   using topo::Rerank;
   supervisor::PlacementRequest placement;

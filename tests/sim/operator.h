@@ -1,6 +1,6 @@
 #pragma once
-// What somebody at a terminal tells a running job, and what the same person, or another one, says
-// next: the same once more, or the contrary.
+// Commands from a terminal to a running job, and the next ones: the same once more, or the
+// contrary.
 
 #include <csignal>
 #include <cstdint>
@@ -49,7 +49,7 @@ inline Command draw_command(Dice& dice) {
   return command;
 }
 
-// Mostly one; else with it what is typed a moment later.
+// Usually one command; otherwise also one that is typed a moment later.
 inline std::vector<Command> draw_commands(Dice& dice) {
   std::vector<Command> commands = {draw_command(dice)};
   if (dice.chance(0.5)) return commands;

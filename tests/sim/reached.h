@@ -1,6 +1,6 @@
 #pragma once
-// What the runs of a test have come to, all together: the rules of the core, the rows of the policy
-// and the cells of the core's table, each of which must be reached by some run.
+// What the runs of a test have reached together: the core's rules, the policy's rows and the cells
+// of the core's table, each of which some run must reach.
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@
 
 namespace robustrun::sim {
 
-// What no run here can come to, and why.
+// Rules that no run here can reach, and why.
 struct Unreached {
   core::Rule rule;
   const char* why;
@@ -28,7 +28,7 @@ inline constexpr std::array<Unreached, 4> kUnreachedRules{{
     {core::Rule::kNotResumed, "workers here do not report at which step they begin"},
 }};
 
-// Cells of the core's table that no run here can come to, and why.
+// Cells of the core's table that no run here can reach, and why.
 struct UnreachedCell {
   core::JobState state;
   core::Stimulus stimulus;
@@ -69,7 +69,7 @@ struct Reached {
   }
 };
 
-// Rows of the policy that no run has come to; and what was rare, for people.
+// Rows of the policy that no run has reached; prints rare ones.
 inline std::vector<std::string> unreached_rows(const Reached& reached) {
   std::vector<std::string> missing;
   std::size_t rows = 0;
@@ -118,7 +118,7 @@ inline std::vector<std::string> unreached_rules(const Reached& reached) {
   return missing;
 }
 
-// Cells of the core's table, as the rules above; those that cannot be reached are named with why.
+// The same for cells of the core's table; prints unreachable ones with the reason.
 inline std::vector<std::string> unreached_cells(const Reached& reached) {
   std::vector<std::string> missing;
   std::size_t handled = 0, found = 0, rarest = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Invariants that one event's actions decide by themselves.
+// Invariants that the actions of one event decide alone.
 
 #include <algorithm>
 #include <set>
@@ -80,7 +80,7 @@ inline bool replayed_once(const core::ReplayNodes& replay) {
   return nodes.size() == count;
 }
 
-// Who asked gets what was answered, if somebody says that it is used.
+// The placement used is the answer to the question, if a decision says that it is used.
 inline bool is_placed_as_solved(const core::PlacementSolved& solved,
                                 const std::vector<core::GroupMember>& members) {
   return std::ranges::equal(solved.members, members, {}, {}, &core::GroupMember::node);
@@ -96,7 +96,7 @@ inline bool master_is_the_same_everywhere(const StartOrders& starts) {
   return true;
 }
 
-// Whether this is the end of the time that such a state has.
+// Whether `event` is the deadline of `state`.
 inline bool is_deadline_over(core::JobState state, const core::Event& event) {
   const auto* timer = std::get_if<core::TimerFired>(&event.body);
   const auto deadline =
@@ -104,7 +104,7 @@ inline bool is_deadline_over(core::JobState state, const core::Event& event) {
   return timer != nullptr && timer->id == deadline;
 }
 
-// Whoever comes to wait, or waits on after a deadline has passed, sets a deadline.
+// A state that begins to wait, or waits on after its deadline, sets a new deadline.
 inline bool wait_has_a_deadline(core::JobState before, core::JobState after, bool deadline_passed,
                                 const std::vector<core::Action>& actions) {
   using State = core::JobState;

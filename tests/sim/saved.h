@@ -1,5 +1,5 @@
 #pragma once
-// One attempt to save as it lies in two directories, and what is true of it whatever they say.
+// One attempt to save, as found in two directories, and the truth about it.
 
 #include <array>
 #include <cstddef>
@@ -15,19 +15,19 @@ namespace ckpt = checkpoint;
 
 inline constexpr std::size_t kDirectories = 2;  // the first is the home
 
-// What one directory has of it.
+// Its state in one directory.
 struct Folder {
   bool is_there = false;
   ckpt::ManifestCopy manifest = ckpt::ManifestCopy::kNone;
-  bool has_parts = false;  // all that a MANIFEST is made of
+  bool has_parts = false;  // everything that its MANIFEST lists
   bool is_deleted = false, is_verified = false, is_poisoned = false;
 };
 
 struct Saved {
   std::array<Folder, kDirectories> folders{};
   std::uint64_t sequence = 0, wall_time_ns = 0;  // its MANIFEST says so
-  // True, but no directory says it.
-  std::uint64_t session = 0, save = 0;  // the how manieth of all they are, by the one true clock
+  // The truth, which no directory shows.
+  std::uint64_t session = 0, save = 0;  // their true order among all
   bool is_whole = true;  // all data can be read
   bool was_marked = false;
 };

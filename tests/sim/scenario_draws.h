@@ -7,7 +7,7 @@
 
 namespace robustrun::sim {
 
-// Nobody is known; everybody comes by himself, some late, some again.
+// No node is known; all join by themselves, some late, some again.
 inline void open_up(Dice& dice, Scenario& s) {
   std::vector<supervisor::NodeSpec> nodes;
   nodes.swap(s.spec.nodes);
@@ -72,8 +72,8 @@ inline void draw_signals(Dice& dice, Scenario& s) {
   }
 }
 
-// With dice of its own, so that all else stays as it was. What was lost on its way is never said
-// again, so some of those runs do not notice their end.
+// With separate dice, so that everything else stays the same. Lost messages are never repeated, so
+// some of these runs do not notice their end.
 inline void draw_end(Scenario& s) {
   constexpr std::uint64_t kCalmOneIn = 4, kShortOneIn = 16;
   if (s.lost > 0) return;
@@ -81,7 +81,7 @@ inline void draw_end(Scenario& s) {
   if (s.seed % kCalmOneIn == 1) {
     s.calm_from = dice.between({}, dice.one_of<Nanos>({minutes(2), minutes(20), hours(1)}));
   }
-  // While they begin: in states that last for a moment only.
+  // At their beginning, in states that last only a moment.
   if (s.seed % kShortOneIn == 6) {
     s.spec.time_limit = dice.between(milliseconds(500), seconds(20));
     s.latest_end = *s.spec.time_limit + hours(1) + minutes(1);

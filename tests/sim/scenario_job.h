@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// Most groups are of machines of one kind. Some have spares, some may be smaller than they should.
+// Most groups have machines of one kind. Some have spares, some may be smaller than wanted.
 inline void draw_nodes(Dice& dice, supervisor::JobSpec& spec) {
   const auto most = static_cast<std::uint32_t>(1 + dice.below(4));
   const bool has_spares = dice.chance(0.5);

@@ -1,8 +1,8 @@
 #pragma once
-// A second job that hears of each event what the journal keeps of it: were the first one to know
-// anything else, the two would differ at once, and not only after the next crash.
+// A second job that gets each event as the journal keeps it: if the journal lost anything that the
+// first job uses, the two would differ at once, and not only after the next crash.
 //
-// It costs about as much as all the rest, so a fixed share of the seeds has one.
+// It costs about as much as everything else, so only a fixed share of the seeds has one.
 
 #include <utility>
 #include <vector>
@@ -20,7 +20,7 @@ class Shadow {
   Shadow(std::uint64_t seed, Mutation mutation)
       : is_there_(seed % kOneIn == 0), mutation_(mutation) {}
 
-  // An event that was written. False: it cannot be read again.
+  // Takes an event that was written. False: it cannot be read back.
   [[nodiscard]] bool hear(const core::JournalEntry& entry) {
     if (!is_there_) return true;
     const auto encoded = core::encode_entry(entry);

@@ -1,6 +1,6 @@
 #pragma once
-// The ladders of configs/policy.toml. Only cli/ reads TOML: tests/cli/tables/policy_file_test.cpp
-// compares them with what it reads there.
+// The ladders of configs/policy.toml. Only cli/ reads TOML, so
+// tests/cli/tables/policy_file_test.cpp compares these with the file.
 
 #include <vector>
 

@@ -1,7 +1,6 @@
 #pragma once
-// From a run that breaks an invariant to the few mishaps that it takes: delta debugging (Zeller and
-// Hildebrandt, 2002, "ddmin"). Deterministic. Whatever is left out is spared, so that the others
-// strike as before; what strikes at all only becomes less.
+// Reduces a run that breaks an invariant to the few necessary mishaps: delta debugging (Zeller and
+// Hildebrandt, 2002, "ddmin"). Deterministic. Removing a mishap leaves the others as before.
 
 #include <algorithm>
 #include <set>
@@ -15,16 +14,16 @@
 namespace robustrun::sim {
 
 struct Shrunk {
-  std::vector<Struck> struck;  // in order; the run with only these breaks the same invariant
+  std::vector<Struck> struck;  // in order; a run with only these breaks the same invariant
   std::uint32_t runs = 0;
-  bool is_minimal = false;  // none of them can be left out; else the runs were used up
+  bool is_minimal = false;  // none can be removed; otherwise the budget of runs was used up
 };
 
 class Shrinker {
  public:
   static constexpr std::uint32_t kRunsMax = 200;
 
-  // `rule`: that the run with everything in `struck` breaks. `scenario` outlives it.
+  // `rule`: the invariant that the run with all of `struck` breaks. `scenario` must outlive this.
   Shrinker(const Scenario& scenario, Mutation mutation, std::string rule,
            std::vector<Struck> struck)
       : scenario_(scenario), mutation_(mutation), rule_(std::move(rule)) {
@@ -61,7 +60,7 @@ class Shrinker {
     }
     return false;
   }
-  // If so, that is what was found so far.
+  // If so, keeps it as the best result so far.
   bool breaks(const std::set<MishapId>& allowed) {
     ++found_.runs;
     Outcome outcome = Cluster(scenario_, mutation_, false, &allowed).run();
@@ -91,7 +90,7 @@ inline std::string words_of(const Shrunk& shrunk, std::size_t of) {
   return text;
 }
 
-// What a run breaks, how to see it again with `program`, and the least that it takes.
+// The broken invariant, how to reproduce it with `program`, and the minimal mishaps.
 inline std::string complaint(const Scenario& scenario, const Outcome& broken, const Shrunk& shrunk,
                              const std::string& program) {
   return fmt::format(

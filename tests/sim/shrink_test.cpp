@@ -1,4 +1,4 @@
-// What is said of a run that breaks an invariant is short, true, and the same every time.
+// The report about a run that breaks an invariant is short, correct, and reproducible.
 
 #include "tests/sim/shrink.h"
 
@@ -17,7 +17,7 @@ struct Found {
   Outcome outcome;
 };
 
-// The first run of a broken driver that breaks this rule after so many mishaps.
+// The first run of a broken driver that breaks `rule` after at least `least` mishaps.
 Found first_broken(Mutation mutation, const std::string& rule, std::size_t least) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     const Scenario scenario = draw_scenario(seed);
@@ -51,8 +51,8 @@ constexpr Row kRows[] = {
 constexpr std::size_t kAtFirst = 20;  // mishaps, at least
 constexpr std::size_t kAtMost = 10;   // of which are enough
 
-TEST_CASE("a run is shortened to the mishaps that it takes, and still breaks the invariant") {
-  // The others take minutes under a sanitizer, and the same ways.
+TEST_CASE("a run is shortened to the necessary mishaps, and still breaks the invariant") {
+  // The others take minutes under a sanitizer, and the same code paths.
   for (const Row& row : std::span(kRows).first(test::kSanitized ? 1 : std::size(kRows))) {
     CAPTURE(std::string(row.rule));
     const Found found = first_broken(row.mutation, row.rule, kAtFirst);
@@ -77,7 +77,7 @@ TEST_CASE("a run is shortened to the mishaps that it takes, and still breaks the
   }
 }
 
-TEST_CASE("what breaks without any mishap is shortened to nothing") {
+TEST_CASE("a failure without any mishap is shortened to nothing") {
   const Found found = first_broken(Mutation::kSilent, "decisions_say_why", 1);
   const Shrunk shrunk = shrink(found.scenario, Mutation::kSilent, found.outcome);
   CHECK(shrunk.struck.empty());
@@ -90,7 +90,7 @@ TEST_CASE("what breaks without any mishap is shortened to nothing") {
   CHECK(text.find("0 of " + std::to_string(found.outcome.struck.size())) != std::string::npos);
 }
 
-TEST_CASE("a mishap that is spared leaves those before it as they were") {
+TEST_CASE("removing a mishap leaves earlier ones unchanged") {
   int compared = 0;
   constexpr std::uint64_t kSeeds = test::kSanitized ? 40 : 200;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

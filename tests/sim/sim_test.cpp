@@ -1,14 +1,14 @@
 // The pure core, hang watch, analyzer and placement under a virtual clock: worker deaths, dying
-// agents and racks, connections that break, partitions, wrong clocks, supervisors that die and are
-// followed by another, commands at the worst time. See invariants.h for what must hold.
+// agents and racks, broken connections, partitions, wrong clocks, supervisors that die and are
+// replaced, commands at the worst time. See invariants.h for what must hold.
 //
 //   ROBUSTRUN_SIM_SEED=17 test_sim    replays one seed and prints every event and action
 //   ROBUSTRUN_SIM_SHORT=1 with it: of the shortened run, if the seed breaks an invariant
 //   ROBUSTRUN_TEST_ROUNDS=100000 test_sim    runs more seeds than CI does
 //   ROBUSTRUN_SIM_FIRST=5000 test_sim    begins with that seed
-//   ROBUSTRUN_SIM_SECONDS=600 test_sim    runs seeds that nobody has seen until the time is over
+//   ROBUSTRUN_SIM_SECONDS=600 test_sim    runs new seeds until the time is over
 //
-// Without any of these the last 10,000 runs are of such seeds.
+// Without any of these the last 10,000 runs use new seeds.
 
 #include <doctest/doctest.h>
 
@@ -25,14 +25,14 @@ namespace robustrun::sim::sim_test {
 namespace {
 
 constexpr std::uint64_t kSeedsInCi = test::kSanitized ? 500 : 16'000;
-// What is reached once in tens of thousands of runs. When a change makes these miss it, a longer
-// look (ROBUSTRUN_TEST_ROUNDS=40000) tells whether it can still be reached; then find such seeds
-// anew.
+// Seeds that reach rare cells (one in tens of thousands of runs). If a change makes them miss, a
+// longer run (ROBUSTRUN_TEST_ROUNDS=40000) shows whether the cells can still be reached, and finds
+// new seeds.
 constexpr std::uint64_t kRareSeeds[] = {35'873,
                                         38'508};  // NodeEnding while replaying, while placing
 constexpr std::uint64_t kFreshSeedsInCi = test::kSanitized ? 100 : 3'000;
-// Of a processor, for both: what a change may cost. A processor's threads slow each other down, so
-// beside other tests the same work takes up to twice the time that it takes alone.
+// Processor time for both test cases, as a limit on the cost of changes. Hardware threads slow each
+// other down, so under load the same work takes up to twice as long as alone.
 constexpr int kSecondsInCi = 180;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
@@ -56,7 +56,7 @@ std::string complaint_about(std::uint64_t seed, const Outcome& broken) {
   return complaint(scenario, broken, shrunk, built_program("test_sim"));
 }
 
-// Another one every second, and so far apart that no two starts share a seed.
+// Changes every second, in steps so large that no two starts share a seed.
 std::uint64_t fresh_seed() {
   constexpr std::uint64_t kSpacing = 100'000;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -66,7 +66,7 @@ std::uint64_t fresh_seed() {
 
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
-// From `first` on, so many, or until `ends`.
+// Runs seeds from `first` on, a given number of them or until `ends`.
 class Runs {
  public:
   using Clock = std::chrono::steady_clock;
@@ -104,7 +104,7 @@ class Runs {
   Reached reached;
 
  private:
-  static constexpr int kShortened = 3;  // of the runs that fail: each takes many others
+  static constexpr int kShortened = 3;  // failing runs to shorten: each takes many others
 
   std::uint64_t first_ = 0;
   int broken_ = 0;
@@ -146,8 +146,8 @@ TEST_CASE("every invariant holds in every run, and every row of the policy is re
   }
 }
 
-// The code is fitted to those above.
-TEST_CASE("every invariant holds in runs that nobody has seen") {
+// The code has been fitted to the seeds above.
+TEST_CASE("every invariant holds in runs of new seeds") {
   for (const char* chosen : {"ROBUSTRUN_SIM_SEED", "ROBUSTRUN_SIM_FIRST", "ROBUSTRUN_SIM_SECONDS",
                              "ROBUSTRUN_TEST_ROUNDS"}) {
     if (is_set(chosen)) return;

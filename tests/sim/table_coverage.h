@@ -1,6 +1,6 @@
 #pragma once
 // Which cells of the core's table (supervisor/core/job/job.cpp: states across, stimuli down) a run
-// has come to: a stimulus that counts, in a state that does not ignore it.
+// has reached: a valid stimulus in a state that does not ignore it.
 
 #include <array>
 #include <bitset>
@@ -36,7 +36,7 @@ inline std::string words_of_cell(std::size_t cell) {
   return std::string(kStimulusWords[cell / core::kJobStates]) + " while " + core::to_string(state);
 }
 
-// Before the core hears of the event.
+// Call before the core gets the event.
 inline void note_cell(Cells& cells, const core::Job& job, const core::Event& event) {
   if (const auto stimulus = job.acts_on(event)) cells.set(cell_of(job.state(), *stimulus));
 }

@@ -1,4 +1,4 @@
-// Whoever takes a run over goes on where the one before died, whatever that one had written last.
+// A supervisor that takes a run over continues where the previous one died, after any record.
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 namespace robustrun::sim::takeover_test {
 namespace {
 
-// Workers may fail and people may type; machines and the network are well.
+// Workers may fail and users may give commands; machines and the network are fine.
 Scenario calm_scenario(std::uint64_t seed) {
   Scenario scenario = draw_scenario(seed);
   scenario.crashes = scenario.commands = scenario.connection_breaks = 0;
@@ -55,7 +55,7 @@ TEST_CASE("a supervisor that dies after any one record of its journal does not e
   MESSAGE(takeovers << " takeovers of " << runs << " runs");
 }
 
-TEST_CASE("a report whose times do not add up is noticed") {
+TEST_CASE("a report whose times do not add up is detected") {
   Claims claims;
   core::RunReport report;
   report.duration = seconds(3);

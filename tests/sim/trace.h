@@ -1,5 +1,5 @@
 #pragma once
-// One line per event and action: hashed always, printed when a single seed is replayed.
+// One line per event and action: always hashed, printed when a single seed is replayed.
 
 #include <fmt/core.h>
 
@@ -79,7 +79,7 @@ struct ActionWords {
     return fmt::format("n{} demote {} of step {}", a.node.value, a.order, a.id.step);
   }
   std::string operator()(const core::SolveBackup& a) const {
-    return fmt::format("who keeps copies {:016x}: {} nodes", a.digest, a.places.size());
+    return fmt::format("keepers of copies {:016x}: {} nodes", a.digest, a.places.size());
   }
   std::string operator()(const core::PlaceCopies& a) const {
     const auto routes = [](const std::vector<core::CopyRoute>& all) {

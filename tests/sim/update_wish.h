@@ -1,5 +1,5 @@
 #pragma once
-// Updates that users ask for while a run goes on, at any time.
+// Updates that users order at any time during a run.
 
 #include <cstdint>
 #include <vector>
@@ -10,12 +10,12 @@ namespace robustrun::sim {
 
 struct UpdateWish {
   Nanos at;
-  std::uint32_t version;  // newer than all: a new one
+  std::uint32_t version;  // a new one, if higher than all before
   bool now;
   Nanos within;
 };
 
-// In most runs there is none.
+// Most runs have none.
 inline std::vector<UpdateWish> draw_updates(Dice& dice) {
   using std::chrono::hours;
   using std::chrono::minutes;

@@ -1,8 +1,8 @@
 #pragma once
-// A node: agents that come and go, the workers below them, and their deaths.
+// A node with its successive agents, their workers, and their deaths.
 //
-// The agent here is naive on purpose: it does what it is told, also when that is wrong, so that a
-// mistake of the core shows as a broken invariant.
+// The agent is naive on purpose: it obeys even wrong orders, so that a mistake of the core breaks
+// an invariant.
 
 #include <algorithm>
 #include <csignal>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "supervisor/core/types/actions.h"
@@ -21,7 +22,7 @@ namespace robustrun::sim {
 
 namespace core = supervisor;
 
-// How one worker's life goes if nobody stops it.
+// The life of one worker if it is not stopped.
 struct WorkerPlan {
   Nanos start_delay{};
   int start_errno = 0;
@@ -32,17 +33,17 @@ struct WorkerPlan {
 
 class VirtualNode {
  public:
-  // What the node tells the world. `say` may be lost on its way, `lost` is the launcher's word.
+  // The node's surroundings. Messages of `say` may be lost; `lost` is the launcher's report.
   struct World {
     std::function<void(base::NodeId, base::Generation, core::EventBody)> say;
     std::function<void(base::NodeId, base::Generation, const core::AgentLost&)> lost;
     std::function<void(base::NodeId, base::Attempt, base::Rank)> spawned;
-    std::function<void()> disturbed;   // something happened that is not the script's fault
-    std::function<bool(base::Attempt)> hangs;   // nobody gets anywhere
+    std::function<void()> disturbed;   // something other than the script's fault happened
+    std::function<bool(base::Attempt)> hangs;   // no worker makes progress
     std::function<Nanos(base::NodeId)> clock;   // what its clock shows
   };
 
-  // All but `id` outlive it.
+  // All arguments but `id` must outlive this.
   VirtualNode(base::NodeId id, EventQueue& queue, Dice& dice, Fates& fates,
               const Scenario& scenario, const World& world)
       : id_(id), queue_(queue), dice_(dice), fates_(fates), scenario_(scenario), world_(world) {}
@@ -64,7 +65,7 @@ class VirtualNode {
   void kill_agent_process() {
     if (agent_) die(agent_, "killed by SIGKILL");
   }
-  // Its agent is told to end: it says so, and goes when its workers have.
+  // Its agent is told to end: it reports that, and exits after its workers.
   void depart();
   void lose_power(Nanos for_long) {
     world_.disturbed();
@@ -74,16 +75,16 @@ class VirtualNode {
 
   [[nodiscard]] bool has_power() const { return queue_.now() >= down_until_; }
 
-  // Its connection broke. It has somebody to call, and can do so by now.
+  // After a broken connection: there is an agent that can reconnect.
   [[nodiscard]] bool has_agent() const { return agent_ && agent_->alive && !agent_->mute; }
   [[nodiscard]] bool can_call() const { return has_agent() && agent_->ready; }
-  // Who it is, and what it has reported of the attempt so far.
+  // Repeats its hello and all its reports of the attempt.
   void say_again();
-  // It gives up, and its workers with it.
+  // The agent and its workers give up.
   void abandon(const char* why) {
     if (agent_) die(agent_, why);
   }
-  // Of the supervisors that its agent has heard of, the newest.
+  // Incarnation of the newest supervisor that its agent has accepted.
   [[nodiscard]] std::uint32_t accepted() const { return agent_ ? agent_->accepted : 0; }
   void accept(std::uint32_t incarnation);
   static constexpr Nanos kOrphanGrace = seconds(30);
@@ -97,7 +98,7 @@ class VirtualNode {
     return agent_ ? agent_->generation : base::Generation{};
   }
 
-  // What its agent started last; nullptr: nothing.
+  // The last start order of its agent; nullptr: none.
   [[nodiscard]] const core::StartWorkers* order() const {
     return agent_ && agent_->order ? &*agent_->order : nullptr;
   }
@@ -111,7 +112,7 @@ class VirtualNode {
     const std::vector<base::Rank> ranks = ranks_alive(attempt);
     return std::ranges::find(ranks, rank) != ranks.end();
   }
-  // Copies of an attempt before this one.
+  // Whether it still saves copies of an attempt before this one.
   [[nodiscard]] bool saves_for(base::Attempt attempt) const {
     return agent_ && agent_->alive && queue_.now() < agent_->saves_until &&
            agent_->saves_of < attempt;
@@ -138,17 +139,17 @@ class VirtualNode {
     bool ready = false, mute = false;  // has said hello; never does
     bool leaves = false;
     std::optional<core::StartWorkers> order;  // newest
-    std::optional<base::Attempt> stopped;  // before it was started
+    std::optional<base::Attempt> stopped;  // stopped before it was started
     std::uint32_t accepted = 0;  // incarnation
     Nanos kill_at = Nanos::max();
     std::vector<std::shared_ptr<Worker>> workers;
     std::vector<core::EventBody> reports;  // of the newest attempt
-    bool goes_on = false;  // with another attempt, said whoever stopped the newest
-    bool is_gone = false;  // nothing of that is left, which was said
-    base::Attempt saves_of;  // whose copies it saves until then
+    bool goes_on = false;  // another attempt follows, according to the stop order
+    bool is_gone = false;  // WorkersGone was reported for the newest attempt
+    base::Attempt saves_of;  // attempt whose copies it is saving
     Nanos saves_until{};
-    std::optional<core::SavingOver> saved;  // the last such word
-    // Or will soon.
+    std::optional<core::SavingOver> saved;  // its last such report
+    // Now or soon.
     [[nodiscard]] bool anything_lives() const {
       return std::ranges::any_of(workers, [](const auto& worker) {
         return worker->state == Worker::kPending || worker->state == Worker::kAlive;
@@ -193,7 +194,285 @@ class VirtualNode {
   std::uint32_t next_port_ = 0;
 };
 
-}  // namespace robustrun::sim
+// ---- Life and death
 
-#include "tests/sim/virtual_node_inl.h"
-#include "tests/sim/virtual_node_orders.h"
+inline std::vector<base::Rank> VirtualNode::ranks_alive(base::Attempt attempt) const {
+  std::vector<base::Rank> ranks;
+  if (!agent_) return ranks;
+  for (const auto& worker : agent_->workers) {
+    if (worker->state == Worker::kAlive && worker->attempt == attempt) {
+      ranks.push_back(worker->rank);
+    }
+  }
+  return ranks;
+}
+
+inline void VirtualNode::launch(base::Generation generation) {
+  if (agent_ && agent_->generation >= generation) return;  // a repeated order
+  kill_agent();
+  agent_ = std::make_shared<Agent>();
+  agent_->generation = generation;
+  const auto agent = agent_;
+  if (queue_.now() < down_until_) {
+    world_.disturbed();
+    return die(agent, "no route to host", false);
+  }
+  // Strays of a former agent are gone by then: an agent removes them before it says hello.
+  const Nanos hello = dice_.between(kStrayLifeMax + milliseconds(5), milliseconds(800));
+  if (strikes(Mishap::kCannotStart, scenario_.cannot_start)) {
+    world_.disturbed();
+    queue_.after(hello, [this, agent] { die(agent, "cannot be started"); });
+  } else if (strikes(Mishap::kNeverJoins, scenario_.never_joins)) {
+    world_.disturbed();
+    agent->mute = true;
+  } else {
+    queue_.after(hello, [this, agent] {
+      agent->ready = true;
+      if (agent->alive) say_hello();
+    });
+  }
+  if (strikes(Mishap::kAgentDies, scenario_.dies)) {
+    later([this, agent] {
+      if (agent->alive) world_.disturbed();
+      die(agent, "killed by SIGKILL");
+    });
+  }
+  if (strikes(Mishap::kMachineDies, scenario_.machine_dies)) {
+    later([this, agent] {
+      if (!agent->alive) return;
+      world_.disturbed();
+      down_until_ =
+          dice_.chance(0.3) ? Nanos::max() : queue_.now() + dice_.between(seconds(1), minutes(10));
+      die(agent, "no power", false);
+    });
+  }
+  if (strikes(Mishap::kCutOff, scenario_.cut_off)) later([this, agent] { cut_off(agent); });
+  agent_->deaf = strikes(Mishap::kDeaf, scenario_.deaf);
+}
+
+inline void VirtualNode::spawn(const AgentPtr& agent, const WorkerPtr& worker) {
+  if (worker->state != Worker::kPending || !agent->alive) return;
+  if (worker->plan.start_errno != 0) {
+    worker->state = Worker::kDead;
+    report(agent, core::WorkerStartFailed{worker->attempt, worker->rank, worker->plan.start_errno,
+                                          "exec"});
+    return say_if_gone(agent);
+  }
+  worker->state = Worker::kAlive;
+  ++alive_[worker->attempt];
+  world_.spawned(id_, worker->attempt, worker->rank);
+  report(agent, core::WorkerStarted{worker->attempt, worker->rank, 2, false, worker->ordered_by});
+  live(agent, worker, worker->plan.life);
+}
+
+inline void VirtualNode::live(const AgentPtr& agent, const WorkerPtr& worker, Nanos for_long) {
+  queue_.after(for_long, [this, agent, worker] {
+    const bool is_there = worker->state == Worker::kAlive;
+    if (is_there && world_.hangs(worker->attempt)) return live(agent, worker, seconds(5));
+    end(agent, worker, worker->plan.end.kind, worker->plan.end.code);
+  });
+}
+
+inline void VirtualNode::end(const AgentPtr& agent, const WorkerPtr& worker,
+                             base::ExitStatus::Kind kind, int code) {
+  if (worker->state != Worker::kAlive) return;
+  forget(worker);
+  if (!agent->alive) return;
+  core::WorkerExited exited = worker->plan.end;
+  exited.attempt = worker->attempt;
+  exited.rank = worker->rank;
+  exited.kind = kind;
+  exited.code = code;
+  exited.stopped_by_us = worker->stopped;
+  exited.traced = worker->rank.value % 2 == 0;
+  exited.seen_at = world_.clock(id_);
+  if (exited.error_timestamp_s != 0) {
+    exited.error_timestamp_s += std::chrono::duration_cast<seconds>(world_.clock(id_)).count();
+  }
+  if (worker->stopped) exited.shim_lost = false;
+  report(agent, exited);
+  say_if_gone(agent);
+}
+
+inline void VirtualNode::kill_workers(const AgentPtr& agent) {
+  if (!agent->alive || queue_.now() < agent->kill_at) return;
+  const std::vector<WorkerPtr> workers = agent->workers;
+  for (const WorkerPtr& worker : workers) {
+    if (worker->state == Worker::kAlive && worker->plan.unkillable) {
+      forget(worker);
+      worker->state = Worker::kStuck;
+    } else {
+      end(agent, worker, base::ExitStatus::Kind::kSignaled, SIGKILL);
+    }
+  }
+  say_if_gone(agent);
+}
+
+inline void VirtualNode::say_if_gone(const AgentPtr& agent) {
+  core::WorkersGone gone;
+  for (const WorkerPtr& worker : agent->workers) {
+    if (worker->state == Worker::kPending || worker->state == Worker::kAlive) return;
+    if (worker->state == Worker::kStuck) {
+      gone.unkillable.push_back("rank " + std::to_string(worker->rank.value));
+    }
+  }
+  gone.attempt = agent->order->attempt;
+  gone.saving = saves_copies(agent);
+  report(agent, gone);
+  if (agent->leaves) die(agent, "left");
+}
+
+// While the next attempt begins, if there is one.
+inline bool VirtualNode::saves_copies(const AgentPtr& agent) {
+  const bool is_first = !std::exchange(agent->is_gone, true);
+  auto dice = fates_.draw(queue_.now(), Mishap::kSavesLong, id_.value,
+                          is_first && agent->goes_on ? 0.25 : 0);
+  if (dice) {
+    const Nanos until = queue_.now() + dice->between({}, seconds(45));
+    agent->saves_until = std::max(agent->saves_until, until);
+    queue_.at(until, [this, agent] {
+      if (!agent->alive || queue_.now() < agent->saves_until) return;
+      agent->saved = core::SavingOver{agent->saves_of, 0};
+      world_.say(id_, agent->generation, *agent->saved);
+    });
+  }
+  if (queue_.now() >= agent->saves_until) return false;
+  agent->saves_of = agent->order->attempt;
+  return true;
+}
+
+inline void VirtualNode::forget(const WorkerPtr& worker) {
+  worker->state = Worker::kDead;
+  if (--alive_[worker->attempt] == 0) alive_.erase(worker->attempt);
+}
+
+// At some time in an agent's life, often soon.
+inline void VirtualNode::later(std::function<void()> what) {
+  queue_.after(dice_.chance(0.3) ? dice_.between({}, seconds(3)) : dice_.between({}, minutes(40)),
+               std::move(what));
+}
+
+// The supervisor gives it up; it goes on for a while and keeps reporting.
+inline void VirtualNode::cut_off(const AgentPtr& agent) {
+  if (!agent->alive) return;
+  world_.disturbed();
+  agent->cut_off = true;
+  world_.lost(id_, agent->generation, core::AgentLost{"said nothing", dice_.chance(0.5)});
+  queue_.after(dice_.between({}, kOrphanGrace), [this, agent] { die(agent, "gave up"); });
+}
+
+inline void VirtualNode::die(const AgentPtr& agent, const char* why, bool node_answers) {
+  if (!agent->alive) return;
+  agent->alive = false;
+  for (const WorkerPtr& worker : agent->workers) {
+    queue_.after(dice_.between({}, kStrayLifeMax), [this, worker] {
+      if (worker->state == Worker::kAlive) forget(worker);
+    });
+  }
+  const Nanos noticed = dice_.chance(0.8) ? dice_.between(milliseconds(1), milliseconds(50))
+                                          : dice_.between(milliseconds(1), seconds(10));
+  queue_.after(noticed, [this, generation = agent->generation, why, node_answers] {
+    world_.lost(id_, generation, core::AgentLost{why, node_answers});
+  });
+}
+
+inline void VirtualNode::kill_agent() {
+  if (agent_) die(agent_, "killed by its supervisor");
+}
+
+// ---- Orders
+
+inline void VirtualNode::accept(std::uint32_t incarnation) {
+  if (!agent_ || agent_->accepted >= incarnation) return;
+  agent_->accepted = incarnation;
+  agent_->stopped.reset();  // by another supervisor, whose attempts may be numbered higher
+}
+
+inline void VirtualNode::depart() {
+  if (!can_call() || agent_->leaves) return;
+  world_.disturbed();
+  agent_->leaves = true;
+  world_.say(id_, agent_->generation, core::NodeEnding{"its agent got SIGTERM", SIGTERM});
+  if (!agent_->anything_lives()) return die(agent_, "left");
+  // The report may have been lost.
+  queue_.after(seconds(2), [this, agent = agent_] {
+    if (!agent->alive || !agent->order || agent->kill_at != Nanos::max()) return;
+    agent->kill_at = queue_.now() + seconds(30);
+    for (const auto& worker : agent->workers) worker->stopped = true;
+    queue_.at(agent->kill_at, [this, agent] { kill_workers(agent); });
+  });
+}
+
+inline void VirtualNode::say_again() {
+  say_hello();
+  if (agent_->leaves) {
+    world_.say(id_, agent_->generation, core::NodeEnding{"its agent got SIGTERM", SIGTERM});
+  }
+  for (const core::EventBody& report : agent_->reports) {
+    world_.say(id_, agent_->generation, report);
+  }
+  if (agent_->saved) world_.say(id_, agent_->generation, *agent_->saved);
+}
+
+inline void VirtualNode::reserve_port(base::Attempt attempt) {
+  if (!agent_ || !agent_->alive) return;
+  const bool fails = strikes(Mishap::kNoPort, scenario_.port_fails);
+  if (fails) world_.disturbed();
+  world_.say(id_, agent_->generation,
+             core::PortReserved{attempt, fails ? 0 : 20000 + next_port_++, "none free"});
+}
+
+inline void VirtualNode::start(const core::StartWorkers& order,
+                               const std::vector<WorkerPlan>& plans) {
+  if (!agent_ || !agent_->alive) return;
+  // Within a connection no start comes after its stop.
+  if (agent_->stopped && order.attempt <= *agent_->stopped) return;
+  if (const core::StartWorkers* had = agent_->order ? &*agent_->order : nullptr) {
+    const auto when = [](const auto& one) { return std::pair(one.ordered_by, one.attempt); };
+    if (when(order) <= when(*had)) return;
+    // A real agent starts nothing while workers live. The core must not rely on that, except for
+    // workers of another supervisor, which it cannot know.
+    if (order.ordered_by != had->ordered_by && agent_->anything_lives()) return;
+  }
+  agent_->order = order;
+  agent_->kill_at = Nanos::max();
+  agent_->goes_on = agent_->is_gone = false;
+  agent_->workers.clear();
+  agent_->reports.clear();
+  for (const core::Assignment place : order.workers) {
+    auto worker = std::make_shared<Worker>();
+    worker->attempt = order.attempt;
+    worker->rank = place.rank;
+    worker->ordered_by = order.ordered_by;
+    worker->plan = plans[place.rank.value];
+    agent_->workers.push_back(worker);
+    queue_.after(worker->plan.start_delay,
+                 [this, agent = agent_, worker] { spawn(agent, worker); });
+  }
+}
+
+inline void VirtualNode::stop(const core::StopWorkers& order) {
+  if (!agent_ || !agent_->alive || agent_->deaf) return;
+  if (!agent_->order || agent_->order->attempt != order.attempt) {
+    if (agent_->anything_lives()) return;
+    if (!agent_->order || agent_->order->attempt < order.attempt) agent_->stopped = order.attempt;
+    return world_.say(id_, agent_->generation, core::WorkersGone{order.attempt, 0, {}, {}});
+  }
+  agent_->goes_on = order.reason == core::StopReason::kRestart;
+  agent_->kill_at = std::min(agent_->kill_at, queue_.now() + order.grace);
+  for (const auto& worker : agent_->workers) {
+    if (worker->state == Worker::kPending) worker->state = Worker::kDead;
+    worker->stopped = true;
+    if (worker->state != Worker::kAlive || worker->plan.ignores_term) continue;
+    const bool well = dice_.chance(0.3);
+    queue_.after(dice_.between({}, milliseconds(500)),
+                 [this, agent = agent_, worker, well, signal = order.signal] {
+                   using Kind = base::ExitStatus::Kind;
+                   end(agent, worker, well ? Kind::kExited : Kind::kSignaled, well ? 0 : signal);
+                 });
+  }
+  queue_.at(agent_->kill_at, [this, agent = agent_] { kill_workers(agent); });
+  say_if_gone(agent_);
+}
+
+}  // namespace robustrun::sim

@@ -1,4 +1,4 @@
-// Every nanosecond of a job is in exactly one phase, whatever its course was.
+// Every nanosecond of a job is in exactly one phase, whatever happened.
 
 #include "simulator/account.h"
 
@@ -22,7 +22,7 @@ Timeline one_episode(Nanos length, bool is_lost, Nanos slowed = {}) {
   return line;
 }
 
-TEST_CASE("what was trained since the last checkpoint is lost with a fault, and kept without") {
+TEST_CASE("training since the last checkpoint is lost with a fault, and kept without") {
   // Two whole cycles of 610 s, and 5 minutes.
   const Nanos length = seconds(2 * 610 + 300);
   const Account lost = account_for(one_episode(length, true), kPlan);
@@ -43,14 +43,14 @@ TEST_CASE("a checkpoint that a fault interrupts saves nothing") {
   CHECK(account.at(Phase::kLost) == minutes(10));
 }
 
-TEST_CASE("slow steps that were kept were worth less than their time") {
+TEST_CASE("slow steps that were kept count less than their time") {
   const Account account = account_for(one_episode(seconds(610), false, minutes(2)), kPlan);
   CHECK(account.at(Phase::kProductive) == minutes(8));
   CHECK(account.at(Phase::kDetect) == minutes(2));
   CHECK(account.ettr() == doctest::Approx(480.0 / 610));
 }
 
-TEST_CASE("the account of any course closes") {
+TEST_CASE("the account of any timeline adds up") {
   constexpr std::uint64_t kSeed = 11;
   base::Rng rng(kSeed);
   for (int round = 0; round < 200; ++round) {

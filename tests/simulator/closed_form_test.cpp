@@ -1,5 +1,5 @@
-// The closed forms give what is published (ETTR of arXiv 2410.21680, standbys of ByteRobust), and
-// what is simulated agrees with them where they hold.
+// The closed forms give the published values (ETTR of arXiv 2410.21680, standbys of ByteRobust),
+// and the simulation agrees with them where they are valid.
 
 #include "simulator/closed_form.h"
 
@@ -10,12 +10,13 @@
 
 #include "simulator/own_run.h"
 #include "simulator/published_policy.h"
+#include "simulator/published_run.h"
 #include "simulator/statistics.h"
 
 namespace robustrun::simulator::closed_form_test {
 namespace {
 
-TEST_CASE("ETTR is that of the paper's rows within 5 percent") {
+TEST_CASE("ETTR matches the paper's rows within 5 percent") {
   struct Row {
     std::uint32_t gpus;
     double rate;
@@ -57,7 +58,7 @@ TEST_CASE("the best interval is Young and Daly's") {
   CHECK(std::abs(in_seconds(time_between_failures(2000, 6.5e-3)) - 86400.0 / 13) < 1e-3);
 }
 
-// A policy of one pause per fault, whose machines are all replaced at once.
+// A policy with one pause per fault that replaces machines at once.
 PublishedPolicy simple_policy(Nanos pause) {
   PublishedPolicy policy;
   for (auto& time : policy.replace) time.value = pause;
@@ -67,10 +68,11 @@ PublishedPolicy simple_policy(Nanos pause) {
   return policy;
 }
 
-// It is of first order: where failures are rare, so that few strike soon after another one.
+// The formula is of first order: it holds for rare failures, which seldom follow each other
+// closely.
 TEST_CASE("Monte Carlo agrees with the closed form") {
   FailureModel model = *preset("rsc-1");
-  model.mix.value = {0, 0, 0, 0, 1, 0, 0};  // nobody has to be replaced
+  model.mix.value = {0, 0, 0, 0, 1, 0, 0};  // no machine has to be replaced
   JobTerms job;
   job.nodes = 32;
   job.duration = hours(24 * 600);
@@ -89,11 +91,11 @@ TEST_CASE("Monte Carlo agrees with the closed form") {
   CAPTURE(expected);
   CHECK(found.low <= expected);
   CHECK(expected <= found.high);
-  CHECK(found.high - found.low < 0.0005);  // else that says little
+  CHECK(found.high - found.low < 0.0005);  // otherwise the check is weak
 }
 
-// Ours, where a pause is as long as the paper says, every failure ends a worker, and nobody has to
-// be replaced.
+// robustrun with pauses as long as in the paper, where every failure ends a worker and no machine
+// has to be replaced.
 OwnPolicy own_policy() {
   OwnPolicy own;
   own.restart.max_restarts = UINT32_MAX;
@@ -103,15 +105,15 @@ OwnPolicy own_policy() {
 }
 
 // Both simulations on the paper's rows. The formula is of first order: where a third of the time is
-// lost it is 5 % below what Poisson failures cost, so there it is the paper's own rounded number
-// that is compared with; its row of 100,000 GPUs at RSC-1's rate (0.5) is beyond that, too.
+// lost it is 5 % below the cost of Poisson failures, so the paper's own rounded number is used
+// there; its row of 100,000 GPUs at RSC-1's rate (0.5) is beyond that, too.
 TEST_CASE("both simulated policies agree with the paper's rows within 5 percent") {
   struct Row {
     std::uint32_t gpus;
     double rate;
     Nanos interval, restart, duration;
     double expected;
-    bool is_ours = true;  // the core would start 12,500 workers some 150 times
+    bool is_ours = true;  // false where the core would start 12,500 workers some 150 times
   };
   constexpr double kRsc1 = 6.50e-3, kRsc2 = 2.34e-3;
   const Row rows[] = {

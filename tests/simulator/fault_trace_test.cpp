@@ -1,4 +1,4 @@
-// A trace is what its model says, and the same for the same seed.
+// A trace follows its model, and is the same for the same seed.
 
 #include "simulator/fault_trace.h"
 
@@ -27,7 +27,7 @@ TEST_CASE("one seed, one trace") {
   CHECK(std::ranges::is_sorted(one, {}, &TracedFault::at));
 }
 
-TEST_CASE("seeds that follow each other have nothing in common") {
+TEST_CASE("consecutive seeds have nothing in common") {
   const FailureModel model = *preset("llama3");
   std::set<Nanos> lasting;
   for (const TracedFault& fault : make_trace(model, 500, hours(24 * 30), 1)) {

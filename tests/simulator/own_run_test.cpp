@@ -1,4 +1,4 @@
-// The real core in the virtual cluster: what a fault costs, and that time closes.
+// The real core in the virtual cluster: the cost of faults, and that times add up.
 
 #include "simulator/own_run.h"
 
@@ -26,7 +26,7 @@ FaultRow row(const char* name, Layer layer, Confidence confidence, FirstAction a
   return made;
 }
 
-// The shipped policy's ladders, and the rows that the cluster's faults look like.
+// The shipped policy's ladders, and rows that match the cluster's faults.
 OwnPolicy own() {
   OwnPolicy own;
   own.policy.ladders = {
@@ -73,7 +73,7 @@ TEST_CASE("without faults all of the time is productive") {
   CHECK(account.incidents == 0);
 }
 
-TEST_CASE("a broken device costs the stages, once, and a spare takes the place") {
+TEST_CASE("a broken device costs each stage once, and a spare takes the place") {
   const Account account = after({hours(1), 2, FaultKind::kGpu, true, hours(10)}, 1);
   CHECK(account.incidents == 1);
   CHECK(account.at(Phase::kDetect) == milliseconds(480));
@@ -91,7 +91,7 @@ TEST_CASE("a machine that dies is noticed when its lease has run out") {
   CHECK(account.at(Phase::kWaiting) == Nanos{});
 }
 
-TEST_CASE("after a lost machine, and then alone, the script starts without standby workers") {
+TEST_CASE("only after a lost machine does the script start without standby workers") {
   JobTerms job = job_of(4, 1);
   job.start_cold.emplace().value = seconds(100);
   const auto restarts = [&](FaultKind kind) {
@@ -102,7 +102,7 @@ TEST_CASE("after a lost machine, and then alone, the script starts without stand
   CHECK(restarts(FaultKind::kSoftware) == seconds(61));
 }
 
-TEST_CASE("who hangs takes longer to stop") {
+TEST_CASE("hanging workers take longer to stop") {
   OwnPolicy slower = own();
   slower.times.stop_hung.value = seconds(31);
   const auto stopping = [&](FaultKind kind) {
@@ -113,7 +113,7 @@ TEST_CASE("who hangs takes longer to stop") {
   CHECK(stopping(FaultKind::kSoftware) == seconds(1));
 }
 
-TEST_CASE("without a spare the job waits until the machine is back, or is started anew") {
+TEST_CASE("without a spare the job waits for the machine to return, or is started anew") {
   const Account account = after({hours(1), 0, FaultKind::kMachine, true, hours(3)}, 0);
   CHECK(account.at(Phase::kWaiting) > hours(3) - minutes(1));
   CHECK(account.at(Phase::kWaiting) < hours(3) + minutes(15));
@@ -144,7 +144,7 @@ TEST_CASE("a slow machine is replaced, and nothing is lost by it") {
   CHECK(account.at(Phase::kDetect) < minutes(3));
 }
 
-TEST_CASE("whoever measures the core sees every event, and changes nothing") {
+TEST_CASE("a measurement of the core sees every event, and changes nothing") {
   const std::vector<TracedFault> trace = {{hours(1), 2, FaultKind::kMachine, true, hours(10)}};
   std::size_t events = 0, starts = 0;
   const Timeline measured = run_own(
@@ -169,7 +169,7 @@ TEST_CASE("faults of spares and of machines that are away cost nothing") {
 }
 
 TEST_CASE("an evicted machine comes back when it is repaired") {
-  // Both would have to wait if the first one were gone for good.
+  // Both failures would lead to a wait if the first machine were gone for good.
   std::vector<TracedFault> trace = {{hours(1), 0, FaultKind::kGpu, true, hours(2)},
                                     {hours(5), 1, FaultKind::kGpu, true, hours(2)}};
   const Account account = account_of(run_own(own(), job_of(4, 1), trace, kSeed));
@@ -177,7 +177,7 @@ TEST_CASE("an evicted machine comes back when it is repaired") {
   CHECK(account.at(Phase::kWaiting) == Nanos{});
 }
 
-TEST_CASE("any trace closes, and gives the same again") {
+TEST_CASE("the times of any trace add up, and repeat exactly") {
   FailureModel model = *preset("rsc-1");
   model.per_node_day.value = 0.5;
   model.shared.value = 0.3;

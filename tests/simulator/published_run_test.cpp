@@ -1,10 +1,11 @@
-// Other policies over a trace: each stage costs what its table says.
+// Other policies over a trace: each stage costs its published time.
 
 #include <doctest/doctest.h>
 
 #include <numeric>
 
 #include "simulator/published_policy.h"
+#include "simulator/published_run.h"
 
 namespace robustrun::simulator::published_run_test {
 namespace {
@@ -55,7 +56,7 @@ TEST_CASE("a hang is noticed when its time-out is over") {
   CHECK(run("torchrun", again).at(Phase::kCulprit) == minutes(90));
 }
 
-TEST_CASE("without a spare it waits for the repair, also when another fault strikes meanwhile") {
+TEST_CASE("without a spare the job waits for the repair, also if another fault strikes meanwhile") {
   const std::vector<TracedFault> trace = {{hours(1), 1, FaultKind::kGpu, true, hours(3)},
                                           {hours(2), 2, FaultKind::kGpu, true, hours(1)}};
   const Account account = run("byterobust", trace, 0);
@@ -72,7 +73,7 @@ TEST_CASE("a slow machine is replaced by one policy and endured by another") {
   CHECK(run("byterobust", {fault}).at(Phase::kDetect) < minutes(2));
 }
 
-TEST_CASE("any trace closes under every policy") {
+TEST_CASE("the times of any trace add up under every policy") {
   FailureModel model = *preset("byterobust-moe");
   model.per_node_day.value = 0.7;
   model.shared.value = 0.3;

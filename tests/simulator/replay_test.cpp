@@ -1,4 +1,4 @@
-// A run's failures played again: the books of both sides, and where the numbers come from.
+// A run's failures replayed: the accounts of both sides, and where the numbers come from.
 
 #include "simulator/replay.h"
 
@@ -53,7 +53,7 @@ const ReplayRow& row(const Replay& replay, const char* spent) {
   return *found;
 }
 
-TEST_CASE("what is played again with its own times costs what it did") {
+TEST_CASE("a replay with the run's own times costs what the run did") {
   const Story story = two_deaths();
   const ReplayRequest request = request_for(story, story);
   const auto replay = replay_run(request);
@@ -68,7 +68,7 @@ TEST_CASE("what is played again with its own times costs what it did") {
     CHECK(in_seconds(row(*replay, spent).simulated) ==
           doctest::Approx(in_seconds(row(*replay, spent).real)).epsilon(0.002));
   }
-  // The report has the first step of each restart in there, the simulation among those lost.
+  // The report counts the first step of each restart here, the simulation among the lost steps.
   const double step = in_seconds(request.job.step.value);
   CHECK(in_seconds(row(*replay, "restarting").simulated) ==
         doctest::Approx(in_seconds(row(*replay, "restarting").real) - 2 * step).epsilon(0.002));
@@ -79,7 +79,7 @@ TEST_CASE("what is played again with its own times costs what it did") {
         doctest::Approx(100 * (4 - 2.18 + step) / 60.5).epsilon(0.01));
 }
 
-TEST_CASE("both columns sum up to the run's time") {
+TEST_CASE("both columns sum to the run's time") {
   const Story story = two_deaths();
   const auto replay = replay_run(request_for(story, story));
   REQUIRE(replay.has_value());
@@ -92,7 +92,7 @@ TEST_CASE("both columns sum up to the run's time") {
   CHECK(simulated == replay->duration);
 }
 
-TEST_CASE("times are those of the calibration, not of the run that is played") {
+TEST_CASE("times come from the calibration, not from the replayed run") {
   const Story story = two_deaths();
   ReplayRequest request = request_for(story, story);
   request.times.stop.value = seconds(5);
@@ -103,8 +103,9 @@ TEST_CASE("times are those of the calibration, not of the run that is played") {
   CHECK(in_seconds(row(*replay, "restarting").real) == doctest::Approx(5.6).epsilon(0.01));
 }
 
-TEST_CASE("a failure strikes whoever has the place, also after a replacement") {
-  // The core may have evicted whom the first one hit; the second one is met all the same.
+TEST_CASE("a failure strikes the machine in the place, also after a replacement") {
+  // The core may have evicted the machine of the first failure; the second one strikes all the
+  // same.
   const Story story = two_deaths();
   ReplayRequest request = request_for(story, story);
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
@@ -114,7 +115,7 @@ TEST_CASE("a failure strikes whoever has the place, also after a replacement") {
   }
 }
 
-TEST_CASE("a journal that tells too little is refused in a sentence") {
+TEST_CASE("a journal with too little content is refused with a sentence") {
   Story headless = two_deaths();
   headless.entries.erase(headless.entries.begin());
   const auto none = replay_run(request_for(headless, two_deaths()));
@@ -127,7 +128,7 @@ TEST_CASE("a journal that tells too little is refused in a sentence") {
   CHECK(untrained.error().what.find("never trained") != std::string::npos);
 }
 
-TEST_CASE("any part of a journal is played or refused") {
+TEST_CASE("any part of a journal is replayed or refused") {
   const Story whole = two_deaths();
   for (std::size_t to = 0; to <= whole.entries.size(); ++to) {
     Story part;

@@ -1,4 +1,4 @@
-// What the journal of one run tells: faults by kind, and how long the stages took.
+// The record of one run's journal: faults by kind, and durations of the stages.
 
 #include "simulator/run_record.h"
 
@@ -56,7 +56,7 @@ FaultKind kind_of(Layer layer, supervisor::FirstAction action) {
   return seen.faults[0].kind;
 }
 
-TEST_CASE("a worker's death is of the kind that it was taken for") {
+TEST_CASE("a worker's death has the kind that the core decided on") {
   using supervisor::FirstAction;
   CHECK(kind_of(Layer::kInfrastructure, FirstAction::kEvict) == FaultKind::kGpu);
   CHECK(kind_of(Layer::kInfrastructure, FirstAction::kTolerate) == FaultKind::kPassing);
@@ -66,7 +66,7 @@ TEST_CASE("a worker's death is of the kind that it was taken for") {
   CHECK(kind_of(Layer::kUnclear, FirstAction::kRestart) == FaultKind::kPassing);
 }
 
-TEST_CASE("a death tells when, where, and how long each stage took") {
+TEST_CASE("a death gives its time, place, and the duration of each stage") {
   const RunRecord seen =
       record(with_death(Layer::kUnclear, supervisor::FirstAction::kRestart).finish(20000, 0));
   REQUIRE(seen.faults.size() == 1);
@@ -85,7 +85,7 @@ TEST_CASE("a death tells when, where, and how long each stage took") {
   CHECK(in_seconds(seen.of(Stage::kStart)[0]) == doctest::Approx(0.2021));
   CHECK(seen.of(Stage::kScript) == std::vector<Nanos>{2s});
   CHECK(seen.of(Stage::kHangSuspected).empty());
-  // The reading of the first step was of the third one, the step itself at 1 s.
+  // The first reading was taken at the third step; the first step itself was at 1 s.
   REQUIRE(seen.paces.size() == 1);
   CHECK(seen.paces[0].steps == 89);
   CHECK(in_seconds(seen.paces[0].step) == doctest::Approx(0.1));
@@ -100,7 +100,7 @@ TEST_CASE("exposure counts the machines that train, as long as they do") {
   CHECK(seen.node_days == doctest::Approx(0.3));
 }
 
-TEST_CASE("a hang counts from the last progress, and its stop is timed apart") {
+TEST_CASE("a hang counts from the last progress, and its stop is timed separately") {
   Story story = begun();
   Diagnosed found;
   found.verdict.finding = tracer::Finding::kNeverEntered;
@@ -143,7 +143,7 @@ TEST_CASE("a lost agent is a machine; one that was announced is maintenance") {
   }
 }
 
-TEST_CASE("faults on purpose are told apart, and orders of users are none") {
+TEST_CASE("injected faults are marked, and orders of users are not faults") {
   Story story = with_death(Layer::kUnclear, supervisor::FirstAction::kRestart);
   story.decide(20000, Rule::kSignal, 1, "SIGTERM ends the run").finish(22000, 143);
   CHECK(record(story).by_user == 1);
@@ -158,7 +158,7 @@ TEST_CASE("faults on purpose are told apart, and orders of users are none") {
   CHECK(record(hurt).faults[0].on_purpose);
 }
 
-TEST_CASE("a failure before the first step is no fault of the training") {
+TEST_CASE("a failure before the first step is not a fault in training") {
   Story story;
   story.run({{"a", "10.0.0.1", 1}}).start(4, 0, 1);
   story.event(500, exited(0, 0, ExitStatus::Kind::kExited, 1, 499));
@@ -172,7 +172,7 @@ TEST_CASE("a failure before the first step is no fault of the training") {
   CHECK(seen.of(Stage::kWorkerDeath).empty());
 }
 
-TEST_CASE("a machine that is slow is one fault, whether it is replaced or fast again") {
+TEST_CASE("a slow machine is one fault, whether it is replaced or recovers") {
   Diagnosed found;
   found.verdict.finding = tracer::Finding::kSlowRank;
   found.verdict.culprits = {Rank{1}};
@@ -197,7 +197,7 @@ TEST_CASE("a machine that is slow is one fault, whether it is replaced or fast a
   CHECK(replaced.of(Stage::kSlowFor).empty());
 }
 
-TEST_CASE("notes about checkpoints tell the steps between them, and their stall") {
+TEST_CASE("checkpoint notes give the steps between them, and their stall") {
   Story story = begun();
   CheckpointNoted saved;
   saved.what = CheckpointNoted::What::kSaved;

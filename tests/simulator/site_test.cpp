@@ -1,4 +1,4 @@
-// Rates and times that several journals tell together, and what they take the place of.
+// Rates and times from several journals together, and the numbers that they replace.
 
 #include "simulator/site.h"
 
@@ -7,7 +7,7 @@
 namespace robustrun::simulator::site_test {
 namespace {
 
-// `faults` of each kind in so many node-days, with stops that take 2, 3 and 4 s.
+// `faults` of each kind in `node_days`, with stops that take 2, 3 and 4 s.
 RunRecord made_record(double node_days, std::initializer_list<std::pair<FaultKind, int>> faults) {
   RunRecord made;
   made.name = "run";
@@ -31,7 +31,7 @@ bool mentions(const std::vector<std::string>& doubts, const char* words) {
   return false;
 }
 
-TEST_CASE("Poisson intervals are those of the tables") {
+TEST_CASE("Poisson intervals match the published tables") {
   CHECK(poisson_interval(0).low == 0);
   CHECK(poisson_interval(0).high == doctest::Approx(3.689).epsilon(0.001));
   CHECK(poisson_interval(1).low == doctest::Approx(0.0253).epsilon(0.01));
@@ -40,7 +40,7 @@ TEST_CASE("Poisson intervals are those of the tables") {
   CHECK(poisson_interval(10).high == doctest::Approx(18.39).epsilon(0.001));
   CHECK(poisson_interval(100).low == doctest::Approx(81.36).epsilon(0.001));
   CHECK(poisson_interval(100).high == doctest::Approx(121.63).epsilon(0.001));
-  // Where the approximation begins nothing jumps.
+  // No jump where the approximation begins.
   CHECK(poisson_interval(1001).low - poisson_interval(1000).low == doctest::Approx(1).epsilon(0.1));
   CHECK(poisson_interval(1001).high - poisson_interval(1000).high ==
         doctest::Approx(1).epsilon(0.1));
@@ -64,7 +64,7 @@ TEST_CASE("rates are failures by node-days, of all journals together") {
   CHECK_FALSE(mentions(doubts_of(site), "Too few"));
 }
 
-TEST_CASE("too few failures are said to be too few, and none leave the rate as it was") {
+TEST_CASE("too few failures are reported as such, and without any the rate is unchanged") {
   const Site few = site_of({made_record(10, {{FaultKind::kGpu, 3}})});
   CHECK(mentions(doubts_of(few), "Too few failures (3)"));
   const Site none = site_of({made_record(10, {})});
@@ -82,10 +82,10 @@ TEST_CASE("failures on purpose do not count") {
   const Site site = site_of({record});
   CHECK(site.all.count == 7);
   CHECK(site.on_purpose == 5);
-  CHECK(mentions(doubts_of(site), "5 failures were made on purpose"));
+  CHECK(mentions(doubts_of(site), "5 failures were injected"));
 }
 
-TEST_CASE("measured times take the place of assumed ones, not of those that were given") {
+TEST_CASE("measured times replace assumed ones, but not those that the user gave") {
   RunRecord record = made_record(10, {});
   record.of(Stage::kScript) = {seconds(20), seconds(30), seconds(40)};
   record.of(Stage::kHangSuspected) = {seconds(8)};
@@ -109,7 +109,7 @@ TEST_CASE("measured times take the place of assumed ones, not of those that were
   CHECK(job.checkpoint_stall.value == seconds(2));
   CHECK(own.hang_suspected.value == seconds(8));
   CHECK(own.hang_steps.value == 0);
-  CHECK(own.check.origin == Origin::kAssumed);  // nobody checked
+  CHECK(own.check.origin == Origin::kAssumed);  // no check was seen
   CHECK(own.machine_death.origin == Origin::kAssumed);
 
   JobTerms given;
@@ -121,10 +121,10 @@ TEST_CASE("measured times take the place of assumed ones, not of those that were
   CHECK(given.step.value == seconds(6));
   CHECK(given.start.value == seconds(1));
   CHECK(given.load.value == seconds(5));
-  CHECK(others.hang_steps.value == 2);  // steps of another length pass beside the times
+  CHECK(others.hang_steps.value == 2);  // the times do not include steps of another length
 }
 
-TEST_CASE("without notes the steps that were done again tell how far checkpoints lie apart") {
+TEST_CASE("without notes the checkpoint interval is estimated from repeated steps") {
   RunRecord record = made_record(10, {});
   record.paces = {{1000, milliseconds(100)}};
   record.steps_again = {0, 20, 10, 10};
@@ -134,7 +134,7 @@ TEST_CASE("without notes the steps that were done again tell how far checkpoints
   CHECK(site.checkpoint_every.samples == 4);
 }
 
-TEST_CASE("where most restarts are of standby workers, their start counts") {
+TEST_CASE("if most restarts use standby workers, their start time is used") {
   RunRecord record = made_record(10, {});
   record.of(Stage::kScript) = {seconds(20)};
   record.of(Stage::kScriptWarm) = {seconds(4), seconds(5), seconds(6)};

@@ -1,6 +1,7 @@
-// The whole question at once: spares and checkpoint intervals that are worth having.
+// The complete study: recommended spares and checkpoint intervals.
 
 #include "simulator/study.h"
+#include "simulator/study_figures.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +13,7 @@ namespace {
 StudyRequest request() {
   StudyRequest request;
   request.failures = *preset("rsc-1");
-  request.failures.mix.value = {0, 1, 0, 0, 0, 0, 0};  // machines die: no table of faults is needed
+  request.failures.mix.value = {0, 1, 0, 0, 0, 0, 0};  // machine deaths need no fault table
   request.job.nodes = 100;
   request.job.duration = hours(24 * 60);
   request.job.step.value = seconds(1);
@@ -28,7 +29,7 @@ StudyRequest request() {
   return request;
 }
 
-TEST_CASE("a study says how many spares and which checkpoints are worth having") {
+TEST_CASE("a study recommends a number of spares and a checkpoint interval") {
   const Study study = run_study(request());
   REQUIRE(study.spares.size() == 7);
   CHECK(study.spares[2].ettr.mean > study.spares[0].ettr.mean);
@@ -37,7 +38,7 @@ TEST_CASE("a study says how many spares and which checkpoints are worth having")
   CHECK(study.spares_used == study.best_spares);
   CHECK(study.standbys == standbys_for(request().failures, 100));
   REQUIRE(study.intervals.size() > 3);
-  // The optimum is flat; what is far from it on either side is worse.
+  // The optimum is flat, but far from it either side is worse.
   CHECK(study.best_interval >= study.young_daly / 4);
   CHECK(study.best_interval <= study.young_daly * 4);
   const double best = std::ranges::max_element(study.intervals, {}, &IntervalResult::ettr)->ettr;
@@ -45,7 +46,8 @@ TEST_CASE("a study says how many spares and which checkpoints are worth having")
   CHECK(study.intervals.back().ettr < best);
 }
 
-TEST_CASE("ours is first, all meet the same failures, and the same request gives the same study") {
+TEST_CASE(
+    "robustrun is first, all meet the same failures, and the same request gives the same study") {
   const Study one = run_study(request()), two = run_study(request());
   REQUIRE(one.policies.size() == 5);
   CHECK(one.policies.front().name == "robustrun");
@@ -60,7 +62,7 @@ TEST_CASE("ours is first, all meet the same failures, and the same request gives
   CHECK(run_study(other).policies[0].ettr.mean != one.policies[0].ettr.mean);
 }
 
-TEST_CASE("every figure says where it comes from") {
+TEST_CASE("every figure names its source") {
   const auto figures = figures_of(request());
   REQUIRE(figures.size() > 40);
   for (const Origin origin : {Origin::kMeasured, Origin::kPublished, Origin::kAssumed}) {

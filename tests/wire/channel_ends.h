@@ -1,6 +1,6 @@
 #pragma once
-// Channels for tests: one end that remembers what its handlers were told, two connected ends (over
-// a socket pair, or over TLS), and one end against a bare socket.
+// Channels for tests: one end that records its handlers' calls, two connected ends (over a socket
+// pair, or over TLS), and one end against a bare socket.
 
 #include <sys/socket.h>
 
@@ -31,7 +31,7 @@ inline wire::Output output(std::size_t size, std::uint32_t rank = 0) {
           .bytes = std::string(size, 'x')};
 }
 
-// One end with what its handlers were told.
+// One end and the calls of its handlers.
 struct End {
   std::shared_ptr<wire::Channel> channel;
   std::vector<wire::Message> messages;
@@ -66,7 +66,7 @@ struct End {
 // Two connected TCP sockets on loopback; the first one has connected.
 base::FdPair tcp_pair();
 
-// What connects two ends; tests of the channel's contract take each.
+// Ways to connect two ends; tests of the channel's contract run over each.
 struct OverSocketPair {
   static void connect(boost::asio::io_context& loop, End& left, End& right) {
     base::FdPair sockets = base::make_socket_pair(SOCK_STREAM).value();

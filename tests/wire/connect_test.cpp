@@ -1,4 +1,4 @@
-// Agents that come home: dialer and listener, as they are meant to be used.
+// Agents connect to their supervisor: dialer and listener in normal use.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -33,7 +33,7 @@ std::uint16_t port_of(int fd) {
   return ntohs(address.sin_port);
 }
 
-// Connects with whom the kernel has room for; nobody ever accepts.
+// A listening socket that never accepts; the kernel completes `backlog` connections.
 struct Silent {
   robustrun::base::Fd listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 
@@ -48,27 +48,27 @@ struct Silent {
   [[nodiscard]] std::string endpoint() const { return "127.0.0.1:" + std::to_string(port()); }
 };
 
-// A port where nobody listens any more.
+// A port without a listener.
 std::string deserted() { return Silent(1).endpoint(); }
 
 }  // namespace
 
-TEST_CASE("an agent enrols once, connects, and both ends talk") {
+TEST_CASE("an agent enrols once, connects, and both ends exchange messages") {
   boost::asio::io_context loop;
-  House house(loop);
-  Caller caller(loop, house.credential());
+  Server server(loop);
+  Caller caller(loop, server.credential());
   REQUIRE(caller.call());
   CHECK((*caller.result)->node.value == 3);
   CHECK((*caller.result)->generation.value == 2);
   CHECK((*caller.result)->addresses.local == "127.0.0.1");
-  REQUIRE(run_until(loop, [&] { return house.agents.size() == 1; }));
-  House::Admitted& agent = *house.agents[0];
+  REQUIRE(run_until(loop, [&] { return server.agents.size() == 1; }));
+  Server::Admitted& agent = *server.agents[0];
   CHECK(agent.name ==
         PeerName{.run_id = "run-1", .supervisor = false, .node = {3}, .generation = {2}});
   CHECK(agent.addresses.remote == "127.0.0.1");
   CHECK(agent.hello.host == "node-a");
-  REQUIRE(house.enrolments.size() == 1);
-  CHECK(house.enrolments[0].pid == 4711);
+  REQUIRE(server.enrolments.size() == 1);
+  CHECK(server.enrolments[0].pid == 4711);
   check_talk(loop, caller.end, agent.end);
 
   // A broken connection is made again with the same certificate.
@@ -76,26 +76,26 @@ TEST_CASE("an agent enrols once, connects, and both ends talk") {
   REQUIRE(run_until(loop, [&] { return agent.end.closed.has_value(); }));
   CHECK(agent.end.closed->code == Errc::kUnavailable);
   REQUIRE(caller.call());
-  REQUIRE(run_until(loop, [&] { return house.agents.size() == 2; }));
-  CHECK(house.agents[1]->name == agent.name);
-  const ListenerCounters& counters = house.listener->counters();
+  REQUIRE(run_until(loop, [&] { return server.agents.size() == 2; }));
+  CHECK(server.agents[1]->name == agent.name);
+  const ListenerCounters& counters = server.listener->counters();
   CHECK(counters.accepted == 3);
   CHECK(counters.enrolled == 1);
   CHECK(counters.admitted == 2);
   CHECK(counters.refused == 0);
-  CHECK(house.lines.empty());
+  CHECK(server.lines.empty());
 }
 
 TEST_CASE("IPv6 and the address of every interface work as well") {
   boost::asio::io_context loop;
-  House only6(loop, {.address = "::1"});
+  Server only6(loop, {.address = "::1"});
   Credential credential = only6.credential();
   credential.endpoints = {"[::1]:" + std::to_string(only6.listener->port())};
   Caller over6(loop, credential);
   REQUIRE(over6.call());
   CHECK((*over6.result)->addresses.remote == "::1");
 
-  House both(loop, {.address = ""});
+  Server both(loop, {.address = ""});
   for (const std::string host : {"127.0.0.1", "::1"}) {
     credential = both.credential();
     credential.endpoints = {(host == "::1" ? "[::1]:" : "127.0.0.1:") +
@@ -111,8 +111,8 @@ TEST_CASE("IPv6 and the address of every interface work as well") {
 
 TEST_CASE("the secret alone is enough to find the run's authority") {
   boost::asio::io_context loop;
-  House house(loop);
-  Credential credential = house.credential();
+  Server server(loop);
+  Credential credential = server.credential();
   credential.ca_fingerprint.clear();
   credential.node.reset();
   Caller caller(loop, credential);
@@ -120,7 +120,7 @@ TEST_CASE("the secret alone is enough to find the run's authority") {
   CHECK((*caller.result)->node.value == 99);
 }
 
-TEST_CASE("munge, or by order nothing at all, stands in for a secret") {
+TEST_CASE("munge, or with --insecure-rdzv nothing, replaces a secret") {
   boost::asio::io_context loop;
   const MungeProofs munge{
       .make = [](const std::string& digest) -> robustrun::base::Result<std::string> {
@@ -130,7 +130,7 @@ TEST_CASE("munge, or by order nothing at all, stands in for a secret") {
         if (proof == "MUNGE:" + digest) return {};
         return robustrun::base::fail(Errc::kPermission, "not our user");
       }};
-  House with_munge(loop, {.secret = "", .munge = munge});
+  Server with_munge(loop, {.secret = "", .munge = munge});
   Credential credential = with_munge.credential();
   credential.token.clear();
   credential.ca_fingerprint.clear();
@@ -140,7 +140,7 @@ TEST_CASE("munge, or by order nothing at all, stands in for a secret") {
   CHECK_FALSE(without.call());
   CHECK(without.error().code == Errc::kPermission);
 
-  House open(loop, {.secret = ""});
+  Server open(loop, {.secret = ""});
   credential.endpoints = {open.endpoint()};
   Caller anybody(loop, credential);
   CHECK(anybody.call());
@@ -149,21 +149,21 @@ TEST_CASE("munge, or by order nothing at all, stands in for a secret") {
   CHECK_FALSE(careful.call());
 }
 
-TEST_CASE("endpoints are tried in order until one is the run's supervisor") {
+TEST_CASE("endpoints are tried in order until one reaches the run's supervisor") {
   boost::asio::io_context loop;
-  House other(loop);
-  House house(loop);
+  Server other(loop);
+  Server server(loop);
   const Silent blackhole(0);  // its queue is full: no answer at all
   const robustrun::base::Fd filler = tcp_to(blackhole.port());
-  Credential credential = house.credential();
+  Credential credential = server.credential();
   credential.endpoints = {deserted(), "nonsense", blackhole.endpoint(), other.endpoint(),
-                          house.endpoint()};
+                          server.endpoint()};
   const DialerLimits limits{.connect_max = 400ms, .handshake_max = 10s};
   Caller caller(loop, credential, self_example(), {}, limits);
   REQUIRE(caller.call());
-  REQUIRE(run_until(loop, [&] { return house.agents.size() == 1; }));
+  REQUIRE(run_until(loop, [&] { return server.agents.size() == 1; }));
   CHECK(other.listener->counters().accepted == 1);
-  REQUIRE(caller.call());  // straight to the one that worked
+  REQUIRE(caller.call());  // straight to the endpoint that worked
   CHECK(other.listener->counters().accepted == 1);
 
   credential.endpoints.pop_back();
@@ -180,24 +180,24 @@ TEST_CASE("endpoints are tried in order until one is the run's supervisor") {
   CHECK(late.error().code == Errc::kTimeout);
 }
 
-TEST_CASE("an endpoint that is silent after TCP's handshake is given up") {
+TEST_CASE("an endpoint that is silent after TCP's handshake is abandoned") {
   boost::asio::io_context loop;
-  House house(loop);
+  Server server(loop);
   const Silent silent(4);
-  Credential credential = house.credential();
+  Credential credential = server.credential();
   credential.endpoints = {silent.endpoint()};
   Caller caller(loop, credential, self_example(), {}, {.connect_max = 5s, .handshake_max = 40ms});
   CHECK_FALSE(caller.call());
   CHECK(caller.error().code == Errc::kTimeout);
 }
 
-TEST_CASE("a dialer that goes away calls nobody, after whichever step") {
+TEST_CASE("a dialer destroyed after any step calls no handler") {
   boost::asio::io_context loop;
-  House house(loop);
+  Server server(loop);
   bool got_through = false;
   for (int steps = 0; !got_through; ++steps) {
     REQUIRE(steps < 200);
-    auto caller = std::make_unique<Caller>(loop, house.credential());
+    auto caller = std::make_unique<Caller>(loop, server.credential());
     caller->dial();
     for (int i = 0; i < steps; ++i) {
       loop.restart();
@@ -210,31 +210,31 @@ TEST_CASE("a dialer that goes away calls nobody, after whichever step") {
   }
 }
 
-TEST_CASE("a listener that goes away closes its door, after whichever step") {
+TEST_CASE("a listener destroyed after any step closes its connections") {
   boost::asio::io_context loop;
   bool got_through = false;
   for (int steps = 0; !got_through; ++steps) {
     REQUIRE(steps < 200);
-    House house(loop);
-    Caller caller(loop, house.credential());
+    Server server(loop);
+    Caller caller(loop, server.credential());
     caller.dial();
     for (int i = 0; i < steps; ++i) {
       loop.restart();
       loop.run_one_for(20ms);
     }
-    house.listener.reset();
+    server.listener.reset();
     REQUIRE(run_until(loop, [&] { return caller.result.has_value(); }));
     got_through = caller.result->has_value();
     if (!got_through) CHECK(caller.error().code == Errc::kUnavailable);
   }
 }
 
-TEST_CASE("every descriptor of a connection is close-on-exec, and TCP is told what we want") {
+TEST_CASE("every descriptor of a connection is close-on-exec, and TCP has our options") {
   boost::asio::io_context loop;
-  House house(loop);
-  Caller caller(loop, house.credential());
+  Server server(loop);
+  Caller caller(loop, server.credential());
   REQUIRE(caller.call());
-  REQUIRE(run_until(loop, [&] { return house.agents.size() == 1; }));
+  REQUIRE(run_until(loop, [&] { return server.agents.size() == 1; }));
   int connected = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int fd = std::stoi(entry.path().filename().string());
@@ -259,36 +259,36 @@ TEST_CASE("every descriptor of a connection is close-on-exec, and TCP is told wh
 
 TEST_CASE("many agents come at once") {
   boost::asio::io_context loop;
-  House house(loop, {.limits = {.handshakes_max = 8, .handshake_max = 10s}});
+  Server server(loop, {.limits = {.handshakes_max = 8, .handshake_max = 10s}});
   std::vector<std::unique_ptr<Caller>> callers;
   constexpr std::uint32_t kCount = 60;
   for (std::uint32_t i = 0; i < kCount; ++i) {
-    Credential credential = house.credential();
+    Credential credential = server.credential();
     credential.node->value = i;
     callers.push_back(std::make_unique<Caller>(loop, credential));
     callers.back()->dial();
   }
-  REQUIRE(run_until(loop, [&] { return house.agents.size() == kCount; }));
+  REQUIRE(run_until(loop, [&] { return server.agents.size() == kCount; }));
   std::vector<bool> seen(kCount);
-  for (const auto& agent : house.agents) seen[agent->name.node.value] = true;
+  for (const auto& agent : server.agents) seen[agent->name.node.value] = true;
   CHECK(std::ranges::find(seen, false) == seen.end());
-  CHECK(house.listener->counters().refused == 0);
+  CHECK(server.listener->counters().refused == 0);
 }
 
 TEST_CASE("a taken port is a conflict that names its owner") {
   boost::asio::io_context loop;
-  House house(loop);
+  Server server(loop);
   const auto open = [&](const std::string& address, std::uint16_t port) {
     return Listener::open(
-        loop.get_executor(), address, port, house.authority, kTestSecret,
+        loop.get_executor(), address, port, server.authority, kTestSecret,
         {.on_enrol = [&](const Enrol& enrol,
-                         const ConnectionAddresses&) { return house.decide(enrol); },
+                         const ConnectionAddresses&) { return server.decide(enrol); },
          .on_agent = [](const PeerName&, const ConnectionAddresses&, const Hello&,
                         const std::shared_ptr<Channel>&) {},
          .on_refused = nullptr});
   };
   for (const std::string address : {"127.0.0.1", ""}) {
-    const auto second = open(address, house.listener->port());
+    const auto second = open(address, server.listener->port());
     REQUIRE_FALSE(second);
     CHECK(second.error().code == Errc::kConflict);
     CHECK(second.error().what.find("process " + std::to_string(::getpid())) != std::string::npos);

@@ -1,4 +1,4 @@
-// More strangers at the supervisor's port than it has places for: who says nothing gives way.
+// More unidentified peers at the supervisor's port than it has slots for: silent ones give way.
 
 #include <unistd.h>
 
@@ -14,120 +14,120 @@ using namespace robustrun::wire;
 using robustrun::base::Fd;
 using robustrun::base::write_all;
 
-TEST_CASE("who finds the door crowded waits outside until silent peers are put out") {
+TEST_CASE("an agent waits in the kernel until silent peers are disconnected") {
   boost::asio::io_context loop;
-  House house(loop, {.limits = {.handshakes_max = 2, .handshake_max = 400ms}});
+  Server server(loop, {.limits = {.handshakes_max = 2, .handshake_max = 400ms}});
   std::vector<Fd> crowd;
-  for (int i = 0; i < 5; ++i) crowd.push_back(tcp_to(house.listener->port()));
-  Caller caller(loop, house.credential());
+  for (int i = 0; i < 5; ++i) crowd.push_back(tcp_to(server.listener->port()));
+  Caller caller(loop, server.credential());
   caller.dial();
-  REQUIRE(run_until(loop, [&] { return house.listener->counters().accepted >= 2; }));
-  CHECK(house.listener->counters().accepted == 2);
+  REQUIRE(run_until(loop, [&] { return server.listener->counters().accepted >= 2; }));
+  CHECK(server.listener->counters().accepted == 2);
   REQUIRE(run_until(loop, [&] { return caller.result.has_value(); }));
   CHECK(caller.result->has_value());
-  CHECK(house.listener->counters().refused >= 4);  // all who came before it, but perhaps one
+  CHECK(server.listener->counters().refused >= 4);  // all earlier peers, except perhaps one
 }
 
-TEST_CASE("silent strangers in all places hold up an agent for a moment only") {
+TEST_CASE("silent strangers in all slots delay an agent only briefly") {
   boost::asio::io_context loop;
-  House house(loop);
+  Server server(loop);
   std::vector<Fd> crowd;
   for (std::size_t i = 0; i < kHandshakesMax; ++i) {
-    crowd.push_back(tcp_to(house.listener->port()));
-    // Some begin to say something that looks like TLS.
+    crowd.push_back(tcp_to(server.listener->port()));
+    // Some send a few bytes that look like TLS.
     if (i % 2 == 0) REQUIRE(write_all(crowd.back().get(), "\x16\x03\x01"));
   }
-  REQUIRE(run_until(loop, [&] { return house.listener->counters().accepted == kHandshakesMax; }));
-  CHECK(house.listener->counters().refused == 0);
-  Caller caller(loop, house.credential());
+  REQUIRE(run_until(loop, [&] { return server.listener->counters().accepted == kHandshakesMax; }));
+  CHECK(server.listener->counters().refused == 0);
+  Caller caller(loop, server.credential());
   const auto start = std::chrono::steady_clock::now();
   CHECK(caller.call());
-  REQUIRE(run_until(loop, [&] { return house.listener->counters().admitted == 1; }));
+  REQUIRE(run_until(loop, [&] { return server.listener->counters().admitted == 1; }));
   CHECK(std::chrono::steady_clock::now() - start < kHandshakeMax / 2);
   // One place for the enrolment, which gives it back, and one for the agent.
-  CHECK(house.listener->counters().refused <= 2);
-  CHECK(house.listener->counters().refused >= 1);
-  CHECK(house.listener->counters().last_refusal.find("while others waited") != std::string::npos);
+  CHECK(server.listener->counters().refused <= 2);
+  CHECK(server.listener->counters().refused >= 1);
+  CHECK(server.listener->counters().last_refusal.find("while others waited") != std::string::npos);
   CHECK(is_closed(crowd.front()));
   CHECK_FALSE(is_closed(crowd.back()));
 }
 
-TEST_CASE("who has begun with TLS keeps its place before those who say nothing") {
+TEST_CASE("a peer that has begun TLS is kept in preference to silent ones") {
   boost::asio::io_context loop;
-  House house(loop, {.limits = {.handshakes_max = 3, .silent_before_hello_max = 20ms}});
+  Server server(loop, {.limits = {.handshakes_max = 3, .silent_before_hello_max = 20ms}});
   const TlsContext anybody = Stranger::context();
-  const Fd slow = tcp_to(house.listener->port());
+  const Fd slow = tcp_to(server.listener->port());
   const auto stream = TlsStream::make(anybody, slow.get(), TlsStream::Side::kClient).value();
   REQUIRE(run_until(loop, [&] { return stream->handshake().value() == Stream::Waits::kNothing; }));
   std::vector<Fd> crowd;
-  for (int i = 0; i < 10; ++i) crowd.push_back(tcp_to(house.listener->port()));
-  check_door_still_opens(house);
-  CHECK(house.listener->counters().refused >= 8);
+  for (int i = 0; i < 10; ++i) crowd.push_back(tcp_to(server.listener->port()));
+  check_still_admits(server);
+  CHECK(server.listener->counters().refused >= 8);
   char room[16];
   CHECK(stream->read(room));  // nothing, but no end either
 }
 
-TEST_CASE("strangers who were put out leave no descriptors behind") {
+TEST_CASE("disconnected strangers leave no descriptors behind") {
   boost::asio::io_context loop;
-  House house(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = 0ms}});
+  Server server(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = 0ms}});
   const auto descriptors = [] {
     const std::filesystem::directory_iterator all("/proc/self/fd");
     return std::distance(begin(all), end(all));
   };
   const auto before = descriptors();
   std::vector<Fd> crowd;
-  for (int i = 0; i < 40; ++i) crowd.push_back(tcp_to(house.listener->port()));
-  REQUIRE(refused(house, 38));
+  for (int i = 0; i < 40; ++i) crowd.push_back(tcp_to(server.listener->port()));
+  REQUIRE(refused(server, 38));
   CHECK(descriptors() == before + 40 + 2);
 }
 
-TEST_CASE("who has begun with TLS and goes on with nothing gives way, too, only later") {
+TEST_CASE("a peer that is silent after beginning TLS gives way, too, but later") {
   boost::asio::io_context loop;
-  House house(loop, {.limits = {.handshakes_max = 1, .silent_after_hello_max = 60ms}});
+  Server server(loop, {.limits = {.handshakes_max = 1, .silent_after_hello_max = 60ms}});
   const TlsContext anybody = Stranger::context();
-  const Fd silent = tcp_to(house.listener->port());
+  const Fd silent = tcp_to(server.listener->port());
   const auto stream = TlsStream::make(anybody, silent.get(), TlsStream::Side::kClient).value();
   REQUIRE(run_until(loop, [&] { return stream->handshake().value() == Stream::Waits::kNothing; }));
-  check_door_still_opens(house);
-  CHECK(house.listener->counters().refused == 1);
+  check_still_admits(server);
+  CHECK(server.listener->counters().refused == 1);
 }
 
-TEST_CASE("a full house puts nobody out before others come, nor before its time") {
+TEST_CASE("a full listener disconnects no peer before others wait, nor before its time") {
   boost::asio::io_context loop;
   for (const auto patience : {20ms, 10000ms}) {
-    House house(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = patience}});
-    const Fd first = tcp_to(house.listener->port());
-    const Fd second = tcp_to(house.listener->port());
-    REQUIRE(run_until(loop, [&] { return house.listener->counters().accepted == 2; }));
+    Server server(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = patience}});
+    const Fd first = tcp_to(server.listener->port());
+    const Fd second = tcp_to(server.listener->port());
+    REQUIRE(run_until(loop, [&] { return server.listener->counters().accepted == 2; }));
     loop.restart();
     loop.run_for(60ms);
-    CHECK(house.listener->counters().refused == 0);
-    const Fd third = tcp_to(house.listener->port());
+    CHECK(server.listener->counters().refused == 0);
+    const Fd third = tcp_to(server.listener->port());
     if (patience == 20ms) {
-      REQUIRE(run_until(loop, [&] { return house.listener->counters().accepted == 3; }));
+      REQUIRE(run_until(loop, [&] { return server.listener->counters().accepted == 3; }));
       CHECK(is_closed(first));
     } else {
       loop.restart();
       loop.run_for(60ms);
-      CHECK(house.listener->counters().accepted == 2);
+      CHECK(server.listener->counters().accepted == 2);
       CHECK_FALSE(is_closed(first));
     }
     CHECK_FALSE(is_closed(second));
   }
 }
 
-TEST_CASE("a hello that waits to be read is no silence") {
+TEST_CASE("a hello that waits to be read does not count as silence") {
   boost::asio::io_context loop;
-  House house(loop, {.limits = {.handshakes_max = 1, .silent_before_hello_max = 0ms}});
+  Server server(loop, {.limits = {.handshakes_max = 1, .silent_before_hello_max = 0ms}});
   const TlsContext anybody = Stranger::context();
-  const Fd fd = tcp_to(house.listener->port());
+  const Fd fd = tcp_to(server.listener->port());
   const auto stream = TlsStream::make(anybody, fd.get(), TlsStream::Side::kClient).value();
   CHECK(stream->handshake().value() == Stream::Waits::kReadable);
-  const Fd other = tcp_to(house.listener->port());
-  // Both are there when the door opens.
+  const Fd other = tcp_to(server.listener->port());
+  // Both have come when the listener reads.
   REQUIRE(run_until(loop, [&] { return stream->handshake().value() == Stream::Waits::kNothing; }));
-  CHECK(house.listener->counters().accepted == 1);
-  CHECK(house.listener->counters().refused == 0);
+  CHECK(server.listener->counters().accepted == 1);
+  CHECK(server.listener->counters().refused == 0);
 }
 
 }  // namespace crowd_test

@@ -1,6 +1,6 @@
 #pragma once
-// One message of every kind, with every member away from its default: what tests/golden/wire-v1
-// holds in bytes, and where fuzzers and round trips start.
+// One message of every kind, with a non-default value in every member: tests/golden/wire-v1 holds
+// their bytes, and fuzzers and round trips start from them.
 
 #include <string>
 #include <vector>

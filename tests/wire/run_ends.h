@@ -1,6 +1,6 @@
 #pragma once
-// A supervisor's door and agents that come to it, on one loop over loopback: for the tests of
-// listener and dialer.
+// A supervisor's listener and agents that connect to it, on one loop over loopback: for the tests
+// of listener and dialer.
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -19,13 +19,13 @@ namespace robustrun::test {
 
 inline const std::string kTestSecret = "a secret of the run, of 32 bytes";
 
-struct House {
+struct Server {
   struct Options {
     std::string address = "127.0.0.1";
     std::string secret = kTestSecret;
     wire::ListenerLimits limits = {};
     wire::MungeProofs munge = {};
-    std::string authority = {};  // PEM of another house's; empty: one of its own
+    std::string authority = {};  // PEM of another server's; empty: its own
   };
   struct Admitted {
     wire::PeerName name;
@@ -34,8 +34,9 @@ struct House {
     End end;
   };
 
-  explicit House(boost::asio::io_context& on_loop) : House(on_loop, Options()) {}
-  House(boost::asio::io_context& on_loop, Options options, std::uint16_t port = 0) : loop(on_loop) {
+  explicit Server(boost::asio::io_context& on_loop) : Server(on_loop, Options()) {}
+  Server(boost::asio::io_context& on_loop, Options options, std::uint16_t port = 0)
+      : loop(on_loop) {
     if (!options.authority.empty()) {
       authority = wire::Authority::from_pem("run-1", options.authority).value();
     }
@@ -70,7 +71,7 @@ struct House {
   [[nodiscard]] std::string endpoint() const {
     return "127.0.0.1:" + std::to_string(listener->port());
   }
-  // What an agent would be given, for node 3.
+  // The credential of an agent on node 3.
   [[nodiscard]] wire::Credential credential() const {
     return {.protocol = wire::kProtocolVersion,
             .run_id = authority.run_id(),
@@ -108,7 +109,7 @@ inline wire::Hello hello_example() {
   return hello;
 }
 
-// An agent: dials, says Hello when it is connected.
+// An agent: dials, and sends Hello once it is connected.
 struct Caller {
   boost::asio::io_context& loop;
   std::unique_ptr<wire::Dialer> dialer;
@@ -134,7 +135,7 @@ struct Caller {
       if (says_hello) end.channel->send(hello_example());
     });
   }
-  // True when it got through.
+  // Dials; true when it connected.
   bool call() {
     dial();
     REQUIRE(run_until(loop, [this] { return result.has_value(); }));
@@ -143,13 +144,13 @@ struct Caller {
   [[nodiscard]] const base::Error& error() const { return result->error(); }
 };
 
-// A peer of the test's own making: TLS to the door, then whatever the test says.
+// A peer that speaks TLS to the listener, then whatever the test sends.
 struct Stranger {
   End end;
   wire::TlsStream* tls = nullptr;
 
   Stranger(boost::asio::io_context& loop, std::uint16_t port, const wire::TlsContext& context);
-  // A client context that believes everybody.
+  // A client context that trusts every server.
   static wire::TlsContext context(const std::optional<wire::Identity>& identity = {});
 };
 
@@ -158,10 +159,10 @@ base::Fd tcp_to(std::uint16_t port);
 // An agent's identity in `authority`'s run.
 wire::Identity identity_of(const wire::Authority& authority, const wire::PeerName& name);
 
-// The door has refused so many, or does so soon.
-bool refused(House& house, std::uint64_t count = 1);
-// After whatever came before, an agent that belongs here gets in.
-void check_door_still_opens(House& house);
+// Waits until the listener has refused `count` connections; false if it does not soon.
+bool refused(Server& server, std::uint64_t count = 1);
+// Checks that a proper agent is still admitted.
+void check_still_admits(Server& server);
 bool is_closed(const base::Fd& fd);
 
 }  // namespace robustrun::test

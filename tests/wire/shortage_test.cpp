@@ -1,4 +1,4 @@
-// No descriptors left: accepting rests, says so once, and goes on when there are some again.
+// No descriptors left: accepting pauses, is logged once, and resumes when some are free.
 
 #include <sys/resource.h>
 
@@ -35,23 +35,24 @@ struct Hoard {
 
 }  // namespace
 
-TEST_CASE("without descriptors connections wait, without a busy loop, and are served later") {
+TEST_CASE("without free descriptors connections wait, without a busy loop, and are served later") {
   boost::asio::io_context loop;
-  House house(loop);
-  const Fd waiting = tcp_to(house.listener->port());
+  Server server(loop);
+  const Fd waiting = tcp_to(server.listener->port());
   std::size_t turns = 0;
   {
     const Hoard hoard;
-    REQUIRE(run_until(loop, [&] { return !house.lines.empty(); }));
+    REQUIRE(run_until(loop, [&] { return !server.lines.empty(); }));
     loop.restart();
     turns = loop.run_for(250ms);
   }
   CHECK(turns < 10);
-  REQUIRE(house.lines.size() == 1);
-  CHECK(house.lines[0].find("cannot accept connections: Too many open files") != std::string::npos);
-  CHECK(house.listener->counters().refused == 0);
-  REQUIRE(run_until(loop, [&] { return house.listener->counters().accepted == 1; }));
-  Caller caller(loop, house.credential());
+  REQUIRE(server.lines.size() == 1);
+  CHECK(server.lines[0].find("cannot accept connections: Too many open files") !=
+        std::string::npos);
+  CHECK(server.listener->counters().refused == 0);
+  REQUIRE(run_until(loop, [&] { return server.listener->counters().accepted == 1; }));
+  Caller caller(loop, server.credential());
   CHECK(caller.call());
 }
 

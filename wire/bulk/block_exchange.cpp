@@ -81,7 +81,8 @@ std::string to_bytes(const BlockAnswer& answer) {
 
 base::Result<BlockQuestion> parse_block_question(std::string_view bytes) {
   if (bytes.size() != kBlockQuestionBytes || !bytes.starts_with(kQuestionMagic)) {
-    return base::fail(base::Errc::kProtocol, "the caller does not ask for blocks as we do");
+    return base::fail(base::Errc::kProtocol,
+                      "the caller's question is not in the format of blocks");
   }
   bytes.remove_prefix(kQuestionMagic.size());
   BlockQuestion question;
@@ -89,7 +90,7 @@ base::Result<BlockQuestion> parse_block_question(std::string_view bytes) {
   const auto scope = cut_number<std::uint32_t>(bytes);
   const auto nothing = cut_number<std::uint32_t>(bytes);
   if (scope > static_cast<std::uint32_t>(BlockScope::kStored) || nothing != 0) {
-    return base::fail(base::Errc::kProtocol, "the caller asks for something that we do not know");
+    return base::fail(base::Errc::kProtocol, "the caller's request is of an unknown kind");
   }
   question.scope = static_cast<BlockScope>(scope);
   question.name.blob = hex_key(bytes.substr(0, kBlobKeyBytes / 2));
@@ -100,7 +101,7 @@ base::Result<BlockQuestion> parse_block_question(std::string_view bytes) {
 
 base::Result<BlockAnswer> parse_block_answer(std::string_view bytes) {
   if (bytes.size() != kBlockAnswerBytes || !bytes.starts_with(kBlockAnswerMagic)) {
-    return base::fail(base::Errc::kProtocol, "the peer does not answer as we do");
+    return base::fail(base::Errc::kProtocol, "the peer's answer is not in the expected format");
   }
   bytes.remove_prefix(kBlockAnswerMagic.size());
   BlockAnswer answer;
@@ -112,7 +113,7 @@ base::Result<BlockAnswer> parse_block_answer(std::string_view bytes) {
   answer.sum.high = cut_number<std::uint64_t>(bytes);
   const auto nothing = cut_number<std::uint64_t>(bytes);
   if (verdict > static_cast<std::uint32_t>(BlockVerdict::kComing) || nothing != 0) {
-    return base::fail(base::Errc::kProtocol, "the peer answers something that we do not know");
+    return base::fail(base::Errc::kProtocol, "the peer's answer is of an unknown kind");
   }
   const bool has_bytes = answer.verdict == BlockVerdict::kHere;
   if (has_bytes != (answer.bytes > 0) || answer.bytes > kBlockBytesMax ||

@@ -1,7 +1,7 @@
 #pragma once
-// What is said on a bulk stream of purpose kBlocks, after its request (docs/formats/bulk.md):
-// blocks of blobs that are asked for, and answers. Pure; nothing that comes from a peer is believed
-// before it is read by these.
+// Questions and answers about blocks of blobs, on a bulk stream of purpose kBlocks, after its
+// request (docs/formats/bulk.md). Pure; every byte from a peer passes these parsers before it is
+// used.
 
 #include <array>
 #include <compare>
@@ -19,20 +19,20 @@ inline constexpr std::size_t kBlockAnswerBytes = 40;
 inline constexpr std::size_t kBlobKeyBytes = 32;  // lower-case hex digits
 
 struct BlockName {
-  std::string blob;  // 32 lower-case hex digits
+  std::string blob;  // kBlobKeyBytes lower-case hex digits
   std::uint64_t block = 0;
   auto operator<=>(const BlockName&) const = default;
 };
 
-// How far the callee is to go for a block.
+// Where the callee may look for a block that it does not have.
 enum class BlockScope : std::uint32_t {
-  kAny = 0,  // it gets it from its peers, or from where it comes from
-  kOwn = 1,  // it does not ask peers
-  kStored = 2,  // it has it, or says at once that it has not
+  kAny = 0,  // at its peers, or at the blob's origin
+  kOwn = 1,  // at the origin, not at peers
+  kStored = 2,  // nowhere: it answers at once
 };
 
 struct BlockQuestion {
-  std::uint32_t id = 0;  // the caller's own
+  std::uint32_t id = 0;  // chosen by the caller
   BlockScope scope = BlockScope::kAny;
   BlockName name;
   bool operator==(const BlockQuestion&) const = default;
@@ -40,24 +40,24 @@ struct BlockQuestion {
 
 enum class BlockVerdict : std::uint32_t {
   kHere = 0,  // its bytes follow
-  kNone = 1,  // it is not here, and will not be
-  kBusy = 2,  // too many others want something; ask somebody else
-  kComing = 3,  // it is on its way here; another answer follows
+  kNone = 1,  // the callee does not have it and will not get it
+  kBusy = 2,  // too many requests: ask another peer
+  kComing = 3,  // the callee is fetching it; another answer follows
 };
 
 struct BlockAnswer {
   std::uint32_t id = 0;  // of the question
   BlockVerdict verdict = BlockVerdict::kNone;
-  std::uint32_t bytes = 0;  // that follow; only of kHere, and never none there
-  base::Hash128 sum{};  // of these; only of kHere
+  std::uint32_t bytes = 0;  // that follow this answer; kHere: at least 1, else 0
+  base::Hash128 sum{};  // hash of these bytes; kHere only
   bool operator==(const BlockAnswer&) const = default;
 };
 
 [[nodiscard]] bool is_blob_name(std::string_view text);
-// The name must be one.
+// `question.name.blob` must satisfy is_blob_name().
 [[nodiscard]] std::string to_bytes(const BlockQuestion& question);
 [[nodiscard]] std::string to_bytes(const BlockAnswer& answer);
-// kProtocol: it is none, or impossible.
+// kProtocol: `bytes` is not a question or answer, or has impossible values.
 [[nodiscard]] base::Result<BlockQuestion> parse_block_question(std::string_view bytes);
 [[nodiscard]] base::Result<BlockAnswer> parse_block_answer(std::string_view bytes);
 

@@ -16,14 +16,14 @@ namespace {
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// What pending connections share with their listener, and may outlive it with.
+// Shared by pending connections and their listener; may outlive the listener.
 struct BulkServerState {
   SharedBulkKeys keys;
-  BulkListener::OnConnection on_connection;  // empty: the listener is gone
+  BulkListener::OnConnection on_connection;  // empty: the listener was destroyed
   std::chrono::milliseconds pending_time_max{};
 };
 
-// A connection whose peer has not sent its request yet. Lives as long as one of its waits.
+// A connection whose peer has not sent its request yet. Kept alive by its pending waits.
 class PendingBulkConnection : public std::enable_shared_from_this<PendingBulkConnection> {
  public:
   PendingBulkConnection(const boost::asio::any_io_executor& executor,

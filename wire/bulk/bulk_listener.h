@@ -2,9 +2,9 @@
 // Listens for bulk connections from other agents: a TCP port of the data interface.
 //
 // A connection is pending until its peer has shown the certificate of a node of the run and has
-// sent its request, at most kBulkPendingTimeMax: then it is handed over, with its stream, which is
-// for a thread of the receiver. All other connections are closed without a word. At most
-// kBulkPendingMax are pending; further ones wait in the kernel. On the loop of its executor.
+// sent its request, for at most kBulkPendingTimeMax. It is then handed over with its stream, which
+// blocks and is meant for another thread. All other connections are closed without an answer. At
+// most kBulkPendingMax are pending; further ones wait in the kernel. On the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -30,12 +30,12 @@ class BulkListener {
  public:
   using OnConnection = std::function<void(BulkConnection)>;
 
-  // Listens on any port of `address` (numeric). `keys`: what shows peers who we are, and proves who
-  // they are. `pending_time_max`: until a peer must have sent its request.
+  // Listens on any port of `address` (numeric). `keys`: our certificate, and the authority that
+  // checks the peers'. `pending_time_max`: how long a peer may take until its request is complete.
   static base::Result<std::unique_ptr<BulkListener>> open(
       boost::asio::any_io_executor executor, const std::string& address, SharedBulkKeys keys,
       OnConnection on_connection, std::chrono::milliseconds pending_time_max = kBulkPendingTimeMax);
-  virtual ~BulkListener() = default;  // closed; no connection is handed over any more
+  virtual ~BulkListener() = default;  // closes the port; no connection is handed over any more
   [[nodiscard]] virtual std::uint16_t port() const = 0;
 };
 

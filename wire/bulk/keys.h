@@ -1,5 +1,5 @@
 #pragma once
-// What BulkKeys is. For wire/*.cpp alone.
+// The contents of BulkKeys. For wire/*.cpp alone.
 
 #include <optional>
 #include <string>
@@ -15,7 +15,8 @@ struct BulkKeys {
   TlsContext caller, callee;
 };
 
-// The node that has shaken hands; nullopt: it has no certificate, or is none of the run's nodes.
+// The node that the handshake identified; nullopt: the peer has no certificate, or is not a node of
+// the run.
 [[nodiscard]] std::optional<PeerName> bulk_peer(const BulkKeys& keys, const TlsStream& tls);
 
 }  // namespace robustrun::wire

@@ -1,6 +1,5 @@
 #pragma once
-// How fast bulk data may go: a token bucket that is never more than kBulkBurst full. Pure; one
-// thread.
+// A bandwidth limit for bulk data: a token bucket that holds at most kBulkBurst. Pure; one thread.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +16,7 @@ class BulkPace {
     RR_ASSERT(bytes_per_second > 0);
   }
 
-  // So many bytes went at `now`: how long to rest before the next.
+  // Accounts for `bytes` sent at `now`; returns how long to wait before sending more.
   base::Nanos take(std::uint64_t bytes, base::Nanos now) {
     paid_until_ = std::max(paid_until_, now - base::Nanos(kBulkBurst));
     const double seconds = static_cast<double>(bytes) / static_cast<double>(bytes_per_second_);

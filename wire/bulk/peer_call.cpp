@@ -128,7 +128,7 @@ class Caller final : public OutgoingCall, public std::enable_shared_from_this<Ca
     finish(std::move(outcome));
   }
 
-  // Connected, and then it hung up.
+  // The peer accepted the connection and closed it without an answer.
   void on_silence(error_code error) {
     if (!done_) return;
     const ReachFault fault = fault_of(error.value());

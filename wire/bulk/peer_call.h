@@ -1,8 +1,8 @@
 #pragma once
-// One call of an agent at a peer's listener, and its outcome.
+// One call of an agent to a peer's listener, and its outcome.
 //
-// On the loop of its executor. `done` comes once and from the loop, unless the call is dropped
-// before.
+// On the loop of its executor. `done` is called once, from the loop, unless the call is dropped
+// first.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -22,11 +22,11 @@ class OutgoingCall {
   struct Outcome {
     bool reached = false;
     base::Unreached why;      // unless reached
-    base::Fd connection;      // of PeerPurpose::kExchange: ours from now on
+    base::Fd connection;      // for PeerPurpose::kExchange: now the caller's
   };
   using Done = std::function<void(Outcome)>;
 
-  // `within`: from the first packet to the peer's answer.
+  // `within`: time from the first packet to the peer's answer.
   static std::shared_ptr<OutgoingCall> start(boost::asio::any_io_executor executor,
                                              const Peer& peer, const std::string& nonce,
                                              base::NodeId self, PeerPurpose purpose,

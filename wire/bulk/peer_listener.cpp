@@ -20,16 +20,16 @@ namespace asio = boost::asio;
 using asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// What pending connections share with their listener, and may outlive it with.
+// Shared by pending connections and their listener; may outlive the listener.
 struct PeerServerState {
   std::string nonce;
   base::NodeId self;
-  PeerListener::OnExchange on_exchange;  // empty: the listener is gone
+  PeerListener::OnExchange on_exchange;  // empty: the listener was destroyed
   std::chrono::milliseconds pending_time_max{};
 };
 
-// A connection whose peer has not proved itself yet: call, answer, proof. Lives as long as one of
-// its waits.
+// A connection whose peer has not proved itself yet: call, answer, proof. Kept alive by its pending
+// waits.
 class PendingPeerConnection : public std::enable_shared_from_this<PendingPeerConnection> {
  public:
   PendingPeerConnection(const asio::any_io_executor& executor,

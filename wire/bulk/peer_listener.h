@@ -1,9 +1,9 @@
 #pragma once
-// Listens for calls from other agents while this node is checked: a TCP port of the data interface.
+// Listens for calls from other agents during a preflight check: a TCP port of the data interface.
 //
-// A connection is pending until its peer has proved that it belongs to the check, at most
-// kPeerPendingTimeMax. A peer that only wants to know whether it gets here is then done; one that
-// wants to exchange data is handed over. All other connections are closed without a word. At most
+// A connection is pending until its peer has proved that it belongs to the check, for at most
+// kPeerPendingTimeMax. A peer that only tests reachability is then done; a peer that wants to
+// exchange data is handed over. All other connections are closed without an answer. At most
 // kPeerPendingMax are pending; further ones wait in the kernel. On the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
@@ -22,17 +22,17 @@ namespace robustrun::wire {
 
 class PeerListener {
  public:
-  // A peer that wants to exchange (PeerPurpose::kExchange), proved; the connection is its own.
+  // Receives a proven peer that wants to exchange (PeerPurpose::kExchange), and its connection.
   using OnExchange = std::function<void(base::NodeId peer, base::Fd connection)>;
 
-  // Listens on any port of `address` (numeric). `nonce`: the check's, which proofs are made with.
-  // `self`: calls for another node are closed. `pending_time_max`: until a peer must have proved
-  // itself.
+  // Listens on any port of `address` (numeric). `nonce`: the secret of the check, which proofs are
+  // made with. `self`: calls meant for another node are closed. `pending_time_max`: how long a peer
+  // may take to prove itself.
   static base::Result<std::unique_ptr<PeerListener>> open(
       boost::asio::any_io_executor executor, const std::string& address, std::string nonce,
       base::NodeId self, OnExchange on_exchange,
       std::chrono::milliseconds pending_time_max = kPeerPendingTimeMax);
-  virtual ~PeerListener() = default;  // closed; no connection is handed over any more
+  virtual ~PeerListener() = default;  // closes the port; no connection is handed over any more
   [[nodiscard]] virtual std::uint16_t port() const = 0;
 };
 

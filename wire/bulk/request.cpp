@@ -77,7 +77,7 @@ base::Result<BulkRound> parse_bulk_round(std::string_view bytes) {
 
 base::Result<BulkRequest> parse_bulk_request(std::string_view bytes) {
   if (!takes_magic(bytes, kRequestMagic, kBulkRequestBytes)) {
-    return fail(Errc::kProtocol, "the caller does not ask for bulk data as we do");
+    return fail(Errc::kProtocol, "the caller's request is not in the format of bulk data");
   }
   BulkRequest request;
   const auto purpose = take_number<std::uint32_t>(bytes);
@@ -88,7 +88,7 @@ base::Result<BulkRequest> parse_bulk_request(std::string_view bytes) {
   const bool keeps =
       request.purpose == BulkPurpose::kKeep || request.purpose == BulkPurpose::kKeepRound;
   if (!keeps && request.purpose != BulkPurpose::kFetch && request.purpose != BulkPurpose::kBlocks) {
-    return fail(Errc::kProtocol, "the caller asks for something that we do not know");
+    return fail(Errc::kProtocol, "the caller's request is of an unknown kind");
   }
   if (keeps != (request.bytes > 0) || keeps != (request.slot_bytes > 0) ||
       request.slot_bytes > kBulkBytesMax || request.bytes > request.slot_bytes) {
@@ -99,7 +99,7 @@ base::Result<BulkRequest> parse_bulk_request(std::string_view bytes) {
 
 base::Result<BulkAnswer> parse_bulk_answer(std::string_view bytes) {
   if (!takes_magic(bytes, kAnswerMagic, kBulkAnswerBytes)) {
-    return fail(Errc::kProtocol, "the peer does not answer as we do");
+    return fail(Errc::kProtocol, "the peer's answer is not in the expected format");
   }
   BulkAnswer answer;
   const auto verdict = take_number<std::uint32_t>(bytes);
@@ -108,7 +108,7 @@ base::Result<BulkAnswer> parse_bulk_answer(std::string_view bytes) {
   answer.slot_bytes = take_number<std::uint64_t>(bytes);
   for (std::uint64_t& each : answer.bytes) each = take_number<std::uint64_t>(bytes);
   if (verdict > static_cast<std::uint32_t>(BulkVerdict::kDamaged) || nothing != 0) {
-    return fail(Errc::kProtocol, "the peer answers something that we do not know");
+    return fail(Errc::kProtocol, "the peer's answer is of an unknown kind");
   }
   bool ended = false;
   for (const std::uint64_t each : answer.bytes) {

@@ -1,6 +1,6 @@
 #pragma once
-// What is said before and after bulk data between agents (docs/formats/bulk.md): a request of fixed
-// size, and an answer. Pure; nothing that comes from a peer is believed before it is read by these.
+// The request before bulk data between agents, of fixed size, and the answer
+// (docs/formats/bulk.md). Pure; every byte from a peer passes these parsers before it is used.
 
 #include <array>
 #include <cstdint>
@@ -18,50 +18,52 @@ inline constexpr std::size_t kBulkRoundBytes = 16;
 inline constexpr std::size_t kBulkCopiesMax = 2;  // of one rank
 
 enum class BulkPurpose : std::uint32_t {
-  kKeep = 1,  // the caller has a copy of its rank to be kept
-  kFetch = 2,  // it wants those that the callee has
-  kKeepRound = 3,  // as kKeep, for a round of copies: BulkRound comes before the copy
-  kBlocks = 4,  // it asks for blocks, one after the other (block_exchange.h)
+  kKeep = 1,  // the caller sends a copy of its rank's state, to be kept
+  kFetch = 2,  // the caller wants the copies that the callee keeps
+  kKeepRound = 3,  // as kKeep, for a round of copies: a BulkRound precedes the copy
+  kBlocks = 4,  // the caller asks for blocks, one after the other (block_exchange.h)
 };
 
 struct BulkRequest {
   BulkPurpose purpose = BulkPurpose::kKeep;
   base::Rank rank;
-  std::uint64_t bytes = 0;  // that follow; none to fetch, and of blocks
-  std::uint64_t slot_bytes = 0;  // of the place that they come from; not below `bytes`
+  std::uint64_t bytes = 0;  // that follow; 0 with kFetch and kBlocks
+  std::uint64_t slot_bytes = 0;  // size of the slot that the copy comes from; at least `bytes`
   bool operator==(const BulkRequest&) const = default;
 };
 
-// Of the caller's rank (CopyRound).
+// The round that the caller's rank is in (CopyRound).
 struct BulkRound {
   std::uint64_t round = 0;  // never 0
-  std::uint64_t complete = 0;  // whose copy is not given up before this one is whole; 0: none
+  std::uint64_t complete = 0;  // the round whose copy is kept until this one is complete; 0: none
   bool operator==(const BulkRound&) const = default;
 };
 
 enum class BulkVerdict : std::uint32_t {
-  kGo = 0,  // to keep: send it; to fetch: it follows
-  kKept = 1,  // it is whole, and kept
-  kNone = 2,  // nothing of that rank is expected, or there
-  kBusy = 3,  // something else is done with it; later, perhaps
+  kGo = 0,  // kKeep: send it; kFetch: it follows
+  kKept = 1,  // the copy is complete and kept
+  kNone = 2,  // no copy of that rank is expected, or kept
+  kBusy = 3,  // the copy is in use; perhaps later
   kNoRoom = 4,
-  kDamaged = 5,  // what came is no copy
+  kDamaged = 5,  // the bytes received are not a copy
 };
 
 struct BulkAnswer {
   BulkVerdict verdict = BulkVerdict::kNone;
-  std::uint64_t slot_bytes = 0;  // of those that follow
-  std::array<std::uint64_t, kBulkCopiesMax> bytes{};  // of each, in their order; 0: no more
+  std::uint64_t slot_bytes = 0;  // of the copies that follow
+  // size of each copy, in order; 0: no more copies
+  std::array<std::uint64_t, kBulkCopiesMax> bytes{};
   bool operator==(const BulkAnswer&) const = default;
 };
 
 [[nodiscard]] std::string to_bytes(const BulkRequest& request);
 [[nodiscard]] std::string to_bytes(const BulkAnswer& answer);
 [[nodiscard]] std::string to_bytes(const BulkRound& round);
-// kProtocol: it is none, or its lengths are beyond kBulkBytesMax or each other.
+// kProtocol: `bytes` is not such a message, or its lengths exceed kBulkBytesMax or contradict each
+// other.
 [[nodiscard]] base::Result<BulkRequest> parse_bulk_request(std::string_view bytes);
 [[nodiscard]] base::Result<BulkAnswer> parse_bulk_answer(std::string_view bytes);
-// kProtocol: it is not as long, or says no round.
+// kProtocol: `bytes` has the wrong length or names no round.
 [[nodiscard]] base::Result<BulkRound> parse_bulk_round(std::string_view bytes);
 
 }  // namespace robustrun::wire

@@ -45,10 +45,10 @@ void BulkStream::take(Connection connection) {
 
 Status BulkStream::await(int fd, short events, Nanos until) {
   while (true) {
-    if (is_hung_up()) return fail(Errc::kUnavailable, "it is not wanted any more");
+    if (is_hung_up()) return fail(Errc::kUnavailable, "the transfer was cancelled");
     const Nanos now = clock_.now();
     if (now >= until) return fail(Errc::kTimeout, "the peer is too slow");
-    // In slices: hang_up() wakes nobody.
+    // In slices, because hang_up() does not wake a waiting thread.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now);
     pollfd look{fd, events, 0};
     const int ready = ::poll(&look, events != 0 ? 1 : 0,
@@ -79,8 +79,8 @@ Status BulkStream::connect(const BulkKeys& keys, const std::string& endpoint,
   }
   const auto name = bulk_peer(keys, *tls);
   if (!name || *name != peer) {
-    return fail(Errc::kPermission,
-                fmt::format("somebody else than node {} answers at {}", peer.node.value, endpoint));
+    return fail(Errc::kPermission, fmt::format("something other than node {} answers at {}",
+                                               peer.node.value, endpoint));
   }
   made.stream = std::move(tls);
   take(std::move(made));

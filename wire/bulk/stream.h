@@ -2,9 +2,9 @@
 // Bulk data between agents: a connection of its own, TLS 1.3, both sides with a certificate of the
 // run (docs/formats/bulk.md).
 //
-// Everything here blocks, for a thread of a pool, and has an end: a peer that moves no byte for
-// kBulkSilenceMax, a deadline, or hang_up() from another thread. One thread uses a stream at a
-// time. Back-pressure is TCP's.
+// Everything here blocks, so it runs on a pool's thread, and every wait ends: after kBulkSilenceMax
+// without a byte from the peer, at a deadline, or by hang_up() from another thread. One thread uses
+// a stream at a time. TCP provides back-pressure.
 
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace robustrun::wire {
 
-// Our identity, prepared for many connections, by any thread.
+// Our identity, prepared once for many connections; usable from any thread.
 struct BulkKeys;
 using SharedBulkKeys = std::shared_ptr<const BulkKeys>;
 [[nodiscard]] base::Result<SharedBulkKeys> make_bulk_keys(const std::string& run_id,
@@ -34,33 +34,34 @@ class BulkStream {
   BulkStream(const BulkStream&) = delete;
   BulkStream& operator=(const BulkStream&) = delete;
 
-  // As a caller, who has to be answered by exactly `peer`: kPermission when somebody else is there.
+  // Connects as a caller. kPermission: something other than `peer` answers at `endpoint`.
   base::Status connect(const BulkKeys& keys, const std::string& endpoint, const PeerName& peer);
-  // As a callee, with a connection that has shaken hands (bulk_listener.h).
+  // Serves as a callee, over a connection after its handshake (bulk_listener.h).
   void take(Connection connection);
 
-  // All of it, or an error: kUnavailable (the peer is gone, or hang_up()), kOs (the connection
-  // broke), kTimeout, kProtocol.
+  // Both move all the bytes, or return kUnavailable (the peer is gone, or hang_up()), kOs (the
+  // connection broke), kTimeout or kProtocol.
   base::Status send(std::string_view bytes);
   base::Status receive(std::span<char> room);
-  // Says that nothing follows and waits, for kCloseLinger at most, until the peer has it all.
+  // Tells the peer that no more bytes follow and waits, at most kCloseLinger, until it has them
+  // all.
   void finish();
-  // Does nothing for so long.
+  // Sleeps for `time`; hang_up() ends that early.
   base::Status rest(base::Nanos time);
-  // For all that follows; none before.
+  // Sets the deadline of all later calls; at first they have none.
   void set_deadline(base::Nanos until) { until_ = until; }
 
-  // To be told by somebody else when there is something to receive; -1: not connected. Look at
-  // has_input() first: what TLS has read already shows nowhere else. Between other calls alone.
+  // For poll() by other code, between calls; -1: not connected. Check has_input() first: bytes that
+  // TLS has already read do not make the descriptor readable.
   [[nodiscard]] int descriptor() const;
   [[nodiscard]] bool has_input() const;
 
-  // From any thread: whoever waits for this stream stops soon.
+  // From any thread: a call that waits on this stream soon returns kUnavailable.
   void hang_up() { hung_up_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool is_hung_up() const { return hung_up_.load(std::memory_order_relaxed); }
 
  private:
-  // `events`: of poll(); 0: the time alone.
+  // `events`: as for poll(); 0: waits for the time alone.
   base::Status await(int fd, short events, base::Nanos until);
   base::Status await_peer(short events);
 

@@ -1,6 +1,6 @@
 #pragma once
-// A TCP port whose connections are handed on as they come: an agent's, for a supervisor that took
-// the run over and whose address it does not know yet. Who is there is for others to find out.
+// A TCP port that hands over its connections as they come. An agent opens one for a supervisor that
+// took the run over and whose address it does not know yet. The receiver identifies the peer.
 //
 // On the loop of its executor.
 
@@ -16,8 +16,9 @@ namespace robustrun::wire {
 
 class Acceptor {
  public:
-  using OnConnection = std::function<void(base::Fd)>;   // non-blocking, CLOEXEC
-  // On every interface, any port. Without descriptors or memory it rests (base/io/accept_loop.h).
+  using OnConnection = std::function<void(base::Fd)>;  // non-blocking, CLOEXEC
+  // Listens on every interface, any port. Pauses when descriptors or memory run out
+  // (base/io/accept_loop.h).
   static base::Result<std::unique_ptr<Acceptor>> open(boost::asio::any_io_executor executor,
                                                       OnConnection on_connection);
   virtual ~Acceptor() = default;

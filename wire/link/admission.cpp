@@ -38,7 +38,7 @@ base::Status Admission::check_proof(const Enrol& enrol) const {
     case ProofKind::kNone:
       if (secret_.empty() && !munge_.check) return {};
       return fail(Errc::kPermission,
-                  "cannot enrol: this run wants a proof, and the agent was given no secret");
+                  "cannot enrol: this run requires a proof, and the agent has no secret");
   }
   return fail(Errc::kProtocol, "cannot enrol: that kind of proof is unknown");
 }

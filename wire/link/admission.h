@@ -1,6 +1,6 @@
 #pragma once
-// The supervisor's half of an enrolment: is the proof good, whose certificate is it, and our own
-// proof. For wire/*.cpp alone; no I/O but what `decide` and munge do.
+// The supervisor's side of an enrolment: checks the agent's proof, chooses the certificate's name
+// and adds our own proof. For wire/*.cpp alone; no I/O but that of `decide` and munge.
 
 #include <functional>
 #include <string>
@@ -14,7 +14,7 @@ namespace robustrun::wire {
 
 class Admission {
  public:
-  // `server_certificate`: SHA-256 of the one that our peers see.
+  // `server_certificate`: SHA-256 of the certificate that our peers see.
   Admission(Authority authority, std::string secret, MungeProofs munge,
             std::string server_certificate)
       : authority_(std::move(authority)),
@@ -23,7 +23,7 @@ class Admission {
         server_certificate_(std::move(server_certificate)) {}
 
   [[nodiscard]] const std::string& run_id() const { return authority_.run_id(); }
-  // `decide` is asked once the proof is good.
+  // `decide` is called once the proof is verified.
   [[nodiscard]] base::Result<Enrolled> enrol(
       const Enrol& enrol, const std::function<base::Result<PeerName>(const Enrol&)>& decide) const;
 
@@ -37,7 +37,7 @@ class Admission {
   std::string server_certificate_;
 };
 
-// kProtocol, in words for both sides, unless it is ours.
+// kProtocol, in words for both sides, unless `theirs` is our version.
 [[nodiscard]] base::Status check_protocol(std::uint32_t theirs, const char* peer);
 
 }  // namespace robustrun::wire

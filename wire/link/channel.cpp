@@ -16,10 +16,10 @@ using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 using Waits = Stream::Waits;
 
-// Sending: send() encodes right behind `pending_`; one write is under way at a time, out of
-// `writing_`; when that is done the two swap, so what was queued meanwhile goes out in one write.
-// Reading: waits for readability first, so that an idle channel holds no buffer.
-// The descriptor says when, the stream moves the bytes.
+// Sending: send() encodes directly to the end of `pending_`. One write is under way at a time, out
+// of `writing_`; when it is done the two are swapped, so what was queued meanwhile goes out in one
+// write. Reading: waits for readability first, so that an idle channel holds no buffer. The
+// descriptor says when, the stream moves the bytes.
 class StreamChannel final : public Channel, public std::enable_shared_from_this<StreamChannel> {
  public:
   StreamChannel(const boost::asio::any_io_executor& executor, Begin begin, Handlers handlers)
@@ -47,8 +47,8 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
  private:
   enum class State : std::uint8_t {
     kOpen,
-    kWriteFailed,  // the peer is gone; what it had sent before is still read
-    kEnding,       // on_closed is on its way
+    kWriteFailed,  // the peer is gone; what it sent before is still read
+    kEnding,       // on_closed is about to be called
     kLingering,    // close(): writes what is queued, calls no handler
     kDraining,     // close(): all is written; waits for the peer's end
     kClosed,
@@ -64,7 +64,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
   void on_peer_gone();
   void read_turn();
   Stream::Moved read_some();
-  // Hands out the messages in the buffer; false when reading stops there: paused, or ended.
+  // Delivers the buffered messages; false when reading stops there: paused, or ended.
   bool deliver();
   void drain();
   void write();
@@ -84,7 +84,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
   FrameReader reader_;
   Begin begin_;
   bool paused_ = false;
-  bool watching_ = false;    // for the peer to go while reading is paused
+  bool watching_ = false;    // for the peer's end while reading is paused
   bool reading_ = false;     // a wait for readability or a turn is under way or posted
 
   std::string pending_;
@@ -143,7 +143,7 @@ void StreamChannel::send(const Message& message) {
 void StreamChannel::pause_reading() {
   paused_ = true;
   if (!handlers_->on_peer_gone || std::exchange(watching_, true)) return;
-  // Stays for later pauses; costs nothing until there is something to tell.
+  // The wait stays for later pauses; it costs nothing until it fires.
   descriptor_.async_wait(stream_descriptor::wait_error,
                          [self = shared_from_this()](error_code error) {
                            self->watching_ = false;
@@ -152,7 +152,7 @@ void StreamChannel::pause_reading() {
 }
 
 void StreamChannel::on_peer_gone() {
-  // Urgent bytes of TCP come here, too.
+  // TCP urgent data also triggers this.
   if (!paused_ || !is_broken(descriptor_.native_handle())) return;
   const auto handlers = handlers_;
   if (handlers->on_peer_gone) handlers->on_peer_gone();
@@ -165,7 +165,7 @@ void StreamChannel::resume_reading() {
 
 void StreamChannel::go_on_reading() {
   if (!may_deliver() || std::exchange(reading_, true)) return;
-  // Posted, because messages may be waiting in the buffer and the caller must not meet them.
+  // Posted, because messages may be in the buffer and must not be delivered inside this call.
   post(&StreamChannel::read_turn);
 }
 
@@ -187,7 +187,7 @@ void StreamChannel::read_turn() {
 }
 
 Stream::Moved StreamChannel::read_some() {
-  // A peer that nobody knows yet gets no large buffer.
+  // An unidentified peer gets no large buffer.
   const std::span<char> room =
       reader_.prepare(begin_ == Begin::kReading ? kReadBytes : kFirstReadBytes);
   const auto moved = stream_->read(room);
@@ -237,7 +237,7 @@ void StreamChannel::after_write() {
   if (write_failed_) {
     drop_queue();
     if (state_ == State::kLingering) return shut();
-    // The socket still holds what the peer sent before it went; reading then meets the end.
+    // The socket still holds what the peer sent before its end; reading then meets that end.
     state_ = State::kWriteFailed;
     return;
   }
@@ -277,7 +277,8 @@ void StreamChannel::end(base::Error error) {
 void StreamChannel::close() {
   if (state_ == State::kClosed || state_ == State::kLingering || state_ == State::kDraining) return;
   const bool can_write = state_ == State::kOpen;
-  // Handlers often own the channel; they go once the call that is perhaps under way has returned.
+  // Handlers often own the channel, so they are released only after a handler that runs has
+  // returned.
   handlers_ = std::make_shared<const Handlers>();
   if (!can_write) return shut();
   state_ = State::kLingering;
@@ -291,7 +292,7 @@ void StreamChannel::close() {
 void StreamChannel::finish() {
   if (!stream_->finish()) return shut();
   state_ = State::kDraining;
-  // A turn that is under way comes by itself.
+  // If a turn is under way, it gets here by itself.
   if (!reading_) drain();
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// One try at one endpoint: TCP, then TLS as its client. For wire/*.cpp alone.
+// One attempt to reach one endpoint: TCP, then TLS as its client. For wire/*.cpp alone.
 //
-// On the loop of its executor; `done` comes once and from the loop, unless cancel() was first.
+// On the loop of its executor; `done` is called once, from the loop, unless cancel() came first.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -21,18 +21,18 @@ namespace robustrun::wire {
 class Dial {
  public:
   struct Reached {
-    Connection connection;            // has shaken hands
-    const TlsStream* tls = nullptr;   // the connection's
+    Connection connection;            // after the handshake
+    const TlsStream* tls = nullptr;   // of this connection
     ConnectionAddresses addresses;
   };
   using Done = std::function<void(base::Result<Reached>)>;
 
-  // kPermission: somebody else's supervisor; kTimeout; everything else: cannot be reached.
+  // kPermission: another run's supervisor; kTimeout; any other code: unreachable.
   static std::shared_ptr<Dial> start(boost::asio::any_io_executor executor,
                                      const std::string& endpoint,
                                      std::shared_ptr<const TlsContext> context, DialerLimits limits,
                                      Done done);
-  // The same over a connection that somebody else made: we speak first all the same.
+  // The same over a connection that the other side opened; TLS's client is still this side.
   static std::shared_ptr<Dial> over(boost::asio::any_io_executor executor, base::Fd connected,
                                     std::shared_ptr<const TlsContext> context, DialerLimits limits,
                                     Done done);

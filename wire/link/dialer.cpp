@@ -21,7 +21,7 @@ using base::Errc;
 using base::fail;
 using boost::system::error_code;
 
-// What the Dialer's operations hold on to; the Dialer itself is only its owner.
+// Kept alive by the Dialer's operations; the Dialer itself is only its owner.
 class OngoingDial : public std::enable_shared_from_this<OngoingDial> {
  public:
   OngoingDial(const boost::asio::any_io_executor& executor, Credential credential, Enrol self,
@@ -38,7 +38,7 @@ class OngoingDial : public std::enable_shared_from_this<OngoingDial> {
   void set_endpoints(std::vector<std::string> endpoints);
   [[nodiscard]] const std::optional<Identity>& identity() const { return identity_; }
   void stop();
-  void hang_up();   // on those that called us
+  void hang_up();   // closes connections that others opened to us
 
  private:
   base::Status prepare();
@@ -50,7 +50,7 @@ class OngoingDial : public std::enable_shared_from_this<OngoingDial> {
   void on_reply(Message reply);
   base::Status accept(const Enrolled& enrolled);
   base::Status check_proof(const Enrolled& enrolled) const;
-  // This endpoint is of no use; on with the next.
+  // This endpoint does not work: tries the next one.
   void give_up_endpoint(const base::Error& error);
   [[nodiscard]] base::Error summary() const;
   void finish(base::Result<Dialer::Connected> result);
@@ -66,20 +66,20 @@ class OngoingDial : public std::enable_shared_from_this<OngoingDial> {
   DialerLimits limits_;
   Dialer::Done done_;
 
-  std::optional<KeyRequest> key_;   // once made
+  std::optional<KeyRequest> key_;   // once generated
   bool enrolled_ = false;
   std::optional<Identity> identity_;  // once enrolled
   base::NodeId node_;
   base::Generation generation_;
-  std::shared_ptr<const TlsContext> context_;   // without our certificate until we are enrolled
+  std::shared_ptr<const TlsContext> context_;   // without our certificate until we have enrolled
 
   std::size_t first_ = 0;   // the endpoint that worked last time
-  std::size_t tried_ = 0;   // endpoints in this call
+  std::size_t tried_ = 0;   // endpoints tried in this call
   std::vector<base::Error> failures_;
   std::shared_ptr<Dial> dial_;
   std::deque<std::shared_ptr<Dial>> answers_;
   std::shared_ptr<Channel> channel_;   // the one to enrol on
-  std::string server_certificate_;     // what it showed there
+  std::string server_certificate_;     // that it showed
 };
 
 void OngoingDial::connect(Dialer::Done done) {
@@ -146,7 +146,7 @@ void OngoingDial::answer(base::Fd connection, Dialer::Done done) {
     answers_.front()->cancel();
     answers_.pop_front();
   }
-  // Known by its place in memory: it is in the list for as long as its call may come.
+  // Identified by its address: it is in the list as long as its callback may come.
   auto mine = std::make_shared<Dial*>(nullptr);
   auto dial = Dial::over(
       executor_, std::move(connection), context_, limits_,
@@ -226,7 +226,7 @@ void OngoingDial::on_reply(Message reply) {
     const std::string text = "the supervisor refused us: " +
                              base::printable(refused->text.substr(0, kRefusalTextBytesMax));
     const Errc code = refused->final ? Errc::kPermission : Errc::kUnavailable;
-    // Before the run's CA is known, anybody may have said so.
+    // Before the run's CA is known, any host may have sent this.
     if (refused->final && !credential_.ca_fingerprint.empty()) return finish(fail(code, text));
     return give_up_endpoint({code, 0, text});
   }
@@ -238,7 +238,7 @@ void OngoingDial::on_reply(Message reply) {
   deadline_.cancel();
   std::exchange(channel_, nullptr)->close();
   enrolled_ = true;
-  try_next();  // the same endpoint, with a certificate
+  try_next();  // the same endpoint, now with a certificate
 }
 
 base::Status OngoingDial::check_proof(const Enrolled& enrolled) const {
@@ -247,7 +247,7 @@ base::Status OngoingDial::check_proof(const Enrolled& enrolled) const {
       if (same_proof(enrolled.proof, supervisor_proof(credential_.token, self_, enrolled))) {
         return {};
       }
-      return fail(Errc::kPermission, "the supervisor there does not know our secret");
+      return fail(Errc::kPermission, "the supervisor there does not know the secret");
     case ProofKind::kMunge: return munge_.check(enrolled.proof, supervisor_digest(self_, enrolled));
     case ProofKind::kNone: break;
   }
@@ -260,7 +260,7 @@ base::Status OngoingDial::accept(const Enrolled& enrolled) {
   if ((!credential_.ca_fingerprint.empty() && fingerprint != credential_.ca_fingerprint) ||
       (credential_.node &&
        (enrolled.node != *credential_.node || enrolled.generation != credential_.generation))) {
-    return fail(Errc::kProtocol, "it made us a certificate that we did not ask for");
+    return fail(Errc::kProtocol, "it issued a certificate that does not match our request");
   }
   Identity identity{.private_key = key_->private_key,
                     .certificate = enrolled.certificate,

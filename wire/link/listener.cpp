@@ -22,10 +22,10 @@ namespace {
 using base::Errc;
 using boost::system::error_code;
 
-// Lets through a bounded number of lines a minute.
+// Limits the number of lines per minute.
 class LineLimit {
  public:
-  // 0: keep quiet; otherwise how many lines are left in this minute, this one included.
+  // 0: print nothing; else how many lines are left in this minute, this one included.
   int take() {
     const base::Nanos now = base::SystemClock().now();
     if (left_ == 0 || now - since_ >= std::chrono::minutes(1)) {
@@ -41,18 +41,18 @@ class LineLimit {
   int left_ = 0;
 };
 
-// A connection that has not said who it is.
+// A connection whose peer has not been identified.
 struct PendingConnection {
   BoundedListener::Slot slot;
   std::shared_ptr<Channel> channel;
-  const TlsStream* tls = nullptr;   // the channel's
+  const TlsStream* tls = nullptr;   // of the channel
   ConnectionAddresses addresses;
   base::Nanos since{};
-  bool called = false;   // by us, and may have no need of it
+  bool called = false;   // opened by us; the agent may no longer need it
   std::unique_ptr<boost::asio::steady_timer> deadline;
 };
 
-// What the listener's handlers hold on to; the Listener itself is only its owner.
+// Kept alive by the listener's pending operations; the Listener itself is only its owner.
 class ServerState : public std::enable_shared_from_this<ServerState> {
  public:
   ServerState(const boost::asio::any_io_executor& executor, TlsContext context, Admission admission,
@@ -75,7 +75,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
   void on_shortage(int os_errno);
   std::optional<base::Nanos> make_room();
   void begin(base::Fd fd, BoundedListener::Slot slot, bool called);
-  // Calls `then` with the connection, which is not pending any more; its slot is given back first.
+  // Takes the connection out of the pending ones, gives its slot back, then calls `then` with it.
   template <class Then>
   void with(Id id, Then then);
   void on_message(PendingConnection peer, Message message);
@@ -96,7 +96,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
   std::map<Id, std::shared_ptr<TcpDial>> calls_;
   Id next_id_ = 0;
   std::unique_ptr<BoundedListener> listener_;
-  bool is_short_ = false;  // of descriptors or memory, and it was said
+  bool is_short_ = false;  // descriptors or memory ran out, and this was logged
   bool stopped_ = false;
 };
 
@@ -150,8 +150,8 @@ void ServerState::on_shortage(int os_errno) {
   }
 }
 
-// Closes the oldest of the connections that are silent, have been pending for long enough and are
-// least far. If there is none yet: after how long there will be one.
+// Among the silent connections that have been pending long enough, closes the oldest of those that
+// got least far. If there are none yet, returns the time until there will be one.
 std::optional<base::Nanos> ServerState::make_room() {
   const base::Nanos now = base::SystemClock().now();
   base::Nanos wait = limits_.handshake_max;
@@ -164,7 +164,7 @@ std::optional<base::Nanos> ServerState::make_room() {
       if (left <= base::Nanos{} && one.tls->is_silent()) {
         with(id, [this](const PendingConnection& silent) {
           silent.channel->close();
-          count_refusal(silent.addresses, "it said nothing while others waited");
+          count_refusal(silent.addresses, "it was silent while others waited");
         });
         return std::nullopt;
       }
@@ -211,7 +211,7 @@ void ServerState::begin(base::Fd fd, BoundedListener::Slot slot, bool called) {
     if (error || !self) return;
     self->with(id, [&](const PendingConnection& peer) {
       peer.channel->close();
-      self->count_refusal(peer.addresses, "it did not say who it is in time");
+      self->count_refusal(peer.addresses, "it did not identify itself in time");
     });
   });
   pending_.emplace(id, std::move(pending));
@@ -220,7 +220,7 @@ void ServerState::begin(base::Fd fd, BoundedListener::Slot slot, bool called) {
 template <class Then>
 void ServerState::with(Id id, Then then) {
   const auto found = pending_.find(id);
-  if (found == pending_.end()) return;  // gone for another reason
+  if (found == pending_.end()) return;  // removed for another reason
   PendingConnection peer = std::move(found->second);
   pending_.erase(found);
   peer.deadline->cancel();
@@ -231,13 +231,13 @@ void ServerState::with(Id id, Then then) {
 void ServerState::on_message(PendingConnection peer, Message message) {
   if (!peer.tls->peer_has_certificate()) {
     if (const auto* enrol = std::get_if<Enrol>(&message)) return on_enrol(peer, *enrol);
-    return refuse(peer, {Errc::kPermission, 0, "cannot listen to an agent without a certificate"});
+    return refuse(peer, {Errc::kPermission, 0, "cannot accept this message without a certificate"});
   }
   if (auto* hello = std::get_if<Hello>(&message)) {
     return on_hello(std::move(peer), std::move(*hello));
   }
   if (const auto* order = std::get_if<StopRun>(&message)) return on_stop(peer, *order);
-  // It came here while we called it.
+  // The agent reached us by itself while we were calling it.
   if (std::holds_alternative<Bye>(message)) return peer.channel->close();
   refuse(peer, {Errc::kProtocol, 0, "cannot begin with anything but Hello"});
 }
@@ -246,7 +246,7 @@ void ServerState::on_stop(const PendingConnection& peer, const StopRun& order) {
   const auto uri = peer.tls->peer_uri();
   const auto name = uri ? parse_uri(*uri) : std::nullopt;
   if (!name || !name->supervisor || name->run_id != admission_.run_id() || !handlers_.on_stop) {
-    return refuse(peer, {Errc::kPermission, 0, "cannot stop the run for anybody but its owner"});
+    return refuse(peer, {Errc::kPermission, 0, "cannot stop the run: only its owner may do that"});
   }
   peer.channel->send(Bye{});
   peer.channel->close();

@@ -1,13 +1,13 @@
 #pragma once
 // The supervisor's listener: accepts agents over TCP and TLS 1.3, admits those of this run alone.
 //
-// A peer without a certificate may say one thing, Enrol, and gets Enrolled or Refused; then the
-// connection ends. A peer with a certificate of this run's CA says Hello; then it is handed to
-// on_agent with its channel, and who it is comes from its certificate, never from what it says.
-// Everything else (no TLS, another CA, garbage, an oversized or late first message) ends that one
-// connection and is counted. At most kHandshakesMax are pending; further ones wait in the kernel
-// (wire/net/bounded_listener.h), and silent ones give way to them, first those without a TLS hello.
-// On the loop of its executor; every step of a connection has a deadline (wire/messages/limits.h).
+// A peer without a certificate may only send Enrol; it gets Enrolled or Refused, and the connection
+// ends. A peer with a certificate of this run's CA sends Hello and is handed to on_agent with its
+// channel; its certificate identifies it, never what it sends. Anything else (no TLS, another CA,
+// garbage, an oversized or late first message) ends that one connection and is counted. At most
+// kHandshakesMax are pending; further ones wait in the kernel (wire/net/bounded_listener.h), and
+// silent ones give way to them, those without a TLS hello first. On the loop of its executor; every
+// step of a connection has a deadline (wire/messages/limits.h).
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -30,8 +30,8 @@ struct ListenerCounters {
   std::uint64_t accepted = 0;  // TCP connections
   std::uint64_t enrolled = 0;
   std::uint64_t admitted = 0;  // handed to on_agent
-  std::uint64_t refused = 0;  // everything that ended otherwise
-  std::string last_refusal;  // why, and from where
+  std::uint64_t refused = 0;  // ended in any other way
+  std::string last_refusal;  // the reason, and the peer's address
 };
 
 struct ListenerLimits {
@@ -44,23 +44,24 @@ struct ListenerLimits {
 class Listener {
  public:
   struct Handlers {
-    // Decides on an enrolment: whose certificate the peer gets. An error refuses it, with its text.
+    // Decides on an enrolment: the name for the peer's certificate. An error refuses it, with its
+    // text.
     std::function<base::Result<PeerName>(const Enrol&, const ConnectionAddresses&)> on_enrol;
     // The channel reads nothing until its receiver calls set_handlers().
     std::function<void(const PeerName&, const ConnectionAddresses&, Hello,
                        std::shared_ptr<Channel>)>
         on_agent;
-    // The run's owner wants its end (StopRun). May be empty: then it is refused.
+    // The run's owner orders its end (StopRun). May be empty: such orders are then refused.
     std::function<void(const StopRun&)> on_stop = {};
-    // Without `check`, proofs by munge are refused. May take milliseconds.
+    // Without `check`, proofs by munge are refused. Calls may take milliseconds.
     MungeProofs munge = {};
-    // One line a refusal, for the log; rate-limited to kRefusalLinesPerMinute. May be empty.
+    // Receives a line for each refusal, for the log; at most kRefusalLinesPerMinute. May be empty.
     std::function<void(const std::string&)> on_refused;
   };
 
   // Listens on `address` (numeric; empty: every interface, IPv6 and IPv4) and `port` (0: any).
-  // `secret`: proves enrolments (enrolment.h); without it and without munge, everybody is let in
-  // (--insecure-rdzv). kConflict with the owner's pid when it can be told, when the port is taken.
+  // `secret`: proves enrolments (enrolment.h); without it and without munge every agent is admitted
+  // (--insecure-rdzv). kConflict: the port is taken; names the owner's pid if it can be found.
   static base::Result<std::unique_ptr<Listener>> open(boost::asio::any_io_executor executor,
                                                       const std::string& address,
                                                       std::uint16_t port,
@@ -68,8 +69,8 @@ class Listener {
                                                       std::string secret, Handlers handlers,
                                                       ListenerLimits limits = {});
   virtual ~Listener() = default;  // no handler is called any more
-  // Connects to an agent that listens at `endpoint` (numeric, with a port): what comes of it is
-  // treated as if the agent had come here. At most kConnectMax; that nobody answers is not told.
+  // Connects to an agent that listens at `endpoint` (numeric, with a port), within kConnectMax, and
+  // treats the connection as if the agent had opened it. Failure to connect is not reported.
   virtual void call(const std::string& endpoint) = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   [[nodiscard]] virtual const ListenerCounters& counters() const = 0;

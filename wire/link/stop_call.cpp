@@ -19,7 +19,7 @@ namespace {
 using base::Errc;
 using base::fail;
 
-// One endpoint. Everything of it ends with `loop`.
+// A call to one endpoint. Its operations all end with `loop`.
 class Call {
  public:
   explicit Call(StopRun order) : order_(std::move(order)), deadline_(loop_) {}

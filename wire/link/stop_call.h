@@ -1,6 +1,6 @@
 #pragma once
-// Ends a run from another machine than its supervisor's: whoever has the key of the run's authority
-// is its owner. Blocks, with a loop of its own.
+// Ends a run from a machine other than its supervisor's: the key of the run's authority proves
+// ownership. Blocks, with a loop of its own.
 
 #include <chrono>
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace robustrun::wire {
 
-// Tries the endpoints (numeric, with a port) one after the other. Done when the supervisor says
-// that it has heard. kUnavailable, kTimeout: nobody answered; kPermission: somebody else did, or
-// it refused.
+// Tries `endpoints` (numeric, with a port) in order until a supervisor confirms the order.
+// kUnavailable, kTimeout: no supervisor answered; kPermission: another program answered, or the
+// supervisor refused.
 [[nodiscard]] base::Status call_to_stop(const Authority& authority,
                                         const std::vector<std::string>& endpoints,
                                         const StopRun& order);

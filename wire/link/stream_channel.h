@@ -1,5 +1,5 @@
 #pragma once
-// Channels over a connection that was made elsewhere (listener.cpp, dialer.cpp), and how they are
+// Channels over connections that were made elsewhere (listener.cpp, dialer.cpp), and how they are
 // handed on. For wire/*.cpp alone.
 
 #include <boost/asio/any_io_executor.hpp>
@@ -11,9 +11,9 @@
 
 namespace robustrun::wire {
 
-// What a channel does before set_handlers() is called on it.
+// How far a channel reads before set_handlers() is called on it.
 enum class Begin : std::uint8_t {
-  kReading,      // everything
+  kReading,      // without limit
   kOneMessage,   // delivers one message of at most kFirstMessageBytesMax, then reads nothing
   kWaiting,      // reads nothing
 };

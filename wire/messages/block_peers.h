@@ -1,7 +1,7 @@
 #pragma once
-// Which nodes of a run pass blocks on to each other (agent/staging/block_peers.h). The bytes go
-// from agent to agent, over connections of their own (wire/bulk/block_exchange.h). And blocks that
-// the supervisor alone has: of the code that the run was started with.
+// Which nodes of a run pass blocks on to each other (agent/staging/block_peers.h); the bytes go
+// from agent to agent over connections of their own (wire/bulk/block_exchange.h). Also blocks of
+// the code that the run was started with, which only the supervisor has at first.
 
 #include <cstdint>
 #include <optional>
@@ -25,8 +25,9 @@ struct BlockPeer {
   }
 };
 
-// Supervisor to agent, of runs that stage files or mount images: who is there, the receiver
-// included. When nodes have joined, and again when that changes; each stands for all before.
+// Supervisor to agent, in runs that stage files or mount images: all nodes that pass blocks on, the
+// receiver included. Sent once nodes have joined and at every change; each list replaces the one
+// before.
 struct BlockPeers {
   std::vector<BlockPeer> peers;  // at most kBlockPeersMax, the first of the run
   std::optional<std::uint64_t> rate{};  // bytes/s that a node sends at most; none: no limit
@@ -37,8 +38,8 @@ struct BlockPeers {
   }
 };
 
-// Agent to supervisor, of runs with WorkerTemplate::code: a block of its pack that no peer has.
-// Answered by CodeBlock; asked again when that does not come.
+// Agent to supervisor, in runs with WorkerTemplate::code: requests a block of the code pack that no
+// peer has. Answered by CodeBlock; sent again when no answer comes.
 struct CodeWanted {
   std::uint64_t block = 0;
   template <class V>
@@ -50,7 +51,7 @@ struct CodeWanted {
 struct CodeBlock {
   std::uint64_t block = 0;
   std::string bytes;
-  std::string error{};  // why there are none; empty: there are
+  std::string error{};  // why there are no bytes; empty: success
   template <class V>
   void fields(V& v) {
     v(1, "block", block);

@@ -1,9 +1,10 @@
 #pragma once
-// What a worker says of its checkpoints, as its agent passes it on, and the order to let one be: a
-// resumed job took the newest that is committed and not marked (docs/checkpoint-format.md).
+// What a worker reports about its checkpoints, as its agent passes it on, and the order to mark one
+// as bad (checkpoint demotion): a resumed job takes the newest checkpoint that is committed and not
+// marked (docs/checkpoint-format.md).
 //
-// An agent sends notes only if its template says `checkpoints`: a supervisor that does not know
-// this message asks for none. Whoever sent a note knows the order.
+// An agent sends notes only if its template says `checkpoints`, since an older supervisor does not
+// know this message. An agent that sends notes understands the order.
 
 #include <cstdint>
 #include <string>
@@ -15,23 +16,23 @@
 
 namespace robustrun::wire {
 
-// At most one of each event in kCheckpointNoteInterval of a worker, but for loads of another
-// checkpoint: it stands for all since the worker's beginning, and names the newest.
+// At most one of each event per worker and kCheckpointNoteInterval, except for loads of another
+// checkpoint. It covers all such events since the worker's start, and names the newest checkpoint.
 struct CheckpointNote {
   enum class Event : std::uint8_t { kSaved, kCommitted, kLoaded };
   base::Attempt attempt;
   base::LocalRank local_rank;
   Event event = Event::kSaved;
   std::uint64_t step = 0;
-  std::uint64_t generation = 0;  // with `token`: which one of that step
+  std::uint64_t generation = 0;  // with `token`: which checkpoint of that step
   std::string token{};
   std::vector<std::string> directories{};  // home first
   std::string source{};  // of a load: "disk", "memory", "peer", "parity"; else empty
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  base::Nanos blocking{};  // the script waited for so long, all together
+  base::Nanos blocking{};  // time that the script waited, in total
   base::Nanos blocking_median{}, blocking_most{};  // of the newest kBlockingSamplesMax
-  base::Nanos total{};  // until it was done, the newest
+  base::Nanos total{};  // of the newest, from its begin to its end
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -51,8 +52,8 @@ struct CheckpointNote {
   }
 };
 
-// Supervisor to an agent that reaches the directories: mark it, so that nobody starts from it
-// again. Nothing but the mark of a checkpoint that is there is written. Answered by
+// Supervisor to an agent that reaches the directories: mark this checkpoint so that no start loads
+// it again. Writes nothing but the mark, and only to an existing checkpoint. Answered by
 // CheckpointDemoted.
 struct DemoteCheckpoint {
   std::uint64_t order = 0;
@@ -60,7 +61,7 @@ struct DemoteCheckpoint {
   std::uint64_t generation = 0;
   std::string token;
   std::vector<std::string> directories;
-  std::string reason;  // a word
+  std::string reason;  // one word
   template <class V>
   void fields(V& v) {
     v(1, "order", order);

@@ -8,8 +8,8 @@
 namespace robustrun::wire {
 namespace {
 
-// What is proved: the message itself without its proof, and what else must be the same on both
-// sides (of a fixed length each, so that the whole can be read in one way only).
+// The bytes that a proof covers: the message without its proof, then what both sides must agree on
+// (each of fixed length, so that the whole has only one reading).
 std::string agent_bytes(const Enrol& enrol, const std::string& server_certificate) {
   Enrol bare = enrol;
   bare.proof.clear();

@@ -3,11 +3,10 @@
 //
 //   agent → Enrol     csr, nonce, proof = HMAC-SHA256(secret, "agent" ‖ fields ‖ server cert)
 //   supervisor → Enrolled   certificate, CA, proof = HMAC-SHA256(secret, "supervisor" ‖ …)
-// Both sides prove that they know the secret without saying it, and the agent's proof covers the
-// SHA-256 of the server certificate it saw, so that it cannot be passed on by somebody between
-// them. After it the agent connects again with its own certificate. With munge each proof is a
-// munge credential whose payload is the digest of the same bytes; with --insecure-rdzv it is
-// empty. Pure.
+// Both sides prove that they know the secret without sending it. The agent's proof covers the
+// SHA-256 of the server certificate it saw, so that a host in between cannot pass the proof on.
+// Afterwards the agent connects again with its own certificate. With munge each proof is a munge
+// credential whose payload is the digest of the same bytes; with --insecure-rdzv it is empty. Pure.
 
 #include <cstdint>
 #include <functional>
@@ -25,17 +24,17 @@ enum class ProofKind : std::uint8_t { kNone, kSecret, kMunge };
 struct Enrol {
   std::uint32_t protocol = kProtocolVersion;
   std::string run_id;
-  std::optional<base::NodeId> node;     // none: a machine that joins by itself (rendezvous)
+  std::optional<base::NodeId> node;  // none: a machine that joins by itself (rendezvous)
   base::Generation generation;
-  std::string host;                     // its name, for people
-  std::uint32_t slots = 0;  // workers it offers (rendezvous); 0: as the supervisor says
-  std::optional<std::uint32_t> node_rank;  // --node-rank, when the user gave one
+  std::string host;  // its name, for people
+  std::uint32_t slots = 0;  // workers it offers (rendezvous); 0: the supervisor decides
+  std::optional<std::uint32_t> node_rank;  // --node-rank, if given
   std::int32_t pid = 0;
   std::string request;  // PEM of the PKCS #10 request
   std::string nonce;  // 16 bytes or more
   ProofKind proof_kind = ProofKind::kSecret;
   std::string proof;
-  std::string command_digest;  // SHA-256 of script and arguments: all must start the same
+  std::string command_digest;  // SHA-256 of script and arguments: all agents must start the same
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -70,7 +69,7 @@ struct Enrolled {
   }
 };
 
-// The connection ends after it. `text` is for people; `final`: trying again is of no use.
+// Ends the connection. `text` is for people; `final`: retrying is useless.
 struct Refused {
   std::string text;
   bool final = true;
@@ -81,8 +80,8 @@ struct Refused {
   }
 };
 
-// Proofs by munge, both ways: makes a credential with this payload, and checks that a proof is one
-// of our own user with this payload.
+// Proofs by munge: `make` makes a credential with `digest` as its payload, `check` verifies that
+// `proof` is a credential of our own user with that payload.
 struct MungeProofs {
   std::function<base::Result<std::string>(const std::string& digest)> make;
   std::function<base::Status(const std::string& proof, const std::string& digest)> check;
@@ -93,10 +92,10 @@ struct MungeProofs {
                                       const std::string& server_certificate);
 [[nodiscard]] std::string supervisor_proof(const std::string& secret, const Enrol& enrol,
                                            const Enrolled& enrolled);
-// SHA-256 of what the proofs above are made of, for munge's payload.
+// SHA-256 of the bytes that the proofs above cover: the payload for munge.
 [[nodiscard]] std::string agent_digest(const Enrol& enrol, const std::string& server_certificate);
 [[nodiscard]] std::string supervisor_digest(const Enrol& enrol, const Enrolled& enrolled);
-// In constant time.
+// Compares in constant time.
 [[nodiscard]] bool same_proof(const std::string& a, const std::string& b);
 
 }  // namespace robustrun::wire

@@ -1,11 +1,12 @@
 #pragma once
-// What an agent reports and the supervisor's core takes as it is: facts without a local rank.
+// Facts that an agent reports and the supervisor's core takes as they are: those without a local
+// rank.
 //
-// Messages (messages.h) and events of the journal (supervisor/core/types/) are the same structs
-// here, so that numbers and names of their fields stand once. Numbers are never reused, enumerators
-// are appended alone: both are on the wire and in journals. What a newer agent may send, and how
-// long its texts may be, the supervisor checks before it journals a fact
-// (supervisor/driver/translate.h). Standard library and base/core alone.
+// These structs serve both as messages (messages.h) and as journal events (supervisor/core/types/),
+// so that their fields are listed once. Field numbers are never reused and enumerators only
+// appended: both are on the wire and in journals. Before a fact is journaled, the supervisor checks
+// for values of newer agents and for the lengths of texts (supervisor/driver/translate.h). Standard
+// library and base/core alone.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,12 +21,12 @@ namespace robustrun::wire {
 
 // ---- A node
 
-// The node is taken back soon: its allocation ends (Slurm: preemption, time limit, scancel). The
-// agent goes on, unless it was told to end by `signal`: then it leaves when its workers have been
-// stopped (StopWorkers). Reported again on a new connection, and perhaps more than once.
+// The node will be taken away soon, because its allocation ends (Slurm: preemption, time limit,
+// scancel). The agent continues, unless `signal` told it to end: then it exits when its workers
+// have been stopped (StopWorkers). Sent again on every new connection, and possibly more than once.
 struct NodeEnding {
   std::string why;
-  std::int32_t signal = 0;  // that the agent got and leaves for; 0: it goes on
+  std::int32_t signal = 0;  // that the agent received and exits for; 0: it continues
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
@@ -46,8 +47,8 @@ struct NodeHealth {
   Source source = Source::kKernel;
   std::string subject{};  // "GPU 3", "eth0", "/data"; printable, at most kHealthSubjectBytesMax
   std::string line{};  // what was read, printable, one line, at most kHealthLineBytesMax
-  std::uint32_t xid = 0;  // NVIDIA's code of the error; 0: none
-  bool over = false;  // it is well again
+  std::uint32_t xid = 0;  // NVIDIA's error code; 0: none
+  bool over = false;  // the problem has gone
   template <class V>
   void fields(V& v) {
     v(1, "source", source);
@@ -74,30 +75,30 @@ struct PortReserved {
 
 // ---- A start
 
-// In the order of a start; docs/startup.md says what belongs to which.
+// In the order of a start; docs/startup.md says what belongs to each stage.
 enum class StageName : std::uint8_t {
-  kAllocate,  // asked for → the agent's process runs; the supervisor's, as the next
+  kAllocate,  // launch requested → the agent runs; timed by the supervisor, as kConnect
   kConnect,  // → its hello was accepted
-  kImage,  // the agent's, as the next
+  kImage,  // timed by the agent, as kEnvironment
   kEnvironment,
-  kImports,  // a worker's, as those that follow: its process is made → the script has imported
+  kImports,  // a worker's, as all that follow: process created → the script has imported
   kProcessGroup,  // init_process_group
-  kModel,  // → the first optimizer is made, less what the load took of that
+  kModel,  // → the first optimizer exists, less the part taken by kLoad
   kLoad,  // of a checkpoint
   kFirstStep,  // → the first step is done
 };
 inline constexpr std::size_t kStageNames = 9;
 
-// `Worker`: base::LocalRank in a node's report, whose times are by its clock; base::Rank in the
-// supervisor's event, by the supervisor's clock. A worker's stage begins with the first rank of the
-// node and ends with the last.
+// `Worker`: base::LocalRank in a node's report, with times of the node's clock; base::Rank in the
+// supervisor's event, with times of the supervisor's clock. A worker's stage begins with the node's
+// first rank and ends with its last.
 template <class Worker>
 struct StageTimeOf {
   StageName stage = StageName::kAllocate;
   base::Nanos begin{};
-  base::Nanos end{};  // 0: it had not ended
-  base::Nanos took{};  // by the slowest rank; of one that goes on, until now
-  std::optional<Worker> slowest{};  // of a worker's stage
+  base::Nanos end{};  // 0: not ended yet
+  base::Nanos took{};  // by the slowest rank; until now if the stage has not ended
+  std::optional<Worker> slowest{};  // for a worker's stage
   template <class V>
   void fields(V& v) {
     v(1, "stage", stage);
@@ -108,7 +109,7 @@ struct StageTimeOf {
   }
 };
 
-// A number that a script reports, or that its output holds.
+// A number that a script reports, or that was found in its output.
 struct Metric {
   std::string name;
   double value = 0;
@@ -121,7 +122,7 @@ struct Metric {
 
 // ---- The end of workers
 
-// Why workers are stopped, for themselves.
+// Why workers are stopped; passed on to them.
 enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
 
 enum class OomKiller : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
@@ -132,7 +133,7 @@ struct WorkersGone {
   std::uint32_t descendants_killed = 0;
   std::vector<std::string> unkillable;  // "pid 12 (python), D state in nfs_wait"
   std::vector<std::string> shm_removed;  // stale /dev/shm names
-  bool saving = false;  // their copies in memory still are being saved: SavingOver follows
+  bool saving = false;  // copies in memory are still being saved: SavingOver follows
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -148,7 +149,7 @@ struct WorkersGone {
 // The answer to DemoteCheckpoint.
 struct CheckpointDemoted {
   std::uint64_t order = 0;
-  std::string error;  // empty: it is marked, and no start takes it again
+  std::string error;  // empty: it is marked, and no start loads it again
   template <class V>
   void fields(V& v) {
     v(1, "order", order);
@@ -156,10 +157,10 @@ struct CheckpointDemoted {
   }
 };
 
-// Between a rank and the node that keeps its copies.
+// The way between a rank and the node that keeps its copies.
 struct CopyRoute {
   base::Rank rank;
-  base::NodeId node;  // the other one
+  base::NodeId node;  // the other node
   base::Generation generation;
   std::string endpoint;  // its Hello::bulk
   template <class V>
@@ -173,11 +174,11 @@ struct CopyRoute {
 
 // The answer to SaveHeldCopies.
 struct HeldCopiesSaved {
-  base::Attempt made_in;  // whose workers made the copies, as the order says
+  base::Attempt made_in;  // the attempt whose workers made the copies, from the order
   std::uint64_t order = 0;
-  std::uint32_t saved = 0;  // copies that are on disk now and were not before
+  std::uint32_t saved = 0;  // copies that this order brought to disk
   std::vector<std::string> errors;  // for the log
-  bool saving = false;  // it goes on: SavingOver follows
+  bool saving = false;  // saving continues: SavingOver follows
   template <class V>
   void fields(V& v) {
     v(1, "made_in", made_in);
@@ -188,11 +189,11 @@ struct HeldCopiesSaved {
   }
 };
 
-// What WorkersGone or HeldCopiesSaved reported to go on has ended, or is not waited for any more.
-// From an agent whose template says `overlap_saves`; reported again on every connection.
+// The saving that WorkersGone or HeldCopiesSaved announced has ended, or is not waited for any
+// more. Sent if the template says `overlap_saves`, and again on every connection.
 struct SavingOver {
-  base::Attempt made_in;  // as there: whose workers made the copies
-  std::uint64_t order = 0;  // as SaveHeldCopies; 0: copies of the node's own workers
+  base::Attempt made_in;  // as there: the attempt whose workers made the copies
+  std::uint64_t order = 0;  // from SaveHeldCopies; 0: copies of the node's own workers
   template <class V>
   void fields(V& v) {
     v(1, "made_in", made_in);
@@ -200,13 +201,13 @@ struct SavingOver {
   }
 };
 
-// A rank's part in the last round (CopyRound) that it was told of.
+// A rank's progress in the latest round (CopyRound) that it knows of.
 struct RoundPart {
   enum class Stage : std::uint32_t {
-    kReady = 1,  // it can hold copies, and has made some in this attempt
-    kHeld = 2,  // it holds the one of `step`
-    kKept = 3,  // which is at the peer, too
-    kRefused = 4,  // for which the peer has no room
+    kReady = 1,  // it can hold copies and has made some in this attempt
+    kHeld = 2,  // it holds the copy of `step`
+    kKept = 3,  // that copy is at the peer, too
+    kRefused = 4,  // the peer has no room for it
   };
   Stage stage = Stage::kReady;
   std::uint64_t round = 0;  // 0: none
@@ -223,9 +224,9 @@ struct RoundPart {
 struct KeptCopy {
   base::Rank rank;
   bool here = false;  // a complete copy in the memory of its own node
-  bool at_peer = false;  // one, perhaps of an older step, in that of its peer
-  std::uint64_t step = 0;  // of the newest complete one here; without `here` of that at the peer
-  // None: an older agent, or there is no memory to hold copies; never in a journal.
+  bool at_peer = false;  // one, perhaps of an older step, in its peer's memory
+  std::uint64_t step = 0;  // of the newest complete copy here; without `here`, of the peer's
+  // None: an older agent, or no memory to hold copies; never in a journal.
   std::optional<RoundPart> part{};
   bool operator==(const KeptCopy&) const = default;
   template <class V>
@@ -238,8 +239,8 @@ struct KeptCopy {
   }
 };
 
-// What the node's own ranks have. At once when anything but `step` of one changes, else at most
-// once a second; nothing of ranks that have never copied anything.
+// The copies of the node's own ranks. Sent at once when anything but a `step` changes, else at most
+// once a second; omits ranks that have never copied anything.
 struct CopiesKept {
   base::Attempt attempt;
   std::vector<KeptCopy> copies;

@@ -85,7 +85,7 @@ base::Status FieldReader::parse(std::string_view bytes, int depth) {
         field.bytes = bytes.substr(at, static_cast<std::size_t>(length));
         break;
       }
-      case kFixed32:  // no member has this form, so a newer version's field is skipped
+      case kFixed32:  // no member has this wire type, so it is a newer version's field
         if (!in.ReadLittleEndian32(&fixed32)) return corrupt();
         continue;
       default: return corrupt();

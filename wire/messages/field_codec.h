@@ -1,10 +1,10 @@
 #pragma once
 // Structs with a field list (base/core/fields.h) to bytes and back, in protobuf's wire format.
 //
-// One codec serves control messages and journal records, so a field is declared once. The bytes
-// are what protoc would write for docs/formats/robustrun.proto (proto3 rules: defaults are
-// written too, so that a reader can tell "0" from "not sent by an older version"); unknown
-// numbers are skipped. protobuf's own coded streams do the parsing and its bounds checks.
+// One codec serves control messages and journal records, so a field is declared once. The bytes are
+// what protoc would write for docs/formats/robustrun.proto (proto3, except that defaults are
+// written too, so that a reader can tell "0" from "not sent by an older version"); unknown numbers
+// are skipped. protobuf's own coded streams do the parsing and its bounds checks.
 // Decoding never throws, never reads past the input, and bounds nesting and element counts
 // (wire/messages/limits.h). Integers and enums: varint (negative ones as 64-bit two's complement);
 // double: fixed64; std::string: bytes; Nanos: varint; nested struct: length-delimited;
@@ -38,16 +38,16 @@ class FieldWriter {
   std::string& out_;
 };
 
-// Holds the last value of each number found in one message; list members keep all.
+// Holds the last value of each number found in one message; for list members, all values.
 class FieldReader {
  public:
-  // Splits `bytes` into fields; kCorrupt when they are no valid message.
+  // Splits `bytes` into fields; kCorrupt when they are not a valid message.
   [[nodiscard]] base::Status parse(std::string_view bytes, int depth = 0);
 
   template <class T>
   void operator()(int number, const char* name, T& value);
 
-  // The first error met while members were filled (a nested message that is corrupt).
+  // The first error met while filling members (a corrupt nested message).
   [[nodiscard]] const base::Status& status() const { return status_; }
 
  private:
@@ -56,9 +56,9 @@ class FieldReader {
     int number = 0;
     Form form = Form::kVarint;
     std::uint64_t scalar = 0;  // varint or the bits of a fixed64
-    std::string_view bytes;    // length-delimited
+    std::string_view bytes;  // length-delimited
   };
-  // As protobuf does, a number that comes in another form than its member's counts as unknown.
+  // As in protobuf, a number with another wire type than its member's counts as unknown.
   [[nodiscard]] const Field* last(int number, Form form) const;
   template <class T>
   static constexpr Form form_of();

@@ -31,8 +31,8 @@ void put_header(char* at, std::size_t payload_bytes, std::uint8_t kind, bool mor
   std::memcpy(at, &header, sizeof header);
 }
 
-// `out` holds, from `start` on, room for one header and the whole payload: makes room for the
-// headers of the further frames too, moving the payload's pieces back to front.
+// From `start` on, `out` has room for one header and holds the whole payload. Makes room for the
+// headers of the further frames, moving the payload's pieces back to front.
 void cut_into_frames(std::string& out, std::size_t start, std::uint8_t kind) {
   const std::size_t payload = out.size() - start - kFrameHeaderBytes;
   const std::size_t frames =
@@ -69,14 +69,14 @@ base::Status check_header(const FrameHeader& header, std::optional<std::uint8_t>
     return fail(Errc::kProtocol, "cannot read a frame: its header is not ours");
   }
   if (header.payload_bytes > payload_max) {
-    return fail(Errc::kLimit, "cannot read a frame: it says it has " +
+    return fail(Errc::kLimit, "cannot read a frame: it announces " +
                                   std::to_string(header.payload_bytes) + " bytes");
   }
   if (header.kind >= kDecoders.size()) {
     return fail(Errc::kProtocol,
                 "cannot read a frame: no message has kind " + std::to_string(header.kind));
   }
-  // Full frames alone may have a successor, so a message takes no more frames than it needs.
+  // Only full frames may have a successor, so a message takes no more frames than it needs.
   if ((header.flags & kFlagMore) != 0 && header.payload_bytes != kFrameBytesMax) {
     return fail(Errc::kProtocol, "cannot read a frame: it was cut too early");
   }
@@ -105,7 +105,7 @@ std::span<char> FrameReader::prepare(std::size_t size) {
   const std::size_t unread = end_ - begin_;
   if (capacity_ - end_ < size) {
     if (capacity_ - unread < size) {
-      // At least doubled, so that a frame that comes in small pieces is not moved for each.
+      // At least doubled, so that a frame that comes in small pieces is not moved for each piece.
       capacity_ = std::max(unread + size, 2 * capacity_);
       auto larger = std::make_unique_for_overwrite<char[]>(capacity_);
       if (unread > 0) std::memcpy(larger.get(), buffer_.get() + begin_, unread);

@@ -23,26 +23,26 @@ namespace robustrun::wire {
 inline constexpr std::size_t kFrameHeaderBytes = 8;
 inline constexpr std::uint8_t kFlagMore = 1;
 
-// Appends the frames of `message` to `out`. kLimit when it exceeds kMessageBytesMax; `out` is
-// then as before.
+// Appends the frames of `message` to `out`. kLimit when it exceeds kMessageBytesMax; `out` is then
+// unchanged.
 base::Status append_frames(const Message& message, std::string& out);
 
-// Takes bytes as they arrive and gives back whole messages, in order.
+// Takes bytes as they arrive and returns whole messages, in order.
 class FrameReader {
  public:
-  // Messages above `size` bytes (and so frames) are refused with kLimit; kMessageBytesMax at first.
+  // Refuses messages (and so frames) above `size` bytes with kLimit; initially kMessageBytesMax.
   void limit_messages(std::size_t size) { message_bytes_max_ = size; }
-  // Room for at least `size` bytes at the end of the buffer, for a read(2) right into it; then
-  // commit() says how many came. Both end the validity of what prepare() gave before.
+  // Provides at least `size` bytes at the end of the buffer for a read(2) into it; commit() then
+  // says how many came. Either call invalidates the result of an earlier prepare().
   [[nodiscard]] std::span<char> prepare(std::size_t size);
   void commit(std::size_t size);
   void feed(std::string_view bytes);
 
-  // The next whole message; nullopt when more bytes are needed; an error (kProtocol, kCorrupt,
-  // kLimit) ends the connection: after it the reader must not be used again.
+  // The next whole message; nullopt when more bytes are needed. An error (kProtocol, kCorrupt,
+  // kLimit) ends the connection: do not use the reader afterwards.
   [[nodiscard]] base::Result<std::optional<Message>> next();
 
-  // Gives the buffer back when nothing is in it.
+  // Releases the buffer if it is empty.
   void release_if_empty();
 
  private:
@@ -51,7 +51,7 @@ class FrameReader {
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;  // unread bytes: [begin_, end_)
   std::size_t end_ = 0;
-  std::string assembled_;  // payload of a message whose last frame is not here yet
+  std::string assembled_;  // payload of a message whose last frame has not come yet
   std::optional<std::uint8_t> kind_;  // of that message
 };
 

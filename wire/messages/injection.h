@@ -1,5 +1,5 @@
 #pragma once
-// A fault on purpose: the order to make one on a node, and what came of it (`robustrun inject`).
+// Fault injection (`robustrun inject`): the order to cause a fault on a node, and its result.
 //
 // docs/formats/robustrun.proto has the messages in protobuf's schema language. Kinds are appended,
 // never renumbered. Pure.
@@ -31,30 +31,30 @@ enum class FaultKind : std::uint8_t {
   kSupervisorDeath,
 };
 
-// What a kind is called, what it hits, and how long it lasts unless told otherwise.
+// Name, target and default duration of one kind of fault.
 struct FaultRow {
   enum class Target : std::uint8_t { kRank, kNode, kSupervisor };
   FaultKind kind = FaultKind::kKill;
   std::string_view name;        // on the command line and in the worker's order file
   Target target = Target::kRank;
   bool lasts = false;           // takes a duration
-  base::Nanos duration{};       // the default of one that lasts; 0: for ever
+  base::Nanos duration{};       // default for a kind that lasts; 0: until the end
   bool in_python = false;       // done by the worker's boot module
   std::string_view help;
 };
 
 [[nodiscard]] std::span<const FaultRow> fault_rows();   // by FaultKind
-// nullptr for a number or a name that is none.
+// nullptr when the number or name is unknown.
 [[nodiscard]] const FaultRow* find_fault(FaultKind kind);
 [[nodiscard]] const FaultRow* find_fault(std::string_view name);
 
 // Supervisor to agent; answered by Injected with the same id.
 struct Inject {
   std::uint64_t id = 0;
-  base::Attempt attempt;                         // with local_rank: of that worker
+  base::Attempt attempt;                         // with local_rank: the worker to hit
   FaultKind kind = FaultKind::kKill;
-  std::optional<base::LocalRank> local_rank;     // of kinds that hit a rank
-  base::Nanos duration{};                        // 0: for ever, or of no meaning
+  std::optional<base::LocalRank> local_rank;     // for kinds that hit a rank
+  base::Nanos duration{};                        // 0: until the end, or unused
   base::Nanos delay{};                           // kNetDelay: of each message
   template <class V>
   void fields(V& v) {
@@ -67,12 +67,12 @@ struct Inject {
   }
 };
 
-// Agent to supervisor. Said before a fault that keeps it from being said.
+// Agent to supervisor. Sent before a fault that would prevent sending it.
 struct Injected {
   std::uint64_t id = 0;
-  std::int32_t pid = 0;     // of the process that was hit; 0: none
+  std::int32_t pid = 0;     // process that was hit; 0: none
   std::string done;         // what was done, in words
-  std::string error;        // why nothing was done; empty: it was
+  std::string error;        // why nothing was done; empty: success
   template <class V>
   void fields(V& v) {
     v(1, "id", id);

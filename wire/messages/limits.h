@@ -8,31 +8,30 @@
 namespace robustrun::wire {
 
 inline constexpr std::size_t kFrameBytesMax = std::size_t{1} << 20;     // one frame's payload
-inline constexpr std::size_t kMessageBytesMax = std::size_t{16} << 20;  // frames of one message
+inline constexpr std::size_t kMessageBytesMax = std::size_t{16} << 20;  // all frames of one message
 inline constexpr int kNestingMax = 8;
-inline constexpr std::size_t kFieldsMax = std::size_t{1} << 20;         // fields in one message
-// What a channel asks the kernel for in one read, and how much it reads or writes before others
-// get a turn.
+inline constexpr std::size_t kFieldsMax = std::size_t{1} << 20;  // fields in one message
+// Bytes that a channel requests per read, and that it moves before other channels get a turn.
 inline constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kReadTurnBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kWriteTurnBytes = std::size_t{1} << 20;
-// Bulk senders pause above the first and go on below the second.
+// Bulk senders pause above the first and resume below the second.
 inline constexpr std::size_t kCongestedBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kDrainedBytes = kCongestedBytes / 2;
-// What an idle channel keeps of a grown send buffer.
+// What an idle channel keeps of a send buffer that had grown.
 inline constexpr std::size_t kIdleBufferBytes = std::size_t{64} << 10;
-// A send queue above this closes the channel: the peer is not reading.
+// A send queue above this closes the channel: the peer does not read.
 inline constexpr std::size_t kSendQueueBytesMax = std::size_t{64} << 20;
-// How long close() goes on writing what was queued, and waiting for the peer to have it.
+// How long close() continues to write its queue and to wait until the peer has received it.
 inline constexpr std::chrono::milliseconds kCloseLinger{1000};
 
-// The first message of a peer that nobody knows yet.
+// The first message of an unidentified peer.
 inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
-// Connections that have not said who they are; further ones wait in the kernel's queue.
+// Connections of unidentified peers; further ones wait in the kernel's queue.
 inline constexpr std::size_t kHandshakesMax = 256;
-// While others wait, one that is silent keeps its place for so long after it came: before its TLS
-// hello, and after it (an agent may be slow).
+// How long a silent connection keeps its place while others wait: before its TLS hello, and after
+// it (an agent may be slow).
 inline constexpr std::chrono::milliseconds kSilentBeforeHelloMax{200};
 inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
 inline constexpr int kListenBacklog = 4096;
@@ -40,47 +39,50 @@ inline constexpr int kAcceptsPerTurn = 32;
 // TCP's part of reaching an endpoint; then TLS and the first exchange.
 inline constexpr std::chrono::milliseconds kConnectMax{3000};
 inline constexpr std::chrono::milliseconds kHandshakeMax{10000};
-// How long accepting rests when there are no descriptors or no memory.
+// Pause before accepting again when descriptors or memory have run out.
 inline constexpr std::chrono::milliseconds kAcceptRetry{100};
-// Connections to an agent that may be its supervisor.
+// Pending connections to an agent from hosts that may be its supervisor.
 inline constexpr std::size_t kAnswersMax = 8;
 inline constexpr int kRefusalLinesPerMinute = 10;
 inline constexpr std::size_t kRefusalTextBytesMax = 300;
-// A peer's kernel that takes nothing for so long is gone; so is one that answers no probe of an
-// idle connection.
+// A peer whose kernel acknowledges nothing for this long is dead; so is one that answers no probe
+// of an idle connection.
 inline constexpr std::chrono::milliseconds kTcpUserTimeout{20000};
 inline constexpr int kKeepaliveIdleS = 10;
 inline constexpr int kKeepaliveIntervalS = 5;
 
-// Of one finding about a machine; what is longer is cut by both sides.
+// Texts of one health finding; both sides cut longer ones.
 inline constexpr std::size_t kHealthSubjectBytesMax = 128;
 inline constexpr std::size_t kHealthLineBytesMax = 512;
 
-// What a worker says of its checkpoints; what is longer is refused by its agent.
+// A worker's reports about checkpoints; its agent refuses longer ones.
 inline constexpr std::size_t kCheckpointTokenBytesMax = 64;
 inline constexpr std::size_t kCheckpointSourceBytesMax = 32;
 inline constexpr std::size_t kCheckpointPathBytesMax = 4096;
 inline constexpr std::size_t kCheckpointDirectoriesMax = 16;
 
-// A list of modules that workers import (torch: 50 KB); a longer one is not sent.
+// A list of modules that workers import (torch: 50 KB); longer ones are not sent.
 inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;
 
-// Calls between peers in a pre-flight check.
+// Calls between peers during a preflight check.
 inline constexpr std::size_t kPeerPendingMax = 256;  // further ones wait in the kernel's queue
-inline constexpr std::chrono::milliseconds kPeerPendingTimeMax{5000};  // until a peer is proved
+// until a peer has proved itself
+inline constexpr std::chrono::milliseconds kPeerPendingTimeMax{5000};
 inline constexpr std::size_t kPeerNonceBytes = 32;
 
 // Bulk data between agents.
 inline constexpr std::size_t kBulkPendingMax = 32;  // connections without a request yet
 inline constexpr std::chrono::milliseconds kBulkPendingTimeMax{5000};  // until there is one
 inline constexpr std::uint64_t kBulkBytesMax = std::uint64_t{1} << 42;  // of one copy
-inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};  // no byte either way
-inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // whether it is still wanted
-inline constexpr std::chrono::milliseconds kBulkBurst{20};  // at full speed, after a rest
+// without a byte in either direction
+inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};
+inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // between checks for hang_up()
+// that a sender may catch up on after a pause
+inline constexpr std::chrono::milliseconds kBulkBurst{20};
 
 // Blocks that nodes pass on to each other.
 inline constexpr std::uint32_t kBlockBytesMax = std::uint32_t{128} << 10;
-// Of one list: 40 KiB for every node of a run, however many it has.
+// Peers in one list: 40 KiB for every node, however large the run.
 inline constexpr std::size_t kBlockPeersMax = 1024;
 
 inline constexpr std::size_t kCredentialBytesMax = std::size_t{4} << 20;  // the whole line

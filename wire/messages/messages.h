@@ -1,12 +1,12 @@
 #pragma once
-// Everything that a supervisor and an agent say to each other: one variant.
+// Everything that a supervisor and an agent send each other: one variant.
 //
 // The structs are in orders.h (supervisor to agent), reports.h (agent to supervisor) and facts.h
-// (which the supervisor journals as they come), those of a connection's beginning in enrolment.h,
-// of faults on purpose in injection.h, of the check before a run in preflight.h, about collectives
-// in observation.h, of a replay in replay.h, of a start's stages in stages.h, of spare nodes'
-// standbys in standby.h, of checkpoints in checkpoint_note.h and peer_copies.h, of blocks in
-// block_peers.h. docs/formats/robustrun.proto is made from them.
+// (reports that the supervisor journals unchanged). Other topics have their own headers:
+// enrolment.h (start of a connection), injection.h (faults on purpose), preflight.h (the check
+// before a run), observation.h (collectives), replay.h, stages.h (of a start), standby.h (standby
+// workers of spare nodes), checkpoint_note.h and peer_copies.h (checkpoints), and
+// block_peers.h (blocks). docs/formats/robustrun.proto is generated from them.
 // Strings are bytes: arguments, paths and output need not be UTF-8.
 
 #include <variant>
@@ -27,7 +27,7 @@
 
 namespace robustrun::wire {
 
-// Both ways, as the last message: what ends without it was lost.
+// Both ways, as the last message: an end without it is a lost connection.
 struct Bye {
   template <class V>
   void fields(V&) {}

@@ -2,7 +2,7 @@
 // Texts of NodeHealth (facts.h), which an agent sends while it watches its machine
 // (agent/health/watch.h), if its template says `health`.
 //
-// An agent reports what it saw and never what should be done about it.
+// An agent reports what it saw, never what should be done about it.
 
 #include <cstddef>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace robustrun::wire {
 
-// As printable() of base/core/text.h, at most `bytes_max` bytes of it; no character is cut.
+// printable() of base/core/text.h, cut to `bytes_max` bytes between characters.
 [[nodiscard]] std::string short_text(std::string_view bytes, std::size_t bytes_max);
 
 }  // namespace robustrun::wire

@@ -1,9 +1,9 @@
 #pragma once
-// What supervisor and agents say about the workers' collectives: a line per communicator and second
-// while all is well, everything once somebody is suspected.
+// What agents report about their workers' collectives: one line per communicator and second while
+// all is well, everything after a suspicion.
 //
-// Snapshots travel as bytes of tracer::RankSnapshot in the codec of these messages (field_codec.h):
-// this room does not know what is in them. docs/formats/robustrun.proto has the same.
+// Snapshots travel as bytes of tracer::RankSnapshot, in the codec of these messages
+// (field_codec.h); this room does not interpret them. docs/formats/robustrun.proto has the same.
 
 #include <cstdint>
 #include <string>
@@ -14,12 +14,12 @@
 
 namespace robustrun::wire {
 
-// How far a worker is in one communicator.
+// A worker's progress in one communicator.
 struct CommunicatorProgress {
   std::uint64_t comm = 0;
   std::uint64_t entered = 0;
   std::uint64_t done = 0;
-  base::Nanos head_age{};  // of the oldest operation that is not finished; 0: there is none
+  base::Nanos head_age{};  // of the oldest unfinished operation; 0: none
   template <class V>
   void fields(V& v) {
     v(1, "comm", comm);
@@ -29,7 +29,7 @@ struct CommunicatorProgress {
   }
 };
 
-// Agent to supervisor, at most once a second and worker: all its communicators, when one moved.
+// Agent to supervisor, at most once a second per worker, when one moved: all its communicators.
 struct CollectiveProgress {
   base::Attempt attempt;
   base::LocalRank local_rank;
@@ -42,15 +42,15 @@ struct CollectiveProgress {
   }
 };
 
-// Agent to supervisor: a worker waits in an operation for longer than its history explains; said
-// once when that begins, and once with `over` when the operation is done after all.
+// Agent to supervisor: a worker waits in an operation longer than its history explains. Sent once
+// when that begins, and once more, with `over`, if the operation finishes after all.
 struct Overdue {
   base::Attempt attempt;
   base::LocalRank local_rank;
   std::uint64_t comm = 0;
   std::uint64_t ordinal = 0;
   base::Nanos age{};
-  base::Nanos expected{};  // what its history allows
+  base::Nanos expected{};  // the longest wait that its history explains
   bool over = false;
   template <class V>
   void fields(V& v) {
@@ -64,14 +64,15 @@ struct Overdue {
   }
 };
 
-// Supervisor to agent: say what your workers are doing. Answered by one Observed for each worker of
-// the attempt, within `within`; with `evidence` also what can be seen of it from outside.
+// Supervisor to agent: report what your workers are doing. Answered, within `within`, by one
+// Observed per worker of the attempt; with `evidence` they include what can be seen from outside
+// the worker.
 struct Observe {
   std::uint64_t number = 0;
   base::Attempt attempt;
   bool evidence = false;
   base::Nanos within{};
-  bool ras = false;  // and, once, what NCCL's RAS says: answered by RasAnswer
+  bool ras = false;  // also query NCCL's RAS once: answered by RasAnswer
   template <class V>
   void fields(V& v) {
     v(1, "number", number);
@@ -86,8 +87,8 @@ struct Observed {
   std::uint64_t number = 0;
   base::Attempt attempt;
   base::LocalRank local_rank;
-  std::uint32_t workers = 0;  // of this node: so many answers come
-  std::string snapshot;  // tracer::RankSnapshot; its rank and node are not to be believed
+  std::uint32_t workers = 0;  // of this node, and so the number of answers
+  std::string snapshot;  // tracer::RankSnapshot; its rank and node are not trusted
   template <class V>
   void fields(V& v) {
     v(1, "number", number);
@@ -102,7 +103,7 @@ struct RasAnswer {
   std::uint64_t number = 0;
   base::Attempt attempt;
   std::string report;  // as RAS wrote it; empty: none
-  std::string missing;  // why there is none; empty: no worker here uses NCCL
+  std::string missing;  // why there is no report; empty: no worker here uses NCCL
   bool is_shared = false;  // its address was not chosen for this attempt: another job may answer
   template <class V>
   void fields(V& v) {

@@ -17,7 +17,7 @@ using base::Errc;
 using base::fail;
 using NamesPtr = std::unique_ptr<GENERAL_NAMES, OpensslFree<GENERAL_NAMES_free>>;
 
-// Without it OpenSSL would ask on the terminal.
+// Without this callback OpenSSL would ask on the terminal.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 // `read`: one of the PEM_read_bio_… functions.

@@ -1,8 +1,7 @@
 #pragma once
 // Owners for OpenSSL's objects, PEM in and out, and its errors as ours. For wire/*.cpp alone.
 //
-// What is read here may come from anybody: sizes are checked first, and no passphrase is ever
-// asked for.
+// Input may come from anyone: sizes are checked first, and no passphrase is ever asked for.
 
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
@@ -32,8 +31,8 @@ using BioPtr = std::unique_ptr<BIO, OpensslFree<BIO_free_all>>;
 using ContextPtr = std::unique_ptr<SSL_CTX, OpensslFree<SSL_CTX_free>>;
 using SslPtr = std::unique_ptr<SSL, OpensslFree<SSL_free>>;
 
-// Once per process and before anything else: no configuration file of the machine changes what
-// we do. Further calls do nothing.
+// Must be called before any other use of OpenSSL: keeps configuration files of the machine from
+// changing our behaviour. Further calls have no effect.
 void start_openssl();
 
 // The newest entry of OpenSSL's error queue, in words; empties the queue.
@@ -48,9 +47,9 @@ void start_openssl();
 [[nodiscard]] base::Result<std::string> to_pem(X509& certificate);
 [[nodiscard]] base::Result<std::string> to_pem(X509_REQ& request);
 
-// SHA-256 of the DER form, 32 raw bytes; empty when that cannot be made.
+// SHA-256 of the DER form, 32 raw bytes; empty when that form cannot be made.
 [[nodiscard]] std::string fingerprint_of(const X509& certificate);
-// The one SAN URI; none when there is none or more than one.
+// The SAN URI; nullopt unless there is exactly one.
 [[nodiscard]] std::optional<std::string> uri_of(const X509& certificate);
 [[nodiscard]] bool is_p256(const EVP_PKEY& key);
 

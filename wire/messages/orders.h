@@ -1,9 +1,9 @@
 #pragma once
-// What a supervisor tells an agent, as plain structs.
+// Orders of a supervisor to an agent, as plain structs.
 //
-// Every order carries the attempt it belongs to; an agent ignores orders of one that is not
-// current. An order may come twice and means the same then. docs/formats/robustrun.proto has the
-// same in protobuf's schema language; numbers are never reused.
+// Every order carries its attempt; an agent ignores orders of any but the current one. A repeated
+// order has no further effect. docs/formats/robustrun.proto has the same in protobuf's schema
+// language; numbers are never reused.
 
 #include <cstdint>
 #include <optional>
@@ -18,17 +18,17 @@
 
 namespace robustrun::wire {
 
-// First message to an agent, answer to its Hello. Times of 0: not over a network.
+// First message to an agent, in answer to its Hello. Times of 0: the agent is not remote.
 struct Welcome {
   std::uint32_t protocol = kProtocolVersion;
   base::NodeId node;
   base::Generation generation;
   WorkerTemplate workers;
   base::Nanos heartbeat_interval = std::chrono::seconds(1);   // both ways
-  base::Nanos silence_max{};    // after which the agent takes the connection for broken
-  base::Nanos orphan_grace{};   // how long workers may go on without a supervisor
-  std::uint32_t incarnation = 1;  // of the supervisor: one that took the run over has a higher one
-  std::vector<std::string> endpoints{};  // where it listens; empty: as before
+  base::Nanos silence_max{};  // without a message: the agent then takes the connection for broken
+  base::Nanos orphan_grace{};  // how long workers may continue without a supervisor
+  std::uint32_t incarnation = 1;  // of the supervisor; higher after each takeover of the run
+  std::vector<std::string> endpoints{};  // where the supervisor listens; empty: as before
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -43,7 +43,7 @@ struct Welcome {
   }
 };
 
-// Asks for a free TCP port outside the kernel's ephemeral range; answered by PortReserved.
+// Requests a free TCP port outside the kernel's ephemeral range; answered by PortReserved.
 struct ReservePort {
   base::Attempt attempt;
   template <class V>
@@ -52,14 +52,14 @@ struct ReservePort {
   }
 };
 
-// What workers are started with in place of the same of WorkerTemplate (`robustrun update`).
+// Values that replace those of WorkerTemplate (`robustrun update`).
 struct WorkerVersion {
   std::uint32_t number = 0;
   std::vector<std::string> environment{};  // NAME=VALUE
   std::vector<std::string> unset{};  // names
   std::string program{};  // of the script, absolute, within code_directory
-  std::string code_directory{};  // absolute; empty: the program is the template's
-  std::string code_digest{};  // of what must lie there (base/io/code_tree.h), or nothing starts
+  std::string code_directory{};  // absolute; empty: the template's program
+  std::string code_digest{};  // of the code (base/io/code_tree.h); if it differs, nothing starts
   bool has_arguments = false;
   std::vector<std::string> arguments{};
   template <class V>
@@ -84,22 +84,22 @@ struct StartWorkers {
   std::string master_addr;
   std::uint32_t master_port = 0;
   std::optional<WorkerVersion> version{};  // none: all as in the template
-  // The supervisor that ordered the attempt, by its incarnation, whoever says it again; 0: not
-  // said.
+  // Incarnation of the supervisor that ordered the attempt, also when another one repeats the
+  // order; 0: unknown.
   std::uint32_t ordered_by = 0;
-  // Copies of workers before are still being saved, here or elsewhere: these workers wait before
-  // they load or save (worker-socket.md), until the order is said again without it.
+  // Copies of earlier workers are still being saved, here or elsewhere: the new workers wait before
+  // they load or save (worker-socket.md), until the order is repeated without this flag.
   bool saving = false;
-  // Restarts that were counted so far: membership changes and infrastructure's faults are none.
-  // None: from a supervisor that does not say.
+  // Counted restarts so far, without membership changes and infrastructure faults. None: an older
+  // supervisor, which does not send it.
   std::optional<std::uint32_t> restarts{};
-  // Attempts of two supervisors may have the same numbers: those of the later one follow.
+  // Attempts of two supervisors may have the same number: the later supervisor's are newer.
   [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
     const bool are_of_two =
         ordered_by != 0 && other.ordered_by != 0 && ordered_by != other.ordered_by;
     return are_of_two ? ordered_by > other.ordered_by : attempt > other.attempt;
   }
-  // Perhaps said again.
+  // Whether `other` may be the same order, repeated.
   [[nodiscard]] bool is_same_as(const StartWorkers& other) const {
     return attempt == other.attempt && ordered_by == other.ordered_by;
   }
@@ -119,15 +119,15 @@ struct StartWorkers {
   }
 };
 
-// Signal to every living worker's group, SIGKILL of the whole tree after `grace`; answered by
-// WorkersGone. Repeating it with a shorter grace shortens the wait.
+// Signals every living worker's process group and sends SIGKILL to the whole tree after `grace`;
+// answered by WorkersGone. Repeating it with a shorter grace shortens the wait.
 struct StopWorkers {
   base::Attempt attempt;
   std::int32_t signal = 15;
   base::Nanos grace{};
   StopReason reason = StopReason::kStop;
-  // All workers were alive and may go on: those that said that they save by themselves before a
-  // stop (worker-socket.md, save_on_stop) get no signal, only the reason and the deadline.
+  // All workers are alive and could continue: those that announced that they save before a stop
+  // (worker-socket.md, save_on_stop) get no signal, only the reason and the deadline.
   bool save_first = false;
   template <class V>
   void fields(V& v) {
@@ -159,12 +159,13 @@ struct Dismiss {
   }
 };
 
-// Ends the run. From `robustrun stop` on another machine: the only message of a connection, which
-// Bye or Refused answers. From an agent: a worker has sent its parent a signal that stops a run.
+// Ends the run. From `robustrun stop` on another machine: the only message of its connection,
+// answered by Bye or Refused. From an agent: a worker has sent its parent a signal that stops a
+// run.
 struct StopRun {
   std::int32_t signal = 15;
-  std::optional<base::Nanos> grace{};  // none: as the run was started with
-  std::string host{};  // where it was said, for people
+  std::optional<base::Nanos> grace{};  // none: the grace that the run was started with
+  std::string host{};  // where the order came from, for people
   template <class V>
   void fields(V& v) {
     v(1, "signal", signal);

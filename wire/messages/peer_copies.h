@@ -1,10 +1,10 @@
 #pragma once
-// Copies of workers' states in the memory of another node (agent/copies/peer_copies.h): who keeps
-// whose, and the order to save those of a node that is lost. The bytes go from agent to agent, over
-// connections of their own (wire/bulk/bulk_listener.h).
+// Copies of workers' states in the memory of another node (agent/copies/peer_copies.h): which node
+// keeps which copies, and the order to save those of a lost node. The bytes go from agent to agent
+// over connections of their own (wire/bulk/bulk_listener.h).
 //
-// An agent that offers an address for them (Hello::bulk) knows the orders; a supervisor that gives
-// one knows the reports.
+// An agent that offers an address for them (Hello::bulk) knows the orders; a supervisor that sends
+// such an address knows the reports.
 
 #include <cstdint>
 #include <optional>
@@ -15,12 +15,13 @@
 
 namespace robustrun::wire {
 
-// Supervisor to agent, before StartWorkers of the attempt, and again when anything of it changes:
-// each stands for all before. What is in no list any more is given back with StartWorkers.
+// Supervisor to agent, before StartWorkers of the attempt and at every change: each order replaces
+// the one before. Memory of routes that are no longer listed is released with StartWorkers.
 struct PlaceCopies {
   base::Attempt attempt;
   std::vector<CopyRoute> send;  // where copies of this node's ranks go
-  std::vector<CopyRoute> hold;  // of which ranks copies are taken and kept, and from whom
+  // the ranks whose copies this node accepts and keeps, and their nodes
+  std::vector<CopyRoute> hold;
   std::vector<CopyRoute> fetch;  // ranks of this node whose newest copy another node has
   std::optional<std::uint64_t>
       rate{};  // bytes/s that this node sends at most; none: its own default
@@ -34,10 +35,10 @@ struct PlaceCopies {
   }
 };
 
-// Supervisor to agent: save the copies that you hold of these ranks in their names; their node is
-// lost. Answered by HeldCopiesSaved.
+// Supervisor to agent: save the copies that you hold of these ranks on their behalf, because their
+// node is lost. Answered by HeldCopiesSaved.
 struct SaveHeldCopies {
-  base::Attempt attempt;  // whose workers made them
+  base::Attempt attempt;  // the attempt whose workers made the copies
   std::uint64_t order = 0;
   std::vector<base::Rank> ranks;
   template <class V>
@@ -48,15 +49,15 @@ struct SaveHeldCopies {
   }
 };
 
-// Supervisor to every agent of the attempt, once all its ranks have said that they can: each rank
-// holds its first copy of `from_step` or later, and its agent sends that one, whatever newer ones
-// there are. The copy of the round before is let go, unless that round is `complete`: then it is
-// held instead of the one that was complete before it.
+// Supervisor to every agent of the attempt, once all its ranks are ready: each rank holds its first
+// copy of `from_step` or later, and its agent sends that copy even if newer ones exist. The copy of
+// the round before is released, unless that round is `complete`: it then replaces the one that was
+// complete before it.
 struct CopyRound {
   base::Attempt attempt;
-  std::uint64_t round = 0;  // never 0, and never used again in a run
+  std::uint64_t round = 0;  // never 0, and never reused in a run
   std::uint64_t from_step = 0;
-  std::uint64_t complete = 0;  // the last round whose copies are all at the peers; 0: not known
+  std::uint64_t complete = 0;  // the last round whose copies are all at the peers; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

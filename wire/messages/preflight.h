@@ -1,13 +1,13 @@
 #pragma once
-// The pre-flight check of a node, as orders and answers.
+// The preflight check of a node, as orders and answers.
 //
 //   supervisor                         agent
-//   CheckNode     →   opens a listener for its peers; ← CheckReady; begins to look at its machine
-//   ReachPeers    →   calls the peers it is told; ← NodeChecked, when both are done
-//   MeasurePeers  →   computes and exchanges with some; ← PeersMeasured    (full; for each round)
+//   CheckNode     →   opens a listener for its peers; ← CheckReady; starts to examine its machine
+//   ReachPeers    →   calls the peers in the order; ← NodeChecked, when both are done
+//   MeasurePeers  →   computes, exchanges with some peers; ← PeersMeasured    (full; each round)
 //   EndCheck      →   closes the listener
-// All of one check carry its number; an agent answers the newest alone. The first two orders may
-// come twice, and are answered twice. How peers call each other is in peer_proof.h;
+// All messages of a check carry its number; an agent answers only the newest check. The first two
+// orders may come twice and are then answered twice. peer_proof.h says how peers call each other;
 // docs/formats/robustrun.proto has the messages in protobuf's schema language.
 
 #include <cstdint>
@@ -22,10 +22,10 @@ namespace robustrun::wire {
 
 struct CheckNode {
   std::uint64_t check = 0;
-  bool full = false;       // versions are asked for by importing, whatever that takes
-  std::string address;     // of the data interface: where it listens; empty: it need not
-  std::string nonce;       // what calls between peers prove that they know
-  bool gpus = false;       // are put to work and tested: nothing else may need them
+  bool full = false;       // finds versions by importing, however long that takes
+  std::string address;     // of the data interface, to listen on; empty: do not listen
+  std::string nonce;       // the shared secret that peers prove to each other
+  bool gpus = false;       // tests the GPUs under load; nothing else may need them meanwhile
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
@@ -36,11 +36,11 @@ struct CheckNode {
   }
 };
 
-// Said at once: the time between CheckNode and this is that of the messages alone.
+// Sent at once: the time between CheckNode and this is that of the messages alone.
 struct CheckReady {
   std::uint64_t check = 0;
   std::uint32_t port = 0;     // of the listener; 0: none
-  std::string error;          // why there is none
+  std::string error;          // why there is no listener
   base::Nanos wall_time{};    // Unix time here
   template <class V>
   void fields(V& v) {
@@ -65,7 +65,7 @@ struct Peer {
 
 struct ReachPeers {
   std::uint64_t check = 0;
-  std::vector<Peer> peers;   // in this order, some at a time
+  std::vector<Peer> peers;   // called in this order, several at a time
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
@@ -77,8 +77,8 @@ struct NodeChecked {
   std::uint64_t check = 0;
   base::NodeFacts facts;
   std::vector<base::Unreached> unreached;   // of the peers
-  // Of the peers: who began to call here, and never got our answer. Looked for only when a call of
-  // our own timed out.
+  // Peers that began to call this node and never got our answer. Filled only when a call of our own
+  // timed out.
   std::vector<base::NodeId> half_heard;
   template <class V>
   void fields(V& v) {
@@ -92,8 +92,8 @@ struct NodeChecked {
 struct MeasurePeers {
   std::uint64_t check = 0;
   std::uint32_t round = 0;
-  std::vector<Peer> calls;  // to exchange with, one after the other
-  std::uint32_t awaits = 0;  // as many others call here for it
+  std::vector<Peer> calls;  // peers to exchange with, one after the other
+  std::uint32_t awaits = 0;  // how many other peers call this node to exchange
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
@@ -106,7 +106,7 @@ struct MeasurePeers {
 struct PeersMeasured {
   std::uint64_t check = 0;
   std::uint32_t round = 0;
-  base::Nanos compute{};  // for a fixed piece of work
+  base::Nanos compute{};  // time for a fixed piece of work
   double bytes_per_second = 0;  // received, in the best exchange of the round; 0: none
   template <class V>
   void fields(V& v) {

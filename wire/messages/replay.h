@@ -1,14 +1,13 @@
 #pragma once
-// A replay on groups of nodes, as orders and answers (supervisor/core/types/replay_plan.h says what
-// for).
+// A replay on groups of nodes, as orders and answers (its purpose:
+// supervisor/core/types/replay_plan.h).
 //
 //   supervisor                         agent
-//   ReservePort   →   of a group's first node: a port for the group; ← PortReserved
-//   ReplayNode    →   starts the program, as many times as it has slots; ← NodeReplayed at its end
+//   ReservePort   →   to a group's first node: a port for the group; ← PortReserved
+//   ReplayNode    →   starts the program once per slot; ← NodeReplayed at its end
 //   EndReplay     →   kills what is left of it
-// An order of a higher number ends what is under way; the same one again starts nothing twice, and
-// has its answer again. docs/formats/robustrun.proto has the messages in protobuf's schema
-// language.
+// An order with a higher number ends what is under way. A repeated order starts nothing again, and
+// is answered again. docs/formats/robustrun.proto has the messages in protobuf's schema language.
 
 #include <cstdint>
 #include <string>
@@ -21,7 +20,7 @@ namespace robustrun::wire {
 
 struct ReplayNode {
   std::uint64_t replay = 0;
-  base::Nanos limit{};  // then it is killed, and has failed
+  base::Nanos limit{};  // the program is then killed and counts as failed
   std::vector<std::string> command{};  // argv; empty: robustrun's alignment test
   std::vector<WorkerSlot> slots;  // ranks within the node's group
   std::uint32_t group_rank = 0;
@@ -45,14 +44,14 @@ struct ReplayNode {
 
 struct NodeReplayed {
   enum class Outcome : std::uint8_t {
-    kNotRun,  // it could not be started
-    kPassed,  // every process ended with 0
+    kNotRun,  // could not be started
+    kPassed,  // every process exited with 0
     kFailed,
   };
   std::uint64_t replay = 0;
   Outcome outcome = Outcome::kNotRun;
-  std::vector<std::int32_t> codes;  // of processes that ended by themselves with another one than 0
-  std::string why;  // unless it passed
+  std::vector<std::int32_t> codes;  // nonzero exit codes of processes that ended by themselves
+  std::string why;  // empty if it passed
   template <class V>
   void fields(V& v) {
     v(1, "replay", replay);

@@ -1,9 +1,9 @@
 #pragma once
-// What an agent tells its supervisor, as plain structs (with worker_exit.h).
+// Reports of an agent to its supervisor, as plain structs (with worker_exit.h).
 //
-// Every report about workers carries the attempt it belongs to; a supervisor ignores those of one
-// that is not current. Times are CLOCK_MONOTONIC of the agent. docs/formats/robustrun.proto has
-// the same in protobuf's schema language; numbers are never reused.
+// Every report about workers carries its attempt; a supervisor ignores reports of any but the
+// current one. Times are CLOCK_MONOTONIC of the agent. docs/formats/robustrun.proto has the same in
+// protobuf's schema language; numbers are never reused.
 
 #include <cstdint>
 #include <optional>
@@ -18,20 +18,20 @@
 
 namespace robustrun::wire {
 
-// First message of every connection; also when an agent comes back after a broken one, and then
-// followed by all reports of `attempt` once more (each may have been lost or not).
+// First message of every connection. When an agent reconnects after a broken connection, all
+// reports of `attempt` follow once more, since any of them may have been lost.
 struct Hello {
   std::uint32_t protocol = kProtocolVersion;
   std::string host;
   std::int32_t pid = 0;
-  std::string address;       // numeric, of the interface that carries the connection or --iface
-  std::uint32_t slots = 0;   // workers this node offers; 0: as many as the supervisor says
-  std::optional<base::Attempt> attempt;   // whose workers it has or had; none: fresh
-  base::Nanos at{};          // by the agent's clock
-  std::string listens{};  // numeric endpoint, for a supervisor that it does not know; empty: none
-  std::string bulk{};  // numeric endpoint, for its peers (wire/bulk/bulk_listener.h); empty: none
-  base::Nanos began{};  // when its process did, by the same clock; 0: not said
-  std::uint32_t ordered_by = 0;  // of `attempt`, as StartWorkers said; 0: not said
+  std::string address;  // numeric, of the interface that carries the connection or --iface
+  std::uint32_t slots = 0;  // workers this node offers; 0: the supervisor decides
+  std::optional<base::Attempt> attempt;  // of the workers that it has or had; none: new
+  base::Nanos at{};  // by the agent's clock
+  std::string listens{};  // numeric endpoint for a supervisor with an unknown address; empty: none
+  std::string bulk{};  // numeric endpoint for its peers (wire/bulk/bulk_listener.h); empty: none
+  base::Nanos began{};  // start of its process, by the same clock; 0: unknown
+  std::uint32_t ordered_by = 0;  // of `attempt`, from StartWorkers; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -54,9 +54,9 @@ struct WorkerStarted {
   std::int32_t pid = 0;
   base::Nanos at{};
   bool warm = false;  // it was a standby worker
-  std::uint32_t ordered_by = 0;  // as StartWorkers said; 0: not said
-  std::string cold{};  // why no standby worker took this place in a restart; empty: one did, or
-                       // none was to be expected
+  std::uint32_t ordered_by = 0;  // from StartWorkers; 0: unknown
+  // Why no standby worker took this place in a restart; empty: one did, or none was expected.
+  std::string cold{};
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -95,7 +95,8 @@ struct WorkerProgress {
   std::optional<base::Nanos> last_step_at;
   std::vector<Metric> metrics;
   std::uint64_t lines = 0;  // of its output that held a metric (WorkerTemplate::metrics)
-  std::optional<std::uint64_t> steps_before;  // in other processes, as its optimizer's state tells
+  // in earlier processes, according to its optimizer's state
+  std::optional<std::uint64_t> steps_before;
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -137,7 +138,7 @@ struct Notice {
   }
 };
 
-// Captured output: whole lines, except when `partial` (the rest follows, or the stream ended).
+// Captured output in whole lines, except with `partial` (the rest follows, or the stream ended).
 struct Output {
   base::Rank rank;
   base::LocalRank local_rank;

@@ -1,7 +1,7 @@
 #pragma once
-// The stages of a start, as a node tells them: once all of its ranks have done a step, or the
-// attempt ended before. What belongs to which stage: docs/startup.md; docs/formats/robustrun.proto
-// has the same.
+// The stages of a start, as a node reports them once all its ranks have done a step or the attempt
+// has ended. docs/startup.md says what belongs to each stage; docs/formats/robustrun.proto has the
+// same.
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ namespace robustrun::wire {
 
 using StageTime = StageTimeOf<base::LocalRank>;
 
-// Agent to supervisor; a later one of the same attempt replaces it.
+// Agent to supervisor; a later report of the same attempt replaces it.
 struct NodeStages {
   base::Attempt attempt;
   std::vector<StageTime> stages;
@@ -26,13 +26,14 @@ struct NodeStages {
   }
 };
 
-// Agent to supervisor, of runs with WorkerTemplate::stages: what its start is at now, when that
-// changes. For people who look; the NodeStages that follow are what counts.
+// Agent to supervisor, in runs with WorkerTemplate::stages: the current stage of its start, at
+// every change. Only for display; the NodeStages that follow are authoritative.
 struct StageNews {
   base::Attempt attempt;
-  std::optional<StageName> stage{};  // of a worker's, that of the last one; none: the start is over
+  // for a worker's stage, that of the last rank; none: the start is over
+  std::optional<StageName> stage{};
   base::Nanos since{};  // the node's clock
-  std::optional<base::LocalRank> rank{};  // of a worker's stage
+  std::optional<base::LocalRank> rank{};  // for a worker's stage
   bool operator==(const StageNews&) const = default;
   template <class V>
   void fields(V& v) {

@@ -1,6 +1,6 @@
 #pragma once
-// Standby workers of nodes that have had no workers yet: what the workers of another node have
-// imported, and the order to keep interpreters that have done so, too
+// Standby workers of nodes that have had no workers yet: the modules that another node's workers
+// have imported, and the order to keep interpreters that have imported them, too
 // (agent/standby/spare_standbys.h).
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace robustrun::wire {
 
-// Agent to supervisor, from the last node of the group, once for an attempt whose workers there
-// started the usual way. The list is of docs/formats/standby.md, at most kModulesBytesMax.
+// Agent to supervisor, from the last node of the group, once for an attempt whose workers there had
+// a cold start. The list has the format of docs/formats/standby.md, at most kModulesBytesMax.
 struct StandbyModules {
   base::Attempt attempt;
   std::string list;
@@ -22,11 +22,11 @@ struct StandbyModules {
   }
 };
 
-// Supervisor to the agent of a node without workers: keep standbys for those that `like` would
-// start, whatever their ranks will be. The same again means nothing new.
+// Supervisor to the agent of a node without workers: keep standby workers for what `like` would
+// start, whatever their ranks will be. A repeated order has no further effect.
 struct KeepStandbys {
   StartWorkers like;
-  std::string list;  // empty: keep none, those that are there are out of date
+  std::string list;  // empty: keep none, and end those there are
   template <class V>
   void fields(V& v) {
     v(1, "like", like);

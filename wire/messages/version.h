@@ -1,8 +1,8 @@
 #pragma once
-// The version of the protocol between supervisor and agent, said in Hello and Welcome.
+// The version of the protocol between supervisor and agent, sent in Hello and Welcome.
 //
-// Either side hangs up on a version that it cannot speak; what may change without a new one is
-// written down in docs/formats/wire.md.
+// Either side closes the connection on a version that it does not support; docs/formats/wire.md
+// lists what may change without a new version.
 
 #include <cstdint>
 

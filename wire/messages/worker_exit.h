@@ -1,7 +1,7 @@
 #pragma once
 // The end of a worker as its agent reports it.
 //
-// Says what was seen, not who is to blame: that is the supervisor's to decide. Numbers of fields
+// Reports what was observed and blames nothing: that is the supervisor's decision. Field numbers
 // are never reused.
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace robustrun::wire {
 
-// ExitStatus for the codecs.
+// ExitStatus in a form for the codecs.
 struct ProcessEnd {
   base::ExitStatus::Kind kind = base::ExitStatus::Kind::kExited;
   std::int32_t code = 0;
@@ -31,7 +31,7 @@ struct ProcessEnd {
   [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
 };
 
-// TORCHELASTIC_ERROR_FILE as its worker left it (docs/compat.md).
+// The content of TORCHELASTIC_ERROR_FILE (docs/compat.md).
 struct ErrorFile {
   std::string path;
   std::string message;
@@ -52,13 +52,13 @@ struct WorkerExited {
   std::int32_t pid = 0;
   ProcessEnd end;
   base::Nanos at{};                  // when the shim saw it
-  bool stopped_by_us = false;        // after our stop order: no failure of its own
-  bool shim_lost = false;            // the shim was killed; `end` is then SIGKILL by inference
+  bool stopped_by_us = false;        // after our stop order: not a failure
+  bool shim_lost = false;            // the shim was killed; `end` is then assumed to be SIGKILL
   OomKiller oom = OomKiller::kNo;
   std::optional<ErrorFile> error_file;
   std::vector<std::string> stderr_tail;  // last lines, bounded (agent/node/limits.h)
   std::uint64_t dropped_bytes = 0;       // of its output (full disk, blocked console)
-  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // of one that did not exit with 0
+  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // if it did not exit with 0
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

@@ -1,8 +1,8 @@
 #pragma once
 // What all workers of one node share, as part of Welcome, and where their output goes.
 //
-// Plain data, made by cli/ from options and files; agent/spawn/worker_command.h says how it becomes
-// argv and environment. Strings are bytes and need not be UTF-8.
+// Plain data, made by cli/ from options and files; agent/spawn/worker_command.h turns it into argv
+// and environment. Strings are bytes and need not be UTF-8.
 
 #include <cstdint>
 #include <optional>
@@ -25,26 +25,27 @@ enum class StreamRoute : std::uint8_t {
 
 enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath };
 
-// Which nodes keep standby workers: none; all, spare ones included; the spare ones alone.
+// Which nodes keep standby workers: none; all, including spares; spares only.
 enum class StandbyMode : std::uint8_t { kOff, kAll, kSpares };
 
-// Whether the files of a start are read ahead at the next one: never; where interpreter or program
-// lie on shared storage, what lies there; always.
+// Whether files that one start reads are read ahead at the next: never; those on shared storage, if
+// the interpreter or program is there; always.
 enum class PrefetchMode : std::uint8_t { kOff, kAuto, kOn };
 
-// How blocks of an image get here: by the file system that it lies on, or by a server of our own
-// that fetches and keeps them (bootstrap/blocks).
+// How blocks of an image are read: through the file system that holds it, or through our own
+// server, which fetches and caches them (bootstrap/blocks).
 enum class ImageMode : std::uint8_t { kPageCache, kBlocks };
 
-// How workers see an image: as their root where it is one, else as a tree that stands first on
-// their PATH; the latter always; the former always, by one of these programs.
+// How workers see an image. kAuto: as their root if it is a root file system, else as a tree whose
+// bin folder comes first on their PATH; kNone: always as that tree; the others: always as their
+// root, by this program.
 enum class ContainerRuntime : std::uint8_t { kAuto, kNone, kBwrap, kApptainer, kEnroot };
 
 // The folder of code that was packed when the run was started (bootstrap/store/code_pack.h).
 struct SyncedCode {
   std::string digest;  // SHA-256 of the pack, hex
   std::uint64_t bytes = 0;  // of the pack
-  std::string from;  // where it was, for people
+  std::string from;  // its path, for people
   template <class V>
   void fields(V& v) {
     v(1, "digest", digest);
@@ -53,20 +54,20 @@ struct SyncedCode {
   }
 };
 
-// What all workers of one node share. See agent/spawn/worker_command.h for how it becomes argv and
-// env.
+// What all workers of one node share. agent/spawn/worker_command.h turns it into argv and
+// environment.
 struct WorkerTemplate {
   LaunchMode mode = LaunchMode::kScript;
   std::string interpreter;  // absolute path; empty for kExecutable, and for one in an image
   std::string program;  // script, module or executable, as the user wrote it
-  std::vector<std::string> arguments;  // with ${local_rank} still in them
+  std::vector<std::string> arguments;  // ${local_rank} not expanded yet
   std::vector<std::string> environment;  // NAME=VALUE, the caller's minus the deny-list
   std::string working_directory;
-  std::string python_path;  // folder that holds the robustrun package; empty: no injection
-  std::string log_directory;  // this node's; attempts are made below it; empty: no files
+  std::string python_path;  // folder of the robustrun package; empty: no injection
+  std::string log_directory;  // this node's; attempts get folders below it; empty: no files
   std::string run_id;  // TORCHELASTIC_RUN_ID
   std::string role = "default";
-  std::string line_prefix_template;  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE; empty: none given
+  std::string line_prefix_template;  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE; empty: not set
   std::string numa_binding;  // empty, node, socket, exclusive, core-complex
   std::string omp;  // auto, torchrun, off, or a number
   std::vector<std::string> stdout_filters;  // --duplicate-stdout-filters
@@ -86,23 +87,23 @@ struct WorkerTemplate {
   bool tell_modules = false;  // the agent sends StandbyModules
   bool checkpoints = false;  // the agent sends CheckpointNote
   PrefetchMode prefetch = PrefetchMode::kOff;
-  std::string cache_directory;  // the user's, on each node; empty: nothing is kept
-  std::string image;  // squashfs with the workers' environment: absolute path or URL; empty: none
+  std::string cache_directory;  // the user's, on each node; empty: no cache
+  std::string image;  // squashfs of the workers' environment: absolute path or URL; empty: none
   ImageMode image_mode = ImageMode::kPageCache;
   ContainerRuntime container = ContainerRuntime::kAuto;
   std::vector<std::string> container_mounts;  // SOURCE:TARGET[:ro], for workers in a container
-  std::string deps;  // absolute path of a file that names dependencies; empty: none
-  std::vector<std::string> setup_command;  // that installs them; empty: none
-  base::Nanos deps_ttl{};  // how long those that are not pinned are good
+  std::string deps;  // absolute path of a file that lists dependencies; empty: none
+  std::vector<std::string> setup_command;  // that installs the dependencies; empty: none
+  base::Nanos deps_ttl{};  // how long unpinned dependencies stay valid
   bool stages = false;  // the agent sends NodeStages
-  std::vector<std::string> stage;  // files that each node has a copy of before workers start
+  std::vector<std::string> stage;  // files that are copied to each node before workers start
   bool share_blocks = false;  // the supervisor sends BlockPeers
   // Each node unpacks it into its cache before workers start (bootstrap/store/code_store.h); paths
-  // here that were in it lead there. The supervisor answers CodeWanted.
+  // here that point into it are mapped to the copy. The supervisor answers CodeWanted.
   std::optional<SyncedCode> code{};
-  std::uint64_t cache_max_gib = 0;  // of each kind that a cache holds; 0: nobody said
-  // The supervisor knows SavingOver: an agent that is told to restart need not wait with
-  // WorkersGone until copies in memory are saved.
+  std::uint64_t cache_max_gib = 0;  // limit of each kind of content in the cache; 0: default
+  // The supervisor knows SavingOver: an agent that is told to restart need not delay WorkersGone
+  // until copies in memory are saved.
   bool overlap_saves = false;
   template <class V>
   void fields(V& v) {

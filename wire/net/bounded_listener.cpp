@@ -21,7 +21,7 @@ bool is_shortage(int os_errno) {
   return os_errno == EMFILE || os_errno == ENFILE || os_errno == ENOBUFS || os_errno == ENOMEM;
 }
 
-// What the socket's waits and the slots hold on to; the BoundedListener itself is only its owner.
+// Kept alive by the socket's waits and the slots; the BoundedListener itself is only its owner.
 class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
  public:
   BoundedSocket(const boost::asio::any_io_executor& executor, std::size_t slots,
@@ -60,7 +60,7 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
     });
   }
 
-  // A bounded number a turn: peers that flood the socket do not keep the loop.
+  // A bounded number per turn, so that a flood of connections does not monopolise the loop.
   void accept_some() {
     for (int i = 0; i < kAcceptsPerTurn && socket_.is_open(); ++i) {
       if (taken_ >= slots_) {
@@ -86,7 +86,7 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
     return ::poll(&waiting, 1, 0) > 0;
   }
 
-  // False: accepting goes on when a slot is given back, or when on_crowded is to be asked again.
+  // False: accepting resumes when a slot is given back, or when on_crowded is due again.
   bool make_room() {
     const auto ask_again = handlers_.on_crowded ? handlers_.on_crowded() : std::nullopt;
     if (!socket_.is_open()) return false;
@@ -100,7 +100,7 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
     return false;
   }
 
-  // Other connections may give some descriptors or memory back.
+  // Other connections may release descriptors or memory.
   void rest(int os_errno) {
     if (is_shortage(os_errno) && handlers_.on_shortage) handlers_.on_shortage(os_errno);
     if (!socket_.is_open()) return;

@@ -1,10 +1,10 @@
 #pragma once
-// A listening TCP socket that hands over at most so many connections at a time.
+// A listening TCP socket that hands over a bounded number of connections at a time.
 //
-// Each connection comes with a slot, which its receiver keeps until it knows what the connection
-// is for. While all slots are taken, further peers wait in the kernel's queue. Without free
-// descriptors or memory they wait there, too, and accepting is tried again after kAcceptRetry. On
-// the loop of its executor.
+// Each connection comes with a slot, which its receiver keeps until it has identified the peer.
+// While all slots are taken, further peers wait in the kernel's queue. They also wait there when
+// descriptors or memory run out; accepting is retried after kAcceptRetry. On the loop of its
+// executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
@@ -25,13 +25,13 @@ class BoundedListener {
   // Taken until its last copy is gone; may outlive the listener.
   using Slot = std::shared_ptr<void>;
   struct Handlers {
-    // `connection` is non-blocking and close-on-exec. May destroy the listener, as may the others.
+    // `connection` is non-blocking and close-on-exec. Any handler may destroy the listener.
     std::function<void(base::Fd connection, Slot slot)> on_connection;
-    // A peer waits, and all slots are taken: gives one back and returns nullopt, or returns after
-    // how long to ask again if no slot is given back until then. May be empty: then peers wait for
-    // a slot.
+    // A peer is waiting while all slots are taken. The handler frees a slot and returns nullopt, or
+    // returns after how long to call it again if no slot is freed by then. May be empty: peers then
+    // wait for a slot.
     std::function<std::optional<base::Nanos>()> on_crowded = {};
-    // There are no descriptors or no memory for a connection; called at every try. May be empty.
+    // No descriptor or memory is left for a connection; called at every retry. May be empty.
     std::function<void(int os_errno)> on_shortage = {};
   };
 
@@ -40,8 +40,9 @@ class BoundedListener {
                                                              const std::string& address,
                                                              std::uint16_t port, std::size_t slots,
                                                              Handlers handlers);
-  virtual ~BoundedListener() = default;  // the socket is closed; no handler is called any more
-  // For a connection that did not come in here and counts like one that did, even beyond the bound.
+  virtual ~BoundedListener() = default;  // closes the socket; no handler is called any more
+  // Takes a slot for a connection that did not come in here but counts as if it had, even beyond
+  // the bound.
   [[nodiscard]] virtual Slot take_slot() = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
 };

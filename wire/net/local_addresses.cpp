@@ -21,7 +21,7 @@ struct Found {
   std::string text;
 };
 
-// The most useful to other machines first.
+// Addresses most useful to other machines come first.
 int order_of(const ifaddrs& entry) {
   if ((entry.ifa_flags & IFF_LOOPBACK) != 0) return 3;
   if (entry.ifa_addr->sa_family == AF_INET) return 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses of this machine and of connections, in numbers as text: "10.0.0.1", "fe80::1%eth0".
+// Addresses of this machine and of connections, numeric, as text: "10.0.0.1", "fe80::1%eth0".
 
 #include <string>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace robustrun::wire {
 
-// Where a connection goes, as both ends see it here.
+// The two addresses of a connection, as seen from here.
 struct ConnectionAddresses {
   std::string local;
   std::string remote;
 };
 
-// Numeric addresses of this machine's interfaces that are up; loopback last. `interface`: of this
-// one alone (kNotFound with the names there are).
+// Numeric addresses of this machine's interfaces that are up, loopback last. `interface`: restricts
+// them to that one; kNotFound, with the existing names, if it has none.
 [[nodiscard]] base::Result<std::vector<std::string>> local_addresses(
     const std::string& interface = {});
 

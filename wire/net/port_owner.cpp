@@ -1,4 +1,5 @@
-// Who listens on a port, from /proc: the socket's inode in net/tcp, then whose descriptor it is.
+#include "wire/net/port_owner.h"
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -7,7 +8,7 @@
 #include <vector>
 
 #include "base/core/text.h"
-#include "wire/net/tcp.h"
+#include "base/io/fd.h"
 
 namespace robustrun::wire {
 namespace {
@@ -28,7 +29,7 @@ std::vector<std::string_view> columns_of(std::string_view line) {
   return columns;
 }
 
-// "socket:[INODE]" of what listens on the port, as the links in /proc/PID/fd spell it.
+// The listening sockets on the port, as links in /proc/PID/fd name them: "socket:[INODE]".
 std::vector<std::string> listening_links(std::uint16_t port) {
   std::vector<std::string> links;
   for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {

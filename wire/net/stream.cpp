@@ -22,7 +22,7 @@ class SocketStream final : public Stream {
     if (size == 0) return std::unexpected(peer_closed());
     if (size < 0) return stopped(Waits::kReadable);
     const auto bytes = static_cast<std::size_t>(size);
-    // A short read has emptied the socket: the next one would only say so.
+    // A short read has emptied the socket: another read would only confirm that.
     return Moved{bytes, bytes < room.size() ? Waits::kReadable : Waits::kNothing};
   }
 
@@ -34,7 +34,7 @@ class SocketStream final : public Stream {
   }
 
   bool finish() override {
-    if (local_) return false;  // what was written to a local socket stays readable
+    if (local_) return false;  // bytes written to a local socket stay readable
     return ::shutdown(fd_, SHUT_WR) == 0;
   }
 

@@ -10,6 +10,7 @@
 
 #include "base/core/text.h"
 #include "wire/messages/limits.h"
+#include "wire/net/port_owner.h"
 
 namespace robustrun::wire {
 namespace {
@@ -25,7 +26,7 @@ base::Status set_option(int fd, int level, int name, int value) {
   return fail_errno("cannot prepare a socket", errno);
 }
 
-// Accepted sockets inherit these from the one that listens.
+// Accepted sockets inherit these options from the listening one.
 base::Status set_tcp_options(int fd) {
   struct Option {
     int level;
@@ -123,7 +124,7 @@ base::Result<TcpAddress> parse_endpoint(std::string_view endpoint) {
   const std::size_t colon = endpoint.rfind(':');
   if (colon == std::string_view::npos) {
     return fail(Errc::kInvalidArgument, "cannot use the endpoint '" + base::printable(endpoint) +
-                                            "': ADDRESS:PORT is wanted");
+                                            "': expected ADDRESS:PORT");
   }
   const std::uint16_t port = RR_TRY(base::parse_int<std::uint16_t>(endpoint.substr(colon + 1)));
   std::string_view host = endpoint.substr(0, colon);
@@ -164,7 +165,7 @@ std::uint16_t local_port(int fd) {
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) {
     return 0;
   }
-  // At the same place in both families.
+  // The port is at the same offset in both families.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
 }
 

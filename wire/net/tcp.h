@@ -1,8 +1,8 @@
 #pragma once
-// TCP sockets and numeric addresses: no names are ever looked up. For wire/*.cpp alone.
+// TCP sockets and numeric addresses; names are never looked up. For wire/*.cpp alone.
 //
-// Every socket is non-blocking and CLOEXEC from birth, sends small messages at once and notices a
-// peer that is gone (wire/messages/limits.h).
+// Every socket is created non-blocking and CLOEXEC, sends small messages at once and detects a dead
+// peer (wire/messages/limits.h).
 
 #include <sys/socket.h>
 
@@ -26,18 +26,15 @@ struct TcpAddress {
 [[nodiscard]] base::Result<TcpAddress> parse_address(std::string_view host, std::uint16_t port);
 // "10.0.0.1:4711", "[fe80::1%eth0]:4711"
 [[nodiscard]] base::Result<TcpAddress> parse_endpoint(std::string_view endpoint);
-// Without the port; IPv4 that came through an IPv6 socket looks like IPv4.
+// Without the port; an IPv4 address that came through an IPv6 socket is shown as IPv4.
 [[nodiscard]] std::string host_text(const sockaddr* address);
 
-// As Listener::open says.
+// See Listener::open.
 [[nodiscard]] base::Result<base::Fd> listen_tcp(const std::string& host, std::uint16_t port);
 [[nodiscard]] std::uint16_t local_port(int fd);
-// Under way, or connected already; connect_result() tells once the socket is writable.
+// The connect is under way or done; connect_result() gives its result once the socket is writable.
 [[nodiscard]] base::Result<base::Fd> begin_connect(const TcpAddress& address);
 [[nodiscard]] base::Status connect_result(int fd);
 [[nodiscard]] ConnectionAddresses addresses_of(int fd);
-
-// "process 4711 (python3)", for the process that listens on `port`, as far as /proc tells us.
-[[nodiscard]] std::optional<std::string> port_owner(std::uint16_t port);
 
 }  // namespace robustrun::wire

@@ -1,7 +1,7 @@
 #pragma once
-// TCP to one endpoint, and nothing more. For wire/*.cpp alone.
+// A TCP connection to one endpoint, nothing more. For wire/*.cpp alone.
 //
-// On the loop of its executor; `done` comes once and from the loop, unless cancel() was first.
+// On the loop of its executor; `done` is called once, from the loop, unless cancel() came first.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -17,7 +17,7 @@ namespace robustrun::wire {
 class TcpDial {
  public:
   using Done = std::function<void(base::Result<base::Fd>)>;
-  // `endpoint` as parse_endpoint() takes it (tcp.h). kTimeout after `within`.
+  // `endpoint`: as for parse_endpoint() (tcp.h). kTimeout after `within`.
   static std::shared_ptr<TcpDial> start(boost::asio::any_io_executor executor,
                                         const std::string& endpoint,
                                         std::chrono::milliseconds within, Done done);

@@ -22,7 +22,8 @@ base::Result<ContextPtr> make_context(const SSL_METHOD* method) {
       SSL_CTX_set_num_tickets(context.get(), 0) != 1) {
     return fail_openssl(Errc::kInternal, "cannot prepare TLS");
   }
-  // A peer that hangs up without TLS's goodbye has hung up: our own messages say what is complete.
+  // A peer that closes without TLS's close_notify has simply hung up: our own messages show what is
+  // complete.
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                          SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
@@ -42,8 +43,8 @@ base::Status use_identity(SSL_CTX* context, const Identity& identity) {
   return {};
 }
 
-// Instead of OpenSSL's own verification: trusts the authority with the expected fingerprint, which
-// the peer sends along, and then verifies as usual; the name must be the supervisor's.
+// Replaces OpenSSL's verification: trusts the authority with the expected fingerprint, which the
+// peer sends along, then verifies as usual; the name must be the supervisor's.
 int verify_supervisor(X509_STORE_CTX* verification, void* argument) {
   const auto& expected = *static_cast<const TlsContext::Expected*>(argument);
   if (expected.authority_fingerprint.empty()) return 1;
@@ -96,7 +97,7 @@ base::Result<TlsContext> TlsContext::server(const Identity& identity) {
   if (auto used = use_identity(made.get(), identity); !used) {
     return std::unexpected(std::move(used).error());
   }
-  // The authority's certificate goes along, so that a peer that knows its fingerprint finds it.
+  // The authority's certificate is sent along, for peers that know only its fingerprint.
   const CertificatePtr authority = RR_TRY(certificate_from_pem(identity.authority));
   if (SSL_CTX_add1_chain_cert(made.get(), authority.get()) != 1 ||
       X509_STORE_add_cert(SSL_CTX_get_cert_store(made.get()), authority.get()) != 1) {
@@ -117,7 +118,7 @@ base::Result<TlsContext> TlsContext::client(const std::optional<Identity>& ident
   }
   SSL_CTX_set_verify(made.get(), SSL_VERIFY_PEER, nullptr);
   auto owned = std::make_unique<Expected>(std::move(expected));
-  // OpenSSL frees it with the context, which lives as long as the last of its connections.
+  // OpenSSL frees it with the context, which lives until its last connection ends.
   static const int slot = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, free_expected);
   if (SSL_CTX_set_ex_data(made.get(), slot, owned.get()) != 1) {
     return fail_openssl(Errc::kInternal, "cannot prepare TLS");

@@ -1,9 +1,9 @@
 #pragma once
-// What many TLS connections share: our identity, and whom we believe. For wire/*.cpp alone.
+// What many TLS connections share: our identity, and which peers are trusted. For wire/*.cpp alone.
 //
-// TLS 1.3 alone, no session tickets (every connection proves itself), buffers only while bytes
-// are under way. One of them serves all connections of a listener: making one costs more than a
-// handshake.
+// TLS 1.3 alone, without session tickets (every connection proves itself); buffers exist only while
+// bytes are under way. One context serves all connections of a listener: making one costs more than
+// a handshake.
 
 #include <optional>
 #include <string>
@@ -16,12 +16,12 @@ namespace robustrun::wire {
 
 class TlsContext {
  public:
-  // Peers may have no certificate; one that they have must be of `identity.authority`.
+  // Peers may come without a certificate; one that they show must be issued by
+  // `identity.authority`.
   [[nodiscard]] static base::Result<TlsContext> server(const Identity& identity);
 
-  // The peer must be the supervisor of `run_id`, certified by the authority with this
-  // fingerprint. An empty fingerprint: any peer will do, because something else is going to prove
-  // who it is (enrolment.h).
+  // The peer must be the supervisor of `run_id`, certified by the authority with this fingerprint.
+  // An empty fingerprint accepts any peer: the enrolment proves its identity (enrolment.h).
   struct Expected {
     std::string run_id;
     std::string authority_fingerprint;
@@ -29,8 +29,8 @@ class TlsContext {
   [[nodiscard]] static base::Result<TlsContext> client(const std::optional<Identity>& identity,
                                                        Expected expected);
 
-  // As a client of another agent: whoever has a certificate of `identity.authority`; its name is
-  // the caller's to look at.
+  // As a client of another agent: accepts any certificate issued by `identity.authority`; the
+  // caller checks its name.
   [[nodiscard]] static base::Result<TlsContext> peer(const Identity& identity);
 
   [[nodiscard]] SSL_CTX* get() const { return context_.get(); }

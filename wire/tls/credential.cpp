@@ -19,7 +19,7 @@ constexpr std::string_view kPrefix = "robustrun-credential-1 ";
 constexpr std::size_t kFingerprintBytes = 32;
 
 std::string base64(std::string_view bytes) {
-  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // and the NUL that it writes
+  std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');  // including the NUL that it writes
   const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
                                    reinterpret_cast<const unsigned char*>(bytes.data()),
                                    static_cast<int>(bytes.size()));
@@ -27,7 +27,7 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-// Only what base64() writes.
+// Accepts only what base64() writes.
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.empty() || text.size() % 4 != 0) return std::nullopt;
   std::string out(text.size() / 4 * 3, '\0');
@@ -60,7 +60,7 @@ base::Result<Credential> parse_credential(std::string_view line) {
   if (line.ends_with('\n')) line.remove_suffix(1);
   if (!line.starts_with(kPrefix)) return corrupt("it is not one line that robustrun wrote");
   const auto bytes = from_base64(line.substr(kPrefix.size()));
-  if (!bytes) return corrupt("it is no base64");
+  if (!bytes) return corrupt("it is not base64");
   auto credential = decode<Credential>(*bytes);
   if (!credential) return corrupt("it is damaged");
   if (credential->run_id.empty() || credential->run_id.size() > kRunIdBytesMax) {

@@ -1,9 +1,9 @@
 #pragma once
-// What an agent must know to find its supervisor and to be let in: one line of text.
+// What an agent needs to find its supervisor and to be admitted, as one line of text.
 //
-// Handed to the agent through its standard input, by SSH's channel or srun's; never in argv, the
-// environment or a file that others can read (architecture.md, "Security"). The token is worth
-// one enrolment of one (node, generation): the supervisor counts its use. Pure.
+// Handed to the agent on its standard input, through SSH's channel or srun's; never in argv, the
+// environment or a file that other users can read (docs/architecture.md, "Security"). The token is
+// good for one enrolment of one (node, generation); the supervisor counts its uses. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -17,9 +17,9 @@
 
 namespace robustrun::wire {
 
-// One of several agents that get the same line.
+// One of several agents that receive the same line.
 struct AgentPlace {
-  std::string name;  // of its node, as whoever starts it there calls it
+  std::string name;  // node name, as the program that starts the agent there calls it
   base::NodeId node;
   base::Generation generation;
   template <class V>
@@ -35,18 +35,18 @@ struct Credential {
   std::string run_id;
   std::optional<base::NodeId> node;   // none: a machine that joins by itself (rendezvous)
   base::Generation generation;
-  std::string token;            // raw bytes, 32 of them when robustrun made it
-  std::string ca_fingerprint;  // SHA-256 of the CA's certificate (raw, 32 bytes); empty: not known
+  std::string token;            // raw bytes; 32 when robustrun made it
+  std::string ca_fingerprint;  // SHA-256 of the CA's certificate (raw, 32 bytes); empty: unknown
   std::vector<std::string>
       endpoints;  // numeric "10.0.0.1:4711", "[fe80::1%eth0]:4711"; tried in order
   std::string build;  // the supervisor's build id (base/core/build_id.h); empty: not compared
-  std::string interface;  // --iface; empty: that of the connection to the supervisor
-  // --nproc-per-node where it is no number: what to count there (gpu, cpu, …), and the interpreter
-  // whose PyTorch is asked. Empty: the supervisor knows how many workers there are.
+  std::string interface;  // --iface; empty: the one of the connection to the supervisor
+  // --nproc-per-node if it is not a number: what to count on the node (gpu, cpu, …), and the
+  // interpreter whose PyTorch is queried. Empty: the supervisor knows the number of workers.
   std::string count{};
   std::string interpreter{};
-  // For several agents, which are told apart by their nodes' names; node and generation are then
-  // take_place()'s.
+  // For several agents, which are identified by their nodes' names; take_place() then sets node and
+  // generation.
   std::vector<AgentPlace> places{};
   template <class V>
   void fields(V& v) {
@@ -67,11 +67,11 @@ struct Credential {
 
 // "robustrun-credential-1 BASE64\n", at most kCredentialBytesMax.
 [[nodiscard]] std::string to_line(const Credential& credential);
-// Reads what to_line wrote; kCorrupt or kLimit says what is wrong with it, without repeating any
-// of it.
+// Reads a line of to_line(); kCorrupt or kLimit names the flaw without repeating any of the line.
 [[nodiscard]] base::Result<Credential> parse_credential(std::string_view line);
 
-// Of a credential for several agents: makes it the one of `name`'s. kNotFound when it has no place.
+// Turns a credential for several agents into that of node `name`. kNotFound when it has no such
+// place.
 [[nodiscard]] base::Status take_place(Credential& credential, const std::string& name);
 
 }  // namespace robustrun::wire

@@ -14,7 +14,7 @@
 
 namespace robustrun::wire {
 
-// Immutable; OpenSSL counts references to them itself.
+// Immutable; OpenSSL counts the references itself.
 struct Authority::Keys {
   KeyPtr key;
   CertificatePtr certificate;
@@ -32,7 +32,7 @@ constexpr std::string_view kScheme = "robustrun://";
 constexpr char kHexDigits[] = "0123456789ABCDEF";
 constexpr const char* kAuthorityName = "robustrun run authority";
 constexpr const char* kHolderName = "robustrun";
-// Clocks of hosts differ; a run does not outlive its certificates.
+// Clocks of hosts differ; a run ends long before its certificates expire.
 constexpr long kValidBeforeS = 24L * 3600;
 constexpr int kValidDays = 3650;
 constexpr std::size_t kSerialBytes = 16;
@@ -116,7 +116,7 @@ bool set_name(X509& certificate, const char* name) {
                                     reinterpret_cast<const unsigned char*>(name), -1, -1, 0) == 1;
 }
 
-// All but the extensions of who it is, and the signature.
+// A certificate without the extensions that identify its holder, and without its signature.
 base::Result<CertificatePtr> draft(EVP_PKEY& key, const char* name, X509* issuer) {
   CertificatePtr certificate(X509_new());
   if (!certificate || X509_set_version(certificate.get(), X509_VERSION_3) != 1 ||
@@ -132,8 +132,8 @@ base::Result<CertificatePtr> draft(EVP_PKEY& key, const char* name, X509* issuer
   return certificate;
 }
 
-// Agents are servers as well as clients of each other and, on resume, of the supervisor: what a
-// holder may do follows from its URI, not from extended key usage.
+// Agents are both servers and clients of each other and, on resume, of the supervisor: the URI
+// determines what a holder may do, not extended key usage.
 base::Result<std::string> issue(EVP_PKEY& key, const std::string& uri, X509& issuer,
                                 EVP_PKEY& issuer_key) {
   const CertificatePtr certificate = RR_TRY(draft(key, kHolderName, &issuer));
@@ -175,7 +175,7 @@ std::optional<PeerName> parse_uri(std::string_view uri) {
   } else {
     return std::nullopt;
   }
-  // One name, one spelling.
+  // Each name has exactly one spelling.
   if (to_uri(name) != uri) return std::nullopt;
   return name;
 }

@@ -1,11 +1,11 @@
 #pragma once
-// Who is who in a run: a certificate authority per run, and a certificate per agent and
-// generation (../docs/architecture.md, "Security").
+// Identities in a run: a certificate authority per run, and a certificate per agent and generation
+// (docs/architecture.md, "Security").
 //
 // P-256 keys. A certificate names its holder in one SAN URI:
 //   robustrun://RUN/supervisor    robustrun://RUN/node/NODE/GENERATION
-// and is valid from a day before now (clocks differ between hosts). Private keys never travel:
-// an agent sends a certificate request. Values own their PEM text; no OpenSSL type shows here.
+// and is valid from a day before now (clocks differ between hosts). Private keys never travel: an
+// agent sends a certificate request. Values own their PEM text; no OpenSSL type appears here.
 
 #include <memory>
 #include <optional>
@@ -20,15 +20,15 @@ namespace robustrun::wire {
 struct PeerName {
   std::string run_id;
   bool supervisor = false;
-  base::NodeId node;              // of agents
-  base::Generation generation;    // of agents
+  base::NodeId node;              // agents only
+  base::Generation generation;    // agents only
   bool operator==(const PeerName&) const = default;
 };
 
 [[nodiscard]] std::string to_uri(const PeerName& name);
 [[nodiscard]] std::optional<PeerName> parse_uri(std::string_view uri);
 
-// A private key with the certificate that goes with it, and whom its holder trusts. PEM.
+// A private key, its certificate, and the authority that its holder trusts. PEM.
 struct Identity {
   std::string private_key;
   std::string certificate;
@@ -36,21 +36,21 @@ struct Identity {
 };
 
 struct KeyRequest {
-  std::string private_key;  // PEM, kept
-  std::string request;      // PEM of the PKCS #10 request, sent
+  std::string private_key;  // PEM, kept secret
+  std::string request;      // PEM of the PKCS #10 request, to be sent
 };
 [[nodiscard]] base::Result<KeyRequest> make_key_request();
 
-// The CA of one run. Its private key lives in this object (and, for `resume`, in the run
-// directory, 0600).
+// The CA of one run. Its private key lives in this object (and, for `resume`, in the run directory,
+// 0600).
 class Authority {
  public:
   static base::Result<Authority> make(const std::string& run_id);
   static base::Result<Authority> from_pem(const std::string& run_id, const std::string& pem);
-  [[nodiscard]] std::string to_pem() const;   // private key and certificate: a secret
+  [[nodiscard]] std::string to_pem() const;  // private key and certificate: a secret
 
   [[nodiscard]] base::Result<Identity> issue_supervisor() const;
-  // The certificate (PEM) for a request; its key must be P-256 and its signature good.
+  // Issues the certificate (PEM) for a request; the key must be P-256 and the signature valid.
   [[nodiscard]] base::Result<std::string> sign(const std::string& request,
                                                const PeerName& holder) const;
   [[nodiscard]] const std::string& run_id() const { return run_id_; }
@@ -58,7 +58,7 @@ class Authority {
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }  // 32 raw bytes
 
  private:
-  struct Keys;   // parsed, because reading PEM costs more than signing
+  struct Keys;  // parsed once, because parsing PEM costs more than signing
   Authority() = default;
   std::string run_id_;
   std::string private_key_;
@@ -70,7 +70,7 @@ class Authority {
 // SHA-256 of a CA's certificate (PEM), as Authority::fingerprint().
 [[nodiscard]] base::Result<std::string> authority_fingerprint(const std::string& certificate);
 
-// 32 bytes of the kernel's randomness.
+// 32 bytes from the kernel's random source.
 [[nodiscard]] std::string make_token();
 
 }  // namespace robustrun::wire

@@ -1,13 +1,12 @@
 #pragma once
-// How two agents of one run make sure of each other when one calls the other during a pre-flight
-// check: both know a nonce that only their supervisor can have given them, and neither says it.
+// How two agents of one run authenticate each other when one calls the other during a preflight
+// check: both know a nonce that only their supervisor can have given them, and neither sends it.
 //
-//   caller → PeerCall      who calls whom, for what, and a challenge        (33 bytes)
+//   caller → PeerCall      caller, callee, purpose and a challenge          (33 bytes)
 //   callee → PeerAnswer    a challenge, HMAC(nonce, "answer" ‖ call ‖ it)   (48 bytes)
 //   caller → proof         HMAC(nonce, "caller" ‖ call ‖ that challenge)    (32 bytes)
-// The answer names the callee, so that another machine with the same address is told apart. No
-// secret of the run is worth a key exchange here: nothing is said on these connections. Pure but
-// for random bytes.
+// The answer names the callee, so that another machine with the same address is detected. These
+// connections carry no secret of the run, so they need no key exchange. Pure but for random bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,9 +30,9 @@ struct PeerCall {
   base::NodeId callee;
 };
 
-// The bytes of a call, with a fresh challenge.
+// Makes the bytes of a call, with a fresh challenge.
 [[nodiscard]] std::string make_peer_call(const PeerCall& call);
-// None when they are no call. `bytes` has kPeerCallBytes.
+// nullopt when `bytes`, of size kPeerCallBytes, is not a call.
 [[nodiscard]] std::optional<PeerCall> read_peer_call(std::string_view bytes);
 
 [[nodiscard]] std::string make_peer_answer(const std::string& nonce, const std::string& call);
@@ -43,7 +42,7 @@ struct PeerCall {
 [[nodiscard]] std::string make_peer_proof(const std::string& nonce, const std::string& call,
                                           const std::string& answer);
 
-// For a supervisor: a nonce that nobody can guess.
+// For a supervisor: makes an unpredictable nonce.
 [[nodiscard]] std::string make_peer_nonce();
 
 }  // namespace robustrun::wire

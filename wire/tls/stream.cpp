@@ -88,9 +88,9 @@ base::Error TlsStream::failure() {
   const std::string text = openssl_reason();
   if ((alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN) ||
       alert == SSL_AD_UNKNOWN_CA || alert == SSL_AD_ACCESS_DENIED) {
-    return {Errc::kPermission, 0, "the peer does not believe our certificate: " + text};
+    return {Errc::kPermission, 0, "the peer rejects our certificate: " + text};
   }
-  return {Errc::kProtocol, 0, "the peer does not speak TLS as we do: " + text};
+  return {Errc::kProtocol, 0, "TLS with the peer failed: " + text};
 }
 
 base::Result<Stream::Waits> TlsStream::stopped(int result) {
@@ -182,10 +182,10 @@ base::Result<Stream::Moved> TlsStream::write(std::string_view bytes) {
 }
 
 bool TlsStream::finish() {
-  // Before the handshake there is no goodbye, and nothing of worth on its way.
+  // Before the handshake there is no close_notify, and nothing valuable on its way.
   if (SSL_is_init_finished(ssl_.get()) != 1) return false;
   ERR_clear_error();
-  SSL_shutdown(ssl_.get());  // one that does not fit into the socket is left out
+  SSL_shutdown(ssl_.get());  // omitted if it does not fit into the socket
   ERR_clear_error();
   return ::shutdown(socket_.fd, SHUT_WR) == 0;
 }

@@ -1,8 +1,8 @@
 #pragma once
 // TLS over a connected TCP socket. For wire/*.cpp alone.
 //
-// read() and write() shake hands first when that has not happened; whoever wants to look at the
-// peer before a byte goes out calls handshake() until it waits for nothing.
+// read() and write() start with the handshake if it is not done. To check the peer's identity
+// before a byte goes out, call handshake() until it returns Waits::kNothing.
 
 #include <memory>
 #include <optional>
@@ -20,17 +20,17 @@ namespace robustrun::wire {
 class TlsStream final : public Stream {
  public:
   enum class Side : std::uint8_t { kServer, kClient };
-  // The context may go before the stream.
+  // The context may be destroyed before the stream.
   [[nodiscard]] static base::Result<std::unique_ptr<TlsStream>> make(const TlsContext& context,
                                                                      int fd, Side side);
 
-  // kPermission: one side does not believe the other.
+  // kPermission: one side rejects the other's certificate.
   [[nodiscard]] base::Result<Waits> handshake();
-  // Server: the peer's hello came, whole, and was answered.
+  // Server: the peer's complete hello has come and was answered.
   [[nodiscard]] bool heard_hello() const;
-  // Everything that has come was read.
+  // Everything received so far has been read.
   [[nodiscard]] bool is_silent() const;
-  // After the handshake, from the peer's certificate: none when it has none.
+  // After the handshake: the URI in the peer's certificate; nullopt without a certificate.
   [[nodiscard]] std::optional<std::string> peer_uri() const;
   [[nodiscard]] bool peer_has_certificate() const;
   [[nodiscard]] std::string peer_fingerprint() const;
@@ -41,7 +41,7 @@ class TlsStream final : public Stream {
   [[nodiscard]] bool finish() override;
 
  private:
-  // Where TLS's own bytes go; the error of the last system call.
+  // Where TLS's own bytes go, and the error of the last system call.
   struct Socket {
     int fd = -1;
     int os_errno = 0;
@@ -50,13 +50,13 @@ class TlsStream final : public Stream {
   friend struct SocketBio;
 
   TlsStream() = default;
-  // What a call that returned `result` waits for, or why it failed for good.
+  // What an SSL call that returned `result` waits for, or why it failed for good.
   [[nodiscard]] base::Result<Waits> stopped(int result);
   [[nodiscard]] base::Error failure();
 
   Socket socket_;   // ssl_ points to it
   SslPtr ssl_;
-  std::optional<base::Error> failed_;   // met after some bytes had been read
+  std::optional<base::Error> failed_;   // occurred after some bytes had been read
 };
 
 }  // namespace robustrun::wire

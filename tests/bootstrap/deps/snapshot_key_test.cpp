@@ -171,9 +171,9 @@ TEST_CASE("a FIFO in place of a named package's project is refused, not waited f
   const auto inputs =
       gather_inputs(DepsKind::kRequirements, folder / "requirements.txt", folder.path());
   REQUIRE_FALSE(inputs.has_value());
-  CHECK(inputs.error().what == "cannot use the dependencies of " +
-                                   (folder / "package/pyproject.toml") + ": cannot read " +
-                                   (folder / "package/pyproject.toml") + ": it is no regular file");
+  CHECK(inputs.error().what ==
+        "cannot use the dependencies of " + (folder / "package/pyproject.toml") + ": cannot read " +
+            (folder / "package/pyproject.toml") + ": it is not a regular file");
 }
 
 TEST_CASE("a missing, endless or binary file is an error that names it") {

@@ -83,7 +83,7 @@ TEST_CASE("the picture's bars have one scale, the longest fills it, and pieces f
   CHECK(longest >= 559.98);
   CHECK(has(svg, "ETTR 95.00 %"));
   CHECK(has(svg, "ETTR 80.00 %"));
-  CHECK(has(svg, "lost and done again: 2.000 %"));
+  CHECK(has(svg, "lost and repeated: 2.000 %"));
 }
 
 TEST_CASE("names in the picture cannot become marks of it") {
@@ -127,7 +127,7 @@ TEST_CASE("of a site its runs are named, as many as fit, and what its journals d
   const std::string line = text.substr(unknown, text.find('\n', unknown) - unknown);
   CHECK(line.ends_with("; between checkpoints; a rank waits for a checkpoint."));
   CHECK_FALSE(has(line, "stop of the workers;"));
-  CHECK(has(text, "4 failures were made on purpose"));
+  CHECK(has(text, "4 failures were injected"));
 
   site.runs = {"only"};
   site.every_is_guessed = true;

@@ -203,7 +203,7 @@ def test_a_credential_of_another_job_admits_no_agent(heist, robustrun):
     # It knows its own supervisor's key and refuses any other.
     doors = len(decoded(ours)[ENDPOINTS])
     words, line = one.try_in(spliced(theirs, ours, ENDPOINTS), doors)
-    assert "does not believe our certificate" in line
+    assert "rejects our certificate" in line
     assert "not of this run" in words
     # With all public data of this job it still lacks the secret.
     words, line = one.try_in(spliced(theirs, ours, ENDPOINTS, FINGERPRINT, RUN_ID))

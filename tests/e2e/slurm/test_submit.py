@@ -167,7 +167,7 @@ def test_a_requeued_job_starts_again(submitted):
     job.cluster.run("scontrol", "requeue", job.job)
     job.second_start()
     job.steps(start=1)
-    assert f"somebody queues job {job.job} again" in json.dumps(job.report())
+    assert f"job {job.job} is requeued" in json.dumps(job.report())
     job.enough()
     assert job.cluster.wait_end(job.job) == "COMPLETED"
     assert job.cluster.show(job.job)["Restarts"] == "1"

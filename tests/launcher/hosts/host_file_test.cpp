@@ -49,11 +49,11 @@ TEST_CASE("a number after the colon is a count when small, a port when large or 
 
 TEST_CASE("errors name file and line") {
   CHECK(error_of("a\nb$\n") == "hosts:2: at character 2: no host name has the character '$'");
-  CHECK(error_of("a\n\n# x\nb slots=0") == "hosts:4: 'slots=0': a number from 1 to 4096 is wanted");
+  CHECK(error_of("a\n\n# x\nb slots=0") == "hosts:4: 'slots=0': expected a number from 1 to 4096");
   CHECK(error_of("a slots=x").find("a number from 1") != std::string::npos);
   CHECK(error_of("a slots=4097").find("a number from 1") != std::string::npos);
   CHECK(error_of("a slots=").find("a number from 1") != std::string::npos);
-  CHECK(error_of("a slots=1 slots=2") == "hosts:1: 'slots=' is there twice");
+  CHECK(error_of("a slots=1 slots=2") == "hosts:1: 'slots=' is given twice");
   CHECK(error_of("a slots=4 max_slots=2") == "hosts:1: slots=4 is more than max_slots=2");
   CHECK(error_of("a cpus=4") == "hosts:1: 'cpus=' is not known; slots= and max_slots= are");
   CHECK(error_of("a b").starts_with("hosts:1: 'b' is not KEY=VALUE"));

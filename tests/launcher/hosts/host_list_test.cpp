@@ -60,14 +60,14 @@ TEST_CASE("user, port and IPv6 addresses") {
   CHECK(to_text(hosts[2]) == "[::1]:22");
 }
 
-TEST_CASE("what is no list is refused with the place and the cause") {
+TEST_CASE("an invalid list is refused with position and cause") {
   CHECK(error_of("") == "at character 1: a host name is missing");
   CHECK(error_of("a,,b") == "at character 3: a host name is missing");
   CHECK(error_of("a,") == "at character 3: a host name is missing");
   CHECK(error_of("a,node[1-") == "at character 7: the bracket is not closed");
   CHECK(error_of("node[3-1]") == "at character 6: the range 3-1 runs backwards");
   CHECK(error_of("node[1,x-z]") ==
-        "at character 8: 'x-z' is no range of numbers; write [1-8] or [a,b]");
+        "at character 8: 'x-z' is not a range of numbers; write [1-8] or [a,b]");
   CHECK(error_of("node[]") == "at character 6: there is nothing between the brackets or commas");
   CHECK(error_of("node[1,]") == "at character 8: there is nothing between the brackets or commas");
   CHECK(error_of("node[1-003]").find("different widths") != std::string::npos);
@@ -78,20 +78,20 @@ TEST_CASE("what is no list is refused with the place and the cause") {
   CHECK(error_of("-oProxyCommand=x").find("no host name has the character '='") !=
         std::string::npos);
   CHECK(error_of("-lroot") ==
-        "at character 1: '-lroot' is no host name: it must begin with a letter or a digit");
-  CHECK(error_of("[-a]").find("no range") != std::string::npos);
-  CHECK(error_of("node1,8") == "at character 7: '8' is no host name but a number");
+        "at character 1: '-lroot' is not a host name: it must begin with a letter or a digit");
+  CHECK(error_of("[-a]").find("not a range") != std::string::npos);
+  CHECK(error_of("node1,8") == "at character 7: '8' is not a host name but a number");
   CHECK(error_of("@a") == "at character 1: there is no user name before the @");
-  CHECK(error_of("-x@a").find("'-x' is no user name") != std::string::npos);
-  CHECK(error_of("a:0") == "at character 3: '0' is no port (1 to 65535)");
-  CHECK(error_of("a:") == "at character 3: '' is no port (1 to 65535)");
-  CHECK(error_of("a:70000").find("is no port") != std::string::npos);
+  CHECK(error_of("-x@a").find("'-x' is not a user name") != std::string::npos);
+  CHECK(error_of("a:0") == "at character 3: '0' is not a port (1 to 65535)");
+  CHECK(error_of("a:") == "at character 3: '' is not a port (1 to 65535)");
+  CHECK(error_of("a:70000").find("is not a port") != std::string::npos);
   CHECK(error_of("fe80::1") == "at character 6: an IPv6 address needs brackets: [fe80::1]:22");
-  CHECK(error_of("[::1]x").find("is no IPv6 address") != std::string::npos);
-  CHECK(error_of("[::g]").find("is no IPv6 address") != std::string::npos);
+  CHECK(error_of("[::1]x").find("is not an IPv6 address") != std::string::npos);
+  CHECK(error_of("[::g]").find("is not an IPv6 address") != std::string::npos);
 }
 
-TEST_CASE("a host that is named twice is refused, another port is another host") {
+TEST_CASE("a host named twice is refused; another port makes another host") {
   CHECK(error_of("a,b,a").starts_with("a is named twice; name each host once"));
   CHECK(error_of("node[1-3],x@node2").starts_with("x@node2 is named twice"));
   CHECK(names("a:2201,a:2202") == Names{"a:2201", "a:2202"});
@@ -111,7 +111,7 @@ TEST_CASE("every bound of a list is reached") {
   for (std::size_t i = 0; i < base::kBracketGroupsMax; ++i) groups += "[1]";
   CHECK(names(groups) == Names{"n11111111"});
   CHECK(error_of(groups + "[1]").find("more than 8 pairs of brackets") != std::string::npos);
-  CHECK(error_of(std::string(kUserNameBytesMax + 1, 'u') + "@a").find("is no user name") !=
+  CHECK(error_of(std::string(kUserNameBytesMax + 1, 'u') + "@a").find("is not a user name") !=
         std::string::npos);
 }
 

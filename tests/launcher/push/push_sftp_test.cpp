@@ -1,4 +1,4 @@
-// The SFTP client as a machine of bytes, against a server made of a few lines.
+// The SFTP client as a state machine over bytes, against a minimal server.
 
 #include "launcher/push/sftp.h"
 
@@ -33,7 +33,7 @@ std::string status(std::uint32_t id, std::uint32_t code, std::string_view messag
   return packet(body);
 }
 
-// Keeps what it gets in memory. `refuse`: the code for requests that name this path.
+// Keeps uploads in memory. `refuse`: the status code for requests that name this path.
 struct Server {
   std::map<std::string, std::string> files;
   std::vector<std::string> folders;
@@ -103,7 +103,7 @@ base::Status talk(SftpUpload& upload, Server& server) {
   return {};
 }
 
-TEST_CASE("a bundle arrives whole, with its folders and its list") {
+TEST_CASE("a bundle arrives complete, with its folders and its list") {
   SftpUpload upload("cache/robustrun/.new", make_bundle());
   Server server;
   REQUIRE(talk(upload, server).has_value());
@@ -120,7 +120,7 @@ TEST_CASE("a bundle arrives whole, with its folders and its list") {
   CHECK(server.writes_at_once > 1);
 }
 
-TEST_CASE("folders above ours may be there already; ours may not") {
+TEST_CASE("parent folders may exist already; the bundle's own may not") {
   for (const bool ours : {false, true}) {
     SftpUpload upload("cache/robustrun/.new", make_bundle());
     Server server;
@@ -130,7 +130,7 @@ TEST_CASE("folders above ours may be there already; ours may not") {
   }
 }
 
-TEST_CASE("a write that fails says what a full disk looks like") {
+TEST_CASE("a failed write mentions that a full disk looks like this") {
   SftpUpload upload("cache/.new", make_bundle());
   Server server;
   server.refuse = "handle";
@@ -140,7 +140,7 @@ TEST_CASE("a write that fails says what a full disk looks like") {
   CHECK(status.error().what.find("cache/.new/bin/robustrun") != std::string::npos);
 }
 
-TEST_CASE("a server that answers nonsense is an error, never a wait or a crash") {
+TEST_CASE("nonsense from the server is an error, never a hang or a crash") {
   const auto fails = [](const std::string& bytes) {
     SftpUpload upload("cache/.new", make_bundle());
     std::string out;

@@ -1,4 +1,4 @@
-// A build that the hosts have not got: pushed over SFTP, verified, run from the cache.
+// A build that the hosts do not have: pushed over SFTP, verified, run from the cache.
 
 #include "launcher/push/push.h"
 
@@ -71,14 +71,14 @@ TEST_CASE_TEMPLATE("a host without the build gets it, and runs it from its cache
     expect_start(rig, "wait", 1);
     CHECK(rig.commands_with("sftp-server") == 1);
   }
-  SUBCASE("a file that was cut short is noticed, and the build pushed again") {
+  SUBCASE("a truncated file is detected, and the build pushed again") {
     std::filesystem::resize_file(folder + "/share/robustrun/data.bin", 1000);
     expect_start(rig, "wait", 1);
     CHECK(rig.commands_with("sftp-server") == 2);
     CHECK(std::filesystem::file_size(folder + "/share/robustrun/data.bin") >= 5'000'000);
     CHECK(cached(rig.remote_home()) == folder);
   }
-  SUBCASE("a list of hashes that was tampered with is noticed") {
+  SUBCASE("a modified list of hashes is detected") {
     std::ofstream(folder + "/bin/robustrun") << "#!/bin/sh\necho evil\n";
     std::filesystem::current_path(folder);
     run({"sh", "-c", "sha256sum bin/robustrun share/robustrun/data.bin > MANIFEST"});
@@ -88,7 +88,8 @@ TEST_CASE_TEMPLATE("a host without the build gets it, and runs it from its cache
   }
 }
 
-TEST_CASE_TEMPLATE("a host with another build at our path gets ours", Over, RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("a host with another build at our path gets this one", Over,
+                   RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   const auto agent = rig.launch("other build");
   REQUIRE(rig.wait(
@@ -96,7 +97,8 @@ TEST_CASE_TEMPLATE("a host with another build at our path gets ours", Over, RR_B
   if (agent->end) FAIL(agent->end->why);
 }
 
-TEST_CASE_TEMPLATE("many hosts with one home push at once without harm", Over, RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("many hosts with one home are pushed to at once safely", Over,
+                   RR_BOTH_TRANSPORTS) {
   constexpr std::uint32_t kHosts = 12;
   SshRig rig(Over::kTransport, {.install = false});
   rig.folder.write("shared-home", "");
@@ -113,10 +115,10 @@ TEST_CASE_TEMPLATE("many hosts with one home push at once without harm", Over, R
       },
       std::chrono::seconds(60)));
   CHECK(!cached(rig.folder / "home/shared").empty());
-  CHECK(rig.commands_with("sftp-server") <= 8);  // those who waited have found it
+  CHECK(rig.commands_with("sftp-server") <= 8);  // those that waited have found it
 }
 
-TEST_CASE_TEMPLATE("a home that cannot be written is said so", Over, RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("a home that cannot be written is reported", Over, RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport, {.install = false});
   rig.folder.write("home/127.0.1.1/.cache", "a file");
   const auto agent = rig.launch("wait");
@@ -140,7 +142,7 @@ TEST_CASE("a bundle keeps its layout and is named by its content") {
   CHECK(launcher::read_push_bundle(program, {other})->name != bundle->name);
 }
 
-TEST_CASE("what lies elsewhere or has an odd name is not pushed") {
+TEST_CASE("files outside the prefix or with odd names are not pushed") {
   const ScratchFolder folder;
   const std::string program = folder.write("prefix/bin/robustrun", "program");
   CHECK(!launcher::read_push_bundle(program, {folder.write("elsewhere/file", "")}));

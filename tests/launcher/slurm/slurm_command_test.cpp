@@ -21,7 +21,7 @@ bool has(const Words& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-TEST_CASE("one srun has one task on each of its nodes, and nothing of ours in its words") {
+TEST_CASE("one srun has one task on each of its nodes, and no secrets in its arguments") {
   const Words argv = srun_argv(kOptions, {"n1", "n3"}, 4);
   for (const char* word : {"--jobid=41", "--nodes=2", "--ntasks=2", "--nodelist=n1,n3", "--overlap",
                            "--wait=0", "--kill-on-bad-exit=0", "--export=ALL"}) {
@@ -34,7 +34,7 @@ TEST_CASE("one srun has one task on each of its nodes, and nothing of ours in it
         Words{"/opt/rr/bin/robustrun", "agent", "--stdin-credential"});
 }
 
-TEST_CASE("what srun would read from its environment is taken out, but for where Slurm is") {
+TEST_CASE("variables that srun would read are removed, except those that locate Slurm") {
   const Words out = srun_environment(
       kOptions, {"PATH=/bin", "SLURM_CONF=/etc/s", "SLURM_NTASKS=3", "SLURM_MEM_PER_CPU=1",
                  "SRUN_CPUS_PER_TASK=2", "SLURMD_NODENAME=n1", "SALLOC_X=1", "SBATCH_X=1",
@@ -43,7 +43,7 @@ TEST_CASE("what srun would read from its environment is taken out, but for where
                      "ROBUSTRUN_AGENT_OF=quiet-owl"});
 }
 
-TEST_CASE("of a job's steps, those of the run are cancelled") {
+TEST_CASE("only the run's steps of a job are cancelled") {
   const Words steps = own_steps(kOptions,
                                 "41.0 robustrun-quiet-owl\n41.1 robustrun-quiet-owl-2\n"
                                 "41.batch batch\n41.3   robustrun-quiet-owl \nodd\n");
@@ -57,7 +57,7 @@ TEST_CASE("nodes that are down or silent are unusable, draining ones are not") {
   CHECK(unusable_nodes("").empty());
 }
 
-TEST_CASE("where a node's slurmd listens") {
+TEST_CASE("the address of a node's slurmd is read") {
   CHECK(read_slurmd_address("NodeName=n1 Arch=x86_64\n   NodeAddr=10.0.0.1 NodeHostName=a "
                             "Version=22.05.8\n   Port=7001 OS=Linux\n") ==
         SlurmdAddress{"10.0.0.1", 7001});

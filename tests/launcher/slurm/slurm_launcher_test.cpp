@@ -1,5 +1,5 @@
-// The launcher with stand-ins for Slurm's programs: shell scripts that write down what they are
-// asked and answer as the test says. Real ones: tests/e2e/slurm/test_allocation.py.
+// The launcher with fakes of Slurm's programs: shell scripts that record their arguments and answer
+// as the test says. The real ones: tests/e2e/slurm/test_allocation.py.
 
 #include "launcher/slurm/launcher.h"
 
@@ -32,7 +32,7 @@ bool has(const std::string& text, std::string_view part) {
 struct Rig {
   explicit Rig(const std::string& answer) {
     const std::string here = "here=" + folder.path() + "\n";
-    // The n-th srun leaves its words, its input and then does as it is told.
+    // The n-th srun records its arguments and input, then follows its script.
     script("srun",
            here +
                "n=1; while ! mkdir $here/srun$n 2>/dev/null; do n=$((n+1)); done\n"
@@ -84,7 +84,7 @@ struct Rig {
   std::map<std::uint32_t, launcher::AgentEnd> ends;
 };
 
-TEST_CASE("orders of one turn of the loop are one srun's, with one credential for all") {
+TEST_CASE("orders within one turn of the loop share one srun, with one credential for all") {
   Rig rig("exec sleep 60\n");
   rig.launch(0, 3);
   rig.launch(2, 4);
@@ -96,14 +96,14 @@ TEST_CASE("orders of one turn of the loop are one srun's, with one credential fo
   REQUIRE(wire::take_place(credential, "n3"));
   CHECK(credential.node == base::NodeId{2});
   CHECK(credential.generation.value == 4);
-  // One that comes later gets an srun of its own, and the first one goes on.
+  // A later order gets its own srun, and the first one continues.
   rig.launch(0, 4);
   credential = rig.input(2);
   CHECK(has(rig.words(2), "--nodelist=n1 "));
   CHECK(rig.ends.empty());
 }
 
-TEST_CASE("an agent that ends is told of at once, the others of its srun are not touched") {
+TEST_CASE("an agent's end is reported at once; other agents of its srun are not affected") {
   Rig rig("echo 'srun: error: n2: task 1: Killed' >&2; exec sleep 60\n");
   for (const std::uint32_t node : {0U, 1U, 2U}) rig.launch(node, 1);
   REQUIRE(rig.loop.run_until([&] { return rig.ends.contains(1); }));
@@ -122,7 +122,7 @@ TEST_CASE("when srun ends, so do all agents that it started") {
   CHECK(rig.launcher->idle());
 }
 
-TEST_CASE("an agent that cannot be started takes those of its srun along, which answer") {
+TEST_CASE("an agent that cannot be started ends the others of its srun, whose nodes answer") {
   Rig rig(
       "echo 'srun: error: Task launch for StepId=7.0 failed on node n2: No route' >&2; exit 1\n");
   rig.launch(0, 1);
@@ -134,7 +134,7 @@ TEST_CASE("an agent that cannot be started takes those of its srun along, which 
   CHECK(has(rig.ends[0].why, "because another could not be started"));
 }
 
-TEST_CASE("a step that Slurm refuses is asked for again without the nodes that are down") {
+TEST_CASE("a step that Slurm refuses is requested again without the nodes that are down") {
   Rig rig(
       "[ $n = 1 ] || exec sleep 60\n"
       "echo 'srun: error: Only allocated 2 nodes asked for 3' >&2; exit 1\n");
@@ -146,7 +146,7 @@ TEST_CASE("a step that Slurm refuses is asked for again without the nodes that a
   CHECK_FALSE(rig.ends[1].node_answers);
 }
 
-TEST_CASE("a step that is refused for no known reason is given up") {
+TEST_CASE("a step refused for an unknown reason is given up") {
   Rig rig("echo 'srun: error: Unable to create step for job 7: odd' >&2; exit 1\n");
   rig.launch(0, 1);
   rig.launch(2, 1);
@@ -155,7 +155,7 @@ TEST_CASE("a step that is refused for no known reason is given up") {
   CHECK(rig.launcher->idle());
 }
 
-TEST_CASE("at the end the steps of the run are cancelled, and no others") {
+TEST_CASE("at the end the run's steps are cancelled, and no others") {
   Rig rig("exec sleep 60\n");
   rig.launch(0, 1);
   static_cast<void>(rig.input(1));
@@ -165,7 +165,7 @@ TEST_CASE("at the end the steps of the run are cancelled, and no others") {
   CHECK(read_text(path) == "--signal=KILL 7.0\n");
 }
 
-TEST_CASE("an srun that is not there is the end of its agents") {
+TEST_CASE("a missing srun is reported as the end of its agents") {
   Rig rig("");
   std::filesystem::remove(rig.folder / "srun");
   rig.launch(1, 1);

@@ -24,7 +24,7 @@ base::Nanos the_end() {
   return std::chrono::seconds(std::mktime(&local));
 }
 
-// Recorded with Slurm 22.05; what is not looked at is left out.
+// Recorded with Slurm 22.05; unused fields are omitted.
 std::string shown(const std::string& rest) {
   return "JobId=7 JobName=two words UserId=ada(1000) GroupId=ada(1000) Requeue=1 " + rest +
          " TimeLimit=00:05:00 EndTime=2026-11-21T22:52:19 NodeList=n[1-2]\n";
@@ -36,7 +36,7 @@ SlurmNotice read(const std::string& text, std::uint32_t restarts = 0, base::Nano
   return *notice;
 }
 
-TEST_CASE("why Slurm signals a job") {
+TEST_CASE("the reason for a signal from Slurm is read") {
   CHECK(read(shown("JobState=RUNNING Reason=None Restarts=0 PreemptTime=None")).why ==
         Why::kNothing);
   const auto preempted =
@@ -54,7 +54,7 @@ TEST_CASE("why Slurm signals a job") {
   CHECK(read(shown("JobState=NODE_FAIL Reason=NodeDown Restarts=0")).why == Why::kNodeFailed);
 }
 
-TEST_CASE("a warning is known by the time that is left") {
+TEST_CASE("a warning is recognised by the remaining time") {
   const std::string running = shown("JobState=RUNNING Reason=None Restarts=0 PreemptTime=None");
   CHECK(read(running, 0, 3min + 1s).why == Why::kNothing);
   const auto warned = read(running, 0, 3min);
@@ -69,7 +69,7 @@ TEST_CASE("a warning is known by the time that is left") {
   CHECK(read("JobId=7 JobState=RUNNING EndTime=Unknown").why == Why::kNothing);
 }
 
-TEST_CASE("what is no description of a job is an error") {
+TEST_CASE("output that does not describe a job is an error") {
   for (const char* text : {"", "slurm_load_jobs error: Invalid job id specified", "JobId=7",
                            "JobState=RUNNING", "====", "\n"}) {
     CAPTURE(text);

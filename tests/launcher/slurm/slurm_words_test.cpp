@@ -19,7 +19,7 @@ TEST_CASE("srun's errors about tasks name their nodes") {
   CHECK(many->nodes == Names{"n1", "n3"});
 }
 
-TEST_CASE("a launch that failed, and a node that Slurm gave up, do not answer") {
+TEST_CASE("after a failed launch or a node failure, the nodes do not answer") {
   const auto launch = read_srun_line(
       "srun: error: Task launch for StepId=3.0 failed on node n8: Communication connection "
       "failure");
@@ -34,7 +34,7 @@ TEST_CASE("a launch that failed, and a node that Slurm gave up, do not answer") 
   CHECK_FALSE(failure->node_answers);
 }
 
-TEST_CASE("other lines are about no node, whatever is in them") {
+TEST_CASE("other lines name no node, whatever they contain") {
   for (const char* line :
        {"", "srun: error: ", "srun: ", "error: n1: task 0: Killed", "srun: error: n1: a task: x",
         "srun: error: Application launch failed: Communication connection failure",
@@ -47,7 +47,7 @@ TEST_CASE("other lines are about no node, whatever is in them") {
   }
 }
 
-TEST_CASE("a refusal is one of the whole step") {
+TEST_CASE("only refusals of the whole step count") {
   CHECK(
       is_refusal("srun: error: Unable to create step for job 7: Requested node configuration is "
                  "not available"));
@@ -58,7 +58,7 @@ TEST_CASE("a refusal is one of the whole step") {
   CHECK_FALSE(is_refusal("Unable to create step"));
 }
 
-TEST_CASE("of a log, the last errors that are about no agent are shown, safely") {
+TEST_CASE("the last errors of a log that concern no single agent are shown, safely") {
   CHECK(srun_errors({}).empty());
   CHECK(srun_errors({"srun: error: a", "srun: error: n2: task 1: Killed", "words",
                      "slurmstepd: error: b\x1b[2J", "srun: error: c", "srun: error: d"}) ==

@@ -21,13 +21,13 @@ std::size_t found(const std::string& text, const std::string& name) {
   return find_known_keys(text, "file", name).size();
 }
 
-TEST_CASE("a host is kept by its name, with its port where that is not 22") {
+TEST_CASE("a host is listed by its name, with its port unless that is 22") {
   CHECK(launcher::known_host_name("Node1", 22) == "node1");
   CHECK(launcher::known_host_name("node1", 2222) == "[node1]:2222");
   CHECK(launcher::known_host_name("::1", 2222) == "[::1]:2222");
 }
 
-TEST_CASE("lines speak of the hosts that their patterns match") {
+TEST_CASE("lines apply to the hosts that their patterns match") {
   CHECK(found(line("node1,node2", "key"), "node2") == 1);
   CHECK(found(line("node1", "key"), "node11") == 0);
   CHECK(found(line("NODE1", "key"), "node1") == 1);
@@ -40,7 +40,7 @@ TEST_CASE("lines speak of the hosts that their patterns match") {
   CHECK(found(line("*a*b*c*d*", "key"), std::string(2000, 'a')) == 0);
 }
 
-// HMAC-SHA1 of "192.168.1.61" under the salt in the middle.
+// HMAC-SHA1 of "192.168.1.61" with the salt in the middle field.
 TEST_CASE("hashed names are matched") {
   const std::string names = "|1|F1E1KeoE/eEWhi10WpGv4OdiO6Y=|3988QV0VE8wmZL7suNrYQLITLCg=";
   CHECK(found(line(names, "key"), "192.168.1.61") == 1);
@@ -49,7 +49,7 @@ TEST_CASE("hashed names are matched") {
   CHECK(found(line("|2|unknown", "key"), "|2|unknown") == 0);
 }
 
-TEST_CASE("what cannot be read trusts nobody") {
+TEST_CASE("an unreadable line grants no trust") {
   CHECK(found("", "node1") == 0);
   CHECK(found("# node1 ssh-ed25519 AAAA\n", "node1") == 0);
   CHECK(found("node1 ssh-ed25519\n", "node1") == 0);
@@ -67,7 +67,7 @@ TEST_CASE("file and line of a key are remembered") {
   CHECK(keys[0].blob == "key");
 }
 
-TEST_CASE("a key is trusted, unknown, changed, revoked or a CA's business") {
+TEST_CASE("a key is trusted, unknown, changed, revoked or left to a CA") {
   const auto verdict = [](const std::string& text) {
     return judge_host_key(find_known_keys(text, "file", "node1"), "key").verdict;
   };

@@ -24,7 +24,7 @@ SshSettings settings_in(const std::string& text) {
   return launcher::parse_ssh_settings(text, "/home/ada", "ada").value();
 }
 
-// Reads targets with a client that counts, for a configuration of the test's own.
+// Reads targets for the test's own configuration, with a client that counts its runs.
 struct Rig {
   ScratchFolder folder;
   Loop loop;
@@ -60,7 +60,7 @@ struct Rig {
     }
     REQUIRE(loop.run_until([&] { return read == hosts.size(); }));
   }
-  // Each as if it had been asked about alone.
+  // Compares each with the answer for that host alone.
   void check_truth(const std::vector<Host>& hosts) const {
     for (std::size_t i = 0; i < hosts.size(); ++i) {
       CAPTURE(hosts[i].name);
@@ -84,7 +84,7 @@ std::vector<Host> loopback(int count) {
   return hosts;
 }
 
-TEST_CASE("one question serves all hosts of a configuration that treats them alike") {
+TEST_CASE("one query serves all hosts of a configuration that treats them alike") {
   Rig rig("Host github.com\n  User git\nHost 127.*\n  User ada\n  ControlPath ~/%C\n");
   const auto hosts = loopback(64);
   rig.read(hosts);
@@ -95,7 +95,7 @@ TEST_CASE("one question serves all hosts of a configuration that treats them ali
   CHECK(rig.targets[63]->addresses == std::vector<std::string>{"127.0.2.64"});
 }
 
-TEST_CASE("a host that the configuration treats differently is asked about by itself") {
+TEST_CASE("a host that the configuration treats differently gets its own query") {
   Rig rig("Host 127.0.2.3\n  Port 2200\n  HostName 127.0.9.9\nHost *\n  User ada\n");
   const auto hosts = loopback(12);
   rig.read(hosts);
@@ -105,7 +105,7 @@ TEST_CASE("a host that the configuration treats differently is asked about by it
   CHECK(rig.targets[3]->settings.port == 22);
 }
 
-TEST_CASE("a configuration that is not understood is read for each host") {
+TEST_CASE("a configuration that is not understood is queried for each host") {
   for (const char* config : {"Match host 127.0.2.3\n  Port 2200\n", "HostName %h\n",
                              "UserKnownHostsFile ~/%C\n", "Host \"*\"\n  User ada\n"}) {
     CAPTURE(config);
@@ -117,7 +117,7 @@ TEST_CASE("a configuration that is not understood is read for each host") {
   }
 }
 
-TEST_CASE("other users, other ports and other ways to write an address are other questions") {
+TEST_CASE("other users, ports and spellings of an address are separate queries") {
   Rig rig("Host *\n  Port 2200\n");
   const std::vector<Host> hosts = {{.name = "127.0.2.1", .user = {}},
                                    {.name = "127.0.2.2", .user = {}},
@@ -131,7 +131,7 @@ TEST_CASE("other users, other ports and other ways to write an address are other
   rig.check_truth(hosts);
 }
 
-TEST_CASE("who asks later hears of an edited configuration") {
+TEST_CASE("later requests see an edited configuration") {
   Rig rig("Host *\n  Port 2200\n");
   rig.read(loopback(3));
   rig.folder.write("config", "Host *\n  Port 2201\n");
@@ -140,7 +140,7 @@ TEST_CASE("who asks later hears of an edited configuration") {
   for (const auto& target : rig.targets) CHECK(target->settings.port == 2201);
 }
 
-TEST_CASE("a client that fails tells each host why, in its own words") {
+TEST_CASE("a client's failure is reported for each host, in the client's words") {
   Rig rig("Bananas yes\n");
   rig.read(loopback(3));
   CHECK(rig.runs() == 3);
@@ -153,7 +153,7 @@ TEST_CASE("a client that fails tells each host why, in its own words") {
   }
 }
 
-TEST_CASE("a client of which not all is known is asked about each host") {
+TEST_CASE("a client with unknown behaviour is queried for each host") {
   const ScratchFolder folder;
   const std::string config = folder.write("config", "Host *\n  User ada\n");
   const std::string script = folder.write("ssh", "#!/bin/sh\nexec ssh \"$@\"\n");
@@ -173,8 +173,7 @@ TEST_CASE("a client of which not all is known is asked about each host") {
   CHECK_FALSE(has_scope({ssh, "-F", folder.write(std::string(200, 'x') + "/config", "")}));
 }
 
-TEST_CASE(
-    "an answer with anything of a name in it, or with names looked up, serves its host alone") {
+TEST_CASE("an answer that contains a name, or depends on name look-up, serves only its host") {
   const SshAnswer plain{.asked = {.name = "node1", .user = {}},
                         .text =
                             "host node1\nhostname node1\ncanonicalizehostname false\n"
@@ -202,7 +201,7 @@ TEST_CASE(
   CHECK_FALSE(serves("hostname 10.0.0.1\ncanonicalizehostname false\n"));
 }
 
-// Of which configurations are put together.
+// Lines from which configurations are composed.
 std::vector<std::string> some_lines(const std::string& folder) {
   return {"Host *",
           "Host node*",
@@ -238,9 +237,8 @@ std::vector<std::string> some_lines(const std::string& folder) {
           "\tHost\tnode2 node3\t"};
 }
 
-// Whatever the configuration: an answer that is taken for another host's is the one
-// that ssh itself gives for that host.
-TEST_CASE("an answer that serves another host is ssh's own for it") {
+// For any configuration: an answer that is reused for another host equals ssh's own answer for it.
+TEST_CASE("a reused answer equals ssh's own for that host") {
   const std::uint64_t seed = base::system_seed();
   CAPTURE(seed);
   base::Rng rng(seed);

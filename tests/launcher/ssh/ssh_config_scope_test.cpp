@@ -11,7 +11,7 @@ std::optional<SshConfigScope> scope_of(const std::vector<std::string>& texts) {
   return SshConfigScope::of(texts);
 }
 
-// Whether node1 and node2 get the same from one file of this text.
+// Whether node1 and node2 get the same settings from one file with this text.
 bool alike(const std::string& text) {
   const auto scope = scope_of({text});
   return scope && scope->alike("node1", "node2");
@@ -21,7 +21,7 @@ bool understood(const std::string& text) { return scope_of({text}).has_value(); 
 
 }  // namespace
 
-TEST_CASE("what says the same about all hosts") {
+TEST_CASE("settings without patterns are the same for all hosts") {
   for (const char* text :
        {"", "\n\n", "# Host node1\n", "User ada\nPort 22", "Host *\n  User ada\n",
         "\tHOST\t*\t\r\n", "Host=*\n", "Host = *", "Match all\nUser ada\n",
@@ -54,7 +54,7 @@ TEST_CASE("Host lines tell hosts apart by their patterns alone") {
   CHECK(scope.alike("a.local", "gpu1") == scope.alike("gpu1", "a.local"));
 }
 
-TEST_CASE("a line that means something else for each name makes its hosts cases of their own") {
+TEST_CASE("a line that depends on the name makes its hosts separate cases") {
   for (const std::string line :
        {"HostName node1", "hostname=10.0.0.1", "HostName %h.cluster", "IdentityFile ~/.ssh/%h",
         "UserKnownHostsFile ~/%C", "User %n", "Include %h.conf", "ProxyJump %h"}) {
@@ -71,7 +71,7 @@ TEST_CASE("a line that means something else for each name makes its hosts cases 
   }
 }
 
-TEST_CASE("what only ssh can judge is left to it") {
+TEST_CASE("what only ssh can decide is left to it") {
   for (const std::string text : {"Match host node1\n",
                                  "Match exec true\n",
                                  "Match user ada\n",
@@ -114,7 +114,7 @@ TEST_CASE("a configuration beyond the bounds is left to ssh") {
   CHECK_FALSE(scope_of({many, "Host x\n"}));
 }
 
-TEST_CASE("names that ssh writes in another way are cases of their own") {
+TEST_CASE("names that ssh rewrites are separate cases") {
   for (const char* name : {"node1", "a", "a-b_c.example.org", "10.0.0.1", "255.255.255.255"}) {
     CAPTURE(name);
     CHECK(is_plain_host_name(name));

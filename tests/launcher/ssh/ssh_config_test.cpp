@@ -12,7 +12,7 @@ namespace {
 using Strict = SshSettings::StrictHostKeys;
 using Files = std::vector<std::string>;
 
-// What OpenSSH 9.2 prints for a host that no file speaks of, without what nobody here reads.
+// What OpenSSH 9.2 prints for a host without settings, reduced to keywords that are read here.
 constexpr const char* kPlain = R"(host node1
 user ada
 hostname node1.example.org
@@ -80,7 +80,7 @@ TEST_CASE("a plain host can be served by libssh2") {
   CHECK(settings.needs_openssh.empty());
 }
 
-TEST_CASE("the least that is understood is a host name; a new ssh may say anything else") {
+TEST_CASE("only a host name is required; a newer ssh may print anything else") {
   const SshSettings settings = parse("\nhostname h\r\nbrandnew thing\nempty\n\n");
   CHECK(settings.hostname == "h");
   CHECK(settings.port == 22);
@@ -88,7 +88,7 @@ TEST_CASE("the least that is understood is a host name; a new ssh may say anythi
   CHECK(settings.needs_openssh.empty());
 }
 
-TEST_CASE("what only OpenSSH can do is named") {
+TEST_CASE("features that only OpenSSH has are named") {
   CHECK(reason("proxyjump ops@bastion:22,inner\n") == "its ssh configuration has a ProxyJump");
   CHECK(reason("proxycommand ssh -W %h:%p b\n") == "its ssh configuration has a ProxyCommand");
   CHECK(reason("certificatefile ~/.ssh/c.pub\n") == "its ssh configuration has a CertificateFile");
@@ -144,10 +144,10 @@ TEST_CASE("files: none, several, tokens") {
   CHECK(parse("hostname h\nidentityagent SSH_AUTH_SOCK\n").identity_agent.empty());
 }
 
-TEST_CASE("output that is none of ssh -G is refused") {
+TEST_CASE("output that is not from ssh -G is refused") {
   CHECK(error_of("") == "cannot read what ssh -G printed: it names no host to connect to");
-  CHECK(error_of("hostname h\nport x\n") == "cannot read what ssh -G printed: 'x' is no port");
-  CHECK(error_of("hostname h\nport 0\n").find("is no port") != std::string::npos);
+  CHECK(error_of("hostname h\nport x\n") == "cannot read what ssh -G printed: 'x' is not a port");
+  CHECK(error_of("hostname h\nport 0\n").find("is not a port") != std::string::npos);
   CHECK(error_of(std::string(kSshConfigBytesMax + 1, '\n')).find("longer than") !=
         std::string::npos);
 }
@@ -161,7 +161,7 @@ TEST_CASE("a configuration with too many files is left to OpenSSH") {
   CHECK(settings.needs_openssh == "its ssh configuration has more than 64 IdentityFiles");
 }
 
-TEST_CASE("without an ssh client OpenSSH's defaults count") {
+TEST_CASE("without an ssh client OpenSSH's defaults apply") {
   const SshSettings plain = default_settings({"node1", "", 0, 0}, "/home/ada", "ada");
   CHECK(plain.hostname == "node1");
   CHECK(plain.port == 22);

@@ -18,7 +18,7 @@ bool has(const std::string& text, const std::string& piece) {
   return text.find(piece) != std::string::npos;
 }
 
-// The log's lines while it lives.
+// Captures the log's lines during its lifetime.
 class CapturedLog {
  public:
   CapturedLog() {
@@ -57,7 +57,7 @@ void expect_no_fallback(SshRig& rig) {
   CHECK(!has(log.text(), "OpenSSH"));
 }
 
-TEST_CASE("libssh2 serves what it can: ed25519 and ecdsa keys") {
+TEST_CASE("libssh2 serves ed25519 and ecdsa keys") {
   for (const std::string type : {"ed25519", "ecdsa"}) {
     CAPTURE(type);
     SshRig rig(SshTransport::kAuto, {.user_key_type = type, .host_key_type = type});
@@ -65,7 +65,7 @@ TEST_CASE("libssh2 serves what it can: ed25519 and ecdsa keys") {
   }
 }
 
-TEST_CASE("keys in other wrappings are read, too") {
+TEST_CASE("keys in other formats are read, too") {
   for (const std::string format : {"PEM", "PKCS8"}) {
     CAPTURE(format);
     SshRig rig(SshTransport::kAuto, {.user_key_type = "ecdsa"});
@@ -74,12 +74,12 @@ TEST_CASE("keys in other wrappings are read, too") {
   }
 }
 
-TEST_CASE("a user with an RSA key alone is served by OpenSSH") {
+TEST_CASE("a user with only an RSA key is served by OpenSSH") {
   SshRig rig(SshTransport::kAuto, {.user_key_type = "rsa"});
   expect_fallback(rig, "(RSA)");
 }
 
-TEST_CASE("a host with an RSA key alone is served by OpenSSH") {
+TEST_CASE("a host with only an RSA key is served by OpenSSH") {
   SshRig rig(SshTransport::kAuto, {.host_key_type = "rsa"});
   expect_fallback(rig, "ssh-rsa");
 }
@@ -100,12 +100,12 @@ TEST_CASE("hosts behind a jump host are served by OpenSSH, and probed through it
     REQUIRE(rig.wait([&] { return answer.has_value(); }));
     return *answer;
   };
-  // A probe's time may be too short for two servers on a busy machine.
+  // A probe may be too short for two servers on a busy machine.
   CHECK((answers() || answers() || answers()));
   CHECK(has(read_text(rig.folder / "sshd.log"), "127.0.9.9"));
 }
 
-TEST_CASE("a machine that lets nobody in through its jump host in time does not answer a probe") {
+TEST_CASE("a machine whose jump host lets no login through in time does not answer a probe") {
   SshRig rig(SshTransport::kAuto);
   const std::string proxy = rig.folder.write(
       "proxy", "#!/bin/sh\ntest -e " + rig.folder / "hang" + " && exec cat 3>&1 > /dev/null\n" +
@@ -124,11 +124,11 @@ TEST_CASE("a machine that lets nobody in through its jump host in time does not 
   CHECK(answers());
   rig.folder.write("wrapper", "#!/bin/sh\nexec cat\n");  // a shell that hangs
   CHECK_FALSE(answers());
-  rig.folder.write("hang", "");  // no word of the machine at all
+  rig.folder.write("hang", "");  // the machine sends nothing at all
   CHECK_FALSE(answers());
 }
 
-TEST_CASE("where libssh2 cannot and there is no ssh client, the error names the cause") {
+TEST_CASE("if libssh2 cannot serve a host and there is no ssh client, the error names the cause") {
   SshRig rig(SshTransport::kAuto, {.user_key_type = "rsa"});
   rig.options.ssh_command = {rig.folder / "no-such-program/ssh"};
   std::filesystem::create_directories(rig.folder / "client/.ssh");
@@ -150,7 +150,7 @@ TEST_CASE("without an ssh client libssh2 works from the defaults") {
   expect_no_fallback(rig);
 }
 
-TEST_CASE("libssh2 alone, when asked for, says what it cannot do") {
+TEST_CASE("libssh2, if requested explicitly, reports what it cannot do") {
   SshRig rig(SshTransport::kLibssh2, {.user_key_type = "rsa"});
   const auto agent = rig.launch("wait");
   REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
@@ -159,7 +159,7 @@ TEST_CASE("libssh2 alone, when asked for, says what it cannot do") {
   CHECK(has(agent->end->why, "--ssh-transport=openssh"));
 }
 
-TEST_CASE("a key that lies in an ssh-agent alone works with both transports") {
+TEST_CASE("a key that is only in an ssh-agent works with both transports") {
   for (const SshTransport transport : {SshTransport::kLibssh2, SshTransport::kOpenSsh}) {
     SshRig rig(transport, {.client_config = "IdentitiesOnly no\nIdentityAgent SSH_AUTH_SOCK\n"});
     const std::string socket = rig.folder / "agent.sock";
@@ -173,13 +173,13 @@ TEST_CASE("a key that lies in an ssh-agent alone works with both transports") {
   }
 }
 
-TEST_CASE("an ssh-agent that does not answer ends with the deadline") {
+TEST_CASE("an ssh-agent that does not answer fails at the deadline") {
   SshRig rig(SshTransport::kLibssh2,
              {.client_config = "IdentitiesOnly no\nIdentityAgent SSH_AUTH_SOCK\n"});
   const std::string socket = rig.folder / "agent.sock";
   rig.start("ssh-agent", {"ssh-agent", "-D", "-a", socket});
   REQUIRE(rig.wait([&] { return std::filesystem::exists(socket); }));
-  // It listens once it has answered somebody: one that was stopped before refuses connections.
+  // It listens once it has answered a request; stopped earlier, it would refuse connections.
   run({"env", "SSH_AUTH_SOCK=" + socket, "ssh-add", "-q", rig.folder / "user_key"});
   CHECK(rig.signal("ssh-agent", SIGSTOP));
   rig.options.agent_socket = socket;

@@ -42,7 +42,7 @@ TEST_CASE_TEMPLATE("an agent gets its credential on its standard input and nowhe
   CHECK(!rig.launcher->idle());
 }
 
-TEST_CASE_TEMPLATE("the end of an agent is told with its code and its first words", Over,
+TEST_CASE_TEMPLATE("the end of an agent is reported with its code and first output", Over,
                    RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   const auto agent = rig.launch("exit 7");
@@ -54,7 +54,7 @@ TEST_CASE_TEMPLATE("the end of an agent is told with its code and its first word
   CHECK(rig.launcher->idle());
 }
 
-TEST_CASE_TEMPLATE("an agent that is killed there is lost, its machine is not", Over,
+TEST_CASE_TEMPLATE("an agent killed on its host is lost, its machine is not", Over,
                    RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   const auto agent = rig.launch("wait");
@@ -66,7 +66,7 @@ TEST_CASE_TEMPLATE("an agent that is killed there is lost, its machine is not", 
   CHECK(agent->end->node_answers);
 }
 
-TEST_CASE_TEMPLATE("a broken connection is told, and whether the machine still answers", Over,
+TEST_CASE_TEMPLATE("a broken connection is reported, and whether the machine still answers", Over,
                    RR_BOTH_TRANSPORTS) {
   for (const bool answers : {true, false}) {
     SshRig rig(Over::kTransport);
@@ -81,7 +81,7 @@ TEST_CASE_TEMPLATE("a broken connection is told, and whether the machine still a
   }
 }
 
-TEST_CASE_TEMPLATE("an unknown host key is refused with its fingerprint and what to do", Over,
+TEST_CASE_TEMPLATE("an unknown host key is refused with its fingerprint and advice", Over,
                    RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   rig.trust_nobody();
@@ -121,7 +121,7 @@ TEST_CASE_TEMPLATE("hashed known hosts are understood", Over, RR_BOTH_TRANSPORTS
   CHECK(rig.started());
 }
 
-TEST_CASE_TEMPLATE("a new host key is taken in where the configuration says so", Over,
+TEST_CASE_TEMPLATE("a new host key is stored if the configuration allows it", Over,
                    RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport, {.client_config = "StrictHostKeyChecking accept-new\n"
                                                  "HashKnownHosts no\n"});
@@ -132,8 +132,7 @@ TEST_CASE_TEMPLATE("a new host key is taken in where the configuration says so",
       [&] { return has(read_text(rig.folder / "known_hosts"), rig.public_key("host_key")); }));
 }
 
-TEST_CASE_TEMPLATE("a key that the server does not take is an error in words", Over,
-                   RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("a key that the server rejects is an error in words", Over, RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   rig.make_key("other_key", "ed25519");
   std::filesystem::copy_file(rig.folder / "other_key.pub", rig.folder / "authorized_keys",
@@ -145,10 +144,10 @@ TEST_CASE_TEMPLATE("a key that the server does not take is an error in words", O
   CHECK(agent->end->node_answers);
 }
 
-TEST_CASE_TEMPLATE("where nobody listens the machine does not answer", Over, RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("without a listener the machine does not answer", Over, RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
-  const HeldPort nobody;
-  rig.make_launcher(1, nobody.port);
+  const HeldPort held;
+  rig.make_launcher(1, held.port);
   const auto agent = rig.launch("wait");
   REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
   INFO(agent->end->why);
@@ -160,7 +159,7 @@ TEST_CASE_TEMPLATE("where nobody listens the machine does not answer", Over, RR_
   CHECK(!*answers);
 }
 
-TEST_CASE_TEMPLATE("a port that takes connections and says nothing ends with the deadline", Over,
+TEST_CASE_TEMPLATE("a port that accepts connections and stays silent fails at the deadline", Over,
                    RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   const Listener silent;
@@ -172,7 +171,7 @@ TEST_CASE_TEMPLATE("a port that takes connections and says nothing ends with the
   CHECK((has(agent->end->why, "does not speak SSH") || has(agent->end->why, "timed out")));
 }
 
-TEST_CASE_TEMPLATE("a name without an address is said so", Over, RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("a name without an address is reported", Over, RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport, {.client_config = "HostName nowhere.invalid\n"});
   const auto agent = rig.launch("wait");
   REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
@@ -181,7 +180,7 @@ TEST_CASE_TEMPLATE("a name without an address is said so", Over, RR_BOTH_TRANSPO
   CHECK(!agent->end->node_answers);
 }
 
-TEST_CASE_TEMPLATE("a new generation starts when the old agent is dead", Over, RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("a new generation starts once the old agent is dead", Over, RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   const auto old_agent = rig.launch("stay");
   REQUIRE(rig.wait([&] { return rig.started(); }));
@@ -191,10 +190,10 @@ TEST_CASE_TEMPLATE("a new generation starts when the old agent is dead", Over, R
   REQUIRE(rig.wait([&] { return rig.started() || new_agent->end; }));
   if (new_agent->end) FAIL(new_agent->end->why);
   CHECK(is_gone(old_pid));
-  CHECK(!old_agent->end);  // nobody waits for it any more
+  CHECK(!old_agent->end);  // its end is not reported any more
 }
 
-TEST_CASE_TEMPLATE("kill_all ends agents that hold on", Over, RR_BOTH_TRANSPORTS) {
+TEST_CASE_TEMPLATE("kill_all ends agents that keep running", Over, RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   rig.make_launcher(3);
   std::vector<std::shared_ptr<SshRig::Agent>> agents;

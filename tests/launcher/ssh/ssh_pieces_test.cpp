@@ -21,7 +21,7 @@ bool has(const std::string& text, const std::string& piece) {
   return text.find(piece) != std::string::npos;
 }
 
-TEST_CASE("base64 goes there and back") {
+TEST_CASE("base64 survives a round trip") {
   for (const std::string text : {"", "f", "fo", "foo", "foob", "\xff\x00\x7f"}) {
     CHECK(launcher::decode_base64(launcher::encode_base64(text)) == text);
     CHECK(launcher::decode_base64(launcher::encode_base64(text, false)) == text);
@@ -32,7 +32,7 @@ TEST_CASE("base64 goes there and back") {
   CHECK(!launcher::decode_base64("Zm 8"));
 }
 
-TEST_CASE("a read beyond the end fails, and so do all after it") {
+TEST_CASE("a read beyond the end fails, and so do all later ones") {
   std::string bytes;
   launcher::put_text(bytes, "abc");
   launcher::put_u32(bytes, 100);
@@ -42,7 +42,7 @@ TEST_CASE("a read beyond the end fails, and so do all after it") {
   CHECK(!reader.u8());
 }
 
-TEST_CASE("the kind of a private key is told without its passphrase") {
+TEST_CASE("the kind of a private key is found without its passphrase") {
   using launcher::SshKeyKind;
   const ScratchFolder folder;
   const auto kind = [&](std::vector<std::string> options) {
@@ -64,7 +64,7 @@ TEST_CASE("the kind of a private key is told without its passphrase") {
   CHECK(launcher::read_key("key", "").kind == SshKeyKind::kUnknown);
 }
 
-TEST_CASE("ssh's words are sorted by what can be done about them") {
+TEST_CASE("ssh's messages are classified by what can be done about them") {
   const auto read = [](const std::string& text) {
     return launcher::read_openssh_words(text, "ssh-ed25519 SHA256:abc");
   };
@@ -89,7 +89,7 @@ TEST_CASE("ssh's words are sorted by what can be done about them") {
   CHECK(read("").trouble == SshTrouble::kOther);
 }
 
-TEST_CASE("a verbose client's chatter is dropped, its words are kept, within a bound") {
+TEST_CASE("a verbose client's debug output is dropped, its messages are kept, within a bound") {
   launcher::OpenSshErrors errors;
   errors.add("OpenSSH_9.2p1\r\ndebug1: Connecting\ndebug1: Server host key: ssh-ed25519 SHA");
   errors.add("256:xyz\nreal words\nAuthenticated to h\nunfinished");
@@ -101,7 +101,7 @@ TEST_CASE("a verbose client's chatter is dropped, its words are kept, within a b
   CHECK(errors.head().size() <= launcher::kErrorHeadBytes + 1);
 }
 
-TEST_CASE("the client is told the host behind --, whatever its name looks like") {
+TEST_CASE("the client gets the host after --, whatever its name looks like") {
   const auto argv = launcher::openssh_argv({"/usr/bin/ssh"},
                                            {.name = "-oProxyCommand=evil", .user = "me", .port = 7},
                                            std::chrono::milliseconds(1500), {"command", false});
@@ -117,7 +117,7 @@ TEST_CASE("the client is told the host behind --, whatever its name looks like")
   CHECK(std::ranges::find(sftp, "-s") != sftp.end());
 }
 
-TEST_CASE("only paths that a shell cannot misread stand in a command") {
+TEST_CASE("only paths that a shell cannot misread are used in a command") {
   CHECK(launcher::installed_agent_command("/opt/robust run/bin/robustrun"));
   for (const std::string path : {"relative", "/a'b", "/a\"b", "/a$b", "/a`b", "/a\\b", "/a\nb"}) {
     CAPTURE(path);
@@ -125,20 +125,20 @@ TEST_CASE("only paths that a shell cannot misread stand in a command") {
   }
 }
 
-TEST_CASE("the mark is found behind whatever the shell's start files say") {
+TEST_CASE("the mark is found after any output of the shell's start files") {
   CHECK(launcher::find_start_mark("Welcome!\nrobustrun-agent-starts 123\n") == 123);
   CHECK(!launcher::find_start_mark("Welcome!\nrobustrun-agent-starts 12"));
   CHECK(!launcher::find_start_mark("robustrun-agent-starts $$\n"));
   CHECK(!launcher::find_start_mark(""));
 }
 
-TEST_CASE("algorithms are ours in our order, as far as the user allows them") {
+TEST_CASE("algorithms are ours in our order, restricted to those that the user allows") {
   CHECK(launcher::allowed_algorithms("a,b,c", "") == "a,b,c");
   CHECK(launcher::allowed_algorithms("a,b,c", "c,x,a") == "a,c");
   CHECK(launcher::allowed_algorithms("a,b,c", "x") == "");
 }
 
-TEST_CASE("a gate holds its limits, and one jump host's users do not hold up others") {
+TEST_CASE("a gate keeps its limits, and waiters for one jump host do not block others") {
   Loop loop;
   launcher::SshGate gate(loop.executor(), 4, 2);
   std::vector<launcher::SshGate::Pass> jumping;
@@ -165,7 +165,7 @@ TEST_CASE("a gate holds its limits, and one jump host's users do not hold up oth
   CHECK(direct.size() == 1);
 }
 
-TEST_CASE("a gate narrows where connections are dropped and widens again") {
+TEST_CASE("a gate narrows when connections are dropped and widens again") {
   Loop loop;
   launcher::SshGate gate(loop.executor(), 8, 8);
   for (int i = 0; i < 100; ++i) gate.narrow();

@@ -1,12 +1,12 @@
 #pragma once
-// What the core's questions are answered with: checks, replays, places, and looks back.
+// Answers to the core's questions: checks, replays, placements, and post-mortems.
 
 #include "tests/sim/cluster/cluster.h"
 #include "tests/supervisor/preflight_facts.h"
 
 namespace robustrun::sim {
 
-// As agents answer and the shell puts it together; some checks never end.
+// As agents answer and the shell combines it; some checks never end.
 inline void Cluster::check_nodes(const core::CheckNodes& order) {
   core::NodesChecked result;
   result.check = order.check;
@@ -25,7 +25,7 @@ inline void Cluster::check_nodes(const core::CheckNodes& order) {
 }
 
 // As the shell does it. One node is faulty, and so are groups with it; some are not tested, some
-// replays never end, and what the alignment test names need not be true.
+// replays never end, and the alignment test may name the wrong node.
 inline void Cluster::replay_nodes(const core::ReplayNodes& order) {
   const base::NodeId faulty{static_cast<std::uint32_t>(scenario_.seed % 5)};
   core::NodesReplayed result{order.replay, seconds(30), {}};
@@ -49,7 +49,7 @@ inline void Cluster::replay_nodes(const core::ReplayNodes& order) {
   later(seconds(30), [this, result] { tell({}, {}, result); });
 }
 
-// As the shell does it: nothing found, different calls, nothing at all, or too late.
+// As the shell does it: nothing found, different calls, no answer, or too late.
 inline void Cluster::look_back(const core::LookBack& question) {
   core::Diagnosed found{question.attempt, core::Diagnosed::Stage::kPostMortem, {}, {}};
   if (strikes(Mishap::kLookBackNever, 0, 0.25)) return;
@@ -61,7 +61,7 @@ inline void Cluster::look_back(const core::LookBack& question) {
   later(is_late ? seconds(3) : milliseconds(80), [this, found] { tell({}, {}, found); });
 }
 
-// As the shell does it, soon or too late; now and then with something that is no answer.
+// As the shell does it, soon or too late; sometimes with an invalid answer.
 inline void Cluster::place_nodes(const core::SolvePlacement& question) {
   core::PlacementSolved solved = placer_.solve(question);
   if (strikes(Mishap::kMisplaced, 0, scenario_.misplaced)) {

@@ -1,6 +1,6 @@
 #pragma once
-// A whole run in one process: the core, a driver with a journal, a network with bad days, and
-// virtual nodes, under one virtual clock. One seed, one run.
+// A whole run in one process: the core, a driver with a journal, an unreliable network, and virtual
+// nodes, under one virtual clock. One seed, one run.
 
 #include <deque>
 #include <map>
@@ -21,7 +21,7 @@ namespace robustrun::sim {
 
 class Cluster {
  public:
-  // `allowed`: as Fates'.
+  // `allowed`: see Fates.
   Cluster(const Scenario& scenario, Mutation mutation, bool print,
           const std::set<MishapId>* allowed = nullptr)
       : scenario_(scenario),
@@ -41,7 +41,7 @@ class Cluster {
 
  private:
   static constexpr Nanos kAftermath = minutes(1);
-  // What an agent was told of copies, and which agent that was; `number` counts such orders.
+  // An agent's latest order about copies, and the agent; `number` counts such orders.
   struct ToldCopies {
     core::PlaceCopies order;
     base::Generation by;
@@ -75,7 +75,7 @@ class Cluster {
   void repeat_orders(base::NodeId node);
   void order(base::NodeId node, Link::Order what);
   void order_for_good(base::NodeId node, Link::Order what);
-  // By this supervisor, unless it dies before.
+  // Done by this supervisor, unless it dies before.
   void later(Nanos delay, std::function<void()> what) {
     queue_.after(delay, [this, by = incarnation_, what = std::move(what)] {
       if (by == incarnation_ && !is_down_) what();
@@ -96,8 +96,8 @@ class Cluster {
   void order_by_former(base::NodeId node, const std::string& words, Link::Order what);
   void save_for_former(const core::StartWorkers& order, std::optional<Disks::Writer> writer,
                        std::uint64_t step);
-  [[nodiscard]] bool is_anothers(base::NodeId node, base::Generation generation,
-                                 const core::EventBody& body) const;
+  [[nodiscard]] bool is_of_another_supervisor(base::NodeId node, base::Generation generation,
+                                              const core::EventBody& body) const;
   void check_order_of(const core::Event& event);
   void check_fold();
   void take_over();
@@ -159,27 +159,28 @@ class Cluster {
   std::deque<NodeClock> clocks_;
 
   std::uint32_t incarnation_ = 1;  // of supervisors
-  bool is_down_ = false, dies_now_ = false;  // there is none; it has written all that it was to
-  bool is_new_ = false;            // it has said nothing of progress yet
-  std::shared_ptr<Former> former_;  // the one before, if it lives on
+  bool is_down_ = false, dies_now_ = false;  // the supervisor; it dies at this record
+  bool is_new_ = false;  // it has not reported progress yet
+  std::shared_ptr<Former> former_;  // the previous supervisor, if it lives on
   core::Job job_;
   std::deque<Link> links_;
   std::vector<core::JournalEntry> journal_;
-  std::vector<std::string> said_;                  // every action so far
-  std::map<core::TimerId, std::uint64_t> armed_;   // newest sequence of each
+  std::vector<std::string> said_;  // every action so far
+  std::map<core::TimerId, std::uint64_t> armed_;  // newest sequence of each
   std::map<base::Attempt, std::vector<WorkerPlan>> plans_;
   std::optional<Hang> hang_;
   core::HangWatch hang_watch_{core::HangPolicy{}};
   base::Attempt followed_;
-  std::uint32_t world_size_ = 0;   // of that attempt
-  std::uint64_t steps_ = 0, saved_ = 0;  // the second: that was saved last, or loaded
+  std::uint32_t world_size_ = 0;  // of that attempt
+  std::uint64_t steps_ = 0, saved_ = 0;  // saved_: saved or loaded last
   std::map<base::NodeId, ToldCopies> told_copies_;  // newest of each
   Disks disks_{mutation_};
-  std::optional<core::StartWorkers> waits_to_load_;  // its workers do
-  ckpt::Session session_;                // of the newest attempt
-  std::optional<Disks::Writer> writer_;  // of it, once it has claimed
-  std::pair<std::uint64_t, std::uint64_t> admitted_;  // newest that has: incarnation and attempt
-  std::uint64_t copy_orders_ = 0, saves_ = 0;  // that were given, that were committed
+  std::optional<core::StartWorkers> waits_to_load_;  // whose workers wait to load
+  ckpt::Session session_;  // of the newest attempt
+  std::optional<Disks::Writer> writer_;  // of that session, once it has claimed
+  std::pair<std::uint64_t, std::uint64_t>
+      admitted_;  // newest admitted session: incarnation and attempt
+  std::uint64_t copy_orders_ = 0, saves_ = 0;  // given orders, committed saves
   Outcome outcome_;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
-// Copies in memory, as agents and the shell keep them: who keeps whose, what is there, what is
-// saved.
+// Copies in memory, as agents and the shell handle them: keepers, existing copies, saves.
 
 #include <tuple>
 
@@ -9,7 +8,7 @@
 
 namespace robustrun::sim {
 
-// As the shell does it: soon, late, never, or with something that is no answer.
+// As the shell does it: soon, late, never, or with an invalid answer.
 inline void Cluster::solve_backup(const core::SolveBackup& question) {
   const core::BackupSolver solver(scenario_.placement);
   core::BackupSolved solved = solver.solve(question);
@@ -19,9 +18,9 @@ inline void Cluster::solve_backup(const core::SolveBackup& question) {
   later(is_late ? seconds(30) : milliseconds(1), [this, solved] { tell({}, {}, solved); });
 }
 
-// An agent that was told keeps to it until it is told otherwise. Of two orders of one attempt the
-// second counts, as connections keep their order: a repetition that is worse than TCP allows would
-// take it back, which nothing here is made for.
+// An agent follows its order until the next one. Of two orders of one attempt the second counts,
+// since connections keep their order: a repetition that TCP does not allow would undo it, which
+// nothing here is designed for.
 inline void Cluster::place_copies(const core::PlaceCopies& order_of) {
   const Link::Order what = [this, order_of, number = ++copy_orders_](VirtualNode& node) {
     ToldCopies& told = told_copies_[order_of.node];
@@ -34,8 +33,8 @@ inline void Cluster::place_copies(const core::PlaceCopies& order_of) {
   order(order_of.node, what);
 }
 
-// Now and then every agent with workers says what its ranks have: a copy of their own, and one at
-// their keeper unless that one is gone, or is slow just now.
+// From time to time every agent with workers reports its ranks' copies: their own, and the one at
+// their keeper unless that is gone, or slow at the moment.
 inline void Cluster::tell_copies(base::Attempt attempt) {
   if (!scenario_.keeps_copies) return;
   for (const VirtualNode& node : nodes_) {
@@ -60,7 +59,7 @@ inline void Cluster::tell_copies(base::Attempt attempt) {
   }
 }
 
-// As an agent does it: soon, in vain, too late, never, or it is lost meanwhile.
+// As an agent does it: soon, unsuccessfully, too late, never, or it is lost meanwhile.
 inline void Cluster::save_held_copies(const core::SaveHeldCopies& order_of) {
   const base::Generation generation = nodes_[order_of.node.value].generation();
   core::HeldCopiesSaved answer{

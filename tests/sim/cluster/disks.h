@@ -1,12 +1,12 @@
 #pragma once
-// Workers that save and load, and what becomes of their disks. In every other run only: in the
-// others the core hears of saves alone. In every fourth one former supervisors' workers save, too.
+// Workers that save and load, and the fate of their disks, in every other run; in the others the
+// core only hears of saves. In every fourth run former supervisors' workers save, too.
 
 #include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 
-// Wrong by years, perhaps.
+// Possibly wrong by years.
 inline std::uint64_t Cluster::wall_clock(std::uint32_t place) {
   const auto node = static_cast<std::uint32_t>(place % nodes_.size());
   const Nanos shown = seconds(1'700'000'000) + world_.clock({node});
@@ -26,7 +26,7 @@ inline void Cluster::plan_disk_troubles() {
   queue_.at(begins + dice->between({}, hours(1)), [this] { disks_.end_trouble(); });
 }
 
-// Workers wait while copies of those before are being saved: as long as their agents wait at most.
+// Workers wait while copies of earlier workers are being saved, at most as long as their agents do.
 inline void Cluster::begin_to_load(const core::StartWorkers& start) {
   session_ = session_of(start.attempt, start.ordered_by);
   waits_to_load_ = start;
@@ -37,7 +37,7 @@ inline void Cluster::begin_to_load(const core::StartWorkers& start) {
   });
 }
 
-// The order was said, perhaps again.
+// The order came, perhaps repeated.
 inline void Cluster::end_wait_to_load(const core::StartWorkers& order_of) {
   if (order_of.saving || !waits_to_load_ || waits_to_load_->attempt != order_of.attempt) return;
   const core::StartWorkers start = *std::exchange(waits_to_load_, std::nullopt);
@@ -46,8 +46,8 @@ inline void Cluster::end_wait_to_load(const core::StartWorkers& order_of) {
   if (runs && job_.attempt() == start.attempt) load_checkpoint(start);
 }
 
-// The workers of a new attempt claim the home, so that nobody of before commits any more, and read
-// the newest that there is. The node that says so is anybody.
+// The workers of a new attempt claim the home, so that no earlier worker can commit, and load the
+// newest checkpoint. Any node may report that.
 inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
   for (const VirtualNode& node : nodes_) {
     const bool counts = invariants_.groups().is_admitted(node.id());
@@ -58,7 +58,7 @@ inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
   begin_session();
   auto newest = disks_.newest();
   invariants_.the_newest_is_found(newest == disks_.truly_newest(false));
-  while (newest && !disks_.is_whole(*newest)) {  // whoever cannot read it says so
+  while (newest && !disks_.is_whole(*newest)) {  // its reader reports that it is unreadable
     disks_.mark(*newest);
     newest = disks_.newest();
   }
@@ -71,9 +71,8 @@ inline void Cluster::load_checkpoint(const core::StartWorkers& start) {
   queue_.after(milliseconds(40), [this, noted, n = start.node] { tell_checkpoint(n, noted); });
 }
 
-// Whoever is not behind another session that has claimed gets in, whatever supervisors that were
-// followed by others have started meanwhile; nobody else does. Where the home has lost its fence
-// nobody knows.
+// A session is admitted exactly if no later session has claimed, whatever former supervisors have
+// started meanwhile. Unknown if the home has lost its fence.
 inline std::optional<Disks::Writer> Cluster::claim(const ckpt::Session& session) {
   ckpt::Session said = session;
   if (mutation_ == Mutation::kSharesSessions) said.incarnation = 0;
@@ -85,13 +84,13 @@ inline std::optional<Disks::Writer> Cluster::claim(const ckpt::Session& session)
   return writer;
 }
 
-// One of it commits.
+// A worker of `session` commits.
 inline void Cluster::check_admission(const ckpt::Session& session) {
   const bool is_admitted = admitted_ == std::pair(session.incarnation, session.attempt);
   invariants_.only_the_admitted_save(is_admitted || disks_.has_lost_fences());
 }
 
-// Some of the attempt before are still about to save.
+// Some workers of the previous attempt are still about to save.
 inline void Cluster::begin_session() {
   const std::optional<Disks::Writer> before = std::exchange(writer_, std::nullopt);
   auto dice = fates_.draw(queue_.now(), Mishap::kLateSave, 0, before ? 0.3 : 0);
@@ -100,7 +99,7 @@ inline void Cluster::begin_session() {
   writer_ = claim(session_);
   if (!late || !writer_) return;
   queue_.after(dice->between({}, minutes(5)), [this, late = *late, before = *before] {
-    if (disks_.has_lost_fences()) return;  // nobody knows then
+    if (disks_.has_lost_fences()) return;  // unknown then
     disks_.complete(late);
     const bool does_claim = disks_.claim(before.session).has_value();
     const bool does_commit = disks_.commit(late, before, wall_clock(0), true);
@@ -108,7 +107,7 @@ inline void Cluster::begin_session() {
   });
 }
 
-// Nothing: it is not committed.
+// nullopt: not committed.
 inline std::optional<core::CheckpointId> Cluster::save_checkpoint(base::Attempt attempt) {
   saved_ += 30;
   if (!has_disks()) return core::CheckpointId{saved_, attempt.value + 1ULL, "s"};
@@ -139,7 +138,7 @@ inline void Cluster::tell_checkpoint(base::NodeId node, const core::CheckpointNo
   if (node.value < nodes_.size()) speak(node, nodes_[node.value].generation(), noted);
 }
 
-// As an agent does it: soon, or in vain, or too late, or never.
+// As an agent does it: soon, unsuccessfully, too late, or never.
 inline void Cluster::demote_checkpoint(const core::DemoteCheckpoint& order) {
   const base::Generation generation = nodes_[order.node.value].generation();
   core::CheckpointDemoted answer{order.order, {}};

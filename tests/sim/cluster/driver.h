@@ -1,5 +1,5 @@
 #pragma once
-// The driver's half of a virtual cluster: journal, core, actions, crashes.
+// The driver in a virtual cluster: journal, core, actions, crashes.
 
 #include "tests/sim/cluster/cluster.h"
 
@@ -33,7 +33,7 @@ inline void Cluster::tell(base::NodeId node, base::Generation generation, core::
   if (mutation_ == Mutation::kSeatsTheEvicted) watches_.seat.distort(actions);
   watch(event.at, actions);
   const bool passed = is_deadline_over(before, event) || is_takeover;
-  invariants_.nobody_waits_longer_for_copies(
+  invariants_.copies_are_not_awaited_too_long(
       invariants_.copies().waits_no_longer(event.at, job_.state(), scenario_.spec));
   invariants_.every_wait_has_a_deadline(wait_has_a_deadline(before, job_.state(), passed, actions),
                                         job_.state());
@@ -51,8 +51,7 @@ inline void Cluster::write(core::JournalEntry entry) {
   dies_now_ = dies_now_ || journal_.size() == scenario_.dies_after_record;
 }
 
-// What is journaled is written before the next one is carried out. A supervisor may die between
-// any two.
+// An action is journaled before the next one is carried out. A supervisor may die between any two.
 inline void Cluster::carry_out(const std::vector<core::Action>& actions,
                                std::optional<std::size_t> dies_at) {
   for (std::size_t i = 0; i <= actions.size(); ++i) {
@@ -158,7 +157,7 @@ inline void Cluster::stop_workers(const core::StopWorkers& stop) {
   if (mutation_ == Mutation::kWhispers) job_.handle({queue_.now(), stop.node, generation, gone});
 }
 
-// The progress tracker of a real driver: steps of the slowest rank, once a minute.
+// Like a real driver's progress tracker: reports steps of the slowest rank, once a minute.
 inline void Cluster::follow_progress(base::Attempt attempt) {
   if (followed_.value != attempt.value + 1 || outcome_.exit_code) return;
   std::uint32_t alive = 0;
@@ -174,9 +173,9 @@ inline void Cluster::follow_progress(base::Attempt attempt) {
     const bool is_first = steps_ == 0 || std::exchange(is_new_, false);
     const auto mark = is_first ? core::Progress::Mark::kFirstStep : core::Progress::Mark::kSummary;
     steps_ += 30;
-    const auto who = static_cast<std::uint32_t>(attempt.value % nodes_.size());
-    core::Progress progress{attempt, mark, world_.clock({who}), steps_, {}, {}, {}};
-    if (is_first) progress.nodes = {{{who}, progress.reached_at}};
+    const auto node = static_cast<std::uint32_t>(attempt.value % nodes_.size());
+    core::Progress progress{attempt, mark, world_.clock({node}), steps_, {}, {}, {}};
+    if (is_first) progress.nodes = {{{node}, progress.reached_at}};
     tell({}, {}, progress);
     if (scenario_.seed % 4 == 0 && strikes(Mishap::kSlow)) {
       tell({}, {}, look_at_pace(core::Diagnosed::Stage::kSuspected, 1));

@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of the workers of an attempt if nobody intervenes, and who of them is slow.
+// The fate of an attempt's workers if nothing intervenes, and which of them is slow.
 
 #include <array>
 #include <cerrno>
@@ -19,7 +19,7 @@ inline const std::vector<WorkerPlan>& Cluster::plans(const core::StartWorkers& s
 }
 
 inline void Cluster::draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& plans) {
-  constexpr std::uint32_t kAttemptsMax = 200;  // then all goes well: every run ends
+  constexpr std::uint32_t kAttemptsMax = 200;  // later attempts succeed, so that every run ends
   Dice dice((scenario_.seed << 16U) + 4 * attempt.value);
   const Nanos length = dice.between(seconds(1), minutes(90));
   for (std::uint32_t rank = 0; rank < plans.size(); ++rank) {
@@ -39,7 +39,7 @@ inline void Cluster::draw_plans(base::Attempt attempt, std::vector<WorkerPlan>& 
   if (strikes(Mishap::kAttemptFails, attempt.value, fails)) draw_victim(dice, plans);
 }
 
-// One worker fails, in one way; the others may notice.
+// One worker fails in some way; the others may notice.
 inline void Cluster::draw_victim(Dice& dice, std::vector<WorkerPlan>& plans) {
   using Kind = base::ExitStatus::Kind;
   const auto rank = dice.below(plans.size());
@@ -74,7 +74,7 @@ inline void Cluster::draw_victim(Dice& dice, std::vector<WorkerPlan>& plans) {
   }
   if (scenario_.spec.policy.is_on() && !scenario_.has_bug && dice.chance(0.5)) {
     constexpr std::array kLines = {"broken", "flaps", "odd", "wrong", "hopeless", "drifts"};
-    // In a third of the runs it is always the same: that climbs a ladder to its end.
+    // In a third of the runs the victim is always the same, which climbs a ladder to its end.
     const std::uint64_t which =
         scenario_.seed % 3 == 0 ? scenario_.seed / 3 : dice.below(kLines.size());
     const char* const line = kLines[which % kLines.size()];

@@ -1,5 +1,5 @@
 #pragma once
-// What a supervisor does that lives on beside its successor (former.h).
+// A supervisor that lives on after a takeover (former.h).
 
 #include <memory>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace robustrun::sim {
 
-// `undone`: what it was about to order when the others lost sight of it. False: it is dead.
+// `undone`: actions that it had not carried out when the takeover came. False: it is dead.
 inline bool Cluster::live_on(std::span<const core::Action> undone) {
   former_.reset();
   auto dice =
@@ -27,7 +27,7 @@ inline bool Cluster::live_on(std::span<const core::Action> undone) {
   return true;
 }
 
-// The agent does not notice that another supervisor leads the run, for a while.
+// For a while the agent does not notice that another supervisor leads the run.
 inline void Cluster::leave_half_open(base::NodeId node) {
   const Nanos most = former_->dice.chance(0.5) ? seconds(3) : seconds(60);
   const Nanos stays = former_->dice.between({}, most);
@@ -53,7 +53,7 @@ inline void Cluster::tell_former(const std::shared_ptr<Former>& former, const co
   for (const core::Action& action : former->job.handle(event)) obey_former(action);
 }
 
-// Its workers save for as long as they live; its successor's do so at the same time.
+// Its workers save as long as they live, at the same time as its successor's.
 inline void Cluster::save_for_former(const core::StartWorkers& order,
                                      std::optional<Disks::Writer> writer, std::uint64_t step) {
   const VirtualNode& there = nodes_[order.node.value];
@@ -75,9 +75,10 @@ inline void Cluster::save_for_former(const core::StartWorkers& order,
   queue_.after(seconds(15), [this, order, writer, step] { save_for_former(order, writer, step); });
 }
 
-// Whether this shows that another supervisor's workers are there, as the real driver looks at it.
-inline bool Cluster::is_anothers(base::NodeId node, base::Generation generation,
-                                 const core::EventBody& body) const {
+// Whether the event shows that another supervisor's workers are there, as the real driver decides
+// it.
+inline bool Cluster::is_of_another_supervisor(base::NodeId node, base::Generation generation,
+                                              const core::EventBody& body) const {
   const Link& link = links_[node.value];
   if (link.generation != generation || link.lost) return false;
   if (mutation_ == Mutation::kKeepsStrangers) return false;
@@ -92,7 +93,7 @@ inline bool Cluster::is_anothers(base::NodeId node, base::Generation generation,
   return is_back && there.order() != nullptr && is_foreign(*there.order());
 }
 
-// Of workers that are about to count, as they do in one state alone.
+// Checks workers that are about to count, which happens in only one state.
 inline void Cluster::check_order_of(const core::Event& event) {
   const auto* started = std::get_if<core::WorkerStarted>(&event.body);
   if (started == nullptr || job_.state() != core::JobState::kStarting) return;
@@ -104,7 +105,7 @@ inline void Cluster::check_order_of(const core::Event& event) {
       !is_news || words_of(*runs) == words_of(*ordered), event);
 }
 
-// It launches nobody: what it needs for that is out of its reach, too.
+// It launches no agent: it has lost access to what that needs, too.
 inline void Cluster::obey_former(const core::Action& action) {
   if (const auto* timer = std::get_if<core::SetTimer>(&action)) {
     former_->armed[timer->id] = timer->sequence;
@@ -132,7 +133,7 @@ inline void Cluster::obey_former(const core::Action& action) {
   }
 }
 
-// To an agent that it knows, and that may have another supervisor when the order arrives.
+// Orders an agent that it knows, and that may have another supervisor when the order arrives.
 inline void Cluster::order_by_former(base::NodeId node, const std::string& words,
                                      Link::Order what) {
   if (node.value >= nodes_.size()) return;

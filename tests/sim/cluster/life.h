@@ -22,7 +22,7 @@ inline void Cluster::wire_up() {
   world_.spawned = [this](base::NodeId node, base::Attempt attempt, base::Rank rank) {
     const VirtualNode& here = nodes_[node.value];
     invariants_.never_two_attempts_alive(here.runs_older_than(attempt), node, attempt);
-    // Whoever has not heard of the newest supervisor is not admitted by it.
+    // An agent that has not accepted the newest supervisor is not admitted by it.
     const auto is_led = [this](const VirtualNode& one) { return one.accepted() == incarnation_; };
     if (!is_led(here)) return;
     for (const VirtualNode& other : nodes_) {

@@ -1,7 +1,7 @@
 #pragma once
-// Hangs and slow ranks. In most runs agents' snapshots go through the real analyzer and the real
-// hang watch; in the others verdicts are made up, so that the core meets every kind of them, and
-// some that are nonsense.
+// Hangs and slow ranks. In most runs agents' snapshots pass through the real analyzer and hang
+// watch; in the others verdicts are invented, so that the core meets every kind, including
+// nonsense.
 
 #include "tests/sim/cluster/cluster.h"
 #include "tracer/analysis/analyze.h"
@@ -27,19 +27,19 @@ inline void Cluster::follow_hang(base::Attempt attempt) {
   later(dice->between(seconds(1), seconds(40)), [this, found] { tell({}, {}, found); });
 }
 
-// One rank does not come to the next operation, for a while or for ever.
+// One rank does not reach the next operation, for a while or for ever.
 inline void Cluster::begin_hang(base::Attempt attempt, Dice& dice) {
   if (hang_ || world_size_ < 2) return;
   hang_.emplace(Hang{attempt,
                      {static_cast<std::uint32_t>(dice.below(world_size_))},
                      dice.chance(0.3),
                      queue_.now()});
-  const bool is_over = scenario_.spec.compat || dice.chance(0.4);  // nobody acts on it there
+  const bool is_over = scenario_.spec.compat || dice.chance(0.4);  // compat mode does not act on it
   if (is_over) hang_->until = queue_.now() + dice.between(seconds(2), minutes(2));
   queue_.after(dice.between(seconds(5), seconds(20)), [this, attempt] { watch_hang(attempt); });
 }
 
-// An agent says that a worker waits for long, again if nobody heard it; then it is as in a real
+// An agent reports a long wait of a worker, again if the report was lost; the rest is as in a real
 // driver.
 inline void Cluster::watch_hang(base::Attempt attempt) {
   constexpr Nanos kExpected = seconds(1);
@@ -62,7 +62,7 @@ inline void Cluster::watch_hang(base::Attempt attempt) {
   queue_.after(seconds(1), [this, attempt] { watch_hang(attempt); });
 }
 
-// Of whom it is known what he does.
+// Snapshots of workers with known activity.
 inline tracer::FleetSnapshot Cluster::look_at_workers(base::Attempt attempt,
                                                       const std::optional<Hang>& hang) {
   std::vector<SeenWorker> seen;
@@ -84,7 +84,7 @@ inline void Cluster::judge(const tracer::FleetSnapshot& fleet, base::Attempt att
   }
   const tracer::Verdict verdict = tracer::analyze(fleet);
   for (core::Diagnosed& diagnosed : hang_watch_.take(verdict, queue_.now())) {
-    // What lasts for too long ends the attempt, also when nobody can be named.
+    // A stall that lasts too long ends the attempt even without a culprit.
     const auto& culprits = diagnosed.verdict.culprits;
     const bool is_named =
         diagnosed.stage == core::Diagnosed::Stage::kConvicted && !culprits.empty();
@@ -103,7 +103,7 @@ inline void Cluster::judge(const tracer::FleetSnapshot& fleet, base::Attempt att
   }
 }
 
-// In a quarter of the runs somebody is slow: always the same, anybody, or for a while.
+// In a quarter of the runs a rank is slow: always the same, a random one, or for a while.
 inline core::Diagnosed Cluster::look_at_pace(core::Diagnosed::Stage stage, std::uint64_t round) {
   core::Diagnosed found{job_.attempt(), stage, {}, {}, seconds(5), seconds(2)};
   const std::uint64_t kind = scenario_.seed / 4 % 3;

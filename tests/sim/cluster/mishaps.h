@@ -1,5 +1,5 @@
 #pragma once
-// What goes wrong between the supervisor and the others, and what they order at the worst time.
+// Disturbances from outside the agents, and orders at the worst time.
 
 #include "tests/sim/cluster/cluster.h"
 
@@ -36,7 +36,7 @@ inline void Cluster::plan_orders() {
   }
 }
 
-// Whoever comes while nobody is there calls again.
+// A node that offers itself while no supervisor is there tries again.
 inline void Cluster::offer(const core::NodeSpec& spec) {
   if (outcome_.exit_code) return;
   if (is_down_) return queue_.after(seconds(5), [this, &spec] { offer(spec); });
@@ -44,7 +44,7 @@ inline void Cluster::offer(const core::NodeSpec& spec) {
   tell(nodes_.back().id(), {}, core::NodeOffered{spec});
 }
 
-// What agents notice about their machines, and what whoever owns these says.
+// Health findings of agents, and announcements of the machines' owner.
 inline void Cluster::follow_health() {
   if (outcome_.exit_code) return;
   for (VirtualNode& node : nodes_) {

@@ -18,7 +18,7 @@ inline void Cluster::add_node() {
   nodes_.emplace_back(id, queue_, node_dice_.back(), fates_, scenario_, world_);
 }
 
-// In order, except on days that are worse than TCP allows.
+// In order, except in scenarios that are worse than TCP allows.
 inline void Cluster::transmit(Channel& channel, std::function<void()> deliver) {
   const std::uint32_t where = channel.number;
   Line& line = lines_[where / 2];
@@ -50,8 +50,8 @@ inline void Cluster::connect(base::NodeId node) {
   from_[node.value].last = to_[node.value].last = queue_.now();
 }
 
-// Both ends notice in the end: the agent calls again; the supervisor waits for that, for the time
-// that it gives one whose connection broke, or one that says nothing.
+// Both ends notice eventually: the agent reconnects; the supervisor waits for that, as long as it
+// does after a broken connection or silence.
 inline void Cluster::break_line(base::NodeId node) {
   Line& line = lines_[node.value];
   if (!line.is_up) return;
@@ -75,7 +75,7 @@ inline void Cluster::expect_again(base::NodeId node, Nanos patience) {
   });
 }
 
-// Whoever launched an agent sees its end; another supervisor sees that its connection ends.
+// The supervisor that launched an agent sees its end; another one sees its connection end.
 inline void Cluster::notice_loss(base::NodeId node, base::Generation generation,
                                  const core::AgentLost& how) {
   if (is_down_) return;
@@ -107,7 +107,7 @@ inline void Cluster::call_again(base::NodeId node, base::Generation generation, 
     const bool is_heard = !is_down_ && queue_.now() >= line.blocked_until && there.can_call();
     if (!is_heard) {
       const bool is_over = queue_.now() >= line.down_since + VirtualNode::kOrphanGrace;
-      if (is_over) return there.abandon("nobody answered");
+      if (is_over) return there.abandon("no supervisor answered");
       const Nanos next = from_[node.value].dice.between(milliseconds(100), seconds(2));
       return call_again(node, generation, next);
     }
@@ -122,10 +122,10 @@ inline void Cluster::call_again(base::NodeId node, base::Generation generation, 
   });
 }
 
-// As an agent's word arrives. One that is known says hello for its orders.
+// A message of an agent arrives. A known agent's hello fetches its orders.
 inline void Cluster::hear(base::NodeId node, base::Generation generation, core::EventBody body) {
   if (is_down_ || node.value >= links_.size()) return;
-  if (is_anothers(node, generation, body)) {
+  if (is_of_another_supervisor(node, generation, body)) {
     ++outcome_.refusals;
     nodes_[node.value].abandon("refused");
     return lose(node, generation, {"another supervisor uses it", true});
@@ -138,7 +138,7 @@ inline void Cluster::hear(base::NodeId node, base::Generation generation, core::
   tell(node, generation, std::move(body));
 }
 
-// What it says at once, if there is anybody.
+// Delivers an agent's message at once, if there is a supervisor.
 inline void Cluster::speak(base::NodeId node, base::Generation generation, core::EventBody body) {
   const VirtualNode& there = nodes_[node.value];
   const bool is_there = there.generation() == generation && there.has_agent();
@@ -151,7 +151,7 @@ inline void Cluster::repeat_orders(base::NodeId node) {
   for (const Link::Order& what : link.orders) order(node, what);
 }
 
-// A channel belongs to one agent: what was on its way to a former one is lost with it.
+// A channel belongs to one agent: orders under way to a former agent are lost with it.
 inline void Cluster::order(base::NodeId node, Link::Order what) {
   VirtualNode& there = nodes_[node.value];
   transmit(to_[node.value], [&there, what = std::move(what), to = there.generation()] {
@@ -159,7 +159,7 @@ inline void Cluster::order(base::NodeId node, Link::Order what) {
   });
 }
 
-// One that is to be heard of again after a broken connection.
+// An order that is repeated after a broken connection.
 inline void Cluster::order_for_good(base::NodeId node, Link::Order what) {
   if (!scenario_.is_local) links_[node.value].orders.push_back(what);
   order(node, std::move(what));

@@ -1,6 +1,6 @@
 #pragma once
-// Commands that reach the supervisor when an event is decided and nothing of it has been done yet,
-// or has reached an agent.
+// Commands that reach the supervisor after an event was decided, before anything was done about it
+// or reached an agent.
 
 #include "tests/sim/cluster/cluster.h"
 
@@ -14,7 +14,7 @@ inline void Cluster::type_commands() {
   }
 }
 
-// As the control socket does it: what makes no sense is refused there and is no event.
+// As the control socket does it: nonsense is refused there and is not an event.
 inline void Cluster::type(const Command& command) {
   using Verb = Command::Verb;
   if (outcome_.exit_code || job_.state() == core::JobState::kIdle) return;

@@ -1,5 +1,5 @@
 #pragma once
-// The supervisor dies at any write of its journal, and another one goes on with what is written.
+// The supervisor dies at any write of its journal, and another one continues from what is written.
 
 #include "supervisor/core/status/fold.h"
 #include "supervisor/run_dir/journal.h"
@@ -7,8 +7,8 @@
 
 namespace robustrun::sim {
 
-// Nobody supervises the run for a while. What is on its way between supervisor and agents is lost;
-// so is whatever the shell was about to find out.
+// The run is without a supervisor for a while. Messages between supervisor and agents are lost, and
+// so are the shell's pending results.
 inline void Cluster::crash(std::span<const core::Action> undone) {
   ++outcome_.supervisor_crashes;
   trace_.line(queue_.now(), "!", "supervisor crash");
@@ -25,7 +25,7 @@ inline void Cluster::crash(std::span<const core::Action> undone) {
       break_line({n});
     }
   }
-  ++incarnation_;  // whatever this one was about to do is not done
+  ++incarnation_;  // voids all pending work of the dead supervisor
   Nanos away = dice_.between(milliseconds(100), seconds(3));
   if (scenario_.long_away) {
     away = dice_.chance(0.5) ? dice_.between({}, seconds(40)) : dice_.between({}, minutes(3));
@@ -33,8 +33,7 @@ inline void Cluster::crash(std::span<const core::Action> undone) {
   queue_.after(away, [this] { take_over(); });
 }
 
-// The job is folded anew from its events. It must have the same state, and must have wanted the
-// same.
+// Folds the job anew from its events. It must have the same state and the same actions.
 inline void Cluster::check_fold() {
   core::Job job;
   std::vector<std::string> said;
@@ -46,7 +45,7 @@ inline void Cluster::check_fold() {
   invariants_.replay_restores_the_state(job.digest() == job_.digest() && said == said_);
 }
 
-// From the bytes of the journal, as another process has it.
+// From the bytes of the journal, as another process would.
 inline void Cluster::take_over() {
   std::vector<core::JournalEntry> read;
   for (const core::JournalEntry& entry : journal_) {
@@ -77,7 +76,7 @@ inline void Cluster::take_over() {
   tell({}, {}, resumed);
 }
 
-// An agent that had joined calls again, or is lost.
+// An agent that had joined reconnects, or is lost.
 inline void Cluster::adopt(const core::AdoptNode& known) {
   Link& link = links_[known.node.value];
   link = Link{.generation = known.generation,

@@ -1,11 +1,11 @@
 #pragma once
-// What those who only watch are told: incidents, budgets, liveness, and the shadow of the job.
+// Passes events and actions to the observers: incidents, budgets, liveness, the job's shadow.
 
 #include "tests/sim/cluster/cluster.h"
 
 namespace robustrun::sim {
 
-// Before the core hears of it, and whether it does or not.
+// Before the core gets the event, and whether it does or not.
 inline void Cluster::watch(const core::Event& event, bool is_past) {
   invariants_.on_event(event);
   invariants_.holds("every_incident_is_closed",
@@ -15,7 +15,7 @@ inline void Cluster::watch(const core::Event& event, bool is_past) {
   if (!is_past) check_order_of(event);
 }
 
-// Before they are carried out.
+// Before the actions are carried out.
 inline void Cluster::watch(Nanos now, const std::vector<core::Action>& actions) {
   watches_.calm.on_actions(actions, invariants_.groups());
   invariants_.on_actions(now, actions);
@@ -25,7 +25,7 @@ inline void Cluster::watch(Nanos now, const std::vector<core::Action>& actions) 
   invariants_.holds("rungs_are_taken_so_often", coverage_.on_actions(now, actions));
 }
 
-// Long after the last thing went wrong. Whoever runs is told by its user to end.
+// Long after the last mishap. A run that still goes on is stopped by its user.
 inline void Cluster::check_calm() {
   if (outcome_.exit_code) return;
   ++outcome_.calm_runs;

@@ -1,7 +1,7 @@
 #pragma once
-// The user's budgets, counted as users can: by what is decided. So many restarts until the budget
-// is full again, and that takes progress for so long; so many in a row, without progress, that
-// nobody has to pay for, and each of those has more to show than a worker that ended by itself.
+// The user's budgets, counted as users can, from decisions: a number of restarts, which progress
+// over some time refills; a number of free restarts in a row without progress, each of which needs
+// a better reason than a worker that ended by itself.
 
 #include <fmt/core.h>
 
@@ -69,7 +69,7 @@ class BudgetWatch {
     const bool is_counted = text.starts_with("restart ") && !text.starts_with("restart with");
     return is_counted ? counted(now, text) : Broken{};
   }
-  // torchrun restarts for nothing but --max-restarts: there a start counts as any other.
+  // torchrun only knows --max-restarts: there every start counts.
   [[nodiscard]] Broken another_start(Nanos now) {
     if (used_++ == 0) used_since_ = now;
     if (used_ <= spec_.restart.max_restarts) return {};
@@ -80,7 +80,7 @@ class BudgetWatch {
     const std::uint32_t allowed = spec_.restart.max_restarts;
     const std::string words = fmt::format("restart {} of {}", used_, allowed);
     if (used_ <= allowed && text.starts_with(words)) return {};
-    return {"budget_is_kept", fmt::format("{}, and it is said: {}", words, text)};
+    return {"budget_is_kept", fmt::format("{}, and the decision says: {}", words, text)};
   }
   [[nodiscard]] Broken refilled(Nanos now) {
     used_ = 0;
@@ -102,7 +102,7 @@ class BudgetWatch {
     const auto* timer = std::get_if<core::TimerFired>(&event.body);
     return timer != nullptr && timer->id == id;
   }
-  // Something that the script cannot be blamed for.
+  // Whether the event is not the script's fault.
   [[nodiscard]] bool excuses(const core::Event& event) const {
     if (const auto* exited = std::get_if<core::WorkerExited>(&event.body)) {
       const bool looks_like_something = spec_.policy.is_on() && !exited->stderr_tail.empty();
@@ -123,9 +123,9 @@ class BudgetWatch {
   std::uint32_t used_ = 0;  // since the budget was full
   Nanos used_since_{};
   std::uint32_t free_in_a_row_ = 0;
-  std::optional<base::Attempt> attempt_;  // that was started last
+  std::optional<base::Attempt> attempt_;  // started last
   bool stopped_ = false, is_excused_ = false;
-  std::optional<Nanos> noticed_at_;  // something about a machine
+  std::optional<Nanos> noticed_at_;  // a finding about a machine
 };
 
 }  // namespace robustrun::sim

@@ -1,6 +1,6 @@
 #pragma once
-// Liveness: once nothing goes wrong any more, and what went wrong before has had its time, the run
-// has ended, or a group of the size that is wanted gets on.
+// Liveness: some time after the last mishap the run has ended, or a group of the wanted size makes
+// progress.
 
 #include <fmt/core.h>
 
@@ -18,13 +18,13 @@ class CalmWatch {
  public:
   explicit CalmWatch(const core::JobSpec& spec) : spec_(spec) {}
 
-  // A machine, and whether anything keeps it from taking part.
+  // A machine, and whether it can take part.
   struct Machine {
     base::NodeId node;
     bool has_power = true;
   };
 
-  // Before GroupWatch hears of them.
+  // Call before GroupWatch gets the actions.
   void on_actions(const std::vector<core::Action>& actions, const GroupWatch& groups) {
     for (const core::Action& action : actions) {
       const auto* launch = std::get_if<core::LaunchAgent>(&action);
@@ -33,7 +33,7 @@ class CalmWatch {
     }
   }
 
-  // `lives`: workers of the newest attempt; `gets_on`: they do steps. What is wrong; empty:
+  // `lives`: workers of the newest attempt; `gets_on`: they do steps. Returns what is wrong; empty:
   // nothing.
   [[nodiscard]] std::string on_calm(const std::vector<Machine>& machines, const GroupWatch& groups,
                                     std::uint32_t lives, bool gets_on) const {
@@ -47,11 +47,11 @@ class CalmWatch {
     if (lives != world_size_of(group)) {
       return fmt::format("{} of {} workers live", lives, world_size_of(group));
     }
-    return gets_on ? "" : "nobody does steps";
+    return gets_on ? "" : "no rank does steps";
   }
 
  private:
-  // Not who is known to be lost again and again: the core does not restart for those.
+  // Not machines that were lost repeatedly: the core does not restart for those.
   [[nodiscard]] bool counts(const Machine& machine, const GroupWatch& groups) const {
     const GroupWatch::Node& node = groups.nodes()[machine.node.value];
     const auto lost = losses_.find(machine.node);

@@ -1,5 +1,5 @@
 #pragma once
-// Who keeps whose copies, and the wait for those of lost nodes: what must hold, whatever comes.
+// Invariants of keepers of copies, and of the wait for copies of lost nodes.
 
 #include <fmt/core.h>
 
@@ -20,13 +20,13 @@ namespace core = supervisor;
 
 class CopyWatch {
  public:
-  // The agent has done what the order says, or has failed.
+  // The agent has carried out the order, or has failed.
   void answered(std::uint64_t order) {
     std::erase_if(saves_, [order](const auto& save) { return save.order == order; });
   }
-  // What an agent was to do is lost with it. `groups`: as they were before.
+  // A lost agent's orders are void. `groups`: state before the event.
   void on_event(const core::Event& event, const GroupWatch& groups) {
-    // It ends at once if its time is over, and with what was not done meanwhile.
+    // The back-off ends at once if its time is over.
     if (std::holds_alternative<core::SupervisorResumed>(event.body)) backoff_since_.reset();
     const bool is_lost = std::holds_alternative<core::AgentLost>(event.body);
     if (!is_lost || groups.is_of_the_past(event)) return;
@@ -36,14 +36,14 @@ class CopyWatch {
     if (const auto* place = std::get_if<core::PlaceCopies>(&action)) batch_.push_back(*place);
     const auto* save = std::get_if<core::SaveHeldCopies>(&action);
     if (save == nullptr) return;
-    answered(save->order);  // said again
+    answered(save->order);  // a repeated order
     saves_.push_back(*save);
     if (!waits_since_) waits_since_ = backoff_since_.value_or(now);
   }
-  // What is wrong with the orders of one event; empty: nothing.
+  // Returns what is wrong with the orders of one event; empty: nothing.
   [[nodiscard]] std::string end_of_actions() {
     const std::vector<core::PlaceCopies> batch = std::exchange(batch_, {});
-    std::map<std::uint32_t, std::uint32_t> keeper_of, kept_by;  // by rank; by keeper: whose
+    std::map<std::uint32_t, std::uint32_t> keeper_of, kept_by;  // by rank; by keeper: the node
     for (const core::PlaceCopies& one : batch) {
       for (const auto* routes : {&one.send, &one.hold, &one.fetch}) {
         for (const core::CopyRoute& route : *routes) {
@@ -76,7 +76,7 @@ class CopyWatch {
     if (!backoff_since_) return true;
     return now <= *backoff_since_ + (spec.compat ? plain : most);
   }
-  // All is saved that can be, or the time for it is over.
+  // All possible saves are done, or their time is over.
   [[nodiscard]] bool may_start(Nanos now, const GroupWatch& groups) {
     const bool is_over = waits_since_ && now >= *waits_since_ + core::kHeldSaveMax;
     const bool is_awaited = std::ranges::any_of(
@@ -98,9 +98,9 @@ class CopyWatch {
   }
 
   std::vector<core::PlaceCopies> batch_;  // of one event
-  std::vector<core::SaveHeldCopies> saves_;  // that are not answered
+  std::vector<core::SaveHeldCopies> saves_;  // unanswered
   std::optional<Nanos> backoff_since_;
-  std::optional<Nanos> waits_since_;  // the first of them, or the back-off that it came in
+  std::optional<Nanos> waits_since_;  // since the first of them, or its back-off
 };
 
 }  // namespace robustrun::sim

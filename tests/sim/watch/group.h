@@ -1,5 +1,5 @@
 #pragma once
-// What must hold of agents and groups: who was launched, is admitted, forms the group.
+// Invariants of agents and groups: launched, admitted and grouped nodes.
 
 #include <fmt/core.h>
 
@@ -23,10 +23,10 @@ class GroupWatch {
 
   struct Node {
     std::uint32_t generation = 0;
-    bool gone = true;                    // of the group: no worker of the newest attempt is left
+    bool gone = true;                    // no worker of the newest attempt is left
     bool joined = false, lost = false;   // the agent
-    bool dismissed = false, perhaps_launched = false;  // or not: who was to do it died
-    bool unfit = false;                  // said a check, or it was evicted
+    bool dismissed = false, perhaps_launched = false;  // unknown: the supervisor died
+    bool unfit = false;                  // by a check, or evicted
     bool leaves = false;                 // its agent was told to end
     std::uint32_t returns = 0;           // after that
     Nanos launched_at{}, overdue_at = Nanos::max();  // the answer to StopWorkers
@@ -40,7 +40,7 @@ class GroupWatch {
     return there.joined && !there.lost && !there.dismissed && !there.unfit && !there.leaves;
   }
 
-  // Said by an agent that does not count any more, or never did.
+  // Comes from an agent that does not count any more, or never did.
   [[nodiscard]] bool is_of_the_past(const core::Event& event) const {
     return std::visit(
         [&](const auto& body) {
@@ -135,7 +135,7 @@ class GroupWatch {
     if (!replayed_once(replay)) violate_("replays_are_disjoint", words_of(replay));
     for (const auto& group : replay.groups) {
       for (const auto& place : group) {
-        // Whoever was lost since the first wave is still named by the next one.
+        // A node lost since the first wave is still named by the next one.
         if (place.node.value >= nodes_.size() || nodes_[place.node.value].dismissed) {
           violate_("replays_are_of_known_nodes", words_of(replay));
         }
@@ -197,7 +197,7 @@ class GroupWatch {
   core::JobSpec spec_;
   std::vector<Node> nodes_;
   std::vector<core::GroupMember> group_;
-  bool waits_ = false, ends_ = false;  // for nodes; so that hellos do not matter
+  bool waits_ = false, ends_ = false;  // for nodes; the run ends, so hellos do not matter
   Violate violate_;
 };
 

@@ -1,12 +1,12 @@
 #pragma once
-// Every incident is closed, or being worked on within its bound.
+// Every incident is closed within its time limit.
 //
-// An incident begins with what an agent or the analyzer says of the attempt under way: a worker
-// that ends badly or cannot be started, workers that vanish, a machine's loss, a hang with its
-// culprit. Something must be done about it at once: an order to stop, or, where nothing is left to
-// stop, the decision to start again or to end. From then on, and whenever workers are stopped for
-// another reason, the next start or the end of the run is due within the sum of all deadlines that
-// lie between. What goes wrong meanwhile, or a supervisor that dies, begins that sum anew.
+// An incident begins with a report of an agent or the analyzer about the current attempt: a worker
+// that fails or cannot be started, workers that vanish, a machine's loss, a hang with its culprit.
+// The core must react at once: with an order to stop or, if nothing is left to stop, the decision
+// to restart or to end. From then on, and whenever workers are stopped for another reason, the next
+// start or the end of the run is due within the sum of all deadlines in between. Another failure
+// meanwhile, or the supervisor's death, starts that sum anew.
 
 #include <fmt/core.h>
 
@@ -26,7 +26,7 @@ class IncidentWatch {
  public:
   explicit IncidentWatch(const core::JobSpec& spec) : spec_(spec) {}
 
-  // `is_past`: as GroupWatch says before the event. What is late; empty: nothing.
+  // `is_past`: from GroupWatch, before the event. Returns what is late; empty: nothing.
   [[nodiscard]] std::string on_event(const core::Event& event, bool is_past,
                                      const GroupWatch& groups) {
     if (is_over_) return {};
@@ -68,19 +68,19 @@ class IncidentWatch {
 
   [[nodiscard]] std::string what_is_late(Nanos now) const {
     const auto seconds_of = [](Nanos time) { return std::chrono::duration<double>(time).count(); };
-    if (open_ && !open_->is_answered && now > open_->at) return open_->what + ": nobody cared";
+    if (open_ && !open_->is_answered && now > open_->at) return open_->what + ": no reaction";
     if (open_ && now > open_->due) {
       return fmt::format("{} at {:.1f} s, and neither a start nor the end by {:.1f} s", open_->what,
                          seconds_of(open_->at), seconds_of(open_->due));
     }
     if (runs_ && seen_.size() < world_size_ && now > starts_by_) {
-      return fmt::format("{} of {} workers have started, and nobody cares", seen_.size(),
+      return fmt::format("{} of {} workers have started, without a reaction", seen_.size(),
                          world_size_);
     }
     return {};
   }
 
-  // Whatever puts the next start off has a time of its own.
+  // An event that delays the next start has its own deadline.
   [[nodiscard]] static bool renews(const core::Event& event, bool is_past) {
     const auto* port = std::get_if<core::PortReserved>(&event.body);
     const auto* signal = std::get_if<core::SignalReceived>(&event.body);
@@ -93,7 +93,7 @@ class IncidentWatch {
            (!is_past && std::holds_alternative<core::AgentLost>(event.body));
   }
 
-  // What of it ends the attempt; empty: nothing.
+  // The failure in the event that ends the attempt; empty: none.
   [[nodiscard]] std::string failure(const core::Event& event, const GroupWatch& groups) {
     const auto member = std::ranges::find(groups.group(), event.node, &core::GroupMember::node);
     const bool is_member = member != groups.group().end();
@@ -129,7 +129,7 @@ class IncidentWatch {
   }
 
   void on_start(Nanos now, const core::StartWorkers& start) {
-    if (attempt_ && start.attempt <= *attempt_) return;  // again, after a takeover
+    if (attempt_ && start.attempt <= *attempt_) return;  // repeated after a takeover
     attempt_ = start.attempt;
     world_size_ = start.world_size;
     starts_by_ = now + spec_.deadlines.workers_started;
@@ -184,13 +184,13 @@ class IncidentWatch {
   }
 
   const core::JobSpec& spec_;
-  bool is_over_ = false, runs_ = false;  // the run; workers, and nobody was told to stop them
+  bool is_over_ = false, runs_ = false;  // the run; workers without a stop order
   std::optional<Incident> open_;
-  std::optional<base::Attempt> attempt_;  // that was started last
+  std::optional<base::Attempt> attempt_;  // started last
   std::uint32_t world_size_ = 0;
   Nanos starts_by_{}, grace_{};
-  std::set<base::Rank> seen_, ended_ranks_;  // of that attempt, as agents say
-  std::map<base::NodeId, std::uint32_t> ended_;  // how many there
+  std::set<base::Rank> seen_, ended_ranks_;  // of that attempt, as reported
+  std::map<base::NodeId, std::uint32_t> ended_;  // number by node
   std::set<base::NodeId> gone_;
 };
 

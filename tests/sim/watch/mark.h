@@ -1,8 +1,7 @@
 #pragma once
-// What the supervisor takes away from the job's checkpoints. Only one from which the job failed as
-// often as the policy says, or whose numbers went wrong, is marked, and it is the one that was
-// loaded: no other is forgotten. Nobody goes on from a marked one. Nothing starts while the mark is
-// awaited: some ranks would take it, others not.
+// Checkpoint demotion. A checkpoint is only marked if it was loaded and the job failed from it as
+// often as the policy says, or its numbers went wrong. No worker loads a marked one. Nothing starts
+// while a mark is pending, since some ranks would load the checkpoint and others not.
 
 #include <cstdint>
 #include <map>
@@ -24,11 +23,11 @@ class MarkWatch {
  public:
   explicit MarkWatch(const core::JobSpec& spec) : marked_after_(spec.policy.poison_after) {}
 
-  // The agent has done what the order with this number says, or has failed.
+  // The agent has carried out the order with this number, or has failed.
   void answered(std::uint64_t order) {
     if (order == order_) order_ = 0;
   }
-  // These two: the rule that is broken, or null. `groups`: as they are before the event.
+  // These two return the broken rule, or null. `groups`: state before the event.
   [[nodiscard]] const char* on_event(const core::Event& event, const GroupWatch& groups) {
     if (groups.is_of_the_past(event)) return nullptr;
     is_alarmed_ = is_alarmed_ || std::holds_alternative<core::MetricAlarm>(event.body);
@@ -46,7 +45,7 @@ class MarkWatch {
   [[nodiscard]] const char* on_action(Nanos now, const core::Action& action) {
     const auto* demote = std::get_if<core::DemoteCheckpoint>(&action);
     if (demote == nullptr) return nullptr;
-    const bool is_new = demote->order != newest_;  // else it is said again
+    const bool is_new = demote->order != newest_;  // otherwise a repetition
     if (is_new) until_ = now + core::kDemotionMax;
     order_ = newest_ = demote->order;
     const bool is_the_one = demote->id == (is_new ? loaded_ : id_);
@@ -55,7 +54,7 @@ class MarkWatch {
     const bool is_earned = is_alarmed_ || loads_[key_of(id_)].size() >= marked_after_;
     return is_new && !is_earned ? "no_good_checkpoint_is_marked" : nullptr;
   }
-  // Another attempt: whether it may start now.
+  // Whether another attempt may start now.
   [[nodiscard]] bool starts(Nanos now, base::Attempt attempt) {
     attempt_ = attempt;
     loaded_.reset();
@@ -68,7 +67,7 @@ class MarkWatch {
   static Key key_of(const core::CheckpointId& id) { return {id.step, id.generation, id.token}; }
 
   std::uint32_t marked_after_;
-  std::uint64_t order_ = 0;  // that is not answered
+  std::uint64_t order_ = 0;  // unanswered
   std::uint64_t newest_ = 0;
   core::CheckpointId id_;  // of that order
   Nanos until_{};

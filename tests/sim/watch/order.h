@@ -1,7 +1,7 @@
 #pragma once
-// What users ordered must come to pass: a stopped run starts nothing more and ends in time; the
-// next attempt has the version that was asked for last; one that was given up is not used again
-// unless somebody asks for it.
+// Users' orders must be carried out: a stopped run starts nothing more and ends in time; the next
+// attempt has the version that was ordered last; an abandoned version is not used again unless a
+// user orders it.
 
 #include <algorithm>
 #include <optional>
@@ -30,7 +30,7 @@ class OrderWatch {
     const Nanos grace = signal->grace.value_or(spec_.deadlines.shutdown_grace);
     if (!ends_by_) ends_by_ = event.at + grace + spec_.deadlines.kill_margin;
   }
-  // What is wrong with an action; nullptr: nothing.
+  // Returns what is wrong with an action; nullptr: nothing.
   [[nodiscard]] const char* on_action(const core::Action& action) {
     if (std::holds_alternative<core::LaunchAgent>(action)) {
       began_ = true;
@@ -51,7 +51,7 @@ class OrderWatch {
   }
   void finished() { ends_by_.reset(); }
   [[nodiscard]] bool ends_in_time(Nanos now) const { return !ends_by_ || now <= *ends_by_; }
-  // Somebody else has to end it: it was not there for so long.
+  // The supervisor was away until then: its successor must end the run.
   void was_away(Nanos until) {
     if (ends_by_) ends_by_ = std::max(*ends_by_, until);
   }
@@ -69,9 +69,9 @@ class OrderWatch {
 
   const core::JobSpec& spec_;
   bool began_ = false, is_takeover_ = false;
-  bool waits_ = false;  // that attempt was told to
-  std::optional<base::Attempt> attempt_;  // that was started last
-  std::optional<Nanos> ends_by_;  // somebody has told the run to end
+  bool waits_ = false;  // that attempt waits with its checkpoints
+  std::optional<base::Attempt> attempt_;  // started last
+  std::optional<Nanos> ends_by_;  // deadline after an order to end the run
   std::optional<std::uint32_t> asked_;  // by the event
   std::optional<std::uint32_t> wanted_;
   std::set<std::uint32_t> given_up_;

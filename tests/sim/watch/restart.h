@@ -1,5 +1,5 @@
 #pragma once
-// Every restart is either one of the user's, or has something to show for itself.
+// Every restart is counted against the user's budget, or has a reason.
 
 #include <fmt/core.h>
 
@@ -17,7 +17,7 @@ class RestartWatch {
   explicit RestartWatch(const core::JobSpec& spec) : spec_(spec) {}
 
   void disturbed() { ++disturbances_; }
-  // What is wrong with one more; empty: nothing.
+  // Returns what is wrong with one more restart; empty: nothing.
   [[nodiscard]] std::string on_restart() {
     ++restarts_;
     if (restarts_ <= spec_.restart.max_restarts + disturbances_) return {};
@@ -27,9 +27,9 @@ class RestartWatch {
   void on_decision(const core::Decision& decision) {
     using enum core::Rule;
     if (decision.rule == kBudgetRefilled) {
-      restarts_ = 0;  // what disturbed the run may only show later, so that stays
+      restarts_ = 0;  // disturbances stay: they may only show later
     }
-    // Restarts nobody is to blame for.
+    // Restarts without a fault.
     if (decision.rule == kGroupGrew || decision.rule == kUpdating ||
         decision.rule == kSlowEvicted || decision.rule == kRolledBack ||
         decision.rule == kUpdated || decision.rule == kNodeEvicted) {

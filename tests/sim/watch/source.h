@@ -1,7 +1,7 @@
 #pragma once
-// Where each rank's state is in memory, and that the plan of the next attempt leads there: the step
-// that a job goes on from is the newest of which every rank finds its part, so whatever is still
-// there, and was told of, must be found. No order leads to an agent that is gone.
+// Where each rank's state is in memory, and that the plan of the next attempt leads there: a job
+// continues from the newest step of which every rank finds its part, so every existing and reported
+// copy must be found. No order may lead to an agent that is gone.
 
 #include <fmt/core.h>
 
@@ -21,25 +21,25 @@ namespace robustrun::sim {
 class SourceWatch {
  public:
   using Holder = std::pair<base::NodeId, base::Generation>;
-  // The rank's agent has a complete copy, and so has its keeper, whoever knows of it.
+  // The rank's agent has a complete copy, and so has its keeper, whether or not that is known.
   void kept(base::Rank rank, const Holder& owner, const std::optional<Holder>& keeper) {
     there_.insert({owner.first, owner.second, rank});
     if (!keeper) return;
     there_.insert({keeper->first, keeper->second, rank});
     keeper_of_[{owner.first, owner.second, rank}] = *keeper;
   }
-  // Whom the supervisor believes in: what an agent says of a keeper of before is of the past.
+  // Sets the current keepers: reports about earlier keepers are outdated.
   void on_order(const core::PlaceCopies& order) {
     std::erase_if(ordered_, [&](const auto& one) { return one.second.owner == order.node; });
     for (const core::CopyRoute& route : order.send) {
       ordered_[route.rank] = {order.node, {route.node, route.generation}};
     }
   }
-  // `groups`: as they are before it.
+  // `groups`: state before the event.
   void on_event(const core::Event& event, const GroupWatch& groups) {
     const auto* kept = std::get_if<core::CopiesKept>(&event.body);
     if (kept == nullptr || kept->attempt != attempt_ || groups.is_of_the_past(event)) return;
-    // Later than the end of the attempt, which nothing within a connection is.
+    // Nothing within a connection comes after the end of the attempt.
     if (std::ranges::all_of(groups.nodes(), &GroupWatch::Node::gone)) return;
     for (const core::KeptCopy& copy : kept->copies) {
       const Holder owner{event.node, event.generation};
@@ -54,7 +54,7 @@ class SourceWatch {
       }
     }
   }
-  // What is wrong with the orders of one attempt; empty: nothing.
+  // Returns what is wrong with the orders of one attempt; empty: nothing.
   [[nodiscard]] std::string on_starts(const StartOrders& starts,
                                       const std::vector<core::PlaceCopies>& orders,
                                       const GroupWatch& groups) {
@@ -64,7 +64,7 @@ class SourceWatch {
     std::string wrong;
     for (const auto* start : starts) {
       const auto order = std::ranges::find(orders, start->node, &core::PlaceCopies::node);
-      if (order == orders.end()) continue;  // not every agent can be reached by the others
+      if (order == orders.end()) continue;  // some agents cannot be reached by others
       for (const core::Assignment place : start->workers) {
         const std::string why = of_rank(place.rank, start->node, *order, groups);
         if (wrong.empty()) wrong = why;
@@ -119,7 +119,7 @@ class SourceWatch {
   std::set<Copy> there_;
   std::map<Copy, Holder> keeper_of_;  // by the owner's copy
   std::map<base::Rank, Ordered> ordered_;
-  std::map<base::Rank, Told> told_;  // newest word of each
+  std::map<base::Rank, Told> told_;  // newest report of each
 };
 
 }  // namespace robustrun::sim

@@ -1,6 +1,6 @@
 #pragma once
-// Another supervisor orders what the one before did, or was about to, and nothing else; and it ends
-// a run that was to end as that one would have.
+// A new supervisor repeats exactly what its predecessor ordered or was about to order, and ends a
+// run that was to end as the predecessor would have.
 
 #include <map>
 #include <optional>
@@ -18,8 +18,8 @@ class TakeoverWatch {
     is_now_ = std::holds_alternative<core::SupervisorResumed>(event.body);
   }
   [[nodiscard]] bool is_now() const { return is_now_; }
-  // True: they are of the attempt that was under way. Its own supervisor says them again once, when
-  // its workers need not wait with their checkpoints any more.
+  // True: the orders belong to the current attempt. Its own supervisor repeats them once, when its
+  // workers need not wait with their checkpoints any more.
   [[nodiscard]] bool is_repetition(const StartOrders& starts) {
     const bool is_known = starts.front()->attempt == attempt_;
     const bool is_release = is_known && waits_ && !starts.front()->saving;
@@ -47,7 +47,7 @@ class TakeoverWatch {
  private:
   bool is_now_ = false, waits_ = false;
   std::optional<base::Attempt> attempt_;
-  std::map<base::NodeId, std::string> ordered_;  // who is to start what
+  std::map<base::NodeId, std::string> ordered_;  // start orders by node
   std::optional<int> exit_code_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Who watches beside invariants.h, and what broken drivers need to remember.
+// The observers besides invariants.h, and state of broken drivers.
 
 #include "tests/sim/lies.h"
 #include "tests/sim/scenario.h"
@@ -11,7 +11,7 @@
 namespace robustrun::sim {
 
 struct Watches {
-  // `scenario` outlives it.
+  // `scenario` must outlive this.
   Watches(const Scenario& scenario, Mutation mutation)
       : incidents(scenario.spec),
         budgets(scenario.spec),

@@ -82,7 +82,7 @@ TEST_CASE("a command that fails or is not there is said, and the next incident i
   REQUIRE(missing);
   (*missing)->tell("1");
   f.finish(**missing);
-  CHECK(f.has_said("it is no executable file"));
+  CHECK(f.has_said("it is not an executable file"));
 }
 
 TEST_CASE("a command that hangs is killed with its children when its time is over") {

@@ -1,4 +1,4 @@
-// Questions for blocks and their answers: their bytes, and what is refused.
+// Questions for blocks and their answers: their bytes, and refusals.
 #include "wire/bulk/block_exchange.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ std::string changed(std::string bytes, std::size_t at, char to) {
 
 }  // namespace
 
-TEST_CASE("a question and an answer have the bytes that docs/formats/bulk.md says") {
+TEST_CASE("a question and an answer have the bytes of docs/formats/bulk.md") {
   using namespace std::string_literals;
   CHECK(to_bytes(kQuestion) ==
         "RRBq\x04\x03\x02\x01\x01\0\0\0\0\0\0\0"

@@ -1,4 +1,4 @@
-// Bulk streams between agents: who is let in, who is believed, and what ends a transfer.
+// Bulk streams between agents: admission, authentication, and what ends a transfer.
 #include <doctest/doctest.h>
 
 #include <sys/socket.h>
@@ -43,7 +43,7 @@ SharedBulkKeys keys_of(const Authority& authority, const PeerName& name) {
 
 // Node 2 listens; peers call from threads.
 struct Ends {
-  // How long a connection may be pending; a busy machine takes its time.
+  // `pending_time_max`: generous, because a busy machine is slow.
   explicit Ends(milliseconds pending_time_max = std::chrono::seconds(20))
       : listener(
             BulkListener::open(
@@ -59,7 +59,7 @@ struct Ends {
   base::BlockingPool threads{loop.executor(), 4, 16};
   std::uint32_t lanes = 0;
 
-  // On a thread of its own; what it came to, later.
+  // Runs `work` on its own thread; the result appears later.
   std::shared_ptr<std::optional<base::Status>> begin(std::function<base::Status()> work) {
     auto result = std::make_shared<std::optional<base::Status>>();
     auto made = std::make_shared<base::Status>();
@@ -89,7 +89,7 @@ base::Status ask(const SharedStream& stream, const SharedBulkKeys& keys,
   return stream->receive({&byte, 1});
 }
 
-// The peer has hung up on us, whether it says why or not; who still writes meets a reset.
+// The peer has closed the connection; a write after that meets a reset.
 bool is_refusal(const base::Status& status) {
   if (status) return false;
   const base::Error& error = status.error();
@@ -98,7 +98,7 @@ bool is_refusal(const base::Status& status) {
          error.code == Errc::kProtocol;
 }
 
-TEST_CASE("bytes get across in both directions, and each side knows who the other is") {
+TEST_CASE("bytes pass in both directions, and each side identifies the other") {
   Ends ends;
   const auto stream = std::make_shared<BulkStream>();
   std::string sent(5'000'000, 'x');
@@ -127,10 +127,10 @@ TEST_CASE("bytes get across in both directions, and each side knows who the othe
   CHECK(got == sent);
 }
 
-TEST_CASE("a caller without a node's certificate of this run is hung up on") {
+TEST_CASE("a caller without a node's certificate of this run is disconnected") {
   Ends ends;
   const Authority other = Authority::make("run-1").value();
-  // Its own authority is another one, but it believes ours.
+  // Its own authority is another one, but it trusts ours.
   Identity forged = identity_of(other, node_name(1));
   forged.authority = ends.authority.certificate();
   const Identity supervisor = ends.authority.issue_supervisor().value();
@@ -145,7 +145,7 @@ TEST_CASE("a caller without a node's certificate of this run is hung up on") {
   CHECK(ends.connections.empty());
 }
 
-TEST_CASE("a caller sends nothing to another node, generation or run than it meant") {
+TEST_CASE("a caller sends nothing to an unexpected node, generation or run") {
   Ends ends;
   const auto keys = keys_of(ends.authority, node_name(1));
   for (const PeerName& meant : {node_name(3), node_name(2, 2), node_name(2, 1, "run-2")}) {
@@ -165,7 +165,7 @@ TEST_CASE("a caller sends nothing to another node, generation or run than it mea
   CHECK(ends.connections.empty());
 }
 
-TEST_CASE("peers that say nothing are hung up on, and others come in meanwhile") {
+TEST_CASE("silent peers are disconnected, and others are served meanwhile") {
   Ends ends(std::chrono::seconds(2));
   std::vector<base::Fd> silent;
   for (std::size_t i = 0; i < kBulkPendingMax + 3; ++i) {
@@ -185,7 +185,7 @@ TEST_CASE("peers that say nothing are hung up on, and others come in meanwhile")
   CHECK_FALSE(ends.wait_for(caller));
 }
 
-TEST_CASE("a peer that goes, or is too slow, or is not wanted any more ends a transfer") {
+TEST_CASE("a peer that goes or is too slow, and hang_up(), end a transfer") {
   Ends ends;
   const auto keys = keys_of(ends.authority, node_name(1));
   const auto stream = std::make_shared<BulkStream>();
@@ -219,7 +219,7 @@ TEST_CASE("a peer that goes, or is too slow, or is not wanted any more ends a tr
   }
 }
 
-TEST_CASE("a torn transfer is an error, however much of it came") {
+TEST_CASE("an incomplete transfer is an error, however much of it came") {
   Ends ends;
   const auto keys = keys_of(ends.authority, node_name(1));
   auto stream = std::make_shared<BulkStream>();
@@ -239,15 +239,15 @@ TEST_CASE("a torn transfer is an error, however much of it came") {
   CHECK(status.error().code == Errc::kUnavailable);
 }
 
-TEST_CASE("an agent that has enrolled has what it takes: its peers know it by that") {
+TEST_CASE("an enrolled agent's certificate identifies it to its peers") {
   Ends ends;
   boost::asio::io_context loop(1);
-  test::House house(loop, {.address = "127.0.0.1",
-                           .secret = test::kTestSecret,
-                           .limits = {},
-                           .munge = {},
-                           .authority = ends.authority.to_pem()});
-  test::Caller agent(loop, house.credential());
+  test::Server server(loop, {.address = "127.0.0.1",
+                             .secret = test::kTestSecret,
+                             .limits = {},
+                             .munge = {},
+                             .authority = ends.authority.to_pem()});
+  test::Caller agent(loop, server.credential());
   CHECK_FALSE(agent.dialer->identity());
   REQUIRE(agent.call());
   REQUIRE(agent.dialer->identity());
@@ -262,7 +262,7 @@ TEST_CASE("an agent that has enrolled has what it takes: its peers know it by th
   CHECK_FALSE(ends.wait_for(caller));
 }
 
-TEST_CASE("lengths that cannot be are refused before anything is done with them") {
+TEST_CASE("impossible lengths are refused before they are used") {
   CHECK(parse_bulk_request(to_bytes(kRequest)).value() == kRequest);
   const auto refused = [](BulkRequest request) { return !parse_bulk_request(to_bytes(request)); };
   CHECK(refused({BulkPurpose::kKeep, {1}, 0, 1}));
@@ -284,7 +284,7 @@ TEST_CASE("lengths that cannot be are refused before anything is done with them"
   CHECK(bad({static_cast<BulkVerdict>(6), 0, {}}));
 }
 
-TEST_CASE("a round is said in sixteen bytes, and is another one than the complete one") {
+TEST_CASE("a round takes sixteen bytes, and differs from the complete one") {
   const BulkRound round{7, 6};
   const std::string bytes = to_bytes(round);
   CHECK(bytes.size() == kBulkRoundBytes);
@@ -301,7 +301,7 @@ TEST_CASE("a round is said in sixteen bytes, and is another one than the complet
   CHECK_FALSE(parse_bulk_request(to_bytes(request)));
 }
 
-TEST_CASE("the pace is that of its rate, whatever the pieces, after a burst at most") {
+TEST_CASE("the pace keeps its rate for pieces of any size, after at most one burst") {
   BulkPace pace(1'000'000);
   base::Nanos now = std::chrono::seconds(5);
   base::Nanos rested{};

@@ -1,4 +1,4 @@
-// Calls between peers: who is reached, who is told apart, and who is hung up on.
+// Calls between peers: which are reached, detected as strangers, or disconnected.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <netinet/in.h>
@@ -87,7 +87,7 @@ TEST_CASE("a peer is reached, and an exchange gets the connection on both sides"
   CHECK(ends.loop.run_until([&] { return ::read(ends.exchanges[0].get(), &byte, 1) == 1; }));
 }
 
-TEST_CASE("another nonce, or another node at the address, is a stranger") {
+TEST_CASE("a peer with another nonce, and another node at the address, are strangers") {
   Ends ends;
   const auto is_told_apart = [&](const std::string& nonce, base::NodeId callee) {
     const auto outcome = ends.call(nonce, callee, ends.listener->port(), PeerPurpose::kExchange);
@@ -101,14 +101,14 @@ TEST_CASE("another nonce, or another node at the address, is a stranger") {
   CHECK(ends.exchanges.empty());
 }
 
-TEST_CASE("how a peer is not reached") {
+TEST_CASE("an unreachable peer is reported with the cause") {
   Ends ends;
   const OwnSocket closed(-1);
   auto outcome = ends.call(kNonce, kCallee, closed.port);
   CHECK(outcome.why.fault == ReachFault::kRefused);
   CHECK(outcome.why.how == "connection refused");
   CHECK(outcome.why.peer == kCallee);
-  const OwnSocket mute(8);  // its kernel answers, nobody else does
+  const OwnSocket mute(8);  // only its kernel answers
   outcome = ends.call(kNonce, kCallee, mute.port, PeerPurpose::kReach, milliseconds(200));
   CHECK(outcome.why.fault == ReachFault::kTimeout);
   CHECK(outcome.why.how == "timeout after 0.2 s");
@@ -116,7 +116,7 @@ TEST_CASE("how a peer is not reached") {
   CHECK(ends.call(kNonce, kCallee, 70000).why.fault == ReachFault::kOther);
 }
 
-TEST_CASE("a call that is dropped says nothing any more") {
+TEST_CASE("a dropped call reports nothing any more") {
   Ends ends;
   bool said = false;
   const auto caller = OutgoingCall::start(
@@ -127,7 +127,7 @@ TEST_CASE("a call that is dropped says nothing any more") {
   CHECK_FALSE(said);
 }
 
-TEST_CASE("a caller that cannot prove itself gets nowhere, with every wrong byte") {
+TEST_CASE("a caller with any wrong byte in its proof is rejected") {
   Ends ends;
   const std::string call = make_peer_call({PeerPurpose::kExchange, kCaller, kCallee});
   CHECK_FALSE(read_peer_call(call.substr(1)));
@@ -139,7 +139,7 @@ TEST_CASE("a caller that cannot prove itself gets nowhere, with every wrong byte
     wrong[at] = static_cast<char>(wrong[at] ^ 1);
     CHECK_FALSE(is_peer_answer(kNonce, call, wrong));
   }
-  // Somebody in between who turns our own proof around.
+  // A man in the middle reflects our own proof.
   const base::Fd fd(connect_to(ends.listener->port()));
   REQUIRE(ends.loop.run_until([&] {
     return ::write(fd.get(), call.data(), call.size()) == static_cast<ssize_t>(call.size());
@@ -154,7 +154,7 @@ TEST_CASE("a caller that cannot prove itself gets nowhere, with every wrong byte
   CHECK(ends.exchanges.empty());
 }
 
-TEST_CASE("peers that say nothing are let wait in bounded numbers, and do not keep peers out") {
+TEST_CASE("silent peers wait in bounded numbers, and do not keep others out") {
   Ends ends;
   std::vector<base::Fd> silent;
   for (std::size_t i = 0; i < kPeerPendingMax + 20; ++i) {

@@ -1,4 +1,4 @@
-// A supervisor that took a run over calls its agents, which do not know where it is.
+// A supervisor that took a run over calls its agents, which do not know its address.
 
 #include <doctest/doctest.h>
 
@@ -20,8 +20,8 @@ namespace {
 using namespace std::chrono_literals;
 using base::Errc;
 using test::Caller;
-using test::House;
 using test::run_until;
+using test::Server;
 
 // An agent that also listens.
 struct Listening {
@@ -48,13 +48,13 @@ struct Listening {
   }
 };
 
-TEST_CASE("an agent that is called by its run's supervisor is as one that came by itself") {
+TEST_CASE("an agent called by its run's supervisor joins as if it had connected by itself") {
   boost::asio::io_context loop;
-  House first(loop);
+  Server first(loop);
   Listening agent(loop, first.credential());
   agent.caller.dial();
   REQUIRE(run_until(loop, [&] { return first.agents.size() == 1; }));
-  House second(loop, {.authority = first.authority.to_pem()});
+  Server second(loop, {.authority = first.authority.to_pem()});
   second.listener->call(agent.endpoint());
   REQUIRE(run_until(loop, [&] { return second.agents.size() == 1; }));
   CHECK(second.agents.front()->name == first.agents.front()->name);
@@ -62,7 +62,7 @@ TEST_CASE("an agent that is called by its run's supervisor is as one that came b
   CHECK(second.enrolments.empty());
   second.agents.front()->end.channel->send(Heartbeat{7, {}, {}});
   REQUIRE(run_until(loop, [&] { return !agent.end.messages.empty(); }));
-  // From now on it knows the way.
+  // From now on it knows the address.
   agent.caller.dialer->set_endpoints({second.endpoint()});
   first.listener.reset();
   agent.caller.dial();
@@ -70,12 +70,12 @@ TEST_CASE("an agent that is called by its run's supervisor is as one that came b
   CHECK(second.lines.empty());
 }
 
-TEST_CASE("nobody else is listened to") {
+TEST_CASE("calls from anyone but the run's supervisor are rejected") {
   boost::asio::io_context loop;
-  House house(loop);
-  Listening agent(loop, house.credential(), {.connect_max = 5s, .handshake_max = 1s});
+  Server server(loop);
+  Listening agent(loop, server.credential(), {.connect_max = 5s, .handshake_max = 1s});
   SUBCASE("before it has enrolled") {
-    House other(loop, {.authority = house.authority.to_pem()});
+    Server other(loop, {.authority = server.authority.to_pem()});
     other.listener->call(agent.endpoint());
     REQUIRE(run_until(loop, [&] { return agent.answered.size() == 1; }));
     CHECK(agent.answered.front().error().code == Errc::kUnavailable);
@@ -83,56 +83,56 @@ TEST_CASE("nobody else is listened to") {
     return;
   }
   agent.caller.dial();
-  REQUIRE(run_until(loop, [&] { return house.agents.size() == 1; }));
+  REQUIRE(run_until(loop, [&] { return server.agents.size() == 1; }));
   SUBCASE("another run's supervisor") {
-    House other(loop);
+    Server other(loop);
     other.listener->call(agent.endpoint());
     REQUIRE(run_until(loop, [&] { return agent.answered.size() == 1; }));
     REQUIRE_FALSE(agent.answered.front());
     CHECK(agent.answered.front().error().code == Errc::kPermission);
     CHECK(other.agents.empty());
   }
-  SUBCASE("one that says nothing, and more of them than there is room for") {
+  SUBCASE("silent callers, and more of them than there are slots") {
     std::vector<base::Fd> silent;
     for (std::size_t i = 0; i < kAnswersMax + 3; ++i) {
       silent.push_back(begin_connect(*parse_endpoint(agent.endpoint())).value());
     }
-    // The oldest made room for the youngest, without a word; the others had their time.
+    // The oldest gave way to the newest without a call of `done`; the others timed out.
     REQUIRE(run_until(loop, [&] { return agent.answered.size() == kAnswersMax; }));
     for (const auto& answer : agent.answered) CHECK(answer.error().code == Errc::kTimeout);
   }
-  // It is where it was, and can still be called.
-  House second(loop, {.authority = house.authority.to_pem()});
+  // Its connection is unaffected, and it can still be called.
+  Server second(loop, {.authority = server.authority.to_pem()});
   second.listener->call(agent.endpoint());
   REQUIRE(run_until(loop, [&] { return second.agents.size() == 1; }));
-  CHECK(house.agents.front()->end.closed == std::nullopt);
+  CHECK(server.agents.front()->end.closed == std::nullopt);
 }
 
 TEST_CASE("an agent cannot stop the run") {
   boost::asio::io_context loop;
-  House house(loop);
-  Listening agent(loop, house.credential());
+  Server server(loop);
+  Listening agent(loop, server.credential());
   agent.caller.says_hello = false;
   agent.caller.dial();
   REQUIRE(run_until(loop, [&] { return agent.caller.end.channel != nullptr; }));
   agent.caller.end.channel->send(StopRun{});
   REQUIRE(run_until(loop, [&] { return !agent.caller.end.messages.empty(); }));
   CHECK(std::holds_alternative<Refused>(agent.caller.end.messages.front()));
-  CHECK(house.agents.empty());
-  REQUIRE(house.lines.size() == 1);
-  CHECK(house.lines.front().find("anybody but its owner") != std::string::npos);
+  CHECK(server.agents.empty());
+  REQUIRE(server.lines.size() == 1);
+  CHECK(server.lines.front().find("only its owner") != std::string::npos);
 }
 
-TEST_CASE("a call that nobody takes is no news") {
+TEST_CASE("a call without an answer is not reported") {
   boost::asio::io_context loop;
-  House house(loop);
-  house.listener->call("127.0.0.1:1");
-  house.listener->call("no endpoint");
+  Server server(loop);
+  server.listener->call("127.0.0.1:1");
+  server.listener->call("no endpoint");
   bool over = false;
   boost::asio::steady_timer timer(loop, 100ms);
   timer.async_wait([&](boost::system::error_code) { over = true; });
   REQUIRE(run_until(loop, [&] { return over; }));
-  CHECK(house.lines.empty());
+  CHECK(server.lines.empty());
 }
 
 }  // namespace

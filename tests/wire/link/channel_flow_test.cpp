@@ -68,8 +68,8 @@ TEST_CASE_TEMPLATE("on_drained comes once per congestion, when the queue has hal
   }
 }
 
-TEST_CASE_TEMPLATE("a paused reader delivers nothing, and everything in order once it goes on",
-                   Over, OverSocketPair, OverTls) {
+TEST_CASE_TEMPLATE("a paused reader delivers nothing, and everything in order once resumed", Over,
+                   OverSocketPair, OverTls) {
   PairOver<Over> pair;
   Channel& reader = *pair.right.channel;
   reader.pause_reading();
@@ -77,7 +77,7 @@ TEST_CASE_TEMPLATE("a paused reader delivers nothing, and everything in order on
   for (std::uint32_t i = 0; i < kCount; ++i) pair.left.channel->send(output(20000, i));
   pair.loop.run_for(5ms);
   CHECK(pair.right.messages.empty());
-  CHECK(pair.left.channel->queued_bytes() > 0);  // it has backed up to the sender
+  CHECK(pair.left.channel->queued_bytes() > 0);  // back-pressure reached the sender
   reader.resume_reading();
   REQUIRE(run_until(pair.loop, [&] { return pair.right.messages.size() == kCount; }));
   for (std::uint32_t i = 0; i < kCount; ++i) {
@@ -85,7 +85,7 @@ TEST_CASE_TEMPLATE("a paused reader delivers nothing, and everything in order on
   }
 }
 
-TEST_CASE("a paused reader is told that its local peer is gone, and hears its last words later") {
+TEST_CASE("a paused reader is told that its local peer is gone, and gets its last messages later") {
   Half half;
   half.end.channel->pause_reading();
   REQUIRE(write_all(half.peer.get(), frames_of(output(100000)) + frames_of(Bye{})));
@@ -105,7 +105,7 @@ TEST_CASE("a paused reader is told that its local peer is gone, and hears its la
   CHECK(half.end.gone == 2);
 }
 
-TEST_CASE("a paused reader is told of a TCP peer that is gone, at its next word or a reset") {
+TEST_CASE("a paused reader is told that its TCP peer is gone, at the next send or a reset") {
   for (const bool reset : {false, true}) {
     CAPTURE(reset);
     boost::asio::io_context loop;
@@ -121,7 +121,7 @@ TEST_CASE("a paused reader is told of a TCP peer that is gone, at its next word 
     loop.run_for(5ms);
     CHECK(end.gone == 0);
     sockets.second.reset();
-    if (!reset) end.channel->send(Heartbeat{});  // answered with a reset: nobody is there
+    if (!reset) end.channel->send(Heartbeat{});  // answered with a reset: the peer is gone
     REQUIRE(run_until(loop, [&] { return end.gone == 1; }));
     CHECK_FALSE(end.closed);
     end.channel->resume_reading();
@@ -131,7 +131,7 @@ TEST_CASE("a paused reader is told of a TCP peer that is gone, at its next word 
   }
 }
 
-TEST_CASE("a reader that goes on is told of the end alone") {
+TEST_CASE("a resumed reader is told only of the end") {
   Half half;
   half.end.channel->pause_reading();
   half.loop.run_for(5ms);
@@ -141,7 +141,7 @@ TEST_CASE("a reader that goes on is told of the end alone") {
   CHECK(half.end.gone == 0);
 }
 
-TEST_CASE("urgent bytes are no end, and keep nobody busy") {
+TEST_CASE("urgent bytes are not an end, and cause no busy loop") {
   boost::asio::io_context loop;
   FdPair sockets = tcp_pair();
   End end;
@@ -208,7 +208,7 @@ TEST_CASE_TEMPLATE("close writes what is queued, calls no handler and frees the 
   REQUIRE(run_until(loop, [&] { return watched.expired(); }));
 }
 
-TEST_CASE_TEMPLATE("last words arrive although their sender leaves unread what came for it", Over,
+TEST_CASE_TEMPLATE("last messages arrive although their sender leaves its own input unread", Over,
                    OverTcp, OverTls) {
   PairOver<Over> pair;
   auto& [loop, left, right] = pair;
@@ -223,7 +223,7 @@ TEST_CASE_TEMPLATE("last words arrive although their sender leaves unread what c
   CHECK(right.messages.size() == 2);
 }
 
-TEST_CASE("close gives up on a peer that does not read after its linger time") {
+TEST_CASE("close gives up after its linger time on a peer that does not read") {
   Half half;
   const std::weak_ptr<Channel> watched = half.end.channel;
   for (int i = 0; i < 20; ++i) half.end.channel->send(output(100000));

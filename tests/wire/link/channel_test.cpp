@@ -61,7 +61,7 @@ TEST_CASE("no handler runs inside send, pause, resume or close") {
   half.end.channel->resume_reading();
   CHECK(half.end.messages.empty());
   for (int i = 0; i < 65; ++i) half.end.channel->send(output(kFrameBytesMax));
-  CHECK_FALSE(half.end.closed);  // the queue is over its limit, but that is told from the loop
+  CHECK_FALSE(half.end.closed);  // the queue is over its limit, but that is reported from the loop
   REQUIRE(half.run_until_closed());
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("messages that came before the end are delivered before on_closed") {
   CHECK(half.end.closed->code == Errc::kUnavailable);
 }
 
-TEST_CASE("a peer that went while we were writing is still heard to its last word") {
+TEST_CASE("all messages of a peer that went while we were writing are delivered") {
   Half half;
   REQUIRE(write_all(half.peer.get(), frames_of(Bye{})));
   half.peer.reset();
@@ -86,7 +86,7 @@ TEST_CASE("a peer that went while we were writing is still heard to its last wor
   CHECK(half.end.channel->queued_bytes() == 0);
 }
 
-TEST_CASE("a reset connection is an error with its cause") {
+TEST_CASE("a reset connection is an error that names its cause") {
   boost::asio::io_context loop;
   FdPair sockets = tcp_pair();
   End end;
@@ -115,7 +115,7 @@ TEST_CASE("garbage, an oversized frame and an unknown kind end the connection") 
   }
 }
 
-TEST_CASE("a descriptor that is no socket is told by on_closed") {
+TEST_CASE("a descriptor that is not a socket is reported by on_closed") {
   boost::asio::io_context loop;
   End end;
   end.open(loop, std::move(robustrun::base::make_pipe().value().first));
@@ -124,7 +124,7 @@ TEST_CASE("a descriptor that is no socket is told by on_closed") {
   CHECK(end.closed->os_errno == ENOTSOCK);
 }
 
-TEST_CASE("the socket is close-on-exec and non-blocking from then on") {
+TEST_CASE("the socket becomes close-on-exec and non-blocking") {
   int sockets[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
   const Fd peer(sockets[1]);
@@ -135,8 +135,7 @@ TEST_CASE("the socket is close-on-exec and non-blocking from then on") {
   CHECK((::fcntl(sockets[0], F_GETFL) & O_NONBLOCK) != 0);
 }
 
-TEST_CASE_TEMPLATE("new handlers get what comes from then on, in order", Over, OverSocketPair,
-                   OverTls) {
+TEST_CASE_TEMPLATE("new handlers get all later messages, in order", Over, OverSocketPair, OverTls) {
   PairOver<Over> pair;
   std::vector<std::uint64_t> before;
   std::vector<std::uint64_t> after;
@@ -162,7 +161,7 @@ TEST_CASE_TEMPLATE("new handlers get what comes from then on, in order", Over, O
   CHECK(pair.right.messages.empty());
 }
 
-TEST_CASE_TEMPLATE("an idle channel gives its buffers back", Over, OverSocketPair, OverTls) {
+TEST_CASE_TEMPLATE("an idle channel releases its buffers", Over, OverSocketPair, OverTls) {
   PairOver<Over> pair;
   for (int i = 0; i < 30; ++i) pair.left.channel->send(output(100000));
   REQUIRE(run_until(pair.loop, [&] { return pair.right.messages.size() == 30; }));
@@ -178,7 +177,7 @@ TEST_CASE_TEMPLATE("an idle channel gives its buffers back", Over, OverSocketPai
   CHECK(before.uordblks + before.hblkhd < after.uordblks + after.hblkhd + 3 * kIdleBufferBytes);
 }
 
-TEST_CASE("two loops on two threads talk to each other") {
+TEST_CASE("two loops on two threads exchange messages") {
   FdPair sockets = make_socket_pair(SOCK_STREAM).value();
   constexpr std::uint64_t kRounds = 500;
   const auto play = [](Fd socket, bool first) {

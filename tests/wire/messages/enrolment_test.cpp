@@ -31,8 +31,8 @@ MungeProofs munge() {
       }};
 }
 
-// An admission to run-1, and how it decided.
-struct House {
+// An Admission to run-1 with a scripted decision.
+struct Server {
   Authority authority = Authority::make("run-1").value();
   std::string secret = kSecret;
   MungeProofs proofs;
@@ -105,47 +105,47 @@ TEST_CASE("proofs are compared whole") {
   CHECK_FALSE(same_proof("abc", ""));
 }
 
-TEST_CASE("a good proof gets a certificate of this run, with a proof that goes with it") {
-  House house;
+TEST_CASE("a good proof gets a certificate of this run, with the supervisor's proof") {
+  Server server;
   const Enrol asked = enrol();
-  const auto enrolled = house.ask(asked);
+  const auto enrolled = server.ask(asked);
   REQUIRE(enrolled);
   CHECK(enrolled->node.value == 2);
   CHECK(enrolled->generation.value == 3);
-  CHECK(enrolled->authority == house.authority.certificate());
+  CHECK(enrolled->authority == server.authority.certificate());
   CHECK(enrolled->proof == supervisor_proof(kSecret, asked, *enrolled));
 }
 
-TEST_CASE("a wrong secret, run, nonce or request is refused before anybody decides") {
-  House house;
+TEST_CASE("a wrong secret, run, nonce or request is refused before the decision") {
+  Server server;
   Enrol wrong = enrol();
   wrong.proof = agent_proof("other", wrong, kServer);
-  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  CHECK(server.ask(wrong).error().code == Errc::kPermission);
   wrong = enrol();
-  wrong.proof = agent_proof(kSecret, wrong, std::string(32, 'x'));  // said to another server
-  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  wrong.proof = agent_proof(kSecret, wrong, std::string(32, 'x'));  // made for another server
+  CHECK(server.ask(wrong).error().code == Errc::kPermission);
   wrong = enrol();
   wrong.proof.clear();
-  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  CHECK(server.ask(wrong).error().code == Errc::kPermission);
   wrong = enrol();
   wrong.run_id = "run-2";
-  CHECK(house.ask(wrong).error().code == Errc::kPermission);
+  CHECK(server.ask(wrong).error().code == Errc::kPermission);
   wrong = enrol();
   wrong.nonce = "short";
   wrong.proof = agent_proof(kSecret, wrong, kServer);
-  CHECK(house.ask(wrong).error().code == Errc::kProtocol);
-  CHECK(house.asked == 0);
+  CHECK(server.ask(wrong).error().code == Errc::kProtocol);
+  CHECK(server.asked == 0);
   wrong = enrol();
   wrong.request = "garbage";
   wrong.proof = agent_proof(kSecret, wrong, kServer);
-  CHECK(house.ask(wrong).error().code == Errc::kCorrupt);
+  CHECK(server.ask(wrong).error().code == Errc::kCorrupt);
 }
 
-TEST_CASE("another protocol is refused in words that name both") {
-  House house;
+TEST_CASE("another protocol version is refused in words that name both") {
+  Server server;
   Enrol other = enrol();
   other.protocol = 77;
-  const auto refused = house.ask(other);
+  const auto refused = server.ask(other);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().what.find("protocol 77") != std::string::npos);
   CHECK(refused.error().what.find("protocol " + std::to_string(kProtocolVersion)) !=
@@ -153,42 +153,42 @@ TEST_CASE("another protocol is refused in words that name both") {
   CHECK(refused.error().what.find("install the same robustrun everywhere") != std::string::npos);
 }
 
-TEST_CASE("what the caller decides is what the agent is told") {
-  House house;
+TEST_CASE("the agent gets the caller's decision") {
+  Server server;
   Enrol late = enrol();
   late.generation.value = 9;
   late.proof = agent_proof(kSecret, late, kServer);
-  CHECK(house.ask(late).error().what == "cannot enrol: a newer agent was started");
+  CHECK(server.ask(late).error().what == "cannot enrol: a newer agent was started");
   Enrol joining = enrol();
   joining.node.reset();
   joining.proof = agent_proof(kSecret, joining, kServer);
-  CHECK(house.ask(joining).value().node.value == 7);
+  CHECK(server.ask(joining).value().node.value == 7);
 }
 
-TEST_CASE("without a proof nobody is let in, unless the run has neither secret nor munge") {
-  House house;
-  CHECK(house.ask(enrol(ProofKind::kNone)).error().code == Errc::kPermission);
-  house.secret.clear();
-  CHECK(house.ask(enrol(ProofKind::kNone)).value().proof.empty());
-  house.proofs = munge();
-  CHECK(house.ask(enrol(ProofKind::kNone)).error().code == Errc::kPermission);
-  // An empty secret is none, and proves nothing.
+TEST_CASE("without a proof no agent is admitted, unless the run has neither secret nor munge") {
+  Server server;
+  CHECK(server.ask(enrol(ProofKind::kNone)).error().code == Errc::kPermission);
+  server.secret.clear();
+  CHECK(server.ask(enrol(ProofKind::kNone)).value().proof.empty());
+  server.proofs = munge();
+  CHECK(server.ask(enrol(ProofKind::kNone)).error().code == Errc::kPermission);
+  // An empty secret proves nothing.
   Enrol empty = enrol();
   empty.proof = agent_proof("", empty, kServer);
-  CHECK(house.ask(empty).error().code == Errc::kPermission);
+  CHECK(server.ask(empty).error().code == Errc::kPermission);
 }
 
-TEST_CASE("munge proves both sides, where the run uses it") {
-  House house;
-  CHECK(house.ask(enrol(ProofKind::kMunge)).error().code == Errc::kPermission);
-  house.proofs = munge();
+TEST_CASE("munge proves both sides if the run uses it") {
+  Server server;
+  CHECK(server.ask(enrol(ProofKind::kMunge)).error().code == Errc::kPermission);
+  server.proofs = munge();
   const Enrol asked = enrol(ProofKind::kMunge);
-  const auto enrolled = house.ask(asked);
+  const auto enrolled = server.ask(asked);
   REQUIRE(enrolled);
   CHECK(munge().check(enrolled->proof, supervisor_digest(asked, *enrolled)));
   Enrol stolen = asked;
   stolen.host = "another";
-  CHECK(house.ask(stolen).error().what == "cannot enrol: not our user");
+  CHECK(server.ask(stolen).error().what == "cannot enrol: not our user");
 }
 
 }  // namespace enrolment_test

@@ -62,7 +62,7 @@ struct Everything {
   }
 };
 
-// The same, as a version that knows nothing but these two would have it.
+// The same, as in a version that knows only these two fields.
 struct Little {
   std::string text;
   std::vector<Inner> inners;
@@ -194,7 +194,7 @@ TEST_CASE("a message cut at any byte but between two fields is damaged") {
   CHECK(whole == 18);  // as many as example() has fields and elements
 }
 
-TEST_CASE("what is no protobuf is refused: groups, number 0, endless varints") {
+TEST_CASE("invalid protobuf is refused: groups, number 0, endless varints") {
   for (const std::string& bytes :
        {std::string("\x0b"), std::string("\x0c"), std::string("\x00\x01", 2), std::string("\x07"),
         std::string("\x08") + std::string(11, '\xff'), std::string("\x0a\xff\xff\xff\xff\xff\x0f"),
@@ -208,14 +208,14 @@ TEST_CASE("what is no protobuf is refused: groups, number 0, endless varints") {
   }
 }
 
-TEST_CASE("nesting ends at its limit") {
+TEST_CASE("nesting is limited") {
   CHECK(decode<Nested>(encode(nest(kNestingMax))));
   const auto deep = decode<Nested>(encode(nest(kNestingMax + 1)));
   REQUIRE_FALSE(deep);
   CHECK(deep.error().code == Errc::kLimit);
 }
 
-TEST_CASE("the number of fields ends at its limit") {
+TEST_CASE("the number of fields is limited") {
   std::string bytes;
   FieldWriter writer(bytes);
   for (std::size_t i = 0; i < kFieldsMax; ++i) writer.put_varint(13, 1);
@@ -224,7 +224,7 @@ TEST_CASE("the number of fields ends at its limit") {
   CHECK(decode<Everything>(bytes).error().code == Errc::kLimit);
 }
 
-TEST_CASE("random bytes and random damage are decoded or refused, never worse") {
+TEST_CASE("random bytes and random damage are decoded or refused, and never crash") {
   const std::uint64_t seed = robustrun::base::system_seed();
   CAPTURE(seed);
   Rng rng(seed);
@@ -237,7 +237,7 @@ TEST_CASE("random bytes and random damage are decoded or refused, never worse") 
             for (std::uint64_t n = 1 + rng.below(4); n > 0 && !bytes.empty(); --n) {
               bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(256));
             }
-            // What was understood must be written and read again the same.
+            // A decoded message must survive another round trip.
             if (const auto out = decode<Kind>(bytes)) {
               CHECK(encode(*decode<Kind>(encode(*out))) == encode(*out));
             }

@@ -134,7 +134,7 @@ TEST_CASE("an oversized frame is refused by its header alone") {
   CHECK(error_of(header(0xFFFFFFFF, kOutputKind)) == Errc::kLimit);
 }
 
-TEST_CASE("headers that are not ours are protocol errors") {
+TEST_CASE("foreign headers are protocol errors") {
   CHECK(error_of(header(0, kKinds)) == Errc::kProtocol);
   CHECK(error_of(header(0, 255)) == Errc::kProtocol);
   CHECK(error_of(header(0, 0, 2)) == Errc::kProtocol);
@@ -145,11 +145,11 @@ TEST_CASE("headers that are not ours are protocol errors") {
   CHECK(error_of(first + header(0, 16)) == Errc::kProtocol);  // interrupted by another kind
 }
 
-TEST_CASE("a damaged payload is an error, also behind good messages") {
+TEST_CASE("a damaged payload is an error, also after good messages") {
   CHECK(error_of(frames_of(Bye{}) + header(1, 0) + "\x0b") == Errc::kCorrupt);
 }
 
-TEST_CASE("an empty reader keeps no buffer and goes on working") {
+TEST_CASE("an empty reader keeps no buffer and still works") {
   FrameReader reader;
   reader.release_if_empty();
   reader.feed(frames_of(Bye{}));

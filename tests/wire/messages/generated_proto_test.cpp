@@ -266,7 +266,7 @@ std::string schema_of(const std::string& before) {
 
 }  // namespace
 
-TEST_CASE("robustrun.proto says of the messages what the code does") {
+TEST_CASE("robustrun.proto describes the messages as the code does") {
   const std::string path = in_source("docs/formats/robustrun.proto");
   const std::string before = base::read_file(path, 1 << 20).value();
   const std::string now = schema_of(before);

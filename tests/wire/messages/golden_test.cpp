@@ -1,5 +1,5 @@
-// The bytes of protocol version 1, as stored when it was made: a later robustrun must write the
-// same and read the same. RR_UPDATE_GOLDEN=1 writes what is missing; what exists never changes.
+// The bytes of protocol version 1, as first stored: later versions of robustrun must write and read
+// the same. RR_UPDATE_GOLDEN=1 writes what is missing; what exists never changes.
 
 #include <doctest/doctest.h>
 
@@ -76,7 +76,7 @@ TEST_CASE("stored messages of version 1 are read back whole") {
   }
 }
 
-TEST_CASE("messages of version 1 from before they got new members mean the same as before") {
+TEST_CASE("messages of version 1 without newer members keep their meaning") {
   const auto old = [](const std::string& name) {
     return base::read_file(kFolder + name + ".bin", 1 << 20).value();
   };
@@ -137,12 +137,12 @@ TEST_CASE("messages of version 1 from before they got new members mean the same 
   CHECK_FALSE(wire::decode<wire::CopiesKept>(old("CopiesKept")).value().copies.at(0).part);
 }
 
-TEST_CASE("protoc reads the stored messages by docs/formats/robustrun.proto as we mean them") {
+TEST_CASE("protoc reads the stored messages correctly by docs/formats/robustrun.proto") {
   for (const Example& example : test::example_messages()) {
     CAPTURE(example.file);
     const std::string now = protoc_text(example.name, kFolder + example.file + ".bin");
     CHECK(now == stored(kFolder + example.file + ".txt", now));
-    // A field that the schema does not know comes out by its number alone.
+    // A field missing in the schema is printed with its number only.
     CHECK(now.find("\n1: ") == std::string::npos);
     CHECK_FALSE(now.starts_with("1: "));
   }

@@ -23,7 +23,7 @@ TEST_CASE("every kind of fault is found by its number and by its name") {
   CHECK(names.size() == 13);
 }
 
-TEST_CASE("what is no kind of fault is not found") {
+TEST_CASE("an unknown kind of fault is not found") {
   CHECK(find_fault(static_cast<FaultKind>(fault_rows().size())) == nullptr);
   CHECK(find_fault(static_cast<FaultKind>(255)) == nullptr);
   CHECK(find_fault("") == nullptr);

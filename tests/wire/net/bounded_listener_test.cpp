@@ -1,4 +1,4 @@
-// A listener with slots: what is handed over, and what waits in the kernel.
+// A listener with slots: which connections are handed over, and which wait in the kernel.
 #include <doctest/doctest.h>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -44,7 +44,7 @@ struct Ends {
   }
 };
 
-TEST_CASE("no more connections than slots are handed over, and each slot given back lets one in") {
+TEST_CASE("no more connections than slots are handed over, and each slot given back admits one") {
   Ends ends;
   ends.open(2, ends.handlers());
   ends.connect(5);
@@ -67,7 +67,7 @@ TEST_CASE("a slot that is given back within the handler does not count") {
   CHECK(ends.comes_to(100));
 }
 
-TEST_CASE("when peers wait at a full listener its owner is asked for room, and again in time") {
+TEST_CASE("when peers wait at a full listener its owner is asked for a slot, and again in time") {
   Ends ends;
   int asked = 0;
   auto handlers = ends.handlers();
@@ -97,7 +97,7 @@ TEST_CASE("a connection that came another way takes a slot") {
   CHECK(ends.comes_to(1));
 }
 
-TEST_CASE("slots outlive their listener, which may go within a handler") {
+TEST_CASE("slots outlive their listener, which may be destroyed within a handler") {
   Ends ends;
   ends.open(4, {.on_connection = [&](base::Fd fd, Slot slot) {
               ends.pending.emplace_back(std::move(fd), std::move(slot));

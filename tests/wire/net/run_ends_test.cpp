@@ -32,12 +32,12 @@ Stranger::Stranger(boost::asio::io_context& loop, std::uint16_t port,
   end.open(loop, {std::move(fd), std::move(stream)});
 }
 
-bool refused(House& house, std::uint64_t count) {
-  return run_until(house.loop, [&] { return house.listener->counters().refused == count; });
+bool refused(Server& server, std::uint64_t count) {
+  return run_until(server.loop, [&] { return server.listener->counters().refused == count; });
 }
 
-void check_door_still_opens(House& house) {
-  Caller caller(house.loop, house.credential());
+void check_still_admits(Server& server) {
+  Caller caller(server.loop, server.credential());
   CHECK(caller.call());
 }
 

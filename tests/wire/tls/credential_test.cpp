@@ -52,7 +52,7 @@ TEST_CASE("a machine that joins by itself has no node in its credential") {
   CHECK_FALSE(parse_credential(to_line(in)).value().node.has_value());
 }
 
-TEST_CASE("of a credential for many, everybody takes the place of its node") {
+TEST_CASE("each agent takes its node's place from a credential for many") {
   Credential in = example();
   in.node.reset();
   in.places = {{"n1", {0}, {4}}, {"n2", {7}, {5}}};
@@ -69,7 +69,7 @@ TEST_CASE("of a credential for many, everybody takes the place of its node") {
   CHECK(parse_credential(to_line(in)).error().code == Errc::kCorrupt);
 }
 
-TEST_CASE("a stored credential of version 1 is read as it was meant") {
+TEST_CASE("a stored credential of version 1 is read correctly") {
   const auto out =
       parse_credential(line_of("CAESBXJ1bi0xGAAgAioDdG9rMgA6DTEwLjAuMC4xOjQ3MTFCAEoA"));
   REQUIRE(out);
@@ -81,7 +81,7 @@ TEST_CASE("a stored credential of version 1 is read as it was meant") {
   CHECK(out->endpoints == std::vector<std::string>{"10.0.0.1:4711"});
 }
 
-TEST_CASE("what is no credential is refused without repeating any of it") {
+TEST_CASE("an invalid credential is refused without repeating any of it") {
   const std::string good = to_line(example());
   const std::string body = good.substr(23, good.size() - 24);
   // The last four characters of base64 are the last three bytes of "eth1".

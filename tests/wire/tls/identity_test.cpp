@@ -18,7 +18,7 @@ PeerName agent(std::uint32_t node, std::uint32_t generation, std::string run = "
 
 }  // namespace
 
-TEST_CASE("a name is spelled in one way and read back") {
+TEST_CASE("a name has one spelling and is read back") {
   const PeerName supervisor{.run_id = "run-1", .supervisor = true, .node = {}, .generation = {}};
   CHECK(to_uri(supervisor) == "robustrun://run-1/supervisor");
   CHECK(to_uri(agent(3, 2)) == "robustrun://run-1/node/3/2");
@@ -29,7 +29,7 @@ TEST_CASE("a name is spelled in one way and read back") {
   }
 }
 
-TEST_CASE("what no robustrun spells is no name") {
+TEST_CASE("other spellings are refused") {
   for (const std::string uri :
        {"", "robustrun://", "robustrun://run-1", "robustrun://run-1/", "robustrun:///supervisor",
         "robustrun://run-1/supervisor/", "robustrun://run-1/Supervisor", "http://run-1/supervisor",
@@ -46,7 +46,7 @@ TEST_CASE("what no robustrun spells is no name") {
   CHECK_FALSE(parse_uri("robustrun://" + longest + "x/supervisor").has_value());
 }
 
-TEST_CASE("an authority comes back from its PEM the same, and signs") {
+TEST_CASE("an authority restored from its PEM is the same, and signs") {
   const Authority made = Authority::make("run-1").value();
   const Authority again = Authority::from_pem("run-1", made.to_pem()).value();
   CHECK(again.fingerprint() == made.fingerprint());
@@ -59,7 +59,7 @@ TEST_CASE("an authority comes back from its PEM the same, and signs") {
   CHECK(Authority::make("run-1").value().fingerprint() != made.fingerprint());
 }
 
-TEST_CASE("an authority is not read from halves, strangers' pairs or garbage") {
+TEST_CASE("an authority is not read from halves, mismatched pairs or garbage") {
   const Authority one = Authority::make("run-1").value();
   const Authority other = Authority::make("run-1").value();
   const std::string key = one.to_pem().substr(0, one.to_pem().find("-----BEGIN CERT"));
@@ -72,7 +72,7 @@ TEST_CASE("an authority is not read from halves, strangers' pairs or garbage") {
   CHECK(Authority::from_pem("", one.to_pem()).error().code == Errc::kInvalidArgument);
   CHECK(Authority::make(std::string(kRunIdBytesMax + 1, 'x')).error().code ==
         Errc::kInvalidArgument);
-  // A certificate of an agent with its key is no authority.
+  // An agent's certificate with its key is not an authority.
   const KeyRequest request = make_key_request().value();
   const std::string leaf = one.sign(request.request, agent(1, 1)).value();
   CHECK(Authority::from_pem("run-1", request.private_key + leaf).error().code == Errc::kCorrupt);

@@ -18,7 +18,7 @@ PublishedPolicy torchrun_like(const char* name, const char* about, Nanos hang, N
   policy.about = about;
   const auto noticed = published(seconds(60), "explicit faults before ByteRobust, section 2");
   const auto searched = published(seconds(510), "localization 2 to 15 min, middle, section 2");
-  const auto nothing = guess(Nanos{}, "nobody looks for a culprit");
+  const auto nothing = guess(Nanos{}, "the culprit is not looked for");
   const auto timeout = guess(hang, "time-out of collectives, 10 to 30 min");
   const auto never = guess(Nanos{}, "a slow machine is not noticed");
   policy.detect = {noticed, noticed, timeout, never, noticed, noticed, noticed};
