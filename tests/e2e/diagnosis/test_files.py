@@ -147,7 +147,7 @@ def test_files_of_a_job_that_does_not_wait(robustrun):
     folder = copy(robustrun, "flight_recorder/gloo.json.2")
     finished = robustrun.run("diagnose", "--from", str(folder))
     assert finished.code == 0
-    assert finished.text.startswith("nobody waits")
+    assert finished.text.startswith("no rank is blocked")
 
 
 def test_what_cannot_be_used_is_named(robustrun):

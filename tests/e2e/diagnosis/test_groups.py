@@ -65,7 +65,7 @@ def test_where_nothing_tells_which_gpu_stands_its_group_is_named_and_no_rank_wro
         if verdict["culprits"]:
             continue
         assert "have all come to" in verdict["sentence"]
-        candidates = verdict["sentence"].split(" have all come to")[0]
+        candidates = verdict["sentence"].split(" have all reached")[0]
         if candidates.endswith(" more"):  # of all 16 ranks a sentence names some
             continue
         assert str(job.truth[0]) in candidates.replace(",", " ").split()
