@@ -32,7 +32,7 @@ def test_what_each_rank_has_for_itself_comes_back_and_is_refused_or_remapped_els
 def test_who_wants_what_no_rank_has_saved_is_told(folder):
     job(2, "save", folder, "5")
     said = own_job(2, "load_own", folder, "5", code=1)
-    assert "'counts' of each rank is wanted, but not in the checkpoint" in said
+    assert "'counts' is requested per rank, but not in the checkpoint" in said
 
 
 @with_newer_torch
