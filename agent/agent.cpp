@@ -31,7 +31,7 @@
 #include "agent/staging/stage_files.h"
 #include "agent/stdin_watch.h"
 #include "agent/uplink/disturbed_link.h"
-#include "agent/uplink/home_link.h"
+#include "agent/uplink/supervisor_link.h"
 #include "agent/worker/checkpoint_demotion.h"
 #include "agent/worker/worker_set.h"
 #include "base/core/clock.h"
@@ -53,7 +53,7 @@ constexpr int kExitSignalBase = 128;
 
 class Agent {
  public:
-  using MakeLink = std::function<std::unique_ptr<HomeLink>(Agent&, HomeLink::Handlers)>;
+  using MakeLink = std::function<std::unique_ptr<SupervisorLink>(Agent&, SupervisorLink::Handlers)>;
 
   Agent(asio::io_context& loop, bool over_network, const MakeLink& make_link)
       : loop_(loop),
@@ -69,22 +69,23 @@ class Agent {
         tick_(loop),
         give_up_(loop),
         order_awaited_(loop),
-        signals_(loop, SIGTERM, SIGINT) {
+        signals_(loop, SIGTERM, SIGINT),
+        forwarded_(loop) {
     base::redirect_log(
         [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
         });
     await_signal();
-    blocks_.come_by(*peers_);
-    HomeLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
-                                [this] { on_drained(); },
-                                [this](const std::string& why) {
-                                  why_ = why;
-                                  leave();
-                                }};
+    blocks_.use_listener_of(*peers_);
+    SupervisorLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
+                                      [this] { on_drained(); },
+                                      [this](const std::string& why) {
+                                        why_ = why;
+                                        leave();
+                                      }};
     link_ = DisturbedLink::around(
         loop.get_executor(), clock_, std::move(handlers),
-        [&](HomeLink::Handlers inner) { return make_link(*this, std::move(inner)); });
+        [&](SupervisorLink::Handlers inner) { return make_link(*this, std::move(inner)); });
   }
 
   ~Agent() {
@@ -92,7 +93,7 @@ class Agent {
     tests_.reset();
     injector_.reset();
     peers_.reset();
-    copies_.reset();  // what is still being saved reports to workers_
+    copies_.reset();  // rescues under way report to workers_
     workers_.reset();
     stage_.reset();
   }
@@ -100,10 +101,17 @@ class Agent {
   void end_with_node() { ends_with_node_ = true; }
   void leave_on(const std::vector<int>& signals, base::Nanos grace) {
     for (const int signal : signals) {
-      boost::system::error_code error;  // one that nobody can handle
+      boost::system::error_code error;  // nothing can be done about it
       signals_.add(signal, error);
     }
     shutdown_grace_ = grace;
+  }
+  void forward(const std::vector<int>& signals) {
+    for (const int signal : signals) {
+      boost::system::error_code error;  // the kernel refuses SIGKILL and SIGSTOP
+      forwarded_.add(signal, error);
+    }
+    if (!signals.empty()) await_forwarded();
   }
   void add_environment(std::vector<std::string> own) { node_environment_ = std::move(own); }
   void start_only(wire::WorkerTemplate workers, std::vector<OwnStreams> streams) {
@@ -116,21 +124,22 @@ class Agent {
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
   [[nodiscard]] base::Nanos began() const { return began_; }
-  // The parts that others reach before the welcome.
+  // Parts that are reachable before the welcome.
   [[nodiscard]] PeerCopies& peers() { return *peers_; }
   [[nodiscard]] static std::string host() {
     char name[256] = "";
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
   }
   [[nodiscard]] bool welcomed() const { return workers_.has_value(); }
-  // The run's, once the supervisor has dismissed us.
+  // The run's exit code, once the supervisor has dismissed us.
   [[nodiscard]] std::optional<int> exit_code() const { return exit_code_; }
-  // That told us to leave; 0: none.
+  // The signal that made us leave; 0: none.
   [[nodiscard]] int left_by() const { return left_by_; }
   // Why we left without either.
   [[nodiscard]] const std::string& why() const { return why_; }
 
-  // Dismissed, in a hurry, or alone: nothing of ours stays behind.
+  // Ends everything that was started here: after a dismissal, a second signal, or the loss of the
+  // supervisor.
   void leave() {
     if (leaving_) return;
     tests_.reset();
@@ -139,9 +148,9 @@ class Agent {
       give_up_.async_wait([this](const boost::system::error_code& error) {
         if (!error) loop_.stop();
       });
-      workers_->kill_all([this] { say_bye(); });
+      workers_->kill_all([this] { flush_and_close(); });
     } else {
-      asio::post(loop_, [this] { say_bye(); });  // perhaps called while link_ is being made
+      asio::post(loop_, [this] { flush_and_close(); });  // link_ may still be under construction
     }
   }
 
@@ -149,10 +158,10 @@ class Agent {
   void await_signal() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
-      if (!over_network_) return leave();  // our supervisor is gone, or what it runs on
+      if (!over_network_) return leave();  // the supervisor is gone, or its machine shuts down
       if (signal == SIGTERM && ends_with_node_ && workers_) {
         ending_ = {"Slurm sent SIGTERM to its agent (preemption, time limit or scancel)", 0};
-        say_ending();
+        send_ending();
       } else {
         depart(signal);
       }
@@ -160,12 +169,21 @@ class Agent {
     });
   }
 
-  void say_ending() {
+  void await_forwarded() {
+    forwarded_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      if (workers_) workers_->signal_all(signal);
+      await_forwarded();
+    });
+  }
+
+  void send_ending() {
     if (!ending_.why.empty()) send(ending_);
   }
 
-  // This node leaves the run. The supervisor stops the workers everywhere, so that they may save
-  // together, and nothing is started here any more; should it not answer, we stop our own.
+  // This node leaves the run. The supervisor stops the workers of all nodes, so that they can save
+  // together, and starts nothing here any more. If it does not answer, the agent stops its own
+  // workers.
   void depart(int signal) {
     if (left_by_ != 0) return leave();
     left_by_ = signal;
@@ -173,10 +191,11 @@ class Agent {
     ending_ = {
         (node_.own_command ? "its command got " : "its agent got ") + base::signal_name(signal),
         signal};
-    say_ending();
+    send_ending();
     if (node_.own_command) {
       const std::string line = fmt::format(
-          "robustrun: {}: this node leaves the run; its workers get it, too, and have {} s\n",
+          "robustrun: {}: this node leaves the run; its workers get the signal, too, and have {} "
+          "s\n",
           base::signal_name(signal),
           std::chrono::ceil<std::chrono::seconds>(shutdown_grace_).count());
       static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
@@ -188,7 +207,7 @@ class Agent {
     });
   }
 
-  // As we were told to: a worker may know SIGINT better than SIGTERM.
+  // Uses the signal that the agent got: a worker may handle SIGINT better than SIGTERM.
   void stop(wire::StopWorkers order) {
     if (left_by_ != 0) order_awaited_.cancel();
     if (left_by_ != 0 && order.signal == SIGTERM) order.signal = left_by_;
@@ -198,7 +217,7 @@ class Agent {
   void send(const wire::Message& message) {
     if (leaving_ || !link_) return;
     if (const auto* stop = std::get_if<wire::StopRun>(&message); stop && node_.own_command) {
-      // It is this command that is to end, as if it had been signalled itself.
+      // This command is to end, as if it had been signalled itself.
       return base::signal_self(stop->signal == SIGINT ? SIGINT : SIGTERM);
     }
     const auto* output = std::get_if<wire::Output>(&message);
@@ -238,6 +257,7 @@ class Agent {
       if (tests_) tests_->end_replay();
       use_own_streams(*start);
       workers_->start(std::move(*start));
+      stepped_at_ = clock_.now();
       peers_->begin_attempt();
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
       this->stop(*stop);
@@ -267,16 +287,16 @@ class Agent {
   }
 
   void on_welcome(wire::Welcome welcome) {
-    if (workers_) return say_ending();  // welcome back
+    if (workers_) return send_ending();  // a later welcome, after a new connection
     if (own_workers_) {
       own_workers_->run_id = welcome.workers.run_id;
-      own_workers_->health = welcome.workers.health;  // an older supervisor knows no such message
+      own_workers_->health = welcome.workers.health;  // an older supervisor knows no findings
       own_workers_->tell_modules = welcome.workers.tell_modules;
       own_workers_->checkpoints = welcome.workers.checkpoints;
       own_workers_->share_blocks = welcome.workers.share_blocks;
       own_workers_->stages = welcome.workers.stages;
       own_workers_->overlap_saves = welcome.workers.overlap_saves;
-      // In compat the folder's name is this command's own, as with torchrun.
+      // In compat mode the folder's name is this command's own, as with torchrun.
       if (!own_workers_->log_directory.empty() && !own_workers_->compat) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
       }
@@ -302,13 +322,12 @@ class Agent {
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     node_.executable = self.string();
     node_.shim = (self.parent_path() / "robustrun-shim").string();
-    // Where this very build lies: on another machine perhaps in a cache of its own.
+    // Our Python package lies beside this build; on another machine perhaps in a cache.
     const auto python = self.parent_path().parent_path() / "share/robustrun/python";
     if (!node_.workers.python_path.empty() && over_network_) {
       node_.workers.python_path = python.string();
     }
-    heartbeat_ticks_ = std::max<std::uint64_t>(
-        1, static_cast<std::uint64_t>(welcome.heartbeat_interval / kProgressInterval));
+    heartbeat_interval_ = std::max<base::Nanos>(welcome.heartbeat_interval, kProgressInterval);
     link_->set_limits({welcome.orphan_grace, welcome.silence_max});
     node_.started_with = node_.workers;
     stage_.emplace(node_, blocks_);
@@ -318,12 +337,14 @@ class Agent {
     if (node_.workers.health) health_ = HealthWatch::start(node_);
     injector_.emplace(
         node_,
-        FaultInjector::Hands{[this](base::Attempt attempt, base::LocalRank rank) {
-                               return workers_->victim(attempt, rank);
+        FaultInjector::Hooks{[this](base::Attempt attempt, base::LocalRank rank) {
+                               return workers_->fault_target(attempt, rank);
                              },
                              [this](wire::FaultKind kind, base::Nanos duration, base::Nanos delay) {
                                link_->disturb(kind, duration, delay);
                              }});
+    next_heartbeat_ = clock_.now() + heartbeat_interval_;
+    stepped_at_ = clock_.now();
     tick();
   }
 
@@ -337,42 +358,52 @@ class Agent {
     send(answer);
   }
 
-  // Ten times a second: progress records; once an interval: a sign of life.
+  // Ten times a second the workers' records, less often while no worker makes a step; once per
+  // heartbeat interval a heartbeat.
   void tick() {
-    const base::Nanos due = clock_.now() + kProgressInterval;
-    tick_.expires_after(kProgressInterval);
+    const base::Nanos before = clock_.now();
+    const bool is_quiet = before - stepped_at_ > kQuietAfter;
+    const base::Nanos due =
+        std::min<base::Nanos>(before + (is_quiet ? kQuietInterval : kProgressInterval),
+                              std::max(next_heartbeat_, before + kProgressInterval));
+    tick_.expires_after(due - before);
     tick_.async_wait([this, due](const boost::system::error_code& error) {
       if (error || leaving_) return;
-      if (workers_->report_progress()) link_->note_progress();
-      if (++ticks_ % heartbeat_ticks_ == 0) {
-        const base::Nanos now = clock_.now();
-        send(wire::Heartbeat{ticks_ / heartbeat_ticks_, now - due, now});
+      const base::Nanos now = clock_.now();
+      if (workers_->report_progress()) {
+        stepped_at_ = now;
+        link_->note_progress();
+      }
+      if (now >= next_heartbeat_) {
+        next_heartbeat_ =
+            std::max(next_heartbeat_, now - heartbeat_interval_) + heartbeat_interval_;
+        send(wire::Heartbeat{++heartbeats_, now - due, now});
       }
       tick();
     });
   }
 
-  void say_bye() {
-    if (console_) return console_->flush([this] { say_bye_at_home(); });
-    say_bye_at_home();
+  void flush_and_close() {
+    if (console_) return console_->flush([this] { close_link(); });
+    close_link();
   }
 
-  void say_bye_at_home() {
+  void close_link() {
     send(wire::Bye{});
     leaving_ = true;
     tick_.cancel();
     signals_.cancel();
     order_awaited_.cancel();
-    wait_for_farewell(link_->close(), clock_.now() + kFarewellMax);
+    wait_for_last_bytes(link_->close(), clock_.now() + kLastBytesMax);
   }
 
   // The closed channel lives until its last bytes are written. A file write that hangs (a dead
-  // mount) must not keep us: the loop is stopped, whatever the pool still does.
-  void wait_for_farewell(const std::weak_ptr<wire::Channel>& closing, base::Nanos until) {
+  // mount) must not delay our end: the loop is stopped, whatever the pool still does.
+  void wait_for_last_bytes(const std::weak_ptr<wire::Channel>& closing, base::Nanos until) {
     if (closing.expired() || clock_.now() >= until) return loop_.stop();
-    give_up_.expires_after(kFarewellPoll);
+    give_up_.expires_after(kLastBytesPoll);
     give_up_.async_wait([this, closing, until](const boost::system::error_code& error) {
-      if (!error) wait_for_farewell(closing, until);
+      if (!error) wait_for_last_bytes(closing, until);
     });
   }
 
@@ -386,29 +417,32 @@ class Agent {
   std::unique_ptr<MemoryTier> copies_ = MemoryTier::make(node_);
   std::optional<PeerCopies> peers_{std::in_place, node_, *copies_};
   BlockPeers blocks_{node_};
-  std::unique_ptr<OwnConsole> console_;  // none: output goes to the supervisor
+  std::unique_ptr<OwnConsole> console_;  // null: output goes to the supervisor
   std::unique_ptr<DisturbedLink> link_;
   std::optional<RuntimeDirectory> runtime_directory_;
   std::optional<StageFiles> stage_;
   std::optional<WorkerSet> workers_;
   std::optional<wire::WorkerTemplate> own_workers_;
-  std::vector<OwnStreams> own_streams_;  // by local rank; none: as the supervisor says
+  std::vector<OwnStreams> own_streams_;  // by local rank; empty: as the supervisor orders
   std::optional<FaultInjector> injector_;
   std::optional<NodeTests> tests_;
   std::optional<CheckpointDemotion> demotion_;
-  std::unique_ptr<HealthWatch> health_;  // none: nobody wants to know
+  std::unique_ptr<HealthWatch> health_;  // null: findings are not wanted
   asio::steady_timer tick_;
   asio::steady_timer give_up_;
   asio::steady_timer order_awaited_;
   asio::signal_set signals_;
-  std::uint64_t ticks_ = 0;
-  std::uint64_t heartbeat_ticks_ = 1;
+  asio::signal_set forwarded_;
+  std::uint64_t heartbeats_ = 0;  // sent so far
+  base::Nanos heartbeat_interval_{};
+  base::Nanos next_heartbeat_{};
+  base::Nanos stepped_at_{};  // when a worker was last seen to have made a step, or was started
   std::optional<int> exit_code_;
   std::string why_ = "ended by a signal";
   bool congested_ = false;
   std::vector<std::string> node_environment_;
   bool ends_with_node_ = false;
-  wire::NodeEnding ending_;  // of this node, said on every connection; without a reason: nothing
+  wire::NodeEnding ending_;  // of this node; sent on every connection unless its reason is empty
   int left_by_ = 0;
   base::Nanos shutdown_grace_{};
   bool leaving_ = false;  // the link is closed
@@ -416,19 +450,20 @@ class Agent {
 
 void prepare_process() {
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of write(), too
+  ::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit becomes an error of write()
   base::become_subreaper();
 }
 
 }  // namespace
 
 int run_agent(base::Fd channel) {
-  // The supervisor's death also shows as the end of the channel; this is the second way to it.
+  // A second notification of the supervisor's death, besides the end of the channel.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   prepare_process();
   asio::io_context loop(1);
-  Agent agent(loop, false, [&](Agent& self, HomeLink::Handlers handlers) {
-    auto link = HomeLink::over_socket(loop.get_executor(), std::move(channel), std::move(handlers));
+  Agent agent(loop, false, [&](Agent& self, SupervisorLink::Handlers handlers) {
+    auto link =
+        SupervisorLink::over_socket(loop.get_executor(), std::move(channel), std::move(handlers));
     wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {}, 0, {}, {}};
     hello.at = self.clock().now();
     hello.began = self.began();
@@ -440,11 +475,11 @@ int run_agent(base::Fd channel) {
 }
 
 int run_remote_agent(RemoteAgent start) {
-  // The session that started us may end before we do.
+  // The session that started us may end first.
   if (!start.own_workers) ::signal(SIGHUP, SIG_IGN);
   prepare_process();
   asio::io_context loop(1);
-  Agent agent(loop, true, [&](Agent& self, HomeLink::Handlers handlers) {
+  Agent agent(loop, true, [&](Agent& self, SupervisorLink::Handlers handlers) {
     wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {},
                       start.self.slots,       {},          {}};
     hello.began = self.began();
@@ -453,13 +488,14 @@ int run_remote_agent(RemoteAgent start) {
     const std::string interface = start.credential.interface;
     auto dialer = wire::Dialer::make(loop.get_executor(), std::move(start.credential),
                                      std::move(start.self), std::move(start.munge));
-    return HomeLink::over_network(loop.get_executor(), self.clock(), std::move(dialer),
-                                  {std::move(hello), interface, start.first_contact_max,
-                                   std::bind_front(&PeerCopies::open, &self.peers())},
-                                  std::move(handlers));
+    return SupervisorLink::over_network(loop.get_executor(), self.clock(), std::move(dialer),
+                                        {std::move(hello), interface, start.first_contact_max,
+                                         std::bind_front(&PeerCopies::open, &self.peers())},
+                                        std::move(handlers));
   });
   if (start.ends_with_node) agent.end_with_node();
   agent.leave_on(start.end_signals, start.shutdown_grace);
+  agent.forward(start.forwarded_signals);
   const bool compat = start.own_workers && start.own_workers->compat;
   agent.add_environment(std::move(start.node_environment));
   if (start.own_workers) {
@@ -476,7 +512,7 @@ int run_remote_agent(RemoteAgent start) {
   if (agent.left_by() != 0) return compat ? kExitFailed : kExitSignalBase + agent.left_by();
   if (agent.exit_code()) return *agent.exit_code();
   const std::string line = "robustrun agent: " + agent.why() + "\n";
-  // Nobody else hears it; a closed stderr is nobody's loss.
+  // This is the last line, so a closed stderr is ignored.
   static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
   return kExitFailed;
 }

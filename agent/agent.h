@@ -1,6 +1,6 @@
 #pragma once
-// `robustrun agent`: turns start orders into running workers on this node and tells the truth
-// about them. Never decides: policy is the supervisor's.
+// `robustrun agent`: turns start orders into running workers on this node and reports what becomes
+// of them. It never decides: policy is the supervisor's.
 
 #include <optional>
 #include <string>
@@ -28,37 +28,35 @@ struct OwnStreams {
 
 struct RemoteAgent {
   wire::Credential credential;
-  wire::Enrol self;            // what we say of ourselves (wire/link/dialer.h)
-  bool watch_stdin = false;    // its end before the welcome ends us
-  base::Nanos first_contact_max = std::chrono::seconds(30);   // nobody answers for so long
+  wire::Enrol self;            // what this agent says of itself (wire/link/dialer.h)
+  bool watch_stdin = false;    // end of file before the welcome ends the agent
+  base::Nanos first_contact_max = std::chrono::seconds(30);   // to reach a supervisor at all
   wire::MungeProofs munge;
-  // Slurm started us. SIGTERM then means that it takes the node back soon: the supervisor is told,
-  // and we go on.
+  // Slurm started this agent. SIGTERM then means that Slurm will soon take the node back: the
+  // supervisor is told, and the agent goes on.
   bool ends_with_node = false;
-  // Each of these tells us to leave: the workers get it, too, and `shutdown_grace`, and the run
-  // goes on without this node. A second one kills them at once.
+  // Each of these signals makes this node leave the run: the workers get the signal and
+  // `shutdown_grace`, and the run goes on without the node. A second signal kills them at once.
   std::vector<int> end_signals;
   base::Nanos shutdown_grace = std::chrono::seconds(30);
-  // NAME=VALUE: what is particular to this node, in place of the supervisor's variables of those
-  // names (where Slurm says which task, which GPUs).
+  std::vector<int> forwarded_signals;  // passed on to this node's workers (SIGUSR1, SIGUSR2)
+  // NAME=VALUE: variables particular to this node (from Slurm: the task, the GPUs). They replace
+  // the supervisor's variables of the same names.
   std::vector<std::string> node_environment;
-  // What we start, whatever the supervisor says: of a machine that joined by itself, whose user
-  // gave the command here.
+  // For a machine that joined by itself: the workers that its own command asked for, whatever the
+  // supervisor orders.
   std::optional<wire::WorkerTemplate> own_workers;
-  // Of own_workers, by local rank: the options of the command here decide, and only it knows how
-  // many there are. As many as there are workers.
+  // Streams of own_workers, by local rank; as many entries as there are workers. Only this command
+  // knows its options and how many workers there are.
   std::vector<OwnStreams> own_streams;
-  // With own_workers: where their output is shown. Empty: on the supervisor's console.
+  // Shows the output of own_workers here; empty: the supervisor's console shows it.
   OwnConsole::Open open_console;
 };
 
-// Calls the supervisor over the network and serves it as above. A broken connection is made again
-// (home_link.h). One line on stderr says why when the run never began here. Returns the run's exit
-// code once dismissed; 128 + n when signal n told us to leave (1 where the workers are started as
-// torchrun does); else 1.
+// Connects to the supervisor over the network and serves it as above. A broken connection is made
+// again (supervisor_link.h). If the run never began here, one line on stderr says why. Returns the
+// run's exit code once dismissed; 128 + n when signal n made the node leave (1 where workers are
+// started as torchrun does); else 1.
 int run_remote_agent(RemoteAgent start);
-
-// Reads the line that a launcher writes to our standard input; waits at most kCredentialMax.
-base::Result<wire::Credential> read_credential();
 
 }  // namespace robustrun::agent

@@ -1,3 +1,5 @@
+#include "agent/read_credential.h"
+
 #include <poll.h>
 #include <unistd.h>
 
@@ -7,11 +9,9 @@
 #include <chrono>
 #include <string>
 
-#include "agent/agent.h"
 #include "agent/node/limits.h"
 #include "base/core/clock.h"
 #include "wire/messages/limits.h"
-#include "wire/tls/credential.h"
 
 namespace robustrun::agent {
 
@@ -24,7 +24,7 @@ base::Result<wire::Credential> read_credential() {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
     const int ready = ::poll(&input, 1, std::max(0, static_cast<int>(left.count())));
     if (ready < 0 && errno == EINTR) continue;
-    std::array<char, 4096> bytes{};  // nothing comes behind the line
+    std::array<char, 4096> bytes{};  // nothing follows the line
     const ssize_t got = ready <= 0 ? 0 : ::read(STDIN_FILENO, bytes.data(), bytes.size());
     if (got <= 0) {
       return base::fail(base::Errc::kUnavailable,
@@ -32,7 +32,7 @@ base::Result<wire::Credential> read_credential() {
                         "came; the agent is started by robustrun itself");
     }
     line.append(bytes.data(), static_cast<std::size_t>(got));
-    if (line.size() > wire::kCredentialBytesMax) break;  // said by the parser
+    if (line.size() > wire::kCredentialBytesMax) break;  // the parser reports it
   }
   line.resize(std::min(line.size(), line.find('\n')));
   return wire::parse_credential(line);

@@ -21,18 +21,18 @@ namespace {
 using checkpoint::MemoryArea;
 using wire::BulkVerdict;
 
-// The rounds whose copies are in a rank's two slots (CopyRound); 0: of none.
+// The rounds whose copies are in a rank's two slots (CopyRound); 0: none.
 using SlotRounds = std::array<std::uint64_t, 2>;
 
-// What a thread needs to take a copy, and what came of it.
+// Input and result of the thread that receives a copy.
 struct Arrival {
   wire::BulkRequest request;
   std::shared_ptr<wire::BulkStream> stream;
-  std::shared_ptr<MemoryArea> area;  // none: new memory is needed
+  std::shared_ptr<MemoryArea> area;  // null: new memory is needed
   std::optional<std::size_t> newest;
   SlotRounds rounds{};
-  std::uint64_t complete = 0;  // round, as the sender says
-  std::optional<std::size_t> touched;  // slot whose copy before is gone
+  std::uint64_t complete = 0;  // the last complete round, as the sender says
+  std::optional<std::size_t> touched;  // slot whose previous copy is gone
   std::optional<GivenMemory> made;
   base::Status status;
 
@@ -56,7 +56,8 @@ base::Status Arrival::reserve() {
   return {};
 }
 
-// Not the one that has the copy of the last round that is complete; else not the newest whole one.
+// Neither the slot with the copy of the last complete round nor, without rounds, the slot with the
+// newest complete copy.
 void Arrival::choose_slot(const wire::BulkRound& round) {
   for (const std::size_t slot : {0UZ, 1UZ}) {
     const bool is_kept = round.complete != 0 && rounds[slot] == round.complete;
@@ -114,10 +115,10 @@ class HeldCopiesImpl final : public HeldCopies,
   struct Held {
     GivenMemory given;
     std::shared_ptr<checkpoint::MemoryArea> area;  // of `given`, while copies arrive
-    std::optional<std::size_t> newest;  // slot of the last that has arrived
+    std::optional<std::size_t> newest;  // slot of the last copy that arrived
     SlotRounds rounds{};
-    std::uint64_t complete = 0;  // round, as its node said last
-    std::shared_ptr<wire::BulkStream> stream;  // of whoever sends it, or fetches it
+    std::uint64_t complete = 0;  // the last complete round, as its node last said
+    std::shared_ptr<wire::BulkStream> stream;  // the transfer under way, in either direction
     bool saving = false;
   };
   base::BlockingPool& streams();
@@ -133,8 +134,8 @@ class HeldCopiesImpl final : public HeldCopies,
   OwnMemory own_;
   std::map<base::Rank, Held> held_;
   std::map<base::Rank, wire::CopyRoute> allowed_;
-  std::optional<base::BlockingPool> streams_, saver_;  // made when needed for the first time
-  std::vector<std::shared_ptr<RescueRun>> runs_;  // that are waited for
+  std::optional<base::BlockingPool> streams_, saver_;  // made when first needed
+  std::vector<std::shared_ptr<RescueRun>> runs_;  // rescues that are waited for
   boost::asio::steady_timer linger_;
   std::uint64_t next_lane_ = 0;
 };
@@ -174,7 +175,7 @@ void HeldCopiesImpl::take(wire::BulkConnection connection) {
 }
 
 void HeldCopiesImpl::answer(const std::shared_ptr<wire::BulkStream>& stream, BulkVerdict verdict) {
-  // When too many wait, the connection just ends.
+  // With too many waiting, the connection just ends.
   static_cast<void>(streams().submit(
       static_cast<std::uint32_t>(next_lane_++),
       [stream, verdict] {
@@ -219,7 +220,7 @@ void HeldCopiesImpl::on_arrived(base::Rank rank, const std::shared_ptr<Arrival>&
     if (arrival->made) held.given = *std::move(arrival->made);
     held.area = arrival->area;
     held.newest = arrival->newest;
-    // Only now: whoever hears it may tell the supervisor, who may order it to be saved.
+    // Only now: the sender may report the copy to the supervisor, which may order it to be saved.
     return answer(arrival->stream, BulkVerdict::kKept);
   }
   if (!arrival->made && arrival->touched) {
@@ -283,7 +284,8 @@ void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
   for (const base::Rank rank : order.ranks) {
     const auto found = held_.find(rank);
     if (found == held_.end() || !found->second.given.memory) continue;
-    // Their node is lost: what still arrives does not become whole, and must not get in the way.
+    // Their node is lost: a copy that is still arriving will not be complete, and must not get in
+    // the way.
     if (found->second.stream) found->second.stream->hang_up();
     found->second.saving = true;
     if (auto same = same_memory(found->second.given)) {

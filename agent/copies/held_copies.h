@@ -1,11 +1,12 @@
 #pragma once
-// Copies of other nodes' ranks in this node's memory: taken from the nodes that the supervisor
-// named, saved in their workers' names when their node is lost, and given to whoever runs those
-// ranks next.
+// Copies of other nodes' ranks in this node's memory: received from the nodes that the supervisor
+// named, saved on behalf of their workers when their node is lost, and given to the node that runs
+// those ranks next.
 //
-// Owned by PeerCopies, on the agent's loop; bytes move on threads of its own. A rank has two slots:
-// the newest whole copy stays while the next one arrives; in rounds (wire/messages/peer_copies.h)
-// that of the last one that was complete, as the sender says.
+// Owned by PeerCopies, on the agent's loop; bytes are moved on threads of its own. A rank has two
+// slots, so that its newest complete copy stays while the next one arrives. In rounds
+// (wire/messages/peer_copies.h) the copy of the last complete round stays; the sender says which
+// round that is.
 
 #include <functional>
 #include <memory>
@@ -20,29 +21,29 @@ namespace robustrun::agent {
 
 class HeldCopies {
  public:
-  // Memory of a rank that runs here, or ran here last.
+  // The memory of a rank that runs here now, or ran here last.
   using OwnMemory = std::function<std::optional<GivenMemory>(base::Rank)>;
 
   static std::shared_ptr<HeldCopies> make(NodeContext& node, OwnMemory own);
   virtual ~HeldCopies() = default;
 
-  // From whom copies are taken from now on.
+  // Copies are accepted only from the nodes of `hold` from now on.
   virtual void allow(const std::vector<wire::CopyRoute>& hold) = 0;
-  // A peer that has sent its request.
+  // `connection` comes from a peer whose request has been read.
   virtual void take(wire::BulkConnection connection) = 0;
-  // Memory of a rank that runs elsewhere from now on.
+  // Takes over the memory of a rank that runs on another node from now on.
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
-  // For a rank that runs here from now on; nullopt when there is no complete copy of it.
+  // Gives away the memory of a rank that runs here from now on; nullopt: it has no complete copy.
   virtual std::optional<GivenMemory> hand_over(base::Rank rank) = 0;
-  // Answered by HeldCopiesSaved, after kBreakpointSaveMax at the latest; by SavingOver, too, when
-  // it says that saving goes on.
+  // Answered by HeldCopiesSaved, after kBreakpointSaveMax at the latest; if that says that saving
+  // continues, SavingOver follows.
   virtual void save(const wire::SaveHeldCopies& order) = 0;
-  // Calls `go` when nothing that was to be saved is waited for any more.
+  // Calls `go` when no rescue is waited for any more.
   virtual void after_saving(std::function<void()> go) = 0;
-  // The attempt of the last allow() has begun: what nobody may send any more goes, after
-  // kCopiesLinger, in which others may still fetch it.
+  // The attempt of the last allow() has begun. Copies that no peer may send any more are freed
+  // after kCopiesLinger; until then peers can still fetch them.
   virtual void begin_attempt() = 0;
-  // The last call: ends whatever is under way, and nothing is answered any more.
+  // The last call: ends what is under way; nothing is answered any more.
   virtual void abandon() = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Bounds of memory_tier and of copies that go from node to node.
+// Limits of memory_tier and of copies that are sent between nodes.
 
 #include <chrono>
 #include <cstddef>
@@ -8,32 +8,36 @@
 namespace robustrun::agent {
 
 inline constexpr std::chrono::seconds kBreakpointSaveMax{8};  // less than kLeaveMax
-// What the next workers load or save waits longer, as long as something is written: for what takes
-// as long as that.
+// Loads and saves of the next workers wait for a rescue as long as its copies take at this rate, if
+// bytes were written since the last look, and for kRescueMax at most.
 inline constexpr std::chrono::seconds kRescueLook{4};
 inline constexpr std::uint64_t kRescueBytesPerSecond = 200'000'000;
 inline constexpr std::chrono::seconds kRescueMax{45};
-// From StartWorkers on, which comes after each rescue has begun; a worker waits for 90 s.
+// From StartWorkers on, which is sent after every rescue has begun; a worker waits for 90 s.
 inline constexpr std::chrono::seconds kSavesGateMax{50};
-// Of which a directory that hangs takes no more than this; later on, for one call, twice as much.
+// Of that time, a directory that hangs takes no more than this; twice as much for a later call.
 inline constexpr std::chrono::seconds kRescueFirstPatience{2};
 inline constexpr std::chrono::seconds kRescuePatience{4};
-inline constexpr std::uint64_t kCopiesMemoryShare = 2;  // at most one part of what is available
-inline constexpr std::size_t kCopiesWaitingMax = 1024;  // workers that ask, and what is saved
+// Copies take at most one part in so many of the available memory.
+inline constexpr std::uint64_t kCopiesMemoryShare = 2;
+inline constexpr std::size_t kCopiesWaitingMax = 1024;  // workers that ask, and copies to save
 
-// A third of a 25 Gbit/s network, and less than a core at either end.
+// A third of a 25 Gbit/s network, and less than one core at either end.
 inline constexpr std::uint64_t kCopiesBytesPerSecond = std::uint64_t{1} << 30;
-inline constexpr std::uint64_t kCopiesSlowest = std::uint64_t{4} << 20;  // bytes/s; then it is over
-inline constexpr std::chrono::seconds kCopiesPatience{20};  // besides that
+// In bytes per second; a slower transfer is given up.
+inline constexpr std::uint64_t kCopiesSlowest = std::uint64_t{4} << 20;
+inline constexpr std::chrono::seconds kCopiesPatience{20};  // added to the time at that rate
 inline constexpr std::uint64_t kCopyPieceBytes = std::uint64_t{1} << 20;
-inline constexpr std::chrono::milliseconds kCopiesLookEvery{20};  // into the headers of our ranks'
+// How often the headers of this node's ranks are read.
+inline constexpr std::chrono::milliseconds kCopiesLookEvery{20};
 inline constexpr std::chrono::milliseconds kCopiesKeptInterval{1000};
 inline constexpr std::chrono::milliseconds kCopyRetryFirst{100};  // after a failure; then doubled
 inline constexpr std::chrono::milliseconds kCopyRetryMax{10000};
 inline constexpr std::chrono::seconds kCopyFetchMax{40};  // a worker waits for 60 s
-inline constexpr unsigned kCopyStreamThreads = 4;  // that receive or serve
+inline constexpr unsigned kCopyStreamThreads = 4;  // for receiving and serving
 inline constexpr std::size_t kCopyStreamsMax = 32;
-inline constexpr std::chrono::seconds kCopiesLinger{60};  // of which nobody has spoken any more
-inline constexpr std::size_t kCopyRanksMax = 4096;  // of one order
+// Then copies that no peer may send any more are freed.
+inline constexpr std::chrono::seconds kCopiesLinger{60};
+inline constexpr std::size_t kCopyRanksMax = 4096;  // in one order
 
 }  // namespace robustrun::agent

@@ -107,7 +107,8 @@ SlotHint newest_hint(const GivenMemory& given) {
 
 base::Result<CopyView> CopyView::of(const base::Fd& memory, std::uint64_t bytes) {
   const auto shape = checkpoint::area_shape(bytes);
-  if (!shape) return base::fail(base::Errc::kInvalidArgument, "that memory is no place for copies");
+  if (!shape)
+    return base::fail(base::Errc::kInvalidArgument, "the memory holds no area for copies");
   void* start = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, memory.get(), 0);
   if (start == MAP_FAILED) return base::fail_errno("cannot map shared memory", errno);
   return CopyView(static_cast<const char*>(start), bytes, *shape);

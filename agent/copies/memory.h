@@ -1,6 +1,6 @@
 #pragma once
-// Memory for copies of workers' states (checkpoint/memory/memory_area.h) as descriptors, and a look
-// into it that touches nothing that is not read. What lies in it is not trusted.
+// Memory for copies of workers' states (checkpoint/memory/memory_area.h) as descriptors, and a view
+// that touches only the pages that are read. The content is not trusted.
 
 #include <cstdint>
 #include <optional>
@@ -15,30 +15,30 @@
 namespace robustrun::agent {
 
 struct GivenMemory {
-  base::Fd memory;  // invalid: there is none
-  std::uint64_t bytes = 0;  // of it
+  base::Fd memory;  // invalid: no memory
+  std::uint64_t bytes = 0;  // size of `memory`
 };
 
-// The same memory once more.
+// A second descriptor of the same memory.
 base::Result<GivenMemory> same_memory(const GivenMemory& given);
-// New memory, sealed, all of it there. kLimit: `bytes` are more than the node may give for copies.
-// Blocks, up to a second for each GiB.
+// New memory, sealed and fully allocated. kLimit: `bytes` is more than the node may spend on
+// copies. Blocks, up to a second per GiB.
 base::Result<GivenMemory> reserve_copy_memory(std::uint64_t bytes);
-// The same for slots of that length: with a board if that is wanted and there is room, else
-// without.
+// New memory for slots of `slot_bytes`, with a board if `with_board` is set and there is room for
+// one.
 base::Result<GivenMemory> reserve_area(std::uint64_t slot_bytes, bool with_board);
-// The copies of an area without a board in a new one with a board; what was given, if there is no
-// room. Blocks likewise.
+// Copies `given`, an area without a board, to a new area with one; returns `given` itself if there
+// is no room. Blocks like reserve_copy_memory().
 GivenMemory widened(GivenMemory given);
 [[nodiscard]] bool has_board(const GivenMemory& given);
-[[nodiscard]] std::uint64_t slot_bytes_of(const GivenMemory& given);  // 0: it is no area
+[[nodiscard]] std::uint64_t slot_bytes_of(const GivenMemory& given);  // 0: no valid area
 
-// What the headers say, without a look at what they describe: cheap, and only a hint.
+// What the headers say, without reading what they describe: cheap, and only a hint.
 struct SlotHint {
   bool complete = false;
   std::uint64_t sequence = 0;
 };
-// Of the newest complete copy.
+// The hint of the newest complete copy.
 [[nodiscard]] SlotHint newest_hint(const GivenMemory& given);
 
 class CopyView {
@@ -53,14 +53,14 @@ class CopyView {
   struct Found {
     std::span<const char> slot;
     checkpoint::MemoryCopy copy;
-    std::uint64_t bytes = 0;  // of the slot, that it takes
+    std::uint64_t bytes = 0;  // used bytes of the slot
   };
-  // nullopt: there is none in that slot, or it is damaged.
+  // nullopt: the slot has no copy, or a damaged one.
   [[nodiscard]] std::optional<Found> copy_in(std::size_t slot) const;
-  // Every complete copy whose header and description are right, the newest first.
+  // Every complete copy whose header and description are valid, newest first.
   [[nodiscard]] std::vector<Found> complete_copies() const;
   [[nodiscard]] std::uint64_t slot_bytes() const { return shape_.slot_bytes; }
-  // It is still the same one.
+  // `found` was not overwritten meanwhile.
   [[nodiscard]] static bool is_unchanged(const Found& found);
 
  private:

@@ -21,7 +21,7 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-constexpr std::uint64_t kSlotsAsked = 2;  // a worker asks for the bytes of so many
+constexpr std::uint64_t kSlotsAsked = 2;  // a worker asks for the bytes of this many slots
 
 class MemoryTierImpl final : public MemoryTier,
                              public std::enable_shared_from_this<MemoryTierImpl> {
@@ -52,18 +52,18 @@ class MemoryTierImpl final : public MemoryTier,
     return *pool_;
   }
   void give_own(base::Rank rank, std::uint64_t bytes, Answer answer);
-  // `answer`, and a line for a refusal: the first of a rank since it was given any.
-  [[nodiscard]] Answer told(base::Rank rank, std::uint64_t bytes, Answer answer);
-  void say_refused(base::Rank rank, std::uint64_t bytes, const std::string& why);
+  // Calls `answer`, and logs a rank's first refusal since it was last given memory.
+  [[nodiscard]] Answer with_refusal_logged(base::Rank rank, std::uint64_t bytes, Answer answer);
+  void log_refusal(base::Rank rank, std::uint64_t bytes, const std::string& why);
   void keep_new(base::Rank rank, Result<GivenMemory> memory, const Answer& answer);
   void finish_saving();
 
   NodeContext& node_;
   std::map<base::Rank, Area> areas_;
-  std::optional<base::BlockingPool> pool_;  // made when it is needed for the first time
-  std::set<base::Rank> refused_;  // and it was said
+  std::optional<base::BlockingPool> pool_;  // made when first needed
+  std::set<base::Rank> refused_;  // and logged
   std::shared_ptr<RescueRun> run_;
-  std::vector<std::function<void()>> done_;  // who waits for it, until it is late
+  std::vector<std::function<void()>> done_;  // callers that wait for the rescue until it is late
   bool saving_ = false;
   bool is_late_ = false;
   PeerMemory* peers_ = nullptr;
@@ -93,27 +93,27 @@ std::optional<GivenMemory> MemoryTierImpl::same_memory_of(base::Rank rank) const
   return same ? std::optional(*std::move(same)) : std::nullopt;
 }
 
-MemoryTier::Answer MemoryTierImpl::told(base::Rank rank, std::uint64_t bytes, Answer answer) {
+MemoryTier::Answer MemoryTierImpl::with_refusal_logged(base::Rank rank, std::uint64_t bytes,
+                                                       Answer answer) {
   return [weak = weak_from_this(), rank, bytes,
           answer = std::move(answer)](Result<GivenMemory> given) {
     const auto tier = weak.lock();
-    if (tier && !given) tier->say_refused(rank, bytes, given.error().what);
+    if (tier && !given) tier->log_refusal(rank, bytes, given.error().what);
     if (tier && given && bytes > 0) tier->refused_.erase(rank);
     answer(std::move(given));
   };
 }
 
-void MemoryTierImpl::say_refused(base::Rank rank, std::uint64_t bytes, const std::string& why) {
+void MemoryTierImpl::log_refusal(base::Rank rank, std::uint64_t bytes, const std::string& why) {
   if (bytes == 0) {
-    RR_LOG(kWarn, {.rank = rank}, "its copies of the attempt before are not used: {}", why);
+    RR_LOG(kWarn, {.rank = rank}, "its copies of the previous attempt are not used: {}", why);
   } else if (refused_.insert(rank).second) {
-    RR_LOG(kWarn, {.rank = rank},
-           "copies of its state in memory are not kept any more beyond its end: {}", why);
+    RR_LOG(kWarn, {.rank = rank}, "copies of its state in memory no longer outlive it: {}", why);
   }
 }
 
 void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer plain) {
-  Answer answer = told(rank, bytes, std::move(plain));
+  Answer answer = with_refusal_logged(rank, bytes, std::move(plain));
   if (areas_.contains(rank) || peers_ == nullptr) return give_own(rank, bytes, std::move(answer));
   peers_->fetch(rank, [weak = weak_from_this(), rank, bytes,
                        shared = std::make_shared<Answer>(std::move(answer))](GivenMemory fetched) {
@@ -126,7 +126,8 @@ void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer plain) {
 
 void MemoryTierImpl::give_own(base::Rank rank, std::uint64_t bytes, Answer answer) {
   if (saving_) {
-    return answer(fail(Errc::kConflict, "the copies of the attempt before are still being saved"));
+    return answer(
+        fail(Errc::kConflict, "the copies of the previous attempt are still being saved"));
   }
   const auto area = areas_.find(rank);
   const std::uint64_t slot_bytes = bytes / kSlotsAsked;
@@ -134,8 +135,9 @@ void MemoryTierImpl::give_own(base::Rank rank, std::uint64_t bytes, Answer answe
     return answer(same_memory(area->second.given));
   }
   if (bytes == 0) return answer(GivenMemory{});
-  areas_.erase(rank);  // whoever maps it keeps it; it does not count twice
-  auto made = std::make_shared<Result<GivenMemory>>(fail(Errc::kLimit, "too many ask for memory"));
+  areas_.erase(rank);  // a process that has mapped it keeps it; it does not count twice
+  auto made =
+      std::make_shared<Result<GivenMemory>>(fail(Errc::kLimit, "too many requests for memory"));
   auto shared_answer = std::make_shared<Answer>(std::move(answer));
   const auto done = [self = weak_from_this(), rank, made, shared_answer] {
     if (const auto tier = self.lock()) tier->keep_new(rank, std::move(*made), *shared_answer);
@@ -206,7 +208,7 @@ void MemoryTierImpl::finish_saving() {
   for (const auto& done : std::exchange(done_, {})) done();
 }
 
-// What the owner holds: its end is the end of all that was asked.
+// Held by the owner: destroying it drops all requests.
 class OwnedTier final : public MemoryTier {
  public:
   explicit OwnedTier(NodeContext& node) : tier_(std::make_shared<MemoryTierImpl>(node)) {}

@@ -1,11 +1,11 @@
 #pragma once
-// Memory of this node in which workers keep copies of their state (checkpoint/memory/staging.h),
-// and which outlives them: the next attempt's worker of a rank gets the same memory, and what the
-// dead one had not saved is saved in its name.
+// Memory of this node in which workers keep copies of their state (checkpoint/memory/staging.h). It
+// outlives them: the next attempt's worker of a rank gets the same memory, and what a dead worker
+// had not saved is saved on its behalf.
 //
-// Owned by the Agent, on its loop. What a worker left there is not trusted: it is
-// decoded within bounds, and nothing is saved whose checksum is wrong. Reserving memory and saving
-// block, so they run on a thread of their own.
+// Owned by the Agent, on its loop. The content is not trusted: it is decoded within bounds, and
+// nothing is saved whose checksum is wrong. Reserving memory and saving block, so they run on a
+// thread of their own.
 
 #include <cstdint>
 #include <functional>
@@ -20,18 +20,19 @@
 
 namespace robustrun::agent {
 
-// What other nodes have to do with it (peer_copies.h).
+// What the memory tier needs of other nodes (peer_copies.h).
 class PeerMemory {
  public:
   virtual ~PeerMemory() = default;
-  // Memory with copies of a rank that comes here, from this node or another; none when there is
-  // none, or after kCopyFetchMax. `answer` may be called at once, and is not once this is gone.
+  // Fetches memory with copies of a rank that is to run here, from this node or another; without
+  // memory when there are no copies, or after kCopyFetchMax. `answer` may be called at once, and is
+  // not called after this object is destroyed.
   virtual void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) = 0;
-  // Memory of a rank that runs elsewhere from now on.
+  // Takes over the memory of a rank that runs on another node from now on.
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
-  // Calls `go` when no copies of other nodes' ranks are being saved any more, or it takes too long.
+  // Calls `go` when copies of other nodes' ranks are no longer being saved, or take too long.
   virtual void after_saving(std::function<void()> go) = 0;
-  // Another node keeps that rank's copies.
+  // A peer keeps copies of `rank`.
   [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
 };
 
@@ -42,29 +43,30 @@ class MemoryTier {
   static std::unique_ptr<MemoryTier> make(NodeContext& node);
   virtual ~MemoryTier() = default;
 
-  // Memory of at least `bytes` for that rank: what it has, or new in its place, if the node has
-  // twice as much. 0 bytes: only what it has. kLimit: there is not enough; kConflict: its copies
-  // are being saved. Nothing is answered once this is gone. A rank whose copies a peer keeps gets
-  // memory with a board, if the node has twice as much as that takes: as much again.
-  // A rank that has none here gets what other nodes have of it first.
+  // Answers with memory of at least `bytes` for `rank`: the memory that it has, or new memory in
+  // its place if twice as much is available. For 0 bytes only what it has. kLimit: there is too
+  // little; kConflict: its copies are being saved. Nothing is answered after this object is
+  // destroyed. A rank whose copies a peer keeps gets memory with a board, which is larger, if twice
+  // as much as that is available. A rank without memory here gets the copies that other nodes have
+  // of it first.
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;
-  // Saves the newest complete copies that are not on disk, and commits where they are the last
-  // parts. No worker may live. `done` is called once, after kBreakpointSaveMax at the latest; what
-  // is not done by then goes on, and cannot commit once the next attempt has begun to save. While
-  // it goes on nobody is given memory, so that another call only waits for it.
+  // Saves the newest complete copies that are not on disk, and commits those that were the last
+  // missing parts. No worker may be alive. `done` is called once, after kBreakpointSaveMax at the
+  // latest. Unfinished saves then continue, and cannot commit once the next attempt has begun to
+  // save. Meanwhile no rank is given memory, and another call only waits.
   virtual void save_copies(std::function<void()> done) = 0;
-  // Calls `go` when new workers may load and save: what goes on, here and of copies of other nodes'
-  // ranks, has ended, or is not waited for any more (rescue_run.h). Perhaps at once.
+  // Calls `go`, perhaps at once, when new workers may load and save: copies of this node's and of
+  // other nodes' ranks are saved, or no longer waited for (rescue_run.h).
   virtual void after_saving(std::function<void()> go) = 0;
-  // All other ranks run elsewhere now: their memory is given to the peers, or back.
+  // All ranks but those of `slots` run on other nodes now: their memory goes to peers or is freed.
   virtual void keep(const std::vector<wire::WorkerSlot>& slots) = 0;
 
-  // nullptr: none any more.
+  // nullptr: there are no peers any more.
   virtual void use_peers(PeerMemory* peers) = 0;
   struct Own {
     base::Rank rank;
-    const GivenMemory* given = nullptr;  // until the next call of anything here
-    std::uint64_t serial = 0;  // another one for other memory of the same rank
+    const GivenMemory* given = nullptr;  // valid until the next call of any function here
+    std::uint64_t serial = 0;  // changes when the rank gets other memory
   };
   [[nodiscard]] virtual std::vector<Own> memories() const = 0;
   [[nodiscard]] virtual std::optional<GivenMemory> same_memory_of(base::Rank rank) const = 0;

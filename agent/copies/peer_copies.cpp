@@ -30,7 +30,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
 
   std::string open(const std::string& run_id, const wire::Identity& self,
                    const std::string& address);
-  void share_listener(BlockHands hands) { blocks_ = std::move(hands); }
+  void share_listener(BlockHooks hooks) { blocks_ = std::move(hooks); }
   void place(const wire::PlaceCopies& order);
   void begin_round(const wire::CopyRound& order) { sender_->begin_round(order); }
   void abandon();
@@ -67,8 +67,9 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
   std::shared_ptr<CopySender> sender_;
   std::shared_ptr<HeldCopies> held_;
   std::unique_ptr<wire::BulkListener> listener_;
-  BlockHands blocks_;
-  std::map<base::Rank, wire::CopyRoute> sources_;  // where ranks of ours are fetched, once each
+  BlockHooks blocks_;
+  // Where our ranks' copies are fetched from, once each.
+  std::map<base::Rank, wire::CopyRoute> sources_;
   std::map<base::Rank, std::shared_ptr<Fetch>> fetches_;
   std::optional<base::BlockingPool> pool_;
 };
@@ -146,7 +147,7 @@ void PeerCopies::Impl::begin(base::Rank rank, const std::shared_ptr<Fetch>& fetc
       });
 }
 
-// `late`: the thread is still at it, and `got` is the thread's.
+// `late`: the thread is still at work, and `got` belongs to it.
 void PeerCopies::Impl::finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late) {
   fetch->deadline.cancel();
   if (!fetch->answer) return;
@@ -182,7 +183,7 @@ std::string PeerCopies::open(const std::string& run_id, const wire::Identity& se
   return impl_->open(run_id, self, address);
 }
 
-void PeerCopies::share_listener(BlockHands hands) { impl_->share_listener(std::move(hands)); }
+void PeerCopies::share_listener(BlockHooks hooks) { impl_->share_listener(std::move(hooks)); }
 
 bool PeerCopies::take(const wire::Message& message) {
   if (const auto* place = std::get_if<wire::PlaceCopies>(&message)) {

@@ -1,9 +1,9 @@
 #pragma once
 // This node's part in keeping copies of workers' states on two nodes each: its listener for peers,
-// what it sends, what it holds, and what it fetches when a rank comes here.
+// what it sends, what it holds, and what it fetches for a rank that is to run here.
 //
-// Owned by the Agent, on its loop; never blocks it. Nothing is sent, held or told before the
-// supervisor has said who keeps whose (PlaceCopies).
+// Owned by the Agent, on its loop; never blocks it. Nothing is sent, held or reported before the
+// supervisor has chosen the keepers (PlaceCopies).
 
 #include <functional>
 #include <memory>
@@ -24,20 +24,20 @@ class PeerCopies {
   PeerCopies(const PeerCopies&) = delete;
   PeerCopies& operator=(const PeerCopies&) = delete;
 
-  // Where peers reach us: "address:port" of a listener that stays open; empty when there is none.
-  // `address`: numeric, of the data interface.
+  // Opens the listener, which stays open, and returns where peers reach it: "address:port"; empty
+  // when that failed. `address`: numeric, of the data interface.
   std::string open(const std::string& run_id, const wire::Identity& self,
                    const std::string& address);
-  // The listener also serves blocks: when it opens, `use` gets the run and the keys of this node;
-  // `serve` gets connections that ask for blocks. Before open().
-  struct BlockHands {
+  // The listener also serves blocks. When it opens, `use` gets the run and this node's keys;
+  // `serve` gets the connections that ask for blocks. Call before open().
+  struct BlockHooks {
     std::function<void(std::string run_id, wire::SharedBulkKeys keys)> use;
     std::function<void(wire::BulkConnection)> serve;
   };
-  void share_listener(BlockHands hands);
-  // True when the message was for us.
+  void share_listener(BlockHooks hooks);
+  // True: `message` was handled here.
   bool take(const wire::Message& message);
-  // StartWorkers came.
+  // StartWorkers was received.
   void begin_attempt();
 
  private:

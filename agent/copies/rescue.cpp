@@ -23,17 +23,17 @@ struct LeftCopy {
   checkpoint::MemoryCopy copy;
 };
 
-// Of one step, by all ranks.
+// The copies of one step, of all ranks here.
 struct LeftStep {
   std::vector<LeftCopy> copies;
   bool is_secured = false;
 };
 
-// The newest attempt first.
+// Newest attempt first.
 using ByAttempt =
     std::map<std::tuple<std::uint64_t, std::uint64_t, std::string>, LeftStep, std::greater<>>;
 
-// Of two that are held the older one is of the last complete round (round_part.h).
+// Of two held copies, the older one is of the last complete round (round_part.h).
 std::optional<std::size_t> secured_slot(std::uint32_t held_slots,
                                         const std::vector<checkpoint::FoundCopy>& newest_first) {
   std::optional<std::size_t> oldest;
@@ -54,14 +54,14 @@ bool is_over(const RescueWatch& watch, base::Nanos now) {
   return now >= watch.until || watch.given_up;
 }
 
-// One for each set of directories: what hangs among them is waited for once.
+// One store per set of directories, so that a directory that hangs is waited for once.
 using Stores = std::map<std::vector<std::string>, Result<checkpoint::Store>>;
 
 Result<checkpoint::Store> open_store(const std::vector<std::string>& directories,
                                      const RescueWatch& watch) {
   checkpoint::StoreOptions options;
   options.written = watch.written;
-  // A directory alone has all the time that there is: nothing is saved by giving it up.
+  // A single directory gets all the time there is: giving it up would save nothing.
   if (directories.size() > 1) {
     options.first_patience = kRescueFirstPatience;
     options.patience = kRescuePatience;
@@ -91,15 +91,15 @@ Result<checkpoint::Completion> rescue(const LeftCopy& left, const RescueWatch& w
   return checkpoint::drain_copy(left.slot, store, "rescue");
 }
 
-// Whether the step is committed now.
+// Returns whether the step is committed now.
 bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock,
                  const RescueWatch& watch, Stores& stores, std::vector<RescueLine>& lines) {
   bool committed = false;
   for (const LeftCopy& left : copies) {
-    if (is_over(watch, clock.now())) return true;  // nothing more is begun
+    if (is_over(watch, clock.now())) return true;  // no further save is begun
     const auto saved = rescue(left, watch, stores);
     if (!saved) {
-      // Of an attempt that was over before this one: it was saved then, or is not wanted now.
+      // A copy of an attempt that was over before: it was saved then, or is not wanted now.
       if (saved.error().code == Errc::kConflict) continue;
       lines.push_back({left.rank, true, saved.error().what});
       continue;

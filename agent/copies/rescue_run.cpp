@@ -15,10 +15,10 @@ namespace {
 class RescueRunImpl final : public RescueRun, public std::enable_shared_from_this<RescueRunImpl> {
  public:
   RescueRunImpl(const boost::asio::any_io_executor& executor, const base::Clock& clock,
-                RescueLimits limits, Heard heard)
+                RescueLimits limits, Handlers handlers)
       : clock_(clock),
         limits_(limits),
-        heard_(std::move(heard)),
+        handlers_(std::move(handlers)),
         timer_(executor),
         watch_(std::make_shared<RescueWatch>()) {
     watch_->until = clock.now() + limits.most;
@@ -47,7 +47,7 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
   }
   void abandon() override {
     timer_.cancel();
-    heard_ = {};
+    handlers_ = {};
     waiting_.clear();
     watch_->given_up = true;
   }
@@ -62,20 +62,20 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
 
   void look() {
     const std::uint64_t bytes = *watch_->written;
-    // One that waits for its turn does so for another that goes on.
+    // A rescue that is queued waits for another one that advances.
     const bool goes_on = std::exchange(seen_, bytes) != bytes || !*has_begun_;
     const bool is_over = clock_.now() >= watch_->until;
     if (++looks_ < limits_.wait / limits_.look) return await_look();
     if (looks_ == limits_.wait / limits_.look) {
       if (goes_on && !is_over) {
         RR_LOG(kWarn, {},
-               "copies in memory are still being saved; as long as that goes on, what the next "
-               "workers load or save waits for it, until it has taken {:.0f} s",
+               "copies in memory are still being saved; loads and saves of the next workers wait "
+               "for that, for {:.0f} s at most",
                std::chrono::duration<double>(limits_.most).count());
       } else {
         RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting");
       }
-      if (heard_.late) heard_.late();
+      if (handlers_.late) handlers_.late();
     } else if (!goes_on || is_over) {
       RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting any more: {}",
              goes_on ? "it takes too long" : "nothing was written lately");
@@ -87,7 +87,7 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
 
   void on_ended(const Lines& lines) {
     timer_.cancel();
-    if (heard_.ended) std::exchange(heard_, {}).ended(lines);
+    if (handlers_.ended) std::exchange(handlers_, {}).ended(lines);
     let_go();
   }
 
@@ -98,7 +98,7 @@ class RescueRunImpl final : public RescueRun, public std::enable_shared_from_thi
 
   const base::Clock& clock_;
   RescueLimits limits_;
-  Heard heard_;
+  Handlers handlers_;
   boost::asio::steady_timer timer_;
   std::shared_ptr<RescueWatch> watch_;
   std::shared_ptr<std::atomic<bool>> has_begun_ = std::make_shared<std::atomic<bool>>(false);
@@ -121,9 +121,9 @@ RescueLimits rescue_limits(std::uint64_t bytes) {
 
 base::Result<std::shared_ptr<RescueRun>> RescueRun::start(
     const boost::asio::any_io_executor& executor, const base::Clock& clock,
-    base::BlockingPool& pool, RescueLimits limits, Work work, Heard heard) {
+    base::BlockingPool& pool, RescueLimits limits, Work work, Handlers handlers) {
   RR_ASSERT(limits.look > base::Nanos(0) && limits.wait >= limits.look);
-  auto run = std::make_shared<RescueRunImpl>(executor, clock, limits, std::move(heard));
+  auto run = std::make_shared<RescueRunImpl>(executor, clock, limits, std::move(handlers));
   RR_TRY(run->begin(pool, std::move(work)));
   return run;
 }

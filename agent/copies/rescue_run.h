@@ -1,10 +1,10 @@
 #pragma once
-// A rescue (rescue.h) on a thread of a pool, and how long it is waited for. Whoever ordered it
-// hears that it has ended, or after `wait` that it goes on. The next workers' loads and saves wait
-// longer, so that none of them takes the directories over meanwhile: as long as something was
-// written between two looks, and not beyond `most`. Then nothing more is begun.
+// Runs a rescue (rescue.h) on a thread of a pool, and decides how long it is waited for. The caller
+// is called when it has ended, or after `wait` that it is late. Loads and saves of the next workers
+// wait longer, so that no worker takes over the directories meanwhile: as long as something was
+// written between two looks, and for `most` at most. After that no further save is begun.
 //
-// Owned by whoever ordered it, on the agent's loop.
+// Owned by the caller of start(), on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -20,32 +20,32 @@ namespace robustrun::agent {
 
 struct RescueLimits {
   base::Nanos wait = kBreakpointSaveMax;
-  base::Nanos look = kRescueLook;  // a part of `wait`
+  base::Nanos look = kRescueLook;  // interval of the looks; shorter than `wait`
   base::Nanos most = kBreakpointSaveMax;
 };
 
-// For so many bytes of copies.
+// The limits for `bytes` of copies.
 [[nodiscard]] RescueLimits rescue_limits(std::uint64_t bytes);
 
 class RescueRun {
  public:
   using Lines = std::vector<RescueLine>;
   using Work = std::move_only_function<Lines(RescueWatch&)>;
-  struct Heard {
-    std::function<void()> late;               // at most once, and before `ended`
+  struct Handlers {
+    std::function<void()> late;  // at most once, and before `ended`
     std::function<void(const Lines&)> ended;  // once
   };
 
-  // `clock` outlives the run and its thread. kLimit: too much waits for the pool.
+  // `clock` outlives the run and its thread. kLimit: the pool's queue is full.
   static base::Result<std::shared_ptr<RescueRun>> start(
       const boost::asio::any_io_executor& executor, const base::Clock& clock,
-      base::BlockingPool& pool, RescueLimits limits, Work work, Heard heard);
+      base::BlockingPool& pool, RescueLimits limits, Work work, Handlers handlers);
   virtual ~RescueRun() = default;
   // Neither ended nor given up.
   [[nodiscard]] virtual bool is_waited_for() const = 0;
-  // Calls `go` when it no longer is.
+  // Calls `go` when is_waited_for() has become false.
   virtual void when_over(std::function<void()> go) = 0;
-  // Nobody hears of it any more.
+  // No handler is called any more.
   virtual void abandon() = 0;
 };
 

@@ -43,7 +43,7 @@ bool RoundPart::is_still_held() const {
 bool RoundPart::look() {
   if (round_ == 0) return false;
   bool changed = false;
-  if (held_ && !is_still_held()) {  // the worker took the copy back: it was not whole
+  if (held_ && !is_still_held()) {  // the worker took the copy back: it was incomplete
     let_go();
     board_->wish(from_step_);
     changed = true;
@@ -52,7 +52,7 @@ bool RoundPart::look() {
   for (std::size_t slot = 0; slot < board_->slots(); ++slot) {
     if (slot == complete_ || slot == held_ || !board_->is_held(slot)) continue;
     const auto step = board_->step(slot);
-    if (held_ || !step || *step < from_step_) {  // for a wish that was withdrawn
+    if (held_ || !step || *step < from_step_) {  // held for a request that was withdrawn
       board_->release(slot);
       continue;
     }
@@ -78,7 +78,7 @@ void RoundPart::send_again() {
   if (held_) stage_ = Stage::kHeld;
 }
 
-std::optional<wire::RoundPart> RoundPart::said() const {
+std::optional<wire::RoundPart> RoundPart::report() const {
   if (!board_->newest_step()) return std::nullopt;
   return wire::RoundPart{stage_, round_, held_ ? step_ : 0};
 }

@@ -3,8 +3,8 @@
 // memory, and which one is to be sent. On the agent's loop; the worker goes on making copies
 // meanwhile, and what it wrote is not trusted (checkpoint/memory/hold_board.h).
 //
-// Up to two copies are held: that of the last round that is complete, and that of the round under
-// way, which takes the other's place when the next order says that it is complete, too.
+// Up to two copies are held: the copy of the last complete round, and the copy of the current
+// round. The latter replaces the former when the next order says that its round is complete.
 
 #include <cstdint>
 #include <optional>
@@ -18,29 +18,29 @@ namespace robustrun::agent {
 
 class RoundPart {
  public:
-  // nullopt: that memory has no board.
+  // nullopt: the memory has no board.
   static std::optional<RoundPart> of(const GivenMemory& given);
 
-  // No worker lives.
+  // Call while no worker is alive.
   void begin_attempt();
   void begin(const wire::CopyRound& order);
-  // Every kCopiesLookEvery. True: something else is to be said.
+  // Called every kCopiesLookEvery. True: report() has changed.
   bool look();
 
   [[nodiscard]] bool is_in_round() const { return round_ != 0; }
-  // What is held and not at the peer yet: its slot, and what the peer is to be told.
+  // A held copy that the peer does not have yet: its slot, and the description for the peer.
   struct Due {
     std::size_t slot = 0;
     wire::BulkRound round;
   };
   [[nodiscard]] std::optional<Due> due() const;
-  // What became of the copy of that round; another one is not waited for any more.
+  // The transfer of that round's copy has ended; `is_kept`: the peer has it.
   void note_sent(std::uint64_t round, bool is_kept);
-  // There is a new peer, which has nothing.
+  // There is a new peer, which has no copies.
   void send_again();
 
-  // nullopt: the worker of this attempt has made no copy.
-  [[nodiscard]] std::optional<wire::RoundPart> said() const;
+  // The report for the supervisor; nullopt: the worker of this attempt has made no copy.
+  [[nodiscard]] std::optional<wire::RoundPart> report() const;
   [[nodiscard]] std::optional<std::uint64_t> newest_step() const { return board_->newest_step(); }
 
  private:

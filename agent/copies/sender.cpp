@@ -18,13 +18,13 @@
 namespace robustrun::agent {
 namespace {
 
-// What a thread needs to send a copy, and what came of it.
+// Input and result of the thread that sends a copy.
 struct SendTask {
   base::Rank rank;
   std::uint64_t serial = 0;
   GivenMemory given;
-  std::optional<RoundPart::Due> due;  // none: the newest copy
-  std::optional<CopyPeer> peer;  // none: only a look at what there is
+  std::optional<RoundPart::Due> due;  // none: send the newest copy
+  std::optional<CopyPeer> peer;  // none: only look at what there is
   std::shared_ptr<wire::BulkPace> pace;
   std::shared_ptr<wire::BulkStream> stream;
   base::Status status;
@@ -68,18 +68,18 @@ class CopySenderImpl final : public CopySender,
  private:
   struct Sent {
     std::uint64_t serial = 0;  // of the memory
-    std::uint64_t over = 0;    // sequence of the newest that was dealt with; 0: none
+    std::uint64_t over = 0;    // sequence of the newest copy that was handled; 0: none
     std::uint64_t step = 0;
-    std::uint64_t turn = 0;    // the lower, the longer it waits
+    std::uint64_t turn = 0;    // the lowest has waited longest
     bool here = false;
     bool at_peer = false;
-    bool failed = false;       // and it was said
+    bool failed = false;       // and logged
     base::Nanos not_before{};
     std::chrono::milliseconds wait{};
-    std::shared_ptr<RoundPart> part;  // none: its memory has no board
-    bool is_part_said = false;
+    std::shared_ptr<RoundPart> part;  // null: its memory has no board
+    bool is_part_reported = false;
     [[nodiscard]] bool is_in_round() const { return part && part->is_in_round(); }
-    [[nodiscard]] bool is_told() const { return here || at_peer; }
+    [[nodiscard]] bool is_reportable() const { return here || at_peer; }
   };
 
   void look();
@@ -96,7 +96,7 @@ class CopySenderImpl final : public CopySender,
   boost::asio::steady_timer timer_;
   std::string run_id_;
   wire::SharedBulkKeys keys_;
-  std::optional<base::Attempt> attempt_;  // none: nobody has asked
+  std::optional<base::Attempt> attempt_;  // none: no copies were ordered
   std::optional<wire::CopyRound> round_;  // of that attempt
   std::vector<wire::CopyRoute> routes_;
   std::map<base::Rank, Sent> sent_;
@@ -104,9 +104,9 @@ class CopySenderImpl final : public CopySender,
   std::shared_ptr<wire::BulkPace> pace_;
   std::shared_ptr<wire::BulkStream> running_;
   std::uint64_t turns_ = 0;
-  bool untold_ = false;
-  base::Nanos told_at_{};
-  std::optional<base::BlockingPool> pool_;  // made when needed for the first time
+  bool unreported_ = false;
+  base::Nanos reported_at_{};
+  std::optional<base::BlockingPool> pool_;  // made when first needed
 };
 
 void CopySenderImpl::abandon() {
@@ -149,14 +149,14 @@ void CopySenderImpl::place(const wire::PlaceCopies& order) {
     sent.wait = {};
     if (sent.part) sent.part->send_again();
   }
-  untold_ = true;
+  unreported_ = true;
   if (!std::exchange(attempt_, order.attempt)) look_again();
 }
 
-// What is on its way for anything else is not wanted any more.
+// Transfers for any other purpose are not wanted any more.
 void CopySenderImpl::begin_round(const wire::CopyRound& order) {
   if (attempt_ != order.attempt || order.round == 0) return;
-  if (round_ && round_->round == order.round) return;  // said again to an agent that came back
+  if (round_ && round_->round == order.round) return;  // repeated to an agent that has reconnected
   round_ = order;
   for (auto& [rank, sent] : sent_) {
     if (!sent.part) continue;
@@ -165,7 +165,7 @@ void CopySenderImpl::begin_round(const wire::CopyRound& order) {
     sent.wait = {};
   }
   if (running_) running_->hang_up();
-  untold_ = true;
+  unreported_ = true;
 }
 
 void CopySenderImpl::look_again() {
@@ -183,7 +183,7 @@ void CopySenderImpl::look() {
   const MemoryTier::Own* next = nullptr;
   const base::Nanos time = node_.clock.now();
   const std::vector<MemoryTier::Own> all = tier_.memories();
-  bool changed = std::exchange(untold_, false);
+  bool changed = std::exchange(unreported_, false);
   for (const MemoryTier::Own& own : all) {
     Sent& sent = now[own.rank];
     const auto known = sent_.find(own.rank);
@@ -211,9 +211,9 @@ bool CopySenderImpl::look_at(const MemoryTier::Own& own, Sent& sent) {
     if (sent.part && round_) sent.part->begin(*round_);
   }
   if (!sent.part) return false;
-  const bool was_said = sent.is_part_said;
-  sent.is_part_said = sent.part->said().has_value();
-  return sent.part->look() || was_said != sent.is_part_said;
+  const bool was_reported = sent.is_part_reported;
+  sent.is_part_reported = sent.part->report().has_value();
+  return sent.part->look() || was_reported != sent.is_part_reported;
 }
 
 void CopySenderImpl::start(base::Rank rank, const GivenMemory& given) {
@@ -248,7 +248,7 @@ void CopySenderImpl::on_done(base::Rank rank, const SendTask& task) {
       was_routed != (route != nullptr && keys_) ||
       (was_routed && (task.peer->endpoint != route->endpoint ||
                       task.peer->name.generation != route->generation))) {
-    return;  // things have changed meanwhile
+    return;  // the situation has changed meanwhile
   }
   Sent& sent = found->second;
   const bool was_in_round = task.due.has_value();
@@ -259,44 +259,44 @@ void CopySenderImpl::on_done(base::Rank rank, const SendTask& task) {
   if (task.sequence > 0) sent.step = task.step;
   if (was_in_round && (task.status || task.status.error().code == base::Errc::kLimit)) {
     sent.part->note_sent(task.due->round.round, task.status.has_value());
-    untold_ = true;
+    unreported_ = true;
   }
   if (!task.status) return on_failed(rank, sent, task.status.error());
   sent.over = task.sequence;
   sent.wait = {};
   sent.failed = false;
-  untold_ = untold_ || sent.at_peer != was_routed;
+  unreported_ = unreported_ || sent.at_peer != was_routed;
   sent.at_peer = was_routed;
 }
 
 void CopySenderImpl::on_failed(base::Rank rank, Sent& sent, const base::Error& error) {
   if (error.code == base::Errc::kNotFound) {
-    untold_ = untold_ || sent.at_peer;
+    unreported_ = unreported_ || sent.at_peer;
     sent.at_peer = false;
   }
   sent.wait = std::clamp(sent.wait * 2, kCopyRetryFirst, kCopyRetryMax);
-  // The worker has a newer copy now, or the peer is soon ready: nothing is wrong.
+  // The worker has a newer copy now, or the peer will soon be ready: no failure.
   if (error.code == base::Errc::kConflict) sent.wait = kCopiesLookEvery;
   sent.not_before = node_.clock.now() + base::Nanos(sent.wait);
   if (error.code == base::Errc::kConflict || std::exchange(sent.failed, true)) return;
-  RR_LOG(kWarn, {.rank = rank}, "its state in memory has no second place yet: {}", error.what);
+  RR_LOG(kWarn, {.rank = rank}, "its state in memory has no second copy yet: {}", error.what);
 }
 
 void CopySenderImpl::report(bool changed) {
   const base::Nanos now = node_.clock.now();
-  if (!attempt_ || (!changed && now - told_at_ < kCopiesKeptInterval)) return;
+  if (!attempt_ || (!changed && now - reported_at_ < kCopiesKeptInterval)) return;
   wire::CopiesKept kept{*attempt_, {}};
   for (const auto& [rank, sent] : sent_) {
-    if (!sent.is_told()) continue;
+    if (!sent.is_reportable()) continue;
     wire::KeptCopy copy{rank, sent.here, sent.at_peer, sent.step, {}};
     if (sent.part && is_kept(rank)) {
-      copy.part = sent.part->said();
+      copy.part = sent.part->report();
       copy.step = sent.part->newest_step().value_or(copy.step);
     }
     kept.copies.push_back(copy);
   }
   if (kept.copies.empty() && !changed) return;
-  told_at_ = now;
+  reported_at_ = now;
   node_.send(kept);
 }
 

@@ -1,11 +1,11 @@
 #pragma once
-// Sends copies of each of this node's ranks to the node that keeps them, and tells the supervisor
-// what there is: the newest complete ones, or in rounds the one that is held (round_part.h).
+// Sends copies of each of this node's ranks to its keeper, and reports to the supervisor which
+// copies exist: the newest complete ones, or in rounds the held one (round_part.h).
 //
-// Owned by PeerCopies, on the agent's loop. Workers say nothing: the headers of their memory are
-// looked at every kCopiesLookEvery. One copy goes at a time, on a thread of its own, at
-// kCopiesBytesPerSecond at most, or at the rate that was ordered; those that became old meanwhile
-// are skipped, and one that is overwritten while it goes is given up.
+// Owned by PeerCopies, on the agent's loop. Workers report nothing: the headers of their memory are
+// read every kCopiesLookEvery. One copy is sent at a time, on a thread, at kCopiesBytesPerSecond at
+// most or at the rate that was ordered. Copies that were superseded meanwhile are skipped; a copy
+// that is overwritten while it is being sent is given up.
 
 #include <memory>
 #include <string>
@@ -22,11 +22,11 @@ class CopySender {
   virtual ~CopySender() = default;
 
   virtual void use(std::string run_id, wire::SharedBulkKeys keys) = 0;
-  // The first call makes it begin.
+  // The first call starts sending.
   virtual void place(const wire::PlaceCopies& order) = 0;
-  // Of the attempt that was placed last; of another one it is dropped.
+  // `order` is ignored unless it is for the attempt that was placed last.
   virtual void begin_round(const wire::CopyRound& order) = 0;
-  // A node keeps that rank's copies.
+  // A node keeps copies of `rank`.
   [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
   // The last call: ends what is under way.
   virtual void abandon() = 0;

@@ -24,14 +24,14 @@ using wire::BulkVerdict;
 
 constexpr std::size_t kStateAt = 12;  // docs/formats/memory-copy.md
 
-// A peer that is slower than the slowest network is not waited for.
+// A peer that is slower than the slowest network is given up.
 void give_time(wire::BulkStream& stream, std::uint64_t bytes) {
   const base::SystemClock clock;
   const auto slow = std::chrono::milliseconds(bytes / (kCopiesSlowest / 1000));
   stream.set_deadline(clock.now() + base::Nanos(kCopiesPatience) + slow);
 }
 
-Result<BulkAnswer> hear_answer(wire::BulkStream& stream) {
+Result<BulkAnswer> receive_answer(wire::BulkStream& stream) {
   std::array<char, wire::kBulkAnswerBytes> bytes{};
   RR_TRY(stream.receive(bytes));
   return wire::parse_bulk_answer({bytes.data(), bytes.size()});
@@ -49,7 +49,7 @@ Status status_of(BulkVerdict verdict) {
   return fail(Errc::kCorrupt, "the copy did not arrive whole");
 }
 
-// In pieces, between which the worker may be found to have begun the next one there.
+// Sent in pieces; between them it is checked whether the worker has begun the next copy there.
 Status send_slot(wire::BulkStream& stream, const CopyView::Found& found, wire::BulkPace* pace) {
   const base::SystemClock clock;
   for (std::uint64_t at = 0; at < found.bytes; at += kCopyPieceBytes) {
@@ -63,7 +63,7 @@ Status send_slot(wire::BulkStream& stream, const CopyView::Found& found, wire::B
   return {};
 }
 
-// The worker that wrote it, the way here: nothing is believed.
+// Neither the worker that wrote it nor the way here is trusted.
 Status check_whole(std::span<const char> slot, std::uint64_t bytes) {
   checkpoint::MemoryCopy copy = RR_TRY(checkpoint::read_slot(slot));
   const std::vector<std::uint64_t> offsets = copy.offsets;
@@ -89,11 +89,11 @@ Status send_copy(const CopyPeer& peer, base::Rank rank, const CopyView::Found& f
   RR_TRY(stream.connect(*peer.keys, peer.endpoint, peer.name));
   const auto purpose = round ? wire::BulkPurpose::kKeepRound : wire::BulkPurpose::kKeep;
   RR_TRY(stream.send(to_bytes(wire::BulkRequest{purpose, rank, found.bytes, found.slot.size()})));
-  BulkAnswer answer = RR_TRY(hear_answer(stream));
+  BulkAnswer answer = RR_TRY(receive_answer(stream));
   RR_TRY(status_of(answer.verdict));
   if (round) RR_TRY(stream.send(to_bytes(*round)));
   RR_TRY(send_slot(stream, found, &pace));
-  answer = RR_TRY(hear_answer(stream));
+  answer = RR_TRY(receive_answer(stream));
   return status_of(answer.verdict);
 }
 
@@ -107,7 +107,7 @@ Result<wire::BulkRound> receive_round(wire::BulkStream& stream) {
 Status receive_copy(wire::BulkStream& stream, std::span<char> slot, std::uint64_t bytes) {
   std::array<char, checkpoint::kSlotHeaderBytes> header{};
   if (bytes < header.size() || bytes > slot.size()) {
-    return fail(Errc::kCorrupt, "a copy of that size is none");
+    return fail(Errc::kCorrupt, "no copy has that size");
   }
   give_time(stream, bytes);
   RR_TRY(stream.receive(header));
@@ -118,7 +118,7 @@ Status receive_copy(wire::BulkStream& stream, std::span<char> slot, std::uint64_
   std::memcpy(slot.data(), header.data(), kStateAt);
   std::memcpy(slot.data() + kStateAt + sizeof state, header.data() + kStateAt + sizeof state,
               header.size() - kStateAt - sizeof state);
-  // The slot is aligned to pages. Whoever reads it checks as we do now.
+  // The slot is aligned to pages. Its readers check the copy as is done here.
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(slot.data() + kStateAt))
       .store(state, std::memory_order_release);
   Status whole = check_whole(slot, bytes);
@@ -156,7 +156,7 @@ Result<GivenMemory> fetch_copies(const CopyPeer& peer, base::Rank rank, bool wit
                                  wire::BulkStream& stream) {
   RR_TRY(stream.connect(*peer.keys, peer.endpoint, peer.name));
   RR_TRY(stream.send(to_bytes(wire::BulkRequest{wire::BulkPurpose::kFetch, rank, 0, 0})));
-  const BulkAnswer answer = RR_TRY(hear_answer(stream));
+  const BulkAnswer answer = RR_TRY(receive_answer(stream));
   RR_TRY(status_of(answer.verdict));
   GivenMemory made = RR_TRY(reserve_area(answer.slot_bytes, with_board));
   GivenMemory mapped = RR_TRY(same_memory(made));
@@ -164,7 +164,7 @@ Result<GivenMemory> fetch_copies(const CopyPeer& peer, base::Rank rank, bool wit
   for (std::size_t i = 0; i < answer.bytes.size() && answer.bytes[i] > 0; ++i) {
     Status got = receive_copy(stream, area.slot(i), answer.bytes[i]);
     if (!got && i == 0) return std::unexpected(std::move(got).error());
-    if (!got) break;  // the newest is here
+    if (!got) break;  // at least the newest has arrived
   }
   return made;
 }

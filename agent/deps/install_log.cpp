@@ -20,7 +20,7 @@ void InstallLog::write(std::string_view piece) {
     if (!base::make_directories(directory_, 0700)) return;
     file_ = base::Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   }
-  // Its end is in the error as well: a full disk costs the rest.
+  // The error quotes the end anyway, so a full disk only loses the rest.
   if (file_) static_cast<void>(base::write_all(file_.get(), piece));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What an installer writes: all of it in a file of the run, its last lines for an error.
+// The output of an installer: all of it in a file of the run, its last lines for an error.
 
 #include <string>
 #include <string_view>
@@ -11,13 +11,13 @@ namespace robustrun::agent {
 
 class InstallLog {
  public:
-  // DIRECTORY/deps.nodeN.log; no file without a directory. Made with the first piece.
+  // Writes DIRECTORY/deps.nodeN.log, created with the first piece; no file if `directory` is empty.
   InstallLog(const std::string& directory, base::NodeId node);
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  void write(std::string_view piece);  // blocks: for one thread alone
-  void keep(std::string_view piece);   // the rest: for the loop
-  // The last lines that say anything, on one line; printable.
+  void write(std::string_view piece);  // to the file; blocks: for one thread alone
+  void keep(std::string_view piece);  // for tail(); on the loop
+  // The last non-empty lines, joined to one printable line.
   [[nodiscard]] std::string tail() const;
 
  private:

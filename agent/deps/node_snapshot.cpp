@@ -25,7 +25,8 @@
 namespace robustrun::agent {
 namespace {
 
-constexpr std::uint32_t kSignLane = 1;  // of life: they must not wait for the work
+// For the lease's heartbeat, which must not wait for the work.
+constexpr std::uint32_t kSignLane = 1;
 
 }  // namespace
 
@@ -44,8 +45,8 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
       state_ = State::kReady;
       return;
     }
-    // What names them may come with the code, and who installs them with the image: both are here
-    // when the attempt begins.
+    // The list of dependencies may come with the code, and the installer with the image; both are
+    // here when the attempt begins.
     if ((workers.code || !workers.image.empty()) && !waiting_) return;
     auto wish = snapshot_wish(workers, node_.home);
     if (!wish) return fail("", wish.error());
@@ -55,7 +56,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     started_at_ = node_.clock.now();
     wish_.asked_s = unix_seconds();
     watch_ = std::make_shared<bootstrap::LeaseWatch>();
-    said_builder_.clear();
+    logged_builder_.clear();
     if (wish_.interpreter.empty()) return find("");
     Question question{
         .shim = node_.shim,
@@ -78,7 +79,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     if (state_ == State::kFailed || state_ == State::kNew) begin();
   }
 
-  // Workers are gone by now.
+  // The workers have ended by now.
   void abandon() {
     waiting_ = nullptr;
     poll_.cancel();
@@ -91,7 +92,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
  private:
   enum class State { kNew, kBusy, kReady, kFailed };
 
-  // `work` on a thread, then `done` with what it returned, on the loop.
+  // Runs `work` on a thread, then calls `done` with its result on the loop.
   template <class T>
   void on_thread(std::move_only_function<base::Result<T>()> work,
                  void (Impl::*done)(base::Result<T>)) {
@@ -129,10 +130,10 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     if (!turn) return fail("", turn.error());
     if (turn->found) return open(*std::move(turn->found));
     if (turn->own) return ask_others(*std::move(turn->own));
-    if (!turn->builder.empty() && said_builder_ != turn->builder) {
-      said_builder_ = turn->builder;
+    if (!turn->builder.empty() && logged_builder_ != turn->builder) {
+      logged_builder_ = turn->builder;
       RR_LOG(kInfo, {}, "the dependencies of {} are being installed by {}; waiting for it",
-             wish_.what, said_builder_);
+             wish_.what, logged_builder_);
     }
     later(&Impl::look);
   }
@@ -151,7 +152,9 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     if (!node_.workers.share_blocks) return prepare();
     exchange_->seek(
         wish_.cache, target_.key,
-        [this](const bootstrap::Snapshot& said) { return is_fresh(said, wish_, unix_seconds()); },
+        [this](const bootstrap::Snapshot& offered) {
+          return is_fresh(offered, wish_, unix_seconds());
+        },
         [this](base::Result<std::optional<bootstrap::Snapshot>> found) {
           if (!found || !*found) return prepare();
           drop_lease();
@@ -198,7 +201,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
             .within = kInstallMax};
   }
 
-  // What it writes goes to the log, and its end is kept for an error.
+  // The installer's output goes to the log; its end is kept for an error.
   void run(Question question, std::function<void(const base::Status&)> done) {
     question.on_text = [this](std::string_view text) {
       if (!log_) return;
@@ -213,7 +216,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void install_failed(const std::string& program, const base::Error& error) {
-    // Of one that ran the error has its last line, which is in the tail as well.
+    // If it ran, the error quotes its last line, which is in the tail as well.
     std::string why =
         error.os_errno != 0 ? error.what : error.what.substr(0, error.what.find(": "));
     if (const std::string tail = log_->tail(); !tail.empty()) why += "; its last lines: " + tail;
@@ -242,13 +245,13 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     RR_LOG(kInfo, {}, "installed the dependencies of {} in {:.1f} s; kept as snapshot {} ({} MiB)",
            wish_.what, took.count(), snapshot->key, (snapshot->bytes >> 20U) + 1);
     drop_lease();
-    // Nobody else reads it: the snapshot is mounted in its place.
+    // Nothing else reads it: the snapshot is mounted in its place.
     const auto work = [build = std::exchange(build_, nullptr)] { build->place.remove(); };
     static_cast<void>(pool_.submit(kSingleLane, work, [] {}));
     open(*std::move(snapshot));
   }
 
-  // No snapshot can be made, and what was installed is there all the same.
+  // No snapshot can be made, but the installed files can be used.
   void use_place(const std::string& why) {
     RR_LOG(kWarn, {},
            "the dependencies of {} are installed, but cannot be kept for other starts and nodes: "
@@ -319,7 +322,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   void fail(const std::string& what, const base::Error& error) {
     drop_lease();
     exchange_->give_up();
-    if (build_) {  // nothing of it is ever used
+    if (build_) {  // it will never be used
       const auto work = [build = std::exchange(build_, nullptr)] { build->place.remove(); };
       static_cast<void>(pool_.submit(kSingleLane, work, [] {}));
     }
@@ -329,7 +332,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     base::Error whole{error.code, error.os_errno,
                       what.empty() ? error.what : what + ": " + error.what};
     if (waiting_) return std::exchange(waiting_, nullptr)(std::unexpected(std::move(whole)));
-    // An order may be long in coming, and it then tries anew.
+    // The next order, which may take long to come, tries again.
     RR_LOG(kWarn, {}, "{}", whole.what);
   }
 
@@ -342,7 +345,8 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
     static_cast<void>(pool_.submit(kSignLane, work, [] {}));
   }
 
-  // Of life to those who wait for our lease, else of use to those who clean up.
+  // While we hold the lease: tells waiting nodes that we live. Afterwards: tells clean-ups that the
+  // snapshot is in use.
   void give_signs(std::chrono::seconds interval) {
     sign_.expires_after(interval);
     sign_.async_wait([self = weak_from_this(), interval](const boost::system::error_code& error) {
@@ -371,7 +375,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   boost::asio::steady_timer sign_;
   std::unique_ptr<AskedProgram> program_;
   std::shared_ptr<bootstrap::LeaseWatch> watch_;
-  std::string said_builder_;
+  std::string logged_builder_;
   base::Nanos started_at_{};
   SnapshotTarget target_;
   std::optional<bootstrap::LeaseHolder> lease_;
@@ -380,7 +384,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
   std::size_t step_ = 0;
   std::optional<bootstrap::Snapshot> snapshot_;
   std::shared_ptr<OpenSnapshot> open_;
-  base::BlockingPool pool_;  // of its own: the cache may lie on a file system that hangs
+  base::BlockingPool pool_;  // of its own: the cache's file system may hang
 };
 
 NodeSnapshot::NodeSnapshot(NodeContext& node, BlockPeers& peers)

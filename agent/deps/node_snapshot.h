@@ -3,12 +3,12 @@
 // the workers' environment on this node.
 //
 // Owned by the WorkerSet, on the agent's loop. Begins as soon as the run is known here, long before
-// there are orders: the interpreter is asked for its ABI, inputs are hashed to a key
-// (bootstrap/deps/key.h), and the snapshot of that key is mounted. Where the cache has none,
-// the node that gets the lease (bootstrap/deps/lease.h) installs; others that share the cache
-// wait, those with a cache of their own install as well. Installers run below a shim, so that
-// nothing of them outlives this agent. What goes wrong fails the start on this node, and the next
-// attempt tries again.
+// the first order: the interpreter is asked for its ABI, the inputs are hashed to a key
+// (bootstrap/deps/key.h), and the snapshot of that key is mounted. If the cache has none, the node
+// that gets the lease (bootstrap/deps/lease.h) installs it. Nodes that share the cache wait; nodes
+// with a cache of their own install as well. Installers run below a shim, so that no process of
+// theirs outlives this agent. A failure fails the start on this node, and the next attempt tries
+// again.
 
 #include <functional>
 #include <memory>
@@ -26,9 +26,9 @@ class NodeSnapshot {
   NodeSnapshot(const NodeSnapshot&) = delete;
   NodeSnapshot& operator=(const NodeSnapshot&) = delete;
 
-  // Calls `go` once NodeContext::snapshot is what workers of this attempt are to see; at once
-  // where nothing is asked for. An error is a sentence for the user.
-  // A later call takes the place of one that still waits.
+  // Calls `go` once NodeContext::snapshot is what the workers of this attempt are to see; at once
+  // if no dependencies are asked for. An error is a sentence for the user. A later call replaces
+  // one that still waits.
   void begin_attempt(std::function<void(base::Status)> go);
 
  private:

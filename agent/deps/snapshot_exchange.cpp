@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "agent/deps/limits.h"
-#include "agent/staging/block_limits.h"
+#include "agent/staging/limits.h"
 #include "agent/staging/staged_file.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
@@ -26,7 +26,7 @@ using bootstrap::Snapshot;
 constexpr std::string_view kIsComing = "robustrun-snapshot 1 coming\n";
 constexpr std::size_t kSnapshotBlobDigits = 32;
 
-// Two makings of one snapshot have other bytes.
+// Two builds of the same snapshot differ in their bytes.
 bootstrap::Blob blob_of(const Snapshot& snapshot) {
   const std::string name =
       fmt::format("snapshot {} {} {}", snapshot.key, snapshot.id, snapshot.sum);
@@ -49,18 +49,18 @@ Result<std::string> read_snapshot_block(const std::string& path, std::uint64_t l
   return bytes;
 }
 
-// The blocks that came are the snapshot's file under another name.
-Result<Snapshot> take_blocks(const std::string& cache, const Snapshot& said,
+// Makes the received blocks' file the snapshot's file, under a second name.
+Result<Snapshot> take_blocks(const std::string& cache, const Snapshot& announced,
                              const std::string& data) {
-  const std::string unfinished = bootstrap::unfinished_path(cache, said.key, said.id);
+  const std::string unfinished = bootstrap::unfinished_path(cache, announced.key, announced.id);
   ::unlink(unfinished.c_str());
   if (::link(data.c_str(), unfinished.c_str()) != 0) {
     return base::fail_errno("cannot make " + unfinished, errno);
   }
-  Snapshot made = RR_TRY(bootstrap::finish_snapshot(cache, said));
-  if (made.sum == said.sum && made.bytes == said.bytes) return made;
+  Snapshot made = RR_TRY(bootstrap::finish_snapshot(cache, announced));
+  if (made.sum == announced.sum && made.bytes == announced.bytes) return made;
   bootstrap::remove_snapshot(cache, {made});
-  return base::fail(Errc::kCorrupt, "what came is not the snapshot that was said");
+  return base::fail(Errc::kCorrupt, "the received file is not the announced snapshot");
 }
 
 class SnapshotExchangeImpl final : public SnapshotExchange,
@@ -78,7 +78,7 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
     asked_at_ = node_.clock.now();
     is_wanted_ = std::move(is_wanted);
     found_ = std::move(found);
-    // The list of peers may be long in coming, and we can make it ourselves.
+    // The list of peers may take long to come, and this node can make the snapshot itself.
     list_.expires_after(kSnapshotPeersMax);
     list_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       const auto self = error ? nullptr : weak.lock();
@@ -109,8 +109,8 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
 
   bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override {
     if (name.blob == name_) {
-      // From the moment on that we know it, so that all get it at once and pass its blocks on.
-      const auto& known = offered_ ? offered_ : said_;
+      // Answered as soon as it is known, so that all nodes fetch at once and pass its blocks on.
+      const auto& known = offered_ ? offered_ : announced_;
       if (name.block == bootstrap::kAboutBlock && known) {
         answer(make_block(bootstrap::encode_about(*known)));
       } else {
@@ -143,10 +143,11 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
   }
 
   void ask() {
-    peers_.asker().ask({name_, bootstrap::kAboutBlock}, hear_with(&SnapshotExchangeImpl::hear));
+    peers_.asker().ask({name_, bootstrap::kAboutBlock},
+                       handle_with(&SnapshotExchangeImpl::on_answer));
   }
 
-  BlockAnswered hear_with(void (SnapshotExchangeImpl::*next)(const SharedBlock&)) {
+  BlockAnswered handle_with(void (SnapshotExchangeImpl::*next)(const SharedBlock&)) {
     return [weak = weak_from_this(), next](const SharedBlock& block) {
       const auto self = weak.lock();
       if (!self || !self->found_) return;
@@ -155,13 +156,13 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
     };
   }
 
-  void hear(const SharedBlock& block) {
-    if (block && block->bytes != kIsComing) return hear_about(block);
-    if (!block) {  // nobody before us makes it; behind us somebody may have it
+  void on_answer(const SharedBlock& block) {
+    if (block && block->bytes != kIsComing) return on_about(block);
+    if (!block) {  // no node before us makes it; a node behind us may have it
       return peers_.asker().ask_all({name_, bootstrap::kAboutBlock}, node_.self,
-                                    hear_with(&SnapshotExchangeImpl::hear_about));
+                                    handle_with(&SnapshotExchangeImpl::on_about));
     }
-    if (!std::exchange(is_waiting_said_, true)) {
+    if (!std::exchange(is_waiting_logged_, true)) {
       RR_LOG(kInfo, {}, "the dependencies are being installed by another node; waiting for it");
     }
     ask_again();
@@ -175,42 +176,43 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
     });
   }
 
-  void hear_about(const SharedBlock& block) {
-    // Who has it may still have to look into its cache.
+  void on_about(const SharedBlock& block) {
+    // A node that has it may still have to look into its cache.
     const bool is_early = node_.clock.now() - asked_at_ < kSnapshotOffersMax;
     if (!block) return is_early ? ask_again() : end(std::nullopt);
-    auto said = bootstrap::decode_about(block->bytes);
-    if (!said) return end(std::unexpected(said.error()));
+    auto announced = bootstrap::decode_about(block->bytes);
+    if (!announced) return end(std::unexpected(announced.error()));
     // It becomes part of a file's name.
-    const bool is_named =
-        !said->id.empty() && said->id.find_first_not_of("0123456789abcdef") == std::string::npos;
-    const bool is_ours = said->key == key_ && is_named && said->bytes > 0;
-    if (!is_ours || !is_wanted_(*said)) return end(std::nullopt);
-    fetch(*said);
+    const bool is_named = !announced->id.empty() &&
+                          announced->id.find_first_not_of("0123456789abcdef") == std::string::npos;
+    const bool is_ours = announced->key == key_ && is_named && announced->bytes > 0;
+    if (!is_ours || !is_wanted_(*announced)) return end(std::nullopt);
+    fetch(*announced);
   }
 
-  void fetch(const Snapshot& said) {
-    said_ = said;
+  void fetch(const Snapshot& announced) {
+    announced_ = announced;
     const auto not_here = [](std::uint64_t, const std::function<void(Result<SharedBlock>)>& read) {
       read(base::fail(Errc::kNotFound, "no node that has it answers"));
     };
-    file_ = StagedFile::make({node_, peers_.asker(), *pool_, *pool_}, "the snapshot " + said.key,
-                             StagedOrigin{blob_of(said), not_here});
+    file_ =
+        StagedFile::make({node_, peers_.asker(), *pool_, *pool_}, "the snapshot " + announced.key,
+                         StagedOrigin{blob_of(announced), not_here});
     peers_.server().add(*file_);
-    file_->begin([weak = weak_from_this(), said](base::Status status) {
+    file_->begin([weak = weak_from_this(), announced](base::Status status) {
       const auto self = weak.lock();
       if (!self || !self->found_) return;
       if (!status) return self->end(std::unexpected(status.error()));
-      self->finish(said);
+      self->finish(announced);
     });
   }
 
-  void finish(const Snapshot& said) {
-    auto made = std::make_shared<Result<Snapshot>>(said);
+  void finish(const Snapshot& announced) {
+    auto made = std::make_shared<Result<Snapshot>>(announced);
     const auto submitted = pool_->submit(
         next_lane_++,
-        [made, cache = cache_, said, data = file_->data_path()] {
-          *made = take_blocks(cache, said, data);
+        [made, cache = cache_, announced, data = file_->data_path()] {
+          *made = take_blocks(cache, announced, data);
         },
         [weak = weak_from_this(), made] {
           const auto self = weak.lock();
@@ -226,10 +228,10 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
 
   void end(Result<std::optional<Snapshot>> found) {
     list_.cancel();
-    if (!found || !*found) said_.reset();
+    if (!found || !*found) announced_.reset();
     if (!found) RR_LOG(kWarn, {}, "no snapshot from other nodes: {}", found.error().what);
     std::exchange(found_, nullptr)(std::move(found));
-    // Who is still getting it from us asks under its own name from now on.
+    // Peers that are still fetching it from us ask for its final name from now on.
     drop_file();
   }
 
@@ -244,11 +246,11 @@ class SnapshotExchangeImpl final : public SnapshotExchange,
   boost::asio::steady_timer again_, list_;
   std::string name_, key_, cache_;
   base::Nanos asked_at_{};
-  bool is_coming_ = false, is_waiting_said_ = false;
+  bool is_coming_ = false, is_waiting_logged_ = false;
   IsWanted is_wanted_;
   Found found_;
   std::shared_ptr<StagedFile> file_;  // on its way here
-  std::optional<Snapshot> said_;  // likewise
+  std::optional<Snapshot> announced_;  // on its way here
   std::optional<Snapshot> offered_;
   bootstrap::Blob blob_;
   std::optional<base::BlockingPool> pool_;  // of its own: the cache may hang

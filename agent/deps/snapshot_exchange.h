@@ -1,11 +1,11 @@
 #pragma once
-// Snapshots of dependencies between nodes: one that lacks a snapshot gets it from those that have
-// it (docs/formats/bulk.md), and waits for one that is making it.
+// Passes snapshots of dependencies between nodes: a node that lacks a snapshot gets it from a node
+// that has it (docs/formats/bulk.md), or waits for one that is making it.
 //
-// Owned by NodeSnapshot, on the agent's loop. Whom a node asks has the place before it in the tree
-// of the snapshot's name (bootstrap/store/block_tree.h): the first of all makes it, and nobody
-// waits in a circle. Blocks go through the store of blocks; the snapshot is another name of what
-// lies there.
+// Owned by NodeSnapshot, on the agent's loop. A node asks the nodes before it in the tree of the
+// snapshot's name (bootstrap/store/block_tree.h). The first node makes the snapshot, so no cycle of
+// waiting nodes can form. Blocks go through the block store; the snapshot is a second name of the
+// file there.
 
 #include <functional>
 #include <memory>
@@ -26,13 +26,13 @@ class SnapshotExchange {
 
   using IsWanted = std::function<bool(const bootstrap::Snapshot&)>;
   using Found = std::function<void(base::Result<std::optional<bootstrap::Snapshot>>)>;
-  // For a node that would make the snapshot, with the lease of its cache: from now on it says to
-  // others that it is coming. Nothing: nobody has it, and nobody before us makes it.
+  // For a node that would make the snapshot and has its cache's lease; from now on it tells others
+  // that the snapshot is coming. nullopt: no node has it, and no node before this one makes it.
   virtual void seek(const std::string& cache, const std::string& key, IsWanted is_wanted,
                     Found found) = 0;
-  // It is in the cache, for others.
+  // The snapshot is in the cache: other nodes can have it.
   virtual void offer(const std::string& cache, const bootstrap::Snapshot& snapshot) = 0;
-  // It could not be made.
+  // The snapshot could not be made.
   virtual void give_up() = 0;
   // The last call.
   virtual void abandon() = 0;

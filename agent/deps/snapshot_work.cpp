@@ -33,8 +33,8 @@ std::string tool_on(const std::string& path, std::initializer_list<const char*> 
   return {};
 }
 
-// The same where installers run: in a container it may be a link that leads nowhere on this
-// machine, and is not followed.
+// The same check where installers run. In a container the path may be a link that leads nowhere on
+// this machine, so it is not followed.
 std::string installer_on(const WorkerHome& home, const std::string& path,
                          std::initializer_list<const char*> names) {
   if (!home.is_container()) return tool_on(path, names);
@@ -50,8 +50,8 @@ std::string installer_on(const WorkerHome& home, const std::string& path,
   return {};
 }
 
-// What is mounted after a container was made reaches it only where mounts are passed on to other
-// namespaces (mount_namespaces(7)).
+// A mount made after a container was made reaches it only if mounts propagate between namespaces
+// (mount_namespaces(7)).
 bool is_seen(const WorkerHome& home, const std::string& tree) {
   if (!home.is_container()) return true;
   struct stat here{}, there{};
@@ -59,7 +59,7 @@ bool is_seen(const WorkerHome& home, const std::string& tree) {
          here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-// 16 hex digits that no other lease or building has.
+// 16 hex digits that no other lease or build has.
 std::string fresh_token() {
   base::Rng rng(base::system_seed());
   return fmt::format("{:016x}", rng.next());
@@ -85,7 +85,7 @@ std::string place_name(const std::string& key, const std::string& id) { return k
 
 }  // namespace
 
-// What was made while we waited for it is fresh, however short their time is.
+// A snapshot made while we waited for it is fresh, however short its lifetime.
 bool is_fresh(const Snapshot& snapshot, const SnapshotWish& wish, std::int64_t now_s) {
   if (snapshot.pinned || snapshot.made_s > wish.asked_s) return true;
   return std::chrono::seconds(now_s - snapshot.made_s) < wish.ttl;
@@ -95,7 +95,7 @@ Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const Wo
   if (!home.prefix.empty()) {
     return base::fail(base::Errc::kInvalidArgument,
                       "dependencies cannot be installed into a container of apptainer or enroot: "
-                      "they belong into the image; --container-runtime=bwrap can have them");
+                      "put them into the image, or use --container-runtime=bwrap");
   }
   SnapshotWish wish;
   wish.home = home;
@@ -110,7 +110,7 @@ Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers, const Wo
   wish.environment = workers.environment;
   wish.ttl = workers.deps_ttl;
   wish.path = Environment(workers.environment).get("PATH").value_or("");
-  // The rest of a command may hold a password.
+  // Shows the program only: the rest of a command may hold a password.
   wish.what = wish.deps.empty() && !wish.command.empty() ? wish.command.front() + " …" : wish.deps;
   return wish;
 }
@@ -125,7 +125,7 @@ Result<SnapshotTarget> find_target(const SnapshotWish& wish, const std::string& 
   facts.digest = target.inputs.digest;
   facts.command = wish.command;
   if (target.inputs.needs_directory) facts.directory = wish.working_directory;
-  // Where an image is mounted is no part of it.
+  // The key does not depend on where an image is mounted.
   const std::string& root = wish.home.root;
   const bool is_of_image = !root.empty() && wish.interpreter.starts_with(root);
   facts.interpreter = wish.interpreter.substr(is_of_image ? root.size() : 0);
@@ -154,7 +154,7 @@ Result<SnapshotTurn> take_turn(const SnapshotWish& wish, const SnapshotTarget& t
   const bootstrap::LeaseHolder own = bootstrap::this_holder(wish.run_id, fresh_token());
   if (!RR_TRY(bootstrap::take_lease(lease, own))) {
     const auto view = bootstrap::look_at_lease(lease);
-    if (!view) return turn;  // it ended this very moment: the next look tells
+    if (!view) return turn;  // it ended just now: the next look will tell
     turn.builder = view->holder.host.empty()
                        ? "another job"
                        : fmt::format("run {} on {} (process {})", view->holder.run,
@@ -164,7 +164,7 @@ Result<SnapshotTurn> take_turn(const SnapshotWish& wish, const SnapshotTarget& t
     }
     return turn;
   }
-  // Who had the lease before us may have been done between our two looks.
+  // The previous holder of the lease may have finished between our two looks.
   if (find()) {
     bootstrap::release_lease(lease, own);
   } else {
@@ -211,7 +211,7 @@ Result<Snapshot> finish_build(const SnapshotWish& wish, const SnapshotTarget& ta
   snapshot.made_s = now_s;
   snapshot.pinned = target.inputs.pinned;
   snapshot = RR_TRY(bootstrap::finish_snapshot(wish.cache, std::move(snapshot)));
-  const base::Fd use = bootstrap::hold_snapshot(wish.cache, target.key);  // not this one
+  const base::Fd use = bootstrap::hold_snapshot(wish.cache, target.key);  // keeps this one
   bootstrap::collect_snapshots(wish.cache, wish.cache_bytes_max, 0, now_s);
   return snapshot;
 }
@@ -228,7 +228,7 @@ Result<OpenSnapshot> open_snapshot(const SnapshotWish& wish, const SnapshotTarge
     const std::string base = base::private_base_directory(wish.environment);
     auto folder = RR_TRY(bootstrap::MountFolder::take(base, "deps-" + target.key, wish.run_id));
     const std::string inside = RR_TRY(folder.make_inside("tree"));
-    static_cast<void>(bootstrap::unmount_all(inside, wish.path));  // of one that died
+    static_cast<void>(bootstrap::unmount_all(inside, wish.path));  // of an agent that died
     auto mount = bootstrap::SquashMount::make({file, inside, wish.path});
     if (mount && is_seen(wish.home, inside)) {
       open.tree = inside;

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of node_snapshot.h that block: for a thread of its pool, one at a time.
+// The blocking parts of node_snapshot.h: for a thread of its pool, one at a time.
 
 #include <memory>
 #include <optional>
@@ -21,45 +21,45 @@
 
 namespace robustrun::agent {
 
-// What this node's workers ask for.
+// The dependencies that this node's workers ask for.
 struct SnapshotWish {
   std::string cache, deps, interpreter, working_directory, run_id, path;
   std::vector<std::string> command, environment;
-  WorkerHome home;  // where installers run, too
+  WorkerHome home;  // installers run there as well
   base::Nanos ttl{};
-  std::uint64_t cache_bytes_max = 0;  // of all snapshots together
-  std::int64_t asked_s = 0;  // Unix time
-  std::string what;  // for people
+  std::uint64_t cache_bytes_max = 0;  // for all snapshots together
+  std::int64_t asked_s = 0;  // when the run asked; Unix time
+  std::string what;  // what is asked for, in words
 };
-// `workers` as they are in `home`. kInvalidArgument: nothing can be installed there, as its
-// processes are a container runtime's.
+// `workers` are described as they are in `home`. kInvalidArgument: nothing can be installed there,
+// because its processes are started by a container runtime.
 [[nodiscard]] base::Result<SnapshotWish> snapshot_wish(const wire::WorkerTemplate& workers,
                                                        const WorkerHome& home);
 
-// Which snapshot that is.
+// The snapshot that satisfies a wish.
 struct SnapshotTarget {
   bootstrap::DepsKind kind = bootstrap::DepsKind::kCommand;
   bootstrap::SnapshotInputs inputs;
   std::string key;
-  std::string minor;  // of the interpreter: 3.11
+  std::string minor;  // version of the interpreter: 3.11
 };
-// `abi`: what abi_question() was answered; empty without an interpreter.
+// `abi`: the answer to abi_question(); empty without an interpreter.
 [[nodiscard]] base::Result<SnapshotTarget> find_target(const SnapshotWish& wish,
                                                        const std::string& abi);
 
-// What is there, and whose turn it is.
+// Which snapshot exists, and which node builds it.
 struct SnapshotTurn {
-  std::optional<bootstrap::Snapshot> found;  // made by now
-  std::optional<bootstrap::LeaseHolder> own;  // nothing is there, and we build
-  std::string builder;  // else: somebody else does; for people
+  std::optional<bootstrap::Snapshot> found;  // it exists
+  std::optional<bootstrap::LeaseHolder> own;  // it does not exist, and this node builds it
+  std::string builder;  // else: the node that builds it, in words
 };
-// `now_s`: Unix time, `now` of a monotonic clock for `watch`, which follows the lease of others.
+// `now_s`: Unix time. `now`: monotonic, for `watch`, which follows another node's lease.
 [[nodiscard]] base::Result<SnapshotTurn> take_turn(const SnapshotWish& wish,
                                                    const SnapshotTarget& target,
                                                    bootstrap::LeaseWatch& watch, base::Nanos now,
                                                    std::int64_t now_s);
 
-// Whether it is young enough for this start.
+// Whether the snapshot is recent enough for this start.
 [[nodiscard]] bool is_fresh(const bootstrap::Snapshot& snapshot, const SnapshotWish& wish,
                             std::int64_t now_s);
 
@@ -67,19 +67,19 @@ struct SnapshotBuild {
   bootstrap::SnapshotPlace place;
   std::vector<bootstrap::BuildStep> steps;
   std::string id;
-  std::string unfinished;          // what mksquashfs writes
-  std::vector<std::string> squash;  // empty: it is not on this machine
+  std::string unfinished;          // the file that mksquashfs writes
+  std::vector<std::string> squash;  // its argv; empty: mksquashfs is not installed here
 };
 [[nodiscard]] base::Result<SnapshotBuild> prepare_build(const SnapshotWish& wish,
                                                         const SnapshotTarget& target,
                                                         const bootstrap::LeaseHolder& own);
-// The unfinished file is whole: it becomes the snapshot, and old ones go.
+// Turns the complete unfinished file into the snapshot, and removes old snapshots.
 [[nodiscard]] base::Result<bootstrap::Snapshot> finish_build(const SnapshotWish& wish,
                                                              const SnapshotTarget& target,
                                                              const SnapshotBuild& build,
                                                              std::int64_t now_s);
 
-// A snapshot as a folder of this machine, held as long as the object lives.
+// A snapshot as a folder of this machine, in use for as long as the object lives.
 struct OpenSnapshot {
   std::string tree;
   bootstrap::TreeFacts facts;
@@ -87,19 +87,19 @@ struct OpenSnapshot {
   std::optional<bootstrap::MountFolder> folder;
   std::optional<bootstrap::SquashMount> mount;
   std::optional<bootstrap::SnapshotPlace> place;
-  // Of a place that is still empty; the program fills it. Empty: there is nothing to do.
+  // The argv that fills `place`, which is still empty; empty: nothing to do.
   std::vector<std::string> unpack;
 };
-// Mounted where that can be done and workers see it, else a place to unpack it to. kConflict:
-// another process unpacks it right now; ask again.
+// Mounts the snapshot where that is possible and workers see the mount; else chooses a place to
+// unpack it to. kConflict: another process is unpacking it; ask again.
 [[nodiscard]] base::Result<OpenSnapshot> open_snapshot(const SnapshotWish& wish,
                                                        const SnapshotTarget& target,
                                                        const bootstrap::Snapshot& snapshot);
-// Its place has all of it now.
+// The place of `open` is filled.
 base::Status fill_snapshot(OpenSnapshot& open, const std::string& minor);
-// What was installed, where it was: no snapshot could be made of it.
+// The installed files in their place, for when no snapshot could be made of them.
 [[nodiscard]] base::Result<OpenSnapshot> keep_place(SnapshotBuild build, const std::string& minor);
-// Unmounts it. At the end of an agent: within kUnmountMax.
+// Unmounts it, within kUnmountMax when the agent ends.
 void close_snapshot(OpenSnapshot& open, const std::string& path);
 
 }  // namespace robustrun::agent

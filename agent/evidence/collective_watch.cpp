@@ -16,11 +16,11 @@ using base::Nanos;
 using tracer::HeadWatch;
 using tracer::Membership;
 
-// One communicator, as one source tells of it.
+// One communicator, as one source reports it.
 struct Watched {
   HeadWatch heads;
   wire::CommunicatorProgress progress;
-  std::uint64_t overdue = 0;  // ordinal; 0: none
+  std::uint64_t overdue = 0;  // sequence number of the operation; 0: none
   bool is_there = true;       // at the last look at its source
 };
 
@@ -32,7 +32,7 @@ std::optional<Nanos> head_age(const Membership& comm) {
   return comm.pending.front().age;
 }
 
-// As of a worker that has said nothing new for so long.
+// As if the worker had reported nothing new for that long.
 void grow_older(std::vector<Membership>& comms, Nanos time) {
   for (Membership& comm : comms) {
     if (comm.idle > Nanos::zero()) comm.idle += time;
@@ -69,9 +69,9 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   void on_answer(base::Result<std::vector<Membership>> answer);
   void note(Key key, HeadWatch::Look look);
   void forget_missing(Source source);
-  void tell(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head);
-  void tell_over(std::uint64_t comm, Watched& watched);
-  void tell_progress(Nanos now);
+  void report_head(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head);
+  void report_over(std::uint64_t comm, Watched& watched);
+  void send_progress(Nanos now);
   void finish_collecting();
 
   NodeContext& node_;
@@ -79,19 +79,19 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   const tracer::RecordFile& record_;
   std::unique_ptr<FlightSource> flight_;
   std::map<Key, Watched> watched_;
-  std::optional<Nanos> read_at_;  // the record's table, last
-  bool counts_progress_ = false;  // something in it did then
+  std::optional<Nanos> read_at_;  // last read of the record's table
+  bool counts_progress_ = false;  // something in it counted as progress then
   std::uint64_t steps_ = 0;
   Nanos stepped_at_{};
   std::array<Nanos, kStepGapsRemembered> step_gaps_{};
   std::size_t next_gap_ = 0;
   bool has_answered_ = false;
-  bool has_moved_ = false;  // something was done between the recorder's last two answers
+  bool has_moved_ = false;  // progress between the recorder's last two answers
   std::optional<Nanos> asked_at_;
-  std::vector<Membership> answered_;  // by the Flight Recorder, last
+  std::vector<Membership> answered_;  // the Flight Recorder's last answer
   Nanos answered_at_{};
   std::uint64_t answered_at_step_ = 0;
-  std::optional<Nanos> told_at_;
+  std::optional<Nanos> reported_at_;
   bool has_news_ = false;
   Done collecting_;
 };
@@ -109,7 +109,7 @@ void WatchImpl::look(std::uint64_t steps) {
     look_at_record(*table, now);
   }
   ask_if_due(now);
-  tell_progress(now);
+  send_progress(now);
 }
 
 // The table is long. NCCL's communicators take its first slot first; the interposer's are found a
@@ -133,7 +133,7 @@ void WatchImpl::look_at_record(const std::string& table, Nanos now) {
 void WatchImpl::ask_if_due(Nanos now) {
   if (!flight_ || flight_->is_asking()) return;
   const Nanos calm = steps_ > 0 ? kFlightIntervalStepping : kFlightIntervalMoving;
-  // The supervisor should hear soon that there are collectives at all.
+  // The supervisor should learn soon that there are collectives at all.
   const bool is_known = !answered_.empty();
   const Nanos interval = is_known && is_calm(now) ? calm : kFlightInterval;
   if (asked_at_ && now - *asked_at_ < interval) return;
@@ -149,15 +149,15 @@ void WatchImpl::ask(const std::string& table) {
       [this](base::Result<std::vector<Membership>> answer) { on_answer(std::move(answer)); });
 }
 
-// Asking costs the worker milliseconds. A head that is overdue by its own times is seen in time
-// even with the longer interval; the shorter one is for when something is amiss already.
+// Asking costs the worker milliseconds. The longer interval suffices to see in time a head that is
+// overdue by its own history; the shorter one is for when something is already wrong.
 bool WatchImpl::is_calm(Nanos now) const {
   if (steps_ == 0) return has_moved_;
   const Nanos longest = *std::ranges::max_element(step_gaps_);
   return now - stepped_at_ <= std::max<Nanos>(kStepsStillAfter, 2 * longest);
 }
 
-// A worker that does not answer is nothing new: its process is looked at when it matters.
+// No finding in itself: the process of a worker that does not answer is examined when it matters.
 void WatchImpl::on_answer(base::Result<std::vector<Membership>> answer) {
   const Nanos now = node_.clock.now();
   if (answer) {
@@ -192,10 +192,10 @@ void WatchImpl::note(Key key, HeadWatch::Look look) {
   Watched& watched = found->second;
   watched.is_there = true;
   const HeadWatch::Head head = watched.heads.look(look);
-  if (head.over != 0) tell_over(key.second, watched);
+  if (head.over != 0) report_over(key.second, watched);
   if (head.became_overdue) {
     watched.overdue = head.ordinal;
-    tell(key.second, watched, head);
+    report_head(key.second, watched, head);
   }
   wire::CommunicatorProgress& progress = watched.progress;
   has_news_ = has_news_ || progress.entered != look.entered || progress.done != look.done;
@@ -204,7 +204,7 @@ void WatchImpl::note(Key key, HeadWatch::Look look) {
   progress.head_age = head.ordinal == 0 ? Nanos::zero() : head.age;
 }
 
-// A group that was destroyed takes what was overdue in it along.
+// A destroyed group takes its overdue operations with it.
 void WatchImpl::forget_missing(Source source) {
   for (auto one = watched_.begin(); one != watched_.end();) {
     auto& [key, watched] = *one;
@@ -212,26 +212,27 @@ void WatchImpl::forget_missing(Source source) {
       ++one;
       continue;
     }
-    if (watched.overdue != 0) tell_over(key.second, watched);
+    if (watched.overdue != 0) report_over(key.second, watched);
     one = watched_.erase(one);
   }
 }
 
-void WatchImpl::tell(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head) {
+void WatchImpl::report_head(std::uint64_t comm, const Watched& watched,
+                            const HeadWatch::Head& head) {
   node_.send(wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, head.age,
                            head.expected, false});
 }
 
-void WatchImpl::tell_over(std::uint64_t comm, Watched& watched) {
+void WatchImpl::report_over(std::uint64_t comm, Watched& watched) {
   node_.send(
       wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, {}, {}, true});
   watched.overdue = 0;
 }
 
-void WatchImpl::tell_progress(Nanos now) {
-  if (!has_news_ || (told_at_ && now - *told_at_ < kCollectiveProgressInterval)) return;
+void WatchImpl::send_progress(Nanos now) {
+  if (!has_news_ || (reported_at_ && now - *reported_at_ < kCollectiveProgressInterval)) return;
   has_news_ = false;
-  told_at_ = now;
+  reported_at_ = now;
   wire::CollectiveProgress report{subject_.attempt, subject_.local_rank, {}};
   for (const auto& [key, watched] : watched_) report.communicators.push_back(watched.progress);
   node_.send(report);
@@ -240,7 +241,7 @@ void WatchImpl::tell_progress(Nanos now) {
 void WatchImpl::collect(Done done) {
   const bool was_asking = flight_ && flight_->is_asking();
   collecting_ = std::move(done);
-  if (was_asking) return;  // what is under way is as fresh
+  if (was_asking) return;  // the answer under way is as fresh
   const auto table = record_.read_communicators();
   if (flight_ && table) {
     asked_at_ = node_.clock.now();
@@ -261,11 +262,11 @@ void WatchImpl::finish_collecting() {
       collected.proxy_still = recorded->proxy_still;
     }
   }
-  // Of a worker that has stepped since, the answer of before says nothing.
-  std::vector<Membership> told;
-  if (steps_ == answered_at_step_) told = answered_;
-  grow_older(told, now - answered_at_);
-  std::ranges::move(told, std::back_inserter(collected.comms));
+  // If the worker has stepped since, its previous answer means nothing.
+  std::vector<Membership> answered;
+  if (steps_ == answered_at_step_) answered = answered_;
+  grow_older(answered, now - answered_at_);
+  std::ranges::move(answered, std::back_inserter(collected.comms));
   std::exchange(collecting_, nullptr)(std::move(collected));
 }
 

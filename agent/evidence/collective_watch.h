@@ -1,13 +1,13 @@
 #pragma once
-// Watches how far one worker is in its collectives, and says when one lasts for longer than its
+// Watches how far one worker is in its collectives, and reports when one lasts longer than its
 // history explains (tracer/head_watch.h).
 //
-// Two sources: the tables of the worker's progress record (NCCL's plugin, the interposer), read at
-// every look; and torch's Flight Recorder (flight_source.h), asked every ten seconds while steps
-// advance as usual (five where there are none, but collectives do), and every second while they do
-// not. Owned by the Worker, on the agent's loop. What the supervisor hears: CollectiveProgress, at
-// most once a second, and once, possibly empty, when the recorder first answers; Overdue, once when
-// an operation becomes that and once when it is over.
+// There are two sources. The tables of the worker's progress record (NCCL's plugin, the interposer)
+// are read at every look. torch's Flight Recorder (flight_source.h) is asked every ten seconds
+// while steps advance as usual, every five where only collectives do, and every second while
+// neither does. Owned by the Worker, on the agent's loop. The supervisor gets CollectiveProgress at
+// most once a second, and once, possibly empty, when the recorder first answers; Overdue once when
+// an operation becomes overdue and once when it is over.
 
 #include <functional>
 #include <memory>
@@ -28,7 +28,7 @@ class CollectiveWatch {
     base::Attempt attempt;
     base::LocalRank local_rank;
   };
-  // Everything that is known of the worker's collectives at one moment.
+  // What is known of the worker's collectives at one moment.
   struct Collected {
     std::vector<tracer::Membership> comms;
     std::optional<base::Nanos> calls_still;
@@ -36,19 +36,19 @@ class CollectiveWatch {
   };
   using Done = std::function<void(Collected)>;
 
-  // `record` outlives the watch. `flight` may be null: no such source.
+  // `record` outlives the watch. `flight`: null where there is no Flight Recorder.
   static std::unique_ptr<CollectiveWatch> make(NodeContext& node, Subject subject,
                                                const tracer::RecordFile& record,
                                                std::unique_ptr<FlightSource> flight);
   virtual ~CollectiveWatch() = default;
 
-  // To be called ten times a second, with the steps that the worker has done so far.
+  // Call up to ten times a second; `steps`: how many the worker has done so far.
   virtual void look(std::uint64_t steps) = 0;
-  // Some operation was overdue at the last look and is not over.
+  // Some operation was overdue at the last look and has not ended.
   [[nodiscard]] virtual bool has_overdue() const = 0;
-  // Both sources anew. `done` comes once, from the loop, never from within collect(); of a worker
-  // that does not answer within kFlightAnswerMax it has what it said last. One at a time: a newer
-  // one drops that which is under way. Destroying the watch drops it, too.
+  // Reads both sources anew. `done` comes once, from the loop, never from within collect(). If the
+  // worker does not answer within kFlightAnswerMax, `done` gets its previous answer. A newer call
+  // drops the one under way, and so does destroying the watch.
   virtual void collect(Done done) = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace robustrun::agent {
 
-// Those at which rank * kRanksInFull / world_size rises.
+// The ranks at which rank * kRanksInFull / world_size rises.
 bool is_sampled(base::Rank rank, std::uint32_t world_size) {
   if (world_size <= kRanksInFull) return true;
   const auto share = [&](std::uint64_t at) { return at * kRanksInFull / world_size; };
@@ -30,7 +30,7 @@ void EventChoice::trace_in_full(bool in_full) {
 }
 
 void EventChoice::write() {
-  // Of a record that cannot be written nothing will be read, either.
+  // A record that cannot be written will not be read either.
   static_cast<void>(
       record_.set_event_mask(in_full_ ? tracer::kAllEvents : tracer::kEventsWithoutSteps));
 }

@@ -1,9 +1,10 @@
 #pragma once
-// Of which ranks NCCL tells each step of its data on the network: that costs its thread five events
-// a step, so of a few that are spread over the job, and of all while something is suspected.
+// Chooses the ranks for which NCCL traces each step of its data on the network. That costs NCCL's
+// thread five events per step, so it is done for a few ranks spread over the job, and for all ranks
+// while something is suspected.
 //
-// Owned by the Worker, on the agent's loop. The plugin in the worker follows (tracer/nccl/mask.h),
-// for operations that are called from then on.
+// Owned by the Worker, on the agent's loop. The plugin in the worker applies the choice
+// (tracer/nccl/mask.h) to operations that are called from then on.
 
 #include <cstdint>
 
@@ -13,15 +14,16 @@
 
 namespace robustrun::agent {
 
-// At most kRanksInFull of a job's ranks, by rank and size alone; all of a smaller job.
+// Whether `rank` is one of the at most kRanksInFull ranks that are always traced; depends on rank
+// and size alone. In a smaller job all ranks are.
 [[nodiscard]] bool is_sampled(base::Rank rank, std::uint32_t world_size);
 
-// False: the user has chosen NCCL's events (ROBUSTRUN_NCCL_MASK), and that stays.
+// False: the user has chosen NCCL's events (ROBUSTRUN_NCCL_MASK), and that choice stays.
 [[nodiscard]] bool chooses_events(const wire::WorkerTemplate& workers);
 
 class EventChoice {
  public:
-  // Before the worker starts; `record` outlives this.
+  // Create it before the worker starts; `record` outlives it.
   EventChoice(tracer::RecordFile& record, bool is_sampled);
   void trace_in_full(bool in_full);
 

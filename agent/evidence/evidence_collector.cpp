@@ -1,11 +1,11 @@
 // Parts and what they wait for:
 //
-//   process, at once and again later ─┬─> py-spy: no Python stacks, or to know who holds the
-//   Python stacks, twice ───────────────────┘   interpreter's lock of one that does not move
-//                                           └─> native stacks: of one that does not move
-//   Python stacks ──> the source of the line that the main thread is in
-//   process, first look ──> sockets, and again later; from the first ──> network
-//                      └──> GPUs (helper) ──> the kernel's log
+//     process, at once and again later ─┬─> py-spy, if there are no Python stacks, or to find the
+//     Python stacks, twice ───────────────────┘   holder of the GIL if the worker does not move
+//                                             └─> native stacks, if the worker does not move
+//     Python stacks ──> the source of the line that the main thread is in
+//     process, first look ──> sockets, and again later; from the first ──> network
+//                         └──> GPUs (helper) ──> the kernel's log
 #include "agent/evidence/evidence_collector.h"
 
 #include <fmt/core.h>
@@ -51,7 +51,7 @@ enum class Part : std::uint8_t {
 
 struct PartRow {
   const char* name;
-  milliseconds max;  // from its begin
+  milliseconds max;  // from the part's start
 };
 constexpr std::array<PartRow, 8> kParts = {{
     {"process", milliseconds(3000)},
@@ -66,7 +66,7 @@ constexpr std::array<PartRow, 8> kParts = {{
 
 const PartRow& row_of(Part part) { return kParts[static_cast<std::size_t>(part)]; }
 
-// Helper programs for stacks; empty: not installed.
+// Paths of helper programs for stacks; empty: not installed.
 struct Tools {
   std::string py_spy, eu_stack;
 };
@@ -77,7 +77,8 @@ Tools find_tools(const wire::WorkerTemplate& workers) {
   for (const std::string& entry : workers.environment) {
     if (entry.starts_with(kPath)) path = entry.substr(kPath.size());
   }
-  const std::size_t slash = workers.interpreter.rfind('/');  // a virtual environment's first
+  // A virtual environment's programs first.
+  const std::size_t slash = workers.interpreter.rfind('/');
   if (slash != std::string::npos) path = workers.interpreter.substr(0, slash) + ":" + path;
   return {base::find_executable("py-spy", path).value_or(""),
           base::find_executable("eu-stack", path).value_or("")};
@@ -105,8 +106,8 @@ class Collection final : public std::enable_shared_from_this<Collection> {
   void begin(Part part);
   // `why`: what is missing; empty: nothing.
   void end(Part part, const std::string& why = {});
-  void say_missing(Part part, const std::string& why);
-  // Until the part's end, as far as a program that is to be killed before it is concerned.
+  void note_missing(Part part, const std::string& why);
+  // Time left for a program that is to be killed before the part's deadline.
   milliseconds time_for(Part part);
   template <class Work, class Then>
   void on_pool(Part part, std::uint32_t lane, Work work, Then then);
@@ -132,7 +133,7 @@ class Collection final : public std::enable_shared_from_this<Collection> {
   EvidenceCollector::Done done_;
   asio::steady_timer second_look_;
   std::array<Running, kParts.size()> running_;
-  base::Nanos end_{};  // of all parts
+  base::Nanos end_{};  // deadline of all parts
   std::unique_ptr<PythonStacks> python_;
   std::list<std::unique_ptr<AskedProgram>> asked_;
   tracer::Evidence evidence_;
@@ -174,7 +175,7 @@ milliseconds Collection::time_for(Part part) {
   return std::max(std::min(left, row_of(part).max) - kEvidenceMargin, milliseconds(1));
 }
 
-void Collection::say_missing(Part part, const std::string& why) {
+void Collection::note_missing(Part part, const std::string& why) {
   evidence_.missing.push_back(
       fmt::format("{}: {}", row_of(part).name, why.substr(0, kFactBytesMax)));
 }
@@ -182,11 +183,11 @@ void Collection::say_missing(Part part, const std::string& why) {
 void Collection::end(Part part, const std::string& why) {
   of(part).open = false;
   of(part).deadline.reset();
-  if (!why.empty()) say_missing(part, why);
+  if (!why.empty()) note_missing(part, why);
   const bool seen = !of(Part::kProcess).open && !of(Part::kPython).open;
   if (seen && !std::exchange(looked_closer_, true)) look_closer();
   if (std::ranges::any_of(running_, &Running::open)) return;
-  // A part may end within its own call: the owner is told later, and once.
+  // A part may end within its own call, so the owner is done later, and once.
   asio::post(node_.executor, [self = shared_from_this()] {
     const EvidenceCollector::Done done = std::exchange(self->done_, nullptr);
     tracer::Evidence evidence = std::move(self->evidence_);
@@ -195,20 +196,20 @@ void Collection::end(Part part, const std::string& why) {
   });
 }
 
-// `then` is called with the result of `work`, unless the part is over by then.
+// Calls `then` with the result of `work`, unless the part is over by then.
 template <class Work, class Then>
 void Collection::on_pool(Part part, std::uint32_t lane, Work work, Then then) {
   using Outcome = std::optional<decltype(work())>;
   auto outcome = std::make_shared<Outcome>();
-  auto told = [self = shared_from_this(), part, outcome, then = std::move(then)]() mutable {
+  auto done = [self = shared_from_this(), part, outcome, then = std::move(then)]() mutable {
     --self->node_.slow_looks;
     if (self->is_open(part)) then(*std::move(*outcome));
   };
   if (node_.slow_looks >= kSlowLooksMax ||
       !node_.pool.submit(
           lane, [outcome, work = std::move(work)]() mutable { outcome->emplace(work()); },
-          std::move(told))) {
-    return end(part, "too many looks are under way here, or hang");
+          std::move(done))) {
+    return end(part, "too many looks are under way on this node, or hang");
   }
   ++node_.slow_looks;
 }
@@ -216,7 +217,7 @@ void Collection::on_pool(Part part, std::uint32_t lane, Work work, Then then) {
 void Collection::ask(Part part, std::vector<std::string> argv, bool any_end,
                      std::function<void(const base::Result<std::string>&)> take) {
   Question question{node_.shim, std::move(argv), node_.workers.environment, {}, time_for(part)};
-  // Nothing that a helper does for us may wait for a server of debugging symbols.
+  // The helper must not wait for a server of debug symbols.
   std::erase_if(question.environment,
                 [](const std::string& entry) { return entry.starts_with("DEBUGINFOD_URLS="); });
   question.answer_max = kStackDumpBytesMax;
@@ -279,7 +280,7 @@ void Collection::look_at_stacks() {
                                 });
 }
 
-// What the main thread's innermost line calls.
+// Finds the call in the main thread's innermost line.
 void Collection::look_at_source() {
   const tracer::ThreadStack* const main = main_stack(evidence_.stacks);
   if (main == nullptr) return;
@@ -299,10 +300,11 @@ void Collection::look_at_source() {
       });
 }
 
-// Programs that look into the process, or stop it for a moment, are for one that does not move.
+// Programs that look into the process, or stop it for a moment, run only for one that does not
+// move.
 void Collection::look_closer() {
   const tracer::ProcessState& process = evidence_.process;
-  constexpr int kIdleShare = 10;  // of the time: less processor time is none
+  constexpr int kIdleShare = 10;  // a process with a smaller share of processor time counts as idle
   const bool idle = process.watched > base::Nanos{} &&
                     (process.cpu + process.cpu_delay) * kIdleShare < process.watched;
   const bool still = evidence_.stacks.empty() ? idle : !evidence_.stacks_moved;
@@ -349,7 +351,7 @@ void Collection::ask_py_spy(const std::string& program) {
 
 void Collection::ask_eu_stack(const std::string& program) {
   if (program.empty()) return end(Part::kNative, "eu-stack is not installed");
-  // It fails when a single frame is not understood: what it wrote before counts.
+  // It fails when it cannot read a single frame: its earlier output counts.
   ask(Part::kNative, eu_stack_argv(program, suspect_.pid), true,
       [this](const base::Result<std::string>& answer) {
         if (!answer) return end(Part::kNative, answer.error().what);
@@ -360,7 +362,7 @@ void Collection::ask_eu_stack(const std::string& program) {
       });
 }
 
-// Twice: how fast data goes, and that nobody acknowledges it, is seen in what changes.
+// Twice, because rates and missing acknowledgements show only as changes.
 void Collection::look_at_sockets() {
   on_pool(
       Part::kSockets, kEvidenceLane, [tree = look_->tree] { return sockets_of(tree); },

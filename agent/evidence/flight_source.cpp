@@ -45,20 +45,20 @@ base::Result<base::Fd> connect_to(const std::string& path) {
     return failed(Errc::kNotFound, "the worker has no socket for it");
   }
   // Most questions to workers without process groups end here, once a second for each.
-  if (::access(path.c_str(), F_OK) != 0) return failed(Errc::kNotFound, "nobody listens");
+  if (::access(path.c_str(), F_OK) != 0) return failed(Errc::kNotFound, "nothing listens there");
   std::memcpy(address.sun_path, path.data(), path.size());
   base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return base::fail_errno("cannot read the Flight Recorder", errno);
-  // On this kind of socket it is done at once, or not at all (EAGAIN: its queue is full).
+  // On this kind of socket it succeeds at once, or not at all (EAGAIN: its queue is full).
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     return failed(absent ? Errc::kNotFound : Errc::kUnavailable,
-                  absent ? "nobody listens" : std::strerror(errno));
+                  absent ? "nothing listens there" : std::strerror(errno));
   }
   return fd;
 }
 
-// One connection. Lives in its own handlers until it is closed.
+// One connection. Its own handlers keep it alive until it is closed.
 class Call : public std::enable_shared_from_this<Call> {
  public:
   using Done = std::function<void(base::Result<std::string>)>;
@@ -109,7 +109,7 @@ class Call : public std::enable_shared_from_this<Call> {
     more ? read() : on_end();
   }
 
-  void on_end() { finish(failed(Errc::kUnavailable, "the worker hung up")); }
+  void on_end() { finish(failed(Errc::kUnavailable, "the worker closed the connection")); }
 
   void finish_later(base::Result<std::string> result) {
     asio::post(deadline_.get_executor(),
@@ -169,7 +169,7 @@ class Asking : public std::enable_shared_from_this<Asking> {
 
   void on_body(base::Result<std::string> body) {
     call_.reset();
-    // A thread for a file that is not there is not worth its while, either.
+    // No thread for a file that does not exist.
     const bool has_last_words = !last_words_.empty() && ::access(last_words_.c_str(), F_OK) == 0;
     if (!body && !has_last_words) return finish(std::unexpected(std::move(body).error()));
     auto answer = std::make_shared<Answer>();
@@ -237,7 +237,7 @@ base::Result<std::uint64_t> content_length(std::string_view head) {
 base::Result<HttpProgress> look_at_http(std::string_view bytes) {
   constexpr std::string_view kVersion = "HTTP/1.1 ";
   if (!bytes.substr(0, kVersion.size()).starts_with(kVersion.substr(0, bytes.size()))) {
-    return failed(Errc::kCorrupt, "what listens is no server of torch's");
+    return failed(Errc::kCorrupt, "the server there is not torch's");
   }
   const std::size_t end = bytes.substr(0, kHttpHeadBytesMax).find("\r\n\r\n");
   if (end == std::string_view::npos) {
@@ -246,7 +246,7 @@ base::Result<HttpProgress> look_at_http(std::string_view bytes) {
   }
   const std::string_view head = bytes.substr(0, end);
   const std::string_view status = head.substr(std::min(head.size(), kVersion.size()), 3);
-  if (status == "404") return failed(Errc::kNotFound, "torch does not know how to tell it");
+  if (status == "404") return failed(Errc::kNotFound, "this version of torch cannot report it");
   if (status != "200") return failed(Errc::kUnavailable, "the worker refused");
   const std::uint64_t size = RR_TRY(content_length(head));
   if (size > kFlightAnswerBytesMax) return failed(Errc::kLimit, "the answer is too long");

@@ -1,12 +1,12 @@
 #pragma once
-// Asks a worker for what torch's Flight Recorder holds: one HTTP request over the Unix socket that
-// the boot module has torch's worker server listen on (python/robustrun/_record/flight.py).
+// Asks a worker for the content of torch's Flight Recorder: one HTTP request over the Unix socket
+// on which the boot module has torch's worker server listen (python/robustrun/_record/flight.py).
 //
-// Who does not answer is told by its last words: the same, in a file, left by a worker that ended
-// by an exception. Owned by who watches the worker, on the agent's loop; the answer is read on the
-// pool, because it takes milliseconds. The worker is never trusted: whatever it answers, or if it
-// never does, `done` comes within the time, and the answer is bounded. RFC 9112 as far as that
-// server needs it.
+// For a worker that does not answer there is its last dump: the same content, in a file, left by a
+// worker that ended by an exception. Owned by the CollectiveWatch, on the agent's loop; the answer
+// is read on the pool, because that takes milliseconds. The worker is never trusted: whatever it
+// answers, and if it never does, `done` comes in time, and the answer is bounded. RFC 9112 as far
+// as that server needs it.
 
 #include <functional>
 #include <memory>
@@ -26,29 +26,30 @@ class FlightSource {
     std::vector<tracer::KnownGroup> known;  // from the worker's record
     base::Nanos within{};  // for the answer to arrive
   };
-  // Of a worker without last words. kNotFound: no server there (torch without one, no process group
-  // yet, or it has ended); kTimeout; kLimit: larger than kFlightAnswerBytesMax; kCorrupt;
-  // kUnavailable: it hung up, or refused.
+  // Errors of a worker without a last dump. kNotFound: no server there (torch has none, no process
+  // group yet, or it has ended); kTimeout; kLimit: larger than kFlightAnswerBytesMax; kCorrupt;
+  // kUnavailable: the worker closed the connection or refused.
   using Done = std::function<void(base::Result<std::vector<tracer::Membership>>)>;
 
-  // `path`: the socket, which need not be there yet. `last_words`: the file; empty: none.
+  // `path`: the socket, which need not exist yet. `last_words`: the file with the last dump; empty:
+  // none.
   static std::unique_ptr<FlightSource> make(NodeContext& node, std::string path, base::Rank rank,
                                             std::string last_words = {});
-  // Destroying it drops what is under way: no `done` is called any more.
+  // Destroying it drops what is under way: `done` is not called any more.
   virtual ~FlightSource() = default;
   // `done` comes once, from the loop, never from within ask(). One question at a time.
   virtual void ask(Question question, Done done) = 0;
   [[nodiscard]] virtual bool is_asking() const = 0;
 };
 
-// An answer of HTTP as far as it has come. Pure.
+// How far an HTTP answer has arrived. Pure.
 struct HttpProgress {
   bool is_whole = false;
   std::size_t body_at = 0;
   std::size_t body_size = 0;
 };
-// kNotFound: status 404, kUnavailable: another one; kCorrupt: no HTTP; kLimit: it announces more
-// than kFlightAnswerBytesMax, or its head is too long.
+// kNotFound: status 404; kUnavailable: any other status but 200; kCorrupt: no HTTP; kLimit: the
+// answer announces more than kFlightAnswerBytesMax, or its head is too long.
 base::Result<HttpProgress> look_at_http(std::string_view bytes);
 
 }  // namespace robustrun::agent

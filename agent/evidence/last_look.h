@@ -1,6 +1,6 @@
 #pragma once
-// Holds a worker's stop back while it is asked what it called last, which it cannot say any more
-// once it is stopped. For at most kLastLookMax: whoever does not answer is stopped all the same.
+// Delays a worker's stop while the worker is asked for its last operations, which it cannot report
+// once it is stopped; for at most kLastLookMax, then it is stopped without an answer.
 //
 // Owned by the Worker, on the agent's loop.
 
@@ -13,15 +13,16 @@ namespace robustrun::agent {
 class LastLook {
  public:
   explicit LastLook(const boost::asio::any_io_executor& executor);
-  // What waits is dropped.
+  // A stop that waits is dropped.
   ~LastLook();
   LastLook(const LastLook&) = delete;
   LastLook& operator=(const LastLook&) = delete;
 
-  // A look begins. While one is under way this changes nothing, its end least of all.
+  // A look begins. While one is under way this changes nothing; in particular it does not prolong
+  // it.
   void begin();
   void end();
-  // Calls `stop` at once, or when the look that is under way ends; then it replaces one that waits.
+  // Calls `stop` at once, or when the look under way ends; then it replaces a stop that waits.
   void then(std::function<void()> stop);
 
  private:

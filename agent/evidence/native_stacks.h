@@ -13,10 +13,10 @@ namespace robustrun::agent {
 // `program`: absolute path of eu-stack, which stops the process for as long as it looks.
 [[nodiscard]] std::vector<std::string> eu_stack_argv(const std::string& program, int pid);
 
-// Lines of "#0  0x00007f39a2d92503 clock_nanosleep@GLIBC_2.2.5 - /usr/lib/libc.so.6", whose parts
-// behind the address may be missing; Frame.file is the library. Whatever else is there is left
-// out. Limits: kStackFramesMax, kStackNameBytesMax. kCorrupt: there is no such line; says what the
-// program said instead.
+// Parses lines of "#0  0x00007f39a2d92503 clock_nanosleep@GLIBC_2.2.5 - /usr/lib/libc.so.6", whose
+// parts after the address may be missing; Frame.file is the library. Other lines are skipped.
+// Limits: kStackFramesMax, kStackNameBytesMax. kCorrupt: no such line; the error says what the
+// program printed instead.
 base::Result<tracer::ThreadStack> parse_eu_stack(std::string_view text);
 
 }  // namespace robustrun::agent

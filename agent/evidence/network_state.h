@@ -1,9 +1,9 @@
 #pragma once
 // Links of this node that are broken, in words: "eth1: no carrier", "mlx5_0/1: DOWN".
 //
-// A machine has many ports that nobody uses. Told of are interfaces that carry one of the worker's
+// A machine has many unused ports. Reported are interfaces that carry one of the worker's
 // connections, physical ones that have an address, and InfiniBand ports that lost a link since
-// their driver began. Blocks as long as an adapter that is asked does: for the blocking pool.
+// their driver began. Blocks as long as an adapter does: for the blocking pool.
 
 #include <span>
 #include <string>
@@ -18,7 +18,7 @@ struct InterfaceAddress {
   std::string address;  // numeric, without a scope
 };
 
-// Of all interfaces, also of those that are down.
+// Addresses of all interfaces, including those that are down.
 [[nodiscard]] std::vector<InterfaceAddress> interface_addresses();
 
 // At most kLinksMax lines. `root` is put before /sys.

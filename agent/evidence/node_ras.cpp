@@ -33,9 +33,9 @@ void NodeRas::ask(const wire::Observe& question, bool in_use) {
 }
 
 void NodeRas::answer(const wire::Observe& question, const base::Result<std::string>& report) const {
-  wire::RasAnswer told{question.number, question.attempt, {}, {}, address_.empty()};
-  (report ? told.report : told.missing) = report ? *report : report.error().what;
-  node_.send(told);
+  wire::RasAnswer message{question.number, question.attempt, {}, {}, address_.empty()};
+  (report ? message.report : message.missing) = report ? *report : report.error().what;
+  node_.send(message);
 }
 
 }  // namespace robustrun::agent

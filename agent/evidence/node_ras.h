@@ -1,8 +1,8 @@
 #pragma once
-// NCCL's RAS on this node: where it listens in the current attempt, and what it says when asked.
+// NCCL's RAS on this node: where it listens in the current attempt, and its answers.
 //
-// Owned by the WorkerSet, on the agent's loop. One port for all workers of the node: NCCL shares it
-// among them; other jobs have others.
+// Owned by the WorkerSet, on the agent's loop. All workers of the node share one port, as NCCL
+// arranges it; other jobs have other ports.
 
 #include <memory>
 #include <string>
@@ -18,13 +18,13 @@ class NodeRas {
  public:
   explicit NodeRas(NodeContext& node) : node_(node) {}
 
-  // Chooses an address where none is set by the user and NCCL is watched.
+  // Chooses an address if the user has set none and NCCL is watched.
   void begin_attempt();
-  // For NCCL_RAS_ADDR of the attempt's workers; empty: it is left as it is.
+  // For NCCL_RAS_ADDR of the attempt's workers; empty: the variable is left as it is.
   [[nodiscard]] const std::string& address() const { return address_; }
   // Sends one RasAnswer. `in_use`: some worker has communicators of NCCL.
   void ask(const wire::Observe& question, bool in_use);
-  // An answer that is still waited for is not sent.
+  // An answer that is still awaited is not sent.
   void abandon() { look_.reset(); }
 
  private:

@@ -20,11 +20,11 @@
 namespace robustrun::agent {
 namespace {
 
-// Fields of /proc/PID/stat behind the name, the first of which is the state (field 3).
+// Fields of /proc/PID/stat after the name; the first of them is the state (field 3).
 struct Stat {
   char state = '?';
   pid_t parent = 0;
-  std::uint64_t ticks = 0;  // in user and system mode, with children that were waited for
+  std::uint64_t ticks = 0;  // in user and system mode, including reaped children
   std::uint64_t start = 0;
 };
 
@@ -47,7 +47,7 @@ std::optional<Stat> read_stat(const std::string& folder) {
   return stat;
 }
 
-// All processes of the machine: a list of one's children is not in every kernel.
+// All processes of the machine: not every kernel lists a process's children.
 std::map<pid_t, Stat> read_all(const std::string& proc) {
   std::map<pid_t, Stat> all;
   const Folder folder(::opendir(proc.c_str()));
@@ -73,7 +73,7 @@ std::vector<pid_t> tree_of(pid_t top, const std::map<pid_t, Stat>& all) {
   return tree;
 }
 
-// The number behind `name`, at the beginning of a line.
+// The number after `name` at the beginning of a line.
 std::uint64_t number_after(std::string_view text, std::string_view name) {
   for (const std::string_view line : base::split(text, '\n')) {
     if (!line.starts_with(name)) continue;
@@ -82,8 +82,8 @@ std::uint64_t number_after(std::string_view text, std::string_view name) {
   return 0;
 }
 
-// What passed through calls, or, when that is more, between memory and disks: mapped files are read
-// without a call.
+// Bytes through system calls or, if that is more, between memory and disks: mapped files are read
+// without calls.
 std::uint64_t io_of(const std::string& folder) {
   const auto text = base::read_file(folder + "/io", kProcStatusBytesMax);
   if (!text) return 0;
@@ -91,7 +91,8 @@ std::uint64_t io_of(const std::string& folder) {
          std::max(number_after(*text, "wchar:"), number_after(*text, "write_bytes:"));
 }
 
-// Second number of schedstat (sched-stats of the kernel's documentation): ready, in nanoseconds.
+// Second number of schedstat (sched-stats in the kernel's documentation): time waiting on a run
+// queue, in nanoseconds.
 base::Nanos cpu_delay_of(const std::string& folder) {
   const auto text = base::read_file(folder + "/schedstat", kProcStatusBytesMax);
   if (!text) return {};
@@ -99,7 +100,7 @@ base::Nanos cpu_delay_of(const std::string& folder) {
   return base::Nanos(fields.size() < 2 ? 0 : base::parse_int<std::int64_t>(fields[1]).value_or(0));
 }
 
-// "some avg10=12.34 avg60=…"; nothing when the kernel does not measure it.
+// "some avg10=12.34 avg60=…"; nullopt when the kernel does not measure it.
 std::optional<double> pressure_in(const std::string& path) {
   const auto text = base::read_file(path, kProcStatusBytesMax);
   constexpr std::string_view kSome = "some avg10=";
@@ -119,8 +120,8 @@ double pressure_of(const std::string& cgroup, const char* resource, const std::s
   return pressure_in(fmt::format("{}/pressure/{}", proc, resource)).value_or(0);
 }
 
-// Version 2 says so in cgroup.events, version 1 in its freezer; the kernel functions that frozen
-// processes wait in are known, too.
+// Version 2 reports it in cgroup.events, version 1 in its freezer; the kernel functions in which
+// frozen processes wait are known as well.
 bool is_frozen(const std::string& cgroup, pid_t pid, const std::string& proc,
                std::string_view wait_channel) {
   if (wait_channel == "do_freezer_trap" || wait_channel == "__refrigerator") return true;
@@ -189,7 +190,7 @@ base::Result<tracer::ProcessState> compare_looks(const ProcessLook& first,
   }
   tracer::ProcessState state = second.state;
   state.watched = watched;
-  // One that sleeps is awake for a moment when it is signalled to show its stacks.
+  // A sleeping process wakes for a moment when it is signalled to show its stacks.
   const bool slept = first.state.state == "S" || first.state.state == "D";
   if (state.state == "R" && slept) {
     state.state = first.state.state;

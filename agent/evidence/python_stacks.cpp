@@ -21,12 +21,12 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 base::Result<base::Fd> open_stack_file(const std::string& path) {
-  // The worker's own: whatever it put there must neither block us nor lead elsewhere.
+  // The file is the worker's own: it must neither block us nor lead elsewhere.
   base::Fd file(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!file) return base::fail_errno("its stack file cannot be read", errno);
   struct stat status{};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return base::fail(base::Errc::kCorrupt, "its stack file is no file");
+    return base::fail(base::Errc::kCorrupt, "its stack file is not a regular file");
   }
   return file;
 }
@@ -93,9 +93,9 @@ class Looks final : public std::enable_shared_from_this<Looks> {
   PythonStacks::Done done_;
   asio::steady_timer deadline_, next_, poll_;
   base::Fd file_;
-  std::size_t begin_ = 0;    // of the dump that is awaited, in the file
+  std::size_t begin_ = 0;    // of the awaited dump, in the file
   std::size_t size_ = 0;     // of the file, at the last poll
-  unsigned quiet_polls_ = 0;  // it did not grow
+  unsigned quiet_polls_ = 0;  // in a row without growth
   bool is_second_ = false;
   PythonStacks::Answer answer_;
 };
@@ -117,7 +117,7 @@ std::string Looks::cannot_look() {
 
 void Looks::ask() {
   begin_ = size_of(file_);
-  // It is the worker that appends to it, at its end, wherever that is.
+  // The worker appends at the file's end, wherever that is.
   if (begin_ > kStackFileBytesMax && ::ftruncate(file_.get(), 0) == 0) begin_ = 0;
   size_ = begin_;
   quiet_polls_ = 0;
@@ -147,7 +147,7 @@ void Looks::on_poll() {
 
 void Looks::on_dump() {
   StackDump dump = parse_faulthandler(read_from(file_, begin_));
-  if (dump.stacks.empty()) return finish("what the worker's handler wrote makes no sense");
+  if (dump.stacks.empty()) return finish("the output of the worker's handler cannot be parsed");
   if (!is_second_) {
     answer_.dump = std::move(dump);
     return wait_for_second();
@@ -155,8 +155,8 @@ void Looks::on_dump() {
   const tracer::ThreadStack* const before = main_stack(answer_.dump.stacks);
   const tracer::ThreadStack* const now = main_stack(dump.stacks);
   answer_.moved = before != nullptr && now != nullptr && before->frames != now->frames;
-  // The first stays the answer: how far the worker's collectives are was asked at the same moment.
-  finish(answer_.dump.cut ? "the main thread's is not written when there are so many threads" : "");
+  // The first look stays the answer: the worker's collectives were read at the same moment.
+  finish(answer_.dump.cut ? "with so many threads the main thread's stack is not written" : "");
 }
 
 void Looks::wait_for_second() {
@@ -172,7 +172,7 @@ void Looks::wait_for_second() {
 
 void Looks::on_deadline() {
   if (!answer_.dump.stacks.empty()) return finish("no second look in time");
-  finish(size_ > begin_ ? "the worker's handler has not come to an end in time"
+  finish(size_ > begin_ ? "the worker's handler did not finish in time"
                         : "the worker has not taken the signal in time");
 }
 

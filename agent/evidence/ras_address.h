@@ -12,17 +12,18 @@ namespace robustrun::agent {
 inline constexpr const char* kRasVariable = "NCCL_RAS_ADDR";
 
 struct RasAddress {
-  std::vector<std::string> hosts;  // numeric; it listens on one of them
+  std::vector<std::string> hosts;  // numeric; RAS listens on one of them
   std::uint16_t port = 0;
 };
 
-// "host:port" or "[address]:port", as NCCL reads it; empty: its default. nullopt: neither, or not
-// on this machine, whose addresses are `local`. A name other than localhost is not looked up.
+// Parses "host:port" or "[address]:port" as NCCL does; empty: NCCL's default. nullopt: malformed,
+// or not an address of this machine, whose addresses are `local`. Names other than localhost are
+// not resolved.
 [[nodiscard]] std::optional<RasAddress> read_ras_address(std::string_view text,
                                                          const std::vector<std::string>& local);
 
-// What our workers get. An address, since NCCL would take localhost for the one of IPv6 or of IPv4,
-// whichever the machine's resolver names first.
+// The value for our workers. A numeric address, because NCCL would take localhost for its IPv6 or
+// its IPv4 address, whichever the machine's resolver names first.
 [[nodiscard]] std::string ras_address_text(std::uint16_t port);
 
 }  // namespace robustrun::agent

@@ -1,9 +1,9 @@
-// One attempt after the other; within one, a question at a time:
-//   CLIENT PROTOCOL 2   SERVER PROTOCOL 2
-//   TIMEOUT s           OK
-//   SET FORMAT json     OK, or ERROR: … of one that is too old
-//   VERBOSE STATUS      the report, then the end of the connection
-// Until the report is asked for, an answer has to come within kRasAnswerMax.
+// Makes one attempt after another; within an attempt, asks one question at a time:
+//     CLIENT PROTOCOL 2   SERVER PROTOCOL 2
+//     TIMEOUT s           OK
+//     SET FORMAT json     OK, or ERROR: … from a version that is too old
+//     VERBOSE STATUS      the report, then the end of the connection
+// Until the report is asked for, each answer has to come within kRasAnswerMax.
 
 #include "agent/evidence/ras_client.h"
 
@@ -46,7 +46,7 @@ class Asking final : public RasClient, public std::enable_shared_from_this<Askin
     if (error) {
       return asio::post(deadline_.get_executor(), [self = shared_from_this(), address] {
         self->finish(base::fail(Errc::kInvalidArgument,
-                                "'" + base::printable(address) + "' is no numeric address"));
+                                "'" + base::printable(address) + "' is not a numeric address"));
       });
     }
     deadline_.expires_after(within_);
@@ -97,11 +97,11 @@ class Asking final : public RasClient, public std::enable_shared_from_this<Askin
                            })](error_code error) { then(error); });
   }
 
-  // Tries again after a moment: another process of the port may be asked.
+  // Tries again after a moment: another process of the port may answer.
   void give_up(error_code error) {
-    const bool nobody = error == asio::error::connection_refused;
+    const bool is_refused = error == asio::error::connection_refused;
     last_ = {Errc::kUnavailable, error.value(),
-             nobody ? "nobody listens there" : "the connection broke: " + error.message()};
+             is_refused ? "nothing listens there" : "the connection broke: " + error.message()};
     pause();
   }
 
@@ -162,9 +162,9 @@ class Asking final : public RasClient, public std::enable_shared_from_this<Askin
     }
   }
 
-  void refuse() { give_up({Errc::kProtocol, 0, "what answers there is not NCCL's RAS"}); }
+  void refuse() { give_up({Errc::kProtocol, 0, "the answer there is not from NCCL's RAS"}); }
 
-  // From now on the deadline alone counts: NCCL collects from the whole job.
+  // From now on only the deadline counts: NCCL collects from the whole job.
   void read_report() {
     answer_by_.cancel();
     const std::size_t had = input_.size();
@@ -179,8 +179,9 @@ class Asking final : public RasClient, public std::enable_shared_from_this<Askin
           }
           if (error) return self.give_up(error);
           if (self.input_.size() > kRasReportBytesMax) {
-            return self.finish(base::fail(
-                Errc::kLimit, fmt::format("it answers more than {} bytes", kRasReportBytesMax)));
+            return self.finish(
+                base::fail(Errc::kLimit,
+                           fmt::format("its answer has more than {} bytes", kRasReportBytesMax)));
           }
           self.read_report();
         }));
@@ -199,7 +200,7 @@ class Asking final : public RasClient, public std::enable_shared_from_this<Askin
   asio::steady_timer deadline_;
   std::chrono::milliseconds within_;
   Done done_;
-  base::Error last_;  // why the attempt before failed
+  base::Error last_;  // why the previous attempt failed
   tcp::endpoint endpoint_;
   Step step_ = Step::kHello;
   std::uint64_t attempt_ = 0;

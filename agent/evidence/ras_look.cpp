@@ -60,12 +60,12 @@ base::Result<RasAddress> ras_address_of(const wire::WorkerTemplate& workers,
   if (environment.get("NCCL_RAS_ENABLE") == "0") {
     return base::fail(base::Errc::kUnavailable, "NCCL_RAS_ENABLE=0 switches NCCL's RAS off");
   }
-  const std::string told = environment.get(kRasVariable).value_or(chosen);
+  const std::string text = environment.get(kRasVariable).value_or(chosen);
   const auto local = wire::local_addresses();
-  auto address = read_ras_address(told, local.value_or(std::vector<std::string>()));
+  auto address = read_ras_address(text, local.value_or(std::vector<std::string>()));
   if (address) return *std::move(address);
-  return base::fail(base::Errc::kInvalidArgument,
-                    "NCCL_RAS_ADDR=" + base::printable(told) + " is no address of this machine");
+  return base::fail(base::Errc::kInvalidArgument, "NCCL_RAS_ADDR=" + base::printable(text) +
+                                                      " is not an address of this machine");
 }
 
 std::unique_ptr<RasLook> RasLook::ask(const boost::asio::any_io_executor& executor,

@@ -1,5 +1,6 @@
 #pragma once
-// What NCCL's RAS says of the job, asked at every address where it may listen on this machine.
+// What NCCL's RAS reports about the job, asked at every address where it may listen on this
+// machine.
 //
 // Owned by the WorkerSet, on the agent's loop. Destroying it drops the question.
 
@@ -15,14 +16,16 @@
 
 namespace robustrun::agent {
 
-// Where it listens for these workers. `chosen`: what we told them, if anything. kUnavailable: it is
-// switched off; kInvalidArgument: they were told something that is no address of this machine.
+// Where RAS listens for `workers`. `chosen`: the address that we gave them; empty: none.
+// kUnavailable: RAS is switched off; kInvalidArgument: the workers' address is not one of this
+// machine.
 [[nodiscard]] base::Result<RasAddress> ras_address_of(const wire::WorkerTemplate& workers,
                                                       const std::string& chosen);
 
 class RasLook {
  public:
-  // At most kRasSentBytesMax (kLimit); else as RasClient. Once, from the loop, never within ask().
+  // The report, at most kRasSentBytesMax (kLimit); other errors as of RasClient. Called once, from
+  // the loop, never from within ask().
   using Done = std::function<void(base::Result<std::string> report)>;
 
   // `address` has at least one host.

@@ -27,13 +27,13 @@ constexpr std::array<std::string_view, 12> kWaits = {"wait",
                                                      "recv_object_list",
                                                      "all_gather"};
 
-// Of a name or of what leads to it: "dist", "requests[0].".
+// A name and what leads to it: "dist", "requests[0].".
 bool is_of_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          c == '.' || c == '[' || c == ']';
 }
 
-// From the bracket at `open` to the one that closes it; the end of the line if none does.
+// From the bracket at `open` to its closing one, or to the end of the line.
 std::string_view arguments(std::string_view line, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < line.size(); ++i) {
@@ -43,7 +43,7 @@ std::string_view arguments(std::string_view line, std::size_t open) {
   return line.substr(open);
 }
 
-// Without what may be text of any kind, and without what is too long.
+// Without arguments that may be any text, and cut to the limit.
 std::string shown(std::string_view callee, std::string_view arguments) {
   const bool is_plain = arguments.ends_with(')') &&
                         arguments.find_first_of("'\"#") == std::string_view::npos &&

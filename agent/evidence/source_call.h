@@ -1,11 +1,11 @@
 #pragma once
-// The call in a line of a worker's source that may wait for a peer: "dist.recv(x, src=1)",
-// "request.wait()". Frames do not have it: what they call may be C++, and their arguments are not
-// in a stack dump.
+// Finds the call in a line of a worker's source that may wait for a peer: "dist.recv(x, src=1)",
+// "request.wait()". Stack frames lack it: what they call may be C++, and a stack dump has no
+// arguments.
 //
 // Reads the file that the frame names, as the worker sees it; for the pool, as a file system may
-// hang. The worker is never trusted: only a regular file of bounded size is read, and of its line
-// nothing is kept but such a call, without any text in quotes.
+// hang. The worker is never trusted: only a regular file of bounded size is read, and only such a
+// call is kept of the line, without any text in quotes.
 
 #include <sys/types.h>
 
@@ -16,7 +16,7 @@
 
 namespace robustrun::agent {
 
-// Pure; empty: the line has no such call. At most kCallBytesMax.
+// The call in `line`; empty: none. At most kCallBytesMax. Pure.
 [[nodiscard]] std::string call_in(std::string_view line);
 
 // Fills in Frame::call of the innermost frame outside torch's own calls.

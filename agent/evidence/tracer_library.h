@@ -1,5 +1,5 @@
 #pragma once
-// Where NCCL's profiler plugin of ours lies (tracer/nccl).
+// Where our profiler plugin for NCCL lies (tracer/nccl).
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace robustrun::agent {
 
-// Beside the folder of our Python package. Empty: not wanted, not there, or its path is longer than
+// Its path, beside the folder of our Python package. Empty: not wanted, not there, or longer than
 // NCCL has room for (src/plugin/plugin_open.cc of NVIDIA/nccl: MAX_STR_LEN is 255).
 [[nodiscard]] std::string tracer_library(const wire::WorkerTemplate& workers);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Answers the supervisor's Observe for one worker: what it says of its collectives, and what can be
-// seen of it from outside, put together as a tracer::RankSnapshot.
+// Answers the supervisor's Observe for one worker: its own account of its collectives, and what can
+// be seen of it from outside, together as a tracer::RankSnapshot.
 //
 // Owned by the Worker, on the agent's loop. Destroying it drops what is under way.
 
@@ -19,21 +19,22 @@ namespace robustrun::agent {
 class WorkerSnapshot {
  public:
   struct Plan {
-    // Life, steps and the like, asked when everything else is there.
+    // Returns life, steps and the like; called when everything else is there.
     std::function<tracer::RankSnapshot()> describe;
     CollectiveWatch* watch = nullptr;  // outlives this; null: the worker has no record
     std::optional<Suspect> suspect{};  // none: evidence is not wanted, or the worker is dead
     base::Nanos within{};  // for the evidence
   };
-  // The encoded snapshot, at most kObservedBytesMax. Once, from the loop, never from within take().
+  // The encoded snapshot, at most kObservedBytesMax. Called once, from the loop, never from within
+  // take().
   using Done = std::function<void(std::string snapshot)>;
 
   static std::unique_ptr<WorkerSnapshot> take(NodeContext& node, Plan plan, Done done);
   virtual ~WorkerSnapshot() = default;
 };
 
-// The codec's bytes; what is too long loses its history, then its stacks and sockets, then all but
-// life and counts.
+// The codec's bytes. A snapshot that is too long loses its history, then its stacks and sockets,
+// then everything but life and counts.
 std::string encode_bounded(tracer::RankSnapshot snapshot);
 
 }  // namespace robustrun::agent

@@ -33,7 +33,7 @@ namespace {
 
 using Inodes = std::set<std::uint64_t>;
 
-// include/net/tcp_states.h; those that have ended, or only listen, say nothing.
+// include/net/tcp_states.h; sockets that have ended or only listen are skipped.
 enum TcpState : std::uint32_t {
   kEstablished = 1,
   kSynSent = 2,
@@ -65,7 +65,7 @@ void add_inodes(pid_t pid, Inodes& inodes) {
   }
 }
 
-// A header and what follows it, copied: the kernel aligns to 4 bytes alone.
+// Copies a header and what follows it: the kernel aligns to 4 bytes only.
 template <class T>
 std::optional<T> take(std::string_view& bytes) {
   if (bytes.size() < sizeof(T)) return std::nullopt;
@@ -92,7 +92,7 @@ std::string endpoint(const __be32 (&words)[4], std::uint8_t family, __be16 port)
 }
 
 void add_info(std::string_view bytes, tracer::SocketState& socket) {
-  tcp_info info{};  // older kernels know less of it
+  tcp_info info{};  // older kernels fill less of it
   std::memcpy(&info, bytes.data(), std::min(bytes.size(), sizeof info));
   socket.bytes_acked = info.tcpi_bytes_acked;
   socket.bytes_received = info.tcpi_bytes_received;
@@ -144,7 +144,7 @@ base::Result<base::Fd> ask_kernel(std::uint8_t family) {
   return link;
 }
 
-// One read's worth; true: that was the last.
+// Takes one read's bytes; true: that was the last read.
 base::Result<bool> take_messages(std::string_view bytes, const Inodes& inodes,
                                  std::vector<tracer::SocketState>& sockets) {
   while (bytes.size() >= sizeof(nlmsghdr)) {
@@ -155,7 +155,7 @@ base::Result<bool> take_messages(std::string_view bytes, const Inodes& inodes,
     if (header.nlmsg_type == NLMSG_DONE) return true;
     if (header.nlmsg_type == NLMSG_ERROR) {
       const auto error = take<nlmsgerr>(body);
-      return base::fail_errno("the kernel does not tell of sockets", error ? -error->error : EIO);
+      return base::fail_errno("the kernel does not report sockets", error ? -error->error : EIO);
     }
     if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY) add_socket(body, inodes, sockets);
     bytes.remove_prefix(std::min(aligned(header.nlmsg_len), bytes.size()));
@@ -170,7 +170,7 @@ base::Status add_sockets(std::uint8_t family, const Inodes& inodes,
   for (unsigned i = 0; i < kSocketReadsMax; ++i) {
     const ssize_t got = ::recv(link.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return base::fail_errno("the kernel does not tell of sockets", errno);
+    if (got <= 0) return base::fail_errno("the kernel does not report sockets", errno);
     const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
     if (RR_TRY(take_messages(bytes, inodes, sockets))) return {};
   }
@@ -185,7 +185,7 @@ base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t>
   std::vector<tracer::SocketState> sockets;
   if (inodes.empty()) return sockets;
   RR_TRY(add_sockets(AF_INET, inodes, sockets));
-  // A kernel without IPv6 has no such sockets to tell of.
+  // A kernel without IPv6 has no such sockets.
   static_cast<void>(add_sockets(AF_INET6, inodes, sockets));
   std::ranges::stable_sort(sockets, {}, [](const tracer::SocketState& each) {
     return std::pair(each.send_queue + each.recv_queue == 0, each.last_sent);

@@ -1,7 +1,7 @@
 #pragma once
 // The TCP connections of a worker and its descendants, with the kernel's own account of each
-// (sock_diag(7), INET_DIAG_INFO: tcp_info): what waits to be read, to be acknowledged, to be sent
-// again, and since when nothing came.
+// (sock_diag(7), INET_DIAG_INFO: tcp_info): bytes that wait to be read, acknowledged or sent again,
+// and how long nothing has arrived.
 
 #include <sys/types.h>
 
@@ -14,12 +14,12 @@
 
 namespace robustrun::agent {
 
-// Of our own network namespace, IPv4 and IPv6, connected ones alone; those with bytes that wait
-// come first, then those that sent last; at most kSocketsMax. `tree`: the processes. Blocks for
-// some milliseconds, and for kSocketAnswerMax should the kernel not answer: for the blocking pool.
+// Connected sockets of our own network namespace, IPv4 and IPv6: first those with waiting bytes,
+// then those that sent last; at most kSocketsMax. `tree`: the processes. Blocks for some
+// milliseconds, and for kSocketAnswerMax if the kernel does not answer: for the blocking pool.
 base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t> tree);
 
-// Adds to a second look what went over each connection since the first, `apart` ago.
+// Adds to `after`, a second look, what went over each connection since `before`, `apart` ago.
 void compare_sockets(std::span<const tracer::SocketState> before,
                      std::vector<tracer::SocketState>& after, base::Nanos apart);
 

@@ -46,7 +46,7 @@ base::Result<base::Fd> open_nameless(const std::string& folder) {
   return file;
 }
 
-// Ever smaller pieces, until not even a page is left: bookkeeping of the file system takes some.
+// Ever smaller pieces, until not even a page is left: the file system's bookkeeping takes some.
 base::Result<std::uint64_t> take_all(int file, std::uint64_t piece) {
   std::uint64_t taken = 0;
   while (piece >= kDiskFillPieceMin && taken < 2 * kDiskFillBytesMax) {
@@ -114,7 +114,7 @@ class DiskFiller::Impl : public std::enable_shared_from_this<Impl> {
     done(bytes);
   }
 
-  // Freeing gigabytes may take its time.
+  // Freeing gigabytes may take long.
   void free() {
     auto filling = std::exchange(filling_, nullptr);
     const auto submitted = pool_.submit(kDiskFillLane, [filling] { filling->file.reset(); }, [] {});

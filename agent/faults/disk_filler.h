@@ -1,9 +1,9 @@
 #pragma once
 // Takes all space of a file system for a while, for drills.
 //
-// The file has no name from its first moment on, so that nothing is left of it when this process
-// ends, however it does. On the loop; allocation happens on the pool. Refused: more than
-// kDiskFillBytesMax of free space, and more than kMemoryFillBytesMax where files are in memory.
+// The file never has a name, so that nothing is left of it however this process ends. On the loop;
+// allocation happens on the pool. Refused: more than kDiskFillBytesMax of free space, or more than
+// kMemoryFillBytesMax where files are in memory.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -24,7 +24,8 @@ class DiskFiller {
   DiskFiller(const DiskFiller&) = delete;
   DiskFiller& operator=(const DiskFiller&) = delete;
 
-  // `done` is called once, from the loop, with the bytes taken. kConflict while one is at work.
+  // `done` is called once, from the loop, with the bytes taken. kConflict while a fill is under
+  // way.
   using Done = std::function<void(base::Result<std::uint64_t> bytes)>;
   void fill(const std::string& folder, base::Nanos duration, Done done);
 

@@ -21,15 +21,15 @@ namespace {
 namespace asio = boost::asio;
 using wire::FaultKind;
 
-// Why the interpreter of this worker cannot do it; empty: it can.
-std::string no_python_fault(const Victim& victim, std::uint32_t stack_signal) {
-  if (victim.record_path().empty()) {
+// Why the worker's interpreter cannot carry the fault out; empty: it can.
+std::string no_python_fault(const FaultTarget& target, std::uint32_t stack_signal) {
+  if (target.record_path().empty()) {
     return "the script runs without our boot module (--inject=off, or no Python script)";
   }
   if (stack_signal == static_cast<std::uint32_t>(boot_signal())) {
     return "its signal, SIGRTMIN+9, is the one of --stack-signal: choose another one there";
   }
-  if (!signal_state(victim.pid(), boot_signal()).is_caught) {
+  if (!signal_state(target.pid(), boot_signal()).is_caught) {
     return "the worker has no handler for SIGRTMIN+9: its script has not begun, or took it away";
   }
   return {};
@@ -39,14 +39,14 @@ std::string no_python_fault(const Victim& victim, std::uint32_t stack_signal) {
 
 class FaultInjector::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(NodeContext& node, Hands hands)
-      : node_(node), hands_(std::move(hands)), disk_(node.executor, node.pool) {}
+  Impl(NodeContext& node, Hooks hooks)
+      : node_(node), hooks_(std::move(hooks)), disk_(node.executor, node.pool) {}
 
   void inject(const wire::Inject& order);
   void close() { timers_.clear(); }
 
  private:
-  Victim* find_victim(const wire::Inject& order);
+  FaultTarget* find_target(const wire::Inject& order);
   void signal_worker(const wire::Inject& order, int signal);
   void disturb(const wire::Inject& order);
   void order_in_python(const wire::Inject& order);
@@ -60,11 +60,11 @@ class FaultInjector::Impl : public std::enable_shared_from_this<Impl> {
   void refuse(const wire::Inject& order, std::string why) {
     node_.send(wire::Injected{order.id, 0, {}, std::move(why)});
   }
-  // Calls `then` after `time`, unless we are gone by then. One timer per order.
+  // Calls `then` after `time`, unless this is destroyed before. One timer per order.
   void after(std::uint64_t id, base::Nanos time, std::function<void()> then);
 
   NodeContext& node_;
-  Hands hands_;
+  Hooks hooks_;
   DiskFiller disk_;
   std::map<std::uint64_t, asio::steady_timer> timers_;
 };
@@ -97,30 +97,30 @@ void FaultInjector::Impl::inject(const wire::Inject& order) {
     case FaultKind::kAgentDeath: return die(order);
     case FaultKind::kSupervisorDeath: break;
   }
-  refuse(order, "this agent knows no such kind of fault");
+  refuse(order, "this agent does not know this kind of fault");
 }
 
-// The worker meant, if it runs; otherwise the order is refused.
-Victim* FaultInjector::Impl::find_victim(const wire::Inject& order) {
-  Victim* const victim =
-      order.local_rank ? hands_.victim(order.attempt, *order.local_rank) : nullptr;
-  if (victim != nullptr && victim->pid() != 0) return victim;
+// The order's worker, if it runs; otherwise the order is refused.
+FaultTarget* FaultInjector::Impl::find_target(const wire::Inject& order) {
+  FaultTarget* const target =
+      order.local_rank ? hooks_.target(order.attempt, *order.local_rank) : nullptr;
+  if (target != nullptr && target->pid() != 0) return target;
   refuse(order, "the worker is not running");
   return nullptr;
 }
 
 void FaultInjector::Impl::signal_worker(const wire::Inject& order, int signal) {
-  Victim* const victim = find_victim(order);
-  if (victim == nullptr) return;
-  const pid_t pid = victim->pid();
+  FaultTarget* const target = find_target(order);
+  if (target == nullptr) return;
+  const pid_t pid = target->pid();
   const bool ends = signal == SIGSTOP && order.duration > base::Nanos{};
   std::string text = fmt::format("SIG{}", ::sigabbrev_np(signal));
   if (ends) text += fmt::format(" for {}", base::in_seconds(order.duration));
   done(order, pid, std::move(text));
-  victim->signal_itself(signal);
+  target->signal_itself(signal);
   if (!ends) return;
   after(order.id, order.duration, [this, order, pid] {
-    Victim* const same = hands_.victim(order.attempt, *order.local_rank);
+    FaultTarget* const same = hooks_.target(order.attempt, *order.local_rank);
     if (same != nullptr && same->pid() == pid) same->signal_itself(SIGCONT);
   });
 }
@@ -130,29 +130,29 @@ void FaultInjector::Impl::disturb(const wire::Inject& order) {
   const std::string what =
       drop ? "nothing passes"
            : fmt::format("every message is {} late", base::in_seconds(order.delay));
-  // Said before: afterwards it would be held back itself.
+  // Reported first: afterwards the report itself would be held back.
   done(order, 0, fmt::format("{}, for {}", what, base::in_seconds(order.duration)));
-  hands_.disturb(order.kind, order.duration, order.delay);
+  hooks_.disturb(order.kind, order.duration, order.delay);
 }
 
 void FaultInjector::Impl::order_in_python(const wire::Inject& order) {
-  Victim* const victim = find_victim(order);
-  if (victim == nullptr) return;
-  const pid_t pid = victim->pid();
-  const std::string why = no_python_fault(*victim, node_.workers.stack_signal);
+  FaultTarget* const target = find_target(order);
+  if (target == nullptr) return;
+  const pid_t pid = target->pid();
+  const std::string why = no_python_fault(*target, node_.workers.stack_signal);
   if (!why.empty()) return refuse(order, why);
-  const std::string path = victim->record_path() + ".fault";
+  const std::string path = target->record_path() + ".fault";
   const std::string text = fmt::format(R"({{"version": 1, "kind": "{}", "seconds": {:.3f}}})",
                                        wire::find_fault(order.kind)->name,
                                        std::chrono::duration<double>(order.duration).count());
   if (auto written = base::write_file_atomically(path, text, 0600); !written) {
     return refuse(order, written.error().what);
   }
-  victim->signal_itself(boot_signal());
+  target->signal_itself(boot_signal());
   wait_until_taken(order, pid, path, node_.clock.now() + kFaultTakenMax);
 }
 
-// The boot module removes the order, or gives it another name when it cannot do it.
+// The boot module removes the order, or renames it when it cannot carry it out.
 void FaultInjector::Impl::wait_until_taken(const wire::Inject& order, pid_t pid,
                                            const std::string& path, base::Nanos until) {
   const wire::FaultRow& row = *wire::find_fault(order.kind);
@@ -192,12 +192,12 @@ void FaultInjector::Impl::fill_disk(const wire::Inject& order) {
 
 void FaultInjector::Impl::die(const wire::Inject& order) {
   done(order, ::getpid(), "SIGKILL to the agent");
-  // A turn of the loop later, with the answer on its way.
-  asio::post(node_.executor, [self = shared_from_this()] { self->hands_.die(); });
+  // At the loop's next turn, with the answer on its way.
+  asio::post(node_.executor, [self = shared_from_this()] { self->hooks_.die(); });
 }
 
-FaultInjector::FaultInjector(NodeContext& node, Hands hands)
-    : impl_(std::make_shared<Impl>(node, std::move(hands))) {}
+FaultInjector::FaultInjector(NodeContext& node, Hooks hooks)
+    : impl_(std::make_shared<Impl>(node, std::move(hooks))) {}
 FaultInjector::~FaultInjector() { impl_->close(); }
 void FaultInjector::inject(const wire::Inject& order) { impl_->inject(order); }
 

@@ -1,17 +1,18 @@
 #pragma once
-// Makes faults on purpose on this node (`robustrun inject`) and says what was done.
+// Injects faults on this node (`robustrun inject`) and reports what was done.
 //
 // Owned by the Agent, on its loop. Every order is answered by one Injected, sent before a fault
-// that would keep it from being sent. What lasts is undone when its time is over, and when the
+// that would keep it from being sent. A lasting fault is undone when its time is over and when the
 // agent ends: a filled disk is free again even after SIGKILL. Faults inside the interpreter are
-// ordered through a file beside the worker's record and a real-time signal, and done by the boot
-// module (python/robustrun/_boot/faults.py); docs/formats/progress-record.md has the file.
+// ordered through a file beside the worker's record and a real-time signal, and carried out by the
+// boot module (python/robustrun/_boot/faults.py); docs/formats/progress-record.md describes the
+// file.
 
 #include <functional>
 #include <memory>
 
+#include "agent/node/fault_target.h"
 #include "agent/node/node_context.h"
-#include "agent/node/victim.h"
 #include "base/io/child_self.h"
 #include "wire/messages/messages.h"
 
@@ -19,14 +20,14 @@ namespace robustrun::agent {
 
 class FaultInjector {
  public:
-  struct Hands {
-    // nullptr: no such worker in the current attempt. Asked anew before every touch.
-    std::function<Victim*(base::Attempt, base::LocalRank)> victim;
+  struct Hooks {
+    // nullptr: no such worker in the current attempt. Called again before every use.
+    std::function<FaultTarget*(base::Attempt, base::LocalRank)> target;
     // DisturbedLink::disturb().
     std::function<void(wire::FaultKind, base::Nanos duration, base::Nanos delay)> disturb;
     std::function<void()> die = base::die_at_once;
   };
-  FaultInjector(NodeContext& node, Hands hands);
+  FaultInjector(NodeContext& node, Hooks hooks);
   ~FaultInjector();
   FaultInjector(const FaultInjector&) = delete;
   FaultInjector& operator=(const FaultInjector&) = delete;

@@ -22,7 +22,7 @@ std::string program_beside(const std::string& executable) {
   return ::access(path.c_str(), X_OK) == 0 ? path : probe::kProgram;
 }
 
-// NCCL's own log goes to standard output, and would fill the answer.
+// NCCL logs to standard output and would fill the answer.
 std::vector<std::string> without_log(std::vector<std::string> environment) {
   std::erase_if(environment,
                 [](const std::string& line) { return line.starts_with("NCCL_DEBUG"); });
@@ -71,7 +71,7 @@ class Probing final : public GpuProbe {
     }
     if (!facts_.error.empty() || ++next_ == probe::kTests.size()) {
       const Done done = std::exchange(done_, nullptr);
-      return done(std::move(facts_));  // may end us
+      return done(std::move(facts_));  // may destroy this object
     }
     ask_next();
   }
@@ -101,7 +101,7 @@ class Probing final : public GpuProbe {
   std::chrono::milliseconds test_max_;
   Done done_;
   base::GpuFacts facts_;
-  std::size_t next_ = 0;   // of kTests
+  std::size_t next_ = 0;   // index into kTests
   std::unique_ptr<AskedProgram> asked_;
 };
 

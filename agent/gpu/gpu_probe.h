@@ -1,10 +1,10 @@
 #pragma once
-// Has this machine's GPUs tested by robustrun-probe (probe/tests.h), one test after the other, each
-// below a shim and killed at its limit. Whatever the program does, something comes of it: a hang
-// and a crash are faults of that test, with the step that it was in; without a result of the first
-// test, and so without the program or a GPU, nothing else is tried.
+// Has this machine's GPUs tested by robustrun-probe (probe/tests.h): one test after the other, each
+// below a shim and killed at its limit. Every outcome of the program becomes a result: a hang or a
+// crash is a fault of that test, with the step that it was in. Without a result of the first test,
+// for want of the program or a GPU, no further test is run.
 //
-// On the loop. Owned by the asker: once it is dropped, `done` is not called any more and the
+// On the loop. Owned by its caller: once it is destroyed, `done` is not called any more and the
 // program is killed.
 
 #include <functional>
@@ -19,8 +19,8 @@ class GpuProbe {
  public:
   using Done = std::function<void(base::GpuFacts)>;
 
-  // The program is the one beside robustrun, else the one in the workers' PATH. `test_max` is
-  // kTestMax but in tests.
+  // Runs the program beside robustrun, else the one in the workers' PATH. `test_max`: kTestMax,
+  // except in tests.
   static std::unique_ptr<GpuProbe> start(const NodeContext& node,
                                          std::chrono::milliseconds test_max, Done done);
   virtual ~GpuProbe() = default;

@@ -1,7 +1,7 @@
 #pragma once
-// What the GPUs of a suspected worker do, as NVIDIA's management library and the kernel's log say
-// it. As in nvml.h the library is asked by a helper (`robustrun agent --gpu-states`), for it hangs
-// when a GPU has fallen off its bus.
+// What the GPUs of a suspected worker do, according to NVIDIA's management library and the kernel's
+// log. As in gpu_list.h a helper asks the library (`robustrun agent --gpu-states`), because it
+// hangs when a GPU has fallen off its bus.
 
 #include <sys/types.h>
 
@@ -17,8 +17,8 @@
 
 namespace robustrun::agent {
 
-// The helper's whole work: what is to be printed. Nothing for a machine without the library. Blocks
-// as long as the library does.
+// The whole work of the helper: returns what it prints; empty on a machine without the library.
+// Blocks as long as the library does.
 [[nodiscard]] std::string list_gpu_states();
 
 // One GPU, as the helper printed it.
@@ -27,21 +27,22 @@ struct GpuReading {
   std::uint32_t index = 0;  // NVML's: in the order of the PCI bus
   std::string uuid;
   std::string pci;  // "00000000:3b:00.0", lower case
-  std::vector<pid_t> pids;  // that compute on it
-  std::optional<std::uint64_t> used_mib;  // of its memory
+  std::vector<pid_t> pids;  // processes that compute on it
+  std::optional<std::uint64_t> used_mib;  // memory in use
 };
 
-// kUnavailable: the library refused, in its words. At most kGpusMax.
+// kUnavailable: the library refused, with its own message. At most kGpusMax.
 base::Result<std::vector<GpuReading>> read_gpu_states(std::string_view answer);
 
-// Those that processes of `tree` compute on; when the library names none of them (it may count in
-// another pid namespace), those of `visible` (CUDA_VISIBLE_DEVICES: numbers or UUIDs; empty: all).
+// The GPUs that processes of `tree` compute on. If the library names none of these processes (it
+// may report another pid namespace), those of `visible` (CUDA_VISIBLE_DEVICES: numbers or UUIDs;
+// empty: all).
 std::vector<GpuReading> gpus_of(std::vector<GpuReading> all, std::span<const pid_t> tree,
                                 std::span<const std::string> visible);
 
-// Adds what the kernel's log says of them (lines of "NVRM: Xid (PCI:0000:3b:00): 79, …") since
-// `since`, which counts from boot: at most kGpuErrorsMax, the newest. Never blocks. Nothing when
-// the log may not be read.
+// Adds the kernel log's lines about them ("NVRM: Xid (PCI:0000:3b:00): 79, …") since `since`, which
+// counts from boot: at most kGpuErrorsMax, the newest. Never blocks. Adds nothing when the log may
+// not be read.
 void add_xid_lines(base::Nanos since, std::vector<GpuReading>& gpus,
                    const std::string& kmsg = "/dev/kmsg");
 

@@ -31,12 +31,12 @@ using ForPci = int (*)(NvmlDevice*, NvmlPciInfo*);
 using ForEcc = int (*)(NvmlDevice*, int, int, unsigned long long*);
 }  // namespace nvml
 
-// The library's functions, each found when it is first needed.
+// The library's functions, each found when it is first called.
 class NvmlLibrary {
  public:
   explicit NvmlLibrary(void* handle) : handle_(handle) {}
 
-  // False when it is not there or refuses.
+  // False when the library lacks the function or the call fails.
   template <class... Parameters, class... Arguments>
   bool call(int (*)(Parameters...), const char* name, Arguments... arguments) {
     using Function = int (*)(Parameters...);
@@ -58,7 +58,7 @@ class NvmlLibrary {
   int code_ = 0;
 };
 
-// Lower case, as gpu_state.h has them.
+// Lower case, as in gpu_state.h.
 [[nodiscard]] std::string nvml_bus_id(NvmlPciInfo& pci);
 
 }  // namespace robustrun::agent

@@ -24,7 +24,7 @@ class ClockProbe final : public HealthProbe {
     const auto early = uptime();
     const Nanos wall = clock_.wall_time();
     const auto late = uptime();
-    // Held up in between, the two say nothing about each other.
+    // After a pause in between, the two readings say nothing about each other.
     if (!early || !late || *late - *early >= kClockJumpMin / 2) return {};
     const ClockReading now{wall, *late};
     const auto before = std::exchange(before_, now);

@@ -1,6 +1,6 @@
 #pragma once
-// Jumps of the machine's clock of day: somebody set it, or the machine stood still (a virtual
-// machine that was paused or moved).
+// Jumps of the machine's wall clock: it was set, or the machine stood still (a virtual machine that
+// was paused or moved).
 
 #include <optional>
 #include <string>
@@ -13,13 +13,14 @@ namespace robustrun::agent {
 
 struct ClockReading {
   base::Nanos wall{};  // CLOCK_REALTIME
-  base::Nanos boot{};  // CLOCK_BOOTTIME, which goes on while the machine is suspended
+  base::Nanos boot{};  // which continues while the machine is suspended
 };
 
 // Of /proc/uptime, "350735.47 234388.90". Pure.
 [[nodiscard]] std::optional<base::Nanos> parse_uptime(std::string_view text);
 
-// Told when the two grew apart by more than kClockJumpMin between two readings. Pure.
+// A finding when the two clocks drifted apart by more than kClockJumpMin between two readings.
+// Pure.
 [[nodiscard]] std::vector<wire::NodeHealth> clock_changes(const ClockReading& before,
                                                           const ClockReading& now);
 

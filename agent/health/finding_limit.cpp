@@ -16,14 +16,14 @@ std::optional<wire::NodeHealth> FindingLimit::admit(wire::NodeHealth finding, Na
   const auto source =
       std::min<std::size_t>(static_cast<std::size_t>(finding.source), wire::kHealthSources - 1);
   Quota& quota = quotas_[source + (finding.over ? wire::kHealthSources : 0)];
-  while (!quota.told.empty() && now - quota.told.front() >= std::chrono::minutes(1)) {
-    quota.told.pop_front();
+  while (!quota.reported.empty() && now - quota.reported.front() >= std::chrono::minutes(1)) {
+    quota.reported.pop_front();
   }
-  if (quota.told.size() >= kFindingsPerMinute) {
+  if (quota.reported.size() >= kFindingsPerMinute) {
     ++quota.left_out;
     return std::nullopt;
   }
-  quota.told.push_back(now);
+  quota.reported.push_back(now);
   if (const std::uint32_t left_out = std::exchange(quota.left_out, 0); left_out > 0) {
     const std::string words = fmt::format(" (after {} that were left out)", left_out);
     finding.line = wire::short_text(finding.line, wire::kHealthLineBytesMax - words.size());
@@ -33,27 +33,27 @@ std::optional<wire::NodeHealth> FindingLimit::admit(wire::NodeHealth finding, Na
 }
 
 bool Repeats::is_repeated(const std::string& topic, Nanos now) {
-  const auto [entry, is_new] = told_.try_emplace(topic, now);
+  const auto [entry, is_new] = reported_.try_emplace(topic, now);
   if (!is_new && now - entry->second < apart_) return true;
   entry->second = now;
-  if (told_.size() > kKernelTopicsMax) {
+  if (reported_.size() > kKernelTopicsMax) {
     const auto oldest =
-        std::ranges::min_element(told_, {}, [](const auto& each) { return each.second; });
-    told_.erase(oldest);
+        std::ranges::min_element(reported_, {}, [](const auto& each) { return each.second; });
+    reported_.erase(oldest);
   }
   return false;
 }
 
-bool XidEchoes::is_echo(Teller teller, const std::string& pci, std::uint32_t xid, Nanos now) {
-  while (!told_.empty() && now - told_.front().at >= kXidEcho) told_.pop_front();
-  const auto original = std::ranges::find_if(told_, [&](const Told& each) {
-    return each.teller != teller && each.xid == xid && each.pci == pci;
+bool XidEchoes::is_echo(Source source, const std::string& pci, std::uint32_t xid, Nanos now) {
+  while (!reported_.empty() && now - reported_.front().at >= kXidEcho) reported_.pop_front();
+  const auto original = std::ranges::find_if(reported_, [&](const Report& each) {
+    return each.source != source && each.xid == xid && each.pci == pci;
   });
-  if (original != told_.end()) {
-    told_.erase(original);
+  if (original != reported_.end()) {
+    reported_.erase(original);
     return true;
   }
-  if (told_.size() < kKernelTopicsMax) told_.push_back({teller, pci, xid, now});
+  if (reported_.size() < kKernelTopicsMax) reported_.push_back({source, pci, xid, now});
   return false;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// How much of what is noticed is told: kFindingsPerMinute of each source, the same number of ends,
-// and the same trouble once, however many records or sources tell of it. Pure.
+// Limits what is reported: kFindingsPerMinute findings of each source and as many ends, and the
+// same trouble once, however many records or sources report it. Pure.
 
 #include <array>
 #include <cstdint>
@@ -16,44 +16,46 @@ namespace robustrun::agent {
 
 class FindingLimit {
  public:
-  // The finding as it may be told; the first one after some were left out says how many.
+  // The finding as it is to be reported, nullopt if it is dropped. The first one after dropped ones
+  // says how many were dropped.
   std::optional<wire::NodeHealth> admit(wire::NodeHealth finding, base::Nanos now);
 
  private:
   struct Quota {
-    std::deque<base::Nanos> told;  // within the last minute
+    std::deque<base::Nanos> reported;  // within the last minute
     std::uint32_t left_out = 0;
   };
   std::array<Quota, 2 * wire::kHealthSources> quotas_;  // findings, then ends
 };
 
-// What was told lately. Repeated within `apart`, it is the same.
+// Remembers what was reported lately; a repetition within `apart` is recognised.
 class Repeats {
  public:
   explicit Repeats(base::Nanos apart) : apart_(apart) {}
-  // False the first time; then true until `apart` is over.
+  // False the first time, then true until `apart` is over.
   bool is_repeated(const std::string& topic, base::Nanos now);
 
  private:
   base::Nanos apart_;
-  std::map<std::string, base::Nanos> told_;  // at most kKernelTopicsMax
+  std::map<std::string, base::Nanos> reported_;  // at most kKernelTopicsMax
 };
 
-// An error of a GPU comes twice, from the kernel's log and from NVML, in either order.
+// An error of a GPU is reported twice, by the kernel's log and by NVML, in either order.
 class XidEchoes {
  public:
-  enum class Teller : std::uint8_t { kKernelLog, kLibrary };
-  // True when the other one has told it within kXidEcho, and not been matched yet.
-  bool is_echo(Teller teller, const std::string& pci, std::uint32_t xid, base::Nanos now);
+  enum class Source : std::uint8_t { kKernelLog, kLibrary };
+  // True when the other source reported the error within kXidEcho, and no echo of that was found
+  // yet.
+  bool is_echo(Source source, const std::string& pci, std::uint32_t xid, base::Nanos now);
 
  private:
-  struct Told {
-    Teller teller;
+  struct Report {
+    Source source;
     std::string pci;
     std::uint32_t xid;
     base::Nanos at;
   };
-  std::deque<Told> told_;
+  std::deque<Report> reported_;
 };
 
 }  // namespace robustrun::agent

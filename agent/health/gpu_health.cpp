@@ -62,7 +62,7 @@ class GpuFindings {
   std::vector<NodeHealth> found_;
 };
 
-// Has become true; at the first look also what is true already.
+// Has become true; at the first look, is true.
 bool became(const std::optional<bool>& before, const std::optional<bool>& now) {
   return now.value_or(false) && !before.value_or(false);
 }
@@ -118,7 +118,8 @@ base::Result<GpuNews> parse_xid_line(std::string_view line) {
   GpuNews news;
   news.pci = base::printable(kernel_bus_id(words[kPci].substr(0, kVersionBytesMax)));
   news.finding = {NodeHealth::Source::kGpu, fmt::format("GPU {}", index),
-                  fmt::format("NVRM: Xid (PCI:{}): {}, told by NVML", news.pci, code), code, false};
+                  fmt::format("NVRM: Xid (PCI:{}): {}, reported by NVML", news.pci, code), code,
+                  false};
   return news;
 }
 
@@ -155,7 +156,7 @@ std::vector<NodeHealth> GpuHistory::take(const GpuSensors& now) {
     return found.take();
   }
   if (!before.lost.empty()) found.add("answers again", true);
-  // What was counted before the job is no news.
+  // What was counted before the job is not reported.
   if (now.ecc && before.ecc && *now.ecc > *before.ecc) {
     found.add(fmt::format("uncorrectable ECC error encountered: {} more, {} since its driver began",
                           *now.ecc - *before.ecc, *now.ecc));
@@ -176,14 +177,14 @@ std::vector<NodeHealth> GpuHistory::take(const GpuSensors& now) {
   const bool is_cool =
       now.temperature_c && now.slowdown_c && *now.temperature_c + kCooledByC <= *now.slowdown_c;
   if (is_cool && std::exchange(gpu.hot, false)) found.add("has cooled down", true);
-  // A moment of it is everyday life under full load.
+  // A short phase is normal under full load.
   const std::string reasons = throttle_words(now.throttled.value_or(0));
   const bool is_other = reasons.empty() == gpu.throttled;
   gpu.other_looks = is_other ? gpu.other_looks + 1 : 0;
   if (gpu.other_looks >= (gpu.throttled ? kUnthrottledLooks : kThrottledLooks)) {
     gpu.throttled = !gpu.throttled;
     gpu.other_looks = 0;
-    found.add(gpu.throttled ? "clocks are throttled: " + reasons : "clocks are throttled no more",
+    found.add(gpu.throttled ? "clocks are throttled: " + reasons : "clocks are no longer throttled",
               !gpu.throttled);
   }
   return found.take();

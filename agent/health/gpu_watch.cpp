@@ -35,7 +35,7 @@ class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
     question.on_text = [this](std::string_view text) { take(text); };
     program_ = AskedProgram::ask(node_.executor, std::move(question),
                                  [this](const base::Result<std::string>& end) {
-                                   if (!end) tell_refusal(end.error().what);
+                                   if (!end) report_refusal(end.error().what);
                                    stop();
                                  });
     check();
@@ -61,13 +61,14 @@ class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
   [[nodiscard]] bool is_silent() const { return node_.clock.now() - beat_at_ >= kGpuSilenceMax; }
 
   void on_silence() {
-    if (!std::exchange(silence_told_, true)) {
-      tell(fmt::format("{} does not answer for {} s", kLibraryName, kGpuSilenceMax.count()), false);
+    if (!std::exchange(silence_reported_, true)) {
+      report(fmt::format("{} does not answer for {} s", kLibraryName, kGpuSilenceMax.count()),
+             false);
     }
     stop();
   }
 
-  // It ended, or is of no use.
+  // The helper ended or is of no use.
   void stop() {
     program_.reset();
     check_.cancel();
@@ -83,7 +84,7 @@ class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
       const std::size_t end = text.find('\n');
       rest_ += text.substr(0, end);
       if (end == text.npos) {
-        if (rest_.size() > kHealthFileBytesMax) rest_.clear();  // not our helper's way to write
+        if (rest_.size() > kHealthFileBytesMax) rest_.clear();  // not our helper's format
         return;
       }
       text.remove_prefix(end + 1);
@@ -94,24 +95,24 @@ class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
   void take_line(const std::string& line) {
     constexpr std::string_view kRefused = "refused ";
     beat_at_ = node_.clock.now();
-    if (std::exchange(silence_told_, false)) {
-      tell(fmt::format("{} answers again", kLibraryName), true);
+    if (std::exchange(silence_reported_, false)) {
+      report(fmt::format("{} answers again", kLibraryName), true);
     }
     if (line == "none") is_useless_ = true;
-    if (line.starts_with(kRefused)) tell_refusal(line.substr(kRefused.size(), kFactBytesMax));
+    if (line.starts_with(kRefused)) report_refusal(line.substr(kRefused.size(), kFactBytesMax));
     if (auto xid = parse_xid_line(line)) return on_news_(*std::move(xid));
     const auto sensors = parse_gpu_line(line);
     if (!sensors) return;
-    refusal_told_ = false;
+    refusal_reported_ = false;
     for (NodeHealth& finding : history_.take(*sensors)) on_news_({std::move(finding), {}});
   }
 
-  void tell_refusal(const std::string& why) {
-    if (std::exchange(refusal_told_, true)) return;
-    tell(fmt::format("{} does not work: {}", kLibraryName, base::printable(why)), false);
+  void report_refusal(const std::string& why) {
+    if (std::exchange(refusal_reported_, true)) return;
+    report(fmt::format("{} does not work: {}", kLibraryName, base::printable(why)), false);
   }
 
-  void tell(std::string line, bool over) {
+  void report(std::string line, bool over) {
     on_news_({{NodeHealth::Source::kGpu, kLibraryName, std::move(line), 0, over}, {}});
   }
 
@@ -122,8 +123,8 @@ class GpuHelper : public std::enable_shared_from_this<GpuHelper> {
   GpuHistory history_;
   std::string rest_;
   Nanos beat_at_{};
-  bool silence_told_ = false;
-  bool refusal_told_ = false;
+  bool silence_reported_ = false;
+  bool refusal_reported_ = false;
   bool is_useless_ = false;
   bool dropped_ = false;
 };
@@ -141,7 +142,7 @@ class GpuWatchOwner final : public GpuWatch {
   }
 
  private:
-  std::shared_ptr<GpuHelper> helper_;  // none: there is no driver
+  std::shared_ptr<GpuHelper> helper_;  // null: there is no driver
 };
 
 }  // namespace

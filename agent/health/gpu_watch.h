@@ -1,7 +1,7 @@
 #pragma once
-// Follows this node's GPUs by a helper that lives as long as we do (nvml_health.h): NVML's calls
-// hang when a GPU has fallen off its bus. One that says nothing for kGpuSilenceMax is told of and
-// killed; another one follows kGpuHelperAgain later.
+// Follows this node's GPUs through a helper that lives as long as the agent (nvml_health.h),
+// because NVML's calls hang when a GPU has fallen off its bus. A helper that is silent for
+// kGpuSilenceMax is reported and killed; the next one starts kGpuHelperAgain later.
 //
 // Without a driver (no /dev/nvidiactl, /proc/driver/nvidia or /dev/dxg) no helper is started. On
 // the agent's loop.
@@ -26,7 +26,7 @@ class GpuWatch {
   static std::unique_ptr<GpuWatch> start(NodeContext& node, const std::string& root,
                                          OnNews on_news);
   virtual ~GpuWatch() = default;
-  // "GPU 3", of a bus id of the kernel's log; empty: unknown.
+  // "GPU 3" for a bus id of the kernel's log; empty: unknown.
   [[nodiscard]] virtual std::string name_of(std::string_view pci) const = 0;
 };
 

@@ -14,7 +14,7 @@ namespace robustrun::agent {
 base::Result<KernelLog> KernelLog::open(const std::string& path) {
   base::Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd) return base::fail_errno("cannot read " + path, errno);
-  // A FIFO has no end to go to.
+  // A FIFO has no end to seek to.
   if (::lseek(fd.get(), 0, SEEK_END) < 0 && errno != ESPIPE) {
     return base::fail_errno("cannot go to the end of " + path, errno);
   }
@@ -26,7 +26,8 @@ std::vector<std::string> KernelLog::read_lines() {
   std::array<char, kKernelLineBytesMax> buffer{};
   for (unsigned reads = 0; reads < kKernelReadsPerLook; ++reads) {
     const ssize_t size = ::read(fd_.get(), buffer.data(), buffer.size());
-    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten; and on it goes
+    // EPIPE: records were overwritten; the next read continues.
+    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;
     if (size <= 0) break;
     std::string_view bytes(buffer.data(), static_cast<std::size_t>(size));
     while (!bytes.empty()) {

@@ -1,8 +1,9 @@
 #pragma once
 // Follows the kernel's log from its end on. Never blocks.
 //
-// /dev/kmsg gives one record with each read; a test's file or FIFO any bytes, so that lines are put
-// together here. What the kernel overwrote before it was read is lost, which is no error.
+// /dev/kmsg gives one record per read; a test's file or FIFO gives any bytes, so lines are put
+// together here. Records that the kernel overwrote before they were read are lost, which is no
+// error.
 
 #include <string>
 #include <vector>
@@ -19,14 +20,14 @@ class KernelLog {
   // kPermission, kNotFound, …: it cannot be read here (kernel.dmesg_restrict, a container).
   static base::Result<KernelLog> open(const std::string& path);
 
-  // Lines that are there, without their ends; at most kKernelReadsPerLook reads of them. Longer
-  // ones than kKernelLineBytesMax are left out.
+  // The complete lines that are there, without their ends, from at most kKernelReadsPerLook reads.
+  // Lines longer than kKernelLineBytesMax are skipped.
   std::vector<std::string> read_lines();
 
  private:
   explicit KernelLog(base::Fd fd) : fd_(std::move(fd)) {}
   base::Fd fd_;
-  std::string rest_;  // of a line whose end has not come
+  std::string rest_;  // an incomplete line
   bool too_long_ = false;
 };
 

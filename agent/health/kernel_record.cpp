@@ -1,4 +1,5 @@
-// Texts are the kernel's own, of Linux 5.10 to 6.18, and of the drivers of NVIDIA and Mellanox.
+// The texts are the kernel's own, of Linux 5.10 to 6.18, and those of NVIDIA's and Mellanox's
+// drivers.
 
 #include "agent/health/kernel_record.h"
 
@@ -17,22 +18,22 @@ constexpr unsigned kFacilityShift = 3;
 constexpr unsigned kLevelMask = 7;
 constexpr unsigned kUserFacility = 1;
 
-// Where a line names the thing that it tells of.
+// Where a line names its subject.
 enum class Named : std::uint8_t {
-  kWord,     // the word behind `mark`
+  kWord,     // the word after `mark`
   kBracket,  // from `mark` to the next ')'
   kNone,     // `mark` itself is the subject
 };
 
 struct KernelText {
-  std::string_view first;   // has to be in the line,
-  std::string_view second;  // and this, behind it
+  std::string_view first;   // must be in the line
+  std::string_view second;  // and this after it
   Named named;
   std::string_view mark;
   bool over = false;
 };
 
-// The first that fits counts.
+// The first row that fits counts.
 constexpr auto kKernelTexts = std::to_array<KernelText>({
     {"nvidia-nvswitch", "SXid", Named::kNone, "NVSwitch"},
     {"ut of memory: Killed process ", "", Named::kNone, "memory"},
@@ -86,7 +87,7 @@ std::string_view subject_of(const KernelText& row, std::string_view text) {
   return subject;
 }
 
-// Drives without a disk, and disks in memory: their errors tell nothing of the job's files.
+// Drives without media, and disks in memory: their errors say nothing about the job's files.
 bool is_unimportant(std::string_view device) {
   constexpr auto kPrefixes = std::to_array<std::string_view>({"fd", "sr", "loop", "ram", "zram"});
   return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {

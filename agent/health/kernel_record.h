@@ -1,6 +1,6 @@
 #pragma once
 // Records of the kernel's log, as /dev/kmsg gives them (Documentation/ABI/testing/dev-kmsg), and
-// which of them tell that something is wrong with the machine. Pure.
+// which of them report trouble of the machine. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -13,29 +13,30 @@
 namespace robustrun::agent {
 
 struct KernelRecord {
-  unsigned facility = 0;  // syslog's: 0 is the kernel itself, 1 whoever may write to /dev/kmsg
+  // Syslog's: 0 is the kernel itself, 1 any process that writes to /dev/kmsg.
+  unsigned facility = 0;
   unsigned level = 0;
   std::uint64_t sequence = 0;
   base::Nanos at{};       // since boot
-  std::string_view text;  // into the line
+  std::string_view text;  // part of the parsed line
 };
 
-// "4,1234,5678901,-[,…];text". Nothing for a line of the dictionary below a record (it begins with
-// a space), and for what is no record.
+// Parses "4,1234,5678901,-[,…];text". nullopt for a line of the dictionary below a record (it
+// begins with a space), and for anything that is not a record.
 std::optional<KernelRecord> parse_kernel_record(std::string_view line);
 
 // What a record means.
 struct KernelNews {
   wire::NodeHealth finding;
-  std::string topic;  // the same for lines that tell the same of the same thing
+  std::string topic;  // equal for records that report the same trouble of the same device
   std::string pci;    // of a GPU's error: "0000:3b:00"; else empty
 };
 
-// Nothing for most records, and for those of other facilities than 0 and 1.
+// nullopt for most records, and for facilities other than 0 and 1.
 std::optional<KernelNews> kernel_news(const KernelRecord& record);
 
-// "mlx5_core 0000:3b:00.0 eth2: Link down", "eth0: NIC Link is Up …": the interfaces are worth a
-// look; the record itself says too little.
+// True for "mlx5_core 0000:3b:00.0 eth2: Link down", "eth0: NIC Link is Up …": the interfaces are
+// worth a look; the record itself says too little.
 bool tells_of_link(const KernelRecord& record);
 
 }  // namespace robustrun::agent

@@ -33,7 +33,7 @@ MountReading read_mount(const std::string& folder) {
   MountReading reading;
   struct statvfs room{};
   struct stat entry{};
-  // The second asks the server even where the first is answered from a cache.
+  // stat() asks the server even where statvfs() is answered from a cache.
   if (::statvfs(folder.c_str(), &room) != 0 || ::stat(folder.c_str(), &entry) != 0) {
     reading.missing = errno == ENOENT;
     reading.error = std::generic_category().message(errno);
@@ -53,7 +53,7 @@ class MountProbe final : public HealthProbe {
       : mount_(std::move(mount)), folder_(std::move(folder)) {}
   std::vector<NodeHealth> look(base::Nanos) override {
     MountReading now = read_mount(folder_);
-    if (!before_ && now.missing) return {};  // it is made later
+    if (!before_ && now.missing) return {};  // not created yet
     auto found = mount_changes(mount_, before_, now);
     before_ = std::move(now);
     return found;

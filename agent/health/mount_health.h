@@ -1,7 +1,7 @@
 #pragma once
-// File systems that the job writes to or reads from: does each answer, is there room, can it be
-// written? Those of the log folder, the working directory, the script, the interpreter, TMPDIR and
-// /dev/shm, each once.
+// File systems that the job writes to or reads from: does each answer, has it room, is it writable?
+// Covers the log folder, the working directory, the script, the interpreter, TMPDIR and /dev/shm,
+// each file system once.
 
 #include <cstdint>
 #include <optional>
@@ -14,30 +14,30 @@
 
 namespace robustrun::agent {
 
-// Mount points of /proc/self/mountinfo, in its order. Pure; lines that make no sense are left out.
+// Mount points of /proc/self/mountinfo, in its order; malformed lines are skipped. Pure.
 [[nodiscard]] std::vector<std::string> parse_mountinfo(std::string_view text);
 
-// The mount that `path` lies on, by its name alone: nothing is asked that may not answer. Empty:
-// none is known.
+// The mount that `path` lies on, by its name alone, so that no file system is asked. Empty:
+// unknown.
 [[nodiscard]] std::string mount_of(const std::vector<std::string>& mounts, std::string_view path);
 
 struct MountReading {
-  std::uint64_t total = 0, free = 0;   // bytes; free for a user
-  std::uint64_t files = 0, files_free = 0;  // 0 of 0: the file system does not count them
+  std::uint64_t total = 0, free = 0;  // bytes; free for an unprivileged user
+  std::uint64_t files = 0, files_free = 0;  // 0 of 0: not counted by the file system
   bool read_only = false;
-  std::string error;     // why it could not be asked ("Stale file handle"); empty: it could
-  bool missing = false;  // the error is that there is no such folder
+  std::string error;  // why it could not be asked ("Stale file handle"); empty: no error
+  bool missing = false;  // the error is that the folder does not exist
 };
 
-// Whether less than 1 % is left, or less than 1 GiB and 5 %. Pure.
+// Less than 1 % is left, or less than 1 GiB and 5 %. Pure.
 [[nodiscard]] bool is_nearly_full(const MountReading& reading);
 
-// Pure. `before`: none until the folder was there.
+// The findings of two readings; `before`: none until the folder existed. Pure.
 [[nodiscard]] std::vector<wire::NodeHealth> mount_changes(const std::string& mount,
                                                           const std::optional<MountReading>& before,
                                                           const MountReading& now);
 
-// At most kMountsWatchedMax, one for each mount. `root` is put before /proc and the folders.
+// At most kMountsWatchedMax probes, one per mount. `root` is put before /proc and the folders.
 [[nodiscard]] std::vector<WatchedProbe> mount_probes(const std::string& root,
                                                      const wire::WorkerTemplate& workers);
 

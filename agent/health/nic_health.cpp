@@ -43,7 +43,7 @@ std::vector<fs::path> folder_entries(const fs::path& folder) {
   return entries;
 }
 
-// Interfaces of default routes: a line of /proc/net/route whose destination is 0.
+// Interfaces of default routes: lines of /proc/net/route whose destination is 0.
 std::set<std::string> default_routes(const std::string& root) {
   std::set<std::string> found;
   const auto text = base::read_file(root + "/proc/net/route", kHealthFileBytesMax);
@@ -57,8 +57,8 @@ std::set<std::string> default_routes(const std::string& root) {
   return found;
 }
 
-// Beginnings of names, as NCCL takes them: "eth,ib0", "=eth0". "^docker" names whom it leaves out,
-// and tells nothing of whom it takes.
+// Prefixes of names, in NCCL's syntax: "eth,ib0", "=eth0". "^docker" excludes names and does not
+// say which ones are used.
 std::vector<std::string> named_by_job(const std::vector<std::string>& environment) {
   std::vector<std::string> found;
   const Environment variables(environment);
@@ -89,7 +89,7 @@ class LinkReader {
   void read_ports() {
     for (const fs::path& adapter : folder_entries(sys_ / "infiniband")) {
       for (const fs::path& port : folder_entries(adapter / "ports")) {
-        if (sysfs_text(port / "link_layer") == "Ethernet") continue;  // its interface shows it
+        if (sysfs_text(port / "link_layer") == "Ethernet") continue;  // reported by its interface
         const std::string state = sysfs_text(port / "state");
         if (state.empty()) continue;
         LinkReading reading;
@@ -110,7 +110,7 @@ class LinkReader {
 
  private:
   [[nodiscard]] bool is_watched(const fs::path& interface) const {
-    constexpr const char* kInfiniband = "32";  // ARPHRD_INFINIBAND: its port shows it
+    constexpr const char* kInfiniband = "32";  // ARPHRD_INFINIBAND: reported by its port
     if (sysfs_text(interface / "type") == kInfiniband) return false;
     const std::string name = interface.filename();
     if (name == "lo") return false;
@@ -127,7 +127,7 @@ class LinkReader {
   static LinkReading interface_reading(const fs::path& path) {
     LinkReading reading;
     reading.name = path.filename();
-    // An interface that is switched off has no carrier to be read; some drivers know no operstate.
+    // The carrier of a disabled interface cannot be read; some drivers know no operstate.
     const std::string state = sysfs_text(path / "operstate");
     reading.up = sysfs_text(path / "carrier") == "1" && state != "down" &&
                  state != "lowerlayerdown" && state != "notpresent";
@@ -155,7 +155,7 @@ NodeHealth of_link(const LinkReading& link, std::string_view words, bool over = 
           fmt::format("{}: {}", base::printable(link.name), words), 0, over};
 }
 
-// A counter that was set back has counted anew.
+// A counter that decreased was reset.
 std::uint64_t growth(std::uint64_t before, std::uint64_t now) {
   return now >= before ? now - before : now;
 }
@@ -191,7 +191,7 @@ void LinkHistory::compare(Link& link, const LinkReading& now, std::vector<NodeHe
   const std::uint64_t downs =
       std::max<std::uint64_t>(growth(before.downs, now.downs), lost ? 1 : 0);
   const std::uint64_t flaps = downs - (lost ? 1 : 0);
-  // A port that nobody uses may train for ever.
+  // An unused port may train for ever.
   if (flaps > 0 && (before.up || now.up)) {
     found.push_back(of_link(now, flaps == 1 ? "its link went down and came up again (flap)"
                                             : fmt::format("its link went down and came up again "
@@ -200,22 +200,22 @@ void LinkHistory::compare(Link& link, const LinkReading& now, std::vector<NodeHe
   }
   if (lost) {
     found.push_back(of_link(now, "its link is down"));
-    link.down_told = true;
-  } else if (now.up && std::exchange(link.down_told, false)) {
+    link.down_reported = true;
+  } else if (now.up && std::exchange(link.down_reported, false)) {
     found.push_back(of_link(now, "its link is up again", true));
   }
   const std::uint64_t errors = growth(before.errors, now.errors);
   const std::uint64_t drops = growth(before.drops, now.drops);
   if (errors >= kNicErrorsMin || drops >= kNicDropsMin) {
     link.quiet_looks = 0;
-    if (!std::exchange(link.errors_told, true)) {
+    if (!std::exchange(link.errors_reported, true)) {
       found.push_back(
           of_link(now, fmt::format("its counters of errors grow: {} errors, {} drops in {} s",
                                    errors, drops, kNicInterval.count())));
     }
-  } else if (link.errors_told && ++link.quiet_looks >= kNicQuietLooks) {
-    link.errors_told = false;
-    found.push_back(of_link(now, "its counters of errors grow no more", true));
+  } else if (link.errors_reported && ++link.quiet_looks >= kNicQuietLooks) {
+    link.errors_reported = false;
+    found.push_back(of_link(now, "its error counters no longer grow", true));
   }
 }
 
@@ -231,13 +231,13 @@ std::vector<NodeHealth> LinkHistory::take(std::vector<LinkReading> readings) {
   // An adapter that is gone from the bus takes its interface with it.
   for (auto link = links_.begin(); link != links_.end();) {
     const bool is_gone = !seen.contains(link->first);
-    if (is_gone && (link->second.last.up || link->second.down_told)) {
+    if (is_gone && (link->second.last.up || link->second.down_reported)) {
       link->second.last.up = false;
-      if (!std::exchange(link->second.down_told, true)) {
+      if (!std::exchange(link->second.down_reported, true)) {
         found.push_back(of_link(link->second.last, "the interface is gone: its link is down"));
       }
     }
-    link = is_gone && !link->second.down_told ? links_.erase(link) : std::next(link);
+    link = is_gone && !link->second.down_reported ? links_.erase(link) : std::next(link);
   }
   return found;
 }

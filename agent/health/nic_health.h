@@ -1,9 +1,10 @@
 #pragma once
-// Links of this node: lost, flapping, with errors. /sys/class/net and /sys/class/infiniband.
+// Network links of this node: lost, flapping, with errors. Reads /sys/class/net and
+// /sys/class/infiniband.
 //
-// Watched are physical interfaces, those that carry the default route, and those that the job names
-// for NCCL or gloo; of InfiniBand every port. A link that two of them show (RoCE, IPoIB) is
-// watched once. A link that was down when the watch began is nobody's loss.
+// Watched are physical interfaces, interfaces of the default route, interfaces that the job names
+// for NCCL or gloo, and every InfiniBand port. A link that appears as both (RoCE, IPoIB) is watched
+// once. A link that was down when the watch began is not reported.
 
 #include <cstdint>
 #include <map>
@@ -17,8 +18,8 @@ namespace robustrun::agent {
 struct LinkReading {
   std::string name;  // "eth0", "mlx5_0/1"
   bool up = false;
-  std::uint64_t downs = 0;  // how often it went down
-  std::uint64_t errors = 0;  // all counters of damage
+  std::uint64_t downs = 0;  // number of times it went down
+  std::uint64_t errors = 0;  // sum of all error counters
   std::uint64_t drops = 0;
 };
 
@@ -26,7 +27,7 @@ struct LinkReading {
 [[nodiscard]] std::vector<LinkReading> read_links(const std::string& root,
                                                   const std::vector<std::string>& environment);
 
-// What two readings tell, and what is still going on from before. Pure.
+// Compares readings, and remembers what was reported and is not over. Pure.
 class LinkHistory {
  public:
   std::vector<wire::NodeHealth> take(std::vector<LinkReading> readings);
@@ -34,8 +35,8 @@ class LinkHistory {
  private:
   struct Link {
     LinkReading last;
-    bool down_told = false;
-    bool errors_told = false;
+    bool down_reported = false;
+    bool errors_reported = false;
     unsigned quiet_looks = 0;
   };
   void compare(Link& link, const LinkReading& now, std::vector<wire::NodeHealth>& found);

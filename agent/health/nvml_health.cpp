@@ -56,7 +56,7 @@ class NvmlWatch {
     }
   }
 
-  // Waits for kGpuEventWait at most. Lines for what came.
+  // Waits for kGpuEventWait at most; returns lines for the events.
   std::string wait() {
     std::string lines;
     for (unsigned i = 0; has_events_ && i < kEventsPerRound; ++i) {
@@ -67,7 +67,7 @@ class NvmlWatch {
         continue;
       }
       if (library_.code() == kNvmlTimeout) return lines;
-      break;  // a lost GPU, mostly: to be asked again, but not at once
+      break;  // usually a lost GPU: asked again, but not at once
     }
     pollfd nothing{-1, 0, 0};
     ::poll(&nothing, 1, static_cast<int>(kGpuEventWait.count()));

@@ -24,7 +24,7 @@ std::optional<double> file_pressure(const std::string& path) {
   return text ? full_pressure(*text) : std::nullopt;
 }
 
-// Of a file of "NAME NUMBER" lines.
+// The value of NAME in a file of "NAME NUMBER" lines.
 std::optional<std::uint64_t> oom_kills_in(const std::string& path) {
   constexpr std::string_view kName = "oom_kill ";
   const auto text = base::read_file(path, kHealthFileBytesMax);
@@ -51,7 +51,7 @@ class PressureProbe final : public HealthProbe {
   }
 
  private:
-  // Our own cgroup's where it has them: others' processes are no news of this job's.
+  // Those of our own cgroup if it has them: other programs' processes do not concern this job.
   [[nodiscard]] std::optional<std::uint64_t> oom_kills() const {
     if (!cgroup_.empty()) {
       if (const auto own = oom_kills_in(cgroup_ + "/memory.events")) return own;
@@ -82,14 +82,14 @@ std::optional<double> full_pressure(std::string_view text) {
 void PressureHistory::follow(Kind& kind, NodeHealth::Source source, std::optional<double> value,
                              double limit, Nanos now, std::vector<NodeHealth>& found) {
   const bool is_over_limit = value.value_or(0) >= limit;
-  if (is_over_limit == kind.told) {
+  if (is_over_limit == kind.reported) {
     kind.changed_at.reset();
     return;
   }
   if (!kind.changed_at) kind.changed_at = now;
   if (now - *kind.changed_at < kPressureLasts) return;
   kind.changed_at.reset();
-  kind.told = is_over_limit;
+  kind.reported = is_over_limit;
   const char* const what = source == NodeHealth::Source::kMemory ? "memory" : "processors";
   std::string line =
       is_over_limit ? fmt::format("{} pressure: nothing went on in {:.0f} % of the time for {} s",

@@ -1,10 +1,10 @@
 #pragma once
-// Memory and processors that hold everybody up: pressure stall information (PSI,
+// Memory and processor pressure that stalls everything: pressure stall information (PSI,
 // Documentation/accounting/psi.rst), and, where the kernel's log cannot be read, the counters of
 // the OOM killer.
 //
-// "full" is the share of the last 10 s in which nobody went on. Of processors only a cgroup has
-// it (its quota is used up); of the whole machine the kernel always says 0.
+// "full" is the share of the last 10 s in which all tasks stalled at once. For processors only a
+// cgroup reports it (its quota is used up); for the whole machine the kernel always says 0.
 
 #include <map>
 #include <optional>
@@ -16,23 +16,24 @@
 
 namespace robustrun::agent {
 
-// Per cent, of "full avg10=12.34 avg60=…"; nothing when there is no such line.
+// The percentage of "full avg10=12.34 avg60=…"; nullopt when there is no such line.
 [[nodiscard]] std::optional<double> full_pressure(std::string_view text);
 
 struct PressureReading {
   std::optional<double> memory, processor;
-  std::optional<std::uint64_t> oom_kills;  // none: not asked, or not to be read
+  std::optional<std::uint64_t> oom_kills;  // none: not asked, or not readable
 };
 
-// Told when a limit is exceeded for kPressureLasts, over when it was not for as long. Pure.
+// Reports a limit that is exceeded for kPressureLasts, and its end when it was not for as long.
+// Pure.
 class PressureHistory {
  public:
   std::vector<wire::NodeHealth> take(const PressureReading& reading, base::Nanos now);
 
  private:
   struct Kind {
-    std::optional<base::Nanos> changed_at;  // other than told, since
-    bool told = false;
+    std::optional<base::Nanos> changed_at;  // since when the value contradicts the report
+    bool reported = false;
   };
   void follow(Kind& kind, wire::NodeHealth::Source source, std::optional<double> value,
               double limit, base::Nanos now, std::vector<wire::NodeHealth>& found);
@@ -40,7 +41,8 @@ class PressureHistory {
   std::optional<std::uint64_t> oom_kills_;
 };
 
-// `root` is put before /proc; `oom_too`: nobody follows the kernel's log.
+// `root` is put before /proc; `oom_too`: the kernel's log is not followed, so the OOM killer's
+// counters are.
 [[nodiscard]] WatchedProbe pressure_probe(const std::string& root, bool oom_too);
 
 }  // namespace robustrun::agent

@@ -1,5 +1,5 @@
 #pragma once
-// One thing of the machine that is looked at now and then.
+// One part of the machine that is checked periodically.
 
 #include <chrono>
 #include <memory>
@@ -11,17 +11,17 @@
 
 namespace robustrun::agent {
 
-// Looked at on a thread of the pool, never twice at a time; what it remembers is its own.
+// Runs on a thread of the pool, never twice at a time; its memory is its own.
 class HealthProbe {
  public:
   virtual ~HealthProbe() = default;
-  // What has changed since the last look. Blocks as long as what it looks at does.
+  // What has changed since the last look. Blocks as long as its subject does.
   virtual std::vector<wire::NodeHealth> look(base::Nanos now) = 0;
 };
 
 struct WatchedProbe {
   wire::NodeHealth::Source source;
-  std::string subject;  // what does not answer when a look does not end
+  std::string subject;  // named when a look does not end
   std::chrono::milliseconds every;
   std::shared_ptr<HealthProbe> probe;
 };

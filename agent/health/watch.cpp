@@ -35,7 +35,7 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
   explicit MachineWatch(NodeContext& node)
       : node_(node), tick_(node.executor), kernel_repeats_(kKernelRepeat) {}
 
-  // Nothing is told any more. A look that hangs is waited for as base/io/blocking_pool.h says.
+  // Nothing is reported any more. A look that hangs is waited for as base/io/blocking_pool.h says.
   void drop() {
     dropped_ = true;
     tick_.cancel();
@@ -59,9 +59,9 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
   struct Probe {
     WatchedProbe what;
     Nanos due{};
-    std::optional<Nanos> asked_at;  // a look is under way
-    bool told = false;              // that it does not answer
-    bool again = false;             // at once, when that look has ended
+    std::optional<Nanos> asked_at;  // start of the look under way
+    bool is_reported = false;  // it was reported as not answering
+    bool again = false;  // look again as soon as that look has ended
   };
 
   void add(WatchedProbe what) { probes_.push_back({std::move(what), {}, {}, false, false}); }
@@ -96,27 +96,27 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
     const Nanos now = node_.clock.now();
     if (kernel_repeats_.is_repeated(news.topic, now)) return;
     if (!news.pci.empty()) {
-      if (xids_.is_echo(XidEchoes::Teller::kKernelLog, news.pci, news.finding.xid, now)) return;
+      if (xids_.is_echo(XidEchoes::Source::kKernelLog, news.pci, news.finding.xid, now)) return;
       if (const std::string name = gpus_->name_of(news.pci); !name.empty()) {
         news.finding.subject = name;
       }
     }
-    tell(std::move(news.finding));
+    report(std::move(news.finding));
   }
 
   void on_gpu(GpuNews news) {
     const bool is_echo =
         news.finding.xid != 0 &&
-        xids_.is_echo(XidEchoes::Teller::kLibrary, news.pci, news.finding.xid, node_.clock.now());
-    if (!is_echo) tell(std::move(news.finding));
+        xids_.is_echo(XidEchoes::Source::kLibrary, news.pci, news.finding.xid, node_.clock.now());
+    if (!is_echo) report(std::move(news.finding));
   }
 
   void look_if_due(std::size_t place) {
     Probe& probe = probes_[place];
     const Nanos now = node_.clock.now();
     if (probe.asked_at) {
-      if (now - *probe.asked_at >= kHealthLookMax && !std::exchange(probe.told, true)) {
-        tell(silence_of(probe, false));
+      if (now - *probe.asked_at >= kHealthLookMax && !std::exchange(probe.is_reported, true)) {
+        report(silence_of(probe, false));
       }
       return;
     }
@@ -137,8 +137,8 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
     Probe& probe = probes_[place];
     probe.due = probe.again ? Nanos{} : *probe.asked_at + probe.what.every;
     probe.asked_at.reset();
-    if (std::exchange(probe.told, false)) tell(silence_of(probe, true));
-    for (NodeHealth& each : found) tell(std::move(each));
+    if (std::exchange(probe.is_reported, false)) report(silence_of(probe, true));
+    for (NodeHealth& each : found) report(std::move(each));
   }
 
   [[nodiscard]] static NodeHealth silence_of(const Probe& probe, bool over) {
@@ -149,7 +149,7 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
     return finding;
   }
 
-  void tell(NodeHealth finding) {
+  void report(NodeHealth finding) {
     if (auto admitted = limit_.admit(std::move(finding), node_.clock.now())) {
       node_.send(*std::move(admitted));
     }
@@ -162,7 +162,7 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
   XidEchoes xids_;
   FindingLimit limit_;
   std::vector<Probe> probes_;
-  std::size_t nics_ = 0;  // their place in probes_
+  std::size_t nics_ = 0;  // index of the NIC probe in probes_
   std::unique_ptr<GpuWatch> gpus_;
   std::optional<base::BlockingPool> pool_;
   bool dropped_ = false;

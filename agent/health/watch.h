@@ -1,10 +1,10 @@
 #pragma once
-// Watches this machine while workers run on it, and tells the supervisor what changed: NodeHealth.
+// Watches this machine while workers run on it, and reports changes to the supervisor: NodeHealth.
 //
-// What files say is looked at on threads of this watch's own, one for each probe: a dead mount or
-// adapter holds its own probe and nothing else, is told of once, and is asked again when it has
-// answered. The kernel's log is followed on the loop, NVML in a helper process (gpu_watch.h).
-// Owned by the Agent, on its loop; ends with it.
+// Each probe reads files on a thread of its own. A dead mount or adapter therefore holds up its own
+// probe only; it is reported once, and looked at again when it has answered. The kernel's log is
+// followed on the loop, NVML in a helper process (gpu_watch.h). Owned by the Agent, on its loop;
+// ends with it.
 
 #include <memory>
 #include <string>
@@ -20,8 +20,8 @@ class HealthWatch {
   virtual ~HealthWatch() = default;
 };
 
-// What is put before /dev, /proc and /sys: ROBUSTRUN_HEALTH_ROOT of the workers' environment, for
-// tests and drills, with this node's number in place of "{node}". Mostly empty.
+// The prefix for /dev, /proc and /sys: ROBUSTRUN_HEALTH_ROOT of the workers' environment, for tests
+// and drills, with "{node}" replaced by this node's number. Usually empty.
 [[nodiscard]] std::string health_root(const NodeContext& node);
 
 }  // namespace robustrun::agent

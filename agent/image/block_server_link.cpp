@@ -14,7 +14,7 @@
 #include <map>
 #include <utility>
 
-#include "agent/staging/block_limits.h"
+#include "agent/staging/limits.h"
 #include "base/io/log.h"
 #include "bootstrap/store/block_protocol.h"
 
@@ -45,9 +45,9 @@ class BlockServerLinkImpl final : public BlockServerLink,
     static_cast<void>(fd.release());
     if (blob_.empty()) {
       asked_key_ = next_id_++;
-      say({BlockFrameKind::kStatus, asked_key_, 0, {}});
+      send_frame({BlockFrameKind::kStatus, asked_key_, 0, {}});
     }
-    say({BlockFrameKind::kPeers, next_id_++, 0, {}});
+    send_frame({BlockFrameKind::kPeers, next_id_++, 0, {}});
     read();
     return {};
   }
@@ -58,8 +58,8 @@ class BlockServerLinkImpl final : public BlockServerLink,
     const bool goes_far = scope == wire::BlockScope::kAny;
     const std::uint64_t id = next_id_++;
     questions_.emplace(id, std::move(answer));
-    say({BlockFrameKind::kGet, id, name.block,
-         std::string(1, goes_far ? bootstrap::kGetMayAskOrigin : '\0')});
+    send_frame({BlockFrameKind::kGet, id, name.block,
+                std::string(1, goes_far ? bootstrap::kGetMayAskOrigin : '\0')});
     watch();
     return true;
   }
@@ -73,8 +73,8 @@ class BlockServerLinkImpl final : public BlockServerLink,
   }
 
  private:
-  // Peers hear from us that a block comes, as long as it is looked for: of one that is stopped,
-  // none does. What takes its time at the source leaves it time to say that it lives.
+  // Peers are told that a block is coming while the server looks for it; a stopped server never
+  // brings it. The server answers pings while a block is slow to come from its source.
   void watch() {
     if (std::exchange(is_watched_, true)) return;
     life_.expires_after(kServerLifeTick);
@@ -91,8 +91,8 @@ class BlockServerLinkImpl final : public BlockServerLink,
     if (life_asked_ == 0) {
       life_asked_ = next_id_++;
       life_asked_at_ = now;
-      say({BlockFrameKind::kStatus, life_asked_, 0, {}});
-    } else if (now - std::max(life_asked_at_, heard_at_) >= base::Nanos(kServerSilentMax)) {
+      send_frame({BlockFrameKind::kStatus, life_asked_, 0, {}});
+    } else if (now - std::max(life_asked_at_, received_at_) >= base::Nanos(kServerSilentMax)) {
       RR_LOG(kDebug, {}, "the block server of {} is silent, and gives peers nothing", blob_);
       is_silent_ = true;
       return answer_none();
@@ -112,7 +112,7 @@ class BlockServerLinkImpl final : public BlockServerLink,
           if (!self || !self->socket_.is_open()) return;
           if (error) return self->end("it has closed the connection");
           self->is_silent_ = false;
-          self->heard_at_ = self->node_.clock.now();
+          self->received_at_ = self->node_.clock.now();
           self->frames_.feed({self->room_.data(), bytes});
           self->take_frames();
         });
@@ -151,24 +151,24 @@ class BlockServerLinkImpl final : public BlockServerLink,
                  const auto self = weak.lock();
                  if (!self || !self->socket_.is_open()) return;
                  const auto kind = found ? BlockFrameKind::kOk : BlockFrameKind::kNone;
-                 self->say({kind, id, block, found ? found->bytes : std::string()});
+                 self->send_frame({kind, id, block, found ? found->bytes : std::string()});
                });
   }
 
-  void say(const BlockFrame& frame) {
-    unsaid_.push_back(encode_block_frame(frame));
-    if (unsaid_.size() == 1) write();
+  void send_frame(const BlockFrame& frame) {
+    unsent_.push_back(encode_block_frame(frame));
+    if (unsent_.size() == 1) write();
   }
 
   void write() {
     boost::asio::async_write(
-        socket_, boost::asio::buffer(unsaid_.front()),
+        socket_, boost::asio::buffer(unsent_.front()),
         [weak = weak_from_this()](const boost::system::error_code& error, std::size_t) {
           const auto self = weak.lock();
           if (!self || !self->socket_.is_open()) return;
           if (error) return self->end("it has closed the connection");
-          self->unsaid_.pop_front();
-          if (!self->unsaid_.empty()) self->write();
+          self->unsent_.pop_front();
+          if (!self->unsent_.empty()) self->write();
         });
   }
 
@@ -190,14 +190,14 @@ class BlockServerLinkImpl final : public BlockServerLink,
   boost::asio::steady_timer life_;
   bootstrap::BlockFrameReader frames_;
   std::uint64_t next_id_ = 1;
-  std::uint64_t life_asked_ = 0;  // 0: not, or it was answered
+  std::uint64_t life_asked_ = 0;  // id of the unanswered status question; 0: none
   base::Nanos life_asked_at_{};
-  base::Nanos heard_at_{};  // anything at all
+  base::Nanos received_at_{};  // last time that anything arrived
   bool is_watched_ = false;
   bool is_silent_ = false;
-  std::uint64_t asked_key_ = 0;  // the question for it; 0: none was needed
+  std::uint64_t asked_key_ = 0;  // id of the question for the key; 0: none
   std::map<std::uint64_t, BlockAnswered> questions_;
-  std::deque<std::string> unsaid_;  // the first is being written
+  std::deque<std::string> unsent_;  // the first is being written
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #pragma once
-// A block server of this node (robustrun-blocks, docs/formats/block-server.md) as one that peers
-// get blocks from, and that gets blocks from peers.
+// A block server of this node (robustrun-blocks, docs/formats/block-server.md), both as a source of
+// blocks for peers and as a consumer of peers' blocks.
 //
-// On the agent's loop; the server is a process of its own and may go at any time. Then peers are
-// told that nothing is here. Whoever makes it adds it to BlockPeers::server().
+// On the agent's loop. The server is a process of its own and may end at any time; peers are then
+// told that nothing is here. The owner registers the link with BlockPeers::server().
 
 #include <functional>
 #include <memory>
@@ -19,9 +19,9 @@ namespace robustrun::agent {
 
 class BlockServerLink : public BlockSource {
  public:
-  // `socket`: connected to the server's. `blob`: its key; empty: the server is asked, and nothing
-  // is passed on before it has said it. `on_end`: the server is gone; at most once, never from
-  // within make().
+  // `socket`: connected to the server. `blob`: the key of its blob; empty: the server is asked for
+  // it, and no block is passed on before it has answered. `on_end`: the server is gone; called at
+  // most once, never from within make().
   static base::Result<std::shared_ptr<BlockServerLink>> make(NodeContext& node, BlockAsker& asker,
                                                              base::Fd socket, std::string blob,
                                                              std::function<void()> on_end);
@@ -29,7 +29,8 @@ class BlockServerLink : public BlockSource {
   virtual void abandon() = 0;
 };
 
-// To a server's socket, which is ours (the path's last part at least must not be anybody else's).
+// Connects to a server's socket, which must be ours: at least the last part of `path` must not
+// belong to another user.
 [[nodiscard]] base::Result<base::Fd> connect_block_server(const std::string& path);
 
 }  // namespace robustrun::agent

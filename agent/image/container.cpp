@@ -27,14 +27,14 @@ class HeldContainer final : public Container {
     patience_.expires_after(kContainerReadyMax);
     patience_.async_wait([this](const boost::system::error_code& error) {
       if (error || pid_ != 0) return;
-      tell(base::fail(base::Errc::kTimeout,
-                      fmt::format("cannot make a container: bwrap was not ready within {} s{}",
-                                  kContainerReadyMax.count(), said())));
+      report(base::fail(base::Errc::kTimeout,
+                        fmt::format("cannot make a container: bwrap was not ready within {} s{}",
+                                    kContainerReadyMax.count(), last_output())));
     });
   }
 
  private:
-  // A pid in a line of its own: the holder's. Whatever else comes is what bubblewrap complains of.
+  // The holder writes its pid as a line of its own. Other lines are bubblewrap's errors.
   void on_text(std::string_view text) {
     if (pid_ != 0) return;
     words_.append(
@@ -44,22 +44,22 @@ class HeldContainer final : public Container {
     if (!words_.ends_with('\n') || !pid || *pid <= 1) return;
     pid_ = *pid;
     patience_.cancel();
-    tell(pid_);
+    report(pid_);
   }
 
   void on_end(base::Result<std::string> end) {
     patience_.cancel();
     const std::string why = end ? std::string("it ended") : end.error().what;
-    tell(base::fail(base::Errc::kUnavailable, fmt::format("cannot {} a container: bwrap: {}",
-                                                          pid_ == 0 ? "make" : "keep", why)));
+    report(base::fail(base::Errc::kUnavailable, fmt::format("cannot {} a container: bwrap: {}",
+                                                            pid_ == 0 ? "make" : "keep", why)));
   }
 
-  [[nodiscard]] std::string said() const {
+  [[nodiscard]] std::string last_output() const {
     return words_.empty() ? "" : ": " + base::printable(base::trim(words_));
   }
 
-  // By a copy: the handler may destroy us.
-  void tell(base::Result<pid_t> result) {
+  // A copy, because the handler may destroy this object.
+  void report(base::Result<pid_t> result) {
     const Done done = done_;
     done(std::move(result));
   }

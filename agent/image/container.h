@@ -1,6 +1,6 @@
 #pragma once
-// The namespaces in which a node's workers see an image as their root: made by bubblewrap, and kept
-// by a process below a shim that waits until this object goes, or the agent dies.
+// The namespaces in which a node's workers see an image as their root. bubblewrap makes them; a
+// process below a shim keeps them until this object is destroyed or the agent dies.
 //
 // Owned by NodeImage, on the agent's loop.
 
@@ -18,8 +18,8 @@ namespace robustrun::agent {
 
 class Container {
  public:
-  // The pid whose namespaces they are; later, or instead, why there are none (any more). May
-  // destroy this object.
+  // The pid whose namespaces they are; an error instead, or later, when there are none any more.
+  // May destroy this object.
   using Done = std::function<void(base::Result<pid_t>)>;
   static std::unique_ptr<Container> make(NodeContext& node, std::vector<std::string> argv,
                                          Done done);

@@ -29,7 +29,7 @@ bool is_below(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
-// What a system keeps in its own folders, and packages for it: of those the image has its own.
+// Folders of a system and its packages: the image has its own.
 bool is_of_image(const std::string& folder) {
   const std::string first = folder.substr(0, folder.find('/', 1));
   for (const std::string_view name :
@@ -41,7 +41,7 @@ bool is_of_image(const std::string& folder) {
 
 class Binds {
  public:
-  // Under its own name. The root itself is the image's.
+  // Under the same name. The root itself is the image's.
   void add(const std::string& path, bool read_only = false, bool is_optional = false) {
     if (!path.starts_with('/') || path == "/") return;
     add(ContainerBind{without_end(path), without_end(path), read_only, is_optional});
@@ -69,7 +69,7 @@ class Binds {
   std::vector<ContainerBind> binds_;
 };
 
-// What the image has, around the places where something of this machine comes.
+// Lays out the image's entries around the targets of binds.
 class Cover {
  public:
   Cover(const ContainerCommand& container, const ListImage& list)
@@ -124,7 +124,7 @@ class Cover {
       return entry.name == name && entry.kind != ImageEntry::Kind::kLink;
     });
   }
-  // Not by way of a link, which may lead anywhere.
+  // Not through a link, which may lead anywhere.
   [[nodiscard]] bool is_folder(const std::string& path) const {
     const std::string folder = folder_of_file(path);
     const std::string_view name = std::string_view(path).substr(folder.size() + 1);
@@ -153,14 +153,14 @@ base::Result<ContainerBind> parse_container_mount(const std::string& text) {
                       bind.target.starts_with('/') && bind.target != "/";
   if (is_one) return bind;
   return base::fail(Errc::kInvalidArgument,
-                    fmt::format("'{}' is no mount: SOURCE:TARGET[:ro] with absolute paths",
+                    fmt::format("'{}' is not a mount: SOURCE:TARGET[:ro] with absolute paths",
                                 base::printable(text)));
 }
 
 base::Result<std::vector<ContainerBind>> container_binds(const wire::WorkerTemplate& workers,
                                                          const ContainerNeeds& needs) {
   Binds binds;
-  // A list of dependencies may name what lies beside it; but /etc and the like are the image's.
+  // A list of dependencies may name files beside it; but /etc and the like are the image's.
   const std::string beside = folder_of_file(workers.deps);
   if (!is_of_image(beside)) binds.add(beside, false, true);
   for (const char* path : {"/dev", "/proc", "/tmp"}) binds.add(path);
@@ -173,7 +173,7 @@ base::Result<std::vector<ContainerBind>> container_binds(const wire::WorkerTempl
   binds.add(environment.get("TMPDIR").value_or(""), false, true);
   binds.add(workers.cache_directory, false, true);
   binds.add(workers.log_directory, false, true);
-  binds.add(workers.working_directory, false, workers.code.has_value());  // it is yet to come
+  binds.add(workers.working_directory, false, workers.code.has_value());  // does not exist yet
   binds.add(needs.program_folder, false, true);
   binds.add(folder_of_file(workers.python_path), true);  // our libraries lie beside it
   binds.add(needs.python, true, true);
@@ -194,7 +194,7 @@ base::Result<std::vector<std::string>> bwrap_argv(const ContainerCommand& contai
   RR_TRY(cover.cover(""));
   std::ranges::move(cover.take(), std::back_inserter(argv));
   for (const ContainerBind& bind : container.binds) {
-    // Devices only work through the first one.
+    // Devices work only through the first mount.
     std::string option = bind.read_only ? "--ro-bind" : "--dev-bind";
     if (bind.is_optional) option += "-try";
     argv.insert(argv.end(), {option, bind.source, bind.target});
@@ -229,7 +229,7 @@ std::vector<std::string> enroot_prefix(const ContainerCommand& container,
                                         bind.target, bind.read_only ? "ro" : "rw")});
   }
   for (const std::string& name : environment) argv.insert(argv.end(), {"--env", name});
-  // enroot itself has no working directory: the container's shell goes there.
+  // enroot itself has no working directory, so a shell in the container changes to it.
   argv.insert(argv.end(), {container.root.substr(data.size() + 1), "/bin/sh", "-c",
                            "cd \"$0\" && exec \"$@\"", working_directory});
   return argv;

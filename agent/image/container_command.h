@@ -2,10 +2,10 @@
 // Command lines of container runtimes: how workers get an image for their root. Pure.
 //
 // bubblewrap makes the namespaces once per node, for a process that only waits (`robustrun-shim
-// --hold`); each worker's shim enters them (agent/shim/protocol.h). So a worker is started,
-// signalled and seen to end as without a container: behind bubblewrap itself a SIGTERM to its group
-// would end bubblewrap first, and the kind of a worker's death would be lost. Apptainer and enroot
-// are put in front of each worker's own command.
+// --hold`); each worker's shim enters them (agent/shim/protocol.h). A worker is therefore started,
+// signalled and reaped as without a container. If bubblewrap started each worker, a SIGTERM to the
+// worker's group would end bubblewrap first, and the cause of a worker's death would be lost.
+// Apptainer and enroot are put in front of each worker's own command.
 
 #include <functional>
 #include <string>
@@ -16,26 +16,26 @@
 
 namespace robustrun::agent {
 
-// What of this machine workers see in their container, and where.
+// A path of this machine that workers see in their container, and where they see it.
 struct ContainerBind {
   std::string source, target;  // absolute
   bool read_only = false;
-  bool is_optional = false;  // left out where this machine lacks it
+  bool is_optional = false;  // left out if this machine lacks it
   friend bool operator==(const ContainerBind&, const ContainerBind&) = default;
 };
 
-// What else of this machine workers need there: absolute paths, empty ones do not count.
+// Further paths of this machine that workers need there: absolute; empty ones are ignored.
 struct ContainerNeeds {
   std::string runtime_directory, mounts_directory, shim;
-  std::string python;  // where the template's python_path really lies, should that be a link
-  std::string program_folder;  // of a script that lies on this machine; not of one in the image
+  std::string python;  // the target of the template's python_path, if that is a link
+  std::string program_folder;  // of a script on this machine; empty for one in the image
 };
 
-// /dev, /proc and /sys; /tmp, as torchrun's users expect it; names and name services; working
-// directory, home, caches, logs, the script's folder, and what robustrun itself needs, all under
-// their own names; then --container-mounts. In the order in which they can be mounted: outer ones
-// first, none twice, none below another that shows the same. kInvalidArgument: a mount that is
-// none.
+// All binds: /dev, /proc and /sys; /tmp, as torchrun's users expect it; host names and name
+// services; working directory, home, caches, logs, the script's folder, and what robustrun itself
+// needs, all under their own names; then --container-mounts. Ordered for mounting: outer paths
+// first, none twice, none below another that shows the same. kInvalidArgument: a malformed
+// --container-mounts.
 [[nodiscard]] base::Result<std::vector<ContainerBind>> container_binds(
     const wire::WorkerTemplate& workers, const ContainerNeeds& needs);
 
@@ -46,10 +46,9 @@ struct ImageEntry {
   enum class Kind { kFolder, kLink, kOther };
   std::string name;
   Kind kind = Kind::kOther;
-  std::string link;  // what a link says
+  std::string link;  // target of the link
 };
-// Of a folder of the image, which is named as in the container ("/" for all of it); nothing: there
-// is no such folder.
+// Lists a folder of the image, named as in the container ("/" for its root); empty: no such folder.
 using ListImage = std::function<std::vector<ImageEntry>(const std::string& folder)>;
 
 struct ContainerCommand {
@@ -58,20 +57,20 @@ struct ContainerCommand {
   std::vector<ContainerBind> binds;
 };
 
-// The image's root is read-only, and a bind can only be made where there is something to cover. So
-// the container's root is an empty file system in memory, in which stands what the image has,
-// folders on the way to a target that the image lacks are made anew, and their other entries come
-// from the image one by one. `command`: what runs in it. kLimit: more entries than
-// kContainerEntriesMax.
+// The argv that runs `command` in a container of bubblewrap. The image's root is read-only, and a
+// bind needs an existing target. So the container's root is an empty file system in memory that
+// gets the image's entries one by one; folders on the way to a target that the image lacks are
+// created. kLimit: more entries than kContainerEntriesMax.
 [[nodiscard]] base::Result<std::vector<std::string>> bwrap_argv(
     const ContainerCommand& container, const ListImage& list,
     const std::vector<std::string>& command);
 
-// What stands before a worker's argv. `has_gpus`: NVIDIA's, whose libraries Apptainer brings along.
+// What precedes a worker's argv. `has_gpus`: the machine has NVIDIA's, whose libraries Apptainer
+// then brings along.
 [[nodiscard]] std::vector<std::string> apptainer_prefix(const ContainerCommand& container,
                                                         const std::string& working_directory,
                                                         bool has_gpus);
-// `environment`: names of variables that are handed in. `root` must be a folder of its own folder.
+// `environment`: names of the variables that are passed in. `root` must be a subfolder.
 [[nodiscard]] std::vector<std::string> enroot_prefix(const ContainerCommand& container,
                                                      const std::string& working_directory,
                                                      const std::vector<std::string>& environment);

@@ -9,8 +9,8 @@
 
 namespace robustrun::agent {
 
-void tell_image_health(NodeContext& node, const wire::WorkerTemplate& plain,
-                       const std::string& what, bool is_over) {
+void report_image_health(NodeContext& node, const wire::WorkerTemplate& plain,
+                         const std::string& what, bool is_over) {
   const std::string subject = "image " + base::printable(bootstrap::shown_source(plain.image));
   if (!plain.health) {
     RR_LOG(kError, {}, "the {}: {}", subject, what);

@@ -1,6 +1,6 @@
 #pragma once
-// What makes workers fail for want of their image, for the supervisor; where nobody asks for
-// findings, for the log. On the agent's loop.
+// Reports trouble with the image, which makes workers fail: as a finding to the supervisor, or to
+// the log if findings are not wanted. On the agent's loop.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace robustrun::agent {
 
-// `plain`: as the supervisor gave it.
-void tell_image_health(NodeContext& node, const wire::WorkerTemplate& plain,
-                       const std::string& what, bool is_over);
+// `plain`: the template as the supervisor gave it.
+void report_image_health(NodeContext& node, const wire::WorkerTemplate& plain,
+                         const std::string& what, bool is_over);
 
 }  // namespace robustrun::agent

@@ -26,8 +26,8 @@ namespace {
 using base::Errc;
 using wire::ContainerRuntime;
 
-// The same for every run of an image on a file system, so that what is in it has the same path at
-// the next start; of this run alone where a server may be taken over.
+// The same path for every run of an image on a file system, so that its content has the same path
+// at the next start; a path of this run alone where a server may be taken over.
 std::string folder_name(const ImagePlan& plan) {
   const wire::WorkerTemplate& workers = plan.workers;
   const std::string key = plan.has_server() ? workers.run_id + "\n" + workers.image : workers.image;

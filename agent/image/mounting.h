@@ -1,6 +1,6 @@
 #pragma once
-// The blocking parts of node_image: folder, mount, and what workers get of it. Any thread; nothing
-// here touches the loop.
+// The blocking parts of node_image: folder, mount, and how workers use the mount. For any thread;
+// does not touch the loop.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace robustrun::agent {
 
-// What a thread needs to know of this node and its run.
+// What such a thread needs to know of this node and its run.
 struct ImagePlan {
   wire::WorkerTemplate workers;
   std::string base;         // private_base_directory()
@@ -25,23 +25,23 @@ struct ImagePlan {
 [[nodiscard]] ImagePlan image_plan(const wire::WorkerTemplate& workers,
                                    const std::string& runtime_directory, const std::string& shim);
 
-// Removes what dead runs left, and takes this image's folder. A server that answers there is left
-// alone, with what it serves, unless `anew`.
+// Removes what dead runs left, and takes this image's folder.
 [[nodiscard]] base::Result<bootstrap::MountFolder> take_image_folder(const ImagePlan& plan);
-// Undoes what is mounted there and not served by anybody who listens at `socket`.
+// Unmounts what is mounted in `folder`. Without `anew`, a server that answers at `socket` is left
+// alone, together with the mount that it serves.
 base::Status clear_image_folder(const ImagePlan& plan, const std::string& folder,
                                 const std::string& socket, bool anew);
 
-// A mounted image, and how workers get it.
+// A mounted image, and how workers use it.
 struct MountedImage {
   bootstrap::SquashMount mount;
-  std::string interpreter;  // as in the image; empty: none is needed
+  std::string interpreter;  // its path in the image; empty: none is needed
   wire::ContainerRuntime runtime = wire::ContainerRuntime::kNone;
-  std::vector<std::string> container_argv{};  // that makes the namespaces; empty: none
-  std::vector<std::string> prefix{};          // of workers' argv
+  std::vector<std::string> container_argv{};  // makes the namespaces; empty: no container
+  std::vector<std::string> prefix{};          // of the workers' argv
   std::string key{};  // bootstrap::content_key()
 };
-// `image`: the file to mount, at FOLDER/root.
+// Mounts the file `image` at FOLDER/root.
 [[nodiscard]] base::Result<MountedImage> mount_image(const ImagePlan& plan,
                                                      const std::string& image,
                                                      const std::string& folder);

@@ -25,7 +25,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr unsigned kImageThreads = 3;  // two may hang with its file system
+constexpr unsigned kImageThreads = 3;  // two may hang with the image's file system
 constexpr base::BlockingPool::Lane kAbortLane = ~0U;
 constexpr std::size_t kImageJobsMax = 16;
 
@@ -67,8 +67,8 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   void fail(base::Error error);
   void lose(const std::string& why);
   void refuse(const std::string& why);
-  void tell_health(const std::string& what, bool is_over) {
-    tell_image_health(node_, plain_, what, is_over);
+  void report_health(const std::string& what, bool is_over) {
+    report_image_health(node_, plain_, what, is_over);
   }
   void check_readers(bool may_wait);
   void abort_readers();
@@ -79,7 +79,7 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   Hooks hooks_;
   asio::steady_timer patience_, stuck_;
   State state_ = State::kNone;
-  std::uint64_t round_ = 0;  // answers of older ones do not count
+  std::uint64_t round_ = 0;  // answers of earlier tries are ignored
   base::BlockingPool::Lane lane_ = 0;
   ImagePlan plan_;
   std::optional<bootstrap::MountFolder> folder_;
@@ -91,10 +91,10 @@ class NodeImage::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void(base::Status)> waiting_;
   std::function<void()> on_end_;
   bool is_settled_ = false;
-  bool is_broken_ = false;  // what is there now is of no more use
-  bool is_lost_ = false;  // that was told
-  bool are_reads_ill_ = false;  // as well; that server says when it ends
-  bool are_killed_here_ = false;  // workers that got SIGKILL
+  bool is_broken_ = false;  // the current mount is useless
+  bool is_lost_ = false;  // and reported
+  bool are_reads_ill_ = false;  // reported; the server says when it ends
+  bool are_killed_here_ = false;  // workers got SIGKILL
   base::BlockingPool pool_;  // of its own: the image's file system may hang
 };
 
@@ -113,7 +113,7 @@ void NodeImage::Impl::on_thread(std::function<void()> work, Next next) {
 void NodeImage::Impl::begin() {
   if (plain_.image.empty() || state_ == State::kEnding) return;
   ++round_;
-  ++lane_;  // an older round's file system may hang
+  ++lane_;  // an earlier try's file system may hang
   state_ = State::kPreparing;
   node_.stages.begin(wire::StageName::kImage);
   is_settled_ = false;
@@ -131,7 +131,7 @@ void NodeImage::Impl::begin() {
   take_folder(std::exchange(is_broken_, false));
 }
 
-// `anew`: nothing of before is taken over.
+// `anew`: nothing that exists is taken over.
 void NodeImage::Impl::take_folder(bool anew) {
   struct Taken {
     std::optional<bootstrap::MountFolder> folder;
@@ -159,7 +159,7 @@ void NodeImage::Impl::take_folder(bool anew) {
   });
 }
 
-// Its file system may hang, and the server knows how to do without.
+// Its file system may hang; the server can do without the profile.
 void NodeImage::Impl::find_profile() {
   if (bootstrap::is_http_source(plain_.image)) return serve();
   take_hot_blocks_in_time(node_.executor, pool_, plain_.image, plain_.cache_directory,
@@ -169,7 +169,7 @@ void NodeImage::Impl::find_profile() {
                           });
 }
 
-// Node 0 speaks for all: their profiles are much the same.
+// Node 0 writes for all: the nodes' profiles hardly differ.
 void NodeImage::Impl::leave_profile() {
   if (bootstrap::is_http_source(plain_.image)) return;
   leave_hot_blocks_on(pool_, plain_.image, plain_.cache_directory, node_.self.value == 0);
@@ -191,7 +191,7 @@ void NodeImage::Impl::serve() {
     const auto image = self.lock();
     if (image && image->round_ == round) then(*image);
   };
-  // Never from within the server's own handler: what follows may drop it.
+  // Never from within the server's own handler: what follows may destroy it.
   handlers.on_ready = [this, live, source = *made + "/image"](base::Status status) {
     asio::post(node_.executor, [live, source, status] {
       live([&](Impl& image) {
@@ -200,7 +200,7 @@ void NodeImage::Impl::serve() {
           return image.mount(source);
         }
         if (!image.server_->is_adopted()) return image.fail(status.error());
-        image.server_.reset();  // a dead agent's, that is stopped or broken
+        image.server_.reset();  // a stopped or broken server of a dead agent
         image.take_folder(true);
       });
     });
@@ -208,8 +208,8 @@ void NodeImage::Impl::serve() {
   handlers.on_event = [](const std::string& what) { RR_LOG(kWarn, {}, "the image: {}", what); };
   handlers.on_reads = [this](const std::string& why, bool is_over) {
     are_reads_ill_ = !is_over;
-    tell_health(is_over ? why : "parts of it that this machine lacks cannot be read: " + why,
-                is_over);
+    report_health(is_over ? why : "parts of it that this machine lacks cannot be read: " + why,
+                  is_over);
   };
   handlers.on_lost = [this, live](const std::string& why) {
     asio::post(node_.executor, [live, why] { live([&](Impl& image) { image.lose(why); }); });
@@ -261,14 +261,15 @@ void NodeImage::Impl::become_ready(pid_t container) {
   RR_LOG(kDebug, {}, "the image {} is mounted at {}{}",
          base::printable(bootstrap::shown_source(plain_.image)), node_.home.root,
          image_->mount.is_by_kernel() ? "" : " by squashfuse");
-  if (std::exchange(is_lost_, false) && !are_reads_ill_) tell_health("it is there again", true);
+  if (std::exchange(is_lost_, false) && !are_reads_ill_)
+    report_health("it is available again", true);
   hooks_.on_ready();
   if (waiting_) std::exchange(waiting_, nullptr)({});
 }
 
 void NodeImage::Impl::fail(base::Error error) {
   patience_.cancel();
-  ++round_;  // nothing that is still under way counts
+  ++round_;  // invalidates everything under way
   if (state_ != State::kEnding) state_ = State::kFailed;
   error_ = std::move(error);
   RR_LOG(kDebug, {}, "{}", error_.what);
@@ -277,16 +278,16 @@ void NodeImage::Impl::fail(base::Error error) {
   if (waiting_) std::exchange(waiting_, nullptr)(std::unexpected(error_));
 }
 
-// Workers that read it now see errors, and end; the next attempt gets it anew.
+// Workers that read the image get errors and end; the next attempt mounts it anew.
 void NodeImage::Impl::lose(const std::string& why) {
   is_lost_ = true;
-  tell_health("it is lost on this machine, and what workers read of it fails: " + why, false);
+  report_health("it is lost on this machine, and what workers read of it fails: " + why, false);
   is_broken_ = true;
   fail({base::Errc::kUnavailable, 0, why});
 }
 
 void NodeImage::Impl::refuse(const std::string& why) {
-  tell_health("it is not what was asked for, and its workers end: " + why, false);
+  report_health("it is not what was asked for, and its workers end: " + why, false);
   fail({base::Errc::kConflict, ENOEXEC, "cannot use the image: " + why});
   hooks_.on_wrong();
 }
@@ -308,8 +309,8 @@ void NodeImage::Impl::settled() {
   if (server_) server_->settled();
 }
 
-// A server that is silent is known at once; reads that wait get a while, as they may be answered
-// yet.
+// A silent server is detected at once; reads that wait get a while, because they may still be
+// answered.
 void NodeImage::Impl::workers_killed() {
   if (state_ != State::kReady || (!server_ && image_->mount.is_by_kernel())) return;
   are_killed_here_ = true;
@@ -335,7 +336,7 @@ void NodeImage::Impl::abort_readers() {
   const std::string folder = folder_->path();
   asio::post(node_.executor, [self = weak_from_this()] {
     if (const auto image = self.lock()) {
-      image->lose("its server does not answer, and workers that were killed wait for it");
+      image->lose("its server does not answer, and killed workers wait for it");
     }
   });
   static_cast<void>(

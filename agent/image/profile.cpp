@@ -26,10 +26,10 @@ using bootstrap::BlockProfile;
 constexpr std::size_t kStatusBytesMax = std::size_t{64} << 10;
 constexpr base::BlockingPool::Lane kProfileLane = ~0U - 1;
 constexpr std::string_view kHead = "robustrun-blocks ";  // of any version
-constexpr std::size_t kTemporaryLetters = 6;  // behind the name: base::write_file_atomically()
+constexpr std::size_t kTemporaryLetters = 6;  // suffix that base::write_file_atomically() adds
 constexpr std::string_view kUmaskLine = "\nUmask:\t";
 
-// Of anybody: what it says costs reads ahead at worst.
+// Not trusted: at worst it costs useless reads ahead.
 Result<std::string> read_text(const std::string& path) {
   return base::read_regular_file(path, bootstrap::kProfileBytesMax, base::Links::kRefuse);
 }
@@ -55,8 +55,8 @@ unsigned file_mode() {
   return 0644 & ~mask;
 }
 
-// Files beside `path`, which was just written, that a crash left half-written: ours, the beginning
-// of a profile, and so old by the file system's own clock that nobody is at it.
+// Files beside `path`, which was just written, that a crash left half-written: ours, beginning like
+// a profile, and so old by the file system's own clock that no process is writing them.
 void remove_torn(const std::string& path) {
   struct stat whole{};
   if (::lstat(path.c_str(), &whole) != 0) return;
@@ -101,7 +101,7 @@ base::Status leave_hot_blocks(const std::string& image, const std::string& cache
   if (::lstat(path.c_str(), &status) == 0) {
     const std::string text = RR_TRY(read_text(path));
     if (!text.starts_with(kHead)) {
-      return base::fail(base::Errc::kConflict, path + " is somebody's and no profile");
+      return base::fail(base::Errc::kConflict, path + " is not a profile");
     }
     const auto there = read_profile(path, blob.length);
     if (there && (!anew || there->blocks == profile.blocks)) return {};
@@ -124,7 +124,7 @@ void take_hot_blocks_in_time(const boost::asio::any_io_executor& executor, base:
     if (!error) go_on();
   });
   const auto take = [image, cache] {
-    static_cast<void>(take_hot_blocks(image, cache));  // without it this start records
+    static_cast<void>(take_hot_blocks(image, cache));  // on failure this start records a profile
   };
   if (!pool.submit(kProfileLane, take, go_on)) go_on();
 }
@@ -132,7 +132,7 @@ void take_hot_blocks_in_time(const boost::asio::any_io_executor& executor, base:
 void leave_hot_blocks_on(base::BlockingPool& pool, const std::string& image,
                          const std::string& cache, bool anew) {
   const auto leave = [image, cache, anew] {
-    static_cast<void>(leave_hot_blocks(image, cache, anew));  // the cache has it
+    static_cast<void>(leave_hot_blocks(image, cache, anew));  // on failure the cache still has it
   };
   static_cast<void>(pool.submit(kProfileLane, leave, [] {}));
 }

@@ -1,7 +1,7 @@
 #pragma once
 // The profile of an image's hot blocks (bootstrap/hot/block_profile.h) beside the image, as
-// IMAGE.hot: what one node has learned, nodes with an empty cache begin with. Blocks as long as the
-// image's file system does; any thread.
+// IMAGE.hot: nodes with an empty cache start with what an earlier node has learned. Blocks as long
+// as the image's file system does; any thread.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -12,17 +12,17 @@
 
 namespace robustrun::agent {
 
-// IMAGE.hot becomes the cache's profile, should it have none. Errors: nothing is there, or no whole
-// profile of that image.
+// Copies IMAGE.hot to the cache, if the cache has no profile. Errors: IMAGE.hot does not exist, is
+// damaged, or is of another image.
 base::Status take_hot_blocks(const std::string& image, const std::string& cache);
-// The cache's profile becomes IMAGE.hot, readable as the umask of this process has it. One that
-// names the same blocks is left as it is; so is any whole one, unless `anew`, and a file that is
-// none of ours. Errors: that, nothing was learned, or the folder is not to be written. Whoever
-// writes it removes what a crash left of earlier ones.
+// Copies the cache's profile to IMAGE.hot, readable as this process's umask allows. Left alone: a
+// profile that names the same blocks, any complete profile unless `anew`, and a file that is not a
+// profile, which is an error. Other errors: nothing was learned, or the folder is not writable. A
+// successful write also removes half-written profiles that a crash left.
 base::Status leave_hot_blocks(const std::string& image, const std::string& cache, bool anew);
 
-// The same on a lane of `pool`, which may hang with the image's file system. `then` is called once,
-// on `executor`: when the profile was taken, or kImageProfileMax later.
+// take_hot_blocks() on a lane of `pool`, which may hang with the image's file system. `then` is
+// called once, on `executor`: when the profile was taken, or kImageProfileMax later.
 void take_hot_blocks_in_time(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
                              const std::string& image, const std::string& cache,
                              std::function<void()> then);

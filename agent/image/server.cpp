@@ -35,7 +35,7 @@ using bootstrap::BlockFrameKind;
 
 constexpr const char* kBudgetVariable = "ROBUSTRUN_IMAGE_RETRY_S";
 
-// The connection, and what waits for answers on it.
+// The connection, and the questions that wait for answers on it.
 class ServerLine : public std::enable_shared_from_this<ServerLine> {
  public:
   using Take = std::function<void(BlockFrame)>;
@@ -75,7 +75,7 @@ class ServerLine : public std::enable_shared_from_this<ServerLine> {
                             });
   }
 
-  // False: what comes is none of the protocol's.
+  // False: the input is not of this protocol.
   bool hand_over() {
     while (true) {
       auto frame = reader_.next();
@@ -122,12 +122,12 @@ class ImageServerImpl final : public ImageServer {
 
   void ask(std::chrono::milliseconds within, Answer answer) override {
     answer_ = std::move(answer);
-    if (!line_) return tell(base::fail(base::Errc::kUnavailable, "it is not connected"));
+    if (!line_) return give_answer(base::fail(base::Errc::kUnavailable, "it is not connected"));
     asked_ = ++last_id_;
     line_->send(BlockFrameKind::kStatus, asked_);
     patience_.expires_after(within);
     patience_.async_wait([this](error_code error) {
-      if (!error) tell(base::fail(base::Errc::kTimeout, "it does not answer"));
+      if (!error) give_answer(base::fail(base::Errc::kTimeout, "it does not answer"));
     });
   }
 
@@ -147,7 +147,7 @@ class ImageServerImpl final : public ImageServer {
     patience_.expires_after(line_ ? kImageServerQuitMax : std::chrono::seconds::zero());
     patience_.async_wait([this](error_code error) {
       if (error) return;
-      // It is stopped, or never came so far as to listen.
+      // The server is stopped, or has not begun to listen.
       if (child_) static_cast<void>(child_->signal(SIGKILL));
       finish_quit();
     });
@@ -234,7 +234,7 @@ class ImageServerImpl final : public ImageServer {
     } else if (frame.id == quit_id_ && is_quitting_) {
       finish_quit();
     } else if (frame.id == asked_ && answer_) {
-      tell(bootstrap::decode_block_status(frame.payload));
+      give_answer(bootstrap::decode_block_status(frame.payload));
     }
   }
 
@@ -252,19 +252,19 @@ class ImageServerImpl final : public ImageServer {
   void on_line_end() {
     drop_line();
     if (is_quitting_) return finish_quit();
-    if (answer_) tell(base::fail(base::Errc::kUnavailable, "its connection ended"));
+    if (answer_) give_answer(base::fail(base::Errc::kUnavailable, "its connection ended"));
     if (is_ready_) lost("its connection ended");
   }
 
   void on_exit(base::ExitStatus status) {
-    const std::string why = base::describe(status) + said();
+    const std::string why = base::describe(status) + last_output();
     if (is_quitting_) return finish_quit();
     if (is_ready_) return lost(why);
     ready(base::fail(base::Errc::kUnavailable, what("robustrun-blocks ended: " + why)));
   }
 
-  // The last line that it wrote.
-  [[nodiscard]] std::string said() const {
+  // The last line of its output.
+  [[nodiscard]] std::string last_output() const {
     std::array<char, kImageServerWordsMax> text{};
     const off_t end = std::max<off_t>(0, ::lseek(words_.get(), 0, SEEK_END));
     const off_t from = std::max<off_t>(0, end - static_cast<off_t>(text.size()));
@@ -280,7 +280,7 @@ class ImageServerImpl final : public ImageServer {
                        base::printable(bootstrap::shown_source(plan_.source)), why);
   }
 
-  void tell(base::Result<bootstrap::BlockServerStatus> status) {
+  void give_answer(base::Result<bootstrap::BlockServerStatus> status) {
     patience_.cancel();
     asked_ = 0;
     const Answer answer = std::exchange(answer_, nullptr);
@@ -323,7 +323,7 @@ class ImageServerImpl final : public ImageServer {
   bool is_adopted_ = false;
   bool is_ready_ = false;
   bool is_quitting_ = false;
-  bool has_quit_ = false;  // or said that it does
+  bool has_quit_ = false;  // or confirmed that it will
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #pragma once
-// One `robustrun-blocks serve` of this node: a process of its own that outlives this agent, and is
+// One `robustrun-blocks serve` of this node: a process of its own that outlives this agent and is
 // found again by the next one (docs/formats/block-server.md).
 //
 // Owned by NodeImage, on the agent's loop. Nothing is called after the destructor, which leaves the
-// server alone: quit() ends it.
+// server running: quit() ends it.
 
 #include <chrono>
 #include <functional>
@@ -21,28 +21,28 @@ class ImageServer {
  public:
   struct Plan {
     std::string program;  // absolute path of robustrun-blocks
-    std::string source, cache, mount, socket, folder;  // the last: of the mount and the socket
-    bool has_peers = false;  // somebody will ask them for it (block_server_link.h)
+    std::string source, cache, mount, socket, folder;  // `folder`: of mount and socket
+    bool has_peers = false;  // it may ask peers for blocks (block_server_link.h)
   };
   struct Handlers {
-    // MOUNT/image can be read; or why it never will. Once.
+    // MOUNT/image can be read, or an error if it never will be. Called once.
     std::function<void(base::Status)> on_ready;
-    std::function<void(const std::string&)> on_event;  // a sentence for people
-    // Reads of the image fail by now, as what is not here cannot be had; or that is over.
+    std::function<void(const std::string&)> on_event;  // a sentence for the log
+    // Reads of the image fail, because missing blocks cannot be had; or that is over.
     std::function<void(const std::string& why, bool is_over)> on_reads;
-    std::function<void(const std::string& why)> on_lost;  // after on_ready: it is gone
+    std::function<void(const std::string& why)> on_lost;  // after on_ready: the server is gone
     std::function<void(const std::string& why)> on_wrong;  // its content is not what was asked for
-    std::function<void()> on_recorded;  // settled(), and the profile is saved
+    std::function<void()> on_recorded;  // after settled(): the profile is saved
   };
-  // One that listens there already is taken over.
+  // Starts the server, or takes over one that listens at the socket already.
   static std::unique_ptr<ImageServer> start(NodeContext& node, Plan plan, Handlers handlers);
   virtual ~ImageServer() = default;
 
   using Answer = std::function<void(base::Result<bootstrap::BlockServerStatus>)>;
-  // kTimeout when it does not answer in time; a question that comes before the answer replaces it.
+  // kTimeout when it does not answer in time. A newer question replaces an unanswered one.
   virtual void ask(std::chrono::milliseconds within, Answer answer) = 0;
   virtual void settled() = 0;
-  // `done` is called when it has said that it ends, or after kImageServerQuitMax.
+  // `done` is called when the server has confirmed that it ends, or after kImageServerQuitMax.
   virtual void quit(std::function<void()> done) = 0;
   [[nodiscard]] virtual bool is_adopted() const = 0;
 };

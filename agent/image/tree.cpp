@@ -18,10 +18,10 @@
 namespace robustrun::agent {
 namespace {
 
-// Where a tree of packages has its programs, then where systems have them.
+// Program folders of a tree of packages, then those of systems.
 constexpr std::array<const char*, 6> kProgramFolders = {
     "/bin", "/opt/venv/bin", "/opt/conda/bin", "/usr/local/bin", "/usr/bin", "/venv/bin"};
-// A system's /bin is often a link to /usr/bin, and holds the distribution's own Python.
+// A system's /bin is often a link to /usr/bin and holds the distribution's own Python.
 constexpr std::array<const char*, 6> kSystemFolders = {
     "/opt/venv/bin", "/venv/bin", "/opt/conda/bin", "/usr/local/bin", "/usr/bin", "/bin"};
 constexpr const char* kSystemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -35,7 +35,7 @@ bool has_file(const ListImage& list, const std::string& path) {
   });
 }
 
-// With the cause for which no other attempt is made.
+// With an errno for which no other try is made.
 std::unexpected<base::Error> not_there(std::string what) {
   return std::unexpected(base::Error{base::Errc::kNotFound, ENOENT, std::move(what)});
 }
@@ -111,7 +111,7 @@ wire::WorkerTemplate with_image(wire::WorkerTemplate workers, const std::string&
   if (!interpreter.empty() && seen + programs != path) path.insert(0, seen + programs + ":");
   const std::string before = environment.get("PATH").value_or("");
   environment.set("PATH", before.empty() ? path : path + ":" + before);
-  environment.unset("VIRTUAL_ENV");  // another one's
+  environment.unset("VIRTUAL_ENV");  // another environment's
   environment.unset("PYTHONHOME");
   workers.environment = std::move(environment).take();
   if (!interpreter.empty() && workers.mode != wire::LaunchMode::kExecutable) {

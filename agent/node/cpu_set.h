@@ -9,7 +9,7 @@ namespace robustrun::agent {
 
 using CpuSet = std::set<unsigned>;
 
-// Numbers from kCpusMax on and pieces that are no range are left out.
+// Numbers from kCpusMax on and malformed pieces are skipped.
 CpuSet parse_cpu_list(std::string_view text);
 std::string format_cpu_list(const CpuSet& cpus);
 

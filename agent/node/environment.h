@@ -1,5 +1,5 @@
 #pragma once
-// An environment being put together: NAME=VALUE strings in order, names unique where we set them.
+// An environment under construction: NAME=VALUE strings in order, names unique where we set them.
 //
 // Pure. Entries of the caller without '=' or named twice pass through untouched.
 
@@ -24,7 +24,7 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
-// NAME=VALUE entries of `own` take the place of those of the same names.
+// Entries of `own` (NAME=VALUE) replace those of the same names.
 void overlay_environment(std::vector<std::string>& entries, const std::vector<std::string>& own);
 
 }  // namespace robustrun::agent

@@ -23,7 +23,7 @@ constexpr std::string_view kQuotedEnd = "\", line ";
 constexpr std::string_view kIn = " in ";
 constexpr std::string_view kMore = "...";
 
-// "Thread 0x00007f637d5f86c0 [name] (most recent call first):"; the name is of 3.14 and newer.
+// "Thread 0x00007f637d5f86c0 [name] (most recent call first):"; the name since Python 3.14.
 std::optional<std::uint64_t> thread_of(std::string_view line) {
   if (!line.ends_with(kHeaderEnd)) return std::nullopt;
   if (line.starts_with(kCurrent)) {
@@ -39,7 +39,7 @@ std::optional<std::uint64_t> thread_of(std::string_view line) {
   return ident;
 }
 
-// '  File "x", line 87 in step'; ??? stands for whatever is not known.
+// '  File "x", line 87 in step'; ??? stands for unknown parts.
 std::optional<tracer::Frame> frame_of(std::string_view line, std::size_t& budget) {
   if (!line.starts_with(kFile)) return std::nullopt;
   line.remove_prefix(kFile.size());
@@ -63,8 +63,8 @@ struct Thread {
   std::vector<std::string_view> lines;
 };
 
-// As they were written. There is an empty line between the threads of a dump, and none between
-// dumps; where the end of one is missing, a thread that comes again tells.
+// As written. The threads of a dump are separated by empty lines, dumps are not. Where the end of a
+// dump is missing, a thread that occurs again marks the next one.
 std::vector<Thread> threads_of_last_dump(std::string_view text, bool& cut) {
   std::vector<Thread> threads;
   std::set<std::uint64_t> seen;
@@ -124,7 +124,7 @@ StackDump parse_faulthandler(std::string_view text) {
   StackDump dump;
   dump.cut = cut;
   if (threads.empty()) return dump;
-  // First, so that all others together cannot leave it without room.
+  // First, so that the other threads cannot use up its budget.
   if (!cut) std::ranges::rotate(threads, threads.end() - 1);
   if (threads.size() > kStackThreadsMax) threads.resize(kStackThreadsMax);
   std::size_t budget = kStackBytesMax;

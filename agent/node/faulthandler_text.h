@@ -19,24 +19,24 @@
 namespace robustrun::agent {
 
 struct StackDump {
-  std::vector<tracer::ThreadStack> stacks;  // the main thread first; the others as written
-  std::vector<std::uint64_t> idents;        // of each, as threading.get_ident() has it
-  bool cut = false;  // there were more threads than it has: none is known to be the main one
+  std::vector<tracer::ThreadStack> stacks;  // the main thread first, then as written
+  std::vector<std::uint64_t> idents;        // of each stack, as threading.get_ident()
+  bool cut = false;  // there were more threads than written; the main thread is unknown
 };
 
-// The last dump in `text`, which may hold several, begin within one, and be nonsense. Limits:
-// kStackThreadsMax, kStackFramesMax, kStackNameBytesMax, kStackBytesMax.
+// Parses the last dump in `text`, which may hold several dumps, begin within one, and be garbage.
+// Limits: kStackThreadsMax, kStackFramesMax, kStackNameBytesMax, kStackBytesMax.
 [[nodiscard]] StackDump parse_faulthandler(std::string_view text);
 
-// Whether `text` ends as a dump does whose last thread is the main thread, in a script: a dump in
-// the middle of being written does not.
+// Whether `text` ends like a dump whose last thread is the main thread, in a script. A dump that is
+// being written does not.
 [[nodiscard]] bool ends_like_dump(std::string_view text);
 
-// One frame, with its names as short as the limits want them; takes their bytes from `budget`.
+// One frame, with its names cut to the limits; takes their bytes from `budget`.
 [[nodiscard]] tracer::Frame bounded_frame(std::string_view function, std::string_view file,
                                           std::uint32_t line, std::size_t& budget);
 
-// The main thread's frames; nullptr: it is not known.
+// The main thread's frames; nullptr: unknown.
 [[nodiscard]] const tracer::ThreadStack* main_stack(const std::vector<tracer::ThreadStack>& stacks);
 
 }  // namespace robustrun::agent

@@ -92,7 +92,7 @@ unsigned Machine::node_of_pci(std::string address) const {
     return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   const auto node = base::parse_int<int>(read("/sys/bus/pci/devices/" + address + "/numa_node"));
-  // Machines with one node say -1.
+  // Machines with one node report -1.
   return node && *node > 0 ? static_cast<unsigned>(*node) : 0;
 }
 
@@ -123,7 +123,7 @@ std::vector<unsigned> Machine::nodes_of_gpus(
   }
   for (const std::string_view entry : base::split(*cuda_visible_devices, ',')) {
     const auto gpu = find_gpu(gpus, base::trim(entry));
-    if (!gpu) break;  // as CUDA does: what follows an unknown device is not visible
+    if (!gpu) break;  // like CUDA: devices after an unknown one are not visible
     found.push_back(node_of_pci(gpus[*gpu]));
   }
   return found;

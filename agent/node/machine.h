@@ -1,8 +1,9 @@
 #pragma once
-// What sysfs says about this machine's processors, NUMA nodes and GPUs, for agent/numa.
+// What sysfs says about this machine's processors, NUMA nodes and GPUs, for spawn/numa.h.
 //
-// Reads files on every call (a handful at the start of an attempt) and keeps nothing. What is
-// missing (a kernel without NUMA, a container without cache files) reads as one node, one cache.
+// Reads files on every call (a handful at the start of an attempt) and keeps nothing. Where files
+// are missing (a kernel without NUMA, a container without cache files), there is one node, one
+// cache.
 
 #include <optional>
 #include <string>
@@ -14,20 +15,20 @@ namespace robustrun::agent {
 
 class Machine {
  public:
-  // `root` is put before /sys and /proc; only processors in `allowed` are ever returned.
+  // `root` is put before /sys and /proc; only processors of `allowed` are ever returned.
   Machine(std::string root, CpuSet allowed)
       : root_(std::move(root)), allowed_(std::move(allowed)) {}
 
   // NUMA nodes that have an allowed processor, ascending.
   [[nodiscard]] std::vector<unsigned> nodes() const;
   [[nodiscard]] CpuSet cpus_of_node(unsigned node) const;
-  // Those that have memory, ascending; empty: a kernel without NUMA.
+  // NUMA nodes that have memory, ascending; empty: a kernel without NUMA.
   [[nodiscard]] std::vector<unsigned> nodes_with_memory() const;
-  // The lowest processor of the physical core, or of the largest shared cache, that `cpu` is in.
+  // The lowest processor in the same physical core as `cpu`, or in the same largest shared cache.
   [[nodiscard]] unsigned core_of(unsigned cpu) const;
   [[nodiscard]] unsigned cache_of(unsigned cpu) const;
   [[nodiscard]] unsigned socket_of(unsigned cpu) const;
-  // NUMA node of each GPU that CUDA shows for that value of CUDA_VISIBLE_DEVICES, in its order.
+  // NUMA node of each GPU that CUDA shows for `cuda_visible_devices`, in CUDA's order.
   [[nodiscard]] std::vector<unsigned> nodes_of_gpus(
       const std::optional<std::string>& cuda_visible_devices) const;
 

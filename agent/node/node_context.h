@@ -1,5 +1,5 @@
 #pragma once
-// What every part of the agent shares: loop, pool, the way to the supervisor, and this node's
+// What all parts of the agent share: loop, pool, the way to the supervisor, and this node's
 // template for workers. Owned by the Agent, outlives all workers; used on the loop alone.
 
 #include <boost/asio/any_io_executor.hpp>
@@ -17,11 +17,11 @@
 
 namespace robustrun::agent {
 
-// Dependencies that lie on this node for its workers (node_snapshot.h).
+// The installed dependencies on this node that workers see (deps/node_snapshot.h).
 struct SnapshotView {
   std::string tree;  // absolute
   bootstrap::TreeFacts facts;
-  std::string minor;  // of the interpreter that they are for: 3.11
+  std::string minor;  // version of their interpreter: 3.11
 };
 
 struct NodeContext {
@@ -31,15 +31,15 @@ struct NodeContext {
   std::function<void(const wire::Message&)> send;
   std::string shim;               // absolute path of robustrun-shim
   std::string runtime_directory;  // records and sockets of this run, 0700, on this node
-  wire::WorkerTemplate workers;   // of the attempt that runs, or ran last
+  wire::WorkerTemplate workers;   // of the current attempt, or the last one
   wire::WorkerTemplate started_with{};   // what the run was started with
-  bool own_command = false;       // this agent starts its own alone
+  bool own_command = false;       // this agent starts its own command only
   std::string executable{};   // absolute path of robustrun
   base::NodeId self{};        // as the supervisor calls this node
   unsigned slow_looks = 0;    // of evidence_collector.h, on the pool
-  WorkerHome home{};          // where workers are started, once the image is there
-  std::optional<SnapshotView> snapshot{};  // none: nothing is asked for, or it is not there yet
-  StageClock stages{clock};   // of the start that goes on
+  WorkerHome home{};          // where workers are started, once the image is ready
+  std::optional<SnapshotView> snapshot{};  // none: not asked for, or not ready yet
+  StageClock stages{clock};   // of the current start
 };
 
 }  // namespace robustrun::agent

@@ -18,8 +18,8 @@ namespace {
 constexpr int kRenameRounds = 50;
 constexpr std::size_t kKeyDigits = 16;
 
-// The lock of a folder, if nobody has it, and if the folder of that name is still the one that was
-// locked: a clean-up may have removed it meanwhile.
+// The lock of a folder, unless another process holds it or the folder of that name is no longer the
+// locked one: a clean-up may have removed it meanwhile.
 base::Fd try_lock(const std::string& path) {
   base::Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
@@ -36,7 +36,7 @@ base::Fd try_lock(const std::string& path) {
 void remove_with_files(const std::string& path) {
   std::error_code ignored;  // what cannot be removed is a few bytes in a temporary folder
   for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
-    std::filesystem::remove_all(entry.path(), ignored);  // links themselves, not what they name
+    std::filesystem::remove_all(entry.path(), ignored);  // links themselves, not their targets
   }
   ::rmdir(path.c_str());
 }
@@ -45,7 +45,7 @@ void remove_what_dead_agents_left(const std::string& base) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(base, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (name.size() <= kKeyDigits || name[kKeyDigits] != '-') continue;  // not one of these folders
+    if (name.size() <= kKeyDigits || name[kKeyDigits] != '-') continue;  // not such a folder
     if (const base::Fd lock = try_lock(entry.path().string())) {
       remove_with_files(entry.path().string());
     }
@@ -64,11 +64,12 @@ base::Result<RuntimeDirectory> RuntimeDirectory::make(const std::vector<std::str
   std::snprintf(key, sizeof key, "%016lx", static_cast<unsigned long>(base::hash64(run_id)));
   const std::string name = std::string(key) + "-" + std::to_string(::getpid());
   const std::string path = base + "/" + name;
-  // It gets its name once it is locked: another agent's clean-up would take it for a dead one's.
+  // Renamed once it is locked: another agent's clean-up would take an unlocked one for a dead
+  // agent's.
   const std::string fresh = base + "/new-" + name;
   RR_TRY(base::make_private_directory(fresh));
   base::Fd lock = try_lock(fresh);
-  // A dead one's of this name is being cleaned up by us or by others.
+  // A dead agent's folder of this name is being cleaned up.
   for (int round = 0; lock && round < kRenameRounds; ++round) {
     if (::rename(fresh.c_str(), path.c_str()) == 0) return RuntimeDirectory(path, std::move(lock));
     if (errno != ENOTEMPTY && errno != EEXIST) {

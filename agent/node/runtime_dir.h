@@ -1,5 +1,5 @@
 #pragma once
-// The private folder of a run on this node, for records and sockets: one per agent below
+// The private folder of a run on this node, for records and sockets: one per agent, below
 // base/io/private_dir.h.
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace robustrun::agent {
 
-// Owns the folder: it and its files go with the object. Held by a lock, so that the folder of an
-// agent that was killed is known by its free lock and removed by the next one.
+// Owns the folder and removes it with its files. A lock marks it as in use: the folder of an agent
+// that was killed is recognised by its free lock and removed by the next agent.
 class RuntimeDirectory {
  public:
-  // Makes it, 0700. kPermission when a parent is somebody else's or open to others: never used
-  // then. `environment`: the workers', for XDG_RUNTIME_DIR.
+  // Creates it with mode 0700. kPermission when a parent belongs to another user or is open to
+  // others: it is never used then. `environment`: the workers', for XDG_RUNTIME_DIR.
   static base::Result<RuntimeDirectory> make(const std::vector<std::string>& environment,
                                              const std::string& run_id);
   RuntimeDirectory(RuntimeDirectory&&) = default;

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/node/stage_limits.h"
-
 namespace robustrun::agent {
 namespace {
 
 using wire::StageTime;
 
-// Of all workers: begun by the first, over when it is for the last.
+// Over all workers: begun by the first, ended by the last.
 void add_worker(const StageTime& one, base::LocalRank worker,
                 std::map<wire::StageName, StageTime>& all) {
   const auto [place, is_first] = all.try_emplace(one.stage, one);
@@ -55,7 +53,7 @@ void StageClock::begin_attempt(base::Attempt attempt, std::size_t workers) {
   workers_.clear();
   began_ = clock_.now();
   under_way_ = true;
-  told_late_ = false;
+  reported_late_ = false;
 }
 
 void StageClock::take(base::LocalRank worker, const WorkerMoments& moments) {
@@ -74,12 +72,12 @@ std::optional<wire::NodeStages> StageClock::due() {
     under_way_ = false;
     return all();
   }
-  if (told_late_ || clock_.now() - began_ < kStagesToldAfter) return std::nullopt;
-  told_late_ = true;
+  if (reported_late_ || clock_.now() - began_ < kStagesReportedAfter) return std::nullopt;
+  reported_late_ = true;
   return all();
 }
 
-// Of workers, the one that is the furthest behind.
+// The stage of the worker that is furthest behind.
 wire::StageNews StageClock::current() const {
   wire::StageNews news{attempt_};
   if (!workers_.empty() && !under_way_) return news;
@@ -101,11 +99,12 @@ wire::StageNews StageClock::current() const {
 std::optional<wire::StageNews> StageClock::news() {
   wire::StageNews now = current();
   const bool is_over = !now.stage;
-  if (now == said_ || (is_over && !said_.stage)) return std::nullopt;
-  const bool is_soon = clock_.now() - said_at_ < kStageNewsEvery && said_at_ != base::Nanos{};
+  if (now == last_news_ || (is_over && !last_news_.stage)) return std::nullopt;
+  const bool is_soon =
+      clock_.now() - last_news_at_ < kStageNewsEvery && last_news_at_ != base::Nanos{};
   if (is_soon && !is_over) return std::nullopt;
-  said_at_ = clock_.now();
-  return said_ = now;
+  last_news_at_ = clock_.now();
+  return last_news_ = now;
 }
 
 std::optional<wire::NodeStages> StageClock::end_attempt() {
@@ -116,23 +115,23 @@ std::optional<wire::NodeStages> StageClock::end_attempt() {
 
 std::optional<wire::NodeStages> StageClock::all() const {
   const base::Nanos now = clock_.now();
-  wire::NodeStages told{attempt_, {}};
+  wire::NodeStages report{attempt_, {}};
   for (std::size_t i = 0; i < own_.size(); ++i) {
     const Own& own = own_[i];
     if (!own.begin) continue;
-    told.stages.push_back({static_cast<wire::StageName>(i),
-                           *own.begin,
-                           own.end.value_or(base::Nanos{}),
-                           own.end ? own.took : own.took + (now - own.since),
-                           {}});
+    report.stages.push_back({static_cast<wire::StageName>(i),
+                             *own.begin,
+                             own.end.value_or(base::Nanos{}),
+                             own.end ? own.took : own.took + (now - own.since),
+                             {}});
   }
   std::map<wire::StageName, StageTime> of_workers;
   for (const auto& [worker, moments] : workers_) {
     for (const StageTime& one : worker_stages(moments, now)) add_worker(one, worker, of_workers);
   }
-  for (const auto& [name, stage] : of_workers) told.stages.push_back(stage);
-  if (told.stages.empty()) return std::nullopt;
-  return told;
+  for (const auto& [name, stage] : of_workers) report.stages.push_back(stage);
+  if (report.stages.empty()) return std::nullopt;
+  return report;
 }
 
 }  // namespace robustrun::agent

@@ -1,13 +1,15 @@
 #pragma once
-// When the stages of this node's part of a start began and ended, and when that is to be told.
+// Records when the stages of this node's part of a start began and ended, and decides when they are
+// reported.
 //
-// Part of the NodeContext, on the agent's loop. Stages of the agent itself are told by begin() and
-// end() of whoever does them; those of workers come from their records. The supervisor hears of an
-// attempt once all workers have done a step, when the attempt ends before that, and after
-// kStagesToldAfter: three messages at most, however many workers there are. What it is at meanwhile
-// is told as it changes, for people. Pure but for the clock.
+// Part of the NodeContext, on the agent's loop. The agent's own stages are reported by begin() and
+// end(); those of workers come from their records. The supervisor gets an attempt's stages once all
+// workers have done a step, when the attempt ends before that, and after kStagesReportedAfter:
+// three messages at most, however many workers there are. The stage under way is reported as news
+// when it changes, for the console. Pure but for the clock.
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,37 +22,41 @@
 
 namespace robustrun::agent {
 
-// What a stage of the agent is made of, where that is more than one thing.
+// An attempt whose workers have not all done a step by then is reported nevertheless.
+inline constexpr std::chrono::seconds kStagesReportedAfter{300};
+inline constexpr std::chrono::seconds kStageNewsEvery{1};  // one news message at most
+
+// The parts of one agent stage, if it has several.
 enum class StagePart : std::uint8_t { kWhole, kCode, kFiles };
 
 class StageClock {
  public:
   explicit StageClock(const base::Clock& clock) : clock_(clock) {}
 
-  // Of the agent: an image, an environment. Before the first attempt and between two it belongs to
-  // the next one. It takes as long as some part of it goes on: what lies between two of them is not
-  // its own. A part that is begun twice goes on from the first begin; an end without a begin is
+  // A stage of the agent: an image, an environment. Before the first attempt and between attempts
+  // it belongs to the next one. It lasts while some part of it is under way; gaps between parts do
+  // not count. A part that is begun twice counts from the first begin; an end without a begin is
   // ignored.
   void begin(wire::StageName stage, StagePart part = StagePart::kWhole);
   void end(wire::StageName stage, StagePart part = StagePart::kWhole);
 
   void begin_attempt(base::Attempt attempt, std::size_t workers);
-  // What the worker's record says now.
+  // `moments`: what the worker's record says now.
   void take(base::LocalRank worker, const WorkerMoments& moments);
-  // What is to be told now.
+  // The message to send now, if any.
   [[nodiscard]] std::optional<wire::NodeStages> due();
-  // What the start is at, if that is another stage than was said last.
+  // The stage that the start is in, if it differs from the last news.
   [[nodiscard]] std::optional<wire::StageNews> news();
-  // No worker is left: what was not told.
+  // No worker is left: the stages that were not reported.
   [[nodiscard]] std::optional<wire::NodeStages> end_attempt();
   // Every worker of the attempt has done a step.
   [[nodiscard]] bool all_stepped() const;
 
  private:
   struct Own {
-    std::optional<base::Nanos> begin, end;  // of all; no end: a part goes on
-    base::Nanos since{};  // what goes on now
-    base::Nanos took{};  // of what went before
+    std::optional<base::Nanos> begin, end;  // of all parts; no end: a part is under way
+    base::Nanos since{};  // begin of the current interval
+    base::Nanos took{};  // sum of earlier intervals
     unsigned going_on = 0;  // a bit for each part
   };
   [[nodiscard]] std::optional<wire::NodeStages> all() const;
@@ -62,10 +68,10 @@ class StageClock {
   base::Attempt attempt_;
   std::size_t workers_expected_ = 0;
   base::Nanos began_{};
-  bool under_way_ = false;  // an attempt whose last word was not said
-  bool told_late_ = false;
-  wire::StageNews said_;  // as news
-  base::Nanos said_at_{};
+  bool under_way_ = false;  // the attempt's last report was not sent
+  bool reported_late_ = false;
+  wire::StageNews last_news_;  // the last news
+  base::Nanos last_news_at_{};
 };
 
 }  // namespace robustrun::agent

@@ -19,7 +19,7 @@ base::Result<std::string> read_worker_file(const std::string& path, std::size_t 
   struct stat found{};
   if (::fstat(fd.get(), &found) != 0) return base::fail_errno("it cannot be read", errno);
   if (!S_ISREG(found.st_mode)) return base::fail(Errc::kCorrupt, "it is not a regular file");
-  // One more than it has now, or than it may: so that growing is noticed.
+  // One byte more than its size, or than the limit, so that growth is noticed.
   const auto size_now = static_cast<std::size_t>(std::max<off_t>(found.st_size, 0));
   std::string text(std::min(size_now, limit) + 1, '\0');
   std::size_t size = 0;

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr int kControlVersion = 1;
 
-// The value of a \uXXXX escape whose digits begin at `at`; -1 when it is none.
+// The value of a \uXXXX escape whose digits begin at `at`; -1 if malformed.
 int escaped_unit(std::string_view text, std::size_t at) {
   if (at + 4 > text.size()) return -1;
   int unit = 0;
@@ -30,8 +30,8 @@ int escaped_unit(std::string_view text, std::size_t at) {
 bool is_high_surrogate(int unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low_surrogate(int unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
-// Python writes text that was not UTF-8 as lone surrogates, which strict JSON does not have:
-// they become U+FFFD.
+// Python writes text that was not UTF-8 as lone surrogates, which strict JSON lacks: they become
+// U+FFFD.
 std::string without_lone_surrogates(std::string_view text) {
   std::string out(text);
   for (std::size_t at = out.find('\\'); at < out.size(); at = out.find('\\', at)) {
@@ -51,7 +51,7 @@ std::string without_lone_surrogates(std::string_view text) {
   return out;
 }
 
-// The library builds a million nested lists one by one, for longer than the loop may wait.
+// The library builds a million nested lists one by one, for longer than the loop may block.
 bool is_flat(std::string_view text) {
   std::size_t depth = 0;
   bool in_string = false;
@@ -92,7 +92,7 @@ std::string text_of(const json* value) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-// torchrun's int(): a whole number or its decimal text.
+// Like torchrun's int(): a whole number or its decimal text.
 std::int64_t seconds_of(const json* value) {
   if (value == nullptr) return 0;
   if (value->is_number_integer()) return std::max<std::int64_t>(0, value->get<std::int64_t>());
@@ -139,12 +139,12 @@ std::string answer_ping(const json&, ControlState&) {
   return written(json::object({{"type", "ping"}}));
 }
 
-// Once that is so: whoever has to wait is answered later.
+// Sent once saves are allowed; a worker that has to wait is answered later.
 std::string answer_await_saves(const json&, ControlState&) {
   return written(json::object({{"type", "await_saves"}}));
 }
 
-// Those that can be granted are answered where the memory is.
+// Reached only by requests that cannot be granted; the others are answered by the memory tier.
 std::string refuse_memory(const json&, ControlState&) {
   return control_error("memory needs bytes, a whole number, and a node that keeps copies");
 }
@@ -153,9 +153,9 @@ std::uint64_t unsigned_of(const json* value) {
   return value != nullptr && value->is_number_unsigned() ? value->get<std::uint64_t>() : 0;
 }
 
-// A duration that a worker measured: what cannot be one is 0.
+// A duration that a worker measured: impossible values become 0.
 base::Nanos nanos_of(const json* value) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 60;  // sums of them stay numbers
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 60;  // so that sums stay in range
   const std::uint64_t count = unsigned_of(value);
   return base::Nanos(count < kMost ? static_cast<std::int64_t>(count) : 0);
 }

@@ -1,8 +1,9 @@
 #pragma once
 // The stages of one worker's start, from what its progress record says. Pure.
 //
-// The record may say anything: a moment before the process was made, or in the future, is as good
-// as none, and a stage never ends before it begins. What begins and ends a stage: docs/startup.md.
+// The record is not trusted: a moment before the process was made, or in the future, counts as
+// missing, and a stage never ends before it begins. docs/startup.md defines where stages begin and
+// end.
 
 #include <optional>
 #include <vector>
@@ -13,18 +14,18 @@
 
 namespace robustrun::agent {
 
-// By the clock of this node.
+// Moments by this node's clock.
 struct WorkerMoments {
   base::Nanos launched{};
   std::optional<base::Nanos> user_code_at, first_step_at;
   tracer::StartMarks marks;
 };
 
-// Takes the marks of the start out of the reading, which is compared with later ones without them.
+// Takes the start marks out of `reading`, so that later readings are compared without them.
 [[nodiscard]] WorkerMoments moments_of(base::Nanos launched, tracer::Reading& reading);
 
-// In their order; those that have begun. Of a program that neither makes a process group nor an
-// optimizer it is not known that it will do a step: nothing is said of one then.
+// The stages that have begun, in order. A program that makes neither a process group nor an
+// optimizer may never do a step: for it no first step is reported.
 [[nodiscard]] std::vector<wire::StageTime> worker_stages(const WorkerMoments& worker,
                                                          base::Nanos now);
 

@@ -1,8 +1,8 @@
 #pragma once
-// --duplicate-stdout-filters: picks the lines of a stream that hold one of some substrings.
+// --duplicate-stdout-filters: picks the lines of a stream that contain one of several substrings.
 //
-// Pure. Lines end at '\n'; one longer than kLineBytesMax is judged in pieces of that length, and a
-// last line without an end gets one.
+// Pure. Lines end at '\n'. A line longer than kLineBytesMax is judged in pieces of that length; an
+// incomplete last line gets an end.
 
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ class LineFilter {
  public:
   // `prefix` is put before each line that matches.
   LineFilter(std::vector<std::string> needles, std::string prefix);
-  // Appends the lines that `bytes` complete, and that match, to `out`.
+  // Appends to `out` the matching lines that `bytes` complete.
   void feed(std::string_view bytes, std::string& out);
   // The stream has ended.
   void finish(std::string& out);
@@ -24,7 +24,7 @@ class LineFilter {
 
   std::vector<std::string> needles_;
   std::string prefix_;
-  std::string rest_;  // of a line whose end has not come yet
+  std::string rest_;  // an incomplete line
 };
 
 }  // namespace robustrun::agent

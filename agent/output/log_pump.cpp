@@ -25,7 +25,7 @@ namespace {
 using base::BoundedWriter;
 using boost::system::error_code;
 
-// Just behind the last line end of `bytes`; 0 when there is none.
+// Just after the last line end in `bytes`; 0: none.
 std::size_t last_line_end(std::string_view bytes) {
   const std::size_t newline = bytes.rfind('\n');
   const std::size_t from = newline == std::string_view::npos ? 0 : newline + 1;
@@ -78,19 +78,19 @@ class Pump final : public std::enable_shared_from_this<Pump> {
   std::optional<LineFilter> filter_;
   TailBuffer tail_;
 
-  std::string rest_;              // of a line, for the console
-  bool rest_fresh_ = false;       // grew since the timer was set
+  std::string rest_;              // an incomplete line, for the console
+  bool rest_fresh_ = false;       // it has grown since the timer was set
   bool rest_watched_ = false;
-  bool waiting_ = false;          // for the source to become readable
+  bool waiting_ = false;          // until the source is readable
   bool pausing_ = false;          // between two small reads
   bool pipe_enlarged_ = false;
   bool congested_ = false;
   bool console_given_up_ = false; // congested for too long: its copy is dropped
-  bool told_console_ = false;
+  bool console_reported_ = false;
   bool ended_ = false;
   bool finished_ = false;
   bool closed_ = false;
-  std::optional<std::size_t> drain_left_;  // bytes to read before the end, once draining
+  std::optional<std::size_t> drain_left_;  // bytes to read before the end, while draining
   std::uint64_t console_dropped_ = 0;
 };
 
@@ -105,7 +105,8 @@ base::Result<std::unique_ptr<BoundedWriter>> Pump::open_file(base::BlockingPool&
   options.queue_bytes_max = kFileQueueBytesMax;
   options.stall_max = options_.limits.file_stall_max;
   options.retry_after = options_.limits.file_retry_after;
-  // Writers are members and call nothing after their end, so `this` lives whenever they call.
+  // The writers are members and call nothing after their end, so `this` is alive whenever they
+  // call.
   BoundedWriter::Handlers handlers;
   handlers.on_progress = [this] {
     wait_for_input();
@@ -151,7 +152,7 @@ bool Pump::blocked() const {
          (filter_file_ && filter_file_->congested());
 }
 
-// Every way back to reading leads through here.
+// Every path back to reading passes through here.
 void Pump::wait_for_input() {
   if (closed_ || ended_ || waiting_ || pausing_ || blocked()) return;
   waiting_ = true;
@@ -172,8 +173,8 @@ void Pump::pause_reading() {
 
 void Pump::read_some() {
   if (closed_ || ended_ || blocked()) return;
-  // The rest of a line is put in front of what follows, so that the console gets one piece. On
-  // the stack: an idle pump holds nothing.
+  // The incomplete line is put in front of what follows, so that the console gets one piece. On the
+  // stack: an idle pump holds no memory.
   std::array<char, kLineBytesMax + kLogReadBytes> buffer;
   std::memcpy(buffer.data(), rest_.data(), rest_.size());
   char* const fresh = buffer.data() + rest_.size();
@@ -200,7 +201,7 @@ void Pump::read_some() {
   wait_for_input();
 }
 
-// Only for streams that need it: a user's pipes together are limited (pipe-user-pages-soft).
+// Only for streams that need it: a user's pipes share one limit (pipe-user-pages-soft).
 void Pump::enlarge_pipe() {
   if (std::exchange(pipe_enlarged_, true)) return;
   ::fcntl(source_.native_handle(), F_SETPIPE_SZ, static_cast<int>(kBusyPipeBytes));
@@ -253,7 +254,7 @@ void Pump::watch_rest() {
 
 void Pump::on_rest_due() {
   if (rest_.empty()) {
-    std::string().swap(rest_);  // gives its memory back
+    std::string().swap(rest_);  // frees its memory
   } else if (rest_fresh_ || congested_) {
     rest_fresh_ = false;
     watch_rest();
@@ -274,10 +275,9 @@ void Pump::set_congested(bool congested) {
   congestion_timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (error || self->closed_ || !self->congested_) return;
     self->console_given_up_ = true;
-    if (!std::exchange(self->told_console_, true)) {
+    if (!std::exchange(self->console_reported_, true)) {
       self->trouble(
-          "the console takes no output: what follows goes to the log files alone until "
-          "it moves again");
+          "the console takes no output: until it does, output goes to the log files only");
     }
     self->wait_for_input();
   });
@@ -285,8 +285,8 @@ void Pump::set_congested(bool congested) {
 
 void Pump::drain() {
   if (closed_ || ended_ || drain_left_) return;
-  // What the worker wrote is in the pipe by now. More can only come from a stray that holds it
-  // open, which is no reason to wait.
+  // Everything the worker wrote is in the pipe by now. More can only come from a stray process that
+  // holds the pipe open, which is no reason to wait.
   int pending = 0;
   if (::ioctl(source_.native_handle(), FIONREAD, &pending) != 0 || pending < 0) pending = 0;
   drain_left_ = static_cast<std::size_t>(pending);
@@ -296,7 +296,7 @@ void Pump::drain() {
   }
   pause_.cancel();
   pausing_ = false;
-  // Now, not later: tail() is asked for next. At most a pipe's content.
+  // Now, not later: tail() is called next. At most a pipe's content.
   while (!closed_ && !ended_ && !blocked()) read_some();
   wait_for_input();
 }

@@ -1,6 +1,6 @@
 #pragma once
 // The console of the command that is this agent (`robustrun` on a machine that joined by itself),
-// where its user looks for what its workers print. Made by cli/, used on the agent's loop.
+// where its user expects the output of its workers. Made by cli/, used on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -19,9 +19,9 @@ class OwnConsole {
                                                          std::function<void()> on_drained)>;
   virtual ~OwnConsole() = default;
   virtual void write(const wire::Output& output) = 0;
-  // Workers are not read from meanwhile.
+  // While true, workers' output is not read.
   [[nodiscard]] virtual bool congested() const = 0;
-  // Calls `done` when all is written, or was given up after a bounded time.
+  // Calls `done` when everything is written, or given up after a bounded time.
   virtual void flush(std::function<void()> done) = 0;
 };
 

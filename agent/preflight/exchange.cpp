@@ -108,7 +108,7 @@ base::Nanos time_computing() {
     const base::Nanos began = clock.now();
     const std::string digest = base::sha256(piece);
     time = clock.now() - began;
-    piece.replace(0, digest.size(), digest);  // each piece needs the one before
+    piece.replace(0, digest.size(), digest);  // each piece depends on the one before
   }
   std::ranges::nth_element(times, times.begin() + kComputePieces / 4);
   return times[kComputePieces / 4];

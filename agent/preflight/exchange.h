@@ -1,7 +1,7 @@
 #pragma once
-// Two agents send each other as much as passes for a fixed time: how fast is the path between them?
+// Measures the path between two agents: both send each other as much as passes in a fixed time.
 //
-// Both ends start one each over the same connection. On the loop of its executor.
+// Each end starts one over the same connection. On the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -14,8 +14,8 @@ namespace robustrun::agent {
 
 class Exchange {
  public:
-  // Bytes per second that came in; what a peer sent that did not finish in time counts over the
-  // whole time that it was given.
+  // Received bytes per second. If the peer did not finish in time, its bytes count over the whole
+  // time that it had.
   using Done = std::function<void(double bytes_per_second)>;
 
   static std::shared_ptr<Exchange> start(boost::asio::any_io_executor executor,
@@ -24,8 +24,8 @@ class Exchange {
   virtual void drop() = 0;  // `done` is not called any more
 };
 
-// How long a fixed piece of work takes on one processor: of many pieces the one that a quarter did
-// not outlast, so that others on the machine may disturb most of them. Blocks.
+// Time that a fixed piece of work takes on one processor: the first quartile of many pieces, so
+// that other load on the machine may disturb most of them. Blocks.
 [[nodiscard]] base::Nanos time_computing();
 
 }  // namespace robustrun::agent

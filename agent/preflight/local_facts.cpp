@@ -24,7 +24,7 @@ std::uint64_t limit_of(rlim_t value) { return value == RLIM_INFINITY ? base::kUn
 
 rlimit read_limit(__rlimit_resource which) {
   rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
-  static_cast<void>(::getrlimit(which, &limit));  // fails for none of those that we ask for
+  static_cast<void>(::getrlimit(which, &limit));  // never fails for these limits
   return limit;
 }
 
@@ -37,7 +37,7 @@ std::optional<Number> hexadecimal(std::string_view text) {
   return value;
 }
 
-// "0100007F": 32-bit words as the machine holds them, one for IPv4, four for IPv6.
+// "0100007F": 32-bit words in host byte order, one for IPv4, four for IPv6.
 std::string address_text(std::string_view hex) {
   constexpr std::size_t kWordDigits = 8;
   std::array<std::uint32_t, 4> words{};

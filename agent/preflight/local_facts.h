@@ -1,5 +1,5 @@
 #pragma once
-// What this machine's kernel says of room and limits, for the check before a run.
+// What this machine's kernel reports of space and limits, for the check before a run.
 
 #include <cstdint>
 #include <optional>
@@ -12,20 +12,20 @@
 
 namespace robustrun::agent {
 
-// Of the file system that holds `path`, or would hold it: of its nearest folder that exists. Blocks
-// as long as the file system does.
+// Space of the file system that holds `path`, or would hold it (its nearest existing folder).
+// Blocks as long as the file system does.
 [[nodiscard]] base::Space space_at(const std::string& path);
 
 [[nodiscard]] base::UserLimits user_limits();
 
-// InfiniBand and RoCE devices. `root` is put before /sys.
+// Number of InfiniBand and RoCE devices. `root` is put before /sys.
 [[nodiscard]] std::uint32_t rdma_devices(const std::string& root);
 
-// Where the workers write most: their log folder, else their working directory.
+// The folder that workers write to most: their log folder, else their working directory.
 [[nodiscard]] std::string busiest_folder(const wire::WorkerTemplate& workers);
 
-// Who has begun to connect to `port` here and never got our answer, as numeric addresses: the
-// kernel's half-open connections. `tables`: the text of /proc/net/tcp and tcp6. Pure.
+// Peers that have begun to connect to `port` here and never got our answer, as numeric addresses:
+// the kernel's half-open connections. `tables`: the text of /proc/net/tcp and tcp6. Pure.
 [[nodiscard]] std::vector<std::string> half_open_peers(std::string_view tables, std::uint16_t port);
 
 }  // namespace robustrun::agent

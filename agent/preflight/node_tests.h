@@ -1,6 +1,6 @@
 #pragma once
-// What an agent does to find out whether its node is fit, while no workers run: checks
-// (preflight.h) and replays (replay.h). Passes orders on. On the agent's loop.
+// The tests of whether this node is fit, run while no workers are: checks (preflight.h) and replays
+// (replay.h). Passes orders on. On the agent's loop.
 
 #include "agent/preflight/preflight.h"
 #include "agent/preflight/replay.h"
@@ -10,9 +10,9 @@ namespace robustrun::agent {
 class NodeTests {
  public:
   explicit NodeTests(NodeContext& node) : preflight_(node), replay_(node) {}
-  // An order that is about something else is ignored.
+  // Other messages are ignored.
   void take(const wire::Message& message);
-  // Workers are about to start: they have the node for themselves.
+  // Workers are about to start and need the node to themselves.
   void end_replay() { replay_.end(); }
 
  private:

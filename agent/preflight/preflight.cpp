@@ -22,7 +22,7 @@ using boost::system::error_code;
 using wire::OutgoingCall;
 using wire::PeerPurpose;
 
-// One check from its order to its end.
+// One check, from its order to its end.
 class Preflight::Run : public std::enable_shared_from_this<Run> {
  public:
   Run(NodeContext& node, wire::CheckNode order)
@@ -34,8 +34,8 @@ class Preflight::Run : public std::enable_shared_from_this<Run> {
 
   [[nodiscard]] std::uint64_t check() const { return order_.check; }
   void start();
-  // Again, should the supervisor not have heard it.
-  void say_ready() {
+  // Reports again, in case the supervisor has not received the report.
+  void report_ready() {
     ready_.wall_time = node_.clock.wall_time();
     node_.send(ready_);
   }
@@ -61,15 +61,15 @@ class Preflight::Run : public std::enable_shared_from_this<Run> {
   wire::CheckNode order_;
   asio::steady_timer end_, round_end_, next_look_;
   std::unique_ptr<wire::PeerListener> listener_;
-  std::shared_ptr<FactsHunt> hunt_;
-  std::list<std::shared_ptr<OutgoingCall>> calls_;   // also those that are over
+  std::shared_ptr<FactsCollector> collector_;
+  std::list<std::shared_ptr<OutgoingCall>> calls_;   // including ended ones
   wire::CheckReady ready_;
   wire::NodeChecked report_;
   std::vector<wire::Peer> peers_;
   std::size_t next_peer_ = 0, calls_open_ = 0;
   bool knows_facts_ = false, has_peers_ = false, reported_ = false;
 
-  // The round under way.
+  // The current round.
   wire::MeasurePeers round_;
   wire::PeersMeasured measured_;
   std::size_t next_exchange_ = 0;
@@ -81,19 +81,20 @@ class Preflight::Run : public std::enable_shared_from_this<Run> {
 void Preflight::Run::start() {
   ready_.check = order_.check;
   if (!order_.address.empty()) open_listener();
-  say_ready();
+  report_ready();
   report_.check = order_.check;
   end_.expires_after(kCheckMax);
   end_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->close();
   });
-  hunt_ = FactsHunt::start(node_, order_, [weak = weak_from_this()](base::NodeFacts facts) {
-    auto self = weak.lock();
-    if (!self) return;
-    self->report_.facts = std::move(facts);
-    self->knows_facts_ = true;
-    self->report_if_done();
-  });
+  collector_ =
+      FactsCollector::start(node_, order_, [weak = weak_from_this()](base::NodeFacts facts) {
+        auto self = weak.lock();
+        if (!self) return;
+        self->report_.facts = std::move(facts);
+        self->knows_facts_ = true;
+        self->report_if_done();
+      });
 }
 
 void Preflight::Run::open_listener() {
@@ -138,9 +139,9 @@ void Preflight::Run::on_outcome(OutgoingCall::Outcome outcome) {
   report_if_done();
 }
 
-// A call that timed out says nothing of the direction that is broken: the way there, or the way
-// back. A peer's call that got as far as our kernel does, but the kernel may forget it soon, so we
-// look all the time while calls are under way.
+// A call that timed out does not tell which direction is broken. A peer's call that reached our
+// kernel does, but the kernel may forget it soon, so the tables are read all the time while calls
+// are under way.
 void Preflight::Run::look_again_soon() {
   next_look_.expires_after(kHalfHeardEvery);
   next_look_.async_wait([weak = weak_from_this()](const error_code& error) {
@@ -182,7 +183,7 @@ void Preflight::Run::measure(const wire::MeasurePeers& order) {
   round_ = order;
   measured_.check = order.check;
   measured_.round = order.round;
-  next_exchange_ = 0;  // who was quicker than our order is counted already
+  next_exchange_ = 0;  // peers that connected before our order are counted already
   round_end_.expires_after(kMeasureMax);
   round_end_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->report_round();
@@ -256,7 +257,7 @@ void Preflight::Run::close() {
   in_round_ = false;
   reported_ = true;
   listener_.reset();
-  if (hunt_) hunt_->drop();
+  if (collector_) collector_->drop();
   for (const auto& call : calls_) call->drop();
   for (const auto& exchange : exchanges_) exchange->drop();
 }
@@ -268,7 +269,7 @@ Preflight::~Preflight() {
 }
 
 void Preflight::check(const wire::CheckNode& order) {
-  if (run_ && run_->check() == order.check) return run_->say_ready();
+  if (run_ && run_->check() == order.check) return run_->report_ready();
   if (run_) run_->close();
   run_ = std::make_shared<Run>(node_, order);
   run_->start();

@@ -1,10 +1,10 @@
 #pragma once
-// The agent's part of a pre-flight check (wire/messages/preflight.h says how it goes): looks at its
-// machine, opens a listener for its peers, calls those it is told to, and measures.
+// The agent's part of a pre-flight check (protocol: wire/messages/preflight.h): examines its
+// machine, opens a listener for its peers, connects to the peers that it is told to, and measures.
 //
-// Never blocks the loop: what may hang is asked of programs (ask_program.h) or on the pool, and
-// everything has a deadline; what did not come by then is reported as unknown, in words. One check
-// at a time: a newer one takes the place of the one before. On the agent's loop.
+// Never blocks the loop: what may hang runs in programs (ask_program.h) or on the pool, and
+// everything has a deadline; what is missing by then is reported as unknown, in words. One check at
+// a time: a newer one replaces it. On the agent's loop.
 
 #include <memory>
 
@@ -16,7 +16,7 @@ namespace robustrun::agent {
 class Preflight {
  public:
   explicit Preflight(NodeContext& node);
-  ~Preflight();  // ends what is under way, without a word
+  ~Preflight();  // ends what is under way, without a report
   Preflight(const Preflight&) = delete;
   Preflight& operator=(const Preflight&) = delete;
 

@@ -3,8 +3,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "agent/gpu/gpu_list.h"
 #include "agent/gpu/gpu_probe.h"
-#include "agent/gpu/nvml.h"
 #include "agent/health/kernel_log.h"
 #include "agent/health/watch.h"
 #include "agent/node/limits.h"
@@ -23,7 +23,7 @@ namespace asio = boost::asio;
 constexpr const char* kSharedMemory = "/dev/shm";
 constexpr const char* kNoAnswer = "its file system does not answer";
 
-// What files say; on the pool, because a dead mount answers never.
+// Facts from files; on the pool, because a dead mount never answers.
 struct Files {
   std::string missing;
   base::Space disk, shm;
@@ -41,9 +41,9 @@ Files look_at_files(const wire::WorkerTemplate& workers) {
   return files;
 }
 
-class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
+class Collector final : public FactsCollector, public std::enable_shared_from_this<Collector> {
  public:
-  Hunt(NodeContext& node, const wire::CheckNode& order, Done done)
+  Collector(NodeContext& node, const wire::CheckNode& order, Done done)
       : node_(node),
         full_(order.full),
         gpus_too_(order.gpus),
@@ -152,16 +152,16 @@ class Hunt final : public FactsHunt, public std::enable_shared_from_this<Hunt> {
   base::NodeFacts facts_;
   std::unique_ptr<AskedProgram> interpreter_, gpus_;
   std::unique_ptr<GpuProbe> probe_;
-  int open_ = 0;   // answers that have not come
+  int open_ = 0;   // answers that are missing
 };
 
 }  // namespace
 
-std::shared_ptr<FactsHunt> FactsHunt::start(NodeContext& node, const wire::CheckNode& order,
-                                            Done done) {
-  auto hunt = std::make_shared<Hunt>(node, order, std::move(done));
-  hunt->start();
-  return hunt;
+std::shared_ptr<FactsCollector> FactsCollector::start(NodeContext& node,
+                                                      const wire::CheckNode& order, Done done) {
+  auto collector = std::make_shared<Collector>(node, order, std::move(done));
+  collector->start();
+  return collector;
 }
 
 }  // namespace robustrun::agent

@@ -1,5 +1,5 @@
 #pragma once
-// Gathers everything that a check wants to know of this machine, side by side.
+// Collects everything that a check wants to know of this machine, in parallel.
 
 #include <functional>
 #include <memory>
@@ -9,16 +9,16 @@
 
 namespace robustrun::agent {
 
-class FactsHunt {
+class FactsCollector {
  public:
   using Done = std::function<void(base::NodeFacts)>;
 
   // `done` comes once, from the loop, within kFactsFastMax, or kFactsFullMax when the order says
-  // `full`, and kFactsGpuMax when it says `gpus`: what is not known by then says so.
-  static std::shared_ptr<FactsHunt> start(NodeContext& node, const wire::CheckNode& order,
-                                          Done done);
-  virtual ~FactsHunt() = default;
-  virtual void drop() = 0;  // `done` is not called any more, programs are killed
+  // `full`, or kFactsGpuMax when it says `gpus`. Facts that are unknown by then say so.
+  static std::shared_ptr<FactsCollector> start(NodeContext& node, const wire::CheckNode& order,
+                                               Done done);
+  virtual ~FactsCollector() = default;
+  virtual void drop() = 0;  // `done` is not called any more; programs are killed
 };
 
 }  // namespace robustrun::agent

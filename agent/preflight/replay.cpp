@@ -14,7 +14,7 @@
 
 #include "agent/node/limits.h"
 #include "agent/process/shim_link.h"
-#include "agent/spawn/numa.h"
+#include "agent/spawn/usable_cpus.h"
 #include "agent/spawn/worker_command.h"
 #include "base/io/fd.h"
 
@@ -38,7 +38,7 @@ base::Result<wire::WorkerTemplate> replay_template(const wire::WorkerTemplate& w
     }
     made.mode = LaunchMode::kModule;
     made.program = "robustrun.align";
-    // It ends by itself before it is killed, and says then who did not come.
+    // The test ends by itself before it is killed, and then names the ranks that did not come.
     const auto seconds = std::chrono::floor<std::chrono::seconds>(order.limit * 9 / 10).count();
     made.arguments = {"--limit", std::to_string(std::max<std::int64_t>(1, seconds))};
     return made;
@@ -86,7 +86,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
     }
   }
 
-  // The answer to the same order, should it have been lost.
+  // Answers a repeated order again, in case the answer was lost.
   void answer_again() const {
     if (is_over_) node_.send(report_);
   }
@@ -94,7 +94,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
   void drop() {
     is_over_ = true;
     timer_.cancel();
-    processes_.clear();  // their lifelines: the shims kill what they hold
+    processes_.clear();  // closes their lifelines: the shims kill their trees
   }
 
  private:
@@ -119,22 +119,22 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
     options.working_directory = made.working_directory;
     options.out_fd = options.err_fd = log.get();
     ShimLink::Handlers handlers;
-    const std::string who = fmt::format("rank {}", slot.rank.value);
+    const std::string rank_name = fmt::format("rank {}", slot.rank.value);
     handlers.on_started = [](pid_t) {};
-    handlers.on_start_failed = [this, who](int, const std::string& what) {
-      fail(Outcome::kNotRun, fmt::format("{}: {}", who, what));
+    handlers.on_start_failed = [this, rank_name](int, const std::string& what) {
+      fail(Outcome::kNotRun, fmt::format("{}: {}", rank_name, what));
     };
-    handlers.on_exited = [this, who](base::ExitStatus status, base::Nanos, bool) {
+    handlers.on_exited = [this, rank_name](base::ExitStatus status, base::Nanos, bool) {
       if (status.success() || is_killing_) return;
       if (report_.codes.size() < kReplayCodesMax) report_.codes.push_back(status.torchrun_code());
-      fail(Outcome::kFailed, fmt::format("{}: {}", who, base::describe(status)));
+      fail(Outcome::kFailed, fmt::format("{}: {}", rank_name, base::describe(status)));
     };
     handlers.on_gone = [this](unsigned, const std::string&) { on_gone(); };
     processes_[place] = RR_TRY(ShimLink::start(node_.executor, options, std::move(handlers)));
     return {};
   }
 
-  // Without one its output is lost, which is no reason not to replay.
+  // Without a log file the program's output is lost, which is no reason not to replay.
   [[nodiscard]] base::Fd open_log(base::LocalRank rank) const {
     if (node_.workers.log_directory.empty()) return {};
     const std::string folder =
@@ -145,7 +145,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
                            kReplayLogMode));
   }
 
-  // The first failure is the one that is told. The others may only wait for whoever failed.
+  // The first failure is reported. The others may only be waiting for the rank that failed.
   void fail(Outcome outcome, std::string why) {
     if (report_.outcome != Outcome::kPassed) return;
     report_.outcome = outcome;
@@ -161,7 +161,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
   }
 
   void on_late() {
-    if (std::exchange(is_killing_, true)) return finish();  // they do not even die
+    if (std::exchange(is_killing_, true)) return finish();  // they survived even SIGKILL
     fail(Outcome::kFailed, fmt::format("it did not end within {:.3g} s",
                                        std::chrono::duration<double>(order_.limit).count()));
     end_within(kReplayKillMax);
@@ -172,7 +172,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
 
   void on_gone() {
     if (--left_ > 0) return;
-    // Not from within a link's own handler: the end destroys it.
+    // Not from within a link's own handler: finish() destroys the link.
     asio::post(node_.executor, [self = shared_from_this()] { self->finish(); });
   }
 
@@ -186,7 +186,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
   wire::ReplayNode order_;
   asio::steady_timer timer_;
   std::vector<std::unique_ptr<ShimLink>> processes_;  // by slot
-  std::size_t left_ = 0;  // of them, with something alive
+  std::size_t left_ = 0;  // processes that are not gone
   wire::NodeReplayed report_;
   bool is_killing_ = false;
   bool is_over_ = false;

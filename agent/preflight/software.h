@@ -1,6 +1,6 @@
 #pragma once
-// Which Python and which torch the workers would get: asked of the run's own interpreter, with the
-// workers' own environment. Pure; agent/ask_program does the asking.
+// Which Python and which torch the workers would get: asked of the run's own interpreter, in the
+// workers' own environment. Pure; process/ask_program.h does the asking.
 
 #include <string>
 #include <string_view>
@@ -11,10 +11,10 @@
 
 namespace robustrun::agent {
 
-// `full`: torch is imported, and so its libraries with it. Else its version is read from the file
-// that the import would take it from, which is a matter of milliseconds.
+// `full`: torch is imported, and with it its libraries. Else torch's version is read from the file
+// that the import would read, which takes milliseconds.
 [[nodiscard]] std::vector<std::string> software_question(const std::string& interpreter, bool full);
-// What came back.
+// Parses the answer.
 [[nodiscard]] base::Software read_software(const base::Result<std::string>& answer);
 
 }  // namespace robustrun::agent

@@ -46,7 +46,7 @@ class Asked : public std::enable_shared_from_this<Asked> {
   void drop() {
     done_ = nullptr;
     deadline_.cancel();
-    link_.reset();  // its lifeline: the shim kills what it holds
+    link_.reset();  // closes its lifeline: the shim kills its tree
     error_code ignored;
     output_.close(ignored);
   }
@@ -94,7 +94,8 @@ class Asked : public std::enable_shared_from_this<Asked> {
     text_.append(chunk_.data(), std::min(size, question_.answer_max - text_.size()));
   }
 
-  // What it wrote is in the pipe by now; who else holds the other end is not waited for.
+  // Its whole output is in the pipe by now; other processes that hold the pipe open are not waited
+  // for.
   void on_exit(base::ExitStatus status) {
     error_code error;
     output_.cancel(error);

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "robustrun-";
 constexpr std::size_t kProcFileBytesMax = std::size_t{4} << 20;
 constexpr std::size_t kRunIdBytesMax = 64;
-constexpr unsigned kNestedMax = 16;  // folders within folders that a worker made
+constexpr unsigned kNestedMax = 16;  // depth of folders that a worker made
 constexpr unsigned kMakeTries = 3;
 
 bool lists(std::string_view comma_separated, std::string_view wanted) {
@@ -32,7 +32,7 @@ bool lists(std::string_view comma_separated, std::string_view wanted) {
   return std::find(items.begin(), items.end(), wanted) != items.end();
 }
 
-// The path of a cgroup as /proc/PID/cgroup has it: lines of ID:CONTROLLERS:PATH.
+// The cgroup's path from the text of /proc/PID/cgroup: lines of ID:CONTROLLERS:PATH.
 std::optional<std::string> path_in_hierarchy(std::string_view text, std::string_view controller) {
   for (const std::string_view line : base::split(text, '\n')) {
     const std::size_t first = line.find(':');
@@ -46,8 +46,8 @@ std::optional<std::string> path_in_hierarchy(std::string_view text, std::string_
   return std::nullopt;
 }
 
-// "ID PARENT DEV ROOT MOUNT OPTIONS [TAGS…] - TYPE SOURCE SUPEROPTIONS"; a mount whose ROOT is
-// not "/" shows a part of the hierarchy.
+// "ID PARENT DEV ROOT MOUNT OPTIONS [TAGS…] - TYPE SOURCE SUPEROPTIONS"; a mount whose ROOT is not
+// "/" shows part of the hierarchy only.
 std::optional<CgroupPlace> place_in_mount(std::string_view line, const std::string& path,
                                           std::string_view controller) {
   const std::size_t dash = line.find(" - ");
@@ -67,7 +67,7 @@ std::optional<CgroupPlace> place_in_mount(std::string_view line, const std::stri
   return place;
 }
 
-// As much of a run's id as fits, without what would mean something in a path.
+// As much of a run's id as fits, without characters that have a meaning in a path.
 std::string plain_id(const std::string& run_id) {
   std::string name;
   for (const char c : run_id.substr(0, kRunIdBytesMax)) {
@@ -79,8 +79,8 @@ std::string plain_id(const std::string& run_id) {
 
 std::string own_suffix() { return "." + std::to_string(::getpid()); }
 
-// None when somebody else has it, or when the folder of that name is another one by now: then the
-// lock would be on what a clean-up has just removed.
+// Invalid if another process holds the lock, or if the folder of that name is a different one by
+// now: the lock would then be on a folder that a clean-up has just removed.
 base::Fd lock_folder(const std::string& path) {
   base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.reset();
@@ -93,7 +93,7 @@ base::Fd lock_folder(const std::string& path) {
   return folder;
 }
 
-// cgroup folders hold folders and the kernel's own files, which go with them.
+// A cgroup's folder holds folders and the kernel's own files, which are removed with it.
 void remove_folders(const fs::path& folder, unsigned nested) {
   std::error_code error;
   if (::rmdir(folder.c_str()) == 0 || nested == 0) return;
@@ -143,24 +143,24 @@ base::Result<CgroupPlace> cgroup_of(const std::string& pid, const std::string& c
 
 void kill_cgroup(const std::string& path) {
   const base::Fd file(::open((path + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
-  if (file && ::write(file.get(), "1", 1) < 0) return;  // others kill process by process
+  if (file && ::write(file.get(), "1", 1) < 0) return;  // other code kills process by process
 }
 
 // The folder of this agent.
 class Cgroup::Home {
  public:
-  // The one that there is, or a new one for this run; null: none can be made.
+  // The existing folder, or a new one for this run; null: none can be made.
   static std::shared_ptr<Home> of(const CgroupPlace& place, const std::string& run_id) {
     static std::weak_ptr<Home> newest;
     if (auto home = newest.lock(); home && home->above_ == place.folder) return home;
-    // A process may move another only when it may write to the cgroup above both.
+    // Moving another process requires write permission in the cgroup above both.
     if (::access((place.folder + "/cgroup.procs").c_str(), W_OK) != 0) return nullptr;
     remove_stale(place.folder);
     const std::string path =
         fmt::format("{}/{}{}{}", place.folder, kPrefix, plain_id(run_id), own_suffix());
     for (unsigned i = 0; i < kMakeTries; ++i) {
       if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return nullptr;
-      // Another agent may take a folder without a lock for a dead agent's, and remove it.
+      // Another agent may take a folder without a lock for a dead agent's and remove it.
       base::Fd lock = lock_folder(path);
       if (!lock) continue;
       pass_on_memory(path);
@@ -180,11 +180,12 @@ class Cgroup::Home {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  // Where we have memory events, workers are to have their own. There are no processes in this
-  // folder itself, so that it may.
+  // Where our cgroup has memory events, the workers' cgroups are to have their own. This folder
+  // itself contains no processes, so that is allowed.
   static void pass_on_memory(const std::string& path) {
     const base::Fd file(::open((path + "/cgroup.subtree_control").c_str(), O_WRONLY | O_CLOEXEC));
-    if (file && ::write(file.get(), "+memory", 7) < 0) return;  // others tell of the whole agent
+    // The sources above it then tell of the whole agent.
+    if (file && ::write(file.get(), "+memory", 7) < 0) return;
   }
 
   const std::string above_, path_;

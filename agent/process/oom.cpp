@@ -23,15 +23,15 @@ using wire::OomKiller;
 
 constexpr std::size_t kCounterFileBytesMax = std::size_t{64} << 10;
 constexpr std::size_t kRecordBytesMax = 8192;  // CONSOLE_EXT_LOG_MAX of the kernel
-constexpr unsigned kRecordsMax = 8192;         // read at one worker's death
-constexpr std::size_t kKillLinesMax = 1024;    // of the kernel's log, kept
+constexpr unsigned kRecordsMax = 8192;         // read when one worker has died
+constexpr std::size_t kKillLinesMax = 1024;    // lines of the kernel's log that are kept
 constexpr unsigned kGroupsAboveMax = 64;
 constexpr unsigned kAncestorsMax = 256;
-constexpr std::size_t kMembersMax = 4096;  // of our cgroup; with more it is taken for a shared one
+constexpr std::size_t kMembersMax = 4096;  // of our cgroup; with more it counts as shared
 constexpr std::size_t kChildrenMax = 64;
 constexpr std::string_view kInitialPidNamespace = "pid:[4026531836]";  // PROC_PID_INIT_INO
 
-// Files of "NAME NUMBER" lines; with an empty name, of one number.
+// Parses files of "NAME NUMBER" lines; with an empty name, of one number.
 std::optional<std::uint64_t> counter(const std::string& path, std::string_view name) {
   const auto text = base::read_file(path, kCounterFileBytesMax);
   if (!text) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<std::uint64_t> counter(const std::string& path, std::string_view n
   return std::nullopt;
 }
 
-// The sum over a cgroup and all above it: the limit that was hit may be anybody's.
+// The sum over a cgroup and all above it: any of their limits may have been hit.
 std::uint64_t sum_upwards(const CgroupPlace& place, const char* file, std::string_view name) {
   std::uint64_t sum = 0;
   std::string folder = place.folder;
@@ -62,7 +62,7 @@ bool rose(const std::optional<std::uint64_t>& before, const std::optional<std::u
   return after && *after > before.value_or(0);
 }
 
-// A number that is not the beginning of a longer one.
+// A whole number, not the beginning of a longer one.
 bool names(std::string_view record, std::string_view label, const std::string& pid) {
   const std::string text = std::string(label) + pid;
   for (std::size_t at = record.find(text); at != record.npos; at = record.find(text, at + 1)) {
@@ -84,7 +84,7 @@ struct Family {
   pid_t process_group = 0;
 };
 
-// "PID (NAME) STATE PPID PGRP …"; a name may hold anything.
+// "PID (NAME) STATE PPID PGRP …"; a name may contain anything.
 std::optional<Family> family_of(const std::string& proc, pid_t pid) {
   const auto text = base::read_file(proc + "/" + std::to_string(pid) + "/stat", 4096);
   if (!text) return std::nullopt;
@@ -98,8 +98,8 @@ std::optional<Family> family_of(const std::string& proc, pid_t pid) {
   return Family{*parent, *process_group};
 }
 
-// No process in this cgroup but us, what we were started from and with (a shell, a pipe to tee),
-// and what we started.
+// True if this cgroup contains only us, the processes that started us or were started with us (a
+// shell, a pipe to tee), and the processes that we started.
 bool is_ours_alone(const std::string& folder, const std::string& proc) {
   const auto text = base::read_file(folder + "/cgroup.procs", kCounterFileBytesMax);
   if (!text) return false;
@@ -148,13 +148,13 @@ wire::OomKiller oom_killer_in_record(std::string_view record, pid_t pid) {
   return OomKiller::kNo;
 }
 
-// What the kernel's log says of OOM killers, read once for all workers: a descriptor for each would
-// be too many under a low limit.
+// What the kernel's log says about OOM killers, read once for all workers: one descriptor per
+// worker would be too many under a low limit.
 class OomWatch::KernelLog {
  public:
   explicit KernelLog(base::Fd file) : file_(std::move(file)) {}
 
-  // Null: it cannot be read.
+  // Null: the log cannot be read.
   static std::shared_ptr<KernelLog> open(const std::string& path) {
     static std::weak_ptr<KernelLog> newest;
     static std::string newest_path;
@@ -167,10 +167,10 @@ class OomWatch::KernelLog {
     return log;
   }
 
-  // Of kills, which count from 1, so far.
+  // Kills so far.
   std::uint64_t read() {
     std::array<char, kRecordBytesMax> buffer{};
-    // One read is one record; EPIPE: older ones were overwritten, and the next read goes on.
+    // One read gives one record; EPIPE: older ones were overwritten, and the next read continues.
     for (unsigned i = 0;; ++i) {
       const ssize_t size = ::read(file_.get(), buffer.data(), buffer.size());
       const bool is_cut = (size < 0 && errno == EPIPE) || i == kRecordsMax;
@@ -192,7 +192,7 @@ class OomWatch::KernelLog {
   // How often records were missed so far.
   [[nodiscard]] std::uint64_t gaps() const { return gaps_; }
 
-  // By a line after the first `before`.
+  // Whether a line after the first `before` names `pid`.
   [[nodiscard]] OomKiller killer_of(pid_t pid, std::uint64_t before) const {
     OomKiller found = OomKiller::kNo;
     const std::uint64_t dropped = count_ - lines_.size();
@@ -209,8 +209,8 @@ class OomWatch::KernelLog {
   }
 
   const base::Fd file_;
-  std::deque<std::string> lines_;  // the newest that name a victim
-  std::uint64_t count_ = 0;  // of all of them
+  std::deque<std::string> lines_;  // the newest that name a killed process
+  std::uint64_t count_ = 0;  // of all such lines
   std::uint64_t gaps_ = 0;
 };
 
@@ -218,7 +218,7 @@ OomWatch OomWatch::begin(const std::string& worker_cgroup, const OomSources& sou
   OomWatch watch;
   watch.worker_cgroup_ = worker_cgroup;
   watch.sources_ = sources;
-  // The log has the pids of the initial namespace: elsewhere they mean others.
+  // The log has pids of the initial namespace; in another one they mean other processes.
   if (in_initial_pid_namespace(sources.proc)) watch.kernel_log_ = KernelLog::open(sources.kmsg);
   if (watch.kernel_log_) {
     watch.kills_before_ = watch.kernel_log_->read();
@@ -238,7 +238,7 @@ OomWatch::Counters OomWatch::read_counters() const {
     counters.limit_hits += counter(worker_cgroup_ + "/memory.events", "oom").value_or(0);
   }
   if (const auto place = own_cgroup("", sources_.proc)) {
-    // Not what befell another run, or another worker, in a cgroup below ours.
+    // Not kills in cgroups below ours, which hit another run or another worker.
     counters.group_kills = counter(place->folder + "/memory.events.local", "oom_kill");
     if (!counters.group_kills) {
       counters.group_kills = counter(place->folder + "/memory.events", "oom_kill");
@@ -255,7 +255,7 @@ OomWatch::Counters OomWatch::read_counters() const {
   return counters;
 }
 
-// None: the log cannot be read, or not all of it since the worker began.
+// nullopt: the log cannot be read, or not all of it since the worker began.
 std::optional<wire::OomKiller> OomWatch::named_in_kernel_log(const std::vector<pid_t>& pids) {
   if (!kernel_log_ || pids.empty()) return std::nullopt;
   kernel_log_->read();
@@ -288,10 +288,10 @@ std::optional<std::vector<pid_t>> killed_children(std::string_view words) {
   // torch/utils/data/dataloader.py and _utils/signal_handling; concurrent/futures/process.py.
   constexpr std::string_view kLoader = "DataLoader worker (pid";
   constexpr std::string_view kPool = "terminated abruptly";
-  bool is_said = words.find(kPool) != words.npos;
+  bool is_reported = words.find(kPool) != words.npos;
   std::vector<pid_t> pids;
   for (std::size_t at = words.find(kLoader); at != words.npos; at = words.find(kLoader, at + 1)) {
-    is_said = true;
+    is_reported = true;
     const std::size_t from = at + kLoader.size();
     const std::size_t end =
         std::min(words.find_first_of(")\n", words.find_first_of(" \n", from)), words.size());
@@ -302,7 +302,7 @@ std::optional<std::vector<pid_t>> killed_children(std::string_view words) {
       if (pid > 0 && pids.size() < kChildrenMax) pids.push_back(pid);
     }
   }
-  return is_said ? std::optional(std::move(pids)) : std::nullopt;
+  return is_reported ? std::optional(std::move(pids)) : std::nullopt;
 }
 
 }  // namespace robustrun::agent

@@ -2,13 +2,12 @@
 // Whether a worker, or a process that it started, was ended by an OOM killer: the kernel's (the
 // machine was out of memory) or its cgroup's (over its limit).
 //
-// Begun before the worker starts, asked when it is dead. Only the kernel's or the cgroup's word
-// about our process counts, and the best witness is the last one heard: the kernel's log, which
-// names pids; the counters of the worker's own cgroup; those of the cgroup that it shares with us
-// (v2 memory.events, v1 memory.oom_control), as long as no other programs are in it. A kill that
-// may have hit another program (a shared cgroup, the machine's counter in /proc/vmstat) leaves the
-// question open. Nothing here is required, nothing blocks; the kernel raises the counters before
-// it kills.
+// Begun before the worker starts, asked when it is dead. Only what the kernel reports about our
+// process counts, from the best available source: the kernel's log, which names pids; the counters
+// of the worker's own cgroup; those of the cgroup that it shares with us (v2 memory.events, v1
+// memory.oom_control), as long as no other programs are in it. A kill that may have hit another
+// program (a shared cgroup, the machine's counter in /proc/vmstat) leaves the question open.
+// Nothing here is required, and nothing blocks. The kernel raises the counters before it kills.
 
 #include <cstdint>
 #include <memory>
@@ -31,16 +30,15 @@ class OomWatch {
   // `worker_cgroup`: folder of the worker's own cgroup v2, or empty.
   static OomWatch begin(const std::string& worker_cgroup, const OomSources& sources = {});
 
-  // `pids`: the worker, if it ended with a SIGKILL that was not ours; else its children that are
-  // said to have been killed, none if that is said without their numbers. kNo: no such process was
-  // killed for memory; kUnknown: some process was, perhaps another program's, or nothing can be
-  // read.
+  // `pids`: the worker, if it ended with a SIGKILL that was not ours; else its children that were
+  // reported killed, empty if that was reported without their pids. kNo: no such process was killed
+  // for memory; kUnknown: some process was, perhaps another program's, or nothing can be read.
   [[nodiscard]] wire::OomKiller killed(const std::vector<pid_t>& pids);
 
  private:
   struct Counters {
     std::optional<std::uint64_t> worker_kills;  // in the worker's own cgroup
-    std::optional<std::uint64_t> group_kills;  // in ours, not in those below it
+    std::optional<std::uint64_t> group_kills;  // in our cgroup, not in those below it
     std::string group;  // its folder
     std::optional<std::uint64_t> machine_kills;
     std::uint64_t limit_hits = 0;  // in these cgroups and all above them
@@ -51,15 +49,15 @@ class OomWatch {
   class KernelLog;
   std::string worker_cgroup_;
   OomSources sources_;
-  std::shared_ptr<KernelLog> kernel_log_;  // of all watches together; null: not readable
-  std::uint64_t kills_before_ = 0;  // that it had reported before the worker began
-  std::uint64_t gaps_before_ = 0;  // in what could be read of it
+  std::shared_ptr<KernelLog> kernel_log_;  // shared by all watches; null: not readable
+  std::uint64_t kills_before_ = 0;  // reported before the worker began
+  std::uint64_t gaps_before_ = 0;  // records of the log that were missed by then
   Counters before_;
   bool was_alone_ = false;  // no other programs in our cgroup when the worker began
 };
 
-// Of a worker's last words, whether they say that a process that it had started was killed, and
-// the numbers that they give (torch's DataLoader, concurrent.futures). None: they do not say so.
+// Whether a worker's last output says that a child process of it was killed, and the pids that it
+// names (torch's DataLoader, concurrent.futures). nullopt: it does not say so.
 std::optional<std::vector<pid_t>> killed_children(std::string_view words);
 
 // What one record of the kernel's log says about `pid`; kNo: nothing.

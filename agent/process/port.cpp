@@ -9,8 +9,10 @@
 #include <bitset>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "agent/node/limits.h"
+#include "agent/process/port_holder.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 
@@ -22,7 +24,7 @@ using base::Errc;
 constexpr unsigned kPortMax = 65'535;
 constexpr unsigned kFirstUserPort = 1024;
 constexpr unsigned kFirstQuietPort = 10'000;  // few well-known services lie above it
-// Where a torchrun beside us would put its own store by default.
+// The default ports of another torchrun's own store.
 constexpr unsigned kTorchrunPorts[] = {29'400, 29'500};
 
 struct PortRange {
@@ -30,7 +32,7 @@ struct PortRange {
   unsigned last = 0;
 };
 
-// "32768\t60999" or "9148-9150" or "8080"; nullopt when it is none of these.
+// Parses "32768\t60999", "9148-9150" or "8080"; nullopt: malformed.
 std::optional<PortRange> parse_range(std::string_view text) {
   text = base::trim(text);
   const std::size_t cut = text.find_first_of("-\t ");
@@ -47,7 +49,7 @@ std::string read_setting(const char* name) {
   return text ? *std::move(text) : std::string();
 }
 
-// Binds one socket of one family; an unusable family (no IPv6 on this machine) is no obstacle.
+// Binds one socket of one family; a missing family (no IPv6 on this machine) is no error.
 base::Result<base::Fd> bind_any(int family, std::uint16_t port, bool reuse) {
   base::Fd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) {
@@ -107,7 +109,7 @@ std::vector<std::uint16_t> candidate_ports(std::string_view ephemeral, std::stri
   std::vector<std::uint16_t> ports = from(kFirstQuietPort);
   if (ports.size() < kPortCandidatesMin) ports = from(kFirstUserPort);
   if (ports.size() < kPortCandidatesMin) {
-    // The machine gives nearly every port to outgoing connections: those must do.
+    // The machine gives nearly every port to outgoing connections: ephemeral ports must do.
     excluded = without_ephemeral;
     ports = from(kFirstQuietPort);
   }

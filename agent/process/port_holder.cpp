@@ -1,5 +1,5 @@
-// Who holds a port: /proc/net/tcp{,6} gives the socket's inode and user, /proc/<pid>/fd the
-// process that has it open. /etc/passwd is read directly: NSS may ask a dead network directory.
+#include "agent/process/port_holder.h"
+
 #include <dirent.h>
 #include <unistd.h>
 
@@ -10,7 +10,6 @@
 
 #include "agent/node/folder.h"
 #include "agent/node/limits.h"
-#include "agent/process/port.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 
@@ -18,7 +17,7 @@ namespace robustrun::agent {
 namespace {
 
 constexpr unsigned kListen = 0x0A;    // TCP_LISTEN
-constexpr unsigned kTimeWait = 0x06;  // nobody's any more
+constexpr unsigned kTimeWait = 0x06;  // has no owner any more
 
 struct SocketRow {
   unsigned state = 0;
@@ -54,7 +53,7 @@ std::optional<SocketRow> parse_socket(std::string_view line) {
   return SocketRow{*state, *port, std::string(columns[7]), std::string(columns[9])};
 }
 
-// A listening socket on `port`, else any that is still bound to it.
+// A listening socket on `port`, else any socket that is bound to it.
 std::optional<SocketRow> find_socket(std::uint16_t port) {
   std::optional<SocketRow> found;
   for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {

@@ -28,7 +28,7 @@ using boost::system::error_code;
 constexpr std::chrono::milliseconds kReapPauseMin{1};
 constexpr std::chrono::milliseconds kReapPauseMax{100};
 
-// The shims of this process that are not reaped yet: never to be taken for orphans.
+// The shims of this process that are not reaped yet: they must not be taken for orphans.
 std::vector<pid_t>& live_shims() {
   static std::vector<pid_t> pids;
   return pids;
@@ -121,7 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void finish(unsigned killed, pid_t survivor);
   void forget_shim() { std::erase(live_shims(), pid_); }
 
-  // By a copy: the handler may destroy the link, and with it handlers_.
+  // Copied: the handler may destroy the link, and handlers_ with it.
   template <class... Parameters, class... Arguments>
   static void call(std::function<void(Parameters...)> handler, Arguments&&... arguments) {
     if (handler) handler(std::forward<Arguments>(arguments)...);
@@ -148,7 +148,7 @@ class Session : public std::enable_shared_from_this<Session> {
 base::Status Session::start() {
   RR_ASSERT(!options_.argv.empty());
   base::FdPair pair = RR_TRY(base::make_socket_pair(SOCK_SEQPACKET));
-  // Its socket tells of its end: a second descriptor for each worker would be too many under a low
+  // The socket reports the shim's end: a second descriptor per worker would be too many under a low
   // limit.
   child_.emplace(RR_TRY(base::UnwatchedChild::spawn(child_options(options_, pair.second.get()))));
   pid_ = child_->pid();
@@ -167,7 +167,7 @@ void Session::close() {
 
 void Session::send(const shim::Order& order) {
   if (!control_.is_open()) return;
-  // It fails when the shim has ended, and then there is nobody left to signal.
+  // It fails when the shim has ended; then there is no process left to signal.
   static_cast<void>(
       ::send(control_.native_handle(), &order, sizeof order, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
@@ -185,12 +185,12 @@ void Session::read_reports() {
     const ssize_t got = ::recv(control_.native_handle(), &report, sizeof report, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return await_reports();
-    if (got != sizeof report) return await_shim();  // closed
+    if (got != sizeof report) return await_shim();  // the shim has closed it
     handle(report);
   }
 }
 
-// It lets go of its socket at its end, a moment before it can be reaped.
+// The shim closes its socket when it ends, a moment before it can be reaped.
 void Session::await_shim() {
   if (shim_ended_ || !control_.is_open()) return;
   if (const auto status = child_->poll_exit()) return on_shim_exit(*status);
@@ -218,7 +218,7 @@ void Session::handle(const shim::Report& report) {
                   base::exit_status_from_siginfo(report.wait_code, report.wait_status),
                   base::Nanos{report.at_ns}, false);
     case shim::Report::Kind::kGone:
-      gone_ = true;  // told when the shim itself has gone, too
+      gone_ = true;  // reported once the shim itself is gone, too
       killed_ = static_cast<unsigned>(report.killed);
       survivor_ = report.pid;
       return;
@@ -247,7 +247,8 @@ void Session::on_shim_exit(base::ExitStatus status) {
   });
 }
 
-// The shim was killed: its worker died with it (parent-death signal), the rest came to us.
+// The shim was killed: its worker died with it (parent-death signal); other descendants were
+// reparented to us.
 void Session::sweep() {
   if (!options_.cgroup.empty()) kill_cgroup(options_.cgroup);
   std::vector<pid_t> known = live_shims();

@@ -1,9 +1,9 @@
 #pragma once
-// The agent's side of one shim: starts it, passes orders, turns its records into callbacks.
+// The agent's side of one shim: starts it, passes on orders, turns its records into callbacks.
 //
-// Lives on the agent's loop, in a process that has called base::become_subreaper(): what a killed
-// shim leaves behind comes to this process and is killed here before on_gone. A handler may
-// destroy the link; none is called after that, and none from within start().
+// On the agent's loop, in a process that has called base::become_subreaper(): what a killed shim
+// leaves behind is reparented to this process and killed here before on_gone. A handler may destroy
+// the link; none is called after that, and none from within start().
 
 #include <sys/types.h>
 
@@ -21,41 +21,42 @@
 namespace robustrun::agent {
 
 struct ShimOptions {
-  std::string shim;                      // absolute path of robustrun-shim
-  std::vector<std::string> argv;         // the worker's
+  std::string shim;  // absolute path of robustrun-shim
+  std::vector<std::string> argv;  // the worker's
   std::vector<std::string> environment;  // the worker's
-  std::string working_directory;         // empty: the agent's
+  std::string working_directory;  // empty: the agent's
   int in_fd = -1, out_fd = -1, err_fd = -1;  // the worker's 0, 1, 2; -1: /dev/null
-  std::string cgroup;                    // folder of a cgroup v2; empty: none
-  std::string cpus;                      // "0-3,8"; empty: no binding
-  std::string memory;                    // "bind:0-1", "prefer:0-1" (NUMA nodes); empty: none
-  pid_t container = 0;                   // whose namespaces the worker enters; 0: none
-  // Children of this process that are no shims of ours, asked for when a shim was lost: all
-  // others are then orphans. Null: there are none.
+  std::string cgroup;  // folder of a cgroup v2; empty: none
+  std::string cpus;  // "0-3,8"; empty: no binding
+  std::string memory;  // "bind:0-1", "prefer:0-1" (NUMA nodes); empty: none
+  pid_t container = 0;  // whose namespaces the worker enters; 0: none
+  // Children of this process that are not shims of ours, asked for when a shim was lost: all others
+  // are then orphans. Null: there are none.
   std::function<std::vector<pid_t>()> other_children;
 };
 
 class ShimLink {
  public:
-  // Exactly one of on_started and on_start_failed comes first; on_exited follows on_started;
-  // on_gone is always the last and always comes: it says that nothing of this worker's tree is
-  // left, `unkillable` (which says who, and what it waits for) excepted.
+  // Exactly one of on_started and on_start_failed comes first; on_exited follows on_started.
+  // on_gone is always the last and always comes: nothing of this worker's tree is left, except
+  // `unkillable` (which names a process and what it waits for).
   struct Handlers {
     std::function<void(pid_t worker)> on_started;
     std::function<void(int os_errno, const std::string& what)> on_start_failed;
-    // `shim_lost`: somebody killed the shim; the status is inferred (SIGKILL), as it is for a
-    // worker that does not die.
+    // `shim_lost`: the shim was killed; the status is inferred (SIGKILL), as for a worker that does
+    // not die.
     std::function<void(base::ExitStatus, base::Nanos at, bool shim_lost)> on_exited;
     std::function<void(unsigned killed, const std::string& unkillable)> on_gone;
     // What the worker has to run without (cgroup, processor binding, memory policy); may be null.
     std::function<void(const std::string& what)> on_notice;
-    // Somebody signals the shim, which is the worker's parent; may be null: nothing happens then.
+    // The shim, which is the worker's parent, got a signal from another process; null: it is
+    // ignored.
     std::function<void(int signal)> on_signalled;
   };
   static base::Result<std::unique_ptr<ShimLink>> start(boost::asio::any_io_executor executor,
                                                        const ShimOptions& options,
                                                        Handlers handlers);
-  // From now on these are called, instead of those of start().
+  // Replaces the handlers of start().
   virtual void set_handlers(Handlers handlers) = 0;
   virtual ~ShimLink() = default;  // closes the lifeline: the shim kills its tree
   virtual void signal_group(int signal) = 0;

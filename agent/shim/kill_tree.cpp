@@ -13,7 +13,8 @@
 namespace robustrun::agent::shim {
 namespace {
 
-// Atomic for all members, forking or not; without the file (kernels before 5.14) the sweeps do it.
+// Atomic for all members, even forking ones. Without the file (kernels before 5.14) the sweeps do
+// it.
 void kill_cgroup(const char* cgroup) {
   const int folder = ::open(cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
   const int file = folder < 0 ? -1 : ::openat(folder, "cgroup.kill", O_WRONLY | O_CLOEXEC);
@@ -22,8 +23,8 @@ void kill_cgroup(const char* cgroup) {
   ::close(folder);
 }
 
-// A tree that takes all processors must not keep us from ending it: one turn among a thousand
-// runnable processes takes seconds. Refused without privilege, which only makes it slower.
+// A tree that occupies all processors must not delay its own end: one turn among a thousand
+// runnable processes takes seconds. Without privilege this is refused, which only makes us slower.
 void come_first() {
   sched_param parameter{};
   parameter.sched_priority = ::sched_get_priority_min(SCHED_RR);

@@ -1,6 +1,6 @@
 #pragma once
-// The shim's last act: kills whatever is left below it and returns when it is gone, or when what
-// is left does not die (then survivor() of the result names one of them).
+// The shim's last act: kills everything that is left below it, and returns when that is gone or
+// does not die (survivor() of the result then names one such process).
 
 #include "base/io/strays.h"
 

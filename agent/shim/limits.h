@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the shim and of the agent's side of it; those of killing are in base/io/strays.h.
+// Limits of the shim and of the agent's side of it; those of killing are in base/io/strays.h.
 
 #include <chrono>
 #include <cstddef>

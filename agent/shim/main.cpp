@@ -1,5 +1,5 @@
-// The shim: see protocol.h. One loop over the control socket, a signalfd and the report pipe of
-// the fork; ends in kill_tree().
+// The shim: see protocol.h. One loop over the control socket, a signalfd and the fork's report
+// pipe; ends in kill_tree().
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -65,8 +65,7 @@ class Shim final : private base::StrayKiller::ReapSink {
     ::syscall(SYS_close_range, kControlFd + 1, ~0U, 0);
     base::become_subreaper();
     ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-    // The maker of the socket pair is the agent: another parent means that it died before the
-    // line above.
+    // The agent made the socket pair: another parent means that it died before the line above.
     ucred agent{};
     socklen_t size = sizeof agent;
     if (::getsockopt(kControlFd, SOL_SOCKET, SO_PEERCRED, &agent, &size) != 0) return false;
@@ -110,7 +109,7 @@ class Shim final : private base::StrayKiller::ReapSink {
     trouble_ = pipe[0];
   }
 
-  // The end of the pipe is the exec, or the child's death.
+  // The pipe's end means the exec or the child's death.
   void read_trouble() {
     Trouble trouble;
     if (::read(trouble_, &trouble, sizeof trouble) == sizeof trouble) {
@@ -144,8 +143,8 @@ class Shim final : private base::StrayKiller::ReapSink {
     if (got != sizeof order || order.kind == Order::Kind::kKillTree) {
       killing_ = true;
     } else if (order.kind == Order::Kind::kSignalGroup) {
-      // The worker is not reaped while this loop runs, so the number is its own and its group's.
-      // Before its setsid() there is no such group.
+      // The worker is not reaped while this loop runs, so the number is still its own and its
+      // group's. Before its setsid() there is no such group.
       if (::kill(-worker_, order.signal) != 0) ::kill(worker_, order.signal);
     } else if (order.kind == Order::Kind::kSignalWorker) {
       ::kill(worker_, order.signal);
@@ -157,7 +156,8 @@ class Shim final : private base::StrayKiller::ReapSink {
     while (::read(signals_, &signal, sizeof signal) == sizeof signal) {
       if (signal.ssi_signo != SIGCHLD) signalled(static_cast<int>(signal.ssi_signo));
     }
-    // Adopted orphans are reaped; a dead worker stays, and pins its process group for kill_tree().
+    // Reaps adopted orphans, but not the dead worker, which keeps its process group's number for
+    // kill_tree().
     siginfo_t info{};
     while (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
       if (info.si_pid == worker_) {
@@ -170,7 +170,7 @@ class Shim final : private base::StrayKiller::ReapSink {
     }
   }
 
-  // The agent's death sends SIGTERM, too, and then has left us to another parent.
+  // The agent's death sends SIGTERM as well, and then we have another parent.
   void signalled(int signal) {
     if (::getppid() != agent_) {
       killing_ = true;
@@ -184,7 +184,7 @@ class Shim final : private base::StrayKiller::ReapSink {
 
   void report_exit(const siginfo_t& info) {
     if (exit_reported_) return;
-    while (trouble_ >= 0) read_trouble();  // it is dead: its end of the pipe is closed
+    while (trouble_ >= 0) read_trouble();  // the child is dead: its end of the pipe is closed
     exit_reported_ = true;
     worker_killed_ = info.si_code == CLD_KILLED && info.si_status == SIGKILL;
     if (failed_) return;
@@ -202,7 +202,7 @@ class Shim final : private base::StrayKiller::ReapSink {
 
   void end() {
     const base::StrayKiller killer = kill_tree(options_.cgroup, signals_, *this);
-    report_start();  // a worker that would not even die before its exec
+    report_start();  // a worker that did not even die before its exec
     Report report{};
     report.kind = Report::Kind::kGone;
     report.pid = killer.survivor();
@@ -210,7 +210,7 @@ class Shim final : private base::StrayKiller::ReapSink {
     send(report);
   }
 
-  // A dead agent does not hear us, which is no reason to stop.
+  // A dead agent does not read the report, which is no reason to stop.
   void send(Report& report) {
     report.at_ns = monotonic_now().count();
     if (::send(kControlFd, &report, sizeof report, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return;

@@ -3,10 +3,10 @@
 // is also the lifeline: when it closes, the shim kills its whole tree at once.
 //
 // The shim is one static, single-threaded program per worker: subreaper, parent-death signal
-// SIGTERM. SIGTERM, SIGINT, SIGHUP and SIGQUIT from anybody while the agent lives are passed on to
-// it: under torchrun a worker's parent is the launcher, which workers may ask to end the run. Its
-// worker is started in a session of its own with parent-death signal SIGKILL, so that every
-// descendant ends up below the shim whatever it does. argv:
+// SIGTERM. SIGTERM, SIGINT, SIGHUP and SIGQUIT that another process sends while the agent lives are
+// passed on to the agent: under torchrun a worker's parent is the launcher, which workers may ask
+// to end the run. The worker is started in a session of its own with parent-death signal SIGKILL,
+// so that every descendant ends up below the shim whatever it does. argv:
 //     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--memory=prefer:0-1 | --memory=bind:0-1]
 //         [--container=PID] [--chdir=DIR] -- PROGRAM ARGS…
 // The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory policy
@@ -18,16 +18,16 @@
 
 namespace robustrun::agent::shim {
 
-// --container: the worker alone enters the user and mount namespaces of that process, so that it
-// stays the shim's own child: its signals and its end are what they are without a container.
+// --container: the worker alone enters the user and mount namespaces of that process, and stays the
+// shim's own child: its signals and its end are the same as without a container.
 //     robustrun-shim --hold
-// is the process that such namespaces are made for: it writes its pid and a line feed to its
+// is the process for which such namespaces are made: it writes its pid and a line feed to its
 // standard output, and waits until it is killed.
 
 inline constexpr int kControlFd = 3;
 
-// The step at which starting failed. kCgroup, kAffinity and kMemory are never fatal: they come with
-// kStarted and say what the worker runs without.
+// The step at which the start failed. kCgroup, kAffinity and kMemory are never fatal: they come
+// with kStarted and say what the worker runs without.
 enum class Stage : std::int32_t {
   kNone,
   kCgroup,
@@ -65,7 +65,7 @@ struct Report {
   std::int32_t wait_code;  // kExited: si_code of waitid()
   std::int32_t wait_status;  // kExited: si_status of waitid()
   std::int32_t killed;  // kGone: descendants that had to be killed
-  std::int32_t signal;  // kSignalled: which the shim got
+  std::int32_t signal;  // kSignalled: the signal that the shim got
   std::int64_t at_ns;  // CLOCK_MONOTONIC
 };
 

@@ -43,7 +43,7 @@ int join_cgroup(const char* folder) {
 
 constexpr std::size_t kWordBits = sizeof(unsigned long) * CHAR_BIT;
 
-// "0-3,8" as bits; false: it is no list, or has a number that the mask has no bit for.
+// Parses "0-3,8" into bits; false: malformed, or a number beyond the mask.
 bool read_list(std::string_view list, std::span<unsigned long> mask) {
   const char* at = list.data();
   const char* const end = at + list.size();
@@ -68,12 +68,12 @@ int bind_processors(std::string_view list) {
   return ::syscall(SYS_sched_setaffinity, 0, sizeof mask, mask) < 0 ? errno : 0;
 }
 
-// "bind:0-1" or "prefer:0-1". Kernels before 5.15 prefer one node only: the first.
+// Parses "bind:0-1" or "prefer:0-1". Kernels before 5.15 prefer one node only: the first.
 int set_memory_policy(std::string_view policy) {
   unsigned long mask[kNumaNodesMax / kWordBits] = {};
   const std::size_t colon = policy.find(':');
   if (colon == std::string_view::npos || !read_list(policy.substr(colon + 1), mask)) return EINVAL;
-  // The kernel takes one bit less than it is told.
+  // The kernel uses one bit less than it is told.
   const auto set = [&mask](int mode) {
     return ::syscall(SYS_set_mempolicy, mode, mask, kNumaNodesMax + 1) < 0 ? errno : 0;
   };
@@ -82,8 +82,8 @@ int set_memory_policy(std::string_view policy) {
   return failed == EINVAL ? set(MPOL_PREFERRED) : failed;
 }
 
-// One of its namespaces, unless that is ours already (entering one's own user namespace is an
-// error). 0, or the cause.
+// Enters one namespace of the container, unless it is ours already (entering one's own user
+// namespace is an error). Returns 0 or an errno.
 int enter_namespace(const char* container, const char* kind, int type) {
   char path[PATH_MAX];
   char own[64];
@@ -97,7 +97,7 @@ int enter_namespace(const char* container, const char* kind, int type) {
   return ::setns(space, type) != 0 ? errno : 0;
 }
 
-// The user's first: it gives the right to enter the other.
+// The user namespace first: it gives the right to enter the other one.
 int enter_container(const char* container) {
   const int failed = enter_namespace(container, "user", CLONE_NEWUSER);
   return failed != 0 ? failed : enter_namespace(container, "mnt", CLONE_NEWNS);
@@ -110,7 +110,7 @@ std::string_view search_path() {
   return kDefaultPath;
 }
 
-// Python's search (and so torchrun's), not execvp()'s: a file without a known format is an error
+// Searches like Python (and so torchrun), not like execvp(): a file of unknown format is an error
 // and is not given to a shell. Returns the first errno that says more than "not here".
 int execute(char** argv) {
   const std::string_view program = argv[0];
@@ -139,8 +139,8 @@ int execute(char** argv) {
 }  // namespace
 
 void reset_signal_dispositions() {
-  // All zeros is SIG_DFL without flags in the kernel's own layout, which unlike sigaction() of
-  // the C library also takes signals 32 and 33.
+  // All zeros is SIG_DFL without flags in the kernel's own layout, which, unlike the C library's
+  // sigaction(), also accepts signals 32 and 33.
   const unsigned long default_action[8] = {};
   for (int signal = 1; signal <= kSignals; ++signal) {
     ::syscall(SYS_rt_sigaction, signal, default_action, nullptr, sizeof(unsigned long));
@@ -168,7 +168,7 @@ void become_worker(const Options& options, bool in_cgroup, pid_t shim, int repor
     ::_exit(kCannotExecute);
   };
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != shim) ::_exit(kCannotExecute);  // it died before the line above
+  if (::getppid() != shim) ::_exit(kCannotExecute);  // the shim died before the line above
   if (::setsid() < 0) fail(Stage::kSession, errno);
   if (options.cgroup != nullptr && !in_cgroup) {
     if (const int failed = join_cgroup(options.cgroup)) report(report_fd, Stage::kCgroup, failed);
@@ -185,7 +185,7 @@ void become_worker(const Options& options, bool in_cgroup, pid_t shim, int repor
   }
   if (options.container != nullptr) {
     if (const int failed = enter_container(options.container)) fail(Stage::kContainer, failed);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // other credentials have cleared it
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // a change of credentials has cleared it
     if (::getppid() != shim) ::_exit(kCannotExecute);
   }
   if (options.directory != nullptr && ::chdir(options.directory) != 0) {

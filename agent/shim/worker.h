@@ -1,8 +1,8 @@
 #pragma once
 // The worker's side of the fork: from the shim's child to the user's program.
 //
-// Runs between fork and exec, so it uses system calls alone. What goes wrong is written to the
-// report pipe as Trouble records; the pipe closes with the exec.
+// Runs between fork and exec, so it uses system calls only. Failures are written to the report pipe
+// as Trouble records; the pipe closes with the exec.
 
 #include <sys/types.h>
 
@@ -24,11 +24,12 @@ struct Trouble {
   int os_errno;
 };
 
-// Default disposition for every signal, the two that the C library hides included.
+// Default disposition for every signal, including the two that the C library hides.
 void reset_signal_dispositions();
 
 // fork(), straight into `cgroup` (null: none) where the kernel can (clone3(2), Linux 5.7): moving a
-// living process into a cgroup waits for a grace period, milliseconds each. `in_cgroup`: it did.
+// living process into a cgroup takes milliseconds (an RCU grace period). `in_cgroup`: whether it
+// did.
 pid_t fork_worker(const char* cgroup, bool* in_cgroup);
 
 // Exits with 127 when the program cannot be executed.

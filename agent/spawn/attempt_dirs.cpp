@@ -13,7 +13,7 @@
 namespace robustrun::agent {
 namespace {
 
-// torchrun leaves it to the umask; natively a run's files are private.
+// torchrun leaves the mode to the umask; in native mode a run's files are private.
 mode_t folder_mode(bool compat) { return compat ? 0777 : 0700; }
 
 bool exists(const std::string& path) {
@@ -26,7 +26,7 @@ base::Status make_folder(const std::string& path, bool compat) {
   return base::fail_errno("cannot make the log folder " + path, errno);
 }
 
-// The first cycle number that is free; nobody else gives names in this folder.
+// The first free cycle number; no other process names files in this folder.
 base::Status keep_earlier(const std::string& path) {
   for (unsigned cycle = 1; cycle <= kCyclesMax; ++cycle) {
     const std::string kept = fmt::format("{}.cycle_{}", path, cycle);
@@ -41,7 +41,7 @@ base::Status keep_earlier(const std::string& path) {
                                 path, kCyclesMax));
 }
 
-// remove_all() never follows symbolic links: a link is removed itself, what it names stays.
+// remove_all() never follows symbolic links: it removes a link itself, and the target stays.
 base::Status remove_earlier(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);

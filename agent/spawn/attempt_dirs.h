@@ -2,8 +2,8 @@
 // The folders and file names of one attempt's logs on this node (docs/compat.md):
 //     <log_directory>/attempt_<N>/<local_rank>/{stdout.log,stderr.log,error.json}
 //
-// An attempt_<N> that exists already is, in native mode, kept as attempt_<N>.cycle_<M>; in compat
-// mode it is removed as torchrun does, never following a symbolic link out of it.
+// An attempt_<N> that already exists is kept as attempt_<N>.cycle_<M> in native mode. In compat
+// mode it is removed, as torchrun does, without following symbolic links out of it.
 
 #include <string>
 #include <vector>
@@ -25,12 +25,12 @@ struct AttemptPaths {
   std::string filtered_stderr;
 };
 
-// Makes the folders, those of `ranks` included. All paths are empty when `log_directory` is.
+// Creates the folders, including those of `ranks`. All paths are empty when `log_directory` is.
 base::Result<AttemptPaths> make_attempt_dirs(const std::string& log_directory,
                                              base::Attempt attempt,
                                              const std::vector<base::LocalRank>& ranks,
                                              bool compat);
-// Pure: where one worker of that attempt writes. Empty paths for an empty `attempt_directory`.
+// Where one worker of the attempt writes. Empty paths for an empty `attempt_directory`. Pure.
 WorkerPaths worker_paths(const std::string& attempt_directory, base::LocalRank rank);
 
 }  // namespace robustrun::agent

@@ -11,7 +11,7 @@
 namespace robustrun::agent {
 namespace {
 
-// 0, or why nothing is there.
+// 0, or the errno that says that nothing is there.
 int missing(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0) return 0;
@@ -26,7 +26,7 @@ base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome
       "there (--sync-code)";
   if (workers.code &&
       missing(bootstrap::code_folder(workers.cache_directory, workers.code->digest)) != 0) {
-    return {};  // it comes before workers start
+    return {};  // the code arrives before workers start
   }
   if (const int error = missing(workers.working_directory); error != 0) {
     return base::fail_errno(fmt::format("the folder {} {}", workers.working_directory, kAdvice),
@@ -42,9 +42,9 @@ base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome
   const bool may_be_in_image =
       !workers.image.empty() && workers.container != wire::ContainerRuntime::kNone;
   if (may_be_in_image && home.container == 0 && (home.root.empty() || home.is_container())) {
-    return {};  // not to be seen from here
+    return {};  // not visible from here
   }
-  // ${local_rank} in the name: the file is another one for each worker.
+  // With ${local_rank} in the name, each worker has another file.
   if (!is_file || workers.program.find('$') != std::string::npos) return {};
   const std::string path = workers.program.starts_with('/')
                                ? workers.program

@@ -1,6 +1,6 @@
 #pragma once
-// Whether this machine has what its workers are to run: a host that lacks it is named at once,
-// instead of by an interpreter that ends with code 2.
+// Whether this machine has what its workers are to run, so that a host that lacks it is named at
+// once, instead of an interpreter that ends with code 2.
 
 #include "agent/node/worker_home.h"
 #include "base/core/result.h"
@@ -9,9 +9,9 @@
 namespace robustrun::agent {
 
 // Fails with ENOENT or ENOTDIR when the working directory, the image or the script is missing here.
-// What cannot be judged (no permission, a name with $) passes: the worker finds out. Blocks as long
-// as the file system does. A script may be in the image alone: `home` says where that is seen, once
-// it is there.
+// What cannot be judged (no permission, a name with $) passes; the worker then finds out. A script
+// may exist in the image only: `home` says where the image is visible, once it is mounted. Blocks
+// as long as the file system does.
 base::Status check_program(const wire::WorkerTemplate& workers, const WorkerHome& home = {});
 
 }  // namespace robustrun::agent

@@ -17,9 +17,9 @@ using base::Errc;
 
 // Local rank i works with device i.
 struct Devices {
-  std::vector<unsigned> nodes;  // NUMA node of each
+  std::vector<unsigned> nodes;  // NUMA node of each device
 
-  // How many devices share the node of `device`, and its position among them.
+  // How many devices share the NUMA node of `device`, and its position among them.
   struct Share {
     unsigned position = 0;
     unsigned count = 0;
@@ -65,7 +65,7 @@ base::Result<CpuSet> bind_exclusive(const Machine& machine, const Devices& devic
                                   "{} devices; use --numa-binding=node",
                                   devices.nodes[rank], total, count));
   }
-  // The first `total % count` devices get one core more.
+  // The first `total % count` devices get one more core.
   const unsigned first = position * (total / count) + std::min(position, total % count);
   const unsigned size = total / count + (position < total % count ? 1 : 0);
   CpuSet cpus;
@@ -100,7 +100,7 @@ constexpr ModeRow kModes[] = {
     {"core-complex", bind_core_complex},
 };
 
-// Without a GPU for each rank: consecutive ranks share a node.
+// Without a GPU per rank, consecutive ranks share a node.
 Devices spread(const Machine& machine, std::size_t count) {
   const std::vector<unsigned> nodes = machine.nodes();
   Devices devices;
@@ -122,7 +122,7 @@ base::Result<const ModeRow*> find_mode(const NumaRequest& request) {
   return mode;
 }
 
-// The nodes of `cpus` that have memory; "" and a notice where none has.
+// The nodes of `cpus` that have memory; "" and a notice if none has.
 std::string memory_of(const Machine& machine, const NumaRequest& request, const CpuSet& cpus,
                       unsigned device_node, std::vector<std::string>& notices) {
   const std::vector<unsigned> with_memory = machine.nodes_with_memory();

@@ -1,12 +1,12 @@
 #pragma once
-// Which processors each worker is bound to (--numa-binding), and the memory of
-// which NUMA nodes it is to use (--numa-memory), from sysfs.
+// Which processors each worker is bound to (--numa-binding), and which NUMA nodes' memory it uses
+// (--numa-memory), from sysfs.
 //
-// The device of local rank i is the i-th GPU in CUDA's visible order; where there are too few
-// GPUs, ranks are spread evenly over the NUMA nodes and a notice says so. Unless asked for, memory
-// has no policy, as in torchrun: first touch puts it on the right node. A worker's memory is that
-// of the nodes whose processors it is bound to, or else of its device's node. `root` is put before
-// /sys and /proc (tests).
+// The device of local rank i is the i-th GPU in CUDA's visible order. With too few GPUs, ranks are
+// spread evenly over the NUMA nodes, and a notice says so. Unless asked for, memory has no policy,
+// as in torchrun: first touch puts it on the right node. A memory policy names the nodes of the
+// processors that the worker is bound to, or else its device's node. `root` is put before /sys and
+// /proc (tests).
 
 #include <optional>
 #include <string>
@@ -32,14 +32,7 @@ struct NumaPlan {
 };
 
 // kInvalidArgument: unknown mode, or fewer cores than workers for `exclusive`; kNotFound: a rank
-// would be left without a processor.
+// would have no processor.
 base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request);
-
-// This process's sched_getaffinity, ascending.
-std::vector<unsigned> allowed_cpus();
-
-// How many processors this process may keep busy: its affinity, cut by the cpu quota of its
-// cgroup and of all above it (v1 and v2). At least 1.
-unsigned usable_cpus(const std::string& root = "");
 
 }  // namespace robustrun::agent

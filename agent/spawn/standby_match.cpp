@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 4> kFilesOfOne = {
 
 using Variables = std::map<std::string_view, std::string_view>;
 
-// The first of a name counts, as for getenv(). Entries without '=' are compared as they are.
+// The first entry of a name counts, as for getenv(). Entries without '=' are compared as they are.
 Variables variables_of(const std::vector<std::string>& environment) {
   Variables variables;
   for (const std::string_view entry : environment) {
@@ -31,7 +31,7 @@ Variables variables_of(const std::vector<std::string>& environment) {
   return variables;
 }
 
-base::Status same_process(const Spawn& standby, const Spawn& wanted) {
+base::Status same_process(const LaunchSpec& standby, const LaunchSpec& wanted) {
   const char* what = nullptr;
   if (standby.argv != wanted.argv) what = "its command line";
   if (standby.working_directory != wanted.working_directory) what = "its working directory";
@@ -86,7 +86,7 @@ bool read_field(std::string_view name, std::string_view value, Ready& ready) {
 
 }  // namespace
 
-Spawn standby_spawn(Spawn worker) {
+LaunchSpec standby_launch_spec(LaunchSpec worker) {
   for (std::string& entry : worker.environment) {
     const std::size_t equals = entry.find('=');
     if (equals == entry.npos) continue;
@@ -98,7 +98,7 @@ Spawn standby_spawn(Spawn worker) {
   return worker;
 }
 
-base::Result<std::vector<std::string>> become(const Spawn& standby, const Spawn& wanted,
+base::Result<std::vector<std::string>> become(const LaunchSpec& standby, const LaunchSpec& wanted,
                                               const std::vector<std::string>& read) {
   RR_TRY(same_process(standby, wanted));
   std::vector<std::string> changes;
@@ -118,7 +118,7 @@ base::Result<std::vector<std::string>> become(const Spawn& standby, const Spawn&
   return changes;
 }
 
-bool may_wait(const Spawn& worker) {
+bool may_wait(const LaunchSpec& worker) {
   return worker.out != wire::StreamRoute::kInherit && worker.err != wire::StreamRoute::kInherit;
 }
 
@@ -132,7 +132,7 @@ base::Result<Ready> parse_ready(std::string_view message) {
            read_field(fields[i].substr(0, equals), fields[i].substr(equals + 1), ready);
   }
   if (good) return ready;
-  return base::fail(base::Errc::kCorrupt, "a standby worker said what is not understood");
+  return base::fail(base::Errc::kCorrupt, "a standby worker's message cannot be parsed");
 }
 
 std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root) {
@@ -148,7 +148,7 @@ std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::str
 
 bool fits(std::uint64_t memory_kb, std::size_t count, std::uint64_t available_kb) {
   RR_ASSERT(count > 0);
-  // What was available without the one that is there.
+  // What would be available without the existing standby.
   const std::uint64_t before = available_kb + memory_kb;
   return memory_kb > 0 && available_kb > 0 && memory_kb <= before / kStandbyMemoryShare / count;
 }

@@ -1,12 +1,10 @@
 #pragma once
-// Whether a standby worker may become the worker that is wanted now, and what it must be told for
+// Whether a standby worker may become the worker that is wanted now, and which changes it needs for
 // that. Pure.
 //
-// A process keeps for life what it was started with. So all of that is compared, and only the
-// variables below may differ: what an attempt alone decides. Of those, one that a module read
-// while it was imported beforehand must be the same, too: the module may have kept it.
-
-#include <sys/types.h>
+// A process keeps what it was started with, so all of that is compared. Only the variables below
+// may differ: those that depend on the attempt. If a module that was imported beforehand has read
+// one of them, it must not differ either, because the module may have kept the value.
 
 #include <array>
 #include <cstdint>
@@ -14,23 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/spawn/launch_spec.h"
 #include "base/core/result.h"
-#include "wire/messages/worker_template.h"
 
 namespace robustrun::agent {
-
-// What the process of a worker has from its first moment on.
-struct Spawn {
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;  // NAME=VALUE, complete
-  std::string working_directory;
-  std::string cpus, memory;  // as in ShimOptions
-  int in_fd = -1;            // the same
-  pid_t container = 0;       // the same
-  wire::StreamRoute out = wire::StreamRoute::kDiscard;
-  wire::StreamRoute err = wire::StreamRoute::kDiscard;
-  friend bool operator==(const Spawn&, const Spawn&) = default;
-};
 
 inline constexpr std::array<std::string_view, 17> kAttemptVariables = {
     "RANK",
@@ -52,25 +37,26 @@ inline constexpr std::array<std::string_view, 17> kAttemptVariables = {
     "NCCL_RAS_ADDR",
 };
 
-// What a standby is started with, so that it can become a worker like `worker`: without the names
-// of that one's own files, which belong to somebody alive.
-Spawn standby_spawn(Spawn worker);
+// How to start a standby that can become a worker like `worker`: without the names of that worker's
+// own files, which belong to a living process.
+LaunchSpec standby_launch_spec(LaunchSpec worker);
 
-// The whole environment of `wanted` as changes to that of `standby`: NAME=VALUE sets, a bare NAME
-// takes away. `read`: variables that its imports looked at. The error's text says what differs.
-base::Result<std::vector<std::string>> become(const Spawn& standby, const Spawn& wanted,
+// The environment of `wanted` as changes to that of `standby`: NAME=VALUE sets, a bare NAME unsets.
+// `read`: variables that the standby's imports have read. The error's text says what differs.
+base::Result<std::vector<std::string>> become(const LaunchSpec& standby, const LaunchSpec& wanted,
                                               const std::vector<std::string>& read);
 
-// Streams that workers share with the launcher would show at any time what imports print.
-bool may_wait(const Spawn& worker);
+// False for streams that workers share with the launcher: they would show at any time what imports
+// print.
+bool may_wait(const LaunchSpec& worker);
 
-// What a standby said of itself when it was ready (docs/formats/standby.md).
+// What a standby reports when it is ready (docs/formats/standby.md).
 struct Ready {
-  std::uint64_t memory_kb = 0;     // its share of memory, once it has imported
-  std::vector<std::string> read;   // variables that the imports read
-  std::string refusal;             // not empty: it cannot stand in for a fresh start, and why
-  std::string differs;             // not empty: what is not as where its list was made
-  struct Stamp {                   // of what its imports came from, taken before them
+  std::uint64_t memory_kb = 0;  // its share of memory, after its imports
+  std::vector<std::string> read;  // variables that its imports have read
+  std::string refusal;  // not empty: why it cannot replace a fresh start
+  std::string differs;  // not empty: what differs from the node that made its list
+  struct Stamp {  // of a source of its imports, taken before them
     std::string path;
     std::uint64_t inode = 0;
     std::int64_t modified_ns = 0;
@@ -78,16 +64,16 @@ struct Ready {
   };
   std::vector<Stamp> stamps;
 };
-// kCorrupt: it is none.
+// kCorrupt: malformed.
 base::Result<Ready> parse_ready(std::string_view message);
-// The path whose stamp is another one by now; empty: none. Blocks as long as the disk does. `root`:
-// of their paths, as this machine sees it; empty: its own.
+// The first path whose stamp has changed; empty: none. `root` is put before the paths, as this
+// machine sees them; empty: they are its own. Blocks as long as the disk does.
 std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root = {});
 
-// Whether `count` standbys of that size are within kStandbyMemoryShare of what is available, which
-// was asked for while one of them was there already. False when it is not known.
+// Whether `count` standbys of that size fit into kStandbyMemoryShare of the available memory, which
+// was measured while one of them existed already. False when it is unknown.
 bool fits(std::uint64_t memory_kb, std::size_t count, std::uint64_t available_kb);
-// MemAvailable of /proc/meminfo's text; 0: not found.
+// MemAvailable of /proc/meminfo's text; 0: missing.
 std::uint64_t available_kb(std::string_view meminfo);
 
 }  // namespace robustrun::agent

@@ -1,5 +1,5 @@
-// How many processors this process may use: sched_getaffinity(2), and the bandwidth limits of
-// cgroups (cpu.max of v2, cpu.cfs_quota_us of v1), which affinity does not show.
+#include "agent/spawn/usable_cpus.h"
+
 #include <fmt/core.h>
 #include <sched.h>
 
@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "agent/node/limits.h"
-#include "agent/spawn/numa.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 
@@ -44,8 +43,8 @@ std::optional<unsigned> limit_v1(const std::string& folder) {
   return whole_cpus(read(folder + "/cpu.cfs_quota_us"), read(folder + "/cpu.cfs_period_us"));
 }
 
-// The least limit of the group `path` below `mount` and of all above it. In a container the path
-// may not exist below the mount; the mount's own root is then the container's group.
+// The smallest limit of the cgroup `path` below `mount` and of all above it. In a container the
+// path may not exist below the mount; the mount's own root is then the container's cgroup.
 unsigned least_limit(const std::string& mount, std::string path,
                      std::optional<unsigned> (*limit)(const std::string&), unsigned cpus) {
   while (true) {

@@ -8,7 +8,7 @@ namespace {
 
 using wire::LaunchMode;
 
-// `--run-path` without our boot module: sys.argv is [script, args…], as torchrun leaves it.
+// For `--run-path` without our boot module: sys.argv is [script, args…], as torchrun leaves it.
 constexpr const char* kRunPathProgram =
     "import runpy, sys; sys.argv = sys.argv[1:]; "
     "runpy.run_path(sys.argv[0], run_name=\"__main__\")";

@@ -1,8 +1,8 @@
 #pragma once
-// What a worker is started with: argv and environment of torchrun. Pure.
+// The argv and environment of a worker, as torchrun makes them. Pure.
 //
-// As torchrun, ${local_rank} is replaced in every argument and in the script's or module's name,
-// but not in the name of a plain executable. The environment: worker_environment.h.
+// Like torchrun, replaces ${local_rank} in every argument and in the script's or module's name, but
+// not in the name of a plain executable. worker_environment.h sets the environment.
 
 #include <string>
 #include <vector>
@@ -14,14 +14,14 @@
 namespace robustrun::agent {
 
 struct WorkerCommand {
-  std::vector<std::string> argv;  // argv[0] is found on PATH by the shim when it has no '/'
+  std::vector<std::string> argv;  // argv[0] without '/' is searched in PATH by the shim
   std::vector<std::string> environment;  // NAME=VALUE, complete; ours replace the caller's
   std::vector<std::string> notices;  // for the log; only local rank 0's command has any
 };
 
 // `cpus`: processors that this node's workers share (omp=auto; usable_cpus()). With injection the
-// interpreter runs `<python_path>/robustrun/boot.py MODE PROGRAM ARGS…`.
-// kInvalidArgument when --virtual-local-rank finds no entry of CUDA_VISIBLE_DEVICES for this rank.
+// interpreter runs `<python_path>/robustrun/boot.py MODE PROGRAM ARGS…`. kInvalidArgument when
+// --virtual-local-rank finds no entry of CUDA_VISIBLE_DEVICES for this rank.
 base::Result<WorkerCommand> make_worker_command(const wire::WorkerTemplate& workers,
                                                 const wire::StartWorkers& start,
                                                 const wire::WorkerSlot& slot,

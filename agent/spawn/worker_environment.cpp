@@ -31,8 +31,8 @@ void set_ranks(Environment& env, const wire::WorkerTemplate& workers,
 
 void set_elastic(Environment& env, const wire::WorkerTemplate& workers,
                  const wire::StartWorkers& start, const WorkerFiles& files) {
-  // torchrun counts what was taken from --max-restarts. Natively the number tells attempts apart,
-  // also those that took nothing from the budget (docs/compat.md).
+  // torchrun counts the restarts taken from --max-restarts. In native mode the number tells
+  // attempts apart, including restarts that the budget does not count (docs/compat.md).
   const bool counts_restarts = workers.compat && start.restarts;
   env.set("TORCHELASTIC_RESTART_COUNT",
           std::to_string(counts_restarts ? *start.restarts : start.attempt.value));
@@ -48,7 +48,8 @@ void set_elastic(Environment& env, const wire::WorkerTemplate& workers,
   }
 }
 
-// What is empty is taken away: a robustrun inside a worker of another must not hand on its record.
+// An empty value unsets the variable: a robustrun inside a worker of another one must not pass on
+// that worker's record.
 void set_or_unset(Environment& env, std::string_view name, const std::string& value) {
   if (value.empty()) {
     env.unset(name);
@@ -71,7 +72,7 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
                workers.stack_signal == 0 ? "" : std::to_string(workers.stack_signal));
 }
 
-// NCCL loads it into the worker; what the user wants to load there instead, or "none", stays.
+// NCCL loads it into the worker; a plugin that the user has chosen, or "none", stays.
 void set_tracer(Environment& env, const WorkerFiles& files) {
   constexpr const char* kPlugin = "NCCL_PROFILER_PLUGIN";
   if (!files.tracer.empty() && !env.get(kPlugin)) env.set(kPlugin, files.tracer);
@@ -89,7 +90,7 @@ bool has_element(std::string_view path_list, std::string_view element) {
   }
 }
 
-// Appended, never put in front: the user's own modules keep winning.
+// Appended, never put in front: the user's own modules take precedence.
 void append_python_path(Environment& env, const wire::WorkerTemplate& workers) {
   if (workers.compat || workers.python_path.empty()) return;
   const std::string before = env.get("PYTHONPATH").value_or("");
@@ -100,7 +101,7 @@ void append_python_path(Environment& env, const wire::WorkerTemplate& workers) {
   }
 }
 
-// Returns what the log should say about it.
+// Returns a notice for the log, if any.
 std::optional<std::string> set_omp(Environment& env, const wire::WorkerTemplate& workers,
                                    std::size_t local_world_size, unsigned cpus) {
   if (workers.omp == "off") return std::nullopt;
@@ -126,7 +127,8 @@ std::optional<std::string> set_omp(Environment& env, const wire::WorkerTemplate&
   return std::nullopt;
 }
 
-// --virtual-local-rank: this worker sees one GPU, the local_rank-th that the caller may see.
+// --virtual-local-rank: the worker sees one GPU, the local_rank-th of those that the caller may
+// see.
 base::Status set_visible_device(Environment& env, unsigned local_rank) {
   const std::optional<std::string> visible = env.get("CUDA_VISIBLE_DEVICES");
   if (!visible) {

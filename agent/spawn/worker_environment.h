@@ -1,5 +1,5 @@
 #pragma once
-// The environment variables that a worker gets: torchrun's, and ours. Pure.
+// The environment variables that a worker gets: torchrun's and ours. Pure.
 //
 // TORCHELASTIC_USE_AGENT_STORE is "False": rank 0's worker hosts the store at
 // MASTER_ADDR:MASTER_PORT.
@@ -14,27 +14,27 @@
 
 namespace robustrun::agent {
 
-// Paths of this worker's own files; empty where there is none.
+// Paths of this worker's own files; empty: no such file.
 struct WorkerFiles {
   std::string error_file;  // TORCHELASTIC_ERROR_FILE
   std::string record;      // ROBUSTRUN_RECORD
   std::string socket;      // ROBUSTRUN_SOCKET
   std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the caller has one
   std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET: torch's Flight Recorder answers there
-  std::string stacks;      // what the boot module makes of the record's name; not told
-  std::string modules{};   // list for its standby; the boot module knows the name as well
-  std::string touched{};   // list of the files that it reads; likewise
+  std::string stacks;      // derived from the record's name by the boot module; no variable
+  std::string modules{};   // modules for its standby; the boot module knows the name as well
+  std::string touched{};   // files that it reads; the boot module knows the name as well
   std::string ras_address{};  // NCCL_RAS_ADDR, unless the caller has one
 };
 
-// Into `env`, which holds the caller's variables: ours replace them. `cpus`: as for
-// make_worker_command(). Returns what the log should tell; errors as there.
+// Sets our variables in `env`, which holds the caller's. `cpus` and errors: as for
+// make_worker_command(). Returns a notice for the log, if any.
 base::Result<std::optional<std::string>> set_worker_variables(
     Environment& env, const wire::WorkerTemplate& workers, const wire::StartWorkers& start,
     const wire::WorkerSlot& slot, const WorkerFiles& files, unsigned cpus);
 
-// GPUs that a worker uses, as numbers or UUIDs: that of its local rank among those that are
-// visible, as torchrun's users have it; empty: not known.
+// The GPUs of a worker, as numbers or UUIDs: the one with its local rank among the visible ones,
+// which is how torchrun's users assign them; empty: unknown.
 std::vector<std::string> devices_of(const wire::WorkerTemplate& workers, base::LocalRank rank);
 
 }  // namespace robustrun::agent

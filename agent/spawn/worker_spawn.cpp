@@ -6,6 +6,7 @@
 
 #include "agent/evidence/tracer_library.h"
 #include "agent/node/environment.h"
+#include "agent/spawn/usable_cpus.h"
 
 namespace robustrun::agent {
 namespace {
@@ -44,15 +45,15 @@ base::Result<PlannedSpawn> plan_spawn(const NodeContext& node, SpawnPlan plan) {
   WorkerCommand command = RR_TRY(
       make_worker_command(node.workers, plan.start, plan.slot, plan.files, plan.usable_cpus));
   command.argv.insert(command.argv.begin(), node.home.prefix.begin(), node.home.prefix.end());
-  Spawn spawn{std::move(command.argv),
-              std::move(command.environment),
-              node.workers.working_directory,
-              std::move(plan.cpus),
-              std::move(plan.memory),
-              stdin_fd(node.workers, plan.slot.rank),
-              node.home.container,
-              plan.slot.out,
-              plan.slot.err};
+  LaunchSpec spawn{std::move(command.argv),
+                   std::move(command.environment),
+                   node.workers.working_directory,
+                   std::move(plan.cpus),
+                   std::move(plan.memory),
+                   stdin_fd(node.workers, plan.slot.rank),
+                   node.home.container,
+                   plan.slot.out,
+                   plan.slot.err};
   return PlannedSpawn{std::move(spawn), std::move(command.notices)};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// How one worker of an order is started on this node, as far as that is known before it is: for the
-// worker itself, and for a standby that is to be one like it.
+// How one worker of an order is started on this node, as far as that is known beforehand: for the
+// worker itself, and for a standby that is to replace one like it.
 
 #include <string>
 
@@ -13,13 +13,13 @@
 
 namespace robustrun::agent {
 
-// Of the names of a worker's files. They carry the attempt: a worker of an older one must never
-// meet a newer's.
+// The common beginning of the names of a worker's files. It contains the attempt, so that a worker
+// of an older attempt never meets a newer one's files.
 [[nodiscard]] std::string worker_stem(const NodeContext& node, base::Rank rank,
                                       base::Attempt attempt);
 
-// What the worker is told of its files, none of which is made here. `error_file`, `ras_address`:
-// empty for none.
+// The files that the worker is told of; none is created here. `error_file`, `ras_address`: empty
+// for none.
 [[nodiscard]] WorkerFiles worker_files(const NodeContext& node, base::Rank rank,
                                        base::Attempt attempt, std::string error_file,
                                        std::string ras_address);
@@ -32,14 +32,14 @@ struct SpawnPlan {
   unsigned usable_cpus = 1;  // of this node, for all its workers together
 };
 struct PlannedSpawn {
-  Spawn spawn;
-  std::vector<std::string> notices;  // as of WorkerCommand
+  LaunchSpec spawn;
+  std::vector<std::string> notices;  // as in WorkerCommand
 };
-// Errors: those of make_worker_command().
+// Errors: as of make_worker_command().
 [[nodiscard]] base::Result<PlannedSpawn> plan_spawn(const NodeContext& node, SpawnPlan plan);
 
-// Of `count` workers, by local rank; no notices and no bindings where none are asked for. Errors:
-// those of plan_numa_binding().
+// Bindings of `count` workers, by local rank; empty where none are asked for. Errors: as of
+// plan_numa_binding().
 [[nodiscard]] base::Result<NumaPlan> plan_bindings(const wire::WorkerTemplate& workers,
                                                    std::size_t count);
 

@@ -15,7 +15,7 @@
 
 namespace robustrun::agent {
 
-// Whether the stream is read by us.
+// Whether the agent reads the stream.
 bool is_captured(wire::StreamRoute route);
 
 struct WorkerStreamPlan {
@@ -23,14 +23,14 @@ struct WorkerStreamPlan {
   const AttemptPaths& attempt_paths;
   const WorkerPaths& paths;
   bool is_stderr = false;
-  std::function<void()> on_finished;  // as of LogPump; not called when nothing is captured
-  base::Fd source{};  // read end of the pipe of a process that runs; invalid: a pipe is made
-  std::function<void(std::string_view)> on_bytes{};  // as of LogPump
+  std::function<void()> on_finished;  // as in LogPump; not called when nothing is captured
+  base::Fd source{};  // read end of a running process's pipe; invalid: a pipe is made
+  std::function<void(std::string_view)> on_bytes{};  // as in LogPump
 };
 
 struct WorkerStream {
   std::unique_ptr<LogPump> pump;  // null: not captured
-  base::Fd write_end;             // for the shim; to be closed after the start
+  base::Fd write_end;             // for the shim; closed after the start
   int fd = -1;                    // what the shim gets, as in ShimOptions
 };
 

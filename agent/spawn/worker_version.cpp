@@ -42,7 +42,7 @@ wire::WorkerTemplate workers_of(const NodeContext& node,
 
 base::Status check_version(const wire::WorkerVersion& version) {
   if (version.code_directory.empty()) return {};
-  // Beside the folder: docs/operations.md.
+  // The list lies beside the folder: docs/operations.md.
   const std::string list = version.code_directory + ".files";
   const auto manifest = base::read_file(list, kCodeListBytesMax);
   base::Status checked;

@@ -1,5 +1,5 @@
 #pragma once
-// What another version of the run makes of this node's workers (`robustrun update`).
+// How another version of the run changes this node's workers (`robustrun update`).
 
 #include <optional>
 
@@ -10,22 +10,22 @@
 
 namespace robustrun::agent {
 
-// The template with what the version has instead. Pure.
+// The template with the version's replacements. Pure.
 [[nodiscard]] wire::WorkerTemplate with_version(wire::WorkerTemplate workers,
                                                 const wire::WorkerVersion& version);
 
-// What workers of that version, or as the run was started, are started with here: the snapshot of
-// their dependencies is in front of what they would see. Pure.
+// The template that workers of `version` (none: as the run was started) are started with here, with
+// the snapshot of their dependencies in front of their own packages. Pure.
 [[nodiscard]] wire::WorkerTemplate workers_of(const NodeContext& node,
                                               const std::optional<wire::WorkerVersion>& version);
 
-// Whether this machine sees the version's code, exactly as it was when it was handed in. Reads and
+// Whether this machine sees the version's code exactly as it was when it was handed in. Reads and
 // hashes all of it: blocks.
 [[nodiscard]] base::Status check_version(const wire::WorkerVersion& version);
 
-// Whether workers of that version, or as the run was started, can be started here: by code and
-// program (check_program.h, as `home`). `own_command`: this machine joined without authentication.
-// Blocks.
+// Whether workers of `version` (none: as the run was started) can be started here, judging by code
+// and program (check_program.h, with `home`). `own_command`: this machine joined without
+// authentication. Blocks.
 [[nodiscard]] base::Status check_start(const wire::WorkerTemplate& workers,
                                        const std::optional<wire::WorkerVersion>& version,
                                        bool own_command, const WorkerHome& home = {});

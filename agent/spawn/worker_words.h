@@ -1,5 +1,5 @@
 #pragma once
-// What is said of a worker: in front of its lines, and of how far it is. Pure.
+// Texts and progress reports about one worker. Pure.
 
 #include <functional>
 #include <optional>
@@ -12,18 +12,18 @@
 
 namespace robustrun::agent {
 
-// As torchrun writes it before a teed line (TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE).
+// The prefix that torchrun writes before a teed line (TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE).
 std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot);
 
 wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
                                  const tracer::Reading& reading);
 
-// --line-metrics; none: nobody asked for any. What is not a pattern is left out: cli has checked.
+// For --line-metrics; nullopt: not asked for. Invalid patterns are skipped: cli has checked them.
 [[nodiscard]] std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers);
-// For the pump of one stream; empty without `lines`, which has to live as long.
+// A function that feeds one stream into `lines`, which outlives it; empty function without `lines`.
 [[nodiscard]] std::function<void(std::string_view)> feeder(std::optional<LineMetrics>& lines,
                                                            bool is_stderr);
-// With the numbers of its lines. What the script says by robustrun.step under the same name counts.
+// Adds the numbers of the worker's lines. A value of the same name from robustrun.step wins.
 wire::WorkerProgress with_lines(const std::optional<LineMetrics>& lines,
                                 wire::WorkerProgress progress);
 

@@ -1,5 +1,5 @@
 #pragma once
-// A block of a blob on its way from one part of the agent to another.
+// A block on its way between parts of the agent, and the interface of parts that have blocks.
 
 #include <cstdint>
 #include <functional>
@@ -14,10 +14,10 @@ namespace robustrun::agent {
 
 struct Block {
   std::string bytes;
-  base::Hash128 sum;  // of these
+  base::Hash128 sum;  // of `bytes`
 };
 using SharedBlock = std::shared_ptr<const Block>;
-// On the loop; null: it is not to be had.
+// Called on the loop; null: the block cannot be had.
 using BlockAnswered = std::function<void(SharedBlock)>;
 
 [[nodiscard]] inline SharedBlock make_block(std::string bytes) {
@@ -25,11 +25,11 @@ using BlockAnswered = std::function<void(SharedBlock)>;
   return std::make_shared<const Block>(Block{std::move(bytes), sum});
 }
 
-// Who has, or gets, the blocks of some blobs on this node. On the loop; never blocks it.
+// A part of this node that has, or can get, the blocks of some blobs. On the loop; never blocks it.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;
-  // False: it knows nothing of that blob, perhaps not yet, and will not answer.
+  // False: the blob is unknown here, perhaps not yet, and `answer` is not called.
   virtual bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) = 0;
 };
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "agent/staging/block_limits.h"
-#include "agent/staging/block_line.h"
+#include "agent/staging/block_connection.h"
+#include "agent/staging/limits.h"
 #include "base/io/log.h"
 #include "bootstrap/store/block_quest.h"
 #include "bootstrap/store/block_tree.h"
@@ -25,37 +25,37 @@ namespace {
 using base::NodeId;
 using bootstrap::BlockQuest;
 using bootstrap::BlockTree;
-using SharedLine = std::shared_ptr<BlockLine>;
+using SharedConnection = std::shared_ptr<BlockConnection>;
 
-// One block that is sought.
-struct BlockHunt {
-  BlockHunt(const boost::asio::any_io_executor& executor, BlockQuest of)
-      : quest(std::move(of)), timer(executor) {}
+// One block that is being fetched.
+struct BlockFetch {
+  BlockFetch(const boost::asio::any_io_executor& executor, BlockQuest of)
+      : plan(std::move(of)), timer(executor) {}
   wire::BlockName name;
   wire::BlockScope scope = wire::BlockScope::kAny;
-  BlockQuest quest;
+  BlockQuest plan;
   boost::asio::steady_timer timer;
   BlockAnswered answer;
-  std::map<NodeId, SharedLine> lines;  // to those who were asked and have not ended
+  std::map<NodeId, SharedConnection> connections;  // to peers that were asked and have not answered
   std::size_t asked = 0;
 };
-using SharedBlockHunt = std::shared_ptr<BlockHunt>;
+using SharedBlockFetch = std::shared_ptr<BlockFetch>;
 
-// One peer that is asked for it.
-struct BlockAsking {
-  SharedBlockHunt hunt;
+// The request to one peer for that block.
+struct BlockRequest {
+  SharedBlockFetch fetch;
   NodeId node;
-  SharedLine line;
-  bool is_fresh = true;  // a connection made for it
+  SharedConnection connection;
+  bool is_fresh = true;  // its connection was made for it
   std::uint32_t id = 0;
   base::Nanos since{};
   base::Status status;
-  wire::BlockAnswer said;
+  wire::BlockAnswer reply;
   SharedBlock block;
 };
-using SharedBlockAsking = std::shared_ptr<BlockAsking>;
+using SharedBlockRequest = std::shared_ptr<BlockRequest>;
 
-base::Status begin_asking(wire::BulkStream& stream, const wire::BulkKeys& keys,
+base::Status send_request(wire::BulkStream& stream, const wire::BulkKeys& keys,
                           const std::string& endpoint, const wire::PeerName& peer, bool is_fresh,
                           const wire::BlockQuestion& question) {
   const base::SystemClock clock;
@@ -67,24 +67,23 @@ base::Status begin_asking(wire::BulkStream& stream, const wire::BulkKeys& keys,
   return stream.send(to_bytes(question));
 }
 
-base::Status hear_block(wire::BulkStream& stream, BlockAsking& asking) {
+base::Status receive_block(wire::BulkStream& stream, BlockRequest& request) {
   const base::SystemClock clock;
   stream.set_deadline(clock.now() + base::Nanos(kBlockReceiveMax));
   std::array<char, wire::kBlockAnswerBytes> head{};
   RR_TRY(stream.receive(head));
-  asking.said = RR_TRY(wire::parse_block_answer({head.data(), head.size()}));
-  if (asking.said.id != asking.id) {
-    return base::fail(base::Errc::kProtocol, "the peer answers what it was not asked");
+  request.reply = RR_TRY(wire::parse_block_answer({head.data(), head.size()}));
+  if (request.reply.id != request.id) {
+    return base::fail(base::Errc::kProtocol, "the peer answered another question");
   }
-  if (asking.said.verdict != wire::BlockVerdict::kHere) return {};
-  std::string bytes(asking.said.bytes, '\0');
+  if (request.reply.verdict != wire::BlockVerdict::kHere) return {};
+  std::string bytes(request.reply.bytes, '\0');
   RR_TRY(stream.receive(bytes));
   SharedBlock block = make_block(std::move(bytes));
-  if (block->sum != asking.said.sum) {
-    return base::fail(base::Errc::kCorrupt,
-                      "the block that came has other bytes than its sum says");
+  if (block->sum != request.reply.sum) {
+    return base::fail(base::Errc::kCorrupt, "the received block does not match its checksum");
   }
-  asking.block = std::move(block);
+  request.block = std::move(block);
   return {};
 }
 
@@ -104,35 +103,36 @@ class BlockAskerImpl final : public BlockAsker,
   void abandon() override;
 
  private:
-  void hunt(const wire::BlockName& name, wire::BlockScope scope, std::vector<NodeId> sources,
-            BlockAnswered answer);
-  void go_on(const SharedBlockHunt& hunt);
-  void finish(const SharedBlockHunt& hunt, SharedBlock block);
-  void ask_peer(const SharedBlockHunt& hunt, NodeId node);
-  void begin(const SharedBlockAsking& asking);
-  void hear(const SharedBlockAsking& asking);
-  void on_heard(const SharedBlockAsking& asking);
-  void on_failed(const SharedBlockAsking& asking);
-  void drop_line(const SharedBlockHunt& hunt, NodeId node);
-  [[nodiscard]] SharedLine idle_line(NodeId node);
-  void keep_line(NodeId node, SharedLine line);
-  [[nodiscard]] static bool is_current(const BlockAsking& asking) {
-    const auto found = asking.hunt->lines.find(asking.node);
-    return asking.hunt->answer && found != asking.hunt->lines.end() && found->second == asking.line;
+  void fetch(const wire::BlockName& name, wire::BlockScope scope, std::vector<NodeId> sources,
+             BlockAnswered answer);
+  void go_on(const SharedBlockFetch& fetch);
+  void finish(const SharedBlockFetch& fetch, SharedBlock block);
+  void ask_peer(const SharedBlockFetch& fetch, NodeId node);
+  void begin(const SharedBlockRequest& request);
+  void await_reply(const SharedBlockRequest& request);
+  void on_reply(const SharedBlockRequest& request);
+  void on_failed(const SharedBlockRequest& request);
+  void drop_connection(const SharedBlockFetch& fetch, NodeId node);
+  [[nodiscard]] SharedConnection idle_connection(NodeId node);
+  void keep_connection(NodeId node, SharedConnection connection);
+  [[nodiscard]] static bool is_current(const BlockRequest& request) {
+    const auto found = request.fetch->connections.find(request.node);
+    return request.fetch->answer && found != request.fetch->connections.end() &&
+           found->second == request.connection;
   }
 
   NodeContext& node_;
   std::string run_id_;
   wire::SharedBulkKeys keys_;
-  std::optional<BlockTree> tree_;  // none: there was no list yet
+  std::optional<BlockTree> tree_;  // none: no list yet
   std::map<NodeId, wire::BlockPeer> peers_;
   std::vector<std::pair<wire::BlockName, BlockAnswered>> waiting_;  // for the list
   bootstrap::PeerManners manners_;
   BlockTraffic traffic_;
-  std::set<SharedBlockHunt> hunts_;
-  std::vector<std::pair<NodeId, SharedLine>> idle_;  // the one used last at the end
+  std::set<SharedBlockFetch> fetches_;
+  std::vector<std::pair<NodeId, SharedConnection>> idle_;  // the last used one at the end
   std::uint32_t next_lane_ = 0, next_id_ = 0;
-  std::optional<base::BlockingPool> pool_;  // made when somebody is asked
+  std::optional<base::BlockingPool> pool_;  // made for the first request
 };
 
 void BlockAskerImpl::know(const wire::BlockPeers& list) {
@@ -143,7 +143,7 @@ void BlockAskerImpl::know(const wire::BlockPeers& list) {
     nodes.push_back(peer.node);
     peers.insert_or_assign(peer.node, peer);
   }
-  // Who has come back in another place is somebody else.
+  // A node that came back at another address is a different process.
   std::erase_if(idle_, [&](const auto& idle) {
     const auto now = peers.find(idle.first);
     const bool is_same = now != peers.end() && now->second == peers_.at(idle.first);
@@ -156,11 +156,11 @@ void BlockAskerImpl::know(const wire::BlockPeers& list) {
 }
 
 void BlockAskerImpl::ask(const wire::BlockName& name, BlockAnswered answer) {
-  if (!tree_ && keys_ && node_.workers.share_blocks && waiting_.size() < kBlockHuntsMax) {
+  if (!tree_ && keys_ && node_.workers.share_blocks && waiting_.size() < kBlockFetchesMax) {
     waiting_.emplace_back(name, std::move(answer));
     return;
   }
-  if (!tree_ || !keys_) return hunt(name, wire::BlockScope::kAny, {}, std::move(answer));
+  if (!tree_ || !keys_) return fetch(name, wire::BlockScope::kAny, {}, std::move(answer));
   const base::Nanos now = node_.clock.now();
   const auto is_out = [&](NodeId node) { return manners_.is_out(node, now); };
   auto sources = tree_->sources(name.blob, name.block, node_.self, is_out);
@@ -169,7 +169,7 @@ void BlockAskerImpl::ask(const wire::BlockName& name, BlockAnswered answer) {
     sources = tree_->first_others(name.blob, name.block, node_.self, is_out);
     scope = wire::BlockScope::kStored;
   }
-  hunt(name, scope, std::move(sources), std::move(answer));
+  fetch(name, scope, std::move(sources), std::move(answer));
 }
 
 void BlockAskerImpl::ask_all(const wire::BlockName& name, NodeId first, BlockAnswered answer) {
@@ -177,178 +177,180 @@ void BlockAskerImpl::ask_all(const wire::BlockName& name, NodeId first, BlockAns
   if (tree_ && keys_) sources = tree_->nodes();
   std::erase(sources, node_.self);
   std::ranges::stable_partition(sources, [&](NodeId node) { return node == first; });
-  hunt(name, wire::BlockScope::kOwn, std::move(sources), std::move(answer));
+  fetch(name, wire::BlockScope::kOwn, std::move(sources), std::move(answer));
 }
 
-void BlockAskerImpl::hunt(const wire::BlockName& name, wire::BlockScope scope,
-                          std::vector<NodeId> sources, BlockAnswered answer) {
-  if (sources.empty() || hunts_.size() >= kBlockHuntsMax) {
+void BlockAskerImpl::fetch(const wire::BlockName& name, wire::BlockScope scope,
+                           std::vector<NodeId> sources, BlockAnswered answer) {
+  if (sources.empty() || fetches_.size() >= kBlockFetchesMax) {
     boost::asio::post(node_.executor, [self = weak_from_this(), answer = std::move(answer)] {
       if (!self.expired()) answer(nullptr);
     });
     return;
   }
-  if (!pool_) pool_.emplace(node_.executor, kBlockAskThreads, 4 * kBlockHuntsMax);
-  auto made = std::make_shared<BlockHunt>(node_.executor,
-                                          BlockQuest(std::move(sources), manners_.patience()));
+  if (!pool_) pool_.emplace(node_.executor, kBlockAskThreads, 4 * kBlockFetchesMax);
+  auto made = std::make_shared<BlockFetch>(node_.executor,
+                                           BlockQuest(std::move(sources), manners_.patience()));
   made->name = name;
   made->scope = scope;
   made->answer = std::move(answer);
-  hunts_.insert(made);
+  fetches_.insert(made);
   go_on(made);
 }
 
-void BlockAskerImpl::go_on(const SharedBlockHunt& hunt) {
+void BlockAskerImpl::go_on(const SharedBlockFetch& fetch) {
   const base::Nanos now = node_.clock.now();
-  const BlockQuest::Step step = hunt->quest.next(now);
+  const BlockQuest::Step step = fetch->plan.next(now);
   for (const NodeId node : step.dropped) {
     manners_.note_failure(node, now);
     ++traffic_.failed;
-    drop_line(hunt, node);
+    drop_connection(fetch, node);
   }
   for (const NodeId node : step.late) manners_.note_late(node, now);
-  if (step.is_over) return finish(hunt, nullptr);
-  hunt->timer.expires_after(step.look_at - now);
-  hunt->timer.async_wait([weak = weak_from_this(), hunt](const boost::system::error_code& error) {
+  if (step.is_over) return finish(fetch, nullptr);
+  fetch->timer.expires_after(step.look_at - now);
+  fetch->timer.async_wait([weak = weak_from_this(), fetch](const boost::system::error_code& error) {
     const auto self = error ? nullptr : weak.lock();
-    if (self && hunt->answer) self->go_on(hunt);
+    if (self && fetch->answer) self->go_on(fetch);
   });
-  if (step.ask) ask_peer(hunt, *step.ask);
+  if (step.ask) ask_peer(fetch, *step.ask);
 }
 
-void BlockAskerImpl::finish(const SharedBlockHunt& hunt, SharedBlock block) {
-  hunt->timer.cancel();
-  for (const auto& [node, line] : std::exchange(hunt->lines, {})) line->hang_up();
-  hunts_.erase(hunt);
-  std::exchange(hunt->answer, nullptr)(std::move(block));
+void BlockAskerImpl::finish(const SharedBlockFetch& fetch, SharedBlock block) {
+  fetch->timer.cancel();
+  for (const auto& [node, connection] : std::exchange(fetch->connections, {}))
+    connection->hang_up();
+  fetches_.erase(fetch);
+  std::exchange(fetch->answer, nullptr)(std::move(block));
 }
 
-void BlockAskerImpl::ask_peer(const SharedBlockHunt& hunt, NodeId node) {
-  if (hunt->asked++ > 0 && !hunt->lines.empty()) ++traffic_.hedged;
-  auto asking = std::make_shared<BlockAsking>();
-  asking->hunt = hunt;
-  asking->node = node;
-  asking->since = node_.clock.now();
-  asking->line = idle_line(node);
-  asking->is_fresh = asking->line == nullptr;
-  begin(asking);
+void BlockAskerImpl::ask_peer(const SharedBlockFetch& fetch, NodeId node) {
+  if (fetch->asked++ > 0 && !fetch->connections.empty()) ++traffic_.hedged;
+  auto request = std::make_shared<BlockRequest>();
+  request->fetch = fetch;
+  request->node = node;
+  request->since = node_.clock.now();
+  request->connection = idle_connection(node);
+  request->is_fresh = request->connection == nullptr;
+  begin(request);
 }
 
-void BlockAskerImpl::begin(const SharedBlockAsking& asking) {
-  if (!asking->line) {
-    asking->line =
-        BlockLine::make(node_.executor, *pool_, next_lane_++, std::make_shared<wire::BulkStream>());
+void BlockAskerImpl::begin(const SharedBlockRequest& request) {
+  if (!request->connection) {
+    request->connection = BlockConnection::make(node_.executor, *pool_, next_lane_++,
+                                                std::make_shared<wire::BulkStream>());
   }
-  asking->id = next_id_++;
-  asking->hunt->lines[asking->node] = asking->line;
-  const auto peer = peers_.find(asking->node);
-  if (peer == peers_.end()) return on_failed(asking);
-  const auto submitted = asking->line->turn(
-      [asking, keys = keys_, endpoint = peer->second.endpoint,
-       name = wire::PeerName{run_id_, false, asking->node, peer->second.generation},
-       question = wire::BlockQuestion{asking->id, asking->hunt->scope, asking->hunt->name}](
+  request->id = next_id_++;
+  request->fetch->connections[request->node] = request->connection;
+  const auto peer = peers_.find(request->node);
+  if (peer == peers_.end()) return on_failed(request);
+  const auto submitted = request->connection->turn(
+      [request, keys = keys_, endpoint = peer->second.endpoint,
+       name = wire::PeerName{run_id_, false, request->node, peer->second.generation},
+       question = wire::BlockQuestion{request->id, request->fetch->scope, request->fetch->name}](
           wire::BulkStream& stream) {
-        asking->status = begin_asking(stream, *keys, endpoint, name, asking->is_fresh, question);
+        request->status = send_request(stream, *keys, endpoint, name, request->is_fresh, question);
       },
-      [weak = weak_from_this(), asking] {
+      [weak = weak_from_this(), request] {
         const auto self = weak.lock();
-        if (!self || !is_current(*asking)) return;
-        if (!asking->status) return self->on_failed(asking);
-        if (asking->is_fresh) {
-          asking->hunt->quest.on_life(asking->node, self->node_.clock.now());
+        if (!self || !is_current(*request)) return;
+        if (!request->status) return self->on_failed(request);
+        if (request->is_fresh) {
+          request->fetch->plan.on_life(request->node, self->node_.clock.now());
         }
-        self->hear(asking);
+        self->await_reply(request);
       });
-  if (!submitted) on_failed(asking);
+  if (!submitted) on_failed(request);
 }
 
-void BlockAskerImpl::hear(const SharedBlockAsking& asking) {
-  asking->line->await([weak = weak_from_this(), asking] {
+void BlockAskerImpl::await_reply(const SharedBlockRequest& request) {
+  request->connection->await([weak = weak_from_this(), request] {
     const auto self = weak.lock();
-    if (!self || !is_current(*asking)) return;
-    const auto submitted = asking->line->turn(
-        [asking](wire::BulkStream& stream) { asking->status = hear_block(stream, *asking); },
-        [weak, asking] {
+    if (!self || !is_current(*request)) return;
+    const auto submitted = request->connection->turn(
+        [request](wire::BulkStream& stream) { request->status = receive_block(stream, *request); },
+        [weak, request] {
           const auto later = weak.lock();
-          if (later && is_current(*asking)) later->on_heard(asking);
+          if (later && is_current(*request)) later->on_reply(request);
         });
-    if (!submitted) self->on_failed(asking);
+    if (!submitted) self->on_failed(request);
   });
 }
 
-void BlockAskerImpl::on_heard(const SharedBlockAsking& asking) {
-  if (!asking->status) return on_failed(asking);
-  const SharedBlockHunt& hunt = asking->hunt;
+void BlockAskerImpl::on_reply(const SharedBlockRequest& request) {
+  if (!request->status) return on_failed(request);
+  const SharedBlockFetch& fetch = request->fetch;
   const base::Nanos now = node_.clock.now();
-  if (asking->said.verdict == wire::BlockVerdict::kComing) {
-    asking->is_fresh = true;  // what was kept open still works
-    hunt->quest.on_sign(asking->node, now);
-    return hear(asking);
+  if (request->reply.verdict == wire::BlockVerdict::kComing) {
+    request->is_fresh = true;  // the kept connection still works
+    fetch->plan.on_sign(request->node, now);
+    return await_reply(request);
   }
-  hunt->lines.erase(asking->node);
-  keep_line(asking->node, asking->line);
-  hunt->quest.on_end(asking->node);
-  if (!asking->block) return go_on(hunt);
-  manners_.note_block(asking->node, now - asking->since);
+  fetch->connections.erase(request->node);
+  keep_connection(request->node, request->connection);
+  fetch->plan.on_end(request->node);
+  if (!request->block) return go_on(fetch);
+  manners_.note_block(request->node, now - request->since);
   ++traffic_.blocks;
-  finish(hunt, asking->block);
+  finish(fetch, request->block);
 }
 
-void BlockAskerImpl::on_failed(const SharedBlockAsking& asking) {
-  drop_line(asking->hunt, asking->node);
-  if (!std::exchange(asking->is_fresh, true)) {  // the peer may have closed what was kept open
-    asking->line = nullptr;
-    return begin(asking);
+void BlockAskerImpl::on_failed(const SharedBlockRequest& request) {
+  drop_connection(request->fetch, request->node);
+  if (!std::exchange(request->is_fresh, true)) {  // the peer may have closed the kept connection
+    request->connection = nullptr;
+    return begin(request);
   }
   ++traffic_.failed;
-  if (!asking->status && asking->status.error().code == base::Errc::kCorrupt) {
+  if (!request->status && request->status.error().code == base::Errc::kCorrupt) {
     ++traffic_.corrupt;
-    RR_LOG(kWarn, {}, "block {} of {} from node {}: {}; it is asked for elsewhere",
-           asking->hunt->name.block, asking->hunt->name.blob, asking->node.value,
-           asking->status.error().what);
-  } else if (!asking->status) {
-    RR_LOG(kDebug, {}, "node {} gives no block: {}", asking->node.value,
-           asking->status.error().what);
+    RR_LOG(kWarn, {}, "block {} of {} from node {}: {}; another node is asked",
+           request->fetch->name.block, request->fetch->name.blob, request->node.value,
+           request->status.error().what);
+  } else if (!request->status) {
+    RR_LOG(kDebug, {}, "node {} gives no block: {}", request->node.value,
+           request->status.error().what);
   }
-  manners_.note_failure(asking->node, node_.clock.now());
-  asking->hunt->quest.on_end(asking->node);
-  // Not at once: whoever asks may be the one that calls us.
-  boost::asio::post(node_.executor, [weak = weak_from_this(), hunt = asking->hunt] {
+  manners_.note_failure(request->node, node_.clock.now());
+  request->fetch->plan.on_end(request->node);
+  // Not at once: this may be called from within the caller's own request.
+  boost::asio::post(node_.executor, [weak = weak_from_this(), fetch = request->fetch] {
     const auto self = weak.lock();
-    if (self && hunt->answer) self->go_on(hunt);
+    if (self && fetch->answer) self->go_on(fetch);
   });
 }
 
-void BlockAskerImpl::drop_line(const SharedBlockHunt& hunt, NodeId node) {
-  const auto line = hunt->lines.find(node);
-  if (line == hunt->lines.end()) return;
-  line->second->hang_up();
-  hunt->lines.erase(line);
+void BlockAskerImpl::drop_connection(const SharedBlockFetch& fetch, NodeId node) {
+  const auto connection = fetch->connections.find(node);
+  if (connection == fetch->connections.end()) return;
+  connection->second->hang_up();
+  fetch->connections.erase(connection);
 }
 
-SharedLine BlockAskerImpl::idle_line(NodeId node) {
-  const auto found = std::ranges::find(idle_, node, &std::pair<NodeId, SharedLine>::first);
+SharedConnection BlockAskerImpl::idle_connection(NodeId node) {
+  const auto found = std::ranges::find(idle_, node, &std::pair<NodeId, SharedConnection>::first);
   if (found == idle_.end()) return nullptr;
-  SharedLine line = found->second;
+  SharedConnection connection = found->second;
   idle_.erase(found);
-  return line;
+  return connection;
 }
 
-void BlockAskerImpl::keep_line(NodeId node, SharedLine line) {
-  idle_.emplace_back(node, std::move(line));
-  if (idle_.size() <= kIdleLinesMax) return;
+void BlockAskerImpl::keep_connection(NodeId node, SharedConnection connection) {
+  idle_.emplace_back(node, std::move(connection));
+  if (idle_.size() <= kIdleConnectionsMax) return;
   idle_.front().second->hang_up();
   idle_.erase(idle_.begin());
 }
 
 void BlockAskerImpl::abandon() {
   waiting_.clear();
-  for (const SharedBlockHunt& hunt : std::exchange(hunts_, {})) {
-    hunt->answer = nullptr;
-    hunt->timer.cancel();
-    for (const auto& [node, line] : std::exchange(hunt->lines, {})) line->hang_up();
+  for (const SharedBlockFetch& fetch : std::exchange(fetches_, {})) {
+    fetch->answer = nullptr;
+    fetch->timer.cancel();
+    for (const auto& [node, connection] : std::exchange(fetch->connections, {}))
+      connection->hang_up();
   }
-  for (const auto& [node, line] : std::exchange(idle_, {})) line->hang_up();
+  for (const auto& [node, connection] : std::exchange(idle_, {})) connection->hang_up();
   pool_.reset();
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// Asks peers for blocks: whom, bootstrap/store/block_tree.h says, and when somebody else as well,
-// bootstrap/store/block_quest.h.
+// Fetches blocks from peers. bootstrap/store/block_tree.h says which peers to ask, and
+// bootstrap/store/block_quest.h when to ask another peer as well.
 //
-// Owned by BlockPeers, on the agent's loop. A block counts when its bytes have the sum that came
-// with them: that is the sum of what its first holder read, so that what a node between corrupted
-// is asked for again elsewhere; what was wrong where it came from stays wrong.
+// Owned by BlockPeers, on the agent's loop. A block counts if its bytes match the checksum that
+// came with it, which was computed by the first node that read the block. So a block that was
+// corrupted on the way is fetched again elsewhere; corruption at its origin goes unnoticed.
 
 #include <cstdint>
 #include <memory>
@@ -17,10 +17,10 @@
 namespace robustrun::agent {
 
 struct BlockTraffic {
-  std::uint64_t blocks = 0;  // that peers gave
-  std::uint64_t hedged = 0;  // second and third askings
-  std::uint64_t failed = 0;  // askings that a peer left without an answer
-  std::uint64_t corrupt = 0;  // that came with other bytes than their sum says
+  std::uint64_t blocks = 0;  // received from peers
+  std::uint64_t hedged = 0;  // second and third requests for a block
+  std::uint64_t failed = 0;  // requests that a peer did not answer
+  std::uint64_t corrupt = 0;  // blocks whose bytes did not match their checksum
 };
 
 class BlockAsker {
@@ -28,16 +28,18 @@ class BlockAsker {
   static std::shared_ptr<BlockAsker> make(NodeContext& node);
   virtual ~BlockAsker() = default;
 
-  // Our identity; without it, and without a list, nobody is asked.
+  // Sets our identity. Without it, and without a list, no peer is asked.
   virtual void use(std::string run_id, wire::SharedBulkKeys keys) = 0;
   virtual void know(const wire::BlockPeers& list) = 0;
-  // Those before us; where there is none, who would have it if we came late. Waits for the list
-  // where one is expected (WorkerTemplate::share_blocks).
+  // Asks the peers before this node in the tree; if there are none, the nodes that would have the
+  // block if this node were late. Waits for the list where one is expected
+  // (WorkerTemplate::share_blocks).
   virtual void ask(const wire::BlockName& name, BlockAnswered answer) = 0;
-  // Anybody, `first` before all others, for what is theirs without asking peers.
+  // Asks all peers, `first` before the others, for a block that they have without asking their
+  // peers.
   virtual void ask_all(const wire::BlockName& name, base::NodeId first, BlockAnswered answer) = 0;
   [[nodiscard]] virtual const BlockTraffic& traffic() const = 0;
-  // The last call: nobody is answered any more.
+  // The last call: nothing is answered any more.
   virtual void abandon() = 0;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
-// This node's part in passing blocks of blobs on: it asks peers for what it needs, and gives them
-// what its sources have. By this each block leaves the shared storage once in a run
+// This node's part in sharing blocks between nodes: it asks peers for what it needs, and gives them
+// what its sources have. So each block leaves the shared storage once per run
 // (bootstrap/store/block_tree.h).
 //
-// Owned by the Agent, on its loop; never blocks it. No threads are made before blocks are wanted.
+// Owned by the Agent, on its loop; never blocks it. Threads are made when blocks are first wanted.
 
 #include <functional>
 #include <memory>
@@ -27,15 +27,15 @@ class BlockPeers {
   BlockPeers(const BlockPeers&) = delete;
   BlockPeers& operator=(const BlockPeers&) = delete;
 
-  // Answers and asks through the listener of `copies`. Before that opens.
-  void come_by(PeerCopies& copies) {
+  // Answers and asks through the listener of `copies`. Call before that opens.
+  void use_listener_of(PeerCopies& copies) {
     copies.share_listener(
         {[this](std::string run_id, wire::SharedBulkKeys keys) {
            asker_->use(std::move(run_id), std::move(keys));
          },
          [this](wire::BulkConnection connection) { server_->take(std::move(connection)); }});
   }
-  // True when the message was for us.
+  // True: `message` was handled here.
   bool take(const wire::Message& message) {
     const auto* list = std::get_if<wire::BlockPeers>(&message);
     if (list == nullptr) return false;
@@ -45,8 +45,8 @@ class BlockPeers {
     if (on_known_) on_known_();
     return true;
   }
-  // `on_known` is called when the nodes are known, at once if they are; empty: no more. One at a
-  // time.
+  // Calls `on_known` when the list of nodes has arrived, at once if it is here. A later call
+  // replaces the function; an empty one removes it.
   void when_known(std::function<void()> on_known) {
     on_known_ = std::move(on_known);
     if (is_known_ && on_known_) on_known_();

@@ -8,8 +8,8 @@
 #include <list>
 #include <utility>
 
-#include "agent/staging/block_limits.h"
-#include "agent/staging/block_line.h"
+#include "agent/staging/block_connection.h"
+#include "agent/staging/limits.h"
 #include "base/io/log.h"
 #include "bootstrap/store/limits.h"
 #include "wire/bulk/pace.h"
@@ -19,24 +19,24 @@ namespace {
 
 using wire::BlockVerdict;
 
-// One peer's stream. It asks, waits for one answer, and asks again.
-struct BlockVisit {
-  explicit BlockVisit(const boost::asio::any_io_executor& executor) : pace(executor) {}
+// One peer's stream: it asks, waits for one answer, and asks again.
+struct BlockSession {
+  explicit BlockSession(const boost::asio::any_io_executor& executor) : pace(executor) {}
   enum class Stage : std::uint8_t { kIdle, kWaiting, kSending };
   Stage stage = Stage::kIdle;
-  std::shared_ptr<BlockLine> line;
+  std::shared_ptr<BlockConnection> connection;
   wire::BlockQuestion question;
-  std::uint64_t questions = 0;  // that were asked on it
-  bool is_known = false;  // a source is at it
+  std::uint64_t questions = 0;  // received on it
+  bool is_known = false;  // a source is working on the current one
   bool is_signing = false;
-  base::Nanos since{};  // this stage began
+  base::Nanos since{};  // start of the current stage
   base::Nanos signed_at{};
   boost::asio::steady_timer pace;
   base::Status status;
 };
-using SharedVisit = std::shared_ptr<BlockVisit>;
+using SharedSession = std::shared_ptr<BlockSession>;
 
-base::Status hear_question(wire::BulkStream& stream, wire::BlockQuestion& question) {
+base::Status receive_question(wire::BulkStream& stream, wire::BlockQuestion& question) {
   const base::SystemClock clock;
   stream.set_deadline(clock.now() + base::Nanos(kQuestionMax));
   std::array<char, wire::kBlockQuestionBytes> bytes{};
@@ -58,8 +58,8 @@ base::Status send_block(wire::BulkStream& stream, std::uint32_t id, BlockVerdict
   return block ? stream.send(block->bytes) : base::Status();
 }
 
-// A question that sources are asked. When all who took it have gone without an answer, `lost` is
-// called, later: a source may go on any thread, and in the middle of anything.
+// A question that sources work on. When all of them have dropped it without an answer, `lost` is
+// called, later: a source may end on any thread and at any moment.
 class OpenQuestion {
  public:
   OpenQuestion(boost::asio::any_io_executor executor, std::function<void()> lost)
@@ -95,23 +95,23 @@ class BlockServerImpl final : public BlockServer,
   void abandon() override;
 
  private:
-  void await(const SharedVisit& visit);
-  void on_question(const SharedVisit& visit);
-  void find(const SharedVisit& visit);
-  void answer(const SharedVisit& visit, BlockVerdict verdict, SharedBlock block);
-  void send(const SharedVisit& visit, BlockVerdict verdict, const SharedBlock& block);
-  void sign(const SharedVisit& visit);
-  void drop(const SharedVisit& visit);
+  void await(const SharedSession& session);
+  void on_question(const SharedSession& session);
+  void find(const SharedSession& session);
+  void answer(const SharedSession& session, BlockVerdict verdict, SharedBlock block);
+  void send(const SharedSession& session, BlockVerdict verdict, const SharedBlock& block);
+  void sign(const SharedSession& session);
+  void drop(const SharedSession& session);
   void watch();
   void look();
-  void begin(const SharedVisit& visit, BlockVisit::Stage stage) {
-    visit->stage = stage;
-    visit->since = node_.clock.now();
+  void begin(const SharedSession& session, BlockSession::Stage stage) {
+    session->stage = stage;
+    session->since = node_.clock.now();
   }
 
   NodeContext& node_;
   std::vector<BlockSource*> sources_;
-  std::list<SharedVisit> visits_;
+  std::list<SharedSession> sessions_;
   std::optional<std::uint64_t> rate_;
   std::optional<wire::BulkPace> pace_;
   std::size_t uploads_ = 0;
@@ -123,137 +123,140 @@ class BlockServerImpl final : public BlockServer,
 };
 
 void BlockServerImpl::take(wire::BulkConnection connection) {
-  if (visits_.size() >= kBlockVisitsMax) {
-    const auto oldest = std::ranges::min_element(visits_, {}, [](const SharedVisit& visit) {
-      const bool is_idle = visit->stage == BlockVisit::Stage::kIdle;
-      return is_idle ? visit->since : base::Nanos::max();
+  if (sessions_.size() >= kBlockSessionsMax) {
+    const auto oldest = std::ranges::min_element(sessions_, {}, [](const SharedSession& session) {
+      const bool is_idle = session->stage == BlockSession::Stage::kIdle;
+      return is_idle ? session->since : base::Nanos::max();
     });
-    if ((*oldest)->stage != BlockVisit::Stage::kIdle) return;
+    if ((*oldest)->stage != BlockSession::Stage::kIdle) return;
     drop(*oldest);
   }
-  if (!pool_) pool_.emplace(node_.executor, kBlockServeThreads, 4 * kBlockVisitsMax);
-  auto visit = std::make_shared<BlockVisit>(node_.executor);
-  visit->line = BlockLine::make(node_.executor, *pool_, next_lane_++, std::move(connection.stream));
-  visits_.push_back(visit);
-  await(visit);
+  if (!pool_) pool_.emplace(node_.executor, kBlockServeThreads, 4 * kBlockSessionsMax);
+  auto session = std::make_shared<BlockSession>(node_.executor);
+  session->connection =
+      BlockConnection::make(node_.executor, *pool_, next_lane_++, std::move(connection.stream));
+  sessions_.push_back(session);
+  await(session);
 }
 
-void BlockServerImpl::await(const SharedVisit& visit) {
-  begin(visit, BlockVisit::Stage::kIdle);
-  visit->line->await([weak = weak_from_this(), visit] {
+void BlockServerImpl::await(const SharedSession& session) {
+  begin(session, BlockSession::Stage::kIdle);
+  session->connection->await([weak = weak_from_this(), session] {
     const auto self = weak.lock();
-    if (!self || !visit->line) return;
-    const auto submitted = visit->line->turn(
-        [visit](wire::BulkStream& stream) {
-          visit->status = hear_question(stream, visit->question);
+    if (!self || !session->connection) return;
+    const auto submitted = session->connection->turn(
+        [session](wire::BulkStream& stream) {
+          session->status = receive_question(stream, session->question);
         },
-        [weak, visit] {
+        [weak, session] {
           const auto later = weak.lock();
-          if (later && visit->line) later->on_question(visit);
+          if (later && session->connection) later->on_question(session);
         });
-    if (!submitted) self->drop(visit);
+    if (!submitted) self->drop(session);
   });
 }
 
-void BlockServerImpl::on_question(const SharedVisit& visit) {
-  if (!visit->status) return drop(visit);  // it went, mostly
-  ++visit->questions;
-  visit->is_known = false;
-  begin(visit, BlockVisit::Stage::kWaiting);
-  visit->signed_at = visit->since + base::Nanos(kServerTick) - base::Nanos(bootstrap::kSignEvery);
-  find(visit);
+void BlockServerImpl::on_question(const SharedSession& session) {
+  if (!session->status) return drop(session);  // usually the peer has gone
+  ++session->questions;
+  session->is_known = false;
+  begin(session, BlockSession::Stage::kWaiting);
+  session->signed_at =
+      session->since + base::Nanos(kServerTick) - base::Nanos(bootstrap::kSignEvery);
+  find(session);
   watch();
 }
 
-void BlockServerImpl::find(const SharedVisit& visit) {
-  const auto is_open = [visit, number = visit->questions] {
-    return visit->line && visit->questions == number;
+void BlockServerImpl::find(const SharedSession& session) {
+  const auto is_open = [session, number = session->questions] {
+    return session->connection && session->questions == number;
   };
-  const auto open = std::make_shared<OpenQuestion>(node_.executor, [visit, is_open] {
-    if (is_open()) visit->is_known = false;  // another source may have it
+  const auto open = std::make_shared<OpenQuestion>(node_.executor, [session, is_open] {
+    if (is_open()) session->is_known = false;  // another source may have it
   });
   for (BlockSource* source : sources_) {
-    visit->is_known =
-        source->get(visit->question.name, visit->question.scope,
-                    [weak = weak_from_this(), visit, is_open, open](SharedBlock block) {
+    session->is_known =
+        source->get(session->question.name, session->question.scope,
+                    [weak = weak_from_this(), session, is_open, open](SharedBlock block) {
                       open->is_answered = true;
                       const auto self = weak.lock();
                       if (!self || !is_open()) return;
                       const auto verdict = block ? BlockVerdict::kHere : BlockVerdict::kNone;
-                      self->answer(visit, verdict, std::move(block));
+                      self->answer(session, verdict, std::move(block));
                     });
-    if (visit->is_known) return;
+    if (session->is_known) return;
   }
-  // Who has come first waits for nobody.
-  const bool may_wait = visit->question.scope == wire::BlockScope::kAny;
-  if (!may_wait) answer(visit, BlockVerdict::kNone, nullptr);
+  // The first peer in the tree must not wait for others.
+  const bool may_wait = session->question.scope == wire::BlockScope::kAny;
+  if (!may_wait) answer(session, BlockVerdict::kNone, nullptr);
 }
 
-void BlockServerImpl::answer(const SharedVisit& visit, BlockVerdict verdict, SharedBlock block) {
-  if (visit->stage != BlockVisit::Stage::kWaiting) return;
+void BlockServerImpl::answer(const SharedSession& session, BlockVerdict verdict,
+                             SharedBlock block) {
+  if (session->stage != BlockSession::Stage::kWaiting) return;
   if (block && uploads_ >= kBlockUploadsMax) {
     verdict = BlockVerdict::kBusy;
     block = nullptr;
   }
   const base::Nanos now = node_.clock.now();
   const base::Nanos rest = block && pace_ ? pace_->take(block->bytes.size(), now) : base::Nanos{};
-  if (rest <= base::Nanos{}) return send(visit, verdict, block);
-  ++uploads_;  // it waits for its turn, and the peer goes on hearing that it comes
-  visit->pace.expires_after(rest);
-  visit->pace.async_wait(
-      [weak = weak_from_this(), visit, verdict, block](const boost::system::error_code&) {
+  if (rest <= base::Nanos{}) return send(session, verdict, block);
+  ++uploads_;  // while it waits for its turn, the peer is told that the block is coming
+  session->pace.expires_after(rest);
+  session->pace.async_wait(
+      [weak = weak_from_this(), session, verdict, block](const boost::system::error_code&) {
         const auto self = weak.lock();
         if (!self) return;
         --self->uploads_;
-        if (visit->line) self->send(visit, verdict, block);
+        if (session->connection) self->send(session, verdict, block);
       });
 }
 
-void BlockServerImpl::send(const SharedVisit& visit, BlockVerdict verdict,
+void BlockServerImpl::send(const SharedSession& session, BlockVerdict verdict,
                            const SharedBlock& block) {
-  if (visit->stage != BlockVisit::Stage::kWaiting) return;
-  begin(visit, BlockVisit::Stage::kSending);
+  if (session->stage != BlockSession::Stage::kWaiting) return;
+  begin(session, BlockSession::Stage::kSending);
   ++uploads_;
-  const auto submitted = visit->line->turn(
-      [visit, verdict, block](wire::BulkStream& stream) {
-        visit->status = send_block(stream, visit->question.id, verdict, block);
+  const auto submitted = session->connection->turn(
+      [session, verdict, block](wire::BulkStream& stream) {
+        session->status = send_block(stream, session->question.id, verdict, block);
       },
-      [weak = weak_from_this(), visit, has_block = block != nullptr] {
+      [weak = weak_from_this(), session, has_block = block != nullptr] {
         const auto self = weak.lock();
         if (!self) return;
         --self->uploads_;
-        if (!visit->line) return;
-        if (!visit->status) return self->drop(visit);
+        if (!session->connection) return;
+        if (!session->status) return self->drop(session);
         self->blocks_sent_ += has_block ? 1 : 0;
-        self->await(visit);
+        self->await(session);
       });
   if (submitted) return;
   --uploads_;
-  drop(visit);
+  drop(session);
 }
 
-void BlockServerImpl::sign(const SharedVisit& visit) {
-  visit->is_signing = true;
-  visit->signed_at = node_.clock.now();
+void BlockServerImpl::sign(const SharedSession& session) {
+  session->is_signing = true;
+  session->signed_at = node_.clock.now();
   auto status = std::make_shared<base::Status>();
-  const auto submitted = visit->line->turn(
-      [status, id = visit->question.id](wire::BulkStream& stream) {
+  const auto submitted = session->connection->turn(
+      [status, id = session->question.id](wire::BulkStream& stream) {
         *status = send_block(stream, id, BlockVerdict::kComing, nullptr);
       },
-      [weak = weak_from_this(), visit, status] {
+      [weak = weak_from_this(), session, status] {
         const auto self = weak.lock();
-        if (!self || !visit->line) return;
-        visit->is_signing = false;
-        if (!*status) self->drop(visit);
+        if (!self || !session->connection) return;
+        session->is_signing = false;
+        if (!*status) self->drop(session);
       });
-  if (!submitted) drop(visit);
+  if (!submitted) drop(session);
 }
 
-void BlockServerImpl::drop(const SharedVisit& visit) {
-  if (!visit->line) return;
-  visit->pace.cancel();
-  std::exchange(visit->line, nullptr)->hang_up();
-  visits_.remove(visit);
+void BlockServerImpl::drop(const SharedSession& session) {
+  if (!session->connection) return;
+  session->pace.cancel();
+  std::exchange(session->connection, nullptr)->hang_up();
+  sessions_.remove(session);
 }
 
 void BlockServerImpl::watch() {
@@ -267,19 +270,20 @@ void BlockServerImpl::watch() {
   });
 }
 
-// Those who wait are told that it comes; blobs that nobody knew are looked for again.
+// Tells waiting peers that their block is coming, and looks again for blobs that were unknown.
 void BlockServerImpl::look() {
   const base::Nanos now = node_.clock.now();
   bool is_needed = false;
-  for (const SharedVisit& visit : std::vector(visits_.begin(), visits_.end())) {
-    if (!visit->line || visit->stage != BlockVisit::Stage::kWaiting) continue;
+  for (const SharedSession& session : std::vector(sessions_.begin(), sessions_.end())) {
+    if (!session->connection || session->stage != BlockSession::Stage::kWaiting) continue;
     is_needed = true;
-    if (!visit->is_known) find(visit);
-    if (visit->stage != BlockVisit::Stage::kWaiting) continue;
-    if (!visit->is_known && now - visit->since >= base::Nanos(kUnknownBlobMax)) {
-      answer(visit, BlockVerdict::kNone, nullptr);
-    } else if (!visit->is_signing && now - visit->signed_at >= base::Nanos(bootstrap::kSignEvery)) {
-      sign(visit);
+    if (!session->is_known) find(session);
+    if (session->stage != BlockSession::Stage::kWaiting) continue;
+    if (!session->is_known && now - session->since >= base::Nanos(kUnknownBlobMax)) {
+      answer(session, BlockVerdict::kNone, nullptr);
+    } else if (!session->is_signing &&
+               now - session->signed_at >= base::Nanos(bootstrap::kSignEvery)) {
+      sign(session);
     }
   }
   if (is_needed) watch();
@@ -288,7 +292,7 @@ void BlockServerImpl::look() {
 void BlockServerImpl::abandon() {
   tick_.cancel();
   sources_.clear();
-  for (const SharedVisit& visit : std::list(visits_)) drop(visit);
+  for (const SharedSession& session : std::list(sessions_)) drop(session);
   pool_.reset();
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 // Answers peers that ask for blocks (docs/formats/bulk.md).
 //
-// Owned by BlockPeers, on the agent's loop. What is not here yet, its source gets; meanwhile the
-// peer hears again and again that it is coming. Nobody waits for a thread that waits for a peer.
+// Owned by BlockPeers, on the agent's loop. If a source still has to get a block, the peer is told
+// at intervals that it is coming. No request waits for a thread that waits for a peer.
 
 #include <cstdint>
 #include <memory>
@@ -20,12 +20,12 @@ class BlockServer {
   static std::shared_ptr<BlockServer> make(NodeContext& node);
   virtual ~BlockServer() = default;
 
-  // Has asked for blocks; its request was read.
+  // `connection` asks for blocks; its request was read.
   virtual void take(wire::BulkConnection connection) = 0;
-  // Each outlives the server, or is taken away.
+  // Each source outlives the server or is removed.
   virtual void add(BlockSource& source) = 0;
   virtual void remove(BlockSource& source) = 0;
-  // Bytes a second to all peers together; none: as fast as it goes.
+  // Bytes per second to all peers together; none: no limit.
   virtual void limit(std::optional<std::uint64_t> rate) = 0;
   [[nodiscard]] virtual std::uint64_t blocks_sent() const = 0;
   // The last call.

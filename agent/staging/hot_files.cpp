@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "agent/node/limits.h"
-#include "agent/staging/hot_limits.h"
+#include "agent/staging/limits.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
@@ -33,13 +33,13 @@ using bootstrap::FileSystem;
 using bootstrap::FoundProfile;
 using bootstrap::HotProfile;
 
-// What a thread needs to find, or to make, the profile of these workers.
+// What a thread needs to find or make the profile of these workers.
 struct HotPlan {
   std::string cache;
   bootstrap::ProfileKey key;
-  bool shared_only = false;  // files of disks of this machine are fast enough
-  std::string image;  // a file that is mounted here and holds what workers read; empty: none
-  std::string container_root;  // where this machine sees their root; empty: it is its own
+  bool shared_only = false;  // files on this machine's own disks are fast enough
+  std::string image;  // a file mounted here that workers read from; empty: none
+  std::string container_root;  // where this machine sees the workers' root; empty: the same root
 };
 
 HotPlan hot_plan(const wire::WorkerTemplate& workers, const WorkerHome& home) {
@@ -59,8 +59,8 @@ HotPlan hot_plan(const wire::WorkerTemplate& workers, const WorkerHome& home) {
   return plan;
 }
 
-// What workers in a container call by another name. Where both are there, the image's is meant:
-// what they see of this machine are folders that images lack.
+// Renames files of a container to the names that this machine has for them. Where both exist, the
+// image's file is meant: the container sees only such folders of this machine as the image lacks.
 void name_as_here(const HotPlan& plan, std::vector<bootstrap::TouchedFile>& touched) {
   if (plan.container_root.empty()) return;
   for (bootstrap::TouchedFile& file : touched) {
@@ -69,7 +69,7 @@ void name_as_here(const HotPlan& plan, std::vector<bootstrap::TouchedFile>& touc
   }
 }
 
-// By their folders: the python of a virtual environment is a link to one of this machine.
+// Judged by their folders: the python of a virtual environment is a link to this machine's.
 bool is_useful(const HotPlan& plan) {
   const auto is_shared = [](const std::string& path) {
     const auto folder = std::filesystem::path(path).parent_path();
@@ -78,7 +78,7 @@ bool is_useful(const HotPlan& plan) {
   return !plan.shared_only || is_shared(plan.key.interpreter) || is_shared(plan.key.program);
 }
 
-// What lists that were taken from workers become; on a thread.
+// Makes a profile from the lists of workers; on a thread.
 base::Status make_profile(const HotPlan& plan, const std::vector<std::string>& lists,
                           const std::optional<HotProfile>& before, std::int64_t now_s) {
   std::vector<std::vector<bootstrap::TouchedFile>> touched;
@@ -89,7 +89,7 @@ base::Status make_profile(const HotPlan& plan, const std::vector<std::string>& l
   }
   auto files = bootstrap::join_touched(std::move(touched));
   name_as_here(plan, files);
-  // First: all that is behind it comes from there.
+  // First, because everything after it is read from it.
   if (!plan.image.empty()) files.insert(files.begin(), {plan.image, true});
   HotProfile profile = bootstrap::record_profile(files, plan.shared_only, now_s);
   if (profile.files.empty()) return {};
@@ -149,11 +149,11 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
     if (made) lists_.push_back(list);
   }
 
-  // Renamed: the names of an attempt's files are no longer its own when the next one begins.
+  // Renamed, because the next attempt uses the same file names.
   void look() {
     std::erase_if(lists_, [&](const std::string& list) {
       struct stat status{};
-      if (::stat(list.c_str(), &status) != 0) return true;  // somebody took it away
+      if (::stat(list.c_str(), &status) != 0) return true;  // it was removed
       if (status.st_size == 0) return false;
       const auto mine = fmt::format("{}/hot.{}.files", node_.runtime_directory, taken_.size());
       if (std::rename(list.c_str(), mine.c_str()) == 0) taken_.push_back(mine);
@@ -170,7 +170,7 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
     drop_lists();
   }
 
-  // What is being made of lists looks at their files, which may be gone with the image.
+  // The profile that is being made looks at its files, which may disappear with the image.
   void when_made(std::function<void()> then) {
     if (!is_making_) return then();
     then_ = std::move(then);
@@ -214,7 +214,7 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
            summary.changed);
     if (!before_ || !is_outdated(summary)) return;
     lists_are_wanted_ = true;
-    // This run may have no other start: the next one is to know.
+    // This run may have no other start, so the profile is for the next run.
     before_->made_s = 0;
     const auto work = [plan = plan_, profile = *before_] {
       static_cast<void>(bootstrap::save_profile(plan.cache, plan.key, profile));
@@ -228,7 +228,7 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void finish() {
-    lists_are_wanted_ = false;  // whatever comes of it, once per run is enough
+    lists_are_wanted_ = false;  // whatever the result, once per run is enough
     drop_lists();
     auto made = std::make_shared<base::Status>();
     const auto work = [made, plan = plan_, lists = std::exchange(taken_, {}), before = before_,
@@ -269,11 +269,11 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
   bool lists_are_wanted_ = false;
   bool is_first_node_ = false;
   std::vector<std::string> lists_;  // that workers may fill
-  std::vector<std::string> taken_;  // that are full, and ours
+  std::vector<std::string> taken_;  // complete, and renamed by us
   base::Nanos first_taken_at_{};
   std::optional<HotProfile> before_;
   std::unique_ptr<bootstrap::ReadAhead> read_ahead_;
-  base::BlockingPool pool_;  // of its own: the cache may lie on a file system that hangs
+  base::BlockingPool pool_;  // of its own: the cache's file system may hang
 };
 
 HotFiles::HotFiles(NodeContext& node) : impl_(std::make_shared<Impl>(node)) {}

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "agent/staging/block_limits.h"
+#include "agent/staging/limits.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "bootstrap/store/code_store.h"
@@ -17,19 +17,19 @@
 namespace robustrun::agent {
 namespace {
 
-// The supervisor cuts the pack by what the wire says.
+// The supervisor cuts the pack into pieces of the wire's size.
 static_assert(bootstrap::kBlockBytes == wire::kBlockBytesMax);
 
 class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<NodeCodeImpl> {
  public:
-  explicit NodeCodeImpl(StageHands hands)
-      : hands_(hands), code_(hands.node.workers.code), ask_again_(hands.node.executor) {}
+  explicit NodeCodeImpl(StageContext context)
+      : context_(context), code_(context.node.workers.code), ask_again_(context.node.executor) {}
 
   StagedFile* pack() override {
     if (!code_) return nullptr;
     if (!pack_) {
       pack_ = StagedFile::make(
-          hands_, "the code of " + code_->from,
+          context_, "the code of " + code_->from,
           StagedOrigin{{bootstrap::code_key(code_->digest), code_->bytes, ""},
                        [weak = weak_from_this()](std::uint64_t block, Answer answer) {
                          if (const auto self = weak.lock()) self->want(block, std::move(answer));
@@ -41,7 +41,7 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
   void begin() override {
     if (!code_) return;
     state_ = State::kBusy;
-    hands_.node.stages.begin(wire::StageName::kEnvironment, StagePart::kCode);
+    context_.node.stages.begin(wire::StageName::kEnvironment, StagePart::kCode);
     pack_->begin([weak = weak_from_this()](base::Status status) {
       const auto self = weak.lock();
       if (!self) return;
@@ -59,7 +59,7 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
     const auto* block = std::get_if<wire::CodeBlock>(&message);
     if (block == nullptr) return false;
     const auto asked = asked_.find(block->block);
-    if (asked == asked_.end()) return true;  // the second answer
+    if (asked == asked_.end()) return true;  // a second answer
     const Answer answer = std::move(asked->second);
     asked_.erase(asked);
     ask_more();
@@ -93,7 +93,7 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
       auto [block, answer] = std::move(wanted_.front());
       wanted_.pop_front();
       const auto [asked, is_new] = asked_.try_emplace(block, answer);
-      if (!is_new) {  // two ways at once
+      if (!is_new) {  // it came twice
         asked->second = [first = std::move(asked->second),
                          answer](const base::Result<SharedBlock>& found) {
           first(found);
@@ -101,19 +101,19 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
         };
         continue;
       }
-      hands_.node.send(wire::CodeWanted{block});
+      context_.node.send(wire::CodeWanted{block});
       ask_again();
     }
   }
 
-  // The connection may have broken, or the supervisor be another one.
+  // The connection may have broken, or the supervisor been replaced.
   void ask_again() {
     ask_again_.expires_after(kCodeAskAgain);
     ask_again_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       const auto self = error ? nullptr : weak.lock();
       if (!self || self->asked_.empty()) return;
       for (const auto& [block, answer] : self->asked_) {
-        self->hands_.node.send(wire::CodeWanted{block});
+        self->context_.node.send(wire::CodeWanted{block});
       }
       self->ask_again();
     });
@@ -121,15 +121,15 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
 
   void unpack() {
     const std::int64_t now_s =
-        std::chrono::duration_cast<std::chrono::seconds>(hands_.node.clock.wall_time()).count();
+        std::chrono::duration_cast<std::chrono::seconds>(context_.node.clock.wall_time()).count();
     struct Opened {
       base::Status status;
       base::Fd lock;
     };
     auto opened = std::make_shared<Opened>();
-    const auto submitted = hands_.store.submit(
+    const auto submitted = context_.store.submit(
         0,
-        [opened, cache = hands_.node.workers.cache_directory, digest = code_->digest,
+        [opened, cache = context_.node.workers.cache_directory, digest = code_->digest,
          pack = pack_->data_path(), now_s] {
           auto lock = bootstrap::open_code(cache, digest, pack, now_s);
           if (lock)
@@ -149,19 +149,19 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
   void end(base::Status status) {
     state_ = status ? State::kReady : State::kFailed;
     if (status) {
-      hands_.node.stages.end(wire::StageName::kEnvironment, StagePart::kCode);
+      context_.node.stages.end(wire::StageName::kEnvironment, StagePart::kCode);
       const StagedFrom from = pack_->from();
       RR_LOG(kDebug, {},
              "the code of {} is here: {} blocks from the store, {} from peers, {} from "
              "the supervisor",
              code_->from, from.store, from.peers, from.file);
     } else if (!go_) {
-      RR_LOG(kDebug, {}, "{}", status.error().what);  // an attempt tries again
+      RR_LOG(kDebug, {}, "{}", status.error().what);  // the next attempt tries again
     }
     if (go_) std::exchange(go_, nullptr)(std::move(status));
   }
 
-  StageHands hands_;
+  StageContext context_;
   std::optional<wire::SyncedCode> code_;
   std::shared_ptr<StagedFile> pack_;
   State state_ = State::kBusy;
@@ -169,13 +169,13 @@ class NodeCodeImpl final : public NodeCode, public std::enable_shared_from_this<
   std::deque<std::pair<std::uint64_t, Answer>> wanted_;
   std::map<std::uint64_t, Answer> asked_;
   boost::asio::steady_timer ask_again_;
-  base::Fd lock_;  // nobody removes it
+  base::Fd lock_;  // keeps the code from being removed
 };
 
 }  // namespace
 
-std::shared_ptr<NodeCode> NodeCode::make(StageHands hands) {
-  return std::make_shared<NodeCodeImpl>(hands);
+std::shared_ptr<NodeCode> NodeCode::make(StageContext context) {
+  return std::make_shared<NodeCodeImpl>(context);
 }
 
 }  // namespace robustrun::agent

@@ -1,7 +1,7 @@
 #pragma once
-// The code that the run was started with (--sync-code), on this node before its workers start: its
-// pack comes block by block from peers and, where none has one yet, from the supervisor; then it is
-// unpacked into the cache (bootstrap/store/code_store.h).
+// The code that the run was started with (--sync-code), brought to this node before its workers
+// start. Its pack comes block by block from peers and, for blocks that no peer has yet, from the
+// supervisor; then it is unpacked into the cache (bootstrap/store/code_store.h).
 //
 // Owned by StageFiles, on the agent's loop. Begins as soon as the run is known here.
 
@@ -15,17 +15,18 @@ namespace robustrun::agent {
 
 class NodeCode {
  public:
-  // Asks nobody before `begin`.
-  static std::shared_ptr<NodeCode> make(StageHands hands);
+  // No peer is asked before begin().
+  static std::shared_ptr<NodeCode> make(StageContext context);
   virtual ~NodeCode() = default;
 
-  // What peers are answered from. Once, before begin(); null where the run brings no code.
+  // The source from which peers are answered; null if the run brings no code. Call once, before
+  // begin().
   [[nodiscard]] virtual StagedFile* pack() = 0;
   virtual void begin() = 0;
-  // Calls `go` when it is here, or cannot be: at once where there is none. Only the last `go` given
-  // is called; after an error it is tried again.
+  // Calls `go` when the code is here or cannot be had; at once if the run brings no code. A later
+  // call replaces `go`. After an error the next call tries again.
   virtual void begin_attempt(std::function<void(base::Status)> go) = 0;
-  // True when the message was for us.
+  // True: `message` was handled here.
   virtual bool take(const wire::Message& message) = 0;
   // The last call.
   virtual void abandon() = 0;

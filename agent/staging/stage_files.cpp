@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/staging/block_limits.h"
+#include "agent/staging/limits.h"
 #include "agent/staging/node_code.h"
 #include "agent/staging/staged_file.h"
 #include "base/io/log.h"
@@ -18,7 +18,7 @@
 namespace robustrun::agent {
 namespace {
 
-// Over what an attempt before left there.
+// Replaces what an earlier attempt left there.
 base::Status link_staged(const std::string& directory, const std::string& path,
                          const std::string& data) {
   RR_TRY(base::make_private_directory(directory));
@@ -43,12 +43,12 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
     if (node_.workers.stage.empty() && !node_.workers.code) return;
     origin_.emplace(node_.executor, kStageOriginThreads, kStageQueueMax);
     store_.emplace(node_.executor, kStageStoreThreads, kStageQueueMax);
-    const StageHands hands{node_, peers_.asker(), *origin_, *store_};
-    code_ = NodeCode::make(hands);
+    const StageContext context{node_, peers_.asker(), *origin_, *store_};
+    code_ = NodeCode::make(context);
     if (StagedFile* const pack = code_->pack()) peers_.server().add(*pack);
     code_->begin();
     for (const std::string& path : node_.workers.stage) {
-      files_.push_back(StagedFile::make(hands, path));
+      files_.push_back(StagedFile::make(context, path));
       peers_.server().add(*files_.back());
     }
     bring();
@@ -63,8 +63,8 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
   void begin_attempt(std::function<void(base::Status)> go) {
     go_ = std::move(go);
     if (waiting_for_ > 0) return;
-    if (status_) return tell();
-    bring();  // once more: whatever it was may have passed
+    if (status_) return call_back();
+    bring();  // again: the cause of the failure may be over
   }
 
   void abandon() {
@@ -114,10 +114,10 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
     if (!status && status_) status_ = std::move(status);
     if (--waiting_for_ > 0) return;
     if (status_) node_.stages.end(wire::StageName::kEnvironment, StagePart::kFiles);
-    tell();
+    call_back();
   }
 
-  void tell() {
+  void call_back() {
     if (go_) std::exchange(go_, nullptr)(status_);
   }
 

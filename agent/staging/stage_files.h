@@ -1,10 +1,10 @@
 #pragma once
-// Files that every node has a copy of before its workers start (--stage): each is read from where
-// it lies by one node, block by block, and passed on between nodes (agent/staging/block_peers.h).
-// And the code of the run, likewise (node_code.h).
+// Files that every node gets a copy of before its workers start (--stage). One node reads each file
+// from its origin, block by block, and the nodes pass the blocks on (agent/staging/block_peers.h).
+// The code of the run is brought in the same way (node_code.h).
 //
 // Owned by the Agent, on its loop. Begins as soon as the run is known here. The copies lie in the
-// cache's store of blocks, and workers find them by links in a folder of the run's own.
+// cache's block store; workers find them through links in a folder of the run.
 
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace robustrun::agent {
 
-// Where workers find them: $ROBUSTRUN_STAGE_DIR.
+// The folder of links: $ROBUSTRUN_STAGE_DIR.
 [[nodiscard]] std::string stage_directory(const std::string& runtime_directory);
 
 class StageFiles {
@@ -26,12 +26,12 @@ class StageFiles {
   StageFiles(const StageFiles&) = delete;
   StageFiles& operator=(const StageFiles&) = delete;
 
-  // Calls `go` when all files are here, or one cannot be: at once where there are none. Only the
-  // last `go` given is called.
+  // Calls `go` when all files are here, or one cannot be had; at once if there are none. A later
+  // call replaces `go`.
   void begin_attempt(std::function<void(base::Status)> go);
-  // The same for the code alone: first of all that an attempt waits for.
+  // The same for the code alone, which an attempt waits for first.
   void begin_code(std::function<void(base::Status)> go);
-  // True when the message was for us.
+  // True: `message` was handled here.
   bool take(const wire::Message& message);
 
  private:

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/staging/block_limits.h"
+#include "agent/staging/limits.h"
 #include "base/io/log.h"
 #include "bootstrap/store/block_store.h"
 #include "bootstrap/store/staged_about.h"
@@ -25,17 +25,17 @@ using bootstrap::StagedAbout;
 class StagedFileImpl final : public StagedFile,
                              public std::enable_shared_from_this<StagedFileImpl> {
  public:
-  StagedFileImpl(StageHands hands, std::string path, std::optional<StagedOrigin> elsewhere)
-      : hands_(hands),
+  StagedFileImpl(StageContext context, std::string path, std::optional<StagedOrigin> elsewhere)
+      : context_(context),
         path_(std::move(path)),
         name_(bootstrap::staged_name(path_)),
         elsewhere_(std::move(elsewhere)),
-        stall_(hands.node.executor) {}
+        stall_(context.node.executor) {}
 
   void begin(Done done) override;
   bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override;
   [[nodiscard]] std::string data_path() const override {
-    return hands_.node.workers.cache_directory + "/blocks/" + about_->blob.key + "/data";
+    return context_.node.workers.cache_directory + "/blocks/" + about_->blob.key + "/data";
   }
   [[nodiscard]] StagedFrom from() const override { return from_; }
   [[nodiscard]] const std::string& path() const override { return path_; }
@@ -48,10 +48,10 @@ class StagedFileImpl final : public StagedFile,
   enum class Stage : std::uint8_t { kMissing, kSought, kHere };
   struct Part {
     Stage stage = Stage::kMissing;
-    bool is_stored = false;  // it has a sum; whether it is whole, reading it tells
+    bool is_stored = false;  // it has a checksum; reading will show whether it is whole
   };
 
-  // Which blob it is.
+  // The description of the blob.
   void describe();
   void describe_from_file(std::function<void()> otherwise);
   void describe_from_anybody();
@@ -81,24 +81,25 @@ class StagedFileImpl final : public StagedFile,
   void fail_with(const base::Error& error);
   void note_progress();
 
-  // `work` on a thread of `pool`, then `next` with what it returned, if we are still there.
+  // Runs `work` on a thread of `pool`, then calls `next` with its result if this object is still
+  // alive.
   template <class T>
   void run(base::BlockingPool& pool, std::move_only_function<Result<T>()> work,
            std::move_only_function<void(Result<T>)> next);
 
-  StageHands hands_;
+  StageContext context_;
   std::string path_, name_;
   std::optional<StagedOrigin> elsewhere_;  // none: the file is read
   std::optional<StagedAbout> about_;
-  std::optional<base::Error> unreadable_;  // the file, on this node
+  std::optional<base::Error> unreadable_;  // set: this node cannot read the file
   std::vector<BlockAnswered> waiting_for_about_;
   std::shared_ptr<BlockStore> store_;
   std::vector<Part> parts_;
   std::map<std::uint64_t, std::vector<BlockAnswered>> waiting_;
-  std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // blocks
+  std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // numbers of blocks
   StagedFrom from_;
   Done done_;
-  // Of pools that other files use: not from the same number on.
+  // The pools are shared with other files, so the numbers start at different points.
   std::uint32_t next_lane_ = static_cast<std::uint32_t>(base::hash64(path_));
   boost::asio::steady_timer stall_;
 };
@@ -121,11 +122,12 @@ void StagedFileImpl::begin(Done done) {
   unreadable_.reset();
   next_ = 0;
   note_progress();
-  if (!about_) return elsewhere_ ? be_described({elsewhere_->blob, hands_.node.self}) : describe();
+  if (!about_)
+    return elsewhere_ ? be_described({elsewhere_->blob, context_.node.self}) : describe();
   store_ ? go_on() : open_store();
 }
 
-// A mount that hangs must not keep a start for ever.
+// A mount that hangs must not hold up a start for ever.
 void StagedFileImpl::note_progress() {
   stall_.expires_after(kStageStallMax);
   stall_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
@@ -149,7 +151,7 @@ void StagedFileImpl::fail_with(const base::Error& error) {
 }
 
 void StagedFileImpl::describe() {
-  hands_.asker.ask({name_, bootstrap::kAboutBlock}, [weak = weak_from_this()](SharedBlock block) {
+  context_.asker.ask({name_, bootstrap::kAboutBlock}, [weak = weak_from_this()](SharedBlock block) {
     const auto self = weak.lock();
     if (!self || self->take_description(block)) return;
     self->describe_from_file([self] { self->describe_from_anybody(); });
@@ -158,26 +160,27 @@ void StagedFileImpl::describe() {
 
 void StagedFileImpl::describe_from_file(std::function<void()> otherwise) {
   run<bootstrap::Blob>(
-      hands_.origin, [path = path_] { return bootstrap::blob_of_file(path); },
+      context_.origin, [path = path_] { return bootstrap::blob_of_file(path); },
       [this, otherwise = std::move(otherwise)](Result<bootstrap::Blob> blob) {
         if (!blob) {
           unreadable_ = blob.error();
           return otherwise();
         }
-        be_described({*std::move(blob), hands_.node.self});
+        be_described({*std::move(blob), context_.node.self});
       });
 }
 
 void StagedFileImpl::describe_from_anybody() {
-  hands_.asker.ask_all({name_, bootstrap::kAboutBlock}, hands_.node.self,
-                       [weak = weak_from_this()](SharedBlock block) {
-                         const auto self = weak.lock();
-                         if (!self || self->take_description(block)) return;
-                         self->fail_with({Errc::kNotFound, 0,
-                                          fmt::format("no node of the run can read it (here: {}); "
-                                                      "check the path, or put it where one can",
-                                                      self->unreadable_->what)});
-                       });
+  context_.asker.ask_all(
+      {name_, bootstrap::kAboutBlock}, context_.node.self,
+      [weak = weak_from_this()](SharedBlock block) {
+        const auto self = weak.lock();
+        if (!self || self->take_description(block)) return;
+        self->fail_with({Errc::kNotFound, 0,
+                         fmt::format("no node of the run can read it (here: {}); "
+                                     "check the path, or put it where one can",
+                                     self->unreadable_->what)});
+      });
 }
 
 bool StagedFileImpl::take_description(const SharedBlock& block) {
@@ -193,7 +196,7 @@ bool StagedFileImpl::take_description(const SharedBlock& block) {
 }
 
 void StagedFileImpl::be_described(StagedAbout about) {
-  if (about_) return;  // two ways at once
+  if (about_) return;  // it came twice
   about_ = std::move(about);
   note_progress();
   const SharedBlock text = make_block(bootstrap::to_text(*about_));
@@ -203,25 +206,25 @@ void StagedFileImpl::be_described(StagedAbout about) {
 
 void StagedFileImpl::get_description(wire::BlockScope scope, BlockAnswered answer) {
   if (about_) return answer(make_block(bootstrap::to_text(*about_)));
-  // Once our own search is over, nothing will come of it.
+  // Once our own search is over, nothing more will come of it.
   if (scope == wire::BlockScope::kAny && done_) return waiting_for_about_.push_back(answer);
   if (unreadable_ || scope != wire::BlockScope::kOwn) return answer(nullptr);
-  // Not after our own search: who asks may be whom that one waits for.
+  // Not after our own search: the peer that asks may be one that our search waits for.
   waiting_for_about_.push_back(answer);
   describe_from_file([weak = weak_from_this(), answer = std::move(answer)] {
     const auto self = weak.lock();
-    if (self && !self->about_) answer(nullptr);  // a second answer to the same is passed over
+    if (self && !self->about_) answer(nullptr);  // a second answer is ignored
   });
 }
 
 void StagedFileImpl::open_store() {
-  const wire::WorkerTemplate& workers = hands_.node.workers;
+  const wire::WorkerTemplate& workers = context_.node.workers;
   const bootstrap::Blob& blob = about_->blob;
   const bootstrap::BlockStoreOptions options{workers.cache_directory, blob.key, blob.length, path_,
                                              workers.cache_max_gib << 30U};
-  using Opened = std::pair<std::shared_ptr<BlockStore>, std::vector<bool>>;  // which are there
+  using Opened = std::pair<std::shared_ptr<BlockStore>, std::vector<bool>>;  // which blocks exist
   run<Opened>(
-      hands_.store,
+      context_.store,
       [options]() -> Result<Opened> {
         std::shared_ptr<BlockStore> store = RR_TRY(BlockStore::open(options));
         std::vector<bool> present = RR_TRY(store->present());
@@ -235,7 +238,7 @@ void StagedFileImpl::open_store() {
         for (std::size_t i = 0; i < parts_.size() && i < present.size(); ++i) {
           parts_[i].is_stored = present[i];
         }
-        // Asked for before we could look.
+        // Blocks that were requested before the store was open.
         for (const auto& [block, answers] : std::map(waiting_)) {
           if (block < parts_.size()) seek(block);
         }
@@ -262,7 +265,7 @@ void StagedFileImpl::seek(std::uint64_t block) {
 
 void StagedFileImpl::read_store(std::uint64_t block, Found found) {
   run<SharedBlock>(
-      hands_.store,
+      context_.store,
       [store = store_, block]() -> Result<SharedBlock> {
         std::string bytes(bootstrap::bytes_of_block(store->length(), block), '\0');
         if (!RR_TRY(store->read(block, bytes))) return SharedBlock();
@@ -280,7 +283,7 @@ void StagedFileImpl::seek_in_store(std::uint64_t block) {
 }
 
 void StagedFileImpl::seek_at_peers(std::uint64_t block) {
-  hands_.asker.ask(block_name(block), [weak = weak_from_this(), block](SharedBlock found) {
+  context_.asker.ask(block_name(block), [weak = weak_from_this(), block](SharedBlock found) {
     const auto self = weak.lock();
     if (!self) return;
     if (self->is_block(block, found)) return self->keep(block, found, &StagedFrom::peers);
@@ -296,7 +299,7 @@ void StagedFileImpl::read_origin(std::uint64_t block, Found found) {
         });
   }
   run<SharedBlock>(
-      hands_.origin,
+      context_.origin,
       [path = path_, blob = about_->blob, block]() -> Result<SharedBlock> {
         return make_block(RR_TRY(bootstrap::read_staged_block(path, blob, block)));
       },
@@ -307,25 +310,25 @@ void StagedFileImpl::seek_at_origin(std::uint64_t block) {
   if (unreadable_) return seek_at_reader(block);
   read_origin(block, [this, block](Result<SharedBlock> found) {
     if (found && is_block(block, *found)) return keep(block, *found, &StagedFrom::file);
-    unreadable_ =
-        found ? base::Error{Errc::kProtocol, 0, "a block of another length came"} : found.error();
+    unreadable_ = found ? base::Error{Errc::kProtocol, 0, "a block of the wrong length arrived"}
+                        : found.error();
     seek_at_reader(block);
   });
 }
 
 void StagedFileImpl::seek_at_reader(std::uint64_t block) {
-  hands_.asker.ask_all(block_name(block), about_->reader,
-                       [weak = weak_from_this(), block](SharedBlock found) {
-                         const auto self = weak.lock();
-                         if (!self) return;
-                         if (self->is_block(block, found)) {
-                           return self->keep(block, found, &StagedFrom::peers);
-                         }
-                         self->parts_[block].stage = Stage::kMissing;
-                         --self->sought_;
-                         if (!self->unreadable_) return self->seek(block);  // of a try before
-                         self->fail_with(*self->unreadable_);
-                       });
+  context_.asker.ask_all(block_name(block), about_->reader,
+                         [weak = weak_from_this(), block](SharedBlock found) {
+                           const auto self = weak.lock();
+                           if (!self) return;
+                           if (self->is_block(block, found)) {
+                             return self->keep(block, found, &StagedFrom::peers);
+                           }
+                           self->parts_[block].stage = Stage::kMissing;
+                           --self->sought_;
+                           if (!self->unreadable_) return self->seek(block);  // by an earlier try
+                           self->fail_with(*self->unreadable_);
+                         });
 }
 
 void StagedFileImpl::keep(std::uint64_t block, SharedBlock found,
@@ -334,7 +337,7 @@ void StagedFileImpl::keep(std::uint64_t block, SharedBlock found,
   note_progress();
   answer_waiting(block, found);
   run<bool>(
-      hands_.store, [store = store_, block, found] { return store->keep(block, found->bytes); },
+      context_.store, [store = store_, block, found] { return store->keep(block, found->bytes); },
       [this, block, found](Result<bool> kept) {
         if (kept && *kept) return be_here(block, found);
         parts_[block].stage = Stage::kMissing;
@@ -343,13 +346,13 @@ void StagedFileImpl::keep(std::uint64_t block, SharedBlock found,
         fail_with({Errc::kLimit, 0,
                    fmt::format("there is no space for it in {}; make some (robustrun cache gc), or "
                                "choose another folder (--cache-dir)",
-                               hands_.node.workers.cache_directory)});
+                               context_.node.workers.cache_directory)});
       });
 }
 
 void StagedFileImpl::be_here(std::uint64_t block, const SharedBlock& found) {
   parts_[block].stage = Stage::kHere;
-  answer_waiting(block, found);  // those too who came while it was being kept
+  answer_waiting(block, found);  // including requests that came while it was being stored
   --sought_;
   ++here_;
   go_on();
@@ -389,12 +392,12 @@ bool StagedFileImpl::get(const wire::BlockName& name, wire::BlockScope scope,
 
 }  // namespace
 
-std::shared_ptr<StagedFile> StagedFile::make(StageHands hands, std::string path) {
-  return std::make_shared<StagedFileImpl>(hands, std::move(path), std::nullopt);
+std::shared_ptr<StagedFile> StagedFile::make(StageContext context, std::string path) {
+  return std::make_shared<StagedFileImpl>(context, std::move(path), std::nullopt);
 }
-std::shared_ptr<StagedFile> StagedFile::make(StageHands hands, std::string name,
+std::shared_ptr<StagedFile> StagedFile::make(StageContext context, std::string name,
                                              StagedOrigin origin) {
-  return std::make_shared<StagedFileImpl>(hands, std::move(name), std::move(origin));
+  return std::make_shared<StagedFileImpl>(context, std::move(name), std::move(origin));
 }
 
 }  // namespace robustrun::agent

@@ -1,9 +1,10 @@
 #pragma once
-// One file that is brought to this node: into the store of blocks, from there, from peers, from the
-// file itself where this node can read it, or from a node that can; or from an origin of its own.
+// One file that is brought to this node's block store: from the store itself, from peers, from the
+// file where this node can read it, or else from a node that can; or from an origin of its own.
 //
-// Owned by StageFiles, on the agent's loop. Which blob the file is, is asked for in the same way:
-// the first in the tree of its name reads it, the others hear it from those before them.
+// Owned by StageFiles, on the agent's loop. The identity of the file's blob spreads in the same
+// way: the first node in the tree of the file's name reads the file, the others learn it from the
+// nodes before them.
 
 #include <chrono>
 #include <cstdint>
@@ -20,21 +21,21 @@
 
 namespace robustrun::agent {
 
-struct StageHands {
+struct StageContext {
   NodeContext& node;
   BlockAsker& asker;
   base::BlockingPool& origin;  // reads the files themselves
   base::BlockingPool& store;
 };
 
-// Where blocks come from that no peer has, in place of a file that nodes can read.
+// Where blocks that no peer has come from, instead of a file that nodes can read.
 struct StagedOrigin {
   bootstrap::Blob blob;
-  // Answers once, on the loop.
+  // Calls its argument once, on the loop.
   std::function<void(std::uint64_t block, std::function<void(base::Result<SharedBlock>)>)> read;
 };
 
-struct StagedFrom {  // blocks of a file
+struct StagedFrom {  // numbers of blocks, by where they came from
   std::uint64_t store = 0;
   std::uint64_t peers = 0;
   std::uint64_t file = 0;
@@ -44,17 +45,19 @@ class StagedFile : public BlockSource {
  public:
   using Done = std::function<void(base::Status)>;
 
-  static std::shared_ptr<StagedFile> make(StageHands hands, std::string path);
-  // `name`: what peers and people call it.
-  static std::shared_ptr<StagedFile> make(StageHands hands, std::string name, StagedOrigin origin);
+  static std::shared_ptr<StagedFile> make(StageContext context, std::string path);
+  // `name`: for peers and for log lines.
+  static std::shared_ptr<StagedFile> make(StageContext context, std::string name,
+                                          StagedOrigin origin);
 
-  // Once, or again after it failed. `done`: all of it is in the store, checked, or never will be.
+  // Call once, and again after a failure. `done`: all of the file is in the store and checked, or
+  // will never be.
   virtual void begin(Done done) = 0;
-  // Where all of it is then.
+  // Where the whole file then is.
   [[nodiscard]] virtual std::string data_path() const = 0;
   [[nodiscard]] virtual StagedFrom from() const = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;
-  // The last call: nobody is answered any more.
+  // The last call: nothing is answered any more.
   virtual void abandon() = 0;
 };
 

@@ -40,7 +40,7 @@ void keep_spare_standbys(NodeContext& node, StandbySet& standbys, const wire::Ke
   node.workers = workers_of(node, order.like.version);
   auto wanted = wanted_standbys(node, order.like, usable_cpus);
   if (wanted) return standbys.keep(*std::move(wanted), order.list);
-  // Its workers would not start, either, and then it is said loudly.
+  // Its workers would not start either, and then an error is logged.
   RR_LOG(kDebug, {}, "no standby workers: {}", wanted.error().what);
   standbys.keep({}, {});
 }

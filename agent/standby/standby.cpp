@@ -33,12 +33,13 @@ class StandbyImpl final : public Standby {
 
   [[nodiscard]] bool is_ready() const override {
     if (!ready_ || !order_ || pid_ == 0) return false;
-    // Neither stopped nor dead. One that waits for a page of its memory is as good as any other.
+    // Neither stopped nor dead. A process that waits for a page of its memory is as good as any
+    // other.
     const char state = state_letter(pid_);
     return state == 'S' || state == 'R' || state == 'D';
   }
   [[nodiscard]] const Ready& ready() const override { return *ready_; }
-  [[nodiscard]] const Spawn& spawn() const override { return plan_.spawn; }
+  [[nodiscard]] const LaunchSpec& spawn() const override { return plan_.spawn; }
   Taken take(const std::vector<std::string>& changes) override;
   void kill() override {
     order_ = nullptr;
@@ -54,8 +55,8 @@ class StandbyImpl final : public Standby {
   const Plan plan_;
   Handlers handlers_;
   boost::asio::steady_timer patience_;
-  std::unique_ptr<base::RequestSocket> door_;
-  base::RequestSocket::Reply order_;  // what it waits for
+  std::unique_ptr<base::RequestSocket> socket_;
+  base::RequestSocket::Reply order_;  // answers the standby's request for work
   std::optional<Cgroup> cgroup_;
   base::Fd out_, err_;
   std::optional<Ready> ready_;
@@ -64,15 +65,15 @@ class StandbyImpl final : public Standby {
 };
 
 base::Status StandbyImpl::launch(NodeContext& node) {
-  base::RequestSocket::Handlers door;
-  // The door may outlive us, with the worker.
-  door.on_message = [self = std::weak_ptr(self_)](std::string_view message,
-                                                  base::RequestSocket::Reply reply) {
+  base::RequestSocket::Handlers handlers;
+  // The socket may outlive this object, with the worker.
+  handlers.on_message = [self = std::weak_ptr(self_)](std::string_view message,
+                                                      base::RequestSocket::Reply reply) {
     if (const auto standby = self.lock()) (*standby)->on_message(message, std::move(reply));
   };
   const std::string path = plan_.stem + ".sock";
-  door_ = RR_TRY(base::RequestSocket::open(
-      node.executor, path, {kStandbyMessageBytesMax, 1, kControlMessageTime}, std::move(door)));
+  socket_ = RR_TRY(base::RequestSocket::open(
+      node.executor, path, {kStandbyMessageBytesMax, 1, kControlMessageTime}, std::move(handlers)));
   base::FdPair out, err;
   if (is_captured(plan_.spawn.out)) out = RR_TRY(base::make_pipe());
   if (is_captured(plan_.spawn.err)) err = RR_TRY(base::make_pipe());
@@ -128,14 +129,16 @@ Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
   RR_ASSERT(order_ && pid_ != 0);
   std::string message;
   for (const std::string& change : changes) message.append(change).push_back('\0');
-  // Written in part, if at all, when it dies just now; and then it is a worker that died.
+  // If the standby dies just now, the order is written in part or not at all; it then counts as a
+  // worker that died.
   std::exchange(order_, nullptr)(std::move(message), nullptr);
   shim_->set_handlers({});
-  return {std::move(shim_), std::move(door_), std::move(cgroup_),
-          std::move(out_),  std::move(err_),  pid_};
+  return {std::move(shim_), std::move(socket_), std::move(cgroup_),
+          std::move(out_),  std::move(err_),    pid_};
 }
 
-// As the standby itself does at the end of its imports, and where it may not, nothing was lowered.
+// The standby does the same after its imports. Where priorities may not be raised, none was
+// lowered.
 void StandbyImpl::hurry() {
   const std::string tasks = "/proc/" + std::to_string(pid_) + "/task";
   std::error_code error;
@@ -149,7 +152,7 @@ void StandbyImpl::hurry() {
 
 }  // namespace
 
-ShimOptions shim_options(const NodeContext& node, const Spawn& spawn) {
+ShimOptions shim_options(const NodeContext& node, const LaunchSpec& spawn) {
   ShimOptions options;
   options.shim = node.shim;
   options.argv = spawn.argv;

@@ -1,9 +1,10 @@
 #pragma once
 // One standby worker: an interpreter below its shim that has imported what the job's workers
-// import, and waits to be told which worker it is.
+// import, and waits to be told which worker it becomes.
 //
 // Owned by the StandbySet until it is taken, on the agent's loop. Life: start() → `on_ready` once
-// it waits → take(), or kill() and `on_gone`, which comes whatever ends it, but not after take().
+// it waits → take(), or kill() and `on_gone`. on_gone comes whatever ends the standby, but not
+// after take().
 
 #include <functional>
 #include <memory>
@@ -23,40 +24,41 @@ namespace robustrun::agent {
 class Standby {
  public:
   struct Plan {
-    Spawn spawn;              // as of standby_spawn()
-    std::string modules;      // file with what it imports
+    LaunchSpec spawn;              // as of standby_launch_spec()
+    std::string modules;      // file that lists its imports
     std::string stem;         // of its socket's name
-    base::Rank rank;          // of the worker that it is like
-    std::uint64_t serial = 0; // of its cgroup's name
+    base::Rank rank;          // of the worker that it can become
+    std::uint64_t serial = 0; // for its cgroup's name
   };
   struct Handlers {
     std::function<void(const Ready&)> on_ready;
     std::function<void()> on_gone;  // nothing is left of it
   };
-  // A worker's process, running, and what belongs to it. `door` is kept for as long as the worker.
+  // The running process that becomes a worker, with everything it owns. `socket` is kept as long as
+  // the worker.
   struct Taken {
     std::unique_ptr<ShimLink> shim;
-    std::unique_ptr<base::RequestSocket> door;
+    std::unique_ptr<base::RequestSocket> socket;
     std::optional<Cgroup> cgroup;
-    base::Fd out, err;  // read ends; invalid where the stream is not captured
+    base::Fd out, err;  // read ends; invalid where a stream is not captured
     pid_t pid = 0;
   };
   static base::Result<std::unique_ptr<Standby>> start(NodeContext& node, Plan plan,
                                                       Handlers handlers);
   virtual ~Standby() = default;
-  // It waits, and neither died nor was stopped a moment ago.
+  // It waits, and a moment ago it was neither dead nor stopped.
   [[nodiscard]] virtual bool is_ready() const = 0;
   [[nodiscard]] virtual const Ready& ready() const = 0;
-  [[nodiscard]] virtual const Spawn& spawn() const = 0;
-  // Only when is_ready(). `changes`: as of become(). It begins with the user's program when the
-  // loop turns; the object may then go.
+  [[nodiscard]] virtual const LaunchSpec& spawn() const = 0;
+  // Only when is_ready(). `changes`: as of become(). The user's program begins at the loop's next
+  // turn; this object may be destroyed before.
   virtual Taken take(const std::vector<std::string>& changes) = 0;
   virtual void kill() = 0;
-  // Something waits for it now: its imports need not give way any longer.
+  // A restart waits for it: its imports get normal priority.
   virtual void hurry() = 0;
 };
 
-// How a process like that is started, but for its cgroup, 1 and 2.
-ShimOptions shim_options(const NodeContext& node, const Spawn& spawn);
+// The options for such a process, without cgroup, stdout and stderr.
+ShimOptions shim_options(const NodeContext& node, const LaunchSpec& spawn);
 
 }  // namespace robustrun::agent

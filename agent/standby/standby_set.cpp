@@ -35,7 +35,7 @@ StandbySet::StandbySet(NodeContext& node, std::function<void()> on_empty)
 
 StandbySet::~StandbySet() = default;
 
-// On this node or another.
+// A path of this node or another one's.
 bool StandbySet::keeps_any() const {
   return !given_up_ && node_.workers.standby != wire::StandbyMode::kOff &&
          !node_.workers.python_path.empty() && node_.workers.mode != wire::LaunchMode::kExecutable;
@@ -67,9 +67,9 @@ std::string StandbySet::why_none(const Slot& slot) const {
   if (given_up_) return given_up_for_;
   if (!may_wait(*slot.spawn)) return "workers that write straight to the terminal have none";
   if (!slot.lost.empty()) return slot.lost;
-  if (!slot.has_progress) return "the worker before had made no step yet";
-  if (!slot.has_modules) return "it was not known yet what the workers import";
-  return "its turn to be started had not come yet";
+  if (!slot.has_progress) return "the previous worker had not done a step yet";
+  if (!slot.has_modules) return "the workers' imports were not known yet";
+  return "it had not been started yet";
 }
 
 void StandbySet::begin(const wire::StartWorkers& order) {
@@ -81,7 +81,8 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     return std::ranges::none_of(
         order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
   });
-  // One that imports may be as far from its end as a fresh worker: with most of them ready, none of
+  // A standby that imports may be as far from its end as a fresh worker. With most of them ready,
+  // the others are waited for, so that none starts cold.
   // these is left to start cold beside them.
   const auto ready =
       std::ranges::count_if(slots_, [&](const auto& slot) { return is_ready(slot.second); });
@@ -100,9 +101,9 @@ void StandbySet::begin(const wire::StartWorkers& order) {
   }
   paused_ = is_spare_ = false;
   list_.clear();
-  teller_.reset();
+  modules_wanted_by_.reset();
   const bool is_last = order.group_rank + 1 == order.group_world_size;
-  if (node_.workers.tell_modules && is_last) teller_ = order.attempt;
+  if (node_.workers.tell_modules && is_last) modules_wanted_by_ = order.attempt;
 }
 
 void StandbySet::when_settled(std::function<void()> go) {
@@ -129,7 +130,7 @@ void StandbySet::keep(std::vector<Wanted> wanted, const std::string& list) {
   Slots slots;
   for (Wanted& each : wanted) {
     const std::uint32_t rank = each.local_rank.value;
-    Spawn spawn = standby_spawn(std::move(each.spawn));
+    LaunchSpec spawn = standby_launch_spec(std::move(each.spawn));
     const auto old = slots_.find(rank);
     if (is_spare_ && list == list_ && old != slots_.end() && old->second.spawn == spawn) {
       slots.insert(slots_.extract(old));
@@ -157,7 +158,7 @@ base::Status StandbySet::write_modules(std::uint32_t rank, const std::string& li
 std::vector<Ready::Stamp> StandbySet::stamps() const {
   for (const auto& [rank, slot] : slots_) {
     const auto found = all_.find(slot.standby);
-    // They were made within seconds, from the same.
+    // They were made within seconds, from the same files.
     if (found != all_.end() && found->second->is_ready()) return found->second->ready().stamps;
   }
   return {};
@@ -168,7 +169,7 @@ void StandbySet::discard(const std::string& why) {
   for (auto& [rank, slot] : slots_) kill(slot, "its standby worker was out of date: " + why);
 }
 
-StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const Spawn& wanted,
+StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchSpec& wanted,
                                    const std::string& list) {
   if (!keeps_any()) {
     const auto known = slots_.find(worker.local_rank.value);
@@ -178,7 +179,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const Spawn& 
   Place place{std::nullopt, why_none(slot)};
   slot.lost.clear();
   slot.rank = worker.rank;
-  slot.spawn = standby_spawn(wanted);
+  slot.spawn = standby_launch_spec(wanted);
   slot.is_asked = slot.has_progress = slot.has_failed = false;
   slot.list.clear();
   if (const auto found = all_.find(slot.standby); found != all_.end()) {
@@ -203,7 +204,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const Spawn& 
   return place;
 }
 
-void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Reading* reading) {
+void StandbySet::look(base::LocalRank rank, FaultTarget& worker, const tracer::Reading* reading) {
   const auto found = slots_.find(rank.value);
   if (found == slots_.end() || reading == nullptr || !reading->user_code_at) return;
   Slot& slot = found->second;
@@ -220,18 +221,18 @@ void StandbySet::look(base::LocalRank rank, Victim& worker, const tracer::Readin
   worker.signal_itself(boot_signal());
 }
 
-// It is the worker's until then, and goes with it.
+// The file belongs to the worker until then, and is removed with it.
 void StandbySet::take_modules(std::uint32_t rank, Slot& slot) {
   struct stat status{};
   if (::stat(slot.list.c_str(), &status) != 0 || status.st_size == 0) return;
   slot.list_bytes = status.st_size;
   slot.has_modules = std::rename(slot.list.c_str(), modules_path(rank).c_str()) == 0;
-  if (slot.has_modules && teller_ && rank == slots_.begin()->first) tell_modules(rank);
+  if (slot.has_modules && modules_wanted_by_ && rank == slots_.begin()->first) tell_modules(rank);
 }
 
 void StandbySet::tell_modules(std::uint32_t rank) const {
   auto list = base::read_file(modules_path(rank), wire::kModulesBytesMax);
-  if (list) return node_.send(wire::StandbyModules{*teller_, *std::move(list)});
+  if (list) return node_.send(wire::StandbyModules{*modules_wanted_by_, *std::move(list)});
   RR_LOG(kDebug, {}, "spare nodes keep no standby workers: {}", list.error().what);
 }
 
@@ -275,7 +276,7 @@ void StandbySet::start(std::uint32_t rank, Slot& slot) {
 }
 
 void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
-  if (!importing_.contains(serial)) return;  // it was to die
+  if (!importing_.contains(serial)) return;  // it is being killed
   no_longer_imports(serial);
   for (auto& [rank, slot] : slots_) {
     if (slot.standby == serial) slot.imports = node_.clock.now() - slot.started_at;
@@ -290,12 +291,9 @@ void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
   }
 }
 
-// It knows what to import from elsewhere, or from before a change; another list may come.
+// It knows its imports from elsewhere, or from before a change; another list may come.
 void StandbySet::refuse(std::uint64_t serial, const std::string& what) {
-  RR_LOG(kInfo, {},
-         "no standby workers until the next start: {} not as where they know from what "
-         "to import",
-         what);
+  RR_LOG(kInfo, {}, "no standby workers until the next start: {}", what);
   for (auto& [rank, slot] : slots_) {
     slot.has_failed = true;
     slot.lost = what;
@@ -307,7 +305,7 @@ void StandbySet::on_gone(std::uint64_t serial) {
   for (auto& [rank, slot] : slots_) {
     if (slot.standby != serial) continue;
     slot.standby = 0;
-    slot.has_failed = true;  // the next attempt's may fare better
+    slot.has_failed = true;  // the next attempt's standby may fare better
     slot.lost = "its standby worker had died";
   }
   no_longer_imports(serial);

@@ -24,7 +24,7 @@ class DisturbedLinkImpl final : public DisturbedLink {
                   [this] {
                     if (!holds_much()) handlers_.on_drained();
                   },
-                  handlers_.on_alone});
+                  handlers_.on_given_up});
   }
 
   void disturb(wire::FaultKind kind, base::Nanos duration, base::Nanos delay) override {
@@ -32,8 +32,8 @@ class DisturbedLinkImpl final : public DisturbedLink {
     until_ = now + duration;
     delay_.reset();
     if (kind == wire::FaultKind::kNetDelay) delay_ = delay;
-    // What is held follows the new one, too: nothing passes during a drop, and the end of a longer
-    // drop before is forgotten.
+    // Held messages follow the new disturbance, too: nothing passes during a drop, and the end of a
+    // longer, earlier drop is forgotten.
     for (Held& held : held_) held.due = delay_ ? std::min(held.due, now + *delay_) : until_;
     if (!held_.empty()) wait();
   }
@@ -72,7 +72,8 @@ class DisturbedLinkImpl final : public DisturbedLink {
     if (disturbed) due = delay_ ? now + *delay_ : until_;
     if (!held_.empty()) due = std::max(due, held_.back().due);
     held_.push_back({due, out, std::move(message)});
-    if (held_.size() >= kHeldMessagesMax) until_ = base::Nanos{};  // enough: what is held goes out
+    // Enough: the held messages are sent.
+    if (held_.size() >= kHeldMessagesMax) until_ = base::Nanos{};
     if (held_.size() == 1 || held_.size() >= kHeldMessagesMax) wait();
   }
 
@@ -89,8 +90,8 @@ class DisturbedLinkImpl final : public DisturbedLink {
   void release() {
     const bool held_much = holds_much();
     const base::Nanos now = clock_.now();
-    // Each stays in its place while it is delivered: what a handler says meanwhile queues up
-    // behind.
+    // Each message keeps its place while it is delivered: messages that a handler sends meanwhile
+    // queue up behind it.
     const bool all = held_.size() >= kHeldMessagesMax;
     while (!held_.empty() && (all || held_.front().due <= now)) {
       Held& next = held_.front();
@@ -113,7 +114,7 @@ class DisturbedLinkImpl final : public DisturbedLink {
   const base::Clock& clock_;
   Handlers handlers_;
   asio::steady_timer timer_;
-  std::unique_ptr<HomeLink> link_;
+  std::unique_ptr<SupervisorLink> link_;
   base::Nanos until_{};  // of the disturbance
   std::optional<base::Nanos> delay_;  // none: a drop
   std::deque<Held> held_;  // by due time

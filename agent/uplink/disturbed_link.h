@@ -1,29 +1,30 @@
 #pragma once
-// A line to the supervisor that can be made worse on purpose (net-delay and net-drop of
-// `robustrun inject`): a HomeLink around another one, invisible until disturb() is called.
+// A connection to the supervisor that can be impaired on purpose (net-delay and net-drop of
+// `robustrun inject`): a SupervisorLink around another one, without effect until disturb() is
+// called.
 //
-// Nothing is ever lost or overtaken: TCP would send again, so what a drop held back is delivered
-// late, in order, when the drop is over. Both directions are treated alike. What the connection
-// below notices by itself (its end, signs of life) is not touched. On the agent's loop.
+// No message is ever lost or reordered: TCP would send again, so what a drop held back is delivered
+// late, in order, when the drop is over. Both directions are treated alike. What the inner
+// connection detects by itself (its end, signs of life) is not affected. On the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
 #include <memory>
 
-#include "agent/uplink/home_link.h"
+#include "agent/uplink/supervisor_link.h"
 #include "wire/messages/injection.h"
 
 namespace robustrun::agent {
 
-class DisturbedLink : public HomeLink {
+class DisturbedLink : public SupervisorLink {
  public:
-  using MakeLink = std::function<std::unique_ptr<HomeLink>(Handlers)>;
-  // `make` is called at once, with handlers of ours in front of `handlers`.
+  using MakeLink = std::function<std::unique_ptr<SupervisorLink>(Handlers)>;
+  // Calls `make` at once, with handlers that forward to `handlers`.
   static std::unique_ptr<DisturbedLink> around(boost::asio::any_io_executor executor,
                                                const base::Clock& clock, Handlers handlers,
                                                const MakeLink& make);
-  // kNetDrop: nothing passes for `duration`. kNetDelay: whatever is said within `duration` comes
-  // `delay` later. A new one replaces one that is at work, for what is held already, too.
+  // kNetDrop: nothing passes for `duration`. kNetDelay: messages sent within `duration` arrive
+  // `delay` later. A new disturbance replaces the current one, also for messages that are held.
   virtual void disturb(wire::FaultKind kind, base::Nanos duration, base::Nanos delay) = 0;
 };
 

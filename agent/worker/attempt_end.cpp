@@ -56,7 +56,7 @@ class AttemptEndImpl final : public AttemptEnd,
     if (!submitted) boost::asio::post(node_.executor, done);
   }
 
-  // Or it is late.
+  // Or the wait has timed out.
   void on_saved(std::uint64_t turn) {
     if (turn != turn_) return;
     state_.waits = false;
@@ -81,22 +81,23 @@ class AttemptEndImpl final : public AttemptEnd,
 
   struct State {
     bool has_begun = false;
-    bool sweeps = false;   // looks through /dev/shm
-    bool waits = false;    // copies are being saved, and that is not late
-    bool goes_on = false;  // with another attempt
-    bool is_done = false;  // said so
-    bool saves = false;    // all the same, and SavingOver will come
+    bool sweeps = false;   // of /dev/shm
+    bool waits = false;    // copies are being saved, and the wait has not timed out
+    bool goes_on = false;  // another attempt follows
+    bool is_done = false;  // `done` was called
+    bool saves = false;    // saving nevertheless continues, and SavingOver will follow
   };
 
   NodeContext& node_;
   MemoryTier& copies_;
-  // Of its own: a log disk that hangs takes all threads of the other, and this is tmpfs alone.
+  // Of its own: a log disk that hangs occupies all threads of the other pool; this one only touches
+  // tmpfs.
   base::BlockingPool sweep_pool_;
   State state_;
   base::Attempt attempt_;
   Handlers handlers_;
   std::vector<std::string> removed_;
-  std::uint64_t turn_ = 0;  // attempts so far
+  std::uint64_t turn_ = 0;  // number of attempts so far
 };
 
 }  // namespace

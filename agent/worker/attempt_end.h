@@ -1,7 +1,7 @@
 #pragma once
-// What is done behind the last worker of an attempt on this node: stale segments in /dev/shm are
-// removed, and the copies that it left in memory are saved. Where another attempt follows the
-// second goes on while that begins; SavingOver says when it is over (wire/messages/peer_copies.h).
+// What is done after the last worker of an attempt on this node: stale segments in /dev/shm are
+// removed, and the copies that workers left in memory are saved. If another attempt follows, saving
+// continues while that one begins; SavingOver reports its end (wire/messages/peer_copies.h).
 //
 // Owned by the WorkerSet, on the agent's loop.
 
@@ -20,23 +20,25 @@ class AttemptEnd {
  public:
   struct Handlers {
     std::function<void(std::vector<std::string> shm_removed)>
-        done;  // once: WorkersGone may be said
-    std::function<void()> saved;  // behind `done`: nothing is saved any more, or it takes too long
+        done;  // once: WorkersGone may be sent
+    // After `done`: no copies are saved any more, or saving takes too long.
+    std::function<void()> saved;
   };
-  // Both outlive it.
+  // `node` and `copies` outlive it.
   static std::shared_ptr<AttemptEnd> make(NodeContext& node, MemoryTier& copies);
   virtual ~AttemptEnd() = default;
 
-  // An attempt begins. Nobody is told of the one before any more, but the supervisor.
+  // An attempt begins. The end of saves of the previous one is reported to the supervisor only.
   virtual void begin_attempt() = 0;
-  // Its last worker is gone. `since`: when it began, wall time.
+  // The last worker is gone. `since`: wall time of the attempt's start.
   virtual void begin(base::Attempt attempt, base::Nanos since, Handlers handlers) = 0;
   [[nodiscard]] virtual bool has_begun() const = 0;
-  // Whether another attempt follows, as the last stop order says: `done` need not wait for copies.
+  // Whether another attempt follows, as the last stop order says. If so, `done` does not wait for
+  // copies.
   virtual void set_goes_on(bool goes_on) = 0;
-  // For WorkersGone, which may be said again.
+  // For WorkersGone, which may be sent again.
   [[nodiscard]] virtual bool is_saving() const = 0;
-  // `saved` will be called: an agent that leaves waits for it.
+  // `saved` will be called: an agent that leaves waits for that.
   [[nodiscard]] virtual bool is_waited_for() const = 0;
 };
 

@@ -4,13 +4,17 @@
 #include <memory>
 #include <utility>
 
-#include "agent/copies/checkpoint_limits.h"
 #include "agent/node/limits.h"
 #include "base/core/text.h"
 #include "checkpoint/store/catalog.h"
 #include "checkpoint/store/retention.h"
 
 namespace robustrun::agent {
+namespace {
+
+constexpr std::size_t kDemotionsMax = 4;  // orders that wait while a directory hangs
+
+}  // namespace
 
 base::Status set_aside(const wire::DemoteCheckpoint& order) {
   const checkpoint::AttemptId wanted{order.step, order.generation, order.token};
@@ -42,7 +46,8 @@ void CheckpointDemotion::demote(wire::DemoteCheckpoint order) {
       },
       std::move(done));
   if (!submitted) {
-    node_.send(wire::CheckpointDemoted{number, "others are still being set aside on this node"});
+    node_.send(
+        wire::CheckpointDemoted{number, "other checkpoints are still being demoted on this node"});
   }
 }
 

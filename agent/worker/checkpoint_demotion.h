@@ -1,10 +1,9 @@
 #pragma once
-// Sets a checkpoint aside by order of the supervisor: a mark beside it, so that nobody starts from
-// it again (checkpoint/store/retention.h). On the agent's loop; the disk is touched on a thread of
-// its own, because a directory may hang.
+// Demotes a checkpoint by order of the supervisor: puts a mark beside it, so that no attempt starts
+// from it again (checkpoint/store/retention.h). On the agent's loop; the disk is touched on a
+// thread of its own, because a directory may hang.
 //
-// Whatever the order says, nothing is written but the mark of an attempt that is there and was
-// committed.
+// Whatever the order says, only the mark of an existing, committed checkpoint is written.
 
 #include <memory>
 
@@ -17,16 +16,16 @@ namespace robustrun::agent {
 class CheckpointDemotion {
  public:
   explicit CheckpointDemotion(NodeContext& node);
-  // Answered by CheckpointDemoted, unless this is gone by then.
+  // Answered by CheckpointDemoted, unless this object is destroyed before.
   void demote(wire::DemoteCheckpoint order);
 
  private:
   NodeContext& node_;
   base::BlockingPool pool_;
-  std::shared_ptr<bool> alive_;  // for answers that come too late
+  std::shared_ptr<bool> alive_;  // tells late answers that this object is gone
 };
 
-// On any thread. kNotFound: none of the directories has such a committed attempt.
+// The blocking part; any thread. kNotFound: no directory has such a committed checkpoint.
 [[nodiscard]] base::Status set_aside(const wire::DemoteCheckpoint& order);
 
 }  // namespace robustrun::agent

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/copies/checkpoint_limits.h"
-
 namespace robustrun::agent {
 
 void CheckpointNotes::take(wire::CheckpointNote note) {

@@ -1,12 +1,13 @@
 #pragma once
-// What one worker says of its checkpoints (worker-socket.md, "checkpoint"), folded to what the
-// supervisor is told: wire::CheckpointNote. Pure; owned by the worker's keeper.
+// One worker's messages about its checkpoints (worker-socket.md, "checkpoint"), condensed for the
+// supervisor: wire::CheckpointNote. Pure; owned by the Worker.
 //
-// A script may save at every step, and the supervisor hears of thousands of workers: of each event
-// one note goes out at once and then one in kCheckpointNoteInterval at most. A load of another
-// checkpoint does not wait, kLoadsAtOnceMax times.
+// A script may save at every step, and the supervisor serves thousands of workers. So the first
+// note of each kind is sent at once, and then one per kCheckpointNoteInterval at most. A load of
+// another checkpoint is sent at once, kLoadsAtOnceMax times.
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -17,19 +18,24 @@
 
 namespace robustrun::agent {
 
+inline constexpr std::chrono::seconds kCheckpointNoteInterval{5};
+inline constexpr std::size_t kLoadsAtOnceMax = 16;
+inline constexpr std::size_t kBlockingSamplesMax = 256;
+inline constexpr std::chrono::nanoseconds kBlockingSumMax{std::int64_t{1} << 61};
+
 class CheckpointNotes {
  public:
-  // One event, as the worker told it: count is 1, and both times are its own.
+  // One event, as the worker reported it: count is 1, and both times are of this event.
   void take(wire::CheckpointNote note);
-  // What is to be sent now.
+  // The notes to send now.
   [[nodiscard]] std::vector<wire::CheckpointNote> due(base::Nanos now);
-  // What is left; the worker is dead.
+  // All notes that were not sent; the worker is dead.
   [[nodiscard]] std::vector<wire::CheckpointNote> rest();
 
  private:
   struct Kind {
     wire::CheckpointNote sum;
-    std::vector<base::Nanos> samples;  // of blocking; a ring
+    std::vector<base::Nanos> samples;  // blocking times; a ring
     bool has_news = false;
     bool at_once = false;
     std::optional<base::Nanos> sent_at;

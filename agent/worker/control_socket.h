@@ -1,9 +1,9 @@
 #pragma once
-// One unix stream socket per worker, for what the worker asks its agent:
-// docs/formats/worker-socket.md. Owned by the worker's keeper, on the agent's loop.
+// One Unix stream socket per worker, for what the worker asks its agent:
+// docs/formats/worker-socket.md. Owned by the Worker, on the agent's loop.
 //
-// A worker may connect several times, up to kControlConnectionsMax; who may connect, and what
-// happens to a peer that misbehaves: base/io/request_socket.h.
+// A worker may connect several times, up to kControlConnectionsMax. base/io/request_socket.h says
+// which processes may connect, and what happens to one that misbehaves.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -18,13 +18,13 @@ namespace robustrun::agent {
 
 class ControlSocket {
  public:
-  // Something that the worker says of its checkpoints.
+  // Gets the worker's reports about its checkpoints.
   using NoteHandler = std::function<void(wire::CheckpointNote)>;
-  // Who grants memory to this worker; empty: nobody does.
+  // Grants memory to this worker; empty: refused.
   using GiveMemory = std::function<void(std::uint64_t bytes, MemoryTier::Answer answer)>;
-  // Calls `go` when the worker may load and save checkpoints; empty: at once.
+  // Calls `go` when the worker may load and save checkpoints; empty: it may at once.
   using AwaitSaves = std::function<void(std::function<void()> go)>;
-  // Makes `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
+  // Creates `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
   static base::Result<std::unique_ptr<ControlSocket>> open(boost::asio::any_io_executor executor,
                                                            const std::string& path,
                                                            ControlState state, NoteHandler on_note,
@@ -32,9 +32,9 @@ class ControlSocket {
                                                            AwaitSaves await_saves = {});
   // Closes all connections and removes `path`; no reply is written afterwards.
   virtual ~ControlSocket() = default;
-  // From now on the answer to "stop_reason".
+  // Sets the answer to "stop_reason".
   virtual void set_stop(wire::StopReason reason, base::Nanos deadline) = 0;
-  // The worker said that it saves before a stop, and ends by itself then.
+  // The worker has announced that it saves before a stop and then ends by itself.
   [[nodiscard]] virtual bool saves_on_stop() const = 0;
 };
 

@@ -1,9 +1,9 @@
 #pragma once
 // Reads what a worker left in its TORCHELASTIC_ERROR_FILE (docs/compat.md).
 //
-// The content is the worker's: any size, any bytes, any kind of file. A file that cannot be
-// understood becomes an ErrorFile whose message says so; nothing here fails the agent (torchrun's
-// agent dies of such a file).
+// The content is the worker's: any size, any bytes, any kind of file. A file that cannot be parsed
+// becomes an ErrorFile whose message says so; nothing here fails the agent (torchrun's agent dies
+// of such a file).
 
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace robustrun::agent {
 
-// nullopt: `path` is empty or there is no such file. Blocks as a small file's read does.
+// nullopt: `path` is empty or the file does not exist. Blocks like the reading of a small file.
 std::optional<wire::ErrorFile> read_error_file(const std::string& path);
 
 }  // namespace robustrun::agent

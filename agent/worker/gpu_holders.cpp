@@ -26,7 +26,8 @@ bool uses_more(const GpuReading& now, const GpuReading& before) {
 }
 
 std::string culprit(const GpuHolder& holder, const std::function<GpuUser(pid_t)>& user_of) {
-  if (holder.pid == 0) return fmt::format("GPU {} by somebody whom NVML does not name", holder.gpu);
+  if (holder.pid == 0)
+    return fmt::format("GPU {} by a process that NVML does not name", holder.gpu);
   const bool is_ours = user_of(holder.pid) == GpuUser::kOurs;
   return fmt::format("GPU {} by pid {}, {}", holder.gpu, holder.pid,
                      is_ours ? "which is of this run" : "which has ended");

@@ -67,36 +67,36 @@ class GpuReleaseImpl final : public GpuRelease {
   const std::shared_ptr<GpuReleaseImpl*> self_ = std::make_shared<GpuReleaseImpl*>(this);
   NodeContext& node_;
   boost::asio::steady_timer again_;
-  std::unique_ptr<AskedProgram> asked_;        // null: no question is open
-  std::optional<std::vector<GpuReading>> before_;  // none: not known
-  std::vector<std::string> visible_;           // GPUs of the workers before; empty: all
-  std::function<void()> go_;                   // null: nobody waits
+  std::unique_ptr<AskedProgram> asked_;        // null: no question is under way
+  std::optional<std::vector<GpuReading>> before_;  // none: unknown
+  std::vector<std::string> visible_;           // GPUs of the previous workers; empty: all
+  std::function<void()> go_;                   // null: no start waits
   base::Nanos waiting_since_{};
-  std::optional<base::Nanos> begun_at_;        // the first workers were to start
-  bool may_hold_ = false;                      // workers have ended, and it is not known yet
+  std::optional<base::Nanos> begun_at_;        // when the first workers were to start
+  bool may_hold_ = false;  // workers have ended, and it is not known whether GPUs are free
   bool counting_ = false;
 };
 
-// Nothing comes when it fails: then nobody waits any more.
+// `take` is not called after a failure: then no start waits any more.
 void GpuReleaseImpl::ask(Take take) {
   Question question{node_.shim,
                     {node_.executable, "agent", "--gpu-states"},
                     node_.workers.environment,
                     {},
                     kGpuAskMax};
-  asked_ = AskedProgram::ask(node_.executor, std::move(question),
-                             [this, take = std::move(take)](const base::Result<std::string>& said) {
-                               const auto done = std::move(asked_);
-                               auto gpus =
-                                   said ? read_gpu_states(*said) : std::unexpected(said.error());
-                               if (gpus) return take(*std::move(gpus));
-                               RR_LOG(kDebug, {}, "GPUs are not waited for: {}", gpus.error().what);
-                               release();
-                             });
+  asked_ = AskedProgram::ask(
+      node_.executor, std::move(question),
+      [this, take = std::move(take)](const base::Result<std::string>& answer) {
+        const auto done = std::move(asked_);
+        auto gpus = answer ? read_gpu_states(*answer) : std::unexpected(answer.error());
+        if (gpus) return take(*std::move(gpus));
+        RR_LOG(kDebug, {}, "GPUs are not waited for: {}", gpus.error().what);
+        release();
+      });
 }
 
-// On one machine the first workers are on their way by then: those among the processes do not
-// count, and soon their memory is not to be told from others'.
+// On one machine the first workers may have started by then: their processes are ignored, and after
+// a while their memory cannot be told from that of others.
 void GpuReleaseImpl::on_first_look(std::vector<GpuReading> gpus) {
   const bool is_late = begun_at_ && node_.clock.now() - *begun_at_ > kGpuFirstLookLate;
   auto seen = std::make_shared<std::vector<GpuReading>>(std::move(gpus));
@@ -107,7 +107,7 @@ void GpuReleaseImpl::on_first_look(std::vector<GpuReading> gpus) {
                     [&workers](pid_t pid) { return gpu_user(pid, workers) == GpuUser::kOurs; });
     }
   };
-  // Without it nothing is waited for.
+  // If this is not submitted, nothing will be waited for.
   static_cast<void>(node_.pool.submit(kGpuLane, work, [self = std::weak_ptr(self_), seen] {
     if (const auto release = self.lock()) (*release)->before_ = std::move(*seen);
   }));
@@ -120,7 +120,7 @@ void GpuReleaseImpl::look() {
   });
 }
 
-// Of processes that die, /proc may make one wait.
+// On the pool: /proc may block for processes that are dying.
 void GpuReleaseImpl::count_holders(std::vector<GpuReading> gpus) {
   auto count = std::make_shared<Count>();
   const auto work = [count, gpus = std::move(gpus), before = *before_, workers = node_.workers] {
@@ -140,18 +140,17 @@ void GpuReleaseImpl::on_counted(const Count& count) {
   const base::Nanos waited = go_ ? node_.clock.now() - waiting_since_ : base::Nanos{};
   const double seconds = std::chrono::duration<double>(waited).count();
   if (count.holders.empty()) {
-    if (waited >= kGpuWaitSaid) {
-      RR_LOG(kInfo, {}, "waited {:.1f} s for GPU memory of the workers before", seconds);
+    if (waited >= kGpuWaitReported) {
+      RR_LOG(kInfo, {}, "waited {:.1f} s for GPU memory of the previous workers", seconds);
     }
     return release();
   }
-  if (!go_) return;  // asked again when somebody waits
+  if (!go_) return;  // asked again when a start waits
   if (waited >= kGpuFreeMax) {
-    RR_LOG(
-        kWarn, {},
-        "GPU memory of the workers before is not free after {:.0f} s, and new ones start all the "
-        "same; it is held: {}",
-        seconds, count.words);
+    RR_LOG(kWarn, {},
+           "GPU memory of the previous workers is not free after {:.0f} s; new workers start "
+           "nevertheless; held: {}",
+           seconds, count.words);
     return release();
   }
   again_.expires_after(kGpuFreePoll);

@@ -70,7 +70,7 @@ void Preparation::begin_attempt(const wire::StartWorkers& order, std::function<b
 }
 
 void Preparation::after_image(const std::shared_ptr<Attempt>& attempt) {
-  node_.workers = workers_of(node_, attempt->order.version);  // in it
+  node_.workers = workers_of(node_, attempt->order.version);  // in the image
   snapshot_.begin_attempt([this, attempt](base::Status snapshot) {
     if (!attempt->is_wanted()) return;
     snapshot ? after_snapshot(attempt) : attempt->go(std::move(snapshot));
@@ -78,7 +78,7 @@ void Preparation::after_image(const std::shared_ptr<Attempt>& attempt) {
 }
 
 void Preparation::after_snapshot(const std::shared_ptr<Attempt>& attempt) {
-  node_.workers = workers_of(node_, attempt->order.version);  // with it
+  node_.workers = workers_of(node_, attempt->order.version);  // with the snapshot
   hot_files_.begin_attempt(attempt->order, [this, attempt] {
     if (!attempt->is_wanted()) return;
     staged_.begin_attempt([attempt](base::Status staged) {
@@ -90,7 +90,7 @@ void Preparation::after_snapshot(const std::shared_ptr<Attempt>& attempt) {
 void Preparation::begin_standbys(Go go) {
   staged_.begin_code([this, go = std::move(go)](base::Status code) {
     if (!code) return go(std::move(code));
-    image_.begin_attempt([this, go](base::Status image) {  // who installs is in it
+    image_.begin_attempt([this, go](base::Status image) {  // the installer is in the image
       image ? snapshot_.begin_attempt(go) : go(std::move(image));
     });
   });

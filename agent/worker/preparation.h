@@ -1,9 +1,9 @@
 #pragma once
-// What must be on this node before workers of an attempt start, one after the other: their code,
-// the image with their environment, the dependencies, what they read first, staged files.
+// What must be on this node before workers of an attempt start, in this order: their code, the
+// image with their environment, the dependencies, the files they read first, staged files.
 //
-// Owned by the WorkerSet, on the agent's loop. All of it begins as soon as the run is known here;
-// an attempt waits for what is not there yet.
+// Owned by the WorkerSet, on the agent's loop. Everything begins as soon as the run is known here;
+// an attempt waits for what is missing.
 
 #include <functional>
 #include <memory>
@@ -24,27 +24,27 @@ class Preparation {
  public:
   using Go = std::function<void(base::Status)>;
 
-  // `peers`: whom blocks of the image come from and go to. `end_workers`: those that run what
-  // nobody asked for.
+  // `peers`: for blocks of the image. `end_workers`: ends workers that run another image than asked
+  // for.
   Preparation(NodeContext& node, BlockPeers& peers, StageFiles& staged,
               std::function<void()> end_workers);
   ~Preparation() { keep_image(); }
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 
-  // Sets NodeContext::workers to what workers of the attempt are started with here, and calls `go`.
-  // An error is a sentence for the user: no worker can start. `is_wanted`: the attempt still
-  // begins; what comes later is dropped.
+  // Sets NodeContext::workers to the template that workers of the attempt are started with here,
+  // and calls `go`. An error is a sentence for the user: no worker can start. `is_wanted`: false
+  // once the attempt is no longer to begin; `go` is not called then.
   void begin_attempt(const wire::StartWorkers& order, std::function<bool()> is_wanted, Go go);
-  // For standby workers of a node without workers: what they import is there. An order to start
-  // takes this one's place.
+  // For standby workers on a node without workers: calls `go` when what they import is there.
+  // begin_attempt() replaces this call.
   void begin_standbys(Go go);
 
   [[nodiscard]] HotFiles& hot_files() { return hot_files_; }
   [[nodiscard]] NodeImage& image() { return image_; }
   // No worker of the attempt is left.
   void end_attempt() { hot_files_.end_attempt(); }
-  // None comes any more. `done` is called when nothing is used here.
+  // No attempt follows. `done` is called when nothing of this is in use here.
   void end(std::function<void()> done);
 
  private:
@@ -57,7 +57,7 @@ class Preparation {
 
   NodeContext& node_;
   BlockPeers& peers_;
-  std::shared_ptr<BlockServerLink> link_;  // to the image's server, while it is shared
+  std::shared_ptr<BlockServerLink> link_;  // to the image's server, while its blocks are shared
   NodeSnapshot snapshot_;
   HotFiles hot_files_;
   NodeImage image_;

@@ -36,15 +36,15 @@ class SavesGateImpl final : public SavesGate, public std::enable_shared_from_thi
 
   void when_open(std::function<void()> go) override {
     if (!is_shut_) return go();
-    waiting_.push_back(std::move(go));  // bounded: a worker has few connections, with one each
+    waiting_.push_back(std::move(go));  // bounded: a worker has few connections, with one wait each
   }
 
  private:
   void give_up(std::uint64_t attempt) {
     if (!is_shut_ || attempt != attempts_) return;
     RR_LOG(kWarn, {},
-           "nobody says that the copies in memory of the attempt before are saved; workers do not "
-           "wait for it any longer");
+           "no report that the previous attempt's copies in memory are saved; workers no longer "
+           "wait for it");
     open();
   }
 

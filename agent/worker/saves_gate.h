@@ -1,8 +1,8 @@
 #pragma once
-// Whether workers may load and save checkpoints by now: not while copies of workers before them are
-// still being saved, here or on another node. A claim of theirs would end that
-// (checkpoint/store/fence.h). The supervisor says whether the gate is shut (StartWorkers::saving),
-// and when it opens; after `most` it does so without a word.
+// Whether workers may load and save checkpoints yet: not while copies of earlier workers are still
+// being saved, here or on another node, because the new workers' claim on the store would end that
+// (checkpoint/store/fence.h). The supervisor says whether the gate is shut (StartWorkers::saving)
+// and when it opens; after `most` it opens by itself.
 //
 // Owned by the WorkerSet, on the agent's loop.
 
@@ -19,10 +19,10 @@ class SavesGate {
   static std::shared_ptr<SavesGate> make(const boost::asio::any_io_executor& executor,
                                          base::Nanos most);
   virtual ~SavesGate() = default;
-  // Nobody of the attempt before is answered any more.
+  // Calls of the previous attempt are dropped.
   virtual void begin_attempt(bool is_shut) = 0;
   virtual void open() = 0;
-  // Calls `go` when it is open, perhaps at once.
+  // Calls `go` when the gate is open, perhaps at once.
   virtual void when_open(std::function<void()> go) = 0;
 };
 

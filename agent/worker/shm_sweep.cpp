@@ -28,9 +28,9 @@ bool is_candidate(const struct stat& file, base::Nanos since) {
          (file.st_mode & (S_IRWXG | S_IRWXO)) == 0 && changed_at(file) + kTimestampLag >= since;
 }
 
-// The kernel grants a write lease only to the one user of a file; who opens it later waits until
-// we let go. Should that happen, the kernel tells us by a signal, SIGIO unless we choose one
-// whose default is to be ignored.
+// The kernel grants a write lease only to the one user of a file. A process that opens the file
+// later waits until we release the lease. The kernel then tells us by a signal: SIGIO, unless we
+// choose one that is ignored by default.
 bool take_alone(int fd) {
   return ::fcntl(fd, F_SETSIG, SIGURG) == 0 && ::fcntl(fd, F_SETLEASE, F_WRLCK) == 0;
 }
@@ -42,7 +42,7 @@ bool remove_if_nobodys(int folder, const char* name, base::Nanos since) {
   const base::Fd fd(
       ::openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd || !take_alone(fd.get())) return false;
-  // While the lease is held: the name still means the file that we looked at.
+  // Under the lease, the name still refers to the file that we examined.
   struct stat held{};
   struct stat named{};
   return ::fstat(fd.get(), &held) == 0 && is_candidate(held, since) &&

@@ -83,8 +83,8 @@ class WorkerImpl final : public Worker {
 
  private:
   base::Result<WorkerStream> open_stream(const Plan& plan, bool is_stderr, base::Fd source);
-  [[nodiscard]] base::Result<Spawn> make_spawn(const Plan& plan) const;
-  base::Status start_fresh(const Plan& plan, const Spawn& spawn);
+  [[nodiscard]] base::Result<LaunchSpec> make_spawn(const Plan& plan) const;
+  base::Status start_fresh(const Plan& plan, const LaunchSpec& spawn);
   base::Status start_warm(const Plan& plan, Standby::Taken standby);
   ShimLink::Handlers shim_handlers();
   void started(pid_t pid, bool warm);
@@ -108,11 +108,11 @@ class WorkerImpl final : public Worker {
   GoneHandler on_gone_;
   std::optional<tracer::RecordFile> record_;
   std::string record_path_;
-  std::string last_words_;  // a file of the worker's, kept for as long as this is
+  std::string last_words_;  // a file of the worker's, kept as long as this object
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;    // of record_
   std::optional<tracer::Reading> reported_;
-  std::optional<LineMetrics> line_metrics_;       // of rank 0, where they are asked for
+  std::optional<LineMetrics> line_metrics_;       // of rank 0, if asked for
   std::optional<EventChoice> events_;             // writes record_
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
@@ -125,12 +125,12 @@ class WorkerImpl final : public Worker {
   std::optional<Cgroup> cgroup_;
   std::optional<OomWatch> oom_;
   std::unique_ptr<ShimLink> shim_;
-  std::unique_ptr<base::RequestSocket> door_;  // of a worker that was a standby
-  std::string cold_;  // why it was none
+  std::unique_ptr<base::RequestSocket> standby_socket_;  // of a worker that was a standby
+  std::string cold_;  // why it was not a standby
   pid_t pid_ = 0;
   std::optional<base::Nanos> stopped_at_;
   bool exited_ = false;
-  std::string end_;  // in words, once exited_
+  std::string end_;  // how it ended, in words, once exited_
   bool ended_well_ = false;
   bool tree_gone_ = false;
   Gone gone_;
@@ -182,12 +182,12 @@ base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_std
   return stream;
 }
 
-base::Result<Spawn> WorkerImpl::make_spawn(const Plan& plan) const {
+base::Result<LaunchSpec> WorkerImpl::make_spawn(const Plan& plan) const {
   PlannedSpawn planned = RR_TRY(
       plan_spawn(node_, {plan.start, slot_, files_, plan.cpus, plan.memory, plan.usable_cpus}));
   if (slot_.local_rank.value == 0 && attempt_.value == 0) {
     for (const std::string& notice : planned.notices) {
-      // torchrun warns of what it sets; natively it is a documented default.
+      // torchrun warns about what it sets; in native mode it is a documented default.
       base::log_line(node_.workers.compat ? base::LogLevel::kWarn : base::LogLevel::kDebug, {},
                      notice);
     }
@@ -197,14 +197,14 @@ base::Result<Spawn> WorkerImpl::make_spawn(const Plan& plan) const {
 
 base::Status WorkerImpl::launch(const Plan& plan) {
   RR_TRY(open_channels(plan));
-  const Spawn spawn = RR_TRY(make_spawn(plan));
+  const LaunchSpec spawn = RR_TRY(make_spawn(plan));
   auto place = plan.standbys.take(slot_, spawn, files_.modules);
   if (place.standby) return start_warm(plan, *std::move(place.standby));
   cold_ = std::move(place.cold);
   return start_fresh(plan, spawn);
 }
 
-base::Status WorkerImpl::start_fresh(const Plan& plan, const Spawn& spawn) {
+base::Status WorkerImpl::start_fresh(const Plan& plan, const LaunchSpec& spawn) {
   plan.hot_files.ask(files_.touched);
   const WorkerStream out = RR_TRY(open_stream(plan, false, {}));
   const WorkerStream err = RR_TRY(open_stream(plan, true, {}));
@@ -219,9 +219,9 @@ base::Status WorkerImpl::start_fresh(const Plan& plan, const Spawn& spawn) {
   return {};
 }
 
-// It has what a fresh one would have: only its streams and its life are ours from now on.
+// It has what a fresh worker would have; only its streams and its process are taken over here.
 base::Status WorkerImpl::start_warm(const Plan& plan, Standby::Taken standby) {
-  door_ = std::move(standby.door);
+  standby_socket_ = std::move(standby.socket);
   cgroup_ = std::move(standby.cgroup);
   oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
   RR_TRY(open_stream(plan, false, std::move(standby.out)));
@@ -263,7 +263,7 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
   const base::Nanos now = node_.clock.now();
   if (!stopped_at_) stopped_at_ = now;
   if (record_) {
-    // A worker that broke its record is stopped all the same.
+    // A worker that broke its record is stopped nevertheless.
     static_cast<void>(
         record_->announce_stop(static_cast<std::uint8_t>(order.reason), now + order.grace));
   }
@@ -272,7 +272,7 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
   last_look_.then([this, signal = order.signal] {
     if (exited_) return;
     shim_->signal_group(signal);
-    shim_->signal_group(SIGCONT);  // a stopped worker would not see the signal
+    shim_->signal_group(SIGCONT);  // a stopped worker would not handle the signal
   });
 }
 
@@ -285,7 +285,7 @@ bool WorkerImpl::report_progress() {
   if (!record_ || exited_) return false;
   report(checkpoints_.due(node_.clock.now()));
   auto news = record_->read_news();
-  if (!news) newest_.reset();  // it cannot be read just now
+  if (!news) newest_.reset();  // not readable just now
   if (news && *news) {
     node_.stages.take(slot_.local_rank, moments_of(launched_at_, **news));
     newest_ = **std::move(news);
@@ -293,7 +293,7 @@ bool WorkerImpl::report_progress() {
   if (collectives_) collectives_->look(newest_ ? newest_->steps : 0);
   const bool has_lines = line_metrics_ && line_metrics_->has_news();
   if (!newest_ || (reported_ && *reported_ == *newest_ && !has_lines)) return false;
-  if (newest_->worker_pid == 0 && !has_lines) return false;  // has not begun
+  if (newest_->worker_pid == 0 && !has_lines) return false;  // it has not begun
   const bool stepped = !reported_ || reported_->steps != newest_->steps;
   reported_ = newest_;
   node_.send(with_lines(line_metrics_, progress_of(attempt_, slot_.local_rank, *reported_)));
@@ -351,7 +351,7 @@ bool WorkerImpl::uses_nccl() const {
   return table && tracer::has_nccl(*table);
 }
 
-// What ended it, or, as its last words say, a process that it had started.
+// The OOM killer that ended it or, as its last output says, a process that it had started.
 wire::OomKiller WorkerImpl::oom_killer_of(base::ExitStatus status,
                                           const wire::WorkerExited& report) {
   if (status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL, false}) {
@@ -381,7 +381,7 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   report.stopped_by_us = stopped_at_ && at >= *stopped_at_;
   report.shim_lost = shim_lost;
   if (!status.success()) {
-    // torchrun does not ask whether the script had ended.
+    // torchrun does not check whether the script had ended.
     if (record_ && !node_.workers.compat) report.script_end = record_->read_end();
     report.error_file = read_error_file(paths_.error_file);
     if (err_) report.stderr_tail = err_->tail();
@@ -398,7 +398,7 @@ void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
   gone_.descendants_killed = killed;
   gone_.unkillable = unkillable;
   for (auto& pump : {out_.get(), err_.get()}) {
-    if (pump != nullptr) pump->drain();  // a start that failed has no exit before
+    if (pump != nullptr) pump->drain();  // a failed start has no exit
   }
   socket_.reset();
   if (record_) record_->unlink();

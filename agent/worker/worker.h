@@ -1,6 +1,6 @@
 #pragma once
-// One worker, started afresh or from a standby: its shim, its two captured streams, its progress
-// record, its socket and cgroup.
+// One worker, started afresh or from a standby, with its shim, its two captured streams, its
+// progress record, its socket and its cgroup.
 //
 // Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or
 // WorkerStartFailed is sent → WorkerExited is sent as soon as the worker is dead, with its last
@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "agent/copies/memory_tier.h"
+#include "agent/node/fault_target.h"
 #include "agent/node/node_context.h"
-#include "agent/node/victim.h"
 #include "agent/spawn/attempt_dirs.h"
 #include "agent/staging/hot_files.h"
 #include "agent/standby/standby_set.h"
@@ -21,20 +21,20 @@
 
 namespace robustrun::agent {
 
-class Worker : public Victim {
+class Worker : public FaultTarget {
  public:
   struct Plan {
     StandbySet& standbys;            // one of them may become the worker
-    HotFiles& hot_files;             // it may be asked what it reads
+    HotFiles& hot_files;             // may ask it to list what it reads
     const wire::StartWorkers& start;
     const wire::WorkerSlot& slot;
     const AttemptPaths& paths;       // log files of the attempt
     std::string cpus;                // processors to bind to; empty: all
-    unsigned usable_cpus = 1;        // of this node, for all its workers together
+    unsigned usable_cpus = 1;        // for all workers of this node together
     std::string memory{};            // policy, as in ShimOptions
-    MemoryTier* copies = nullptr;    // memory for its state; null: it gets none
-    ControlSocket::AwaitSaves await_saves{};  // of workers before it
-    std::string ras_address{};       // for NCCL_RAS_ADDR; empty: it is left as it is
+    MemoryTier* copies = nullptr;    // null: it gets no memory for copies of its state
+    ControlSocket::AwaitSaves await_saves{};  // waits for copies of earlier workers
+    std::string ras_address{};       // for NCCL_RAS_ADDR; empty: the variable is left as it is
   };
   struct Gone {
     unsigned descendants_killed = 0;
@@ -46,23 +46,23 @@ class Worker : public Victim {
   static base::Result<std::unique_ptr<Worker>> start(NodeContext& node, const Plan& plan,
                                                      GoneHandler on_gone);
   virtual void signal(int signal) = 0;
-  // Tells the worker why and until when, then signals its group.
+  // Tells the worker the reason and the deadline, then signals its process group.
   virtual void stop(const wire::StopWorkers& order) = 0;
   virtual void kill() = 0;
-  // Reads the progress record and reports what changed.
-  // True when it has done a step since the last time.
+  // Reads the progress record and reports what changed. True when the worker has done a step since
+  // the last call.
   virtual bool report_progress() = 0;
-  // Answers with one Observed, in which `workers` is said; also when it is dead. A stop that comes
-  // before the answer to a question without evidence waits for it, for a moment (last_look.h).
+  // Answers with one Observed, which repeats `workers`; also when the worker is dead. While a
+  // question without evidence is unanswered, a stop is held back for a moment (last_look.h).
   virtual void observe(const wire::Observe& question, std::uint32_t workers) = 0;
-  // It waits for longer than its history explains.
+  // One of its operations is overdue by its own history.
   [[nodiscard]] virtual bool has_overdue() const = 0;
-  // From its next operation on NCCL tells us everything of it, or, unless it is one of the few of
-  // which it always does, only what is cheap (event_choice.h).
+  // From the next operation on NCCL traces everything (`in_full`), or only what is cheap, unless
+  // this is one of the ranks that are always traced (event_choice.h).
   virtual void trace_in_full(bool in_full) = 0;
-  // It has communicators of NCCL.
+  // It has NCCL communicators.
   [[nodiscard]] virtual bool uses_nccl() const = 0;
-  // Its progress record as it was read last; null: it has not begun, or is dead.
+  // The last reading of its progress record; null: it has not begun, or is dead.
   [[nodiscard]] virtual const tracer::Reading* reading() const = 0;
   virtual void set_congested(bool congested) = 0;
   [[nodiscard]] virtual bool gone() const = 0;

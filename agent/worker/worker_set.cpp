@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <optional>
 #include <set>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "agent/node/limits.h"
 #include "agent/spawn/attempt_dirs.h"
 #include "agent/spawn/numa.h"
+#include "agent/spawn/usable_cpus.h"
 #include "agent/spawn/worker_spawn.h"
 #include "agent/spawn/worker_version.h"
 #include "agent/standby/spare_standbys.h"
@@ -24,6 +24,7 @@
 #include "agent/worker/gpu_release.h"
 #include "agent/worker/preparation.h"
 #include "agent/worker/saves_gate.h"
+#include "agent/worker/stop.h"
 #include "agent/worker/worker.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
@@ -36,7 +37,10 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(NodeContext& node, MemoryTier& copies, BlockPeers& peers, StageFiles& stage)
       : node_(node),
-        grace_(node.executor),
+        stop_(WorkerStop::make(node.executor, {[this](const wire::StopWorkers& order) {
+                                                 for (auto& worker : workers_) worker->stop(order);
+                                               },
+                                               [this] { kill_workers(); }})),
         preparation_(node, peers, stage, [this] { kill_workers(); }),
         standbys_(node, [this] { finish_if_empty(); }),
         gpus_(GpuRelease::start(node)),
@@ -55,17 +59,18 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void keep_standbys(const wire::KeepStandbys& order);
   void kill_all(std::function<void()> done);
   void when_gone(std::function<void()> done);
+  void signal_all(int signal);
   void stop_all(int signal, base::Nanos grace);
   void set_congested(bool congested);
   bool report_progress();
   void observe(const wire::Observe& question);
-  [[nodiscard]] Victim* victim(base::Attempt attempt, base::LocalRank local_rank);
+  [[nodiscard]] FaultTarget* fault_target(base::Attempt attempt, base::LocalRank local_rank);
   void abandon();
 
  private:
   [[nodiscard]] AttemptPaths make_paths() const;
   base::Status bind_cpus();
-  void tell(const std::optional<wire::NodeStages>& stages);
+  void send_stages(const std::optional<wire::NodeStages>& stages);
   void choose_events();
   void prepare_standbys();
   void check_and_start();
@@ -81,20 +86,20 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] bool empty() const;
 
   NodeContext& node_;
-  asio::steady_timer grace_;
+  const std::unique_ptr<WorkerStop> stop_;
   Preparation preparation_;
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
   base::BlockingPool check_pool_;
-  std::optional<wire::StartWorkers> order_;   // the attempt that runs, or ran last
+  std::optional<wire::StartWorkers> order_;   // the current attempt, or the last one
   AttemptPaths paths_;
   NumaPlan bindings_;
   NodeRas ras_;
   std::shared_ptr<AttemptEnd> end_;
   std::shared_ptr<SavesGate> saves_;
-  std::optional<base::Nanos> looked_at_;   // by the supervisor, last
-  std::set<std::string> notices_;      // of bindings, that were said
+  std::optional<base::Nanos> looked_at_;   // the supervisor's last look
+  std::set<std::string> notices_;      // about bindings; logged already
   const unsigned usable_cpus_ = usable_cpus();
   std::size_t next_slot_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -140,7 +145,7 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   });
 }
 
-// No worker of the attempt starts here.
+// The attempt starts no worker here.
 void WorkerSet::Impl::give_up_start(const base::Error& error) {
   node_.send(wire::WorkerStartFailed{order_->attempt, order_->slots.front().local_rank,
                                      error.os_errno, error.what});
@@ -148,8 +153,8 @@ void WorkerSet::Impl::give_up_start(const base::Error& error) {
   finish_if_empty();
 }
 
-// Program and code may lie on a file system that hangs, so a thread looks for it. The order may
-// have been revoked, or replaced by another one, when it answers.
+// Program and code may lie on a file system that hangs, so a thread checks them. When it is done,
+// the order may have been revoked or replaced.
 void WorkerSet::Impl::check_and_start() {
   struct Found {
     base::Status program;
@@ -228,8 +233,8 @@ void WorkerSet::Impl::start_next() {
 
 void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
   if (!order_ || order.attempt != order_->attempt) {
-    // Nothing of such an attempt is here, which is what the supervisor wants to hear. If anything
-    // lives, it is of an order that it does not know: then it must not think that nothing does.
+    // Nothing of such an attempt is here, which answers the supervisor. But if workers of another
+    // order live, one that it does not know, it must not conclude that none do.
     wire::WorkersGone none;
     none.attempt = order.attempt;
     return gone_ ? node_.send(none) : void();
@@ -237,15 +242,7 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
   if (gone_) return report_gone();  // the answer was lost, or the attempt ended by itself
   stopping_ = true;
   standbys_.pause();
-  if (order.grace <= base::Nanos::zero()) {
-    kill_workers();
-  } else {
-    for (auto& worker : workers_) worker->stop(order);
-    grace_.expires_after(order.grace);
-    grace_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-      if (const auto set = error ? nullptr : self.lock()) set->kill_workers();
-    });
-  }
+  stop_->begin(order);
   const bool goes_on = order.reason == wire::StopReason::kRestart;
   end_->set_goes_on(goes_on && node_.workers.overlap_saves);
   finish_if_empty();
@@ -258,7 +255,11 @@ void WorkerSet::Impl::kill_workers() {
 
 void WorkerSet::Impl::signal(const wire::SignalWorkers& order) {
   if (!order_ || order.attempt != order_->attempt) return;
-  for (auto& worker : workers_) worker->signal(order.signal);
+  signal_all(order.signal);
+}
+
+void WorkerSet::Impl::signal_all(int signal) {
+  for (auto& worker : workers_) worker->signal(signal);
 }
 
 void WorkerSet::Impl::keep_standbys(const wire::KeepStandbys& order) {
@@ -306,11 +307,11 @@ bool WorkerSet::Impl::empty() const {
 
 void WorkerSet::Impl::finish_if_empty() {
   if (!empty()) return;
-  grace_.cancel();
+  stop_->cancel();
   preparation_.image().workers_gone();
   if (!gone_ && !end_->has_begun()) {
     preparation_.end_attempt();
-    tell(node_.stages.end_attempt());
+    send_stages(node_.stages.end_attempt());
     end_->begin(
         order_->attempt, started_wall_time_,
         {std::bind_front(&Impl::end_attempt, this), std::bind_front(&Impl::finish_if_empty, this)});
@@ -323,7 +324,7 @@ void WorkerSet::Impl::end_attempt(std::vector<std::string> shm_removed) {
   gone_ = true;
   if (!on_empty_) gpus_->workers_gone(order_->slots.size());
   summary_.shm_removed = std::move(shm_removed);
-  // Their last progress and output were sent before; the objects go with the next start.
+  // The workers' last progress and output were sent before; the objects go with the next start.
   report_gone();
   if (on_gone_) asio::post(node_.executor, std::exchange(on_gone_, nullptr));
   finish_if_empty();
@@ -334,7 +335,7 @@ void WorkerSet::Impl::report_gone() {
   node_.send(summary_);
 }
 
-// Here copies may still be saved that an older supervisor knows nothing of.
+// Copies may still be saved here that an older supervisor does not know of.
 void WorkerSet::Impl::await_saves(std::function<void()> go) {
   saves_->when_open([this, go = std::move(go)] { copies_.after_saving(go); });
 }
@@ -348,7 +349,7 @@ bool WorkerSet::Impl::report_progress() {
   bool progress = false;
   for (auto& worker : workers_) progress = worker->report_progress() || progress;
   if (node_.stages.all_stepped()) preparation_.image().settled();
-  tell(node_.stages.due());
+  send_stages(node_.stages.due());
   if (const auto news = node_.stages.news(); news && node_.workers.stages) node_.send(*news);
   choose_events();
   preparation_.hot_files().look();
@@ -356,7 +357,7 @@ bool WorkerSet::Impl::report_progress() {
   return progress;
 }
 
-void WorkerSet::Impl::tell(const std::optional<wire::NodeStages>& stages) {
+void WorkerSet::Impl::send_stages(const std::optional<wire::NodeStages>& stages) {
   if (stages && node_.workers.stages) node_.send(*stages);
 }
 
@@ -365,7 +366,8 @@ void WorkerSet::Impl::prepare_standbys() {
   if (!stopping_ || gone_) standbys_.prepare();
 }
 
-// Something is suspected: one of our workers is overdue, or the supervisor looks at all.
+// Traces in full while something is suspected: a worker here is overdue, or the supervisor has
+// looked.
 void WorkerSet::Impl::choose_events() {
   const bool is_looked_at = looked_at_ && node_.clock.now() - *looked_at_ < kInFullAfterLook;
   const bool in_full = is_looked_at || std::ranges::any_of(workers_, [](const auto& worker) {
@@ -385,7 +387,7 @@ void WorkerSet::Impl::observe(const wire::Observe& question) {
   ras_.ask(question, std::ranges::any_of(workers_, [](const auto& w) { return w->uses_nccl(); }));
 }
 
-Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_rank) {
+FaultTarget* WorkerSet::Impl::fault_target(base::Attempt attempt, base::LocalRank local_rank) {
   if (!order_ || order_->attempt != attempt) return nullptr;
   for (auto& worker : workers_) {
     if (worker->local_rank() == local_rank) return worker.get();
@@ -394,7 +396,7 @@ Victim* WorkerSet::Impl::victim(base::Attempt attempt, base::LocalRank local_ran
 }
 
 void WorkerSet::Impl::abandon() {
-  grace_.cancel();
+  stop_->cancel();
   ras_.abandon();
   workers_.clear();
 }
@@ -409,12 +411,13 @@ void WorkerSet::signal(const wire::SignalWorkers& order) { impl_->signal(order);
 void WorkerSet::keep_standbys(const wire::KeepStandbys& order) { impl_->keep_standbys(order); }
 void WorkerSet::kill_all(std::function<void()> done) { impl_->kill_all(std::move(done)); }
 void WorkerSet::when_gone(std::function<void()> done) { impl_->when_gone(std::move(done)); }
+void WorkerSet::signal_all(int signal) { impl_->signal_all(signal); }
 void WorkerSet::stop_all(int signal, base::Nanos grace) { impl_->stop_all(signal, grace); }
 void WorkerSet::set_congested(bool congested) { impl_->set_congested(congested); }
 bool WorkerSet::report_progress() { return impl_->report_progress(); }
 void WorkerSet::observe(const wire::Observe& question) { impl_->observe(question); }
-Victim* WorkerSet::victim(base::Attempt attempt, base::LocalRank local_rank) {
-  return impl_->victim(attempt, local_rank);
+FaultTarget* WorkerSet::fault_target(base::Attempt attempt, base::LocalRank local_rank) {
+  return impl_->fault_target(attempt, local_rank);
 }
 
 }  // namespace robustrun::agent

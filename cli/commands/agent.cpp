@@ -5,10 +5,11 @@
 #include <array>
 
 #include "agent/agent.h"
+#include "agent/gpu/gpu_list.h"
 #include "agent/gpu/gpu_state.h"
-#include "agent/gpu/nvml.h"
 #include "agent/health/nvml_health.h"
 #include "agent/node/limits.h"
+#include "agent/read_credential.h"
 #include "base/core/build_id.h"
 #include "base/io/fd.h"
 #include "base/io/marked.h"

@@ -34,7 +34,11 @@ enum class Command : std::uint8_t {
   kReplay,
   kCkpt,
   kCache,
-  kSim
+  kSim,
+  kLs,
+  kLogs,
+  kRm,
+  kDemo
 };
 
 struct Choice {
@@ -82,11 +86,19 @@ int update_command(std::span<const std::string> argv, const Surroundings& around
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun sim [options]`: what a job's ETTR would be on a cluster.
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun demo`: a training that loses a rank and recovers.
+int demo_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun ls`: this user's runs.
+int ls_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun logs [RUN]`: the workers' output, from their files.
+int logs_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun rm RUN...`: removes runs that ended.
+int rm_command(std::span<const std::string> argv, const Surroundings& around);
 // Where a process that one of ours starts finds its channel.
 inline constexpr int kChannelFd = 3;
 // `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd, or, with
 // --stdin-credential, with a line on standard input that says where to call. --list-gpus,
-// --gpu-states and --watch-gpus: helpers of an agent (agent/gpu/nvml.h, gpu_state.h,
+// --gpu-states and --watch-gpus: helpers of an agent (agent/gpu/gpu_list.h, gpu_state.h,
 // nvml_health.h).
 int agent_command(std::string_view option);
 

@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/spawn/numa.h"
+#include "agent/spawn/usable_cpus.h"
 #include "base/core/clock.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
@@ -26,6 +27,7 @@
 #include "cli/options/settings.h"
 #include "cli/plan/plan.h"
 #include "cli/plan/sync_code.h"
+#include "cli/runs/run_index.h"
 #include "cli/submit/submit.h"
 #include "cli/text/dry_run.h"
 #include "supervisor/console/console.h"
@@ -133,6 +135,7 @@ int join(const RunPlan& plan, const Surroundings& around) {
   guest.self.command_digest = plan.request.network.command_digest;
   if (plan.nodes.trust == Trust::kMunge) guest.munge = {base::munge_encode, base::munge_check};
   guest.end_signals = plan.request.end_signals;
+  guest.forwarded_signals = plan.request.forwarded_signals;
   guest.shutdown_grace = plan.request.spec.deadlines.shutdown_grace;
   guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
   guest.own_workers = plan.request.workers;
@@ -165,6 +168,7 @@ int carry_out(RunPlan plan, const Surroundings& around) {
     if (!leads) return join(plan, around);
   }
   if (auto made = make_places(plan.places); !made) return complain(made.error());
+  if (!plan.request.spec.check_only) note_run(around, plan.places.run_directory);
   if (auto packed = sync_code(plan); !packed) return complain(packed.error());
   plan.request.network.ssh.bundle = installed_files(around.executable);
   const int exit_code = supervisor::run_job(plan.request);

@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "agent/process/port.h"
-#include "agent/spawn/numa.h"
+#include "agent/spawn/usable_cpus.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/tool.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/placement/places.h"
 #include "supervisor/core/status/node_standing.h"
 
 namespace robustrun::cli {
@@ -14,11 +15,8 @@ std::string history_folder(const std::string& asked, const Surroundings& around)
   if (asked != "auto") {
     return asked.front() == '/' ? asked : around.working_directory + "/" + asked;
   }
-  // Relative ones do not count (XDG Base Directory Specification 0.8).
-  const std::string state = around.variable("XDG_STATE_HOME").value_or("");
-  if (state.starts_with('/')) return state + "/robustrun/nodes";
-  const std::string home = around.variable("HOME").value_or("");
-  return home.starts_with('/') ? home + "/.local/state/robustrun/nodes" : "";
+  const std::string state = state_folder(around);
+  return state.empty() ? "" : state + "/nodes";
 }
 
 void plan_history(const Settings& settings, const Surroundings& around, std::uint32_t working,

@@ -306,6 +306,39 @@ Result<SimLine> parse_sim_line(std::span<const std::string> argv) {
   });
 }
 
+Result<DemoLine> parse_demo_line(std::span<const std::string> argv) {
+  return parse_own_line<DemoLine>(argv, [](CLI::App&, DemoLine&) {});
+}
+
+Result<LsLine> parse_ls_line(std::span<const std::string> argv) {
+  return parse_own_line<LsLine>(argv, [](CLI::App& app, LsLine& line) {
+    app.add_flag("-a,--all", line.all);
+    app.add_flag("--json", line.json);
+  });
+}
+
+Result<LogsLine> parse_logs_line(std::span<const std::string> argv) {
+  return parse_own_line<LogsLine>(argv, [](CLI::App& app, LogsLine& line) {
+    app.add_option("run", line.run);
+    app.add_option("--rank", line.rank)->check(at_least(0));
+    app.add_option("--attempt", line.attempt)->check(at_least(0));
+    app.add_option("--grep", line.grep);
+    app.add_flag("-f,--follow", line.follow);
+    app.add_flag("--stderr", line.only_stderr);
+  });
+}
+
+Result<RmLine> parse_rm_line(std::span<const std::string> argv) {
+  RmLine line = RR_TRY(parse_own_line<RmLine>(argv, [](CLI::App& app, RmLine& own) {
+    app.add_option("runs", own.runs)->expected(0, -1);
+    app.add_option("--older-than", own.older_than);
+    app.add_flag("-n,--dry-run", own.dry_run);
+  }));
+  if (line.help || line.runs.empty() == line.older_than.has_value()) return line;
+  return fail(Errc::kInvalidArgument, line.runs.empty() ? "rm needs a RUN, or --older-than TIME"
+                                                        : "either runs or --older-than, not both");
+}
+
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
   return parse_own_line<HelpLine>(
       argv, [](CLI::App& app, HelpLine& line) { app.add_flag("--markdown", line.markdown); });

@@ -135,6 +135,37 @@ struct CacheLine {
   bool help = false;
 };
 
+// `robustrun demo`
+struct DemoLine {
+  bool help = false;
+};
+
+// `robustrun ls [--all] [--json]`
+struct LsLine {
+  bool all = false;
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun logs [RUN] [options]`
+struct LogsLine {
+  std::string run;
+  std::optional<std::uint32_t> rank;
+  std::optional<std::uint32_t> attempt;
+  bool follow = false;
+  bool only_stderr = false;
+  std::optional<std::string> grep;
+  bool help = false;
+};
+
+// `robustrun rm RUN... | --older-than TIME [--dry-run]`: either runs or an age.
+struct RmLine {
+  std::vector<std::string> runs;
+  std::optional<std::string> older_than;
+  bool dry_run = false;
+  bool help = false;
+};
+
 // `robustrun help [--markdown]`
 struct HelpLine {
   bool markdown = false;
@@ -154,6 +185,10 @@ struct HelpLine {
 [[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<SimLine> parse_sim_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<DemoLine> parse_demo_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<LsLine> parse_ls_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<LogsLine> parse_logs_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<RmLine> parse_rm_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 
 }  // namespace robustrun::cli

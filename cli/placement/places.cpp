@@ -17,11 +17,6 @@ using base::Result;
 
 constexpr std::string_view kNoFiles = "/dev/null";
 
-std::string temporary_folder(const Surroundings& around) {
-  const auto chosen = around.variable("TMPDIR");
-  return chosen && !chosen->empty() ? around.absolute(*chosen) : "/tmp";
-}
-
 std::string private_root(const Surroundings& around) {
   return fmt::format("{}/robustrun-{}", temporary_folder(around), around.uid);
 }
@@ -130,6 +125,19 @@ std::string runs_folder(const Surroundings& around) {
 
 std::string private_runs_folder(const Surroundings& around) {
   return private_root(around) + "/runs";
+}
+
+std::string temporary_folder(const Surroundings& around) {
+  const auto chosen = around.variable("TMPDIR");
+  return chosen && !chosen->empty() ? around.absolute(*chosen) : "/tmp";
+}
+
+std::string state_folder(const Surroundings& around) {
+  // Relative ones do not count (XDG Base Directory Specification 0.8).
+  const std::string state = around.variable("XDG_STATE_HOME").value_or("");
+  if (state.starts_with('/')) return state + "/robustrun";
+  const std::string home = around.variable("HOME").value_or("");
+  return home.starts_with('/') ? home + "/.local/state/robustrun" : "";
 }
 
 Result<Places> plan_places(const Settings& settings, const Surroundings& around,

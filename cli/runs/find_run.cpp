@@ -10,6 +10,7 @@
 #include "base/core/text.h"
 #include "cli/options/values.h"
 #include "cli/placement/places.h"
+#include "cli/runs/run_index.h"
 #include "cli/text/terminal.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/file.h"
@@ -21,51 +22,36 @@ namespace fs = std::filesystem;
 
 constexpr const char* kJournal = "/journal";
 
-std::vector<std::string> runs_in(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    names.push_back(entry->path().filename());
-  }
-  return names;
+bool is_below(const KnownRun& run, const std::string& folder) {
+  return run.directory.starts_with(folder + "/");
 }
 
-// Of this working directory alone: runs with --compat=torchrun were started anywhere.
-base::Result<std::string> newest(const std::string& folder, const std::string& compat_folder) {
-  std::string best;
-  fs::file_time_type best_time = fs::file_time_type::min();
-  for (const std::string& name : runs_in(folder)) {
-    const std::string path = fmt::format("{}/{}{}", folder, name, kJournal);
-    std::error_code error;
-    const auto time = fs::last_write_time(path, error);
-    if (error || (!best.empty() && time <= best_time)) continue;
-    best = path;
-    best_time = time;
-  }
-  if (!best.empty()) return best;
+// Runs started in this folder come first: whoever names no run most likely means one of them.
+base::Result<std::string> newest(const Surroundings& around) {
+  const std::vector<KnownRun> runs = known_runs(around);
+  const std::string here = runs_folder(around);
+  const auto found =
+      std::ranges::find_if(runs, [&](const KnownRun& run) { return is_below(run, here); });
+  if (found != runs.end()) return found->directory + kJournal;
+  if (!runs.empty()) return runs.front().directory + kJournal;
   return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot find a run: there is none below {}; name a run's directory "
-                                "(those with --compat=torchrun are below {})",
-                                folder, compat_folder));
+                    fmt::format("cannot find a run: there is none below {}, and none is known of "
+                                "another folder; name a run's directory",
+                                here));
 }
 
-// Directories of runs whose supervisor takes connections, newest first.
-std::vector<std::string> live_runs(const std::string& folder) {
-  std::vector<std::pair<fs::file_time_type, std::string>> found;
-  for (const std::string& name : runs_in(folder)) {
-    const std::string directory = fmt::format("{}/{}", folder, name);
+// Directories of runs whose supervisor takes connections, the newest first: those of this folder,
+// or else of all.
+std::vector<std::string> live_runs(const Surroundings& around) {
+  std::vector<std::string> here;
+  std::vector<std::string> elsewhere;
+  for (const KnownRun& run : known_runs(around)) {
     std::error_code error;
-    const auto began = fs::last_write_time(supervisor::control_file(directory), error);
-    if (error) continue;
-    const auto client = supervisor::ControlClient::connect(directory);
-    const bool is_busy = !client && client.error().code == base::Errc::kTimeout;
-    if (client || is_busy) found.emplace_back(began, directory);
+    if (!fs::exists(supervisor::control_file(run.directory), error)) continue;
+    if (!is_live(run.directory)) continue;
+    (is_below(run, runs_folder(around)) ? here : elsewhere).push_back(run.directory);
   }
-  std::ranges::sort(found, std::greater{});
-  std::vector<std::string> directories;
-  for (auto& [began, directory] : found) directories.push_back(std::move(directory));
-  return directories;
+  return here.empty() ? elsewhere : here;
 }
 
 std::vector<std::string> names_of(const std::vector<std::string>& directories) {
@@ -76,31 +62,34 @@ std::vector<std::string> names_of(const std::vector<std::string>& directories) {
 
 }  // namespace
 
+bool is_live(const std::string& run_directory) {
+  const auto client = supervisor::ControlClient::connect(run_directory);
+  return client || client.error().code == base::Errc::kTimeout;  // it is busy
+}
+
 base::Result<std::string> find_journal(const std::string& run, const Surroundings& around) {
-  const std::vector<std::string> folders{runs_folder(around), private_runs_folder(around)};
-  if (run.empty()) return newest(folders[0], folders[1]);
-  std::vector<std::string> candidates{run.starts_with('/') ? run
-                                                           : around.working_directory + "/" + run};
-  if (run.find('/') == std::string::npos) {
-    for (const std::string& folder : folders) {
-      candidates.push_back(fmt::format("{}/{}", folder, run));
-    }
+  if (run.empty() || run == kLatest) {
+    const std::vector<KnownRun> runs = known_runs(around);
+    if (run.empty() || runs.empty()) return newest(around);
+    return runs.front().directory + kJournal;
   }
-  for (const std::string& candidate : candidates) {
-    if (around.machine->kind(candidate + kJournal) != PathKind::kMissing) {
-      return candidate + kJournal;
-    }
+  const std::string path = around.absolute(run);
+  if (around.machine->kind(path + kJournal) != PathKind::kMissing) return path + kJournal;
+  std::vector<std::string> ids;
+  for (const KnownRun& known : known_runs(around)) {
+    if (known.id == run) return known.directory + kJournal;
+    ids.push_back(known.id);
   }
   return base::fail(
       base::Errc::kNotFound,
       fmt::format("cannot find the run {}: none has this id, and there is no directory with a "
-                  "journal{}",
-                  run, did_you_mean(run, runs_in(folders.front()))));
+                  "journal{}; `robustrun ls` lists runs",
+                  run, did_you_mean(run, ids)));
 }
 
 base::Result<std::string> find_run(const std::string& run, Pick pick, const Surroundings& around) {
   if (run.empty()) {
-    const std::vector<std::string> live = live_runs(runs_folder(around));
+    const std::vector<std::string> live = live_runs(around);
     if (pick == Pick::kTheLiveOne && live.size() > 1) {
       return base::fail(base::Errc::kConflict,
                         fmt::format("cannot choose a run: {} go on; name one of {}", live.size(),

@@ -1,5 +1,5 @@
 #pragma once
-// Agents of several nodes as far as blocks go, in one process, over loopback TLS.
+// Several nodes' agents in one process, as far as sharing of blocks goes, over loopback TLS.
 
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ namespace robustrun::test {
 
 inline constexpr const char* kTestBlob = "0123456789abcdef0123456789abcdef";
 
-inline constexpr std::uint64_t kTestWindow = 8;  // blocks that are sought at once
+inline constexpr std::uint64_t kTestWindow = 8;  // blocks fetched at the same time
 
 inline std::string test_bytes(std::uint64_t block, std::size_t size = 100'000) {
   std::string bytes(size, '\0');
@@ -48,7 +48,7 @@ struct BlockRun {
   }
 };
 
-// Gets what it has not from peers, and else from the storage, which counts.
+// Gets missing blocks from peers, else from the storage, and counts the latter.
 class Reader : public agent::BlockSource {
  public:
   Reader(agent::BlockAsker& asker, std::uint64_t& reads) : asker_(asker), reads_(reads) {}
@@ -85,7 +85,7 @@ class Reader : public agent::BlockSource {
     });
   }
 
-  bool is_silent = false;  // says that it comes, and never gives it
+  bool is_silent = false;  // announces blocks and never sends them
   std::size_t gets = 0;
   std::map<std::uint64_t, agent::SharedBlock> has;
 
@@ -133,7 +133,7 @@ struct BlockNode {
   std::size_t visits = 0;
 };
 
-// Some of them, who know of each other.
+// Introduces some nodes to each other.
 struct BlockNodes {
   explicit BlockNodes(std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -145,7 +145,7 @@ struct BlockNodes {
     for (const auto& node : nodes) list.peers.push_back(node->peer());
     for (const auto& node : nodes) CHECK(node->blocks->take(list));
   }
-  // Of the nodes named, or of all: until each has the blocks 0 to count - 1.
+  // Waits until each of the named nodes, or of all, has the blocks 0 to count - 1.
   void fill(std::uint64_t count, std::vector<std::uint32_t> of = {}) {
     if (of.empty()) {
       for (std::uint32_t i = 0; i < nodes.size(); ++i) of.push_back(i);

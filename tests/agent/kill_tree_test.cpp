@@ -1,4 +1,4 @@
-// The shim against trees that fight back, without an agent that could help.
+// The shim against trees that resist, without an agent that could help.
 
 #include <doctest/doctest.h>
 
@@ -17,8 +17,8 @@ const std::string kShim = built_program("robustrun-shim");
 const std::string kTree = test_helper("shim_tree");
 const std::string kAgent = test_helper("shim_agent");
 
-// The agent stand-in and its tree. This process does not adopt orphans: whatever survived the
-// shim would keep the pipe open.
+// The stand-in for the agent, and its tree. This process does not adopt orphans: a process that
+// survived the shim would keep the pipe open.
 struct StandIn {
   boost::asio::io_context loop{1};
   TreePipe out;
@@ -38,7 +38,7 @@ struct StandIn {
     agent = *std::move(started);
     out.close_write_end();
   }
-  // How long it took from the agent's death until nothing was left.
+  // Time from the agent's death until nothing was left.
   std::optional<Milliseconds> kill_agent() {
     if (!agent->signal(SIGKILL)) return std::nullopt;
     if (!run_until(loop, [&] { return dead; })) return std::nullopt;
@@ -82,7 +82,7 @@ TEST_CASE("a process that flees from session to session is ended") {
 }
 
 TEST_CASE("a shim without an agent starts nothing") {
-  // Descriptor 3 is no socket of its parent's, so the shim takes its agent for dead.
+  // Descriptor 3 is not its parent's socket, so the shim takes its agent for dead.
   boost::asio::io_context loop{1};
   TreePipe out;
   std::optional<base::ExitStatus> status;

@@ -1,6 +1,6 @@
 #pragma once
-// Support for tests that start and kill trees of processes: the bytes that a tree writes say how
-// many processes stand, the end of its pipe that all of them are dead.
+// Support for tests that start and kill trees of processes. The bytes that a tree writes count its
+// processes; the end of its pipe means that all of them are dead.
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -19,7 +19,7 @@ namespace robustrun::agent {
 
 using Milliseconds = std::chrono::milliseconds;
 inline constexpr Milliseconds kPatience{60'000};
-// Two seconds are promised, where nobody else uses the processors.
+// Two seconds are promised on an otherwise idle machine.
 inline constexpr Milliseconds kGoneWithin{10'000};
 
 // This process adopts orphans while one of these lives.
@@ -35,13 +35,13 @@ class TreePipe {
  public:
   TreePipe() : pair_(*base::make_pipe()) {}
   [[nodiscard]] int write_fd() const { return pair_.second.get(); }
-  // The tree has its copies: ours must not delay the end.
+  // The tree has its own copies: ours must not delay the end.
   void close_write_end() { pair_.second.reset(); }
 
   bool wait_for_bytes(std::size_t count) {
     return read_until([&] { return text_.size() >= count; });
   }
-  // Since when? Since the call.
+  // Time since the call.
   std::optional<Milliseconds> wait_for_end() {
     const auto begin = std::chrono::steady_clock::now();
     if (!read_until([] { return false; }) && !ended_) return std::nullopt;

@@ -68,7 +68,7 @@ TEST_CASE("orphans are killed and reaped, known children and their trees are not
   CHECK(known.status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
 }
 
-TEST_CASE("short helper programs are no orphans, whenever they start and end") {
+TEST_CASE("short helper programs are not taken for orphans, whenever they start and end") {
   SubreaperScope subreaper;
   constexpr int kTools = 100;
   std::atomic<int> well = 0;
@@ -113,8 +113,8 @@ TEST_CASE("a fork bomb that lost its root is ended") {
   REQUIRE(run_until(loop, [&] { return known.status.has_value(); }));
 }
 
-TEST_CASE("an orphan that does not die is named after the time for it, and no longer waited for") {
-  // Time is given, so it can pass before the kernel has buried the process.
+TEST_CASE("an orphan that does not die is named when its time is over, and no longer waited for") {
+  // Time is a parameter, so it can pass before the kernel has buried the process.
   SubreaperScope subreaper;
   boost::asio::io_context loop{1};
   Tree dying(loop, {"family", "1"});

@@ -1,5 +1,5 @@
 #pragma once
-// Agents of several nodes as far as copies of ranks' states go, in one process, over loopback TLS.
+// Several nodes' agents in one process, as far as copies of ranks' states go, over loopback TLS.
 
 #include <doctest/doctest.h>
 
@@ -39,7 +39,7 @@ struct CopyRun {
   }
 };
 
-// An agent as far as copies go.
+// An agent, as far as copies go.
 struct CopyNode {
   CopyNode(CopyRun& in, std::uint32_t number, std::uint32_t of_generation = 1)
       : run(in), id{number}, generation{of_generation} {
@@ -72,7 +72,7 @@ struct CopyNode {
     run.run_until([&] { return given.has_value(); });
     return std::move(*given);
   }
-  // Of one of two writers. `damaged`: a tensor is no longer what the checksum was taken of.
+  // A copy of one of two writers. `damaged`: a tensor no longer matches its checksum.
   void stage(std::uint32_t rank, std::uint64_t step, const std::vector<std::string>& directories,
              bool damaged = false) {
     if (!workers.contains(rank)) {
@@ -94,9 +94,9 @@ struct CopyNode {
     const auto copy = checkpoint::read_slot(bytes).value();
     bytes[copy.offsets.front()] ^= 1;
   }
-  // What it said last of a rank.
+  // The last report about a rank.
   [[nodiscard]] std::optional<wire::KeptCopy> kept(std::uint32_t rank) const {
-    for (const auto& message : std::views::reverse(said)) {
+    for (const auto& message : std::views::reverse(sent)) {
       const auto* all = std::get_if<wire::CopiesKept>(&message);
       if (all == nullptr) continue;
       const auto found = std::ranges::find(all->copies, base::Rank{rank}, &wire::KeptCopy::rank);
@@ -114,7 +114,7 @@ struct CopyNode {
     CHECK(peers->take(wire::SaveHeldCopies{{1}, ++orders, std::move(ranks)}));
     const wire::HeldCopiesSaved* answer = nullptr;
     run.run_until([&] {
-      for (const auto& message : said) {
+      for (const auto& message : sent) {
         const auto* saved = std::get_if<wire::HeldCopiesSaved>(&message);
         if (saved != nullptr && saved->order == orders) answer = saved;
       }
@@ -131,11 +131,11 @@ struct CopyNode {
   CopyRun& run;
   base::NodeId id;
   base::Generation generation;
-  std::vector<wire::Message> said;
+  std::vector<wire::Message> sent;
   agent::NodeContext node{run.loop.get_executor(),
                           run.clock,
                           run.pool,
-                          [this](const wire::Message& message) { said.push_back(message); },
+                          [this](const wire::Message& message) { sent.push_back(message); },
                           {},
                           {},
                           {}};

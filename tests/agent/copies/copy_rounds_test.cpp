@@ -1,5 +1,5 @@
-// Rounds of copies between agents' parts in one process, over loopback TLS: what is held, sent and
-// kept while workers go on making new copies.
+// Rounds of copies between several agents in one process, over loopback TLS: which copies are held,
+// sent and kept while workers go on making new ones.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using Stage = wire::RoundPart::Stage;
 
 namespace {
 
-// A rank whose copies a peer keeps, and its worker, which makes one after the other.
+// A rank whose copies a peer keeps, and its worker, which makes one copy after another.
 struct Owner {
   Owner(CopyRun& run, const TwoMounts& in) : mounts(in), node(run, 1) {}
 
@@ -32,7 +32,7 @@ struct Owner {
     CHECK(node.peers->take(order));
   }
   void stage(std::uint64_t step) { node.stage(0, step, mounts.directories); }
-  // Until the agent has looked at what was made.
+  // Waits until the agent has looked at the new copies.
   void stage_and_tell(std::uint64_t step) {
     stage(step);
     node.run.run_until([&] {
@@ -102,7 +102,7 @@ TEST_CASE(
   owner.begin(holder.route(0));
   holder.place({}, {owner.node.route(0)});
   std::uint64_t complete = 0, round = 7, step = 1;
-  // Whether each is complete; the copies of those that are not are overwritten first.
+  // Whether each copy is complete; incomplete ones are overwritten first.
   const std::vector<bool> course{true, false, false, true, true, false, true};
   std::uint64_t complete_step = 0;
   for (const bool is_complete : course) {
@@ -121,17 +121,17 @@ TEST_CASE(
     step += 10;
     ++round;
   }
-  owner.order(round, step, complete - 1);  // nothing of that is known: what is complete stays
+  owner.order(round, step, complete - 1);  // unknown there: the complete one stays
   const auto kept = steps_in(holder.give(0, 0).value());
   CHECK(kept == std::vector<std::uint64_t>{41, 61});
 }
 
-TEST_CASE("a round that is given up is not sent any further, and the next one is") {
+TEST_CASE("a round that is given up is no longer sent, and the next one is") {
   const TwoMounts mounts("/dev/shm");
   CopyRun run;
   CopyNode holder(run, 2);
   Owner owner(run, mounts);
-  owner.begin(holder.route(0));  // the peer does not expect it yet: it is tried again and again
+  owner.begin(holder.route(0));  // the peer does not expect it yet: retried
   owner.stage_and_tell(1);
   owner.order(7, 1);
   owner.await(Stage::kHeld, 7, 1);
@@ -144,7 +144,7 @@ TEST_CASE("a round that is given up is not sent any further, and the next one is
   CHECK(steps_in(holder.give(0, 0).value()) == std::vector<std::uint64_t>{2});
 }
 
-TEST_CASE("orders of another attempt, and those said again, change nothing") {
+TEST_CASE("orders of another attempt, and repeated orders, change nothing") {
   const TwoMounts mounts("/dev/shm");
   CopyRun run;
   CopyNode holder(run, 2);
@@ -178,7 +178,7 @@ TEST_CASE("a new attempt begins without rounds, and its copies count from its ow
   CHECK(owner.node.kept(0)->step == 51);
 }
 
-TEST_CASE("a peer without room refuses, which is said once, and the next round is tried again") {
+TEST_CASE("a peer without room refuses, which is logged once, and the next round is tried again") {
   const TwoMounts mounts("/dev/shm");
   CopyRun run;
   CopyNode full(run, 2);
@@ -207,7 +207,7 @@ TEST_CASE("a peer without room refuses, which is said once, and the next round i
   owner.await(Stage::kRefused, 8, 2);
 }
 
-TEST_CASE("a rank that comes to its keeper gets memory to hold copies in, and takes part") {
+TEST_CASE("a rank that moves to its keeper gets memory for held copies and takes part") {
   const TwoMounts mounts("/dev/shm");
   CopyRun run;
   CopyNode holder(run, 2), third(run, 3);
@@ -228,7 +228,7 @@ TEST_CASE("a rank that comes to its keeper gets memory to hold copies in, and ta
   run.run_until([&] { return holder.kept(0) && holder.kept(0)->part.has_value(); });
 }
 
-TEST_CASE("with time for one more step only, that of the last complete round is saved") {
+TEST_CASE("with time for one more step only, the last complete round's step is saved") {
   const TwoMounts mounts("/dev/shm");
   CopyRun run;
   CopyNode holder(run, 2);
@@ -267,7 +267,7 @@ TEST_CASE("with time for one more step only, that of the last complete round is 
   }
 }
 
-TEST_CASE("ranks whose copies nobody keeps have memory for two copies and no part in rounds") {
+TEST_CASE("ranks without a keeper have memory for two copies and no part in rounds") {
   const TwoMounts mounts("/dev/shm");
   CopyRun run;
   CopyNode node(run, 1);

@@ -83,7 +83,8 @@ void stage_as(Node& node, std::uint32_t rank, std::uint64_t step,
 
 }  // namespace
 
-TEST_CASE("a rank keeps its memory from attempt to attempt, and loses it when it goes elsewhere") {
+TEST_CASE(
+    "a rank keeps its memory from attempt to attempt, and loses it when it moves to another node") {
   Node node;
   const auto none = node.give(0, 0);
   REQUIRE(none);
@@ -103,7 +104,7 @@ TEST_CASE("a rank keeps its memory from attempt to attempt, and loses it when it
   CHECK(node.give(1, 0)->memory);
 }
 
-TEST_CASE("memory that the node has not is refused, which the log says once for each rank") {
+TEST_CASE("too large memory is refused, which is logged once per rank") {
   Node node;
   std::string log;
   base::copy_log([&log](std::string_view line) { log += line; });
@@ -131,7 +132,7 @@ TEST_CASE("copies of dead workers are saved and committed: the newest step that 
   Node node;
   stage_as(node, 0, 6, mounts.directories);
   stage_as(node, 1, 6, mounts.directories);
-  stage_as(node, 0, 7, mounts.directories);  // the other one died in the middle of it
+  stage_as(node, 0, 7, mounts.directories);  // the other one died while copying
   node.save();
   const auto newest = checkpoint::newest_committed(mounts.directories);
   REQUIRE(newest);
@@ -169,7 +170,7 @@ TEST_CASE("a directory that hangs leaves enough of the time to save on the other
   CHECK(test::wrong_in(*newest) == "");
 }
 
-TEST_CASE("who ends while copies are being saved waits for that, and they are saved once") {
+TEST_CASE("a call during a rescue waits for its end, and copies are saved once") {
   const TwoMounts mounts("/dev/shm");
   Node node;
   for (const std::uint32_t rank : {0U, 1U}) stage_as(node, rank, 6, mounts.directories);
@@ -187,7 +188,7 @@ TEST_CASE("who ends while copies are being saved waits for that, and they are sa
   CHECK(node.give(0, 0));
 }
 
-TEST_CASE("what no worker of ours would leave in its memory is not saved and harms nobody") {
+TEST_CASE("a copy that no worker of ours would leave is not saved and does no harm") {
   const TwoMounts mounts("/dev/shm");
   Node node;
   const auto seed = base::system_seed();
@@ -208,7 +209,7 @@ TEST_CASE("what no worker of ours would leave in its memory is not saved and har
   }
 }
 
-TEST_CASE("a tier that goes answers nobody any more") {
+TEST_CASE("a tier that is destroyed answers no more") {
   Node node;
   bool answered = false;
   node.tier->give(base::Rank{0}, 5'000'000, [&](const auto&) { answered = true; });

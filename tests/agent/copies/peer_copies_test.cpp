@@ -1,4 +1,4 @@
-// Copies of ranks' states on two nodes each: agents' parts in one process, over loopback TLS.
+// Copies of ranks' states on two nodes each: several agents in one process, over loopback TLS.
 #include "agent/copies/peer_copies.h"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,8 @@ wire::WorkerSlot slot_of(std::uint32_t rank) {
 
 }  // namespace
 
-TEST_CASE("a step whose copies lie on a lost node and on another one is committed without it") {
+TEST_CASE(
+    "a step whose copies are on a lost node and on its keeper is committed without the lost node") {
   const TwoMounts mounts("/dev/shm");
   Run run;
   Node holder(run, 2);
@@ -66,7 +67,7 @@ TEST_CASE("a step whose copies lie on a lost node and on another one is committe
 }
 
 TEST_CASE(
-    "the copy before the newest stays at the peer while that one arrives, or arrives damaged") {
+    "the previous copy stays at the peer while the newest arrives, and if that arrives damaged") {
   const TwoMounts mounts("/dev/shm");
   Run run;
   Node holder(run, 2), owner(run, 1);
@@ -85,7 +86,9 @@ TEST_CASE(
   CHECK(checkpoint::newest_committed(mounts.directories)->attempt.step == 6);
 }
 
-TEST_CASE("a rank that comes to another node finds its copy there, over the network or at hand") {
+TEST_CASE(
+    "a rank that moves to another node finds its copy there, over the network or in its own "
+    "memory") {
   const TwoMounts mounts("/dev/shm");
   Run run;
   Node holder(run, 2), spare(run, 3);
@@ -102,19 +105,19 @@ TEST_CASE("a rank that comes to another node finds its copy there, over the netw
   holder.peers->begin_attempt();
   CHECK(newest_step(spare.give(0, 0).value()) == 6);
   CHECK(newest_step(holder.give(1, 0).value()) == 6);
-  CHECK_FALSE(newest_step(spare.give(1, 0).value()));  // it has no route to it
-  // What the worker asks for afterwards is the same memory.
+  CHECK_FALSE(newest_step(spare.give(1, 0).value()));  // it has no route to the copy
+  // The worker's next request is answered with the same memory.
   CHECK(newest_step(spare.give(0, 4096).value()) == 6);
 }
 
-TEST_CASE("a rank that leaves a node which lives is fetched from there") {
+TEST_CASE("a rank that leaves a living node is fetched from there") {
   const TwoMounts mounts("/dev/shm");
   Run run;
   Node before(run, 1), after(run, 2);
   before.stage(0, 6, mounts.directories);
   after.place({}, {}, {before.route(0)});
-  SUBCASE("before that has heard of it") {}
-  SUBCASE("when others run there") {
+  SUBCASE("before that node knows of it") {}
+  SUBCASE("while others run there") {
     before.place({}, {});
     before.tier->keep({slot_of(1)});
     before.peers->begin_attempt();
@@ -123,7 +126,7 @@ TEST_CASE("a rank that leaves a node which lives is fetched from there") {
   CHECK(newest_step(after.give(0, 0).value()) == 6);
 }
 
-TEST_CASE("copies are taken only of ranks, and from nodes, that the supervisor named") {
+TEST_CASE("copies are accepted only for ranks, and from nodes, that the supervisor named") {
   const TwoMounts mounts("/dev/shm");
   Run run;
   Node holder(run, 2), owner(run, 1), other(run, 3), old(run, 1, 0);
@@ -141,7 +144,7 @@ TEST_CASE("copies are taken only of ranks, and from nodes, that the supervisor n
   CHECK(newest_step(holder.give(0, 0).value()) == 6);
 }
 
-TEST_CASE("a peer that does not take copies yet gets them when it does") {
+TEST_CASE("a peer that does not accept copies yet gets them when it does") {
   const TwoMounts mounts("/dev/shm");
   Run run;
   Node holder(run, 2), owner(run, 1);
@@ -152,21 +155,21 @@ TEST_CASE("a peer that does not take copies yet gets them when it does") {
   CHECK_FALSE(owner.kept(0)->at_peer);
   holder.place({}, {owner.route(0)});
   owner.await_at_peer(0, 6);
-  // Nothing at all is said of ranks that have no copy.
+  // Ranks without a copy are not reported at all.
   CHECK_FALSE(holder.kept(1));
 }
 
-TEST_CASE("a rank whose copy cannot be fetched starts without, and nobody waits for long") {
+TEST_CASE("a rank whose copy cannot be fetched starts without it, after a bounded wait") {
   Run run;
   auto gone = std::make_unique<Node>(run, 1);
-  const wire::CopyRoute nobody = gone->route(0);
+  const wire::CopyRoute dead = gone->route(0);
   gone.reset();
   Node node(run, 2), empty(run, 3);
   wire::CopyRoute strange = empty.route(3);
   strange.endpoint = "not an endpoint";
   wire::CopyRoute wrong = empty.route(2);
   wrong.generation = base::Generation{7};
-  node.place({}, {}, {nobody, empty.route(1), wrong, strange});
+  node.place({}, {}, {dead, empty.route(1), wrong, strange});
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     CAPTURE(rank);
     const auto given = node.give(rank, 0);

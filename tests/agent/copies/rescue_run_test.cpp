@@ -1,4 +1,4 @@
-// How long a rescue is waited for, played by work that writes as the test says.
+// How long a rescue is waited for; the test says what its work writes and when.
 
 #include "agent/copies/rescue_run.h"
 
@@ -24,7 +24,7 @@ struct Waiting {
   base::SystemClock clock;
   base::BlockingPool pool{loop.get_executor(), 1, 4};
   std::shared_ptr<RescueRun> run;
-  std::string heard;  // in order
+  std::string calls;  // in order
 
   void start(RescueLimits limits, std::function<void(const RescueWatch&)> work) {
     auto started = RescueRun::start(
@@ -33,15 +33,15 @@ struct Waiting {
           work(watch);
           return RescueRun::Lines{{base::Rank{3}, false, "saved"}};
         },
-        {[this] { heard += "late "; },
-         [this](const RescueRun::Lines& lines) { heard += lines.front().text + " "; }});
+        {[this] { calls += "late "; },
+         [this](const RescueRun::Lines& lines) { calls += lines.front().text + " "; }});
     REQUIRE(started);
     run = *std::move(started);
-    run->when_over([this] { heard += "over "; });
+    run->when_over([this] { calls += "over "; });
   }
   void run_until(std::string_view words) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!heard.ends_with(words)) {
+    while (!calls.ends_with(words)) {
       REQUIRE(std::chrono::steady_clock::now() < end);
       loop.restart();
       loop.run_one_for(milliseconds(50));
@@ -51,17 +51,17 @@ struct Waiting {
 
 }  // namespace
 
-TEST_CASE("a rescue that ends in time is over with it, and then nothing is waited for") {
+TEST_CASE("a rescue that ends in time is no longer waited for") {
   Waiting waiting;
   waiting.start({}, [](const RescueWatch&) {});
   waiting.run_until("over ");
-  CHECK(waiting.heard == "saved over ");
+  CHECK(waiting.calls == "saved over ");
   CHECK_FALSE(waiting.run->is_waited_for());
-  waiting.run->when_over([&] { waiting.heard += "at once"; });
-  CHECK(waiting.heard == "saved over at once");
+  waiting.run->when_over([&] { waiting.calls += "at once"; });
+  CHECK(waiting.calls == "saved over at once");
 }
 
-TEST_CASE("as long as something is written new workers wait, beyond what its order waits") {
+TEST_CASE("while something is written, new workers wait longer than the caller of the rescue") {
   Waiting waiting;
   auto ends = std::make_shared<std::atomic<bool>>(false);
   waiting.start({milliseconds(500), milliseconds(500), std::chrono::hours(1)},
@@ -72,10 +72,11 @@ TEST_CASE("as long as something is written new workers wait, beyond what its ord
   CHECK(waiting.run->is_waited_for());
   *ends = true;
   waiting.run_until("over ");
-  CHECK(waiting.heard == "late saved over ");
+  CHECK(waiting.calls == "late saved over ");
 }
 
-TEST_CASE("a rescue that writes nothing, or takes too long, is not waited for and begins no more") {
+TEST_CASE(
+    "a rescue that writes nothing, or takes too long, is not waited for and begins nothing more") {
   Waiting waiting;
   RescueLimits limits{milliseconds(50), milliseconds(50), std::chrono::hours(1)};
   bool writes = false;
@@ -88,17 +89,17 @@ TEST_CASE("a rescue that writes nothing, or takes too long, is not waited for an
     while (!watch.given_up) *watch.written += writes ? 1 : 0;
   });
   waiting.run_until("saved ");
-  CHECK(waiting.heard == "late over saved ");
+  CHECK(waiting.calls == "late over saved ");
 }
 
-TEST_CASE("what is written slowly has longer, and less than the supervisor waits for workers") {
+TEST_CASE("larger copies get more time, but less than the supervisor waits for workers") {
   using agent::kBreakpointSaveMax;
   CHECK(agent::rescue_limits(0).most == kBreakpointSaveMax);
   CHECK(agent::rescue_limits(2'000'000'000).most == kBreakpointSaveMax + std::chrono::seconds(10));
   CHECK(agent::rescue_limits(UINT64_MAX).most == agent::kRescueMax);
 }
 
-TEST_CASE("whoever has abandoned a rescue hears nothing of it") {
+TEST_CASE("an abandoned rescue calls no handler") {
   Waiting waiting;
   waiting.start({}, [](const RescueWatch& watch) {
     while (!watch.given_up) {
@@ -111,7 +112,7 @@ TEST_CASE("whoever has abandoned a rescue hears nothing of it") {
     waiting.loop.restart();
     waiting.loop.run_one_for(milliseconds(50));
   }
-  CHECK(waiting.heard.empty());
+  CHECK(waiting.calls.empty());
 }
 
 }  // namespace rescue_run_test

@@ -10,7 +10,7 @@
 
 namespace robustrun::agent::install_log_test {
 
-TEST_CASE("all of it is in the file, its last lines are in the error") {
+TEST_CASE("the whole output is in the file, its last lines are in the error") {
   const test::ScratchFolder scratch;
   InstallLog log(scratch / "logs", base::NodeId{3});
   CHECK(log.tail().empty());

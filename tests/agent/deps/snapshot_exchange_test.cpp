@@ -1,5 +1,5 @@
-// Snapshots between nodes: who has one gives it, who makes one is waited for, and what is damaged
-// on the way is none.
+// Snapshots between nodes: a node that has one gives it, a node that makes one is waited for, and a
+// damaged one is not taken.
 #include "agent/deps/snapshot_exchange.h"
 
 #include <doctest/doctest.h>
@@ -68,7 +68,7 @@ struct Snapshots {
         cache(i), kKey, [is_wanted](const Snapshot&) { return is_wanted; },
         [this, i](const base::Result<std::optional<Snapshot>>& one) {
           found[i] = one;
-          if (one && *one) made[i]->offer(cache(i), **one);  // as whoever has opened it
+          if (one && *one) made[i]->offer(cache(i), **one);  // as the node does that has opened it
         });
   }
   std::optional<Snapshot> end(std::size_t i) {
@@ -85,7 +85,7 @@ struct Snapshots {
 
 }  // namespace
 
-TEST_CASE("nodes that lack a snapshot get it from one that has it, whole and with its name") {
+TEST_CASE("nodes that lack a snapshot get it from one that has it, complete and under its name") {
   for (const std::size_t holder : {0UZ, 1UZ, 2UZ, 3UZ, 4UZ}) {
     CAPTURE(holder);
     Snapshots five(5);
@@ -107,7 +107,7 @@ TEST_CASE("nodes that lack a snapshot get it from one that has it, whole and wit
   }
 }
 
-TEST_CASE("where nobody has it one node makes it, and the others wait for that one") {
+TEST_CASE("where no node has it, one node makes it, and the others wait for that node") {
   Snapshots three(3);
   for (std::size_t i = 0; i < 3; ++i) three.seek(i);
   const auto maker = [&]() -> std::optional<std::size_t> {
@@ -130,7 +130,7 @@ TEST_CASE("where nobody has it one node makes it, and the others wait for that o
   }
 }
 
-TEST_CASE("when the one that makes it gives up, another one makes it") {
+TEST_CASE("when the node that makes it gives up, another node makes it") {
   Snapshots two(2);
   two.seek(0);
   two.seek(1);
@@ -141,7 +141,7 @@ TEST_CASE("when the one that makes it gives up, another one makes it") {
   CHECK_FALSE(two.end(1 - first));
 }
 
-TEST_CASE("one that is too old for this start is not taken") {
+TEST_CASE("a snapshot that is too old for this start is not taken") {
   Snapshots two(2);
   two.made[0]->offer(two.cache(0), two.make(0));
   two.seek(1, false);
@@ -149,7 +149,7 @@ TEST_CASE("one that is too old for this start is not taken") {
   CHECK_FALSE(bootstrap::find_snapshot(two.cache(1), kKey));
 }
 
-TEST_CASE("what was damaged where it came from is not kept") {
+TEST_CASE("a snapshot that was damaged at its origin is not kept") {
   Snapshots two(2);
   const Snapshot right = two.make(0);
   {

@@ -32,10 +32,10 @@ class HandClock final : public base::Clock {
   [[nodiscard]] Nanos wall_time() const override { return time; }
 };
 
-// The test answers, whenever it likes.
+// Answered by the test, at any time.
 struct Asked {
   std::vector<tracer::KnownGroup> known;
-  FlightSource::Done done;  // null: nothing is asked
+  FlightSource::Done done;  // null: no question is open
   unsigned questions = 0;
 };
 
@@ -115,7 +115,7 @@ struct Fixture {
   void tick(bool steps_too = true) {
     clock.time += kProgressInterval;
     steps += steps_too ? 1 : 0;
-    static_cast<void>(record->read_news());  // as the worker's owner does
+    static_cast<void>(record->read_news());  // as the Worker does
     watch->look(steps);
   }
   void ticks(Nanos time, bool steps_too = true) {
@@ -125,7 +125,7 @@ struct Fixture {
     REQUIRE(asked.done);
     std::exchange(asked.done, nullptr)(std::move(with));
   }
-  // Until the recorder is asked again; so long did it take.
+  // Runs until the recorder is asked again, and returns how long that took.
   Nanos time_to_question(bool steps_too) {
     const Nanos begin = clock.time;
     while (!asked.done && clock.time - begin < 60s) tick(steps_too);
@@ -144,7 +144,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("a communicator of the record is told of at most once a second, and when it moves") {
+TEST_CASE("a communicator of the record is reported at most once a second, and when it moves") {
   Fixture f;
   f.put(0, RecordSource::kNccl, 77, 10, 9);
   f.put(127, RecordSource::kTorchGroup, 78, 0, 0);
@@ -165,7 +165,7 @@ TEST_CASE("a communicator of the record is told of at most once a second, and wh
   CHECK(f.progress.size() == 6);
 }
 
-TEST_CASE("an operation of the record becomes overdue, and is over") {
+TEST_CASE("an operation of the record becomes overdue, and ends") {
   Fixture f;
   f.put(0, RecordSource::kNccl, 77, 10, 10);
   f.tick();
@@ -203,7 +203,7 @@ TEST_CASE("a table without progress is read once a second until NCCL has a commu
   CHECK(f.progress[0].communicators[0].comm == 77);
 }
 
-TEST_CASE("what the interposer counts is found within a second") {
+TEST_CASE("progress that the interposer counts is found within a second") {
   Fixture f;
   f.ticks(5s);
   f.put(127, RecordSource::kInterposer, 78, 3, 2);
@@ -220,12 +220,12 @@ TEST_CASE("the recorder is asked every ten seconds while steps advance, every se
   REQUIRE(f.asked.known.size() == 1);
   CHECK(f.asked.known[0].comm == 78);
   f.ticks(20s);
-  CHECK(f.asked.questions == 1);  // one at a time
+  CHECK(f.asked.questions == 1);  // one question at a time
   SUBCASE("whatever it answers") { f.answer(std::vector{comm_of(78, 5, 5)}); }
-  SUBCASE("also when it does not") { f.answer(base::fail(Errc::kTimeout, "cannot")); }
+  SUBCASE("if it does not answer") { f.answer(base::fail(Errc::kTimeout, "cannot")); }
   f.time_to_question(true);
   f.answer(std::vector<Membership>{});
-  CHECK(f.time_to_question(true) == 1s);  // until it has told of a group
+  CHECK(f.time_to_question(true) == 1s);  // until it has reported a group
   f.answer(std::vector{comm_of(78, 6, 6)});
   CHECK(f.time_to_question(true) == 10s);
   f.answer(std::vector{comm_of(78, 7, 7)});
@@ -234,7 +234,7 @@ TEST_CASE("the recorder is asked every ten seconds while steps advance, every se
   CHECK(f.time_to_question(false) == 1s);
 }
 
-TEST_CASE("a worker whose steps take long is calm for twice as long") {
+TEST_CASE("a worker with long steps counts as stepping for twice as long") {
   Fixture f;
   const auto questions_in = [&](int tenths, bool step_every_four_seconds) {
     const unsigned before = f.asked.questions;
@@ -262,7 +262,7 @@ TEST_CASE("without steps the recorder is asked every second, unless collectives 
   CHECK(f.time_to_question(false) == 5s);
 }
 
-TEST_CASE("what the recorder tells becomes overdue by its own times") {
+TEST_CASE("operations of the recorder become overdue by their own history") {
   Fixture f;
   f.tick();
   f.answer(std::vector{comm_of(78, 10, 10), comm_of(79, 4, 4)});
@@ -291,7 +291,7 @@ TEST_CASE("what the recorder tells becomes overdue by its own times") {
   }
 }
 
-TEST_CASE("a source that cannot tell what is done makes nothing overdue") {
+TEST_CASE("a source that cannot tell what has ended makes nothing overdue") {
   Fixture f;
   auto blind = comm_of(78, 10, 0, 1h);
   blind.counts_completion = false;
@@ -314,7 +314,7 @@ TEST_CASE("no more communicators are watched than the limit") {
   CHECK(f.progress[0].communicators.size() == kWatchedCommunicatorsMax);
 }
 
-TEST_CASE("a record that the worker broke is no news") {
+TEST_CASE("a record that the worker broke is ignored") {
   Fixture f;
   REQUIRE(::truncate(f.path.c_str(), 100) == 0);
   f.ticks(10s);
@@ -323,7 +323,7 @@ TEST_CASE("a record that the worker broke is no news") {
   CHECK(f.collect().comms.empty());
 }
 
-TEST_CASE("both sources are collected, the recorder's last word when it is silent") {
+TEST_CASE("both sources are collected, the recorder's previous answer when it is silent") {
   Fixture f;
   f.put(0, RecordSource::kNccl, 77, 10, 9);
   f.tick();
@@ -337,7 +337,7 @@ TEST_CASE("both sources are collected, the recorder's last word when it is silen
   CHECK(collected.comms[1].pending[0].age == 3900ms);
 }
 
-TEST_CASE("the recorder's last word from before a step says nothing of now") {
+TEST_CASE("the recorder's previous answer from before a step is not used") {
   Fixture f;
   f.tick();
   f.answer(std::vector{comm_of(78, 12, 11, 900ms)});
@@ -345,7 +345,7 @@ TEST_CASE("the recorder's last word from before a step says nothing of now") {
   CHECK(f.collect().comms.empty());
 }
 
-TEST_CASE("a question that is under way serves who collects, too") {
+TEST_CASE("a question under way also answers a collect()") {
   Fixture f;
   f.tick();
   std::optional<CollectiveWatch::Collected> collected;
@@ -366,7 +366,7 @@ TEST_CASE("a watch that is dropped does not call back") {
   CHECK_FALSE(called);
 }
 
-TEST_CASE("a snapshot waits for its parts and says the worker's life as it is then") {
+TEST_CASE("a snapshot waits for its parts and describes the worker as it is then") {
   Fixture f;
   tracer::RankSnapshot now;
   now.life = tracer::Life::kRunning;
@@ -390,7 +390,7 @@ TEST_CASE("a snapshot waits for its parts and says the worker's life as it is th
   CHECK(snapshot->comms[0].entered == 12);
 }
 
-TEST_CASE("a snapshot that is dropped is not told") {
+TEST_CASE("a dropped snapshot does not call back") {
   Fixture f;
   bool called = false;
   WorkerSnapshot::Plan plan;

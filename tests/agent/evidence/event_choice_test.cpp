@@ -38,7 +38,8 @@ struct Record {
 
 }  // namespace
 
-TEST_CASE("ten ranks of a job are always traced in full, evenly over it; all of a small one") {
+TEST_CASE(
+    "ten ranks of a job are always traced in full, spread evenly; all ranks of a small job are") {
   for (std::uint32_t world = 1; world <= agent::kRanksInFull; ++world) {
     CHECK(sampled(world).size() == world);
   }
@@ -55,7 +56,7 @@ TEST_CASE("ten ranks of a job are always traced in full, evenly over it; all of 
   }
 }
 
-TEST_CASE("a rank is traced in full when something is suspected, a sampled one always") {
+TEST_CASE("a rank is traced in full while something is suspected, a sampled one always") {
   for (const bool is_one : {false, true}) {
     CAPTURE(is_one);
     Record record;

@@ -30,7 +30,7 @@ const std::string kHandler =
     "                      all_threads=True, chain=False)\n"
     "print('ready', flush=True)\n";
 
-// A node whose helper programs are scripts of the test's.
+// A node whose helper programs are scripts of the test.
 struct Node {
   SubreaperScope subreaper;
   test::ScratchFolder folder;
@@ -53,22 +53,22 @@ struct Node {
     return path;
   }
   [[nodiscard]] Suspect suspect(const Subject& subject) const {
-    Suspect who;
-    who.pid = subject.pid();
-    who.apart = milliseconds(300);
-    who.stack_signal = kSignal;
-    who.stack_file = folder / "stack";
-    who.signal = [&subject](int number) { subject.signal(number); };
-    return who;
+    Suspect suspected;
+    suspected.pid = subject.pid();
+    suspected.apart = milliseconds(300);
+    suspected.stack_signal = kSignal;
+    suspected.stack_file = folder / "stack";
+    suspected.signal = [&subject](int number) { subject.signal(number); };
+    return suspected;
   }
   [[nodiscard]] std::vector<std::string> script(const std::string& rest) const {
     return python(kHandler + rest, {folder / "stack", std::to_string(kSignal)});
   }
 
-  Evidence collect(const Suspect& who, milliseconds within = seconds(15)) {
+  Evidence collect(const Suspect& suspected, milliseconds within = seconds(15)) {
     std::optional<Evidence> evidence;
     const auto collector = EvidenceCollector::start(
-        context, who, within, [&](Evidence came) { evidence.emplace(std::move(came)); });
+        context, suspected, within, [&](Evidence came) { evidence.emplace(std::move(came)); });
     CHECK_FALSE(evidence.has_value());
     REQUIRE(loop.run_until([&] { return evidence.has_value(); }, seconds(60)));
     CHECK(context.slow_looks == 0);
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(Node, "a worker that sleeps: its state, its stack, and nothing
 }
 
 TEST_CASE_FIXTURE(Node,
-                  "installed programs add the lock's holder and native frames to a still one") {
+                  "for a worker that does not move, programs add GIL holder and native stack") {
   Subject subject(script("time.sleep(1000)\n"));
   REQUIRE(subject.says("ready"));
   // The number of its only thread is in the stack that the handler writes.
@@ -132,8 +132,7 @@ TEST_CASE_FIXTURE(Node,
   CHECK(asked == fmt::format("dump --json --nonblocking --pid {}", subject.pid()));
 }
 
-TEST_CASE_FIXTURE(Node,
-                  "without a handler the stacks are py-spy's; a busy one is not stopped to look") {
+TEST_CASE_FIXTURE(Node, "without a handler the stacks are py-spy's; a busy worker is not stopped") {
   const Subject busy({"sh", "-c", "while :; do :; done"});
   program("py-spy",
           "echo '[{\"thread_id\": 5, \"os_thread_id\": '$5', \"owns_gil\": true,"
@@ -153,8 +152,7 @@ TEST_CASE_FIXTURE(Node,
   CHECK_FALSE(std::filesystem::exists(folder / "stopped"));
 }
 
-TEST_CASE_FIXTURE(Node,
-                  "a stopped worker, one in state D and a dead one are told from each other") {
+TEST_CASE_FIXTURE(Node, "stopped workers, workers in state D and dead ones are told apart") {
   const Subject stopped({"sleep", "1000"});
   stopped.signal(SIGSTOP);
   Subject blocked({test_helper("blocked")});
@@ -186,24 +184,25 @@ TEST_CASE_FIXTURE(Node,
   CHECK_FALSE(misses(all["dead"], "py-spy: not installed"));
 }
 
-TEST_CASE_FIXTURE(Node, "one that is gone leaves no evidence, one that goes leaves what was seen") {
+TEST_CASE_FIXTURE(
+    Node, "a dead worker leaves no evidence, one that dies meanwhile leaves what was seen") {
   Subject subject({"sleep", "1000"});
-  Suspect who = suspect(subject);
+  Suspect suspected = suspect(subject);
   std::optional<Evidence> evidence;
   const auto collector = EvidenceCollector::start(
-      context, who, seconds(15), [&](Evidence came) { evidence.emplace(std::move(came)); });
+      context, suspected, seconds(15), [&](Evidence came) { evidence.emplace(std::move(came)); });
   loop.run_for(milliseconds(100));
   subject.end();
   REQUIRE(loop.run_until([&] { return evidence.has_value(); }, seconds(60)));
   CHECK(misses(*evidence, "process: the worker is gone"));
-  const Evidence none = collect(who);
+  const Evidence none = collect(suspected);
   CHECK_FALSE(none.has_process);
   CHECK(none.missing.size() == 2);
   CHECK(misses(none, "process: the worker is gone"));
   CHECK(misses(none, "Python stacks: the worker has no handler installed"));
 }
 
-TEST_CASE_FIXTURE(Node, "GPUs are those of the helper; one that hangs is missing, and in time") {
+TEST_CASE_FIXTURE(Node, "GPUs are the helper's; of a helper that hangs they are missing, in time") {
   const Subject subject({"sleep", "1000"});
   context.executable =
       program("gpus",
@@ -240,7 +239,7 @@ TEST_CASE_FIXTURE(Node, "connections of the worker are among the evidence") {
 }
 
 TEST_CASE_FIXTURE(Node,
-                  "while looks hang no more wait behind them; what needs none is still told") {
+                  "no more looks are queued behind hanging ones; other evidence is reported") {
   Subject subject(script("time.sleep(1000)\n"));
   REQUIRE(subject.says("ready"));
   context.slow_looks = kSlowLooksMax;
@@ -249,13 +248,13 @@ TEST_CASE_FIXTURE(Node,
       EvidenceCollector::start(context, suspect(subject), seconds(15),
                                [&](Evidence came) { evidence.emplace(std::move(came)); });
   REQUIRE(loop.run_until([&] { return evidence.has_value(); }, seconds(60)));
-  CHECK(misses(*evidence, "process: too many looks are under way here, or hang"));
+  CHECK(misses(*evidence, "process: too many looks are under way on this node, or hang"));
   CHECK_FALSE(evidence->has_process);
   CHECK(evidence->stacks.size() == 1);
   CHECK(context.slow_looks == kSlowLooksMax);
 }
 
-TEST_CASE_FIXTURE(Node, "a collector that is dropped calls nobody and leaves no program") {
+TEST_CASE_FIXTURE(Node, "a dropped collector does not call back and leaves no program") {
   const Subject subject({"sleep", "1000"});
   context.executable = program("gpus", "echo $$ >" + (folder / "pid") + "; exec sleep 1000");
   bool called = false;

@@ -1,4 +1,4 @@
-// Sockets, links and GPUs of a suspected worker, and what programs print of its stacks.
+// Sockets, links and GPUs of a suspected worker, and output of stack programs.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ std::vector<SocketState> own_sockets() {
   return *std::move(sockets);
 }
 
-TEST_CASE("what waits to be read, and what came and went, is told of each end") {
+TEST_CASE("unread bytes, and bytes that came and went, are reported for each end") {
   std::vector<int> families = {AF_INET};
   if (base::Fd(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0))) families.push_back(AF_INET6);
   for (const int family : families) {
@@ -98,7 +98,7 @@ TEST_CASE("what waits to be read, and what came and went, is told of each end") 
   }
 }
 
-TEST_CASE("a peer that does not read shows as bytes that wait at both ends") {
+TEST_CASE("a peer that does not read shows as waiting bytes at both ends") {
   const Connection connection(AF_INET);
   REQUIRE(base::set_nonblocking(connection.near.get(), true));
   const std::string much(1 << 20, 'x');
@@ -108,7 +108,9 @@ TEST_CASE("a peer that does not read shows as bytes that wait at both ends") {
   CHECK(find(sockets, connection.far_name)->recv_queue > 0);
 }
 
-TEST_CASE("one end in another process is that process's alone; its children's are told with it") {
+TEST_CASE(
+    "an end in another process is that process's alone; those of its children are reported with "
+    "it") {
   Subject subject(
       python("import socket, subprocess, sys\n"
              "listener = socket.create_server(('127.0.0.1', 0))\n"
@@ -125,8 +127,8 @@ TEST_CASE("one end in another process is that process's alone; its children's ar
   CHECK(sockets->size() == 2);
   CHECK(find(*sockets, local) != nullptr);
   CHECK(find(own_sockets(), local) == nullptr);
-  const std::vector<pid_t> nobody = {0x7FFFFFFF};
-  CHECK(sockets_of(nobody)->empty());
+  const std::vector<pid_t> no_process = {0x7FFFFFFF};
+  CHECK(sockets_of(no_process)->empty());
 }
 
 TEST_CASE("a listener is no connection, and more connections than the limit are left out") {
@@ -135,7 +137,7 @@ TEST_CASE("a listener is no connection, and more connections than the limit are 
     many.push_back(std::make_unique<Connection>(AF_INET));
   }
   CHECK(find(own_sockets(), many.back()->listener ? "127.0.0.1:0" : "") == nullptr);
-  // One with bytes that wait is among those that are told.
+  // A connection with waiting bytes is among the reported ones.
   REQUIRE(base::write_all(many.back()->near.get(), "x"));
   CHECK(wait_until([&] {
     const auto sockets = own_sockets();
@@ -169,7 +171,7 @@ TEST_CASE("between two looks: what was acknowledged, for how long data was under
   CHECK(compared(stood, look(100, milliseconds(99), 3)).nothing_acked);
   CHECK(!compared(stood, look(100, milliseconds(10), 0)).nothing_acked);
   CHECK(!compared(look(100, milliseconds(10), 0), stood).nothing_acked);
-  // Another connection between the same ports, and one that was not there: seen once.
+  // Another connection between the same ports, and a new one: seen once.
   CHECK(compared(stood, look(50, milliseconds(10), 2)).watched == milliseconds(0));
   CHECK(compared({}, look(50, milliseconds(10), 2)).watched == milliseconds(0));
 }
@@ -200,11 +202,11 @@ std::vector<SocketState> connection_from(const std::string& local) {
   return {socket};
 }
 
-TEST_CASE("links that matter and do not work are named; ports that nobody uses are not") {
+TEST_CASE("broken links that matter are named; unused ports are not") {
   const FakeSys sys;
   sys.interface("eth0", true, "0x1003", "1", "up");
   sys.interface("eth1", true, "0x1003", "0", "down");
-  sys.interface("eth2", true, "0x1003", "0", "down");  // nobody has given it an address
+  sys.interface("eth2", true, "0x1003", "0", "down");  // it has no address
   sys.interface("eth3", true, "0x1002", "", "down");  // taken down
   sys.interface("docker0", false, "0x1003", "0", "down");  // as always without a container
   sys.interface("bond0", false, "0x1003", "0", "down");
@@ -228,7 +230,7 @@ TEST_CASE("links that matter and do not work are named; ports that nobody uses a
   CHECK(broken("10.9.0.1:1").front() == "10.9.0.1: no interface has this address any more");
 }
 
-TEST_CASE("InfiniBand ports that lost their link are named, and those that never had one are not") {
+TEST_CASE("InfiniBand ports that lost their link are named, those that never had one are not") {
   const FakeSys sys;
   sys.port("mlx5_0", "1", "4: ACTIVE", "3");
   sys.port("mlx5_1", "1", "1: DOWN", "2");
@@ -238,7 +240,7 @@ TEST_CASE("InfiniBand ports that lost their link are named, and those that never
   CHECK(links == std::vector<std::string>{"mlx5_1/1: DOWN", "mlx5_10/2: INIT"});
 }
 
-TEST_CASE("a machine without any of it has no broken links; with very many not all are told") {
+TEST_CASE("a machine without links has no broken ones; of very many not all are reported") {
   const FakeSys sys;
   CHECK(broken_links({}, {}, sys.root.path()).empty());
   for (std::size_t i = 0; i < kLinksMax + 3; ++i) {
@@ -261,7 +263,7 @@ const std::string kTwoGpus =
     "gpu 1\nname NVIDIA H100 80GB HBM3\nuuid GPU-bb02\npci 00000000:5e:00.0\n"
     "error 15 (GPU is lost)\nnonsense\n\npid x\n";
 
-TEST_CASE("what the library's helper says of the GPUs") {
+TEST_CASE("the output of the library's helper about the GPUs is read") {
   const auto gpus = read_gpu_states(kTwoGpus);
   REQUIRE(gpus);
   REQUIRE(gpus->size() == 2);
@@ -306,7 +308,7 @@ TEST_CASE("the worker's GPUs are those it computes on, else those it may use") {
 }
 
 // A file is read as one record here, unlike the kernel's own log.
-TEST_CASE("the kernel's words of a GPU are added, those from before the worker are not") {
+TEST_CASE("the kernel's lines about a GPU are added, those from before the worker are not") {
   const test::ScratchFolder folder;
   const auto log = folder.write(
       "kmsg",
@@ -334,7 +336,7 @@ TEST_CASE("the kernel's words of a GPU are added, those from before the worker a
 
 // ---- programs -----------------------------------------------------------------------------------
 
-TEST_CASE("what eu-stack prints") {
+TEST_CASE("the output of eu-stack is read") {
   const auto stack = parse_eu_stack(
       "PID 14224 - process\nTID 14224:\n"
       "#0  0x00007f637e4ed545 clock_nanosleep@GLIBC_2.2.5 - /usr/lib/libc.so.6\n"
@@ -359,7 +361,7 @@ TEST_CASE("what eu-stack prints") {
   CHECK(parse_eu_stack(deep)->frames.size() == kStackFramesMax);
 }
 
-TEST_CASE("what py-spy prints") {
+TEST_CASE("the output of py-spy is read") {
   const std::string text =
       R"([{"pid": 7, "thread_id": 140, "thread_name": "holder", "os_thread_id": 8, "active": false,
            "owns_gil": true, "frames": [

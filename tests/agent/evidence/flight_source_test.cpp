@@ -21,7 +21,7 @@ using base::Errc;
 using test::http_answer;
 using namespace std::chrono_literals;
 
-// As torch answers: one collective of the default group that is not done.
+// An answer as of torch: one collective of the default group that has not ended.
 constexpr const char* kOneCollective = R"({"comm_lib_version": "", "version": "2.10",
   "pg_config": {"": {"desc": "", "name": "", "ranks": "[]"}},
   "pg_status": {"0": {"last_enqueued_collective": "1", "last_started_collective": "-1",
@@ -76,19 +76,19 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("an answer becomes memberships, in whatever pieces it comes") {
+TEST_CASE("an answer becomes memberships, in whatever pieces it arrives") {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
     CAPTURE(piece);
     Fixture f;
     f.serve(http_answer(kOneCollective)).piece_bytes = piece;
-    SUBCASE("and the connection is closed behind it") {}
+    SUBCASE("and the connection is closed after it") {}
     SUBCASE("and the connection stays open") { f.server->hangs_up = false; }
     f.ask();
     REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
     REQUIRE_MESSAGE(f.answer->has_value(), f.answer->error().what);
     REQUIRE((*f.answer)->size() == 1);
     const tracer::Membership& all = (*f.answer)->front();
-    CHECK(all.comm == 77);  // as the record knows it
+    CHECK(all.comm == 77);  // as in the record
     CHECK(all.size == 4);
     CHECK(all.rank == 2);
     CHECK(all.entered == 1);
@@ -98,7 +98,7 @@ TEST_CASE("an answer becomes memberships, in whatever pieces it comes") {
   }
 }
 
-TEST_CASE("one source can be asked again and again") {
+TEST_CASE("one source can be asked repeatedly") {
   Fixture f;
   f.serve(http_answer(kOneCollective));
   for (int i = 0; i < 3; ++i) {
@@ -110,10 +110,10 @@ TEST_CASE("one source can be asked again and again") {
   CHECK(f.server->questions == 3);
 }
 
-TEST_CASE("without a server there is an answer, too") {
+TEST_CASE("without a server there is an error") {
   Fixture f;
   SUBCASE("no socket") {}
-  SUBCASE("nobody listens any more") {
+  SUBCASE("nothing listens any more") {
     f.serve("");
     f.server.reset();
   }
@@ -124,12 +124,12 @@ TEST_CASE("without a server there is an answer, too") {
   CHECK(f.error() == Errc::kNotFound);
 }
 
-TEST_CASE("who does not answer is told by its last words") {
+TEST_CASE("a worker that does not answer is described by its last dump") {
   Fixture f;
   const std::string left = f.leave(kOneCollective);
   f.source = FlightSource::make(f.node, f.path, base::Rank{0}, left);
   SUBCASE("no socket") {}
-  SUBCASE("it hangs up") { f.serve(""); }
+  SUBCASE("it closes the connection") { f.serve(""); }
   f.ask();
   REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
   REQUIRE_MESSAGE(f.answer->has_value(), f.answer->error().what);
@@ -138,7 +138,7 @@ TEST_CASE("who does not answer is told by its last words") {
   CHECK((*f.answer)->front().entered == 1);
 }
 
-TEST_CASE("who answers is believed, not what it left") {
+TEST_CASE("a worker's answer is preferred to its last dump") {
   Fixture f;
   const std::string left = f.leave("{}");
   f.source = FlightSource::make(f.node, f.path, base::Rank{0}, left);
@@ -148,7 +148,7 @@ TEST_CASE("who answers is believed, not what it left") {
   CHECK(f.answer->has_value());
 }
 
-TEST_CASE("last words that are none are an error, never a wait") {
+TEST_CASE("an invalid last dump is an error, never a wait") {
   Fixture f;
   std::string left = f.scratch.path("0.0.flight");
   f.source = FlightSource::make(f.node, f.path, base::Rank{0}, left);
@@ -185,7 +185,7 @@ TEST_CASE("a server that misbehaves is an error, never a wait") {
       {"its handler failed", http_answer("bad", "500 Error"), Errc::kUnavailable},
       {"a head that is not even a status", "HTTP/1.1 \r\n\r\n", Errc::kUnavailable},
       {"no length", "HTTP/1.1 200 OK\r\n\r\n{}", Errc::kCorrupt},
-      {"a length that is none", head + "many\r\n\r\n{}", Errc::kInvalidArgument},
+      {"an invalid length", head + "many\r\n\r\n{}", Errc::kInvalidArgument},
       {"a negative length", head + "-1\r\n\r\n{}", Errc::kInvalidArgument},
       {"no JSON", http_answer("{\"entries\": [}"), Errc::kCorrupt},
       {"JSON of something else", http_answer("[1, 2]"), Errc::kCorrupt},
@@ -239,12 +239,12 @@ TEST_CASE("silence is a time-out") {
   }
 }
 
-TEST_CASE("a source that is dropped does not call back") {
+TEST_CASE("a dropped source does not call back") {
   Fixture f;
   f.serve(http_answer(kOneCollective));
   f.ask();
   SUBCASE("at once") {}
-  SUBCASE("while the answer is read") {
+  SUBCASE("while the answer is being read") {
     REQUIRE(f.loop.run_until([&] { return f.server->questions == 1; }));
   }
   f.source.reset();

@@ -20,13 +20,13 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("a stop waits for the look that is under way, and for no other") {
+TEST_CASE("a stop waits for the look under way, and for no other") {
   Fixture f;
   f.stop();
   CHECK(f.stops == 1);
   f.look->begin();
   f.stop();
-  f.stop();  // said again
+  f.stop();  // repeated
   CHECK(f.stops == 1);
   f.look->end();
   CHECK(f.stops == 2);
@@ -36,7 +36,7 @@ TEST_CASE("a stop waits for the look that is under way, and for no other") {
   CHECK(f.stops == 3);
 }
 
-TEST_CASE("a look that never ends holds nobody back for long") {
+TEST_CASE("a look that never ends does not hold up the stop for long") {
   Fixture f;
   f.look->begin();
   f.look->begin();
@@ -45,7 +45,7 @@ TEST_CASE("a look that never ends holds nobody back for long") {
   CHECK(f.loop.run_until([&] { return f.stops == 1; }));
 }
 
-TEST_CASE("a stop that waits is dropped with the worker") {
+TEST_CASE("a waiting stop is dropped with the worker") {
   Fixture f;
   f.look->begin();
   f.stop();

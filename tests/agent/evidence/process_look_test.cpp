@@ -1,4 +1,4 @@
-// What the kernel says of processes: real ones, and a /proc of the test's.
+// What the kernel reports about processes: real ones, and a /proc of the test.
 #include "agent/evidence/process_look.h"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ char state_of(pid_t pid) {
   return look ? look->state.state.front() : '-';
 }
 
-TEST_CASE("sleeping, stopped, blocked and dead ones are told apart") {
+TEST_CASE("sleeping, stopped, blocked and dead processes are told apart") {
   const Subject sleeping({"sleep", "1000"});
   CHECK(wait_until([&] { return state_of(sleeping.pid()) == 'S'; }));
   CHECK_FALSE(look_at_process(sleeping.pid(), "")->state.frozen);
@@ -48,7 +48,7 @@ TEST_CASE("descendants are counted, blocked and dead ones among them") {
 }
 
 TEST_CASE(
-    "one that works uses the processor, also by its ended children; one that sleeps does not") {
+    "a busy process uses the processor, also through its ended children; a sleeping one does not") {
   const Subject busy({"sh", "-c", "while :; do sh -c ':'; done"});
   const Subject sleeping({"sleep", "1000"});
   REQUIRE(wait_until([&] { return state_of(sleeping.pid()) == 'S'; }));
@@ -77,7 +77,7 @@ TEST_CASE("bytes read and written are those of all descendants") {
   }));
 }
 
-TEST_CASE("one that is gone, or whose number another has by now, is not compared") {
+TEST_CASE("a process that is gone, or whose pid was reused, is not compared") {
   Subject subject({"sleep", "1000"});
   const pid_t pid = subject.pid();
   auto look = look_at_process(pid, "");
@@ -92,7 +92,7 @@ TEST_CASE("one that is gone, or whose number another has by now, is not compared
   CHECK(gone.error().what == "the worker is gone");
 }
 
-TEST_CASE("a worker that slept at one of two looks sleeps; else it is as it was found last") {
+TEST_CASE("a worker that slept at one of two looks sleeps; else it is as at the last look") {
   const auto states = [](const char* first, const char* second) {
     ProcessLook before, after;
     before.state.state = first;
@@ -109,7 +109,7 @@ TEST_CASE("a worker that slept at one of two looks sleeps; else it is as it was 
   CHECK(states("S", "D") == "Dnew");
 }
 
-TEST_CASE("a process frozen by its cgroup is told as frozen") {
+TEST_CASE("a process frozen by its cgroup is reported as frozen") {
   const auto place = own_cgroup("");
   const std::string folder =
       place ? fmt::format("{}/robustrun-test-{}", place->folder, ::getpid()) : std::string();
@@ -127,7 +127,7 @@ TEST_CASE("a process frozen by its cgroup is told as frozen") {
     CHECK_FALSE(look_at_process(subject.pid(), folder)->state.frozen);
     write("cgroup.freeze", "1");
     CHECK(wait_until([&] { return look_at_process(subject.pid(), folder)->state.frozen; }));
-    // Also when nobody says which cgroup it is in.
+    // Also when its cgroup is not given.
     CHECK(look_at_process(subject.pid(), "")->state.frozen);
     write("cgroup.freeze", "0");
     CHECK(wait_until([&] { return !look_at_process(subject.pid(), folder)->state.frozen; }));
@@ -135,7 +135,7 @@ TEST_CASE("a process frozen by its cgroup is told as frozen") {
   CHECK(wait_until([&] { return ::rmdir(folder.c_str()) == 0; }));
 }
 
-// A /proc with processes that nobody can make.
+// A /proc with processes that cannot be made for real.
 struct FakeProc {
   test::ScratchFolder root;
   void process(int pid, int parent, char state, const std::string& times, const std::string& name) {
@@ -168,7 +168,7 @@ TEST_CASE("fields of stat are found behind any name") {
   CHECK_FALSE(look->state.frozen);
 }
 
-TEST_CASE("pressure is the worker's cgroup's, else the machine's; nonsense is none") {
+TEST_CASE("pressure is the worker's cgroup's, else the machine's; nonsense counts as missing") {
   FakeProc fake;
   fake.process(10, 1, 'S', "0 0 0 0", "x");
   const auto look = [&](const std::string& cgroup) {
@@ -185,7 +185,9 @@ TEST_CASE("pressure is the worker's cgroup's, else the machine's; nonsense is no
   CHECK(look(fake.root / "group").memory_pressure == 100);
 }
 
-TEST_CASE("a freezer of cgroup version 1 is seen, and the function that frozen ones wait in") {
+TEST_CASE(
+    "a freezer of cgroup version 1 is seen, and the kernel function in which frozen processes "
+    "wait") {
   FakeProc fake;
   fake.process(10, 1, 'D', "0 0 0 0", "x");
   fake.root.write("proc/10/cgroup", "6:freezer:/jobs\n0::/\n");
@@ -215,14 +217,14 @@ TEST_CASE("limits: descendants, the name of a wait channel") {
   CHECK(look->state.wait_channel.size() == kWaitChannelBytesMax);
 }
 
-TEST_CASE("ticks become time without running over") {
+TEST_CASE("ticks become time without overflow") {
   CHECK(ticks_to_time(0) == base::Nanos{});
   CHECK(ticks_to_time(static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))) ==
         std::chrono::seconds(1));
   CHECK(ticks_to_time(~std::uint64_t{0}) > std::chrono::hours(1));
 }
 
-TEST_CASE("a handler, a signal that waits, and a stopped process are seen") {
+TEST_CASE("a handler, a pending signal, and a stopped process are seen") {
   Subject subject({"sh", "-c", "trap 'echo taken' USR1; echo ready; while :; do sleep 1; done"});
   REQUIRE(subject.says("ready"));
   CHECK(signal_state(subject.pid(), SIGUSR1).is_caught);

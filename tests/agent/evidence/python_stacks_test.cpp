@@ -1,4 +1,4 @@
-// Stacks that a real interpreter writes, and files that are none of it.
+// Stacks that a real interpreter writes, and files that hold none.
 #include "agent/evidence/python_stacks.h"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ using std::chrono::seconds;
 
 const int kSignal = SIGRTMIN + 8;
 
-// As the boot module hangs it up.
+// Installed as the boot module does it.
 const std::string kHandler =
     "import ctypes, faulthandler, sys, threading, time\n"
     "faulthandler.register(int(sys.argv[2]), file=open(sys.argv[1], 'ab', buffering=0),\n"
@@ -44,31 +44,31 @@ struct Fixture {
     return python(kHandler + rest, {file, std::to_string(kSignal)});
   }
   Suspect suspect(const Subject& subject) {
-    Suspect who;
-    who.pid = subject.pid();
-    who.stack_file = file;
-    who.stack_signal = kSignal;
-    who.apart = milliseconds(20);
-    who.signal = [this, &subject](int number) {
+    Suspect suspected;
+    suspected.pid = subject.pid();
+    suspected.stack_file = file;
+    suspected.stack_signal = kSignal;
+    suspected.apart = milliseconds(20);
+    suspected.signal = [this, &subject](int number) {
       ++sent;
       subject.signal(number);
     };
-    return who;
+    return suspected;
   }
-  PythonStacks::Answer look(const Suspect& who, milliseconds within = seconds(20)) {
+  PythonStacks::Answer look(const Suspect& suspected, milliseconds within = seconds(20)) {
     std::optional<PythonStacks::Answer> answer;
     const auto stacks =
-        PythonStacks::start(loop.executor(), who, within,
+        PythonStacks::start(loop.executor(), suspected, within,
                             [&](PythonStacks::Answer came) { answer.emplace(std::move(came)); });
     CHECK_FALSE(answer.has_value());
     REQUIRE(loop.run_until([&] { return answer.has_value(); }, seconds(60)));
     return *std::move(answer);
   }
-  // One that has just said that it is ready is not there yet.
-  PythonStacks::Answer look_until_still(const Suspect& who) {
+  // A process that has just printed "ready" may not sleep yet.
+  PythonStacks::Answer look_until_still(const Suspect& suspected) {
     PythonStacks::Answer answer;
     CHECK(wait_until([&] {
-      answer = look(who);
+      answer = look(suspected);
       CHECK(answer.missing.empty());
       return !answer.moved;
     }));
@@ -76,7 +76,7 @@ struct Fixture {
   }
 };
 
-TEST_CASE_FIXTURE(Fixture, "a sleeping interpreter shows where, and that it does not move") {
+TEST_CASE_FIXTURE(Fixture, "a sleeping interpreter shows where it is, and that it does not move") {
   Subject subject(
       script("def wait():\n"
              "    ready()\n"
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(Fixture, "a sleeping interpreter shows where, and that it does
   CHECK(answer.dump.stacks[1].frames.back().function == "_bootstrap");
 }
 
-TEST_CASE_FIXTURE(Fixture, "the lock of an interpreter may be held by one that sleeps in C") {
+TEST_CASE_FIXTURE(Fixture, "the GIL may be held by a thread that sleeps in C") {
   // A handled signal ends a sleep in C.
   Subject subject(
       script("ready()\n"
@@ -125,7 +125,7 @@ TEST_CASE_FIXTURE(Fixture, "the boot module's handler writes where the agent loo
 
 TEST_CASE_FIXTURE(
     Fixture,
-    "a main thread that is elsewhere at the second look moves, and is told as first seen") {
+    "a main thread that is elsewhere at the second look moves, and the first look is reported") {
   Subject subject(
       script("import os\n"
              "def first():\n"
@@ -137,12 +137,12 @@ TEST_CASE_FIXTURE(
              "first()\n"
              "second()\n"));
   REQUIRE(subject.says("ready"));
-  Suspect who = suspect(subject);
-  who.signal = [&](int number) {
+  Suspect suspected = suspect(subject);
+  suspected.signal = [&](int number) {
     if (++sent == 2) CHECK(subject.says("second"));
     subject.signal(number);
   };
-  const auto answer = look(who);
+  const auto answer = look(suspected);
   CHECK(answer.missing.empty());
   CHECK(answer.moved);
   const auto& frames = answer.dump.stacks.at(0).frames;
@@ -154,8 +154,7 @@ TEST_CASE_FIXTURE(
   CHECK_FALSE(is_in("second"));
 }
 
-TEST_CASE_FIXTURE(Fixture,
-                  "what the file held before is not looked at, and a long one begins anew") {
+TEST_CASE_FIXTURE(Fixture, "earlier content of the file is skipped, and a long file is truncated") {
   Subject subject(script("ready()\ntime.sleep(1000)\n"));
   REQUIRE(subject.says("ready"));
   const std::string old =
@@ -171,7 +170,7 @@ TEST_CASE_FIXTURE(Fixture,
   CHECK(std::filesystem::file_size(file) < kStackFileBytesMax);
 }
 
-TEST_CASE_FIXTURE(Fixture, "of more than a hundred threads the main one is not known") {
+TEST_CASE_FIXTURE(Fixture, "with more than a hundred threads the main one is unknown") {
   Subject subject(
       script("for i in range(110):\n"
              "    threading.Thread(target=time.sleep, args=(1000,),\n"
@@ -180,31 +179,31 @@ TEST_CASE_FIXTURE(Fixture, "of more than a hundred threads the main one is not k
              "time.sleep(1000)\n"));
   REQUIRE(subject.says("ready"));
   const auto answer = look(suspect(subject));
-  CHECK(answer.missing == "the main thread's is not written when there are so many threads");
+  CHECK(answer.missing == "with so many threads the main thread's stack is not written");
   CHECK(answer.dump.stacks.size() == 100);
   CHECK(main_stack(answer.dump.stacks) == nullptr);
 }
 
 TEST_CASE_FIXTURE(Fixture,
-                  "no signal is sent to one without a handler, to a stopped, dead or gone one") {
+                  "no signal is sent to a process that has no handler, is stopped, dead or gone") {
   Subject shell({"sh", "-c", "echo ready; exec sleep 1000"});
   REQUIRE(shell.says("ready"));
   folder.write("stack", "");
-  Suspect who = suspect(shell);
-  CHECK(look(who).missing == "the worker has no handler installed");
-  who.stack_file.clear();
-  CHECK(look(who).missing == "the worker was started without our handler");
-  who = suspect(shell);
-  who.stack_signal = 0;
-  CHECK(look(who).missing == "the worker was started without our handler");
+  Suspect suspected = suspect(shell);
+  CHECK(look(suspected).missing == "the worker has no handler installed");
+  suspected.stack_file.clear();
+  CHECK(look(suspected).missing == "the worker was started without our handler");
+  suspected = suspect(shell);
+  suspected.stack_signal = 0;
+  CHECK(look(suspected).missing == "the worker was started without our handler");
   Subject stopped(script("ready()\ntime.sleep(1000)\n"));
   REQUIRE(stopped.says("ready"));
   stopped.signal(SIGSTOP);
   REQUIRE(wait_until([&] { return signal_state(stopped.pid(), kSignal).is_stopped; }));
-  who = suspect(stopped);
-  CHECK(look(who).missing == "the worker is stopped");
+  suspected = suspect(stopped);
+  CHECK(look(suspected).missing == "the worker is stopped");
   stopped.end();
-  CHECK(look(who).missing == "the worker has no handler installed");
+  CHECK(look(suspected).missing == "the worker has no handler installed");
   CHECK(sent == 0);
 }
 
@@ -215,29 +214,32 @@ TEST_CASE_FIXTURE(Fixture, "a signal that is not taken is not sent again") {
              "signal.pthread_sigmask(signal.SIG_BLOCK, [int(sys.argv[2])])\n"
              "ready()\ntime.sleep(1000)\n"));
   REQUIRE(subject.says("ready"));
-  const Suspect who = suspect(subject);
-  CHECK(look(who, milliseconds(100)).missing == "the worker has not taken the signal in time");
+  const Suspect suspected = suspect(subject);
+  CHECK(look(suspected, milliseconds(100)).missing ==
+        "the worker has not taken the signal in time");
   CHECK(sent == 1);
-  CHECK(look(who).missing == "the worker has not taken the signal of an earlier look");
+  CHECK(look(suspected).missing == "the worker has not taken the signal of an earlier look");
   CHECK(sent == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a file that is no file, or nobody's, is not opened") {
+TEST_CASE_FIXTURE(Fixture,
+                  "a stack file that is not a regular file, or another user's, is not opened") {
   Subject subject(script("ready()\ntime.sleep(1000)\n"));
   REQUIRE(subject.says("ready"));
-  Suspect who = suspect(subject);
-  who.stack_file = folder / "none";
-  CHECK(look(who).missing == "its stack file cannot be read: No such file or directory");
-  who.stack_file = folder / "pipe";
-  REQUIRE(::mkfifo(who.stack_file.c_str(), 0600) == 0);
-  CHECK(look(who).missing == "its stack file is no file");
-  who.stack_file = folder / "link";
-  std::filesystem::create_symlink(file, who.stack_file);
-  CHECK(look(who).missing == "its stack file cannot be read: Too many levels of symbolic links");
+  Suspect suspected = suspect(subject);
+  suspected.stack_file = folder / "none";
+  CHECK(look(suspected).missing == "its stack file cannot be read: No such file or directory");
+  suspected.stack_file = folder / "pipe";
+  REQUIRE(::mkfifo(suspected.stack_file.c_str(), 0600) == 0);
+  CHECK(look(suspected).missing == "its stack file is not a regular file");
+  suspected.stack_file = folder / "link";
+  std::filesystem::create_symlink(file, suspected.stack_file);
+  CHECK(look(suspected).missing ==
+        "its stack file cannot be read: Too many levels of symbolic links");
   CHECK(sent == 0);
 }
 
-// What stands for a worker's handler here is whatever the test writes when it is to be signalled.
+// Instead of a worker's handler, the test writes when the worker is to be signalled.
 struct Writer : Fixture {
   Subject subject{
       {"sh", "-c", fmt::format("trap : {}; echo ready; while :; do sleep 1; done", kSignal)}};
@@ -245,9 +247,9 @@ struct Writer : Fixture {
   PythonStacks::Answer look_at(std::function<void()> handler, milliseconds within = seconds(20)) {
     REQUIRE(subject.says("ready"));
     if (!std::filesystem::exists(file)) folder.write("stack", "");
-    Suspect who = suspect(subject);
-    who.signal = [handler = std::move(handler)](int) { handler(); };
-    return look(who, within);
+    Suspect suspected = suspect(subject);
+    suspected.signal = [handler = std::move(handler)](int) { handler(); };
+    return look(suspected, within);
   }
   void append(const std::string& text) const {
     std::ofstream(file, std::ios::app | std::ios::binary) << text;
@@ -256,7 +258,7 @@ struct Writer : Fixture {
 
 TEST_CASE_FIXTURE(Writer, "noise is no stack") {
   CHECK(look_at([&] { append(std::string(3000, '\xff')); }).missing ==
-        "what the worker's handler wrote makes no sense");
+        "the output of the worker's handler cannot be parsed");
 }
 
 TEST_CASE_FIXTURE(Writer, "a file that grows without end is read up to its limit") {
@@ -273,7 +275,7 @@ TEST_CASE_FIXTURE(Writer, "a file that grows without end is read up to its limit
   CHECK(answer.dump.stacks.size() == 1);
 }
 
-TEST_CASE_FIXTURE(Writer, "a dump that is written by and by is waited for") {
+TEST_CASE_FIXTURE(Writer, "a dump that is written slowly is waited for") {
   std::optional<std::thread> slow;
   int dumps = 0;
   const auto answer = look_at([&] {
@@ -294,7 +296,7 @@ TEST_CASE_FIXTURE(Writer, "a dump that is written by and by is waited for") {
   CHECK(answer.moved);
 }
 
-TEST_CASE_FIXTURE(Writer, "what comes once only is the answer, and the second is missing") {
+TEST_CASE_FIXTURE(Writer, "if only one dump comes, it is the answer, and the second is missing") {
   int dumps = 0;
   const auto answer = look_at(
       [&] {

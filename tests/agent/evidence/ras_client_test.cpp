@@ -55,7 +55,7 @@ TEST_CASE("RAS is asked for its report as JSON") {
                                               "VERBOSE STATUS"});
 }
 
-TEST_CASE("the text of a RAS that knows no JSON is taken") {
+TEST_CASE("the text of a RAS without JSON is taken") {
   test::Loop loop;
   FakeRas ras(loop, {[](const std::string& line) -> std::optional<std::string> {
                 if (line.starts_with("SET FORMAT")) return "ERROR: Unknown command SET FORMAT\n";
@@ -67,7 +67,7 @@ TEST_CASE("the text of a RAS that knows no JSON is taken") {
   CHECK(*answer == "NCCL version 2.27.5\n");
 }
 
-TEST_CASE("a process that is stopped is passed over: the next connection meets another") {
+TEST_CASE("a stopped process is passed over: the next connection reaches another one") {
   test::Loop loop;
   FakeRas ras(loop, {test::ras_silence, test::ras_answer});
   CHECK(ask(loop, ras.port()));
@@ -81,15 +81,15 @@ TEST_CASE("a connection that breaks is tried again") {
   CHECK(ras.connections() == 2);
 }
 
-TEST_CASE("silence ends with the time that was given") {
+TEST_CASE("silence ends when the given time is over") {
   CHECK(refusal(test::ras_silence) == Errc::kTimeout);
-  // Also of one that is silent once the report has been asked for.
+  // Also silence after the report was requested.
   CHECK(refusal([](const std::string& line) {
           return line == "VERBOSE STATUS" ? std::nullopt : test::ras_answer(line);
         }) == Errc::kTimeout);
 }
 
-TEST_CASE("what is not RAS is told") {
+TEST_CASE("an answer that is not RAS's is an error") {
   CHECK(refusal([](const std::string&) { return "HTTP/1.1 400 Bad Request\n"; }) ==
         Errc::kProtocol);
   CHECK(refusal([](const std::string&) { return std::string(agent::kRasLineMax + 1, 'x'); }) ==
@@ -111,7 +111,7 @@ TEST_CASE("a report that does not end is cut off") {
             20s) == Errc::kLimit);
 }
 
-TEST_CASE("a port where nobody listens is told") {
+TEST_CASE("a port where nothing listens is an error") {
   test::Loop loop;
   std::uint16_t port = 0;
   {
@@ -121,10 +121,10 @@ TEST_CASE("a port where nobody listens is told") {
   const auto answer = ask(loop, port, 250ms);
   REQUIRE_FALSE(answer);
   CHECK(answer.error().code == Errc::kUnavailable);
-  CHECK(answer.error().what == "cannot ask NCCL's RAS: nobody listens there");
+  CHECK(answer.error().what == "cannot ask NCCL's RAS: nothing listens there");
 }
 
-TEST_CASE("a name is no address, and the answer comes from the loop") {
+TEST_CASE("a name is not an address, and the answer comes from the loop") {
   test::Loop loop;
   std::optional<base::Result<std::string>> answer;
   const auto client =
@@ -135,7 +135,7 @@ TEST_CASE("a name is no address, and the answer comes from the loop") {
   CHECK(answer->error().code == Errc::kInvalidArgument);
 }
 
-TEST_CASE("whoever was dropped says nothing") {
+TEST_CASE("a dropped client does not call back") {
   test::Loop loop;
   bool answered = false;
   {

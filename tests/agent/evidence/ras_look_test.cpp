@@ -66,7 +66,7 @@ TEST_CASE("NCCL_RAS_ADDR is where RAS listens, if that is on this machine") {
   }
 }
 
-TEST_CASE("the address that we choose is read back as one") {
+TEST_CASE("the address that we choose is parsed as one") {
   const auto address = read_ras_address(agent::ras_address_text(4321), {});
   REQUIRE(address);
   CHECK(address->hosts == Strings{"127.0.0.1"});
@@ -76,7 +76,7 @@ TEST_CASE("the address that we choose is read back as one") {
 TEST_CASE("of two addresses the one that answers counts") {
   test::Loop loop;
   FakeRas ras(loop, {test::ras_answer});
-  // Nobody listens on the other, first or last.
+  // Nothing listens at the other one, first or last.
   for (const Strings& hosts :
        {Strings{"127.0.0.1", "127.0.0.2"}, Strings{"127.0.0.2", "127.0.0.1"}}) {
     const auto answer = look(loop, hosts, ras.port());
@@ -85,7 +85,7 @@ TEST_CASE("of two addresses the one that answers counts") {
   }
 }
 
-TEST_CASE("where nobody answers that is said once") {
+TEST_CASE("without any answer there is one error") {
   test::Loop loop;
   std::uint16_t port = 0;
   {
@@ -97,7 +97,7 @@ TEST_CASE("where nobody answers that is said once") {
   CHECK(answer.error().code == Errc::kUnavailable);
 }
 
-TEST_CASE("a report that is too long to be sent on is not") {
+TEST_CASE("a report that is too long is not passed on") {
   test::Loop loop;
   FakeRas ras(loop, {[](const std::string& line) -> std::optional<std::string> {
                 if (line != "VERBOSE STATUS") return test::ras_answer(line);
@@ -108,7 +108,7 @@ TEST_CASE("a report that is too long to be sent on is not") {
   CHECK(answer.error().code == Errc::kLimit);
 }
 
-TEST_CASE("a look that is dropped says nothing") {
+TEST_CASE("a dropped look does not call back") {
   test::Loop loop;
   FakeRas ras(loop, {test::ras_silence});
   bool called = false;

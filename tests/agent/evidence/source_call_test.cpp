@@ -21,7 +21,7 @@ TEST_CASE("the call that may wait for a peer is found in its line") {
         "torch.distributed.batch_isend_irecv(ops)");
 }
 
-TEST_CASE("other lines have none, and text in quotes is never shown") {
+TEST_CASE("other lines have none, and quoted text is never shown") {
   for (const char* line : {"", "time.sleep(1000)", "waiter(x)", "send = 3", "# receive", "(((",
                            "login(token=\"abc\")"}) {
     CAPTURE(line);

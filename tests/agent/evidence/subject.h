@@ -1,6 +1,6 @@
 #pragma once
-// A process that tests look at: started with a pipe as its standard output, killed with its process
-// group and reaped at the end.
+// A process for tests to look at: started with a pipe as its standard output, and at the end killed
+// with its process group and reaped.
 
 #include <doctest/doctest.h>
 #include <poll.h>
@@ -23,7 +23,7 @@ namespace robustrun::agent {
 
 inline constexpr std::chrono::seconds kSubjectPatience{60};
 
-// Until `condition` holds; false when patience ends before.
+// Waits until `condition` holds; false when patience ends before.
 template <class Condition>
 bool wait_until(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + kSubjectPatience;
@@ -60,7 +60,7 @@ class Subject {
   [[nodiscard]] pid_t pid() const { return pid_; }
   void signal(int number) const { REQUIRE(::kill(pid_, number) == 0); }
 
-  // Whether it has written `word` by now, or does within patience.
+  // Whether it has written `word`, or does so within patience.
   bool says(const std::string& word) {
     while (text_.find(word) == std::string::npos) {
       pollfd watched{out_.first.get(), POLLIN, 0};
@@ -88,7 +88,7 @@ class Subject {
   pid_t pid_ = 0;
 };
 
-// The project's interpreter, with a script of the test's.
+// The project's interpreter with a script of the test.
 inline std::vector<std::string> python(const std::string& script,
                                        std::vector<std::string> arguments = {}) {
   const std::string own = in_source(".venv/bin/python3");

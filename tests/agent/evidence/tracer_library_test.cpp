@@ -37,7 +37,7 @@ TEST_CASE("without tracing, injection or the library itself there is no plugin")
   CHECK(tracer_library(here.workers).empty());
 }
 
-TEST_CASE("a path that NCCL would cut is not given to it") {
+TEST_CASE("a path that NCCL would truncate is not given to it") {
   Installation here;
   for (const std::size_t length : {agent::kTracerPathBytesMax, agent::kTracerPathBytesMax + 1}) {
     std::string name = here.folder / "";

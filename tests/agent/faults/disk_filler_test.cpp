@@ -1,5 +1,5 @@
-// Those that need a small file system of their own run themselves again where there is one, in a
-// mount namespace, so that nobody else's disk gets full.
+// Tests that need a small file system of their own run themselves again in a mount namespace that
+// has one, so that no real disk gets full.
 #include "agent/faults/disk_filler.h"
 
 #include <doctest/doctest.h>
@@ -55,8 +55,8 @@ std::string disk() {
   return folder == nullptr ? std::string() : folder;
 }
 
-// True in the process that has the small file system. Anywhere else it runs the test of that name
-// in such a process, and says how that went.
+// True in the process that has the small file system. Any other process runs the test of that name
+// in such a process, and checks its result.
 bool on_small_disk(const std::string& test) {
   if (!disk().empty()) return true;
   test::Scratch scratch;
@@ -85,7 +85,7 @@ bool on_small_disk(const std::string& test) {
 
 bool is_empty(const std::string& folder) { return std::filesystem::is_empty(folder); }
 
-TEST_CASE("a folder that is not there cannot be filled, and the next one can be tried") {
+TEST_CASE("a missing folder cannot be filled, and the next one can be tried") {
   Fixture f;
   test::Scratch scratch;
   f.fill(scratch.path("gone"), std::chrono::seconds(1));
@@ -113,8 +113,8 @@ TEST_CASE("a disk is filled for a while and given back") {
   std::filesystem::remove(disk() + "/log");
 }
 
-TEST_CASE("one at a time; after its end there is room for the next") {
-  if (!on_small_disk("one at a time*")) return;
+TEST_CASE("one fill at a time; after its end the next one can begin") {
+  if (!on_small_disk("one fill at a time*")) return;
   Fixture f;
   const std::uint64_t before = free_bytes(disk());
   f.fill(disk(), std::chrono::milliseconds(50));
@@ -129,8 +129,8 @@ TEST_CASE("one at a time; after its end there is room for the next") {
   CHECK(f.loop.run_until([&] { return free_bytes(disk()) == before; }));
 }
 
-TEST_CASE("the end of the filler gives the space back, also in the middle") {
-  if (!on_small_disk("the end of the filler*")) return;
+TEST_CASE("destroying the filler frees the space, also in the middle") {
+  if (!on_small_disk("destroying the filler*")) return;
   const std::uint64_t before = free_bytes(disk());
   {
     Fixture f;
@@ -143,7 +143,7 @@ TEST_CASE("the end of the filler gives the space back, also in the middle") {
   for (int i = 0; i < 20; ++i) {
     Fixture f;
     f.fill(disk(), std::chrono::hours(1));
-    f.filler.reset();  // while the pool is at it, or before
+    f.filler.reset();  // while the pool is working, or before
     CHECK(f.loop.run_until([&] { return free_bytes(disk()) == before; }));
     CHECK(f.answers.empty());
   }

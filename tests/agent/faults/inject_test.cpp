@@ -20,8 +20,8 @@ using wire::FaultKind;
 
 int fault_signal() { return SIGRTMIN + 9; }
 
-// This process has a handler for the boot module's signal while one of these lives, as a worker
-// whose script runs has. Nobody sends it.
+// While one of these lives, this process has a handler for the boot module's signal, like a worker
+// whose script runs. The signal is never sent.
 class Handler {
  public:
   Handler() {
@@ -44,8 +44,8 @@ class HandClock final : public base::Clock {
   [[nodiscard]] base::Nanos wall_time() const override { return time; }
 };
 
-// Takes signals without being hit.
-class FakeVictim final : public Victim {
+// Records signals without delivering them.
+class FakeTarget final : public FaultTarget {
  public:
   pid_t process = ::getpid();
   std::string record;
@@ -74,20 +74,20 @@ struct Fixture {
       {},
       {},
       {}};
-  FakeVictim victim;
+  FakeTarget target;
   bool gone = false;
   std::vector<std::string> disturbed;
   int deaths = 0;
   std::optional<FaultInjector> injector;
 
   Fixture() {
-    victim.record = scratch.path("1.record");
-    victim.on_signal = [this] { CHECK((answers.size() == 1 || in_python_)); };
+    target.record = scratch.path("1.record");
+    target.on_signal = [this] { CHECK((answers.size() == 1 || in_python_)); };
     injector.emplace(
-        node, FaultInjector::Hands{
-                  [this](base::Attempt attempt, base::LocalRank rank) -> Victim* {
+        node, FaultInjector::Hooks{
+                  [this](base::Attempt attempt, base::LocalRank rank) -> FaultTarget* {
                     const bool known = attempt == base::Attempt{3} && rank == base::LocalRank{1};
-                    return known && !gone ? &victim : nullptr;
+                    return known && !gone ? &target : nullptr;
                   },
                   [this](FaultKind kind, base::Nanos duration, base::Nanos delay) {
                     CHECK(answers.size() == 1);  // afterwards it would be held back itself
@@ -104,7 +104,7 @@ struct Fixture {
     in_python_ = wire::find_fault(kind)->in_python;
     injector->inject({77, {3}, kind, base::LocalRank{1}, duration, delay});
   }
-  // Of the order above; the only one.
+  // The answer to the order above; the only one.
   const wire::Injected& answer() {
     REQUIRE(loop.run_until([this] { return !answers.empty(); }));
     CHECK(answers.size() == 1);
@@ -112,13 +112,13 @@ struct Fixture {
     CHECK(answers[0].done.empty() != answers[0].error.empty());
     return answers[0];
   }
-  [[nodiscard]] std::string order_file() const { return victim.record + ".fault"; }
+  [[nodiscard]] std::string order_file() const { return target.record + ".fault"; }
 
  private:
   bool in_python_ = false;
 };
 
-TEST_CASE("a signal is said first and then sent, to the worker itself") {
+TEST_CASE("a signal is reported first and then sent, to the worker itself") {
   const std::pair<FaultKind, int> rows[] = {{FaultKind::kKill, SIGKILL},
                                             {FaultKind::kSegfault, SIGSEGV},
                                             {FaultKind::kAbort, SIGABRT},
@@ -126,44 +126,44 @@ TEST_CASE("a signal is said first and then sent, to the worker itself") {
   for (const auto& [kind, signal] : rows) {
     Fixture f;
     f.inject(kind);
-    CHECK(f.victim.signals == std::vector<int>{signal});
+    CHECK(f.target.signals == std::vector<int>{signal});
     CHECK(f.answer().pid == ::getpid());
     CHECK(f.answer().done == std::string("SIG") + ::sigabbrev_np(signal));
     f.loop.run_out();
-    CHECK(f.victim.signals.size() == 1);  // a stop without a time is for ever
+    CHECK(f.target.signals.size() == 1);  // a stop without a duration lasts for ever
   }
 }
 
-TEST_CASE("a stop ends after its time") {
+TEST_CASE("a stop ends after its duration") {
   Fixture f;
   f.inject(FaultKind::kStop, milliseconds(20));
   CHECK(f.answer().done == "SIGSTOP for 0.02 s");
-  CHECK(f.loop.run_until([&] { return f.victim.signals.size() == 2; }));
-  CHECK(f.victim.signals == std::vector<int>{SIGSTOP, SIGCONT});
+  CHECK(f.loop.run_until([&] { return f.target.signals.size() == 2; }));
+  CHECK(f.target.signals == std::vector<int>{SIGSTOP, SIGCONT});
 }
 
-TEST_CASE("a stop's end is not for whoever took the worker's place") {
+TEST_CASE("the end of a stop is not sent to a process that took the worker's place") {
   Fixture another;
   another.inject(FaultKind::kStop, milliseconds(10));
-  another.victim.process = 4242;
+  another.target.process = 4242;
   another.loop.run_out();
-  CHECK(another.victim.signals == std::vector<int>{SIGSTOP});
-  Fixture nobody;
-  nobody.inject(FaultKind::kStop, milliseconds(10));
-  nobody.gone = true;
-  nobody.loop.run_out();
-  CHECK(nobody.victim.signals == std::vector<int>{SIGSTOP});
+  CHECK(another.target.signals == std::vector<int>{SIGSTOP});
+  Fixture absent;
+  absent.inject(FaultKind::kStop, milliseconds(10));
+  absent.gone = true;
+  absent.loop.run_out();
+  CHECK(absent.target.signals == std::vector<int>{SIGSTOP});
 }
 
-TEST_CASE("a worker that does not run is not hit") {
+TEST_CASE("a worker that does not run is not signalled") {
   for (const wire::FaultRow& row : wire::fault_rows()) {
     if (row.target != wire::FaultRow::Target::kRank) continue;
     CAPTURE(row.name);
     Fixture dead;
-    dead.victim.process = 0;
+    dead.target.process = 0;
     dead.inject(row.kind, seconds(1));
     CHECK(dead.answer().error == "the worker is not running");
-    CHECK(dead.victim.signals.empty());
+    CHECK(dead.target.signals.empty());
     Fixture gone;
     gone.gone = true;
     gone.inject(row.kind, seconds(1));
@@ -177,7 +177,7 @@ TEST_CASE("a worker that does not run is not hit") {
   }
 }
 
-TEST_CASE("a kind of a newer supervisor, or one that is not ours, is refused") {
+TEST_CASE("a newer supervisor's kind of fault, or one that is not ours, is refused") {
   for (const auto kind : {FaultKind::kSupervisorDeath, static_cast<FaultKind>(200)}) {
     Fixture f;
     f.injector->inject({77, {3}, kind, base::LocalRank{1}, {}, {}});
@@ -185,7 +185,7 @@ TEST_CASE("a kind of a newer supervisor, or one that is not ours, is refused") {
   }
 }
 
-TEST_CASE("a disturbance of the line is said before it begins") {
+TEST_CASE("a disturbance of the connection is reported before it begins") {
   Fixture drop;
   drop.inject(FaultKind::kNetDrop, seconds(3));
   CHECK(drop.disturbed == std::vector<std::string>{"9 3000000000 0"});
@@ -196,7 +196,7 @@ TEST_CASE("a disturbance of the line is said before it begins") {
   CHECK(delay.answer().done == "every message is 0.2 s late, for 3 s");
 }
 
-TEST_CASE("the agent's death is said before it happens, a turn of the loop later") {
+TEST_CASE("the agent's death is reported before it happens, a turn of the loop later") {
   Fixture f;
   f.inject(FaultKind::kAgentDeath);
   CHECK(f.deaths == 0);
@@ -215,7 +215,7 @@ TEST_CASE("a fault in Python is ordered by a file and a signal, and done when th
   const Handler handler;
   Fixture f;
   f.inject(FaultKind::kGilLock, milliseconds(1500));
-  CHECK(f.victim.signals == std::vector<int>{fault_signal()});
+  CHECK(f.target.signals == std::vector<int>{fault_signal()});
   const auto text = base::read_file(f.order_file(), 4096);
   REQUIRE(text);
   CHECK(*text == R"({"version": 1, "kind": "gil-lock", "seconds": 1.500})");
@@ -226,7 +226,8 @@ TEST_CASE("a fault in Python is ordered by a file and a signal, and done when th
   CHECK(f.answer().pid == ::getpid());
 }
 
-TEST_CASE("what the boot module cannot do is refused in words, and its file is cleared away") {
+TEST_CASE(
+    "a fault that the boot module cannot carry out is refused in words, and its file is removed") {
   const Handler handler;
   for (const auto& [kind, module] : {std::pair(FaultKind::kDataStall, "torch.utils.data"),
                                      std::pair(FaultKind::kCollectiveSleep, "torch.distributed")}) {
@@ -238,7 +239,7 @@ TEST_CASE("what the boot module cannot do is refused in words, and its file is c
   }
 }
 
-TEST_CASE("an order that is not taken in time is said to be waiting") {
+TEST_CASE("an order that is not taken in time is reported as waiting") {
   const Handler handler;
   Fixture f;
   f.inject(FaultKind::kException);
@@ -252,33 +253,33 @@ TEST_CASE("without a handler of the boot module no signal is sent: it would kill
   Fixture f;
   f.inject(FaultKind::kException);
   CHECK(f.answer().error.find("no handler") != std::string::npos);
-  CHECK(f.victim.signals.empty());
+  CHECK(f.target.signals.empty());
   CHECK_FALSE(std::filesystem::exists(f.order_file()));
 }
 
 TEST_CASE("without our boot module, or with its signal taken, Python is left alone") {
   const Handler handler;
   Fixture plain;
-  plain.victim.record.clear();
+  plain.target.record.clear();
   plain.inject(FaultKind::kException);
   CHECK(plain.answer().error.find("--inject=off") != std::string::npos);
   Fixture taken;
   taken.node.workers.stack_signal = static_cast<std::uint32_t>(fault_signal());
   taken.inject(FaultKind::kException);
   CHECK(taken.answer().error.find("--stack-signal") != std::string::npos);
-  CHECK(taken.victim.signals.empty());
+  CHECK(taken.target.signals.empty());
 }
 
-TEST_CASE("a folder that cannot be written is said, and no signal is sent") {
+TEST_CASE("a folder that cannot be written is reported, and no signal is sent") {
   const Handler handler;
   Fixture f;
-  f.victim.record = f.scratch.path("no/such/folder/1.record");
+  f.target.record = f.scratch.path("no/such/folder/1.record");
   f.inject(FaultKind::kException);
   CHECK_FALSE(f.answer().error.empty());
-  CHECK(f.victim.signals.empty());
+  CHECK(f.target.signals.empty());
 }
 
-TEST_CASE("the end of the injector ends its waits") {
+TEST_CASE("destroying the injector ends its waits") {
   const Handler handler;
   Fixture f;
   f.inject(FaultKind::kStop, milliseconds(5));
@@ -287,7 +288,7 @@ TEST_CASE("the end of the injector ends its waits") {
   f.injector.reset();
   f.loop.run_out();
   CHECK(f.answers.empty());
-  CHECK(f.victim.signals == std::vector<int>{SIGSTOP, fault_signal()});
+  CHECK(f.target.signals == std::vector<int>{SIGSTOP, fault_signal()});
 }
 
 }  // namespace

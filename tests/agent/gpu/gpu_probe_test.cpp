@@ -1,5 +1,5 @@
-// The tests of GPUs as the agent has them done, with a program that plays the probe and all that
-// may become of it.
+// How the agent runs the tests of GPUs, with a program that plays the probe and its possible
+// outcomes.
 #include "agent/gpu/gpu_probe.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A machine with robustrun-probe in its PATH, or beside robustrun, or not at all.
+// A machine with robustrun-probe in its PATH, beside robustrun, or not at all.
 struct Machine {
   explicit Machine(const std::string& folder = "bin") {
     base::become_subreaper();
@@ -63,7 +63,7 @@ struct Machine {
 
 constexpr const char* kAllCalls = "copy\ngemm\nrepeat\nall-to-all\nneighbours\n";
 
-TEST_CASE("all tests are done, one after the other, and their results put together") {
+TEST_CASE("all tests are run, one after the other, and their results combined") {
   for (const char* const folder : {"bin", "own"}) {
     Machine machine(folder);
     const base::GpuFacts facts = machine.test();
@@ -76,7 +76,7 @@ TEST_CASE("all tests are done, one after the other, and their results put togeth
   }
 }
 
-TEST_CASE("without the program, a GPU, or a result of the first test nothing else is tried") {
+TEST_CASE("without the program, a GPU, or a result of the first test no other test is run") {
   CHECK(Machine("").test().error.starts_with(
       "robustrun-probe is neither beside robustrun nor in the PATH here"));
   struct Row {
@@ -98,7 +98,7 @@ TEST_CASE("without the program, a GPU, or a result of the first test nothing els
   }
 }
 
-TEST_CASE("whatever becomes of a later test is a fault of that one alone, with its step") {
+TEST_CASE("any outcome of a later test is a fault of that test alone, with its step") {
   struct Row {
     const char* how;
     const char* words;
@@ -142,21 +142,22 @@ TEST_CASE("a test that hangs, or does not end after its result, is killed; its s
   CHECK(machine.calls() == kAllCalls);
 }
 
-TEST_CASE("what libraries print does not matter, nor does NCCL's log") {
+TEST_CASE("output of libraries, NCCL's log included, does not matter") {
   Machine machine;
   machine.node.workers.environment.push_back("NCCL_DEBUG=INFO");
   CHECK(machine.test("gemm=noisy").faults.empty());
 }
 
-TEST_CASE("one that is dropped says nothing") {
+TEST_CASE("a dropped probe does not call back") {
   Machine machine;
   machine.node.workers.environment.push_back("FAKE_PROBE=copy=hang");
-  bool said = false;
-  auto probing = GpuProbe::start(machine.node, seconds(20), [&](base::GpuFacts) { said = true; });
+  bool is_called = false;
+  auto probing =
+      GpuProbe::start(machine.node, seconds(20), [&](base::GpuFacts) { is_called = true; });
   REQUIRE(machine.loop.run_until([&] { return machine.calls() == "copy\n"; }));
   probing.reset();
   machine.loop.run_for(milliseconds(50));
-  CHECK_FALSE(said);
+  CHECK_FALSE(is_called);
 }
 
 }  // namespace

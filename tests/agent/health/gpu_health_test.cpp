@@ -26,7 +26,7 @@ GpuSensors healthy(std::uint32_t index = 3) {
   return sensors;
 }
 
-Lines told(GpuHistory& history, const GpuSensors& sensors) {
+Lines reported(GpuHistory& history, const GpuSensors& sensors) {
   Lines lines;
   for (const auto& each : history.take(sensors)) {
     CHECK(each.subject == "GPU " + std::to_string(sensors.index));
@@ -36,7 +36,7 @@ Lines told(GpuHistory& history, const GpuSensors& sensors) {
   return lines;
 }
 
-TEST_CASE("what a GPU says crosses the pipe unchanged") {
+TEST_CASE("a GPU's reading passes the pipe unchanged") {
   for (GpuSensors sensors : {healthy(), GpuSensors{}}) {
     sensors.index = 7;
     for (const char* const lost : {"", "15 (GPU is lost)"}) {
@@ -51,7 +51,7 @@ TEST_CASE("what a GPU says crosses the pipe unchanged") {
   }
 }
 
-TEST_CASE("other lines are no GPU's") {
+TEST_CASE("other lines are not read as a GPU's") {
   for (const char* const line : {"", "gpu", "gpu x", "gpu -1", "gpu 64", "beat", "xid 1 a 2"}) {
     CAPTURE(line);
     CHECK_FALSE(parse_gpu_line(line).has_value());
@@ -62,89 +62,89 @@ TEST_CASE("other lines are no GPU's") {
   CHECK_FALSE(odd->remap_pending.has_value());
 }
 
-TEST_CASE("a healthy GPU is no news, whatever was counted before") {
+TEST_CASE("a healthy GPU is not reported, whatever was counted before") {
   GpuHistory history;
-  CHECK(told(history, healthy()).empty());
-  CHECK(told(history, healthy()).empty());
+  CHECK(reported(history, healthy()).empty());
+  CHECK(reported(history, healthy()).empty());
 }
 
-TEST_CASE("a GPU that is lost is told once, and that it answers again") {
+TEST_CASE("a lost GPU is reported once, and that it answers again") {
   GpuHistory history;
   GpuSensors lost;
   lost.index = 3;
   lost.lost = "15 (GPU is lost)";
-  CHECK(told(history, healthy()).empty());
-  CHECK(told(history, lost) ==
+  CHECK(reported(history, healthy()).empty());
+  CHECK(reported(history, lost) ==
         Lines{"GPU 3 does not work: GPU is lost, NVML says 15 (GPU is lost)"});
-  CHECK(told(history, lost).empty());
-  CHECK(history.name_of("0000:3b:00") == "GPU 3");  // the log may tell of it now
-  CHECK(told(history, healthy()) == Lines{"GPU 3 answers again (over)"});
+  CHECK(reported(history, lost).empty());
+  CHECK(history.name_of("0000:3b:00") == "GPU 3");  // the log may mention it now
+  CHECK(reported(history, healthy()) == Lines{"GPU 3 answers again (over)"});
   GpuHistory fresh;
-  CHECK(told(fresh, lost).size() == 1);
+  CHECK(reported(fresh, lost).size() == 1);
 }
 
-TEST_CASE("errors of memory are told as they grow, repairs when they are due") {
+TEST_CASE("memory errors are reported as they grow, repairs when they are due") {
   GpuHistory history;
   GpuSensors gpu = healthy();
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu).empty());
   gpu.ecc = 4;
-  CHECK(told(history, gpu) ==
+  CHECK(reported(history, gpu) ==
         Lines{"GPU 3 uncorrectable ECC error encountered: 2 more, 4 since its driver began"});
   gpu.remap_pending = true;
-  CHECK(told(history, gpu).size() == 1);
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu).size() == 1);
+  CHECK(reported(history, gpu).empty());
   gpu.remap_failed = true;
-  CHECK(told(history, gpu) == Lines{"GPU 3 row remapping failed"});
-  gpu.ecc = 0;  // the driver began anew
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu) == Lines{"GPU 3 row remapping failed"});
+  gpu.ecc = 0;  // the driver was restarted
+  CHECK(reported(history, gpu).empty());
 }
 
-TEST_CASE("heat is told when it begins, and over when it is well below the threshold") {
+TEST_CASE("heat is reported when it begins, and over when it is well below the threshold") {
   GpuHistory history;
   GpuSensors gpu = healthy();
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu).empty());
   gpu.temperature_c = 90;
-  CHECK(told(history, gpu) == Lines{"GPU 3 is at 90 C, its slowdown threshold is 90 C"});
+  CHECK(reported(history, gpu) == Lines{"GPU 3 is at 90 C, its slowdown threshold is 90 C"});
   gpu.temperature_c = 86;
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu).empty());
   gpu.temperature_c = 95;
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu).empty());
   gpu.temperature_c = 85;
-  CHECK(told(history, gpu) == Lines{"GPU 3 has cooled down (over)"});
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu) == Lines{"GPU 3 has cooled down (over)"});
+  CHECK(reported(history, gpu).empty());
 }
 
-TEST_CASE("clocks that stay throttled are told, a moment of it is not") {
+TEST_CASE("clocks that stay throttled are reported, a short phase is not") {
   GpuHistory history;
   GpuSensors slow = healthy();
   slow.throttled = 0x40 | 0x08 | 0x4;
-  CHECK(told(history, slow).empty());
-  CHECK(told(history, healthy()).empty());
-  CHECK(told(history, slow).empty());
-  CHECK(told(history, slow) ==
+  CHECK(reported(history, slow).empty());
+  CHECK(reported(history, healthy()).empty());
+  CHECK(reported(history, slow).empty());
+  CHECK(reported(history, slow) ==
         Lines{"GPU 3 clocks are throttled: hardware slowdown, hardware thermal slowdown"});
-  CHECK(told(history, slow).empty());
-  for (unsigned i = 1; i < kUnthrottledLooks; ++i) CHECK(told(history, healthy()).empty());
-  CHECK(told(history, slow).empty());  // it counts anew
-  for (unsigned i = 1; i < kUnthrottledLooks; ++i) CHECK(told(history, healthy()).empty());
-  CHECK(told(history, healthy()) == Lines{"GPU 3 clocks are throttled no more (over)"});
+  CHECK(reported(history, slow).empty());
+  for (unsigned i = 1; i < kUnthrottledLooks; ++i) CHECK(reported(history, healthy()).empty());
+  CHECK(reported(history, slow).empty());  // counting starts again
+  for (unsigned i = 1; i < kUnthrottledLooks; ++i) CHECK(reported(history, healthy()).empty());
+  CHECK(reported(history, healthy()) == Lines{"GPU 3 clocks are no longer throttled (over)"});
   CHECK(throttle_words(0x1 | 0x2 | 0x4 | 0x10 | 0x100).empty());
   CHECK(throttle_words(0x80) == "power brake");
 }
 
-TEST_CASE("NVLink errors are told when many come at once") {
+TEST_CASE("NVLink errors are reported when many come at once") {
   GpuHistory history;
   GpuSensors gpu = healthy();
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu).empty());
   *gpu.nvlink += kNvlinkErrorsMin - 1;
-  CHECK(told(history, gpu).empty());
+  CHECK(reported(history, gpu).empty());
   *gpu.nvlink += kNvlinkErrorsMin;
-  CHECK(told(history, gpu) == Lines{"GPU 3 its NVLink error counters grow: 100 more"});
+  CHECK(reported(history, gpu) == Lines{"GPU 3 its NVLink error counters grow: 100 more"});
 }
 
 TEST_CASE("the kernel's name of a GPU finds NVML's number") {
   GpuHistory history;
-  CHECK(told(history, healthy()).empty());
+  CHECK(reported(history, healthy()).empty());
   CHECK(history.name_of("0000:3b:00") == "GPU 3");
   CHECK(history.name_of("0000:5e:00").empty());
   CHECK(history.name_of("").empty());
@@ -158,7 +158,7 @@ TEST_CASE("an Xid event reads as the driver's own line") {
   CHECK(news->pci == "0000:3b:00");
   CHECK(news->finding.subject == "GPU 3");
   CHECK(news->finding.xid == 79);
-  CHECK(news->finding.line == "NVRM: Xid (PCI:0000:3b:00): 79, told by NVML");
+  CHECK(news->finding.line == "NVRM: Xid (PCI:0000:3b:00): 79, reported by NVML");
   for (const char* const line : {"", "xid 3 79", "xid x y z", "xid 1 2 3 4", "beat"}) {
     CHECK_FALSE(parse_xid_line(line).has_value());
   }

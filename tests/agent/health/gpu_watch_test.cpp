@@ -1,4 +1,4 @@
-// The helper that follows NVML, and what may become of it: programs that play it.
+// The helper that follows NVML and its possible failures, played by programs.
 #include "agent/health/gpu_watch.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@
 namespace robustrun::agent::gpu_watch_test {
 namespace {
 
-// Goes on by hand.
+// Advanced by hand.
 class HandClock final : public base::Clock {
  public:
   base::Nanos time = std::chrono::seconds(1000);
@@ -33,11 +33,11 @@ struct Machine {
     node.executable = program;
     node.workers.environment = {"PATH=/usr/bin:/bin", "HOME=" + home.path()};
     watch = GpuWatch::start(node, home.path(), [this](const GpuNews& news) {
-      told.push_back(news.finding.line + (news.finding.over ? " (over)" : ""));
+      reported.push_back(news.finding.line + (news.finding.over ? " (over)" : ""));
     });
   }
   bool tells(std::size_t count) {
-    return loop.run_until([&] { return told.size() >= count; });
+    return loop.run_until([&] { return reported.size() >= count; });
   }
 
   test::ScratchFolder home;
@@ -51,20 +51,20 @@ struct Machine {
                    .shim = built_program("robustrun-shim"),
                    .runtime_directory = home.path(),
                    .workers = {}};
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   std::unique_ptr<GpuWatch> watch;
 };
 
 constexpr const char* kPatient = "exec sleep 1000\n";
 
-TEST_CASE("lines become news, in whatever pieces they come") {
+TEST_CASE("lines become findings, in whatever pieces they arrive") {
   Machine machine(std::string("test \"$1 $2\" = 'agent --watch-gpus' || exit 1\n"
                               "printf 'gpu 0 pci=00000000:3b:00.0 ecc=0\\nbeat\\nxid 0 0000'\n"
                               "printf '0000:3b:00.0 79\\nnonsense\\ngpu 0 ecc=3\\n'\n") +
                   kPatient);
   REQUIRE(machine.tells(2));
-  CHECK(machine.told[0] == "NVRM: Xid (PCI:0000:3b:00): 79, told by NVML");
-  CHECK(machine.told[1].starts_with("GPU 0 uncorrectable ECC error encountered: 3 more"));
+  CHECK(machine.reported[0] == "NVRM: Xid (PCI:0000:3b:00): 79, reported by NVML");
+  CHECK(machine.reported[1].starts_with("GPU 0 uncorrectable ECC error encountered: 3 more"));
 }
 
 TEST_CASE("without a driver no helper is started") {
@@ -74,30 +74,30 @@ TEST_CASE("without a driver no helper is started") {
   CHECK(machine.watch->name_of("0000:3b:00").empty());
 }
 
-TEST_CASE("a helper that hangs is told of once") {
+TEST_CASE("a helper that hangs is reported once") {
   Machine machine(std::string("echo beat\ntouch $HOME/begun\n") + kPatient);
   REQUIRE(machine.loop.run_until([&] { return std::filesystem::exists(machine.home / "begun"); }));
-  machine.loop.run_for(std::chrono::milliseconds(20));  // and its beat is heard
+  machine.loop.run_for(std::chrono::milliseconds(20));  // and its beat is read
   REQUIRE(machine.loop.run_until([&] {
     machine.clock.time += std::chrono::seconds(1);
-    return !machine.told.empty();
+    return !machine.reported.empty();
   }));
   machine.clock.time += 10 * kGpuSilenceMax;
   machine.loop.run_for(2 * kHealthTick);
-  CHECK(machine.told[0] == "NVML does not answer for 30 s");
-  CHECK(machine.told.size() == 1);
+  CHECK(machine.reported[0] == "NVML does not answer for 30 s");
+  CHECK(machine.reported.size() == 1);
 }
 
 TEST_CASE("a library that refuses is quoted") {
   Machine machine("echo 'refused 18 (Driver/library version mismatch)'\n");
   REQUIRE(machine.tells(1));
-  CHECK(machine.told[0] == "NVML does not work: 18 (Driver/library version mismatch)");
+  CHECK(machine.reported[0] == "NVML does not work: 18 (Driver/library version mismatch)");
 }
 
-TEST_CASE("a helper that dies is told of, with its last words") {
+TEST_CASE("a helper that dies is reported, with its last line") {
   Machine machine("echo 'driver is gone' >&2\nexit 3\n");
   REQUIRE(machine.tells(1));
-  CHECK(machine.told[0] == "NVML does not work: exit code 3: driver is gone");
+  CHECK(machine.reported[0] == "NVML does not work: exit code 3: driver is gone");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is news of file systems, pressure, the clock, and how much of it is told.
+// Findings about file systems, pressure and the clock, and the limit on findings.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -38,35 +38,36 @@ TEST_CASE("a file system is nearly full below 1 %, or below 1 GiB and 5 %") {
   CHECK_FALSE(is_nearly_full(room(50 * kGiB, kGiB)));
   CHECK_FALSE(is_nearly_full(room(kGiB / 16, kGiB / 32)));  // a container's /dev/shm
   CHECK(is_nearly_full(room(kGiB / 16, kGiB / 1000)));
-  CHECK_FALSE(is_nearly_full(room(0, 0)));  // one that does not say
+  CHECK_FALSE(is_nearly_full(room(0, 0)));  // its size is unknown
   MountReading no_files = room(1000 * kGiB, 500 * kGiB);
   no_files.files_free = 9;
   CHECK(is_nearly_full(no_files));
 }
 
-TEST_CASE("what changes of a file system is told once, and its end") {
+TEST_CASE("a change of a file system is reported once, and so is its end") {
   const MountReading fine = room(1000 * kGiB, 500 * kGiB);
   const MountReading full = room(1000 * kGiB, 2 * kGiB);
   MountReading stale;
   stale.error = "Stale file handle";
   MountReading read_only = fine;
   read_only.read_only = true;
-  const auto told = [](const std::optional<MountReading>& before, const MountReading& now) {
+  const auto reported = [](const std::optional<MountReading>& before, const MountReading& now) {
     return lines_of(mount_changes("/data", before, now));
   };
-  CHECK(told({}, fine).empty());
-  CHECK(told(fine, fine).empty());
-  CHECK(told(fine, full) == Lines{"/data is nearly full: 2048 MiB of 1024000 MiB and 900 of 1000 "
-                                  "files are free"});
-  CHECK(told({}, full).size() == 1);
-  CHECK(told(full, full).empty());
-  CHECK(told(full, fine) == Lines{"/data has room again (over)"});
-  CHECK(told(fine, stale) == Lines{"/data cannot be read: Stale file handle"});
-  CHECK(told(stale, stale).empty());
-  CHECK(told(stale, fine) == Lines{"/data can be read again (over)"});
-  CHECK(told(fine, read_only) == Lines{"/data has become read-only"});
-  CHECK(told({}, read_only).empty());  // it always was
-  CHECK(told(read_only, fine) == Lines{"/data can be written again (over)"});
+  CHECK(reported({}, fine).empty());
+  CHECK(reported(fine, fine).empty());
+  CHECK(reported(fine, full) ==
+        Lines{"/data is nearly full: 2048 MiB of 1024000 MiB and 900 of 1000 "
+              "files are free"});
+  CHECK(reported({}, full).size() == 1);
+  CHECK(reported(full, full).empty());
+  CHECK(reported(full, fine) == Lines{"/data has room again (over)"});
+  CHECK(reported(fine, stale) == Lines{"/data cannot be read: Stale file handle"});
+  CHECK(reported(stale, stale).empty());
+  CHECK(reported(stale, fine) == Lines{"/data can be read again (over)"});
+  CHECK(reported(fine, read_only) == Lines{"/data has become read-only"});
+  CHECK(reported({}, read_only).empty());  // it always was
+  CHECK(reported(read_only, fine) == Lines{"/data can be written again (over)"});
 }
 
 TEST_CASE("a folder lies on the mount with the longest name") {
@@ -83,7 +84,7 @@ TEST_CASE("a folder lies on the mount with the longest name") {
   CHECK(mount_of({}, "/data").empty());
 }
 
-TEST_CASE("each mount of the job's is watched once, and a folder is waited for") {
+TEST_CASE("each mount of the job's is watched once, and a missing folder is waited for") {
   const test::ScratchFolder root;
   root.write("proc/self/mountinfo",
              "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 0:32 / /data rw - nfs4 filer:/x rw\n");
@@ -106,7 +107,7 @@ TEST_CASE("each mount of the job's is watched once, and a folder is waited for")
         Lines{"/data cannot be read: No such file or directory"});
 }
 
-TEST_CASE("pressure is read from the kernel's words") {
+TEST_CASE("pressure is read from the kernel's text") {
   CHECK(full_pressure("some avg10=9.00 avg60=1.00 total=1\nfull avg10=12.34 avg60=0 total=0\n") ==
         12.34);
   for (const char* const text :
@@ -116,35 +117,35 @@ TEST_CASE("pressure is read from the kernel's words") {
   }
 }
 
-TEST_CASE("pressure is told when it lasts, and over when it stays away") {
+TEST_CASE("pressure is reported when it lasts, and over when it stays away") {
   PressureHistory history;
-  const auto told = [&](int at, double memory) {
+  const auto reported = [&](int at, double memory) {
     return lines_of(history.take({memory, 0, {}}, seconds(at)));
   };
-  CHECK(told(0, 90).empty());
-  CHECK(told(25, 90).empty());
-  CHECK(told(26, 1).empty());  // it went away: the time counts anew
-  CHECK(told(30, 90).empty());
-  CHECK(told(59, 90).empty());
-  CHECK(told(60, 90) == Lines{"memory pressure: nothing went on in 90 % of the time for 30 s"});
-  CHECK(told(65, 90).empty());
-  CHECK(told(70, 1).empty());
-  CHECK(told(100, 1) == Lines{"memory pressure is below 20 % again (over)"});
+  CHECK(reported(0, 90).empty());
+  CHECK(reported(25, 90).empty());
+  CHECK(reported(26, 1).empty());  // it went away: the time counts anew
+  CHECK(reported(30, 90).empty());
+  CHECK(reported(59, 90).empty());
+  CHECK(reported(60, 90) == Lines{"memory pressure: nothing went on in 90 % of the time for 30 s"});
+  CHECK(reported(65, 90).empty());
+  CHECK(reported(70, 1).empty());
+  CHECK(reported(100, 1) == Lines{"memory pressure is below 20 % again (over)"});
   CHECK(history.take({0, 99, {}}, seconds(200)).empty());
   const auto processors = history.take({0, 99, {}}, seconds(230));
   REQUIRE(processors.size() == 1);
   CHECK(processors[0].source == NodeHealth::Source::kProcessor);
 }
 
-TEST_CASE("the OOM killer's counter tells where the kernel's log cannot") {
+TEST_CASE("the OOM killer's counter reports where the kernel's log cannot") {
   PressureHistory history;
-  const auto told = [&](std::optional<std::uint64_t> kills) {
+  const auto reported = [&](std::optional<std::uint64_t> kills) {
     return lines_of(history.take({0, 0, kills}, seconds(1)));
   };
-  CHECK(told(4).empty());
-  CHECK(told(4).empty());
-  CHECK(told(6) == Lines{"out of memory: Killed process (counter of the OOM killer: 2 more)"});
-  CHECK(told({}).empty());
+  CHECK(reported(4).empty());
+  CHECK(reported(4).empty());
+  CHECK(reported(6) == Lines{"out of memory: Killed process (counter of the OOM killer: 2 more)"});
+  CHECK(reported({}).empty());
 }
 
 TEST_CASE("the probe finds its files below the root") {
@@ -157,7 +158,7 @@ TEST_CASE("the probe finds its files below the root") {
   CHECK(probe->look(seconds(30)).size() == 2);
 }
 
-TEST_CASE("a jump of the clock of day is told, slow correction and suspending are not") {
+TEST_CASE("a jump of the wall clock is reported, slow correction and suspending are not") {
   const ClockReading before{seconds(1000), seconds(50)};
   CHECK(clock_changes(before, {seconds(1005), seconds(55)}).empty());
   CHECK(
@@ -177,7 +178,7 @@ TEST_CASE("the machine's age is read to the hundredth of a second") {
   }
 }
 
-TEST_CASE("a short text ends with a whole character and shows everything") {
+TEST_CASE("a short text ends with a complete character and shows everything") {
   using wire::short_text;
   CHECK(short_text("größe", 7) == "größe");
   CHECK(short_text("größe", 6) == "größ");
@@ -188,7 +189,7 @@ TEST_CASE("a short text ends with a whole character and shows everything") {
   CHECK(short_text("abc", 0).empty());
 }
 
-TEST_CASE("of one source so many a minute are told, and how many were not") {
+TEST_CASE("of one source a limited number per minute is reported, and how many were dropped") {
   FindingLimit limit;
   NodeHealth disk{NodeHealth::Source::kDisk, "/data", "x", 0, false};
   for (unsigned i = 0; i < kFindingsPerMinute; ++i) CHECK(limit.admit(disk, seconds(i)));
@@ -206,7 +207,7 @@ TEST_CASE("of one source so many a minute are told, and how many were not") {
   CHECK(later->line.size() == wire::kHealthLineBytesMax);
 }
 
-TEST_CASE("the same trouble is told once within its time, and few are remembered") {
+TEST_CASE("the same trouble is reported once within its time, and few are remembered") {
   Repeats repeats{seconds(10)};
   CHECK_FALSE(repeats.is_repeated("sda", seconds(0)));
   CHECK(repeats.is_repeated("sda", seconds(9)));
@@ -218,15 +219,15 @@ TEST_CASE("the same trouble is told once within its time, and few are remembered
   CHECK_FALSE(repeats.is_repeated("sda", seconds(12)));  // forgotten
 }
 
-TEST_CASE("an error of a GPU that both tell is one") {
-  using Teller = XidEchoes::Teller;
+TEST_CASE("an error of a GPU that both sources report is one finding") {
+  using Source = XidEchoes::Source;
   XidEchoes echoes;
-  CHECK_FALSE(echoes.is_echo(Teller::kLibrary, "0000:3b:00", 79, seconds(1)));
-  CHECK(echoes.is_echo(Teller::kKernelLog, "0000:3b:00", 79, seconds(2)));
-  CHECK_FALSE(echoes.is_echo(Teller::kKernelLog, "0000:3b:00", 79, seconds(3)));
-  CHECK_FALSE(echoes.is_echo(Teller::kLibrary, "0000:5e:00", 79, seconds(3)));
-  CHECK_FALSE(echoes.is_echo(Teller::kLibrary, "0000:3b:00", 48, seconds(3)));
-  CHECK_FALSE(echoes.is_echo(Teller::kLibrary, "0000:3b:00", 79, seconds(14)));
+  CHECK_FALSE(echoes.is_echo(Source::kLibrary, "0000:3b:00", 79, seconds(1)));
+  CHECK(echoes.is_echo(Source::kKernelLog, "0000:3b:00", 79, seconds(2)));
+  CHECK_FALSE(echoes.is_echo(Source::kKernelLog, "0000:3b:00", 79, seconds(3)));
+  CHECK_FALSE(echoes.is_echo(Source::kLibrary, "0000:5e:00", 79, seconds(3)));
+  CHECK_FALSE(echoes.is_echo(Source::kLibrary, "0000:3b:00", 48, seconds(3)));
+  CHECK_FALSE(echoes.is_echo(Source::kLibrary, "0000:3b:00", 79, seconds(14)));
 }
 
 }  // namespace

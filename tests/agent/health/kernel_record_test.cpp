@@ -19,7 +19,7 @@ std::optional<KernelNews> news_of(const std::string& text, unsigned priority = 4
   return kernel_news(*record);
 }
 
-TEST_CASE("a record is taken apart") {
+TEST_CASE("a record is parsed") {
   const auto record = parse_kernel_record("30,1234,5678901,-,caller=T12;usb 1-1: new; device");
   REQUIRE(record.has_value());
   CHECK(record->facility == 3);
@@ -29,7 +29,7 @@ TEST_CASE("a record is taken apart") {
   CHECK(record->text == "usb 1-1: new; device");
 }
 
-TEST_CASE("what is no record is none") {
+TEST_CASE("anything else is not a record") {
   for (const char* const line :
        {"", " SUBSYSTEM=usb", "4,1234;text", "x,1,2,-;text", "4,-1,2,-;text", "4,1,2,-",
         "4,1,99999999999999999999,-;text", "4,1,18446744073709551615,-;text"}) {
@@ -52,14 +52,14 @@ TEST_CASE("an error of a GPU has its code, its place on the bus and the driver's
   CHECK(news_of("NVRM: Xid (PCI:0000:3b:00.0): 31, x")->pci == "0000:3b:00");
 }
 
-TEST_CASE("a damaged line of the NVIDIA driver is no error of a GPU") {
+TEST_CASE("a damaged line of the NVIDIA driver is not read as a GPU's error") {
   CHECK_FALSE(news_of("NVRM: Xid (PCI:0000:3b:00").has_value());
   CHECK_FALSE(news_of("NVRM: Xid (PCI:0000:3b:00): seventy").has_value());
   CHECK_FALSE(news_of("NVRM: Xid (PCI:0000:3b:00): 0, nothing").has_value());
   CHECK_FALSE(news_of("NVRM: loading NVIDIA UNIX x86_64 Kernel Module").has_value());
 }
 
-TEST_CASE("disks, file systems, memory, processors and the kernel itself are told of by name") {
+TEST_CASE("disks, file systems, memory, processors and the kernel itself are reported by name") {
   const std::pair<const char*, const char*> kLines[] = {
       {"I/O error, dev sda, sector 1234 op 0x0:(READ) flags 0x80700", "sda"},
       {"blk_update_request: I/O error, dev nvme0n1, sector 8", "nvme0n1"},
@@ -92,14 +92,14 @@ TEST_CASE("disks, file systems, memory, processors and the kernel itself are tol
   }
 }
 
-TEST_CASE("a server that answers again ends the trouble") {
+TEST_CASE("a server that answers again ends the finding") {
   const auto news = news_of("nfs: server filer-1 OK");
   REQUIRE(news.has_value());
   CHECK(news->finding.over);
   CHECK(news->finding.subject == "filer-1");
 }
 
-TEST_CASE("everyday lines, drives without a disk and programs' words are no news") {
+TEST_CASE("harmless lines, drives without media and lines of programs are not reported") {
   for (const char* const line :
        {"usb 1-1: new high-speed USB device number 2", "I/O error, dev fd0, sector 0",
         "I/O error, dev sr0, sector 0", "Buffer I/O error on dev loop3, logical block 1",
@@ -107,12 +107,12 @@ TEST_CASE("everyday lines, drives without a disk and programs' words are no news
     CAPTURE(line);
     CHECK_FALSE(news_of(line).has_value());
   }
-  // Facility 3 is a daemon's; 1 is whoever may write to /dev/kmsg, as in a drill.
+  // Facility 3 is a daemon's; 1 is any process's that writes to /dev/kmsg, as in a drill.
   CHECK_FALSE(news_of("I/O error, dev sda, sector 1", 3 << 3).has_value());
   CHECK(news_of("I/O error, dev sda, sector 1", 1 << 3).has_value());
 }
 
-TEST_CASE("what is told is short and printable") {
+TEST_CASE("a finding is short and printable") {
   const auto news =
       news_of("I/O error, dev " + std::string(400, 'x') + "\x1b[2J" + std::string(9000, '\xff'));
   REQUIRE(news.has_value());
@@ -121,7 +121,7 @@ TEST_CASE("what is told is short and printable") {
   CHECK(news->finding.line.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("lines about links are known") {
+TEST_CASE("lines about links are recognised") {
   const auto tells = [](const char* text) {
     return tells_of_link(*parse_kernel_record(std::string("6,1,2,-;") + text));
   };
@@ -143,7 +143,7 @@ TEST_CASE("the log is followed from its end, in whole lines") {
   CHECK(log->read_lines() == std::vector<std::string>{"4,3,4,-;half"});
 }
 
-TEST_CASE("a line without an end is left out, and the next one is whole") {
+TEST_CASE("a line without an end is skipped, and the next one is complete") {
   const test::ScratchFolder folder;
   const std::string file = folder.write("kmsg", "");
   auto log = KernelLog::open(file);

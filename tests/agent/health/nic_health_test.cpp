@@ -14,7 +14,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// A sysfs of files.
+// A sysfs of plain files.
 struct FakeLinks {
   void interface(const std::string& name, bool up, unsigned downs = 0, unsigned errors = 0) const {
     const std::string at = "sys/class/net/" + name + "/";
@@ -44,7 +44,7 @@ struct FakeLinks {
     }
     return found;
   }
-  // What is told since the last time: "eth0: …", with "(over)" for ends.
+  // Findings since the last call: "eth0: …", with "(over)" for ends.
   Lines news() {
     Lines found;
     for (const auto& each : history.take(read_links(folder.path(), {}))) {
@@ -79,7 +79,7 @@ TEST_CASE("physical interfaces are watched, and those that carry the job") {
 
 TEST_CASE("a machine without adapters has no links") { CHECK(FakeLinks().news().empty()); }
 
-TEST_CASE("a lost link is told once, and that it is back") {
+TEST_CASE("a lost link is reported once, and that it is back") {
   FakeLinks links;
   links.physical("eth0");
   links.interface("eth0", true, 5);
@@ -92,7 +92,7 @@ TEST_CASE("a lost link is told once, and that it is back") {
   CHECK(links.news().empty());
 }
 
-TEST_CASE("a link that was down at first is nobody's loss, until it came up") {
+TEST_CASE("a link that was down at first is not reported before it has been up") {
   FakeLinks links;
   links.physical("eth1");
   links.interface("eth1", false, 1);
@@ -105,7 +105,7 @@ TEST_CASE("a link that was down at first is nobody's loss, until it came up") {
   CHECK(links.news().size() == 1);
 }
 
-TEST_CASE("a flap between two looks is told, once for each look") {
+TEST_CASE("a flap between two looks is reported, once for each look") {
   FakeLinks links;
   links.physical("eth0");
   links.interface("eth0", true, 5);
@@ -120,7 +120,7 @@ TEST_CASE("a flap between two looks is told, once for each look") {
   CHECK(links.news().empty());
 }
 
-TEST_CASE("a link that flapped and then was lost is told of both") {
+TEST_CASE("a link that flapped and then was lost is reported for both") {
   FakeLinks links;
   links.port("mlx5_0", true, 7);
   CHECK(links.news().empty());
@@ -161,7 +161,7 @@ TEST_CASE("an interface that is gone has lost its link") {
   CHECK(links.news() == Lines{"eth0: its link is up again (over)"});
 }
 
-TEST_CASE("growing errors are told once and are over after a quiet while") {
+TEST_CASE("growing errors are reported once and are over after a quiet while") {
   FakeLinks links;
   links.port("mlx5_0", true, 0, 10);
   CHECK(links.news().empty());
@@ -173,8 +173,8 @@ TEST_CASE("growing errors are told once and are over after a quiet while") {
   links.port("mlx5_0", true, 0, errors += 1000);
   CHECK(links.news().empty());
   for (unsigned i = 1; i < kNicQuietLooks; ++i) CHECK(links.news().empty());
-  CHECK(links.news() == Lines{"mlx5_0/1: its counters of errors grow no more (over)"});
-  links.port("mlx5_0", true, 0, 50);  // set back: 50 since then
+  CHECK(links.news() == Lines{"mlx5_0/1: its error counters no longer grow (over)"});
+  links.port("mlx5_0", true, 0, 50);  // reset: 50 since then
   CHECK(links.news().empty());
 }
 

@@ -1,4 +1,4 @@
-// A block server and its peers: a played server at the other end of a socket.
+// A block server and its peers: the server is played at the other end of a socket.
 #include "agent/image/block_server_link.h"
 
 #include <doctest/doctest.h>
@@ -44,7 +44,7 @@ struct Played {
   Played(const Played&) = delete;
   Played& operator=(const Played&) = delete;
 
-  // Whether it has what somebody else asks for: it has not.
+  // Answers whether it has a block that another node asks for: no.
   BlockFrame hear_answer() {
     while (true) {
       BlockFrame frame = hear();
@@ -60,7 +60,7 @@ struct Played {
       const ssize_t got = ::read(server.get(), bytes.data(), bytes.size());
       if (got > 0) frames.feed({bytes.data(), static_cast<std::size_t>(got)});
       if (!frame) frame = frames.next().value();
-      if (frame && frame->kind == BlockFrameKind::kStatus) {  // whether it lives
+      if (frame && frame->kind == BlockFrameKind::kStatus) {  // whether it is alive
         say({BlockFrameKind::kOk, frame->id, 0, {}});
         frame.reset();
       }
@@ -92,7 +92,7 @@ std::uint64_t block_asked_by(std::uint32_t asker) {
 
 }  // namespace
 
-TEST_CASE("a peer gets what the block server has, and hears when it has gone") {
+TEST_CASE("a peer gets what the block server has, and learns when it is gone") {
   BlockNodes two(2);
   two.introduce();
   Played played(*two.nodes[0]);
@@ -120,7 +120,7 @@ TEST_CASE("a peer gets what the block server has, and hears when it has gone") {
   CHECK(played.is_over);
 }
 
-TEST_CASE("what the block server wants comes from peers, or it is told that it does not") {
+TEST_CASE("a block that the server wants comes from peers, or it is told that it does not") {
   BlockNodes two(2);
   two.introduce();
   Played played(*two.nodes[0]);
@@ -131,7 +131,7 @@ TEST_CASE("what the block server wants comes from peers, or it is told that it d
   CHECK(answer.id == 77);
   CHECK(answer.payload == test::test_bytes(block));
   CHECK(two.reads == 1);
-  played.say({BlockFrameKind::kWant, 78, block_asked_by(1), {}});  // node 0 stands first for it
+  played.say({BlockFrameKind::kWant, 78, block_asked_by(1), {}});  // node 0 comes first for it
   answer = played.hear_answer();
   CHECK(answer.kind == BlockFrameKind::kNone);
   CHECK(answer.id == 78);
@@ -145,7 +145,7 @@ TEST_CASE("nonsense from the block server ends the connection") {
   CHECK_FALSE(played.link->get({kTestBlob, 0}, wire::BlockScope::kAny, [](const auto&) {}));
 }
 
-TEST_CASE("peers of a node whose block server is stopped go elsewhere, until it goes on") {
+TEST_CASE("peers of a node whose block server is stopped ask elsewhere until it continues") {
   BlockNodes two(2);
   two.introduce();
   Played played(*two.nodes[0]);
@@ -161,7 +161,7 @@ TEST_CASE("peers of a node whose block server is stopped go elsewhere, until it 
   CHECK(late.kind == BlockFrameKind::kGet);
   two.run.run_until([&] { return found.has_value(); });
   CHECK(*found == nullptr);
-  // Nothing is asked of it before it has said anything.
+  // It is not asked for anything before it has sent something.
   const auto get = [&] {
     found.reset();
     CHECK(played.link->get({kTestBlob, block}, wire::BlockScope::kAny,

@@ -14,7 +14,7 @@ namespace {
 using Kind = ImageEntry::Kind;
 using Tree = std::map<std::string, std::vector<ImageEntry>>;
 
-// A small system: what a Debian has at its root, and an empty /home.
+// A small system: a Debian's root, and an empty /home.
 const Tree kSystem = {
     {"/",
      {{"bin", Kind::kLink, "usr/bin"},
@@ -58,7 +58,7 @@ ContainerNeeds needs() {
   return needs;
 }
 
-// Where `words` stand next to each other.
+// Where `words` occur in sequence.
 bool has_words(const std::vector<std::string>& argv, const std::vector<std::string>& words) {
   return !std::ranges::search(argv, words).empty();
 }
@@ -80,7 +80,7 @@ std::vector<std::string> bwrap_of(std::vector<ContainerBind> binds) {
 
 }  // namespace
 
-TEST_CASE("workers in a container see what they need of their machine under its own name") {
+TEST_CASE("workers in a container see what they need of their machine under the same name") {
   auto workers = workers_at("/home/ada/job");
   workers.container_mounts = {"/data:/mnt/data:ro"};
   const auto binds = container_binds(workers, needs());
@@ -95,7 +95,7 @@ TEST_CASE("workers in a container see what they need of their machine under its 
   CHECK(*data == ContainerBind{"/data", "/mnt/data", true, false});
 }
 
-TEST_CASE("what lies beside a list of dependencies is seen, and takes no other mount's place") {
+TEST_CASE("files beside a list of dependencies are visible, and replace no other mount") {
   auto workers = workers_at("/srv/ada/job");
   const auto binds_with = [&](const char* deps) {
     workers.deps = deps;
@@ -112,7 +112,7 @@ TEST_CASE("what lies beside a list of dependencies is seen, and takes no other m
   CHECK(*job == ContainerBind{"/srv/ada/job", "/srv/ada/job", false, false});
 }
 
-TEST_CASE("outer folders come first, and what they show already is not mounted again") {
+TEST_CASE("outer folders come first, and folders that they already show are not mounted again") {
   auto workers = workers_at("/tmp/job/deep");
   const auto binds = container_binds(workers, needs());
   REQUIRE(binds);
@@ -123,7 +123,7 @@ TEST_CASE("outer folders come first, and what they show already is not mounted a
   CHECK(std::ranges::is_sorted(*binds, by_length));
 }
 
-TEST_CASE("the root as a working directory, or a home that is none, hides nothing of the image") {
+TEST_CASE("the root as working directory, or an invalid home, hides nothing of the image") {
   auto workers = workers_at("/");
   workers.environment = {"HOME=/"};
   const auto binds = container_binds(workers, needs());
@@ -143,11 +143,11 @@ TEST_CASE("a mount is SOURCE:TARGET[:ro]") {
   }
 }
 
-TEST_CASE("folders that the image lacks are made beside what it has") {
+TEST_CASE("folders that the image lacks are created beside the existing ones") {
   const auto argv = bwrap_of({{"/tmp", "/tmp"}, {"/home/ada", "/home/ada"}, {"/job", "/job"}});
   CHECK(has_words(argv, {"--ro-bind", "/m/root/usr", "/usr"}));
   CHECK(has_words(argv, {"--symlink", "usr/bin", "/bin"}));
-  CHECK(has_words(argv, {"--dir", "/home"}));  // nothing can be made in the image's own
+  CHECK(has_words(argv, {"--dir", "/home"}));  // nothing can be created in the image's own
   CHECK_FALSE(has_words(argv, {"/m/root/home", "/home"}));
   CHECK_FALSE(has_words(argv, {"/m/root/tmp", "/tmp"}));  // covered anyway
   CHECK(has_words(argv, {"--dev-bind", "/home/ada", "/home/ada"}));
@@ -156,13 +156,13 @@ TEST_CASE("folders that the image lacks are made beside what it has") {
   CHECK(argv[argv.size() - 2] == "--");
 }
 
-TEST_CASE("a place that the image has is covered without taking its folder apart") {
+TEST_CASE("a target that exists in the image is covered without laying out its folder") {
   const auto argv = bwrap_of({{"/etc/passwd", "/etc/passwd", true, true}});
   CHECK(has_words(argv, {"--ro-bind", "/m/root/etc", "/etc"}));
   CHECK(has_words(argv, {"--ro-bind-try", "/etc/passwd", "/etc/passwd"}));
 }
 
-TEST_CASE("a folder is taken apart down to the one that lacks the place, and no further") {
+TEST_CASE("a folder is laid out down to the one that lacks the target, and no further") {
   const auto argv = bwrap_of({{"/x", "/usr/lib/robustrun"}});
   CHECK(has_words(argv, {"--dir", "/usr"}));
   CHECK(has_words(argv, {"--ro-bind", "/m/root/usr/bin", "/usr/bin"}));
@@ -170,7 +170,7 @@ TEST_CASE("a folder is taken apart down to the one that lacks the place, and no 
   CHECK(has_words(argv, {"--ro-bind", "/m/root/opt", "/opt"}));
 }
 
-TEST_CASE("a link in the way of a place gives way to it") {
+TEST_CASE("a link in the path of a target is replaced by a folder") {
   const auto argv = bwrap_of({{"/x", "/bin/tool"}});
   CHECK_FALSE(has_words(argv, {"--symlink", "usr/bin", "/bin"}));
   CHECK(has_words(argv, {"--dev-bind", "/x", "/bin/tool"}));
@@ -193,7 +193,7 @@ TEST_CASE("Apptainer gets the mounts, the folder and the image before the worker
                                  "--bind", "/job:/job:rw", "--bind", "/sys:/sys:ro", "/m/root"});
 }
 
-TEST_CASE("enroot gets the mounted image as one of its containers, and goes to the folder") {
+TEST_CASE("enroot gets the mounted image as one of its containers, and changes to the folder") {
   const ContainerCommand container{"/usr/bin/enroot", "/m/root", {{"/job", "/job"}}};
   CHECK(enroot_prefix(container, "/job", {"RANK"}) ==
         std::vector<std::string>{"/usr/bin/env", "ENROOT_DATA_PATH=/m", "/usr/bin/enroot", "start",
@@ -202,14 +202,14 @@ TEST_CASE("enroot gets the mounted image as one of its containers, and goes to t
                                  "/job"});
 }
 
-TEST_CASE("a system's image is known by what only systems have") {
+TEST_CASE("a system's image is recognised by files that only systems have") {
   CHECK(is_system_root(list_of(kSystem)));
   const Tree packages = {{"/", {{"bin", Kind::kFolder, {}}}},
                          {"/bin", {{"python3", Kind::kLink, "python3.11"}}}};
   CHECK_FALSE(is_system_root(list_of(packages)));
 }
 
-TEST_CASE("the interpreter is that of the environment in the image before the system's") {
+TEST_CASE("the interpreter of an environment in the image precedes the system's") {
   wire::WorkerTemplate workers = workers_at("/job");
   workers.image = "/images/a.sqsh";
   CHECK(*find_interpreter_in(list_of(kSystem), workers, true) == "/opt/venv/bin/python3");

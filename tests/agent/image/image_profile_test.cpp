@@ -46,7 +46,7 @@ struct Place {
 
 }  // namespace
 
-TEST_CASE("what one node has learned of an image, another begins with") {
+TEST_CASE("a node begins with what another node has learned of an image") {
   const Place place;
   CHECK_FALSE(take_hot_blocks(place.image, place.cache("b")).has_value());
   CHECK_FALSE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
@@ -60,7 +60,7 @@ TEST_CASE("what one node has learned of an image, another begins with") {
   CHECK(static_cast<unsigned>(fs::status(place.own("b")).permissions()) == 0600);
 }
 
-TEST_CASE("a profile beside an image is replaced by the first node alone, if it is another") {
+TEST_CASE("a profile beside an image is replaced by the first node only, and only if it differs") {
   const Place place;
   place.learn("a", 7);
   REQUIRE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
@@ -75,12 +75,12 @@ TEST_CASE("a profile beside an image is replaced by the first node alone, if it 
   place.folder.write("i.sqsh.hot", "robustrun-blocks 1\n");
   CHECK(leave_hot_blocks(place.image, place.cache("a"), false).has_value());
   CHECK(Place::block_of(place.beside) == 7);
-  place.folder.write("i.sqsh.hot", "notes of somebody's");
+  place.folder.write("i.sqsh.hot", "another file's notes");
   CHECK_FALSE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());
-  CHECK(base::read_file(place.beside, 4096).value() == "notes of somebody's");
+  CHECK(base::read_file(place.beside, 4096).value() == "another file's notes");
 }
 
-TEST_CASE("what lies beside an image is not trusted, and does not replace what the cache has") {
+TEST_CASE("a profile beside an image is not trusted, and does not replace the cache's") {
   const Place place;
   const auto is_taken = [&](const std::string& text) {
     place.folder.write("i.sqsh.hot", text);
@@ -105,7 +105,8 @@ TEST_CASE("what lies beside an image is not trusted, and does not replace what t
   CHECK(Place::block_of(place.own("b")) == 3);
 }
 
-TEST_CASE("who writes a profile beside an image removes what a crash left there, and that alone") {
+TEST_CASE(
+    "a write of a profile beside an image removes what a crash left there, and nothing else") {
   const Place place;
   const auto left = [&](const std::string& name, const std::string& text, int hours) {
     const std::string path = place.folder.write(name, text);
@@ -130,7 +131,7 @@ TEST_CASE("who writes a profile beside an image removes what a crash left there,
   CHECK(fs::is_symlink(place.folder / "i.sqsh.hot.dddddd"));
 }
 
-TEST_CASE("a profile in the cache that cannot be used gives way to the one beside the image") {
+TEST_CASE("an unusable profile in the cache is replaced by the one beside the image") {
   const Place place;
   place.learn("a", 7);
   REQUIRE(leave_hot_blocks(place.image, place.cache("a"), true).has_value());

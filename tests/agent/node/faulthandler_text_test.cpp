@@ -1,4 +1,4 @@
-// faulthandler's dumps, as CPython 3.6 to 3.13 were seen to write them.
+// faulthandler's dumps, as CPython 3.6 to 3.13 write them.
 #include "agent/node/faulthandler_text.h"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ TEST_CASE("the main thread is the last of a dump and comes first") {
   CHECK(dump.stacks[0].frames[2] == Frame{"<module>", "/job/train.py", 13});
 }
 
-TEST_CASE("a file's name may hold what looks like the rest of its line") {
+TEST_CASE("a file's name may look like the rest of its line") {
   const StackDump dump = parse_faulthandler(kDump);
   CHECK(dump.stacks.at(0).frames.at(0) == Frame{"step", "/job/train, line 1 in x.py", 87});
 }
@@ -58,7 +58,7 @@ TEST_CASE("the last of several dumps counts, also when the text begins within th
   CHECK(dump.stacks[1].frames.size() == 2);
 }
 
-TEST_CASE("no thread of a dump that was cut is known to be the main one") {
+TEST_CASE("in a dump that was cut no thread is taken for the main one") {
   const StackDump dump = parse_faulthandler(kDump.substr(0, kDump.find("Current")) + "...\n");
   REQUIRE(dump.stacks.size() == 2);
   CHECK(dump.cut);
@@ -82,7 +82,7 @@ TEST_CASE("a dump ends with its main thread's script") {
   CHECK_FALSE(ends_like_dump(kDump.substr(0, kDump.size() - 1)));
   CHECK_FALSE(ends_like_dump(kDump.substr(0, kDump.find("Current"))));
   CHECK_FALSE(ends_like_dump(kDump.substr(0, kDump.rfind("  File"))));
-  // The signal was taken by another thread: more may come.
+  // Another thread took the signal: more may come.
   CHECK_FALSE(ends_like_dump(kDump + "\nThread 0x01 (most recent call first):\n" +
                              "  File \"a\", line 1 in <module>\n"));
 }

@@ -1,4 +1,4 @@
-// The stages of a start: of one worker by its record, of a node, and when they are told.
+// The stages of a start: of one worker by its record, of a node, and when they are reported.
 #include "agent/node/stage_clock.h"
 
 #include <doctest/doctest.h>
@@ -9,8 +9,6 @@
 #include <random>
 #include <string>
 #include <vector>
-
-#include "agent/node/stage_limits.h"
 
 namespace stage_clock_test {
 
@@ -38,7 +36,7 @@ class HandClock final : public base::Clock {
   Nanos time = kLaunched;
 };
 
-// "imports 0-1500:1500": begin, end and what it took, in ms after the launch; "-" is not over.
+// "imports 0-1500:1500": begin, end and duration, in ms after the launch; "-": not over.
 std::vector<std::string> shown(const std::vector<StageTime>& stages) {
   static const char* const kNames[] = {"allocate", "connect", "image", "environment", "imports",
                                        "group",    "model",   "load",  "step"};
@@ -71,7 +69,7 @@ WorkerMoments trained() {
 
 }  // namespace
 
-TEST_CASE("a training's stages follow each other; what lies between two belongs to the later one") {
+TEST_CASE("a training's stages follow each other; a gap belongs to the later stage") {
   CHECK(shown(agent::worker_stages(trained(), at(9000))) ==
         Lines{"imports 0..2000 2000", "group 2100..2500 400", "model 2500..4000 1500",
               "load 4100..4600 500", "step 4600..6000 1400"});
@@ -86,14 +84,13 @@ TEST_CASE("a load while the model is made is not counted twice") {
               "load 3000..3600 600", "step 4000..6000 2000"});
 }
 
-TEST_CASE(
-    "what has begun and not ended goes on until now, and nothing is said of what is to come") {
+TEST_CASE("a stage that has not ended lasts until now, and later stages are not reported") {
   WorkerMoments worker;
   worker.launched = kLaunched;
   const auto now = [&] { return shown(agent::worker_stages(worker, at(7000))); };
   CHECK(now() == Lines{"imports 0..- 7000"});
   worker.user_code_at = at(50);
-  CHECK(now() == Lines{"imports 0..50 50"});  // nothing is imported, until now
+  CHECK(now() == Lines{"imports 0..50 50"});  // no import is under way, until now
   worker.marks.imports_done_at = Nanos(1);
   CHECK(now() == Lines{"imports 0..- 7000"});
   worker.marks.imports_done_at = at(2000);
@@ -151,7 +148,7 @@ TEST_CASE("whatever a record says, a stage ends after it began and lies between 
   }
 }
 
-TEST_CASE("a node's stage is as long as that of its slowest worker, and is told once") {
+TEST_CASE("a node's stage lasts as long as its slowest worker's, and is reported once") {
   HandClock clock;
   StageClock stages(clock);
   stages.begin_attempt({3}, 2);
@@ -165,17 +162,17 @@ TEST_CASE("a node's stage is as long as that of its slowest worker, and is told 
   stages.take(LocalRank{1}, early);
   CHECK_FALSE(stages.due());
   stages.take(LocalRank{1}, slow);
-  const auto told = stages.due();
-  REQUIRE(told);
-  CHECK(told->attempt == base::Attempt{3});
-  CHECK(shown(told->stages) == Lines{"imports 0..2050 2050 r1", "group 2100..2500 400 r0",
-                                     "model 2500..4000 1500 r0", "load 4100..4600 500 r0",
-                                     "step 4600..6000 1400 r0"});
+  const auto report = stages.due();
+  REQUIRE(report);
+  CHECK(report->attempt == base::Attempt{3});
+  CHECK(shown(report->stages) == Lines{"imports 0..2050 2050 r1", "group 2100..2500 400 r0",
+                                       "model 2500..4000 1500 r0", "load 4100..4600 500 r0",
+                                       "step 4600..6000 1400 r0"});
   CHECK_FALSE(stages.due());
   CHECK_FALSE(stages.end_attempt());
 }
 
-TEST_CASE("an attempt that ends before its first step tells who was where") {
+TEST_CASE("an attempt that ends before its first step reports where each rank was") {
   HandClock clock;
   StageClock stages(clock);
   stages.begin_attempt({0}, 2);
@@ -185,25 +182,25 @@ TEST_CASE("an attempt that ends before its first step tells who was where") {
   stages.take(LocalRank{0}, trained());
   stages.take(LocalRank{1}, stuck);
   clock.time = at(8000);
-  const auto told = stages.end_attempt();
-  REQUIRE(told);
-  CHECK(shown(told->stages) == Lines{"imports 0..2000 2000 r0", "group 2100..- 5900 r1",
-                                     "model 2500..4000 1500 r0", "load 4100..4600 500 r0",
-                                     "step 4600..6000 1400 r0"});
+  const auto report = stages.end_attempt();
+  REQUIRE(report);
+  CHECK(shown(report->stages) == Lines{"imports 0..2000 2000 r0", "group 2100..- 5900 r1",
+                                       "model 2500..4000 1500 r0", "load 4100..4600 500 r0",
+                                       "step 4600..6000 1400 r0"});
 }
 
-TEST_CASE("a start that takes longer than a limit is told of once before it is over") {
+TEST_CASE("a start that takes longer than a limit is reported once before it is over") {
   HandClock clock;
   StageClock stages(clock);
   stages.begin_attempt({0}, 1);
   WorkerMoments slow = trained();
   slow.first_step_at.reset();
   stages.take(LocalRank{0}, slow);
-  clock.time = kLaunched + agent::kStagesToldAfter - Nanos(1);
+  clock.time = kLaunched + agent::kStagesReportedAfter - Nanos(1);
   CHECK_FALSE(stages.due());
   clock.time += Nanos(1);
   REQUIRE(stages.due());
-  clock.time += agent::kStagesToldAfter;
+  clock.time += agent::kStagesReportedAfter;
   CHECK_FALSE(stages.due());
   slow.first_step_at = clock.time;
   stages.take(LocalRank{0}, slow);
@@ -215,7 +212,7 @@ TEST_CASE("a start that takes longer than a limit is told of once before it is o
 TEST_CASE("stages of the agent belong to the attempt that they prepare") {
   HandClock clock;
   StageClock stages(clock);
-  stages.end(StageName::kImage);  // of nothing
+  stages.end(StageName::kImage);  // not begun
   stages.begin(StageName::kImage);
   clock.time = at(100);
   stages.begin(StageName::kEnvironment);
@@ -237,7 +234,7 @@ TEST_CASE("stages of the agent belong to the attempt that they prepare") {
   CHECK_FALSE(stages.end_attempt());
 }
 
-TEST_CASE("a stage of several parts takes as long as some part of it goes on") {
+TEST_CASE("a stage of several parts lasts while some part of it is under way") {
   using agent::StagePart;
   HandClock clock;
   StageClock stages(clock);
@@ -246,13 +243,13 @@ TEST_CASE("a stage of several parts takes as long as some part of it goes on") {
   stages.begin(StageName::kEnvironment, StagePart::kFiles);
   clock.time = at(30);
   stages.end(StageName::kEnvironment, StagePart::kCode);
-  stages.end(StageName::kEnvironment, StagePart::kCode);  // of nothing
+  stages.end(StageName::kEnvironment, StagePart::kCode);  // not begun
   clock.time = at(40);
   stages.begin(StageName::kEnvironment, StagePart::kFiles);  // tried again
   clock.time = at(50);
   stages.end(StageName::kEnvironment, StagePart::kFiles);
   CHECK_FALSE(stages.news());
-  clock.time = at(900);  // an image, that the dependencies wait for
+  clock.time = at(900);  // an image that the dependencies wait for
   stages.begin(StageName::kEnvironment);
   const auto news = stages.news();
   REQUIRE(news);
@@ -262,7 +259,7 @@ TEST_CASE("a stage of several parts takes as long as some part of it goes on") {
   CHECK(shown(stages.end_attempt()->stages) == Lines{"environment 0..- 120"});
 }
 
-TEST_CASE("what the start is at is told as it changes, of the rank that is the furthest behind") {
+TEST_CASE("the current stage is reported as it changes, of the rank that is furthest behind") {
   HandClock clock;
   StageClock stages(clock);
   CHECK_FALSE(stages.news());
@@ -272,18 +269,18 @@ TEST_CASE("what the start is at is told as it changes, of the rank that is the f
   CHECK(news->stage == StageName::kImage);
   CHECK(news->since == kLaunched);
   CHECK_FALSE(news->rank);
-  CHECK_FALSE(stages.news());  // it is known
+  CHECK_FALSE(stages.news());  // reported already
   clock.time += std::chrono::seconds(2);
   stages.end(StageName::kImage);
   stages.begin_attempt(base::Attempt{1}, 2);
   news = stages.news();
   REQUIRE(news);
-  CHECK_FALSE(news->stage);  // nothing that has a name
+  CHECK_FALSE(news->stage);  // no stage with a name
   stages.take(LocalRank{0}, trained());
   WorkerMoments slow;
   slow.launched = kLaunched;
   stages.take(LocalRank{1}, slow);
-  CHECK_FALSE(stages.news());  // a moment after the last one
+  CHECK_FALSE(stages.news());  // too soon after the last one
   clock.time += agent::kStageNewsEvery;
   news = stages.news();
   REQUIRE(news);
@@ -292,7 +289,7 @@ TEST_CASE("what the start is at is told as it changes, of the rank that is the f
   CHECK(news->rank == LocalRank{1});
   stages.take(LocalRank{1}, trained());
   CHECK(stages.due());
-  news = stages.news();  // that it is over is told at once
+  news = stages.news();  // the end is reported at once
   REQUIRE(news);
   CHECK_FALSE(news->stage);
   CHECK_FALSE(stages.news());

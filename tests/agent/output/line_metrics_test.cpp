@@ -16,7 +16,7 @@ std::optional<double> in(const char* pattern, std::string_view line) {
   return value_in(line, *parsed);
 }
 
-TEST_CASE("the number stands behind the text, with or without spaces") {
+TEST_CASE("the number follows the text, with or without spaces") {
   CHECK(in("loss=loss: {value}", "step 3 loss: 2.31 lr 1e-4") == 2.31);
   CHECK(in("loss=loss:{value}", "loss:   -1.5e-3") == -1.5e-3);
   CHECK(in("loss=loss={value}", "loss=7") == 7);
@@ -32,19 +32,19 @@ TEST_CASE("nan and inf are values") {
   CHECK(in("loss=loss: {value}", "loss: 1e999") == std::nullopt);
 }
 
-TEST_CASE("a star stands for anything between pieces, and what follows must fit") {
+TEST_CASE("a star stands for anything between pieces, and what follows must match") {
   CHECK(in("n=iter * norm {value}|", "iter 12 | loss 3 | norm 4.5| x") == 4.5);
   CHECK_FALSE(in("n=iter * norm {value}|", "iter 12 | norm 4.5 x"));
   CHECK_FALSE(in("n=iter * norm {value}", "norm 4.5 iter 3"));
   CHECK(in("n=*loss {value}", "validation loss 4.5") == 4.5);
 }
 
-TEST_CASE("a word that looks the same before the number is passed over") {
+TEST_CASE("a text that matches without a number after it is passed over") {
   CHECK(in("loss=loss {value}", "loss is loss 2.5") == 2.5);
   CHECK(in("loss=aa{value}", "aaaa5") == 5);
 }
 
-TEST_CASE("wrong patterns are refused") {
+TEST_CASE("invalid patterns are refused") {
   for (const char* text :
        {"", "loss", "=x{value}", "loss=x", "loss={value}", "loss=*{value}", "loss=a{value}b{value}",
         "loss=a{value}*", "a_name_that_is_far_too_long=x{value}"}) {

@@ -19,7 +19,7 @@ TEST_CASE("only lines that hold a substring pass, with the prefix, however they 
   }
 }
 
-TEST_CASE("a line longer than the limit is judged in pieces and held to the limit") {
+TEST_CASE("a line longer than the limit is judged in pieces of at most the limit") {
   LineFilter filter({"needle"}, "");
   std::string out;
   filter.feed(std::string(kLineBytesMax, 'a'), out);

@@ -22,7 +22,7 @@ std::string numbered_lines(int count) {
 
 }  // namespace
 
-TEST_CASE("every line of a fast stream reaches console and file in order, only whole lines") {
+TEST_CASE("every line of a fast stream reaches console and file in order, in complete lines only") {
   PumpFixture f;
   f.open();
   const std::string text = numbered_lines(200000);
@@ -66,7 +66,7 @@ TEST_CASE("a line of 10 MB passes in bounded pieces") {
   CHECK(f.pump->tail().back() == "after");
 }
 
-TEST_CASE("NUL and bytes that are no UTF-8 pass unchanged") {
+TEST_CASE("NUL and bytes that are not UTF-8 pass unchanged") {
   PumpFixture f;
   f.open();
   std::string text;
@@ -78,7 +78,7 @@ TEST_CASE("NUL and bytes that are no UTF-8 pass unchanged") {
   CHECK(f.file() == text);
 }
 
-TEST_CASE("the beginning of a line is shown after a while although its end has not come") {
+TEST_CASE("the beginning of a line is shown after a while even without its end") {
   PumpFixture f;
   f.open();
   f.write("Password: ");
@@ -100,7 +100,7 @@ TEST_CASE("progress bars pass as they move") {
   CHECK(f.partials == 1);
 }
 
-TEST_CASE("a stray that holds the pipe open does not keep a drained pump from finishing") {
+TEST_CASE("a stray process that holds the pipe open does not keep a drained pump from finishing") {
   PumpFixture f;
   f.open();
   const base::Fd stray(::fcntl(f.worker.get(), F_DUPFD_CLOEXEC, 0));
@@ -113,7 +113,7 @@ TEST_CASE("a stray that holds the pipe open does not keep a drained pump from fi
   CHECK(f.finished == 1);
 }
 
-TEST_CASE("a drained pump takes all that was in the pipe and nothing a stray adds for ever") {
+TEST_CASE("a drained pump takes what was in the pipe, and not what a stray process adds for ever") {
   PumpFixture f;
   REQUIRE(::fcntl(f.worker.get(), F_SETPIPE_SZ, 1 << 20) > 0);
   const std::string text = numbered_lines(10000);
@@ -156,7 +156,7 @@ TEST_CASE("a finished pump leaves nothing for the loop to wait for") {
   CHECK(std::chrono::steady_clock::now() - before < agent::kFileStallMax / 2);
 }
 
-TEST_CASE("a pump that is destroyed calls nothing any more") {
+TEST_CASE("a destroyed pump calls nothing") {
   PumpFixture f;
   f.open();
   f.write("x\n");
@@ -189,7 +189,7 @@ TEST_CASE("matching lines of several pumps also go to one filter file, with thei
   CHECK(g.file() == "no\nthe loss");
 }
 
-TEST_CASE("a file that cannot be made is an error that names it") {
+TEST_CASE("a file that cannot be created is an error that names it") {
   PumpFixture f;
   f.options.file = f.scratch.path("missing/stdout.log");
   const auto opened = agent::LogPump::open(f.loop.executor(), f.pool, std::move(f.options), {});
@@ -208,7 +208,7 @@ TEST_CASE("an idle pump holds no buffers, a busy one a bounded amount") {
     most = std::max(most, f.pump->held_bytes());
     return f.written > 0;
   }));
-  // Two file buffers (a string may have twice the capacity it needs) and the rest of a line.
+  // Two file buffers (a string may have twice the capacity it needs) and an incomplete line.
   CHECK(most <= 2 * 2 * (agent::kFileCongestedBytes + agent::kLogReadBytes) + agent::kLineBytesMax);
   REQUIRE(f.loop.run_until([&] { return f.pump->held_bytes() < 64; }));
 }

@@ -45,7 +45,7 @@ std::string lines(std::size_t bytes, char c) {
 }  // namespace
 
 TEST_CASE(
-    "a full disk drops file bytes, says so once, counts them and goes on when space returns") {
+    "a full disk drops file bytes, reports it once, counts them and resumes when space returns") {
   PumpFixture f;
   f.options.limits.file_retry_after = 1ms;
   f.open();
@@ -54,7 +54,7 @@ TEST_CASE(
     sent += text;
     f.write(text);
     REQUIRE(f.loop.run_until([&] { return f.console == sent; }));
-    // Until the write that this caused has ended, whichever way, and may be tried again.
+    // Waits until the write that this caused has ended, either way, and may be tried again.
     REQUIRE(
         f.loop.run_until([&] { return f.file().size() + f.pump->dropped_bytes() >= sent.size(); }));
     f.loop.run_for(20ms);
@@ -78,7 +78,7 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("a disk that is still full at the end keeps nobody from finishing") {
+TEST_CASE("a disk that is still full at the end does not keep the pump from finishing") {
   PumpFixture f;
   const FileSizeLimit full(10);
   f.open();
@@ -89,7 +89,7 @@ TEST_CASE("a disk that is still full at the end keeps nobody from finishing") {
   CHECK(f.pump->dropped_bytes() == 2'999'990);
 }
 
-TEST_CASE("a device without space costs the file's bytes alone") {
+TEST_CASE("a device without space costs only the file's bytes") {
   PumpFixture f;
   f.options.file = "/dev/full";
   f.open();
@@ -101,7 +101,7 @@ TEST_CASE("a device without space costs the file's bytes alone") {
   CHECK(f.troubles[0].find("No space left on device") != std::string::npos);
 }
 
-TEST_CASE("a file that takes nothing is given up after a while and taken up when it moves again") {
+TEST_CASE("a file that takes nothing is given up after a while and resumed when it moves again") {
   PumpFixture f;
   const std::string fifo = f.scratch.path("fifo");
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
@@ -112,7 +112,7 @@ TEST_CASE("a file that takes nothing is given up after a while and taken up when
   f.open();
   const std::string text = lines(4'000'000, 'a');
   f.write_aside(text, false);
-  // Paused, not dropped, at first; then the worker goes on.
+  // Paused, not dropped, at first; then the worker continues.
   f.loop.run_for(20ms);
   CHECK(f.pump->dropped_bytes() == 0);
   CHECK(f.console.size() < 3'000'000);
@@ -140,7 +140,7 @@ TEST_CASE("a file that takes nothing is given up after a while and taken up when
   CHECK(read.find(note) != std::string::npos);
 }
 
-TEST_CASE("a stuck file holds up neither the end of a pump nor its destruction") {
+TEST_CASE("a stuck file delays neither the end of a pump nor its destruction") {
   PumpFixture f;
   const std::string fifo = f.scratch.path("fifo");
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);

@@ -19,7 +19,7 @@ TEST_CASE("the tail is the last lines in order, an unfinished one included") {
   CHECK(tail.lines(2) == Lines{"three", ""});
 }
 
-TEST_CASE("of a line that was overwritten only the last state is in the tail") {
+TEST_CASE("of an overwritten line only the last state is in the tail") {
   TailBuffer tail;
   tail.append("10%\r20%\r100%\r\nwindows\r\n30%\r40%\r");
   CHECK(tail.lines(9) == Lines{"100%", "windows", "40%"});

@@ -1,4 +1,4 @@
-// What an agent finds out for a check: room, half-open connections, versions, GPUs, speed.
+// What an agent determines for a check: space, half-open connections, versions, GPUs, speed.
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "agent/gpu/nvml.h"
+#include "agent/gpu/gpu_list.h"
 #include "agent/node/limits.h"
 #include "agent/preflight/exchange.h"
 #include "agent/preflight/local_facts.h"
@@ -22,7 +22,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_CASE("room is that of the nearest folder that exists") {
+TEST_CASE("space is that of the nearest existing folder") {
   const test::ScratchFolder folder;
   const base::Space here = space_at(folder.path());
   CHECK(here.error.empty());
@@ -64,7 +64,7 @@ TEST_CASE("half-open connections of a port are found, whatever else the table ho
   CHECK(half_open_peers("", 1).empty());
 }
 
-TEST_CASE("what an interpreter says") {
+TEST_CASE("an interpreter's answer is read") {
   base::Software found = read_software(std::string("python 3.11.2\ntorch 2.5.1+cu124\n"));
   CHECK((found.asked && !found.missing && found.error.empty()));
   CHECK(found.python == "3.11.2");
@@ -78,7 +78,7 @@ TEST_CASE("what an interpreter says") {
   CHECK((!found.missing && found.error.size() == kFactBytesMax));
 }
 
-TEST_CASE("what the GPU library's helper says") {
+TEST_CASE("the answer of the GPU library's helper is read") {
   const base::Gpus found = read_gpus(std::string("driver 550.54\ncount 8\n"));
   CHECK((found.has_library && found.error.empty() && found.driver == "550.54"));
   CHECK(found.count == 8);
@@ -107,7 +107,7 @@ base::Result<std::string> answer(std::vector<std::string> argv, milliseconds wit
   return *std::move(came);
 }
 
-TEST_CASE("a program's answer, its failure, its absence, its silence") {
+TEST_CASE("a program's answer, failure, absence and silence") {
   CHECK(answer({"/bin/sh", "-c", "echo $WORD"}, milliseconds(5000)).value() == "hello\n");
   const auto failed =
       answer({"/bin/sh", "-c", "echo first; echo last words >&2; exit 3"}, milliseconds(5000));
@@ -119,13 +119,13 @@ TEST_CASE("a program's answer, its failure, its absence, its silence") {
   const auto late = answer({"/bin/sleep", "100"}, milliseconds(100));
   CHECK(late.error().code == base::Errc::kTimeout);
   CHECK(late.error().what == "no answer within 0.1 s");
-  // More than it may say, and a child that holds the pipe.
+  // More output than allowed, and a child that holds the pipe.
   const auto much =
       answer({"/bin/sh", "-c", "sleep 100 & head -c 300000 /dev/zero"}, milliseconds(5000));
   CHECK(much.value().size() == kAnswerBytesMax);
 }
 
-TEST_CASE("two that exchange see the same path; one whose peer says nothing is slow, not stuck") {
+TEST_CASE("both ends measure the same path; with a silent peer it is slow, not stuck") {
   const base::SystemClock clock;
   test::Loop loop;
   int ends[2];
@@ -142,7 +142,7 @@ TEST_CASE("two that exchange see the same path; one whose peer says nothing is s
   const base::Fd mute(ends[1]);
   exchanges.push_back(Exchange::start(loop.executor(), clock, base::Fd(ends[0]),
                                       [&](double rate) { rates.push_back(rate); }));
-  CHECK(::shutdown(mute.get(), SHUT_WR) == 0);  // as one that has died
+  CHECK(::shutdown(mute.get(), SHUT_WR) == 0);  // like a dead process
   REQUIRE(loop.run_until([&] { return rates.size() == 3; }));
   CHECK(rates.back() == 0);
 }

@@ -1,4 +1,4 @@
-// A node's part of a replay: what is run, with which ranks, and what is said and left of it.
+// A node's part of a replay: what is run, with which ranks, what is reported, and what remains.
 #include "agent/preflight/replay.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ struct Node {
     replay.emplace(node);
   }
 
-  // A shell script with as many slots: the group's ranks 2, 3, …
+  // A shell script with that many slots: the group's ranks 2, 3, …
   static wire::ReplayNode order(const std::string& script, std::uint32_t slots = 1) {
     wire::ReplayNode order;
     order.replay = 7;
@@ -50,8 +50,8 @@ struct Node {
     return order;
   }
   const wire::NodeReplayed& wait(std::size_t count = 1) {
-    REQUIRE(loop.run_until([&] { return said.size() >= count; }));
-    return said.back();
+    REQUIRE(loop.run_until([&] { return reports.size() >= count; }));
+    return reports.back();
   }
   [[nodiscard]] std::string text(const std::string& name) const {
     return base::read_file(home / name, 4096).value_or("");
@@ -59,7 +59,7 @@ struct Node {
   [[nodiscard]] bool wait_for_file(const std::string& name) {
     return loop.run_until([&] { return text(name).ends_with('\n'); });
   }
-  // Of the process whose number the file has.
+  // Whether the process whose pid is in the file lives.
   [[nodiscard]] bool lives(const std::string& name) const {
     return ::kill(std::stoi(text(name)), 0) == 0;
   }
@@ -68,13 +68,13 @@ struct Node {
   test::Loop loop;
   base::SystemClock clock;
   base::BlockingPool pool{loop.executor(), 1, 16};
-  std::vector<wire::NodeReplayed> said;
+  std::vector<wire::NodeReplayed> reports;
   NodeContext node{.executor = loop.executor(),
                    .clock = clock,
                    .pool = pool,
                    .send =
                        [this](const wire::Message& message) {
-                         said.push_back(std::get<wire::NodeReplayed>(message));
+                         reports.push_back(std::get<wire::NodeReplayed>(message));
                        },
                    .shim = built_program("robustrun-shim"),
                    .runtime_directory = home.path(),
@@ -95,7 +95,7 @@ TEST_CASE("every slot runs the program with its rank, and its output is kept") {
   CHECK(node.text("logs/replay_7/1.log") == "3 1 4 2 10.0.0.2 4002\ne\n");
 }
 
-TEST_CASE("the first failure is told, with the codes of all that failed") {
+TEST_CASE("the first failure is reported, with the exit codes of all failed processes") {
   Node node;
   node.replay->start(Node::order("exit $((8 + LOCAL_RANK))", 3));
   const wire::NodeReplayed& report = node.wait();
@@ -104,7 +104,7 @@ TEST_CASE("the first failure is told, with the codes of all that failed") {
   CHECK(report.why.find(": exit code ") != std::string::npos);
 }
 
-TEST_CASE("what does not end is killed with all it has started, and has failed") {
+TEST_CASE("a program that does not end is killed with all its children, and has failed") {
   Node node;
   wire::ReplayNode order = Node::order("sleep 3000 & echo $! > child; wait");
   order.limit = seconds(3);
@@ -117,7 +117,7 @@ TEST_CASE("what does not end is killed with all it has started, and has failed")
   CHECK_FALSE(node.lives("child"));
 }
 
-TEST_CASE("an end, or another order, leaves nothing and says nothing") {
+TEST_CASE("an end, or another order, leaves nothing behind and reports nothing") {
   for (const bool another : {false, true}) {
     Node node;
     node.replay->start(Node::order("sleep 3000 & echo $! > child; wait"));
@@ -131,7 +131,7 @@ TEST_CASE("an end, or another order, leaves nothing and says nothing") {
       node.replay->end();
     }
     CHECK(node.loop.run_until([&] { return !node.lives("child"); }));
-    CHECK(node.said.size() == (another ? 1 : 0));
+    CHECK(node.reports.size() == (another ? 1 : 0));
   }
 }
 
@@ -142,22 +142,22 @@ TEST_CASE("the same order again starts nothing twice, and is answered again") {
   node.replay->start(order);
   node.wait();
   node.replay->start(order);
-  CHECK(node.said.size() == 2);
-  CHECK(node.said[1].codes == std::vector<std::int32_t>{3});
+  CHECK(node.reports.size() == 2);
+  CHECK(node.reports[1].codes == std::vector<std::int32_t>{3});
   CHECK(node.text("runs") == "x\n");
 }
 
-TEST_CASE("what cannot be started is no failure of the node") {
+TEST_CASE("a program that cannot be started is no failure of the node") {
   Node node;
   wire::ReplayNode order = Node::order("");
   order.command = {"/nowhere/program"};
   node.replay->start(order);
   CHECK(node.wait().outcome == Outcome::kNotRun);
   order.replay = 8;
-  order.command = {};  // the alignment test, and no interpreter is known
+  order.command = {};  // the alignment test, but no interpreter is known
   node.replay->start(order);
   CHECK(node.wait(2).outcome == Outcome::kNotRun);
-  CHECK(node.said[1].why ==
+  CHECK(node.reports[1].why ==
         "cannot replay: the alignment test needs Python, and the workers use none that is known");
 }
 

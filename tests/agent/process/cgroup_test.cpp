@@ -84,7 +84,8 @@ TEST_CASE("garbage in procfs is no cgroup") {
   CHECK_FALSE(Cgroup::make("run", {0}, {0}, system.proc()));
 }
 
-TEST_CASE("a folder per worker is made below ours, and removed with what the worker made in it") {
+TEST_CASE(
+    "a folder per worker is created below ours, and removed with the worker's own folders in it") {
   const FakeSystem system;
   system.describe("/job");
   system.write("v2/job/cgroup.procs", "");
@@ -105,7 +106,7 @@ TEST_CASE("a folder per worker is made below ours, and removed with what the wor
   CHECK(system.folders("v2/job").empty());
 }
 
-TEST_CASE("cgroups of many workers hold one descriptor together") {
+TEST_CASE("cgroups of many workers share one descriptor") {
   const FakeSystem system;
   system.describe("/job");
   system.write("v2/job/cgroup.procs", "");
@@ -124,7 +125,7 @@ TEST_CASE("cgroups of many workers hold one descriptor together") {
   CHECK(descriptors() == before);
 }
 
-TEST_CASE("nothing is made where processes could not be moved to") {
+TEST_CASE("nothing is created where processes could not be moved to") {
   const FakeSystem system;
   system.describe("/job");
   fs::create_directories(system.at("v2/job"));
@@ -132,7 +133,7 @@ TEST_CASE("nothing is made where processes could not be moved to") {
   CHECK(system.folders("v2/job").empty());
 }
 
-TEST_CASE("folders of dead agents are killed and removed, those of living ones are not") {
+TEST_CASE("folders of dead agents are killed and removed, those of living agents are not") {
   const FakeSystem system;
   system.describe("/job");
   system.write("v2/job/cgroup.procs", "");
@@ -149,7 +150,7 @@ TEST_CASE("folders of dead agents are killed and removed, those of living ones a
   CHECK(fs::exists(alive));
   CHECK(fs::exists(system.at("v2/job/user-folder")));
   CHECK_FALSE(fs::exists(system.at("v2/job/robustrun-x-1-0.1")));
-  // On a real system the kernel's files go with the folder.
+  // On a real system the kernel's files disappear with the folder.
   CHECK(*base::read_file(system.at("v2/job/robustrun-x-2-0.1/cgroup.kill"), 9) == "1");
 }
 

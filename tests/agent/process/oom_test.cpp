@@ -22,8 +22,8 @@ using wire::OomKiller;
 
 constexpr pid_t kWorker = 4711;
 
-// A procfs, cgroup trees and a kernel log of plain files. It has no evidence at first: nothing
-// is readable that a test does not write.
+// A procfs, cgroup trees and a kernel log of plain files. At first they hold no evidence: only what
+// a test writes is readable.
 class FakeSystem {
  public:
   FakeSystem() {
@@ -67,14 +67,14 @@ class FakeSystem {
                                                        std::to_string(parent) + " " +
                                                        std::to_string(process_group) + " 1 0 -1\n");
   }
-  // Of our cgroup.
+  // Writes our cgroup's counters.
   void members(const std::vector<pid_t>& pids) const {
     std::string text;
     for (const pid_t pid : pids) text += std::to_string(pid) + "\n";
     write("v1/job/cgroup.procs", text);
     write("v2/slice/job/cgroup.procs", text);
   }
-  // We and our worker, started by init.
+  // Our process and our worker, started by init.
   void alone() const {
     process(::getpid(), 1, ::getpid());
     process(kWorker, ::getpid(), kWorker);
@@ -104,20 +104,21 @@ OomKiller in_log(const std::string& name, pid_t pid) {
   return watch.killed({pid});
 }
 
-TEST_CASE("the kernel's log tells its own OOM killer from a cgroup's, old kernels and new") {
+TEST_CASE(
+    "the kernel's log distinguishes its own OOM killer from a cgroup's, in old and new kernels") {
   CHECK(in_log("kmsg-6.18-cgroup.txt", 17932) == OomKiller::kCgroup);
   CHECK(in_log("kmsg-5.15-kernel.txt", 48213) == OomKiller::kKernel);
   CHECK(in_log("kmsg-4.18-both.txt", 7711) == OomKiller::kCgroup);
   CHECK(in_log("kmsg-4.18-both.txt", 8822) == OomKiller::kKernel);
 }
 
-TEST_CASE("a pid that is only part of the one in the log is not meant") {
+TEST_CASE("a pid that is only part of a pid in the log does not match") {
   CHECK(in_log("kmsg-6.18-cgroup.txt", 1793) == OomKiller::kNo);
   CHECK(in_log("kmsg-6.18-cgroup.txt", 7932) == OomKiller::kNo);
   CHECK(in_log("kmsg-5.15-kernel.txt", 821) == OomKiller::kNo);
 }
 
-TEST_CASE("what the log said before the worker started is about somebody else") {
+TEST_CASE("log lines from before the worker's start concern other processes") {
   const FakeSystem system;
   system.in_pid_namespace("4026531836");
   system.machine_kills(7);
@@ -136,7 +137,7 @@ TEST_CASE("within a pid namespace of our own the log's pids are not ours") {
   CHECK(watch.killed({17932}) == OomKiller::kNo);
 }
 
-TEST_CASE("a kill in the worker's own cgroup is told by the limit that was hit") {
+TEST_CASE("a kill in the worker's own cgroup is attributed by the limit that was hit") {
   const FakeSystem system;
   system.machine_kills(0);
   system.v2("slice", 4, 4);
@@ -153,13 +154,13 @@ TEST_CASE("a kill in the worker's own cgroup is told by the limit that was hit")
     system.v2("slice/job/worker", 1, 1);
     CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
   }
-  SUBCASE("that of a cgroup above us") {
+  SUBCASE("the limit of a cgroup above us") {
     system.v2("slice", 5, 5);
     CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
   }
 }
 
-TEST_CASE("the log of the kernel has the last word: a kill that it puts down to another process") {
+TEST_CASE("the kernel's log decides: it attributes the kill to another process") {
   const FakeSystem system;
   system.in_pid_namespace("4026531836");
   system.machine_kills(7);
@@ -174,7 +175,7 @@ TEST_CASE("the log of the kernel has the last word: a kill that it puts down to 
   CHECK(watch.killed({kWorker}) == OomKiller::kNo);
 }
 
-TEST_CASE("a kill beside the worker's own cgroup is another worker's, or another program's") {
+TEST_CASE("a kill outside the worker's own cgroup is another worker's, or another program's") {
   const FakeSystem system;
   system.alone();
   system.machine_kills(0);
@@ -186,7 +187,7 @@ TEST_CASE("a kill beside the worker's own cgroup is another worker's, or another
   CHECK(watch.killed({kWorker}) == OomKiller::kNo);
 }
 
-TEST_CASE("a kill in the cgroup that we share counts when nobody else is in it") {
+TEST_CASE("a kill in the cgroup that we share counts when no other program is in it") {
   const FakeSystem system;
   system.machine_kills(0);
   system.alone();
@@ -199,7 +200,7 @@ TEST_CASE("a kill in the cgroup that we share counts when nobody else is in it")
     CHECK(watch.killed({kWorker}) == OomKiller::kKernel);
     system.v2("slice/job", 2, 2);
     CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
-    // It sums up the cgroups below; the local count says that it was there.
+    // It sums up the cgroups below; the local count says that the kill was in this one.
     system.write("v2/slice/job/memory.events.local", "oom 0\noom_kill 1\n");
     CHECK(watch.killed({kWorker}) == OomKiller::kNo);
   }
@@ -221,7 +222,7 @@ TEST_CASE("a kill in a cgroup that other programs share, too, is no evidence") {
     system.machine_kills(1);
     system.v2("slice/job", 2, 2);
   };
-  SUBCASE("one that was there when the worker began, and is gone: it may have been the one") {
+  SUBCASE("a program that was there when the worker began, and is gone: it may have been the one") {
     system.alone();
     system.process(900, 1, 900);
     system.members({::getpid(), kWorker, 900});
@@ -230,7 +231,7 @@ TEST_CASE("a kill in a cgroup that other programs share, too, is no evidence") {
     system.alone();
     CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
   }
-  SUBCASE("one that has come since") {
+  SUBCASE("a program that has come since") {
     system.alone();
     OomWatch watch = system.watch();
     kill_one();
@@ -238,7 +239,7 @@ TEST_CASE("a kill in a cgroup that other programs share, too, is no evidence") {
     system.members({::getpid(), kWorker, 900});
     CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
   }
-  SUBCASE("but not the shell that we were started from, what it pipes us to, or who has ended") {
+  SUBCASE("but not the shell that started us, the program it pipes us to, or ended processes") {
     system.alone();
     system.process(::getpid(), 800, 800);
     system.process(800, 1, 800);
@@ -248,14 +249,14 @@ TEST_CASE("a kill in a cgroup that other programs share, too, is no evidence") {
     kill_one();
     CHECK(watch.killed({kWorker}) == OomKiller::kCgroup);
   }
-  SUBCASE("who is in it cannot be read") {
+  SUBCASE("its members cannot be read") {
     OomWatch watch = system.watch();
     kill_one();
     CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
   }
 }
 
-TEST_CASE("children that the last words name are looked for as the worker is") {
+TEST_CASE("children named in the last output are looked for like the worker") {
   const auto pids = [](const char* words) { return killed_children(words); };
   CHECK(pids("RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed. ") ==
         std::vector<pid_t>{4711});
@@ -275,7 +276,7 @@ TEST_CASE("children that the last words name are looked for as the worker is") {
   CHECK(watch.killed({17931, 17932}) == OomKiller::kCgroup);
 }
 
-TEST_CASE("a child without a number is a kill in the worker's own cgroup") {
+TEST_CASE("a child without a pid counts as a kill in the worker's own cgroup") {
   const FakeSystem system;
   system.in_pid_namespace("4026531836");
   system.machine_kills(7);
@@ -306,7 +307,7 @@ TEST_CASE("a kill on the machine without any other evidence is not attributed") 
   CHECK(watch.killed({kWorker}) == OomKiller::kUnknown);
 }
 
-TEST_CASE("where nothing can be read nothing is known") {
+TEST_CASE("without readable sources nothing is known") {
   const FakeSystem system;
   CHECK(system.watch().killed({kWorker}) == OomKiller::kUnknown);
   system.write("proc/vmstat", "oom_kill many\n");
@@ -354,7 +355,7 @@ TEST_CASE("where this machine has memory cgroups v1, a real kill is attributed t
   const auto killer = watch.killed({worker});
   CHECK(::rmdir(folder.c_str()) == 0);
   CHECK(end == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
-  // The worker's v1 cgroup is not ours, so only the log can tell, and only where its pids are ours.
+  // The worker's v1 cgroup is not ours, so only the log can tell, and only if its pids are ours.
   std::error_code error;
   const bool readable = ::access("/dev/kmsg", R_OK) == 0 &&
                         fs::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "agent/process/port_holder.h"
 #include "base/io/fd.h"
 
 namespace port_test {
@@ -66,7 +67,7 @@ TEST_CASE("candidates avoid outgoing connections, reserved ports and torchrun's 
   for (const unsigned port : {10'001U, 20'011U, 32'767U, 61'000U}) CHECK(contains(ports, port));
 }
 
-TEST_CASE("a wide ephemeral range leaves lower ports, and at worst its own") {
+TEST_CASE("with a wide ephemeral range lower ports are taken, and at worst the range's own") {
   const auto lower = candidate_ports("10000 65535", "");
   CHECK(lower.front() == 1024);
   CHECK(lower.back() == 9999);
@@ -76,7 +77,7 @@ TEST_CASE("a wide ephemeral range leaves lower ports, and at worst its own") {
   CHECK(candidate_ports("1024 65535", "1-65535").empty());
 }
 
-TEST_CASE("settings that make no sense restrict nothing") {
+TEST_CASE("invalid settings restrict nothing") {
   for (const char* const text : {"", "\n", "x y", "7", "-1 -2", "99999999999 1"}) {
     CAPTURE(text);
     CHECK(candidate_ports(text, text).size() > 50'000);
@@ -138,7 +139,7 @@ TEST_CASE("a listener on IPv6 alone is found as well") {
   CHECK(!agent::check_port_free(server.port));
 }
 
-TEST_CASE("nobody holds a free port") {
+TEST_CASE("a free port has no holder") {
   base::Rng rng(base::system_seed());
   CHECK(!agent::port_holder(*agent::reserve_port(rng)));
 }

@@ -171,7 +171,7 @@ TEST_CASE("the worker starts clean: its descriptors, signals, session, folder an
   CHECK(value_of(text, "variable") == "for you");
 }
 
-TEST_CASE("1 MB of arguments, empty ones and bytes that are no UTF-8 arrive unchanged") {
+TEST_CASE("1 MB of arguments, empty ones and bytes that are not UTF-8 arrive unchanged") {
   std::vector<std::string> argv = {kReport, "", "\xff\xfe\x80 \n'\"$(x)"};
   for (int i = 0; i < 1024; ++i) argv.push_back(std::string(1023, static_cast<char>('a' + i % 26)));
   std::size_t bytes = 0;
@@ -186,7 +186,7 @@ TEST_CASE("1 MB of arguments, empty ones and bytes that are no UTF-8 arrive unch
         std::to_string(argv.size() - 1) + " " + std::to_string(bytes) + " " + std::to_string(sum));
 }
 
-TEST_CASE("the worker is bound to its processors, and runs unbound where that cannot be") {
+TEST_CASE("the worker is bound to its processors, and runs unbound where that is impossible") {
   cpu_set_t allowed;
   REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);
   int last = CPU_SETSIZE - 1;
@@ -209,8 +209,8 @@ TEST_CASE("the worker is bound to its processors, and runs unbound where that ca
   }
 }
 
-// Of this machine's real kernel. Node 0 has memory on every machine with NUMA.
-TEST_CASE("the worker's memory has the policy asked for, and none where that cannot be") {
+// On this machine's real kernel. Node 0 has memory on every machine with NUMA.
+TEST_CASE("the worker's memory has the requested policy, and none where that is impossible") {
   if (!std::filesystem::exists("/sys/devices/system/node/node0")) return;
   struct Row {
     const char* memory;
@@ -271,7 +271,7 @@ TEST_CASE("kill_tree ends a worker that ignores every other signal") {
   CHECK_FALSE(run.shim_lost);
 }
 
-TEST_CASE("what a worker left behind is killed when it exits, whatever session it is in") {
+TEST_CASE("processes that a worker left behind are killed when it exits, in whatever session") {
   Run run({kTree, "family", "20", "5"});
   REQUIRE(run.start().gone());
   CHECK(run.status == base::ExitStatus{base::ExitStatus::Kind::kExited, 5});
@@ -279,7 +279,7 @@ TEST_CASE("what a worker left behind is killed when it exits, whatever session i
   CHECK(run.out.ended());
 }
 
-TEST_CASE("destroying the link kills the tree and calls nobody") {
+TEST_CASE("destroying the link kills the tree and calls no handler") {
   Run run({kTree, "family", "20"});
   run.start();
   REQUIRE(run.out.wait_for_bytes(21));
@@ -340,7 +340,7 @@ TEST_CASE("when the shim is killed its tree is killed, too, and other children a
   CHECK(neighbour.gone());
 }
 
-TEST_CASE("signals to a shim, as of a worker to its parent, are passed on and end nothing") {
+TEST_CASE("signals that a worker sends to its parent, the shim, are passed on and end nothing") {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
     Run run({kTree, "family", "3"});
     run.start();
@@ -361,7 +361,7 @@ TEST_CASE("a worker costs its agent one descriptor") {
                          std::filesystem::directory_iterator());
   };
   Run first({kTree, "family", "3"});
-  first.start();  // the loop has what it needs for itself
+  first.start();  // the loop then has its own descriptors
   REQUIRE(run_until(first.loop, [&] { return first.calls == "s"; }));
   const auto before = descriptors();
   bool has_started = false;

@@ -54,7 +54,7 @@ TEST_CASE("native mode keeps every earlier incarnation of an attempt") {
   CHECK(!fs::exists(folder / "attempt_0.cycle_3"));
 }
 
-TEST_CASE("compat mode removes the earlier incarnation, and nothing that a link in it names") {
+TEST_CASE("compat mode removes the earlier incarnation, but no target of a link in it") {
   const test::ScratchFolder folder;
   const std::string precious = folder.write("elsewhere/data", "precious");
   folder.write("logs/attempt_0/0/stdout.log", "old");
@@ -80,7 +80,7 @@ TEST_CASE("an attempt folder that is itself a link is replaced, its target stays
   }
 }
 
-TEST_CASE("a log folder that cannot be made is an error that names it") {
+TEST_CASE("a log folder that cannot be created is an error that names it") {
   const test::ScratchFolder folder;
   const std::string file = folder.write("file", "");
   const auto paths = make_attempt_dirs(file + "/logs", Attempt{0}, {}, false);

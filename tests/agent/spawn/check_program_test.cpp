@@ -9,7 +9,7 @@
 namespace robustrun::agent::check_program_test {
 namespace {
 
-TEST_CASE("a program that is not here is named, and what cannot be judged passes") {
+TEST_CASE("a missing program is named, and what cannot be judged passes") {
   const test::ScratchFolder folder;
   folder.write("train.py", "pass\n");
   wire::WorkerTemplate workers;

@@ -1,4 +1,5 @@
 #include "agent/spawn/numa.h"
+#include "agent/spawn/usable_cpus.h"
 
 #include <doctest/doctest.h>
 #include <sched.h>
@@ -118,7 +119,8 @@ TEST_CASE("socket: all nodes of the GPU's socket") {
   CHECK(machine.plan("socket") == Strings{socket1, socket1, socket0, socket0});
 }
 
-TEST_CASE("exclusive: a node's cores are shared out between its GPUs, the first get the rest") {
+TEST_CASE(
+    "exclusive: a node's cores are shared out between its GPUs, the first get the remainder") {
   FakeMachine machine;
   CHECK(machine.plan("exclusive") ==
         Strings{FakeMachine::cores(12, 2), FakeMachine::cores(14, 2), kNode1, kNode0});
@@ -128,7 +130,7 @@ TEST_CASE("exclusive: a node's cores are shared out between its GPUs, the first 
   CHECK(machine.plan("exclusive")[1] == FakeMachine::cores(14, 1));
 }
 
-TEST_CASE("exclusive with fewer cores than GPUs is refused with the way out") {
+TEST_CASE("exclusive with fewer cores than GPUs is refused with advice") {
   FakeMachine machine;
   machine.request.mode = "exclusive";
   std::erase_if(machine.request.allowed_cpus, [](unsigned cpu) { return cpu % 16 > 12; });
@@ -176,8 +178,7 @@ TEST_CASE("without a GPU for each rank the ranks are spread over the nodes, with
   CHECK(machine.notices.at(0).find("4 GPUs for 8 workers") != std::string::npos);
 }
 
-TEST_CASE(
-    "nodes whose processors are not ours take no part, and a rank is never left without any") {
+TEST_CASE("nodes whose processors are not ours are skipped, and no rank is left without any") {
   FakeMachine machine;
   machine.request.cuda_visible_devices = "";
   std::erase_if(machine.request.allowed_cpus, [](unsigned cpu) { return cpu % 16 >= 4; });
@@ -189,7 +190,7 @@ TEST_CASE(
   CHECK(plan.error().what.find("local rank 0") != std::string::npos);
 }
 
-TEST_CASE("a machine that says nothing of NUMA or caches is one node") {
+TEST_CASE("a machine without information on NUMA or caches is one node") {
   const test::ScratchFolder empty;
   for (const char* const mode : {"node", "socket", "exclusive", "core-complex"}) {
     CAPTURE(mode);
@@ -200,7 +201,7 @@ TEST_CASE("a machine that says nothing of NUMA or caches is one node") {
   }
 }
 
-TEST_CASE("memory is that of the nodes whose processors a worker has, or else of its GPU's") {
+TEST_CASE("memory is that of the nodes of a worker's processors, or else of its GPU's node") {
   FakeMachine machine;
   CHECK(machine.plan_memory("node", "bind") == Strings{"bind:3", "bind:3", "bind:1", "bind:0"});
   CHECK(machine.plan_memory("socket", "prefer") ==
@@ -212,7 +213,7 @@ TEST_CASE("memory is that of the nodes whose processors a worker has, or else of
   CHECK(machine.plan_memory("node", "").empty());
 }
 
-TEST_CASE("a node without memory is left out, and it is said once") {
+TEST_CASE("a node without memory is left out, and that is noticed once") {
   FakeMachine machine;
   machine.root.write("sys/devices/system/node/has_memory", "0-2\n");
   CHECK(machine.plan_memory("node", "bind") == Strings{"", "", "bind:1", "bind:0"});
@@ -242,7 +243,7 @@ TEST_CASE("this machine can be planned for") {
   for (const std::string& cpus : plan->cpus) CHECK(!parse_cpu_list(cpus).empty());
 }
 
-TEST_CASE("usable processors are the affinity, cut by the least cgroup quota on the way up") {
+TEST_CASE("usable processors are the affinity, cut by the smallest cgroup quota above") {
   const auto all = static_cast<unsigned>(agent::allowed_cpus().size());
   REQUIRE(all >= 1);
   const test::ScratchFolder none;
@@ -259,7 +260,7 @@ TEST_CASE("usable processors are the affinity, cut by the least cgroup quota on 
   v2.write("sys/fs/cgroup/user/cpu.max", "999900000 100000\n");
   CHECK(agent::usable_cpus(v2.path()) == all);
 
-  // A container: its path is the host's, what is mounted is its own group.
+  // A container: its path is the host's, the mounted part is its own group.
   const test::ScratchFolder v1;
   v1.write("proc/self/cgroup", "5:cpuset:/x\n4:cpu,cpuacct:/docker/abc\n0::/\n");
   v1.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");

@@ -13,14 +13,14 @@ namespace standby_match_test {
 
 using namespace robustrun;
 using agent::become;
+using agent::LaunchSpec;
 using agent::Ready;
-using agent::Spawn;
 using Strings = std::vector<std::string>;
 
 namespace {
 
-Spawn worker() {
-  Spawn spawn;
+LaunchSpec worker() {
+  LaunchSpec spawn;
   spawn.argv = {"/usr/bin/python3", "-u", "/r/boot.py", "script", "train.py"};
   spawn.environment = {"HOME=/root",
                        "RANK=1",
@@ -34,8 +34,8 @@ Spawn worker() {
   return spawn;
 }
 
-Spawn next_worker() {
-  Spawn spawn = worker();
+LaunchSpec next_worker() {
+  LaunchSpec spawn = worker();
   spawn.environment[2] = "MASTER_PORT=4001";
   spawn.environment[4] = "ROBUSTRUN_RECORD=/run/1.1.record";
   spawn.environment[5] = "TORCHELASTIC_ERROR_FILE=/log/1.json";
@@ -47,15 +47,15 @@ Strings sorted(Strings strings) {
   return strings;
 }
 
-std::string why_not(const Spawn& wanted, const Strings& read = {}) {
-  const auto changes = become(standby_spawn(worker()), wanted, read);
+std::string why_not(const LaunchSpec& wanted, const Strings& read = {}) {
+  const auto changes = become(standby_launch_spec(worker()), wanted, read);
   return changes ? "" : changes.error().what;
 }
 
 }  // namespace
 
-TEST_CASE("a standby has its worker's environment, without the names of that one's files") {
-  const Spawn standby = standby_spawn(worker());
+TEST_CASE("a standby has its worker's environment, without the names of that worker's files") {
+  const LaunchSpec standby = standby_launch_spec(worker());
   CHECK(standby.environment == Strings{"HOME=/root", "RANK=1", "MASTER_PORT=4000",
                                        "OMP_NUM_THREADS=2",
                                        "ROBUSTRUN_RECORD=", "TORCHELASTIC_ERROR_FILE="});
@@ -63,68 +63,68 @@ TEST_CASE("a standby has its worker's environment, without the names of that one
   CHECK(standby.cpus == "0-3");
 }
 
-TEST_CASE("a standby is told what the attempt decides, and nothing else") {
-  const auto changes = become(standby_spawn(worker()), next_worker(), {"HOME", "PATH"});
+TEST_CASE("a standby is told what depends on the attempt, and nothing else") {
+  const auto changes = become(standby_launch_spec(worker()), next_worker(), {"HOME", "PATH"});
   REQUIRE(changes);
   CHECK(sorted(*changes) == Strings{"MASTER_PORT=4001", "ROBUSTRUN_RECORD=/run/1.1.record",
                                     "TORCHELASTIC_ERROR_FILE=/log/1.json"});
 }
 
-TEST_CASE("a variable of the attempt may come and go") {
-  Spawn wanted = next_worker();
+TEST_CASE("a variable that depends on the attempt may come and go") {
+  LaunchSpec wanted = next_worker();
   wanted.environment.emplace_back("NCCL_RAS_ADDR=127.0.0.1:1");
   std::erase(wanted.environment, "RANK=1");
-  const auto changes = become(standby_spawn(worker()), wanted, {});
+  const auto changes = become(standby_launch_spec(worker()), wanted, {});
   REQUIRE(changes);
   CHECK(std::ranges::count(*changes, "NCCL_RAS_ADDR=127.0.0.1:1") == 1);
   CHECK(std::ranges::count(*changes, "RANK") == 1);
 }
 
-TEST_CASE("all that a process keeps for life must be the same") {
+TEST_CASE("everything that a process keeps for life must be the same") {
   CHECK(why_not(next_worker()).empty());
   struct Row {
-    void (*change)(Spawn&);
+    void (*change)(LaunchSpec&);
     const char* says;
   };
   const Row rows[] = {
-      {[](Spawn& s) { s.argv.back() = "other.py"; }, "its command line is another one"},
-      {[](Spawn& s) { s.argv.front() = "/opt/python3"; }, "its command line is another one"},
-      {[](Spawn& s) { s.working_directory = "/"; }, "its working directory is another one"},
-      {[](Spawn& s) { s.cpus = "4-7"; }, "its binding is another one"},
-      {[](Spawn& s) { s.memory = "bind:1"; }, "its binding is another one"},
-      {[](Spawn& s) { s.in_fd = 0; }, "its standard input is another one"},
-      {[](Spawn& s) { s.err = wire::StreamRoute::kDiscard; }, "its output is another one"},
-      {[](Spawn& s) { s.out = wire::StreamRoute::kFile; }, "its output is another one"},
-      {[](Spawn& s) { s.environment[0] = "HOME=/x"; }, "the variable HOME has changed"},
-      {[](Spawn& s) { s.environment[3] = "OMP_NUM_THREADS=1"; },
+      {[](LaunchSpec& s) { s.argv.back() = "other.py"; }, "its command line is another one"},
+      {[](LaunchSpec& s) { s.argv.front() = "/opt/python3"; }, "its command line is another one"},
+      {[](LaunchSpec& s) { s.working_directory = "/"; }, "its working directory is another one"},
+      {[](LaunchSpec& s) { s.cpus = "4-7"; }, "its binding is another one"},
+      {[](LaunchSpec& s) { s.memory = "bind:1"; }, "its binding is another one"},
+      {[](LaunchSpec& s) { s.in_fd = 0; }, "its standard input is another one"},
+      {[](LaunchSpec& s) { s.err = wire::StreamRoute::kDiscard; }, "its output is another one"},
+      {[](LaunchSpec& s) { s.out = wire::StreamRoute::kFile; }, "its output is another one"},
+      {[](LaunchSpec& s) { s.environment[0] = "HOME=/x"; }, "the variable HOME has changed"},
+      {[](LaunchSpec& s) { s.environment[3] = "OMP_NUM_THREADS=1"; },
        "the variable OMP_NUM_THREADS has changed"},
-      {[](Spawn& s) { s.environment.erase(s.environment.begin()); },
+      {[](LaunchSpec& s) { s.environment.erase(s.environment.begin()); },
        "the variable HOME has changed"},
-      {[](Spawn& s) { s.environment.emplace_back("NEW=1"); }, "the variable NEW has changed"},
-      {[](Spawn& s) { s.environment.emplace_back("odd"); }, "the variable odd has changed"},
+      {[](LaunchSpec& s) { s.environment.emplace_back("NEW=1"); }, "the variable NEW has changed"},
+      {[](LaunchSpec& s) { s.environment.emplace_back("odd"); }, "the variable odd has changed"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.says);
-    Spawn wanted = next_worker();
+    LaunchSpec wanted = next_worker();
     row.change(wanted);
     CHECK(why_not(wanted) == row.says);
   }
 }
 
-TEST_CASE("what imports read must not change, even if the attempt decides it") {
+TEST_CASE("variables that imports have read must not change, even if they depend on the attempt") {
   CHECK(why_not(next_worker(), {"RANK"}).empty());
   CHECK(why_not(next_worker(), {"HOME", "MASTER_PORT"}) ==
         "a module that it imported has read MASTER_PORT");
 }
 
 TEST_CASE("workers that write to the launcher's own streams have no standbys") {
-  Spawn spawn = worker();
+  LaunchSpec spawn = worker();
   CHECK(may_wait(spawn));
   spawn.err = wire::StreamRoute::kInherit;
   CHECK_FALSE(may_wait(spawn));
 }
 
-TEST_CASE("a standby's first words are read") {
+TEST_CASE("a standby's message when it is ready is read") {
   using std::string_literals::operator""s;
   const auto ready = agent::parse_ready(
       "ready 1\0memory_kb=2048\0read=HOME\0read=RANK\0stamp=7 -5 /a b\0later=x\0refusal=no\x1b\0"
@@ -138,7 +138,7 @@ TEST_CASE("a standby's first words are read") {
   CHECK(ready->differs == "it\\x1b");
 }
 
-TEST_CASE("nonsense from a standby is told from its first words") {
+TEST_CASE("nonsense from a standby is told from that message") {
   using std::string_literals::operator""s;
   for (const std::string& text :
        {""s, "ready 2"s, "ready 1\0memory_kb=-1"s, "ready 1\0memory_kb"s, "ready 1\0stamp=1 2"s,
@@ -148,7 +148,7 @@ TEST_CASE("nonsense from a standby is told from its first words") {
   }
 }
 
-TEST_CASE("what was imported is out of date once a file of it is another one") {
+TEST_CASE("imports are out of date once one of their files has changed") {
   test::Scratch scratch;
   const std::string path = scratch.path("module.py");
   const auto write = [&path] {
@@ -170,8 +170,8 @@ TEST_CASE("what was imported is out of date once a file of it is another one") {
   CHECK(agent::changed_path({stamp}) == path);
 }
 
-TEST_CASE("standbys take a tenth of what is available at most") {
-  // 10 GB without the one that is there already.
+TEST_CASE("standbys take at most a tenth of the available memory") {
+  // 10 GB without the existing one.
   CHECK(agent::fits(250'000, 4, 9'750'000));
   CHECK_FALSE(agent::fits(250'001, 4, 9'750'000));
   CHECK(agent::fits(1'000'000, 1, 9'000'000));

@@ -54,7 +54,7 @@ struct Fixture {
     REQUIRE(made);
     return *std::move(made);
   }
-  // The worker's environment as a map; a name that is there twice fails.
+  // The worker's environment as a map; a duplicate name fails.
   [[nodiscard]] std::map<std::string, std::string> environment() const {
     std::map<std::string, std::string> out;
     for (const std::string& entry : make().environment) {
@@ -146,7 +146,7 @@ TEST_CASE("NCCL's plugin is ours unless the user has chosen one") {
   }
 }
 
-TEST_CASE("NCCL's RAS listens where we say unless the user has said where") {
+TEST_CASE("NCCL's RAS listens where we say unless the user has chosen an address") {
   Fixture f;
   CHECK(!f.environment().contains("NCCL_RAS_ADDR"));
   f.files.ras_address = "127.0.0.1:4321";
@@ -253,18 +253,18 @@ TEST_CASE("every variable of torchrun is there with its value") {
   CHECK(f.environment() == expected);
 }
 
-TEST_CASE("as torchrun the number of restarts is that of counted ones, natively of attempts") {
+TEST_CASE("in compat the restart count is torchrun's counted restarts, natively the attempts") {
   Fixture f;
   f.start.restarts = 1;
   CHECK(f.environment()["TORCHELASTIC_RESTART_COUNT"] == "2");
   f.workers.compat = true;
   CHECK(f.environment()["TORCHELASTIC_RESTART_COUNT"] == "1");
   CHECK(f.environment()["ROBUSTRUN_ATTEMPT"] == "2");
-  f.start.restarts.reset();  // from a supervisor that does not say
+  f.start.restarts.reset();  // from a supervisor that does not send it
   CHECK(f.environment()["TORCHELASTIC_RESTART_COUNT"] == "2");
 }
 
-TEST_CASE("the caller's environment passes, ours replaces it, odd entries stay") {
+TEST_CASE("the caller's environment passes, ours replaces it, malformed entries stay") {
   Fixture f;
   f.workers.environment = {"PATH=/bin",
                            "RANK=99",
@@ -309,7 +309,7 @@ TEST_CASE(
   CHECK(f.variable("ROBUSTRUN_TRACE_DISPATCHER") == "1");
 }
 
-TEST_CASE("the GPU that a worker uses is that of its local rank among the visible ones") {
+TEST_CASE("a worker's GPU is the one with its local rank among the visible ones") {
   Fixture f;
   const auto devices = [&f] { return agent::devices_of(f.workers, f.slot.local_rank); };
   CHECK(devices() == Strings{"1"});
@@ -354,7 +354,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what torchrun's rule sets is said, and only local rank 0 carries the notice") {
+TEST_CASE(
+    "a variable set by torchrun's rule is noticed, and only local rank 0 carries the notice") {
   Fixture f;
   f.workers.omp = "torchrun";
   CHECK(f.make().notices.empty());
@@ -362,7 +363,7 @@ TEST_CASE("what torchrun's rule sets is said, and only local rank 0 carries the 
   CHECK(f.make().notices.at(0).find("OMP_NUM_THREADS=1, as torchrun sets it") != std::string::npos);
 }
 
-TEST_CASE("PYTHONPATH gets our folder at its end, once, in native mode alone") {
+TEST_CASE("PYTHONPATH gets our folder at its end, once, in native mode only") {
   Fixture f;
   CHECK(f.variable("PYTHONPATH") == "(unset)");
   f.workers.python_path = "/opt/r";
@@ -370,7 +371,8 @@ TEST_CASE("PYTHONPATH gets our folder at its end, once, in native mode alone") {
   f.workers.environment = {"PYTHONPATH="};
   CHECK(f.variable("PYTHONPATH") == "/opt/r");
   f.workers.environment = {"PYTHONPATH=/mine:"};
-  CHECK(f.variable("PYTHONPATH") == "/mine::/opt/r");  // the empty piece means the cwd: it stays
+  // The empty piece means the working directory: it stays.
+  CHECK(f.variable("PYTHONPATH") == "/mine::/opt/r");
   f.workers.environment = {"PYTHONPATH=/mine:/opt/r:/x"};
   CHECK(f.variable("PYTHONPATH") == "/mine:/opt/r:/x");
   f.workers.environment = {"PYTHONPATH=/opt/robust"};

@@ -10,7 +10,7 @@ namespace worker_spawn_test {
 
 using namespace robustrun;
 using agent::become;
-using agent::Spawn;
+using agent::LaunchSpec;
 
 namespace {
 
@@ -29,7 +29,8 @@ struct Node {
     node.workers.python_path = "/share/robustrun/python";
     node.workers.run_id = "run";
   }
-  Spawn spawn(const wire::StartWorkers& start, const char* error_file = "/log/error.json") const {
+  LaunchSpec spawn(const wire::StartWorkers& start,
+                   const char* error_file = "/log/error.json") const {
     const wire::WorkerSlot& slot = start.slots.front();
     const auto files =
         agent::worker_files(node, slot.rank, start.attempt, error_file, "127.0.0.1:4");
@@ -64,7 +65,7 @@ wire::StartWorkers order(std::uint32_t attempt, std::uint32_t rank, std::uint32_
   return start;
 }
 
-std::string value_of(const Spawn& spawn, const std::string& name) {
+std::string value_of(const LaunchSpec& spawn, const std::string& name) {
   for (const std::string& entry : spawn.environment) {
     if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
   }
@@ -73,11 +74,11 @@ std::string value_of(const Spawn& spawn, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a standby like the workers of one node becomes one of another node's place") {
+TEST_CASE("a standby like one node's workers becomes a worker in that node's place") {
   const Node node;
-  const Spawn standby = standby_spawn(node.spawn(order(0, 7), ""));
+  const LaunchSpec standby = standby_launch_spec(node.spawn(order(0, 7), ""));
   CHECK(value_of(standby, "ROBUSTRUN_RECORD").empty());
-  const Spawn wanted = node.spawn(order(3, 2));
+  const LaunchSpec wanted = node.spawn(order(3, 2));
   const auto changes = become(standby, wanted, {});
   REQUIRE_MESSAGE(changes, changes.error().what);
   for (const char* change :
@@ -87,21 +88,21 @@ TEST_CASE("a standby like the workers of one node becomes one of another node's 
   }
 }
 
-TEST_CASE("it does not become one of a node with another number of workers") {
+TEST_CASE("it does not become a worker of a node with another number of workers") {
   const Node node;
-  const Spawn standby = standby_spawn(node.spawn(order(0, 7), ""));
+  const LaunchSpec standby = standby_launch_spec(node.spawn(order(0, 7), ""));
   CHECK_FALSE(become(standby, node.spawn(order(3, 2, 2)), {}));
 }
 
 TEST_CASE("without our boot module a worker has no files of ours") {
   Node node;
   node.node.workers.python_path.clear();
-  const Spawn spawn = node.spawn(order(0, 7));
+  const LaunchSpec spawn = node.spawn(order(0, 7));
   CHECK(value_of(spawn, "ROBUSTRUN_RECORD") == "(none)");
   CHECK(value_of(spawn, "TORCHELASTIC_ERROR_FILE") == "/log/error.json");
 }
 
-TEST_CASE("workers are bound only where that is asked for") {
+TEST_CASE("workers are bound only if that is asked for") {
   Node node;
   const auto plan = agent::plan_bindings(node.node.workers, 2);
   REQUIRE(plan);

@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-TEST_CASE("a version replaces what it has, and nothing else") {
+TEST_CASE("a version replaces what it contains, and nothing else") {
   wire::WorkerTemplate workers;
   workers.program = "train.py";
   workers.working_directory = "/job";
@@ -37,7 +37,7 @@ TEST_CASE("a version replaces what it has, and nothing else") {
   CHECK(other.environment == Words{"C=3", "B=5=6", "D="});
 }
 
-TEST_CASE("a snapshot of dependencies is in front of what any version has") {
+TEST_CASE("a snapshot of dependencies precedes the packages of every version") {
   const base::SystemClock clock;
   boost::asio::io_context loop;
   base::BlockingPool pool(loop.get_executor(), 1, 1);
@@ -52,14 +52,14 @@ TEST_CASE("a snapshot of dependencies is in front of what any version has") {
   CHECK(workers_of(node, version).environment ==
         Words{"ROBUSTRUN_PREFIX=/t", "PYTHONPATH=/t:/other"});
   CHECK(workers_of(node, version).interpreter == "/usr/bin/python3");
-  node.own_command = true;  // no other version of it
+  node.own_command = true;  // this node runs no other version of it
   CHECK(workers_of(node, version).environment ==
         Words{"ROBUSTRUN_PREFIX=/t", "PYTHONPATH=/t:/mine"});
   node.snapshot->facts.is_conda = true;
   CHECK(workers_of(node, std::nullopt).interpreter == "/t/bin/python");
 }
 
-TEST_CASE("code is run only where it is what was handed in") {
+TEST_CASE("code is run only where it is unchanged since it was handed in") {
   const test::ScratchFolder here;
   here.write("src/train.py", "pass\n");
   const auto copy = base::copy_code(here / "src", here / "code", "");

@@ -1,4 +1,5 @@
-// Blocks that pass from node to node: how often the storage is read, and who holds whom up.
+// Blocks that are passed from node to node: how often the storage is read, and which nodes delay
+// others.
 #include "agent/staging/block_peers.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +28,7 @@ using std::chrono::seconds;
 
 namespace {
 
-// A block of which `second` asks `first`, who is the root.
+// A block that `second` requests from `first`, which is the root of its tree.
 std::uint64_t block_of(const std::vector<NodeId>& all, NodeId first, NodeId second) {
   const bootstrap::BlockTree tree(all);
   for (std::uint64_t block = 0;; ++block) {
@@ -43,7 +44,7 @@ std::optional<agent::SharedBlock> asked(test::BlockNode& node, const wire::Block
   return *found;
 }
 
-// Comes in as a node of the run does, and then answers in a way of its own, each on a thread.
+// Connects like a node of the run and then answers in a way of its own, each on a thread.
 struct StrangePeer {
   using Answer = std::function<void(wire::BulkStream&, const wire::BlockQuestion&)>;
   StrangePeer(test::BlockRun& in, std::uint32_t number, Answer how)
@@ -92,18 +93,18 @@ struct StrangePeer {
 
 }  // namespace
 
-// One more where a busy machine is late; a sanitizer makes it so.
+// One more for a slow machine; sanitizers make it slow.
 #ifdef RR_SANITIZED
 constexpr std::uint64_t kReadsOf48 = 96;
 #else
 constexpr std::uint64_t kReadsOf48 = 52;  // 1.1 copies
 #endif
 
-TEST_CASE("each block leaves the storage once, whoever asks for it first") {
+TEST_CASE("each block leaves the storage once, whichever node asks for it first") {
   BlockNodes eight(8);
   eight.introduce();
   eight.fill(48);
-  // Where a peer is late another one is asked, and may have to read it as well.
+  // If a peer is late, another one is asked and may have to read it as well.
   std::uint64_t late = 0;
   for (const auto& node : eight.nodes) {
     const agent::BlockTraffic& traffic = node->blocks->asker().traffic();
@@ -120,12 +121,12 @@ TEST_CASE("each block leaves the storage once, whoever asks for it first") {
     }
     return sum;
   };
-  // A server counts a block after its last byte, which its asker may have had before.
+  // A server counts a block after its last byte, which its peer may have received before.
   eight.run.run_until([&] { return eight.reads + sent() >= 8 * 48; });
   CHECK(most <= 2 * 48 + 24);
 }
 
-TEST_CASE("a node that comes later gets all from the others") {
+TEST_CASE("a node that comes later gets everything from the others") {
   BlockNodes three(3);
   const wire::BlockPeers first{{three.nodes[0]->peer(), three.nodes[1]->peer()}};
   for (const std::size_t i : {0UZ, 1UZ}) CHECK(three.nodes[i]->blocks->take(first));
@@ -133,18 +134,18 @@ TEST_CASE("a node that comes later gets all from the others") {
   three.introduce();
   const std::uint64_t before = three.reads;
   three.fill(16, {2});
-  CHECK(three.reads == before);  // those that it stands first for, too
+  CHECK(three.reads == before);  // including those for which it is the first
   CHECK(three.nodes[2]->blocks->asker().traffic().blocks == 16);
 }
 
-TEST_CASE("without a list, and without peers, a block is read by oneself at once") {
+TEST_CASE("without a list, and without peers, a node reads a block itself at once") {
   BlockNodes one(1);
   CHECK(asked(*one.nodes[0], {kTestBlob, 0}) == nullptr);
   one.introduce();
   CHECK(asked(*one.nodes[0], {kTestBlob, 0}) == nullptr);
 }
 
-TEST_CASE("where a list is expected it is waited for") {
+TEST_CASE("an expected list is waited for") {
   BlockNodes two(2);
   two.nodes[0]->node.workers.share_blocks = two.nodes[1]->node.workers.share_blocks = true;
   const std::uint64_t block = block_of({{0}, {1}}, NodeId{0}, NodeId{1});
@@ -161,7 +162,7 @@ TEST_CASE("where a list is expected it is waited for") {
 }
 
 TEST_CASE("a peer that does not answer at all delays a block by less than a second") {
-  // As a stopped process does: the kernel takes the connection, and nobody shakes hands.
+  // Like a stopped process: the kernel accepts the connection, and there is no handshake.
   const base::Fd deaf = wire::listen_tcp("127.0.0.1", 0).value();
   const wire::BlockPeer stopped{
       NodeId{9}, {1}, wire::endpoint_text("127.0.0.1", wire::local_port(deaf.get()))};
@@ -171,14 +172,14 @@ TEST_CASE("a peer that does not answer at all delays a block by less than a seco
   three.fill(32);
   const auto took = Clock::now() - begun;
   INFO("took ", std::chrono::duration_cast<milliseconds>(took).count(), " ms");
-  CHECK(took < seconds(8));  // alone it is far less; a busy machine takes its time
+  CHECK(took < seconds(8));  // far less on an idle machine
   CHECK(three.nodes[0]->blocks->asker().traffic().hedged +
             three.nodes[1]->blocks->asker().traffic().hedged +
             three.nodes[2]->blocks->asker().traffic().hedged >
         0);
 }
 
-TEST_CASE("a peer that says for ever that a block comes is not left for another one too early") {
+TEST_CASE("a peer that announces a block for ever is not abandoned too early") {
   BlockNodes two(2);
   two.introduce();
   const std::uint64_t block = block_of({{0}, {1}}, NodeId{0}, NodeId{1});
@@ -196,7 +197,7 @@ TEST_CASE("a peer that says for ever that a block comes is not left for another 
   CHECK(Clock::now() - died < seconds(5));
 }
 
-TEST_CASE("the death of a node in the middle keeps nobody from getting all") {
+TEST_CASE("the death of a node in the middle keeps no other node from getting everything") {
   BlockNodes five(5);
   five.introduce();
   for (auto& node : five.nodes) {
@@ -212,10 +213,10 @@ TEST_CASE("the death of a node in the middle keeps nobody from getting all") {
   });
   INFO("reads of 24 blocks: ", five.reads);
   CHECK(five.reads <= (kReadsOf48 > 52 ? 5 : 2) *
-                          24);  // what the dead one had read, or was about to, is read again
+                          24);  // what the dead node had read, or was about to, is read again
 }
 
-TEST_CASE("wrong bytes are noticed by their sum, and the block is got elsewhere") {
+TEST_CASE("corrupted bytes are noticed by their checksum, and the block is fetched elsewhere") {
   BlockNodes one(1);
   StrangePeer liar(one.run, 7, [](wire::BulkStream& stream, const wire::BlockQuestion& question) {
     std::string bytes = test::test_bytes(question.name.block);
@@ -246,7 +247,7 @@ TEST_CASE("answers to other questions, and nonsense, end a connection") {
   CHECK(one.nodes[0]->blocks->asker().traffic().failed > 0);
 }
 
-TEST_CASE("a caller that asks nonsense is hung up on, and others are served") {
+TEST_CASE("a peer that sends nonsense is disconnected, and others are served") {
   BlockNodes two(2);
   two.introduce();
   two.fill(4);
@@ -273,7 +274,7 @@ TEST_CASE("a caller that asks nonsense is hung up on, and others are served") {
   CHECK(two.reads - before <= 5);
 }
 
-TEST_CASE("a blob that the peer does not know yet is waited for, with signs of life") {
+TEST_CASE("a blob that is not known yet is waited for, with signs of life") {
   BlockNodes two(2);
   two.introduce();
   const std::uint64_t block = block_of({{0}, {1}}, NodeId{0}, NodeId{1});
@@ -291,7 +292,7 @@ TEST_CASE("a blob that the peer does not know yet is waited for, with signs of l
 
 namespace {
 
-// Takes each question, and goes before it has answered.
+// Takes each question, and is destroyed before it has answered.
 struct Leaver : agent::BlockSource {
   bool get(const wire::BlockName&, wire::BlockScope, agent::BlockAnswered answer) override {
     answers.push_back(std::move(answer));
@@ -302,7 +303,7 @@ struct Leaver : agent::BlockSource {
 
 }  // namespace
 
-TEST_CASE("a question whose source goes without an answer is asked of the next one") {
+TEST_CASE("a question whose source is destroyed unanswered is given to the next source") {
   BlockNodes two(2);
   two.introduce();
   const std::uint64_t block = block_of({{0}, {1}}, NodeId{0}, NodeId{1});
@@ -317,15 +318,15 @@ TEST_CASE("a question whose source goes without an answer is asked of the next o
   server.remove(leaver);
   server.add(*two.nodes[0]->reader);
   const auto left = Clock::now();
-  std::thread([&] { leaver.answers.clear(); }).join();  // wherever it was being made
+  std::thread([&] { leaver.answers.clear(); }).join();  // on any thread
   two.run.run_until([&] { return found.has_value(); });
   CHECK(*found != nullptr);
   CHECK(Clock::now() - left < seconds(30));  // bootstrap::kSlowPeerMax is 60 s
 }
 
-TEST_CASE("what a node sends keeps to its rate") {
+TEST_CASE("a node's uploads keep to its rate") {
   BlockNodes two(2);
-  two.introduce({}, 1'000'000);  // ten blocks of these a second
+  two.introduce({}, 1'000'000);  // ten of these blocks per second
   std::set<std::uint64_t> rooted;
   const bootstrap::BlockTree tree({NodeId{0}, NodeId{1}});
   for (std::uint64_t block = 0; rooted.size() < 6; ++block) {
@@ -342,7 +343,7 @@ TEST_CASE("what a node sends keeps to its rate") {
   CHECK(two.reads == rooted.size());
 }
 
-TEST_CASE("connections are used again, so that there are fewer than blocks") {
+TEST_CASE("connections are reused, so that there are fewer than blocks") {
   BlockNodes two(2);
   two.introduce();
   for (std::uint64_t block = 0; block < 24; ++block) {

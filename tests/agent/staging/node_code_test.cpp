@@ -1,4 +1,4 @@
-// The run's code on its nodes: from the supervisor about once, from node to node, and unpacked.
+// The run's code on its nodes: once from the supervisor, from node to node, and unpacked.
 #include "agent/staging/node_code.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/staging/block_limits.h"
+#include "agent/staging/limits.h"
 #include "agent/staging/stage_files.h"
 #include "base/core/text.h"
 #include "base/io/code_tree.h"
@@ -55,7 +55,7 @@ struct Coding {
   Coding(const Coding&) = delete;
   Coding& operator=(const Coding&) = delete;
 
-  // As the supervisor does; of nothing else anything comes.
+  // Answers as the supervisor does; other messages are not answered.
   void on_message(std::size_t from, const wire::Message& message) {
     const auto* wanted = std::get_if<wire::CodeWanted>(&message);
     if (wanted == nullptr) return;
@@ -98,7 +98,8 @@ struct Coding {
 
 }  // namespace
 
-TEST_CASE("code that the supervisor alone has comes to every node, and leaves it about once") {
+TEST_CASE(
+    "code that only the supervisor has reaches every node, and leaves the supervisor about once") {
   Coding four(4);
   for (std::size_t i = 0; i < 4; ++i) four.begin(i);
   for (std::size_t i = 0; i < 4; ++i) {
@@ -113,7 +114,7 @@ TEST_CASE("code that the supervisor alone has comes to every node, and leaves it
   CHECK(four.asked <= 8);
 }
 
-TEST_CASE("a node that has the code asks nobody for it") {
+TEST_CASE("a node that has the code asks no other for it") {
   Coding one(1);
   one.begin(0);
   REQUIRE(one.end(0));
@@ -124,7 +125,8 @@ TEST_CASE("a node that has the code asks nobody for it") {
   CHECK(one.asked == asked);
 }
 
-TEST_CASE("what the supervisor cannot give is said, and asked for again at the next start") {
+TEST_CASE(
+    "code that the supervisor cannot give is an error, and requested again at the next start") {
   Coding one(1);
   one.why_not = "cannot read /runs/1/code.pack: no such file";
   one.begin(0);
@@ -140,7 +142,7 @@ TEST_CASE("what the supervisor cannot give is said, and asked for again at the n
   CHECK(one.end(0));
 }
 
-TEST_CASE("an answer that was lost is asked for again") {
+TEST_CASE("an answer that was lost is requested again") {
   Coding one(1);
   one.silent_times = 1;
   one.begin(0);

@@ -1,4 +1,4 @@
-// Files that are brought to every node: from the storage once, checked, and whatever may fail.
+// Files that are brought to every node: read from the storage once, checked, with every failure.
 #include "agent/staging/staged_file.h"
 
 #include <doctest/doctest.h>
@@ -82,7 +82,7 @@ struct Staging {
 
 }  // namespace
 
-TEST_CASE("a file comes to every node whole, and is read about once") {
+TEST_CASE("a file reaches every node complete, and is read about once") {
   Staging four(4);
   write_file(four.path);
   for (std::size_t i = 0; i < 4; ++i) four.begin(i);
@@ -95,7 +95,7 @@ TEST_CASE("a file comes to every node whole, and is read about once") {
   CHECK(read <= 7);  // six blocks
 }
 
-TEST_CASE("what was staged before is taken from the store, and what rotted there is not") {
+TEST_CASE("blocks that were staged before come from the store, except corrupted ones") {
   Staging one(1);
   write_file(one.path);
   one.begin(0);
@@ -114,7 +114,7 @@ TEST_CASE("what was staged before is taken from the store, and what rotted there
   CHECK(bytes_of(data) == bytes_of(one.path));
 }
 
-TEST_CASE("a node that cannot read the file gets it from those that have it") {
+TEST_CASE("a node that cannot read the file gets it from nodes that can") {
   Staging three(3);
   write_file(three.path);
   const std::string right = bytes_of(three.path);
@@ -135,7 +135,8 @@ TEST_CASE("a node that cannot read the file gets it from those that have it") {
   }
 }
 
-TEST_CASE("what nobody can read is said, with the path and what to do; and may be there later") {
+TEST_CASE(
+    "a file that no node can read is an error with its path and advice, and may exist later") {
   Staging two(2);
   two.begin(0);
   two.begin(1);
@@ -152,7 +153,7 @@ TEST_CASE("what nobody can read is said, with the path and what to do; and may b
   CHECK(two.end(1));
 }
 
-TEST_CASE("who asks a node whose search is over is told so, and waits for nobody") {
+TEST_CASE("a node whose search is over says so to others, and waits for none") {
   for (const std::size_t first : {0UZ, 1UZ}) {
     Staging two(2);
     for (const std::size_t i : {first, 1 - first}) {
@@ -164,7 +165,7 @@ TEST_CASE("who asks a node whose search is over is told so, and waits for nobody
   }
 }
 
-TEST_CASE("the parts together link what is staged, and a start waits for it") {
+TEST_CASE("the parts together link the staged files, and a start waits for them") {
   Staging one(1);
   write_file(one.path);
   agent::NodeContext& node = one.nodes.nodes[0]->node;
@@ -186,11 +187,11 @@ TEST_CASE("the parts together link what is staged, and a start waits for it") {
     stage.begin_attempt([&](base::Status status) { go = std::move(status); });
     one.nodes.run.run_until([&] { return go.has_value(); });
     CHECK(*go);
-    const auto told = node.stages.end_attempt();
-    REQUIRE(told);
-    REQUIRE(told->stages.size() == 1);
-    CHECK(told->stages[0].stage == wire::StageName::kEnvironment);
-    CHECK(told->stages[0].end > told->stages[0].begin);
+    const auto report = node.stages.end_attempt();
+    REQUIRE(report);
+    REQUIRE(report->stages.size() == 1);
+    CHECK(report->stages[0].stage == wire::StageName::kEnvironment);
+    CHECK(report->stages[0].end > report->stages[0].begin);
     const std::string links = agent::stage_directory(node.runtime_directory);
     CHECK(bytes_of(links + "/weights.bin") == bytes_of(one.path));
     CHECK(bytes_of(links + "/missing") != bytes_of(one.path));

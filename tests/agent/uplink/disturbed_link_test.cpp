@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using wire::FaultKind;
 
-// Moves when a test says so; the link's timers are real, so they are kept short.
+// Advanced by hand; the link's timers are real, so they are kept short.
 class HandClock final : public base::Clock {
  public:
   base::Nanos time = seconds(1000);
@@ -31,8 +31,8 @@ int number_of(const wire::Message& message) {
   return std::stoi(std::get<wire::Notice>(message).text);
 }
 
-// The undisturbed line below: keeps what it was given.
-class PlainLink final : public HomeLink {
+// The undisturbed connection below: records what it was given.
+class PlainLink final : public SupervisorLink {
  public:
   struct Log {
     std::vector<int> sent;
@@ -60,43 +60,43 @@ struct Fixture {
   test::Loop loop;
   HandClock clock;
   PlainLink::Log below;
-  Numbers heard;
+  Numbers received;
   int drained = 0;
   std::string alone;
-  std::function<void(int)> on_heard = [](int) {};
+  std::function<void(int)> on_received = [](int) {};
   std::unique_ptr<DisturbedLink> link = DisturbedLink::around(
       loop.executor(), clock,
       {[this](wire::Message message) {
-         heard.push_back(number_of(message));
-         on_heard(heard.back());
+         received.push_back(number_of(message));
+         on_received(received.back());
        },
        [this] { ++drained; }, [this](const std::string& why) { alone = why; }},
-      [this](HomeLink::Handlers inner) {
+      [this](SupervisorLink::Handlers inner) {
         below.handlers = std::move(inner);
         return std::make_unique<PlainLink>(below);
       });
 
   void send(int number) { link->send(numbered(number)); }
   void hear(int number) { below.handlers.on_message(numbered(number)); }
-  // The clock goes on, and whatever is due then comes.
+  // Advances the clock, and runs what is due then.
   void pass(milliseconds time) {
     clock.time += time;
     loop.run_for(milliseconds(40));
   }
 };
 
-TEST_CASE("an undisturbed line is not there") {
+TEST_CASE("an undisturbed link has no effect") {
   Fixture f;
   f.send(1);
   f.hear(2);
   CHECK(f.below.sent == Fixture::Numbers{1});
-  CHECK(f.heard == Fixture::Numbers{2});
+  CHECK(f.received == Fixture::Numbers{2});
   f.link->set_limits({});
   f.link->begin_attempt({}, 1);
   f.link->note_progress();
   f.link->close();
   CHECK(f.below.calls == std::vector<std::string>{"limits", "attempt", "progress", "close"});
-  f.below.handlers.on_alone("gone");
+  f.below.handlers.on_given_up("gone");
   CHECK(f.alone == "gone");
   f.below.handlers.on_drained();
   CHECK(f.drained == 1);
@@ -105,17 +105,17 @@ TEST_CASE("an undisturbed line is not there") {
   CHECK(f.link->congested());
 }
 
-TEST_CASE("a drop lets nothing pass, and gives everything back in order when it is over") {
+TEST_CASE("a drop lets nothing pass, and delivers everything in order when it is over") {
   Fixture f;
   f.link->disturb(FaultKind::kNetDrop, milliseconds(20), {});
   for (int i = 1; i <= 3; ++i) f.send(i);
   for (int i = 4; i <= 6; ++i) f.hear(i);
   f.loop.run_for(milliseconds(60));  // real time alone does not end it
   CHECK(f.below.sent.empty());
-  CHECK(f.heard.empty());
+  CHECK(f.received.empty());
   f.pass(milliseconds(20));
   CHECK(f.below.sent == Fixture::Numbers{1, 2, 3});
-  CHECK(f.heard == Fixture::Numbers{4, 5, 6});
+  CHECK(f.received == Fixture::Numbers{4, 5, 6});
   f.send(7);
   CHECK(f.below.sent.back() == 7);
 }
@@ -133,7 +133,7 @@ TEST_CASE("a delay holds each message for its time, not longer than that") {
   CHECK(f.below.sent == Fixture::Numbers{1, 2});
 }
 
-TEST_CASE("nothing overtakes what is held when the disturbance ends") {
+TEST_CASE("nothing overtakes held messages when the disturbance ends") {
   Fixture f;
   f.link->disturb(FaultKind::kNetDelay, milliseconds(10), milliseconds(30));
   f.send(1);
@@ -165,7 +165,7 @@ TEST_CASE("a drop that follows another one holds back what that one held") {
   CHECK(f.below.sent == Fixture::Numbers{1});
 }
 
-TEST_CASE("a drop holds back what a delay has under way") {
+TEST_CASE("a drop also holds back delayed messages") {
   Fixture f;
   f.link->disturb(FaultKind::kNetDelay, seconds(60), milliseconds(10));
   f.send(1);
@@ -186,9 +186,9 @@ TEST_CASE("a shorter drop ends a longer one") {
   CHECK(f.below.sent == Fixture::Numbers{1, 2});
 }
 
-TEST_CASE("what is answered while messages are given back queues up behind them") {
+TEST_CASE("answers to messages that are being delivered queue up behind them") {
   Fixture f;
-  f.on_heard = [&](int number) {
+  f.on_received = [&](int number) {
     if (number == 1) f.send(100);
   };
   f.link->disturb(FaultKind::kNetDrop, milliseconds(10), {});
@@ -196,11 +196,11 @@ TEST_CASE("what is answered while messages are given back queues up behind them"
   f.send(2);
   f.hear(3);
   f.pass(milliseconds(10));
-  CHECK(f.heard == Fixture::Numbers{1, 3});
+  CHECK(f.received == Fixture::Numbers{1, 3});
   CHECK(f.below.sent == Fixture::Numbers{2, 100});
 }
 
-TEST_CASE("closing sends what is held, hears nothing more, and ends the timers") {
+TEST_CASE("closing sends what is held, delivers nothing more, and ends the timers") {
   Fixture f;
   f.link->disturb(FaultKind::kNetDrop, milliseconds(10), {});
   f.send(1);
@@ -211,23 +211,23 @@ TEST_CASE("closing sends what is held, hears nothing more, and ends the timers")
   CHECK(f.below.calls == std::vector<std::string>{"close"});
   f.hear(4);
   f.pass(milliseconds(10));
-  CHECK(f.heard.empty());
+  CHECK(f.received.empty());
   CHECK(f.below.sent == Fixture::Numbers{1, 3});
 }
 
-TEST_CASE("a handler may close while messages are given back") {
+TEST_CASE("a handler may close the link while messages are delivered") {
   Fixture f;
-  f.on_heard = [&](int) { f.link->close(); };
+  f.on_received = [&](int) { f.link->close(); };
   f.link->disturb(FaultKind::kNetDrop, milliseconds(10), {});
   f.hear(1);
   f.send(2);
   f.hear(3);
   f.pass(milliseconds(10));
-  CHECK(f.heard == Fixture::Numbers{1});
+  CHECK(f.received == Fixture::Numbers{1});
   CHECK(f.below.sent == Fixture::Numbers{2});
 }
 
-TEST_CASE("much that is held is congestion, until it is out") {
+TEST_CASE("many held messages are congestion until they are sent") {
   Fixture f;
   f.link->disturb(FaultKind::kNetDrop, milliseconds(10), {});
   for (int i = 0; i < static_cast<int>(kHeldMessagesCongested) - 1; ++i) f.send(i);
@@ -235,14 +235,14 @@ TEST_CASE("much that is held is congestion, until it is out") {
   f.send(0);
   CHECK(f.link->congested());
   f.below.handlers.on_drained();
-  CHECK(f.drained == 0);  // below there is room, here there is none
+  CHECK(f.drained == 0);  // the connection below has room, this one has none
   f.pass(milliseconds(10));
   CHECK_FALSE(f.link->congested());
   CHECK(f.drained == 1);
   CHECK(f.below.sent.size() == kHeldMessagesCongested);
 }
 
-TEST_CASE("too much that is held ends the disturbance, without loss") {
+TEST_CASE("too many held messages end the disturbance, without loss") {
   Fixture f;
   f.link->disturb(FaultKind::kNetDrop, seconds(600), {});
   for (int i = 0; i < static_cast<int>(kHeldMessagesMax) + 2; ++i) f.send(i);

@@ -1,4 +1,4 @@
-// A checkpoint is set aside by order, and nothing else is written.
+// A checkpoint is demoted by order, and nothing else is written.
 #include "agent/worker/checkpoint_demotion.h"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ std::size_t files_in(const TwoMounts& mounts) {
 
 }  // namespace
 
-TEST_CASE("the newest is set aside, and the next older one is what a job starts from") {
+TEST_CASE("the newest checkpoint is demoted, and a job starts from the next older one") {
   const TwoMounts mounts;
   checkpoint::Store store = mounts.store();
   const auto older = save_step(store, 5);
@@ -45,10 +45,10 @@ TEST_CASE("the newest is set aside, and the next older one is what a job starts 
   const auto found = checkpoint::newest_committed(mounts.directories);
   REQUIRE(found);
   CHECK(found->attempt == older->manifest.head.attempt);
-  CHECK(agent::set_aside(order_for(mounts, newer->manifest.head.attempt)));  // again: as before
+  CHECK(agent::set_aside(order_for(mounts, newer->manifest.head.attempt)));  // repeated: no change
 }
 
-TEST_CASE("what is no committed checkpoint of these directories is not written to") {
+TEST_CASE("nothing but a committed checkpoint of these directories is written to") {
   const TwoMounts mounts;
   checkpoint::Store store = mounts.store();
   REQUIRE(save_step(store, 5));
@@ -61,7 +61,7 @@ TEST_CASE("what is no committed checkpoint of these directories is not written t
   CHECK(files_in(mounts) == files);
 }
 
-TEST_CASE("the order is answered, whatever became of it") {
+TEST_CASE("the order is answered, whatever its result") {
   const TwoMounts mounts;
   checkpoint::Store store = mounts.store();
   const auto saved = save_step(store, 5);

@@ -1,11 +1,9 @@
-// What a worker says of its checkpoints, folded; and a checkpoint that is set aside.
+// A worker's messages about its checkpoints, condensed.
 #include "agent/worker/checkpoint_notes.h"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
-
-#include "agent/copies/checkpoint_limits.h"
 
 namespace checkpoint_notes_test {
 
@@ -29,7 +27,7 @@ CheckpointNote note(Event event, std::uint64_t step, std::int64_t blocking_ms = 
 
 }  // namespace
 
-TEST_CASE("the first goes out at once, and all others of an interval as one") {
+TEST_CASE("the first note is sent at once, and all others of an interval as one") {
   CheckpointNotes notes;
   CHECK(notes.due(kNow).empty());
   notes.take(note(Event::kSaved, 1, 5));
@@ -52,7 +50,7 @@ TEST_CASE("the first goes out at once, and all others of an interval as one") {
   CHECK(notes.due(kNow + 2 * agent::kCheckpointNoteInterval).empty());
 }
 
-TEST_CASE("events do not wait for each other, and a dead worker leaves nothing unsaid") {
+TEST_CASE("events do not wait for each other, and a dead worker's last notes are sent") {
   CheckpointNotes notes;
   notes.take(note(Event::kSaved, 1));
   CHECK(notes.due(kNow).size() == 1);
@@ -65,12 +63,12 @@ TEST_CASE("events do not wait for each other, and a dead worker leaves nothing u
   CHECK(notes.rest().empty());
 }
 
-TEST_CASE("a load of another checkpoint does not wait, so often") {
+TEST_CASE("a load of another checkpoint is sent at once, a limited number of times") {
   CheckpointNotes notes;
   for (std::uint64_t step = 1; step <= agent::kLoadsAtOnceMax; ++step) {
     notes.take(note(Event::kLoaded, step));
     CHECK(notes.due(kNow).size() == 1);
-    notes.take(note(Event::kLoaded, step));  // the same again
+    notes.take(note(Event::kLoaded, step));  // the same one again
     CHECK(notes.due(kNow).empty());
   }
   notes.take(note(Event::kLoaded, 1000));
@@ -78,7 +76,7 @@ TEST_CASE("a load of another checkpoint does not wait, so often") {
   CHECK(notes.rest().at(0).step == 1000);
 }
 
-TEST_CASE("of very many saves the newest count, and sums stay numbers") {
+TEST_CASE("of very many saves the newest count, and sums stay in range") {
   CheckpointNotes notes;
   for (std::size_t i = 0; i < agent::kBlockingSamplesMax; ++i)
     notes.take(note(Event::kSaved, i, 9));

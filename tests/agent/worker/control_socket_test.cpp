@@ -63,7 +63,7 @@ struct Fixture {
   }
 };
 
-// A worker's end: never blocks, the fixture's loop runs meanwhile.
+// A worker's end: never blocks; the fixture's loop runs meanwhile.
 struct Client {
   Fixture& fixture;
   base::Fd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
@@ -138,7 +138,7 @@ TEST_CASE("each message has its answer") {
   }
 }
 
-TEST_CASE("what a worker says of a checkpoint is kept") {
+TEST_CASE("a worker's message about a checkpoint is kept") {
   ControlState s = state();
   CHECK(answer_control_message(
             R"({"type":"checkpoint","event":"loaded","step":1000,"generation":7,"token":"3f9c",)"
@@ -187,7 +187,7 @@ TEST_CASE("nonsense about a checkpoint is refused and not kept") {
   CHECK(s.notes.at(0).blocking == base::Nanos{});
 }
 
-TEST_CASE("a worker may say that it saves by itself before a stop, and take it back") {
+TEST_CASE("a worker may announce that it saves by itself before a stop, and take it back") {
   ControlState s = state();
   CHECK_FALSE(s.saves_on_stop);
   CHECK(answer_control_message(R"({"type":"save_on_stop"})", s) == R"({"type":"save_on_stop"})");
@@ -196,7 +196,7 @@ TEST_CASE("a worker may say that it saves by itself before a stop, and take it b
   CHECK_FALSE(s.saves_on_stop);
 }
 
-TEST_CASE("what is no message gets an error that stays small") {
+TEST_CASE("anything but a message gets an error that stays small") {
   ControlState s = state();
   const std::string huge(agent::kControlMessageBytesMax - 20, '\x01');
   for (const std::string& request :
@@ -212,7 +212,7 @@ TEST_CASE("what is no message gets an error that stays small") {
   }
 }
 
-TEST_CASE("a run id that is no UTF-8 still gives valid replies") {
+TEST_CASE("a run id that is not UTF-8 still gives valid replies") {
   ControlState s = state();
   s.run_id = "caf\xe9\"";
   CHECK(answer_control_message(R"({"type":"hello","version":1})", s).find("caf\xef\xbf\xbd\\\"") !=
@@ -286,7 +286,7 @@ TEST_CASE("the end of the socket ends its connections and removes the file") {
   f.loop.run();  // nothing is left to wait for
 }
 
-TEST_CASE("a stale socket is replaced, a path too long is an error with a way out") {
+TEST_CASE("a stale socket is replaced; a path that is too long is an error with advice") {
   Fixture f;
   CHECK(ControlSocket::open(f.loop.get_executor(), f.path, state(), {}));
   const auto opened =
@@ -331,8 +331,8 @@ TEST_CASE("a worker that may not load yet is answered later, and other questions
   one.send(frame(R"({"type":"await_saves"})"));
   REQUIRE(f.run_until([&] { return waiting.size() == 1; }));
   f.socket.reset();
-  waiting.front()();  // whose answer nobody hears
-  ControlState s = state();  // nobody is waited for
+  waiting.front()();  // its answer is not sent
+  ControlState s = state();  // there is nothing left to wait for
   CHECK(answer_control_message(R"({"type":"await_saves"})", s) == R"({"type":"await_saves"})");
 }
 

@@ -15,7 +15,7 @@ using namespace robustrun;
 using agent::parse_error_file;
 using agent::read_error_file;
 
-TEST_CASE("what @record writes is read") {
+TEST_CASE("a file that @record writes is read") {
   const test::ScratchFolder folder;
   const std::string path = folder.write(
       "error.json",
@@ -40,14 +40,14 @@ TEST_CASE("a plain text message is read, its time as text or number") {
   }
 }
 
-TEST_CASE("no file is nothing") {
+TEST_CASE("no file is no error") {
   const test::ScratchFolder folder;
   CHECK(!read_error_file(""));
   CHECK(!read_error_file(folder / "none.json"));
   CHECK(!read_error_file(folder.write("file", "") + "/error.json"));
 }
 
-TEST_CASE("a file that cannot be understood says so and fails nobody") {
+TEST_CASE("a file that cannot be parsed is reported as such and causes no failure") {
   const test::ScratchFolder folder;
   struct Row {
     std::string content;
@@ -71,7 +71,7 @@ TEST_CASE("a file that cannot be understood says so and fails nobody") {
   }
 }
 
-TEST_CASE("parts that are missing or of another kind are empty") {
+TEST_CASE("parts that are missing or of another type are empty") {
   const auto file = parse_error_file(
       R"({"message": {"message": 3, "extraInfo": {"py_callstack": [], "timestamp": "soon"}}})");
   REQUIRE(file);
@@ -121,7 +121,7 @@ TEST_CASE("what is not a regular file is not waited for") {
   }
 }
 
-TEST_CASE("any cut or changed byte of an error file is survived") {
+TEST_CASE("an error file with any cut or changed byte does no harm") {
   const std::uint64_t seed = base::system_seed();
   INFO("seed ", seed);
   base::Rng rng(seed);

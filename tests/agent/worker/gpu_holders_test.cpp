@@ -39,33 +39,32 @@ GpuReading gpu(std::uint32_t index, std::vector<pid_t> pids,
 
 }  // namespace
 
-TEST_CASE("the dead and the escaped hold a GPU, somebody else's processes do not") {
+TEST_CASE("dead and escaped processes hold a GPU, other jobs' processes do not") {
   const std::vector<GpuReading> before = {gpu(0, {}), gpu(1, {})};
   CHECK(gpu_holders({gpu(0, {kDead, kNeighbour}), gpu(1, {kEscaped})}, before, user_of) ==
         Holders{{0, kDead}, {1, kEscaped}});
   CHECK(gpu_holders({gpu(0, {kNeighbour}), gpu(1, {})}, before, user_of).empty());
 }
 
-TEST_CASE("whoever used a GPU before our first workers did may go on") {
+TEST_CASE("processes that used a GPU before our first workers may go on") {
   CHECK(gpu_holders({gpu(0, {77})}, {gpu(0, {77})}, user_of).empty());
   CHECK(gpu_holders({gpu(0, {77, 78})}, {gpu(0, {77})}, user_of) == Holders{{0, 78}});
 }
 
-TEST_CASE("where nobody is named, memory beyond what was used before is held") {
+TEST_CASE("where no process is named, memory above the earlier level counts as held") {
   const std::vector<GpuReading> before = {gpu(0, {}, 600)};
   CHECK(gpu_holders({gpu(0, {}, 600 + agent::kGpuSlackMib)}, before, user_of).empty());
   CHECK(gpu_holders({gpu(0, {}, 601 + agent::kGpuSlackMib)}, before, user_of) == Holders{{0, 0}});
-  // A neighbour's that came meanwhile, and what is not known.
+  // A neighbour's process that came meanwhile, and one that is unknown.
   CHECK(gpu_holders({gpu(0, {kNeighbour}, 70'000)}, before, user_of).empty());
   CHECK(gpu_holders({gpu(0, {})}, before, user_of).empty());
   CHECK(gpu_holders({gpu(0, {}, 70'000)}, {}, user_of).empty());
 }
 
-TEST_CASE("the culprit is named") {
-  CHECK(
-      in_words({{0, kDead}, {3, kEscaped}, {4, 0}}, user_of) ==
-      "GPU 0 by pid 10, which has ended; GPU 3 by pid 20, which is of this run; GPU 4 by somebody "
-      "whom NVML does not name");
+TEST_CASE("the holders are named") {
+  CHECK(in_words({{0, kDead}, {3, kEscaped}, {4, 0}}, user_of) ==
+        "GPU 0 by pid 10, which has ended; GPU 3 by pid 20, which is of this run; GPU 4 by a "
+        "process that NVML does not name");
   const Holders many(agent::kGpuHoldersShown + 1, GpuHolder{0, kDead});
   CHECK(in_words(many, user_of).ends_with("; …"));
 }
@@ -86,7 +85,7 @@ TEST_CASE("a process is ours by the run and the node in its environment") {
     const auto child =
         base::Child::spawn(loop.executor(), options, [&ended](base::ExitStatus) { ended = true; });
     REQUIRE(child);
-    // The kernel shows it a moment after the process is there.
+    // The kernel shows it a moment after the process exists.
     const std::string shown = "/proc/" + std::to_string((*child)->pid()) + "/environ";
     REQUIRE(loop.run_until([&] { return !base::read_file(shown, 4096).value_or("").empty(); }));
     const GpuUser user = gpu_user((*child)->pid(), workers);

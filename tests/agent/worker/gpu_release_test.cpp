@@ -47,7 +47,7 @@ struct Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // In one piece.
+  // Written in one piece.
   void say(const std::string& gpus) {
     const std::string part = home.write("gpus.part", gpus);
     REQUIRE(::rename(part.c_str(), (home / "gpus.new").c_str()) == 0);
@@ -86,7 +86,7 @@ constexpr const char* kFree = "gpu 0\npid 1\n";
 
 }  // namespace
 
-TEST_CASE("workers wait until the GPUs of those before them are free") {
+TEST_CASE("workers wait until the previous workers' GPUs are free") {
   Machine machine;
   machine.begin();
   machine.say(kHeld);
@@ -100,7 +100,7 @@ TEST_CASE("workers wait until the GPUs of those before them are free") {
   CHECK(machine.said.find("waited 3.0 s for GPU memory") != std::string::npos);
 }
 
-TEST_CASE("they wait for so long at most, and the culprit is named") {
+TEST_CASE("they wait for a limited time, and the holder is named") {
   Machine machine;
   machine.begin();
   machine.say(kHeld);
@@ -113,7 +113,7 @@ TEST_CASE("they wait for so long at most, and the culprit is named") {
   CHECK(machine.said.find("held: GPU 0 by pid 2147483647, which has ended") != std::string::npos);
 }
 
-TEST_CASE("who holds nothing delays nobody, and it is known before anybody asks") {
+TEST_CASE("without holders no start waits, and that is known before a start asks") {
   Machine machine;
   machine.begin();
   machine.workers_come_and_go();
@@ -134,7 +134,7 @@ TEST_CASE("only the GPUs of the workers count") {
   REQUIRE(machine.loop.run_until([&machine] { return machine.started == 2; }));
 }
 
-TEST_CASE("a first look that comes when workers have begun still counts") {
+TEST_CASE("a first look that ends after workers have begun still counts") {
   Machine machine;
   machine.release = GpuRelease::start(machine.node);
   machine.release->when_free([&machine] { ++machine.started; });
@@ -147,7 +147,7 @@ TEST_CASE("a first look that comes when workers have begun still counts") {
   CHECK(machine.started == 1);
 }
 
-TEST_CASE("a helper that fails, or does not answer, is nothing to wait for") {
+TEST_CASE("a helper that fails, or does not answer, is not waited for") {
   Machine broken("echo >> calls; test ! -e broken || exit 1; mv gpus.new gpus; cat gpus\n");
   broken.begin();
   broken.home.write("broken", "");
@@ -162,7 +162,7 @@ TEST_CASE("a helper that fails, or does not answer, is nothing to wait for") {
   CHECK(late.started == 2);
 }
 
-TEST_CASE("without a driver nobody is asked") {
+TEST_CASE("without a driver no helper is started") {
   Machine machine("echo >> calls\n", false);
   machine.release = GpuRelease::start(machine.node);
   machine.workers_come_and_go();

@@ -22,14 +22,14 @@ struct Gate {
 
   explicit Gate(base::Nanos most = std::chrono::hours(1))
       : gate(SavesGate::make(loop.get_executor(), most)) {}
-  void ask(const std::string& who) {
-    gate->when_open([this, who] { answered += who; });
+  void ask(const std::string& name) {
+    gate->when_open([this, name] { answered += name; });
   }
 };
 
 }  // namespace
 
-TEST_CASE("who asks is answered at once unless copies are being saved, and then at the end of it") {
+TEST_CASE("a worker is answered at once, or, while copies are being saved, when that ends") {
   Gate one;
   one.ask("a");
   CHECK(one.answered == "a");  // before any attempt
@@ -58,8 +58,7 @@ TEST_CASE("workers of an attempt that is over are not answered") {
   CHECK(one.answered == "b");
 }
 
-TEST_CASE(
-    "without a word the gate opens when its time is over, and not by that of an attempt before") {
+TEST_CASE("without an order the gate opens when its own time is over") {
   Gate one(std::chrono::milliseconds(30));
   one.gate->begin_attempt(true);
   one.ask("a");
@@ -81,7 +80,7 @@ TEST_CASE(
   CHECK(one.answered == "ab");
 }
 
-TEST_CASE("a gate is shut for longer than any rescue goes on") {
+TEST_CASE("the gate waits longer than any rescue takes") {
   CHECK(agent::kSavesGateMax > agent::kRescueMax);
 }
 

@@ -18,7 +18,7 @@ using Strings = std::vector<std::string>;
 namespace {
 
 struct Fixture {
-  test::ScratchFolder folder{"/dev/shm"};  // leases are asked of the same kind of file system
+  test::ScratchFolder folder{"/dev/shm"};  // leases need the same kind of file system
   base::Nanos since = base::SystemClock().wall_time();
 
   [[nodiscard]] base::Fd make(const std::string& name, mode_t mode = 0600) const {
@@ -31,7 +31,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("segments that nobody has open or mapped are removed, semaphores too") {
+TEST_CASE("segments that no process has open or mapped are removed, semaphores too") {
   const Fixture f;
   for (const char* const name : {"torch_1_2", "sem.mp-x", "psm_a"}) (void)f.make(name);
   CHECK(f.sweep() == Strings{"psm_a", "sem.mp-x", "torch_1_2"});
@@ -39,7 +39,7 @@ TEST_CASE("segments that nobody has open or mapped are removed, semaphores too")
   CHECK(f.sweep().empty());
 }
 
-TEST_CASE("a segment that somebody holds open stays, whatever for") {
+TEST_CASE("a segment that a process holds open stays, for whatever purpose") {
   const Fixture f;
   const base::Fd held = f.make("written");
   (void)f.make("read");
@@ -64,14 +64,14 @@ TEST_CASE("a segment that is mapped stays, its descriptor closed, until it is un
   }
 }
 
-TEST_CASE("what is older than the attempt stays") {
+TEST_CASE("a segment older than the attempt stays") {
   Fixture f;
   (void)f.make("old");
   f.since += std::chrono::seconds(10);
   CHECK(f.sweep().empty());
 }
 
-TEST_CASE("what others may read, has two names, or is no plain file stays") {
+TEST_CASE("a segment that others may read, that has two names, or that is not a plain file stays") {
   const Fixture f;
   (void)f.make("copied_by_hand", 0644);
   (void)f.make("linked");
@@ -84,14 +84,14 @@ TEST_CASE("what others may read, has two names, or is no plain file stays") {
 TEST_CASE("a symbolic link is neither followed nor removed") {
   const Fixture f;
   const test::ScratchFolder elsewhere;
-  const std::string victim = elsewhere.write("victim", "x");
-  REQUIRE(::chmod(victim.c_str(), 0600) == 0);
-  REQUIRE(::symlink(victim.c_str(), (f.folder / "link").c_str()) == 0);
+  const std::string target = elsewhere.write("target", "x");
+  REQUIRE(::chmod(target.c_str(), 0600) == 0);
+  REQUIRE(::symlink(target.c_str(), (f.folder / "link").c_str()) == 0);
   CHECK(f.sweep().empty());
-  CHECK(std::filesystem::exists(victim));
+  CHECK(std::filesystem::exists(target));
 }
 
-TEST_CASE("no shared memory on the machine is no trouble") {
+TEST_CASE("a machine without shared memory is no error") {
   CHECK(sweep_shm(base::Nanos(0), "/nonexistent").empty());
 }
 

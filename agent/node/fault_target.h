@@ -1,5 +1,5 @@
 #pragma once
-// A worker as a fault on purpose sees it (inject.h).
+// A worker as the target of an injected fault (faults/inject.h).
 
 #include <signal.h>
 #include <sys/types.h>
@@ -8,18 +8,18 @@
 
 namespace robustrun::agent {
 
-// The boot module's handler takes orders that lie beside the record; the stack signal's default is
-// SIGRTMIN+8.
+// The signal that makes the boot module take an order from the file beside the record. The default
+// of --stack-signal is SIGRTMIN+8.
 inline int boot_signal() { return SIGRTMIN + 9; }
 
-class Victim {
+class FaultTarget {
  public:
-  virtual ~Victim() = default;
+  virtual ~FaultTarget() = default;
   // 0: not started yet, or dead.
   [[nodiscard]] virtual pid_t pid() const = 0;
   // Path of its progress record; empty with --inject=off.
   [[nodiscard]] virtual const std::string& record_path() const = 0;
-  // To the worker's own process, not to its children.
+  // Signals the worker's own process, not its children.
   virtual void signal_itself(int signal) = 0;
 };
 

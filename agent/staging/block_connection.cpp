@@ -1,4 +1,4 @@
-#include "agent/staging/block_line.h"
+#include "agent/staging/block_connection.h"
 
 #include <fcntl.h>
 
@@ -13,10 +13,10 @@ namespace {
 
 using boost::asio::posix::stream_descriptor;
 
-class BlockLineImpl final : public BlockLine {
+class BlockConnectionImpl final : public BlockConnection {
  public:
-  BlockLineImpl(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
-                std::uint32_t lane, std::shared_ptr<wire::BulkStream> stream)
+  BlockConnectionImpl(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
+                      std::uint32_t lane, std::shared_ptr<wire::BulkStream> stream)
       : executor_(executor),
         pool_(pool),
         lane_(lane),
@@ -38,7 +38,7 @@ class BlockLineImpl final : public BlockLine {
                                  if (!error) ready();
                                });
     }
-    boost::asio::post(executor_, std::move(ready));  // the next turn finds out what it is
+    boost::asio::post(executor_, std::move(ready));  // the next turn finds out which
   }
 
   void hang_up() override {
@@ -48,7 +48,7 @@ class BlockLineImpl final : public BlockLine {
   }
 
  private:
-  // By a descriptor of our own: the stream's may be closed by a thread.
+  // On a descriptor of our own: a thread may close the stream's.
   bool watch() {
     if (watch_.is_open()) return true;
     base::Fd same(::fcntl(stream_->descriptor(), F_DUPFD_CLOEXEC, 0));
@@ -68,10 +68,10 @@ class BlockLineImpl final : public BlockLine {
 
 }  // namespace
 
-std::shared_ptr<BlockLine> BlockLine::make(const boost::asio::any_io_executor& executor,
-                                           base::BlockingPool& pool, std::uint32_t lane,
-                                           std::shared_ptr<wire::BulkStream> stream) {
-  return std::make_shared<BlockLineImpl>(executor, pool, lane, std::move(stream));
+std::shared_ptr<BlockConnection> BlockConnection::make(const boost::asio::any_io_executor& executor,
+                                                       base::BlockingPool& pool, std::uint32_t lane,
+                                                       std::shared_ptr<wire::BulkStream> stream) {
+  return std::make_shared<BlockConnectionImpl>(executor, pool, lane, std::move(stream));
 }
 
 }  // namespace robustrun::agent

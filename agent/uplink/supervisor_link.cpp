@@ -1,4 +1,4 @@
-#include "agent/uplink/home_link.h"
+#include "agent/uplink/supervisor_link.h"
 
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-class SocketLink final : public HomeLink {
+class SocketLink final : public SupervisorLink {
  public:
   SocketLink(const asio::any_io_executor& executor, base::Fd socket, Handlers handlers)
       : handlers_(std::move(handlers)) {
@@ -25,8 +25,8 @@ class SocketLink final : public HomeLink {
         {[this](wire::Message message) { handlers_.on_message(std::move(message)); },
          [this](const base::Error& error) {
            channel_.reset();
-           handlers_.on_drained();  // nobody will drain the channel any more
-           handlers_.on_alone(error.what);
+           handlers_.on_drained();  // the channel will not drain any more
+           handlers_.on_given_up(error.what);
          },
          [this] { handlers_.on_drained(); }});
   }
@@ -54,25 +54,25 @@ constexpr bool kIsReport =
     std::is_same_v<T, wire::WorkerExited> || std::is_same_v<T, wire::WorkersGone> ||
     std::is_same_v<T, wire::PortReserved> || std::is_same_v<T, wire::HeldCopiesSaved>;
 
-// In which attempt the workers were that a report is about.
+// The attempt of the workers that a report is about.
 base::Attempt attempt_of(const auto& report) { return report.attempt; }
 base::Attempt attempt_of(const wire::HeldCopiesSaved& report) { return report.made_in; }
 
-class NetworkLink final : public HomeLink {
+class NetworkLink final : public SupervisorLink {
  public:
   NetworkLink(const asio::any_io_executor& executor, const base::Clock& clock,
-              std::unique_ptr<wire::Dialer> dialer, Caller caller, Handlers handlers)
+              std::unique_ptr<wire::Dialer> dialer, Network network, Handlers handlers)
       : clock_(clock),
         dialer_(std::move(dialer)),
-        hello_(std::move(caller.hello)),
-        interface_(std::move(caller.interface)),
-        open_bulk_(std::move(caller.open_bulk)),
+        hello_(std::move(network.hello)),
+        interface_(std::move(network.interface)),
+        open_bulk_(std::move(network.open_bulk)),
         handlers_(std::move(handlers)),
         retry_(executor),
         watch_(executor),
         lost_at_(clock.now()),
         progress_at_(clock.now()) {
-    limits_.orphan_grace = caller.first_contact_max;
+    limits_.orphan_grace = network.first_contact_max;
     dial();
     watch();
   }
@@ -85,7 +85,7 @@ class NetworkLink final : public HomeLink {
             if (attempt_of(report) == hello_.attempt) reports_.emplace_back(report);
           }
           if constexpr (std::is_same_v<Report, wire::SavingOver>) {
-            if (saved_.size() == kSavedToldMax) saved_.erase(saved_.begin());
+            if (saved_.size() == kSavingOverKeptMax) saved_.erase(saved_.begin());
             saved_.push_back(report);
           }
         },
@@ -94,8 +94,8 @@ class NetworkLink final : public HomeLink {
     const bool is_kept = std::holds_alternative<wire::NodeHealth>(message) ||
                          std::holds_alternative<wire::CheckpointNote>(message) ||
                          std::holds_alternative<wire::NodeStages>(message);
-    if (is_kept && unheard_.size() < kUnheardMax) {
-      unheard_.push_back(message);
+    if (is_kept && undelivered_.size() < kUndeliveredMax) {
+      undelivered_.push_back(message);
     }
   }
   [[nodiscard]] bool congested() const override { return channel_ && channel_->congested(); }
@@ -112,7 +112,7 @@ class NetworkLink final : public HomeLink {
   std::weak_ptr<wire::Channel> close() override {
     closed_ = true;
     acceptor_.reset();
-    if (rival_) rival_->close();
+    if (challenger_) challenger_->close();
     retry_.cancel();
     watch_.cancel();
     if (channel_) channel_->close();
@@ -121,17 +121,17 @@ class NetworkLink final : public HomeLink {
 
  private:
   void dial() {
-    if (std::exchange(dialing_, true)) return;  // one began before somebody called us
+    if (std::exchange(dialing_, true)) return;  // one began before a supervisor called
     dialer_->connect([this](base::Result<wire::Dialer::Connected> connected) {
       dialing_ = false;
       if (closed_) return;
       if (connected && channel_ && connected->supervisor == supervisor_) {
-        return part(*connected->channel);
+        return close_duplicate(*connected->channel);
       }
       if (connected) return on_connected(*std::move(connected));
       if (connected.error().code == base::Errc::kPermission ||
           connected.error().code == base::Errc::kProtocol) {
-        return alone(connected.error().what);
+        return give_up(connected.error().what);
       }
       last_error_ = connected.error().what;
       if (channel_ || is_over()) return;
@@ -153,82 +153,83 @@ class NetworkLink final : public HomeLink {
     }
     supervisor_ = std::move(connected.supervisor);
     take(std::move(connected.channel));
-    say_hello(*channel_);
-    for (const wire::Message& message : std::exchange(unheard_, {})) channel_->send(message);
+    send_hello(*channel_);
+    for (const wire::Message& message : std::exchange(undelivered_, {})) channel_->send(message);
   }
 
   void take(std::shared_ptr<wire::Channel> channel) {
     if (channel_) channel_->close();
     channel_ = std::move(channel);
-    heard_at_ = clock_.now();
+    received_at_ = clock_.now();
     channel_->set_handlers({[this](wire::Message message) { on_message(std::move(message)); },
                             [this](const base::Error& error) { on_broken(error.what); },
                             [this] { handlers_.on_drained(); }});
   }
 
-  void say_hello(wire::Channel& channel) {
+  void send_hello(wire::Channel& channel) {
     hello_.at = clock_.now();
     channel.send(hello_);
     for (const wire::Message& report : reports_) channel.send(report);
     for (const wire::SavingOver& over : saved_) channel.send(over);
   }
 
-  // Somebody connects to us. A supervisor that is not the one we are connected to has to show that
-  // it came after that one, which may still live.
-  void on_caller(base::Fd connection) {
+  // A supervisor connects to this agent. If it is not the one we are connected to, it must prove
+  // that it is newer, because that one may still live.
+  void on_incoming(base::Fd connection) {
     dialer_->answer(std::move(connection), [this](base::Result<wire::Dialer::Connected> caller) {
-      if (closed_ || is_alone_ || !caller) return;
+      if (closed_ || has_given_up_ || !caller) return;
       if (!channel_) return on_connected(*std::move(caller));
-      if (caller->supervisor == supervisor_) return part(*caller->channel);
-      if (rival_) rival_->close();
-      rival_ = std::move(caller->channel);
-      rival_->set_handlers({[this, who = caller->supervisor](wire::Message message) {
-                              on_rival(who, std::move(message));
-                            },
-                            [this](const base::Error&) { rival_.reset(); }, nullptr});
-      say_hello(*rival_);
+      if (caller->supervisor == supervisor_) return close_duplicate(*caller->channel);
+      if (challenger_) challenger_->close();
+      challenger_ = std::move(caller->channel);
+      challenger_->set_handlers({[this, supervisor = caller->supervisor](wire::Message message) {
+                                   on_challenger(supervisor, std::move(message));
+                                 },
+                                 [this](const base::Error&) { challenger_.reset(); }, nullptr});
+      send_hello(*challenger_);
     });
   }
 
-  void on_rival(const std::string& who, wire::Message message) {
+  void on_challenger(const std::string& supervisor, wire::Message message) {
     const auto* welcome = std::get_if<wire::Welcome>(&message);
-    const auto rival = std::exchange(rival_, nullptr);
-    if (welcome == nullptr || welcome->incarnation <= incarnation_) return refuse(*rival);
+    const auto challenger = std::exchange(challenger_, nullptr);
+    if (welcome == nullptr || welcome->incarnation <= incarnation_) return refuse(*challenger);
     incarnation_ = welcome->incarnation;
     if (channel_) refuse(*std::exchange(channel_, nullptr));
-    supervisor_ = who;
-    take(rival);
+    supervisor_ = supervisor;
+    take(challenger);
     on_message(std::move(message));
   }
 
   // We called it, and it called us: one connection is enough.
-  static void part(wire::Channel& channel) {
+  static void close_duplicate(wire::Channel& channel) {
     channel.send(wire::Bye{});
     channel.close();
   }
 
-  // Whoever it is, another one came later.
+  // A newer supervisor has taken over.
   void refuse(wire::Channel& channel) const {
     channel.send(wire::Refused{
         "supervisor " + std::to_string(incarnation_) + " has taken the run over", true});
     channel.close();
   }
 
-  // Without a port nobody on another machine can take the run over, and all else works.
+  // Without a port no supervisor on another machine can take the run over; everything else works.
   void listen() {
     if (!acceptor_) {
-      auto opened = wire::Acceptor::open(
-          retry_.get_executor(), [this](base::Fd connection) { on_caller(std::move(connection)); });
+      auto opened = wire::Acceptor::open(retry_.get_executor(), [this](base::Fd connection) {
+        on_incoming(std::move(connection));
+      });
       if (opened) acceptor_ = *std::move(opened);
     }
     if (acceptor_) hello_.listens = wire::endpoint_text(hello_.address, acceptor_->port());
   }
 
-  // False: from a supervisor that another one has followed.
+  // False: the supervisor has been superseded.
   bool is_obeyed(const wire::Welcome& welcome) {
     if (welcome.incarnation < incarnation_) {
       refuse(*channel_);
-      on_broken("a supervisor of the past called");
+      on_broken("a superseded supervisor connected");
       return false;
     }
     incarnation_ = welcome.incarnation;
@@ -243,9 +244,9 @@ class NetworkLink final : public HomeLink {
   }
 
   void on_message(wire::Message message) {
-    heard_at_ = clock_.now();
+    received_at_ = clock_.now();
     if (const auto* refused = std::get_if<wire::Refused>(&message)) {
-      if (refused->final) return alone("the supervisor refused us: " + refused->text);
+      if (refused->final) return give_up("the supervisor refused us: " + refused->text);
       return;
     }
     if (std::holds_alternative<wire::Heartbeat>(message)) return;
@@ -258,17 +259,17 @@ class NetworkLink final : public HomeLink {
     channel_.reset();
     lost_at_ = clock_.now();
     last_error_ = why;
-    handlers_.on_drained();  // what is written meanwhile goes to the files alone
+    handlers_.on_drained();  // until then, output goes to the files only
     if (!is_over()) dial();
   }
 
-  // The supervisor is away: for how long that may be, and whether it is at all.
+  // Checks whether the supervisor is silent, and how long it has been away.
   void watch() {
-    watch_.expires_after(kHomeWatchInterval);
+    watch_.expires_after(kSupervisorWatchInterval);
     watch_.async_wait([this](const boost::system::error_code& error) {
       if (error || closed_) return;
       const bool silent = channel_ && limits_.silence_max > base::Nanos{} &&
-                          clock_.now() - heard_at_ > limits_.silence_max;
+                          clock_.now() - received_at_ > limits_.silence_max;
       if (silent) {
         channel_->close();
         on_broken("the supervisor has been silent for too long");
@@ -279,24 +280,24 @@ class NetworkLink final : public HomeLink {
     });
   }
 
-  // True when we have waited long enough; on_alone was called then.
+  // True when the wait is over; on_given_up was called then.
   bool is_over() {
     const base::Nanos now = clock_.now();
     if (now - lost_at_ >= limits_.orphan_grace) {
-      alone("the supervisor cannot be reached: " + last_error_);
+      give_up("the supervisor cannot be reached: " + last_error_);
       return true;
     }
-    if (welcomed_ && now - std::max(lost_at_, progress_at_) >= kIdleWithoutHomeMax) {
-      alone("the supervisor cannot be reached, and the workers make no progress: " + last_error_);
+    if (welcomed_ && now - std::max(lost_at_, progress_at_) >= kIdleWithoutSupervisorMax) {
+      give_up("the supervisor cannot be reached, and the workers make no progress: " + last_error_);
       return true;
     }
     return false;
   }
 
-  void alone(const std::string& why) {
-    if (std::exchange(is_alone_, true)) return;
+  void give_up(const std::string& why) {
+    if (std::exchange(has_given_up_, true)) return;
     retry_.cancel();
-    handlers_.on_alone(why);
+    handlers_.on_given_up(why);
   }
 
   const base::Clock& clock_;
@@ -310,33 +311,34 @@ class NetworkLink final : public HomeLink {
   asio::steady_timer retry_, watch_;
   std::unique_ptr<wire::Acceptor> acceptor_;
   std::shared_ptr<wire::Channel> channel_;
-  std::string supervisor_;  // of channel_: its certificate
-  std::shared_ptr<wire::Channel> rival_;  // of one that has not welcomed us yet
-  std::uint32_t incarnation_ = 0;  // the highest of a supervisor that welcomed us
+  std::string supervisor_;  // of channel_: the name in its certificate
+  std::shared_ptr<wire::Channel> challenger_;  // of a supervisor that has not welcomed us yet
+  std::uint32_t incarnation_ = 0;  // the highest that has welcomed us
   std::vector<wire::Message> reports_;  // of hello_.attempt: at most a few per worker
-  std::vector<wire::SavingOver> saved_;  // the newest, whatever attempt they are of
-  std::vector<wire::Message> unheard_;  // about this machine, said while nobody was there
-  base::Nanos lost_at_, progress_at_, heard_at_{};
+  std::vector<wire::SavingOver> saved_;  // the newest ones, of any attempt
+  // Findings about this machine from while there was no connection.
+  std::vector<wire::Message> undelivered_;
+  base::Nanos lost_at_, progress_at_, received_at_{};
   std::chrono::milliseconds wait_ = kRedialFirst;
-  std::string last_error_ = "nobody answered";
+  std::string last_error_ = "no answer";
   bool dialing_ = false;
   bool welcomed_ = false;
-  bool is_alone_ = false;
+  bool has_given_up_ = false;
   bool closed_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<HomeLink> HomeLink::over_socket(asio::any_io_executor executor, base::Fd socket,
-                                                Handlers handlers) {
+std::unique_ptr<SupervisorLink> SupervisorLink::over_socket(asio::any_io_executor executor,
+                                                            base::Fd socket, Handlers handlers) {
   return std::make_unique<SocketLink>(executor, std::move(socket), std::move(handlers));
 }
 
-std::unique_ptr<HomeLink> HomeLink::over_network(asio::any_io_executor executor,
-                                                 const base::Clock& clock,
-                                                 std::unique_ptr<wire::Dialer> dialer,
-                                                 Caller caller, Handlers handlers) {
-  return std::make_unique<NetworkLink>(executor, clock, std::move(dialer), std::move(caller),
+std::unique_ptr<SupervisorLink> SupervisorLink::over_network(asio::any_io_executor executor,
+                                                             const base::Clock& clock,
+                                                             std::unique_ptr<wire::Dialer> dialer,
+                                                             Network network, Handlers handlers) {
+  return std::make_unique<NetworkLink>(executor, clock, std::move(dialer), std::move(network),
                                        std::move(handlers));
 }
 

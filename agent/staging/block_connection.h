@@ -1,0 +1,31 @@
+#pragma once
+// One bulk stream for block requests, at either end. Its work runs on a thread, one turn at a time;
+// its waiting is done by the loop, so that a slow peer occupies no thread.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/io/blocking_pool.h"
+#include "wire/bulk/stream.h"
+
+namespace robustrun::agent {
+
+class BlockConnection : public std::enable_shared_from_this<BlockConnection> {
+ public:
+  // `pool` outlives the connection; `lane` of it is the connection's own.
+  static std::shared_ptr<BlockConnection> make(const boost::asio::any_io_executor& executor,
+                                               base::BlockingPool& pool, std::uint32_t lane,
+                                               std::shared_ptr<wire::BulkStream> stream);
+  virtual ~BlockConnection() = default;
+
+  // Runs `work` on a thread, then `done` on the loop. After hang_up() neither may be called.
+  virtual base::Status turn(std::move_only_function<void(wire::BulkStream&)> work,
+                            std::move_only_function<void()> done) = 0;
+  // Calls `ready` once, when there is something to receive or the peer is gone. Only between turns.
+  virtual void await(std::move_only_function<void()> ready) = 0;
+  virtual void hang_up() = 0;
+};
+
+}  // namespace robustrun::agent

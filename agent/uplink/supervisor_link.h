@@ -1,0 +1,69 @@
+#pragma once
+// The agent's connection to its supervisor: a socket pair on one machine, else TLS
+// (wire/link/dialer.h).
+//
+// When a TLS connection breaks, or the supervisor is silent for `silence_max`, the link connects
+// again and repeats what may have been lost (the reports of the current attempt). It gives up when
+// the supervisor refuses this agent for good (another agent took its place), when the grace is
+// over, or when the workers have made no progress for kIdleWithoutSupervisorMax. A closed socket
+// pair is final: its supervisor cannot come back. On the agent's loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/io/fd.h"
+#include "wire/link/channel.h"
+#include "wire/link/dialer.h"
+#include "wire/tls/identity.h"
+
+namespace robustrun::agent {
+
+class SupervisorLink {
+ public:
+  struct Handlers {
+    std::function<void(wire::Message)> on_message;
+    std::function<void()> on_drained;   // bulk output may be sent again
+    // The supervisor is lost for good: kill everything and leave. Gets the reason, in words.
+    std::function<void(const std::string&)> on_given_up;
+  };
+  struct Limits {
+    base::Nanos orphan_grace{};
+    base::Nanos silence_max{};          // 0: no limit
+  };
+
+  static std::unique_ptr<SupervisorLink> over_socket(boost::asio::any_io_executor executor,
+                                                     base::Fd socket, Handlers handlers);
+  struct Network {
+    wire::Hello hello;                  // sent on every connection, with its address filled in
+    std::string interface;              // whose address that is; empty: the connection's own
+    base::Nanos first_contact_max{};    // how long to try before the first supervisor is reached
+    // Opens a listener for peers with `self` at `address` and returns its endpoint; empty: none.
+    std::function<std::string(const std::string& run_id, const wire::Identity& self,
+                              const std::string& address)>
+        open_bulk{};
+  };
+  static std::unique_ptr<SupervisorLink> over_network(boost::asio::any_io_executor executor,
+                                                      const base::Clock& clock,
+                                                      std::unique_ptr<wire::Dialer> dialer,
+                                                      Network network, Handlers handlers);
+  virtual ~SupervisorLink() = default;
+
+  // Reports of the current attempt are kept, and repeated after a broken connection; so are
+  // findings about this machine while there is no connection.
+  virtual void send(const wire::Message& message) = 0;
+  [[nodiscard]] virtual bool congested() const = 0;
+  // The supervisor welcomed us: `limits` say how long it may be away.
+  virtual void set_limits(const Limits& limits) = 0;
+  // An attempt begins: reports of the previous one are dropped.
+  virtual void begin_attempt(base::Attempt attempt, std::uint32_t ordered_by) = 0;
+  // The workers made progress just now.
+  virtual void note_progress() = 0;
+  // Writes what is queued and closes; the channel expires when that is done. No handler is called
+  // any more.
+  virtual std::weak_ptr<wire::Channel> close() = 0;
+};
+
+}  // namespace robustrun::agent

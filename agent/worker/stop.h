@@ -1,0 +1,34 @@
+#pragma once
+// How the workers of an attempt are stopped: the order's signal (SIGTERM by default), its grace,
+// then SIGKILL for the workers that are still alive.
+//
+// The supervisor chooses signal and grace (StopWorkers). Owned by the WorkerSet, on the agent's
+// loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+
+#include "wire/messages/orders.h"
+
+namespace robustrun::agent {
+
+class WorkerStop {
+ public:
+  struct Actions {
+    // Tells every worker the order's reason and deadline and sends its signal.
+    std::function<void(const wire::StopWorkers& order)> signal;
+    std::function<void()> kill;  // SIGKILL to every worker
+  };
+  static std::unique_ptr<WorkerStop> make(const boost::asio::any_io_executor& executor,
+                                          Actions actions);
+  virtual ~WorkerStop() = default;
+
+  // Signals the workers now and kills them after the order's grace; a grace of 0 kills them at
+  // once. A later order starts a new grace.
+  virtual void begin(const wire::StopWorkers& order) = 0;
+  // No worker is left: nothing is killed any more.
+  virtual void cancel() = 0;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,36 @@
+// `robustrun ls`: the runs of this user.
+
+#include "cli/commands/commands.h"
+#include "cli/options/help_text.h"
+#include "cli/options/parser.h"
+#include "cli/runs/run_rows.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr std::size_t kShownMax = 20;
+
+}  // namespace
+
+int ls_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_ls_line(argv);
+  if (!line) return complain_of_usage(around, line.error().what);
+  if (line->help) {
+    print(ls_help());
+    return 0;
+  }
+  const std::vector<KnownRun> runs = known_runs(around);
+  std::vector<RunRow> rows;
+  for (const KnownRun& run : runs) {
+    if (!line->all && rows.size() == kShownMax) break;
+    rows.push_back(row_of(run, around));
+    rows.back().bytes = bytes_below(run.directory);
+  }
+  print(line->json ? runs_json(rows) : runs_text(rows));
+  if (rows.size() < runs.size()) {
+    say(fmt::format("{} older runs; --all shows them", runs.size() - rows.size()));
+  }
+  return 0;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,78 @@
+#include "cli/runs/log_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace robustrun::cli {
+namespace {
+
+using supervisor::GroupFormed;
+
+// What the journal says of folders and groups.
+struct Facts {
+  std::string log_directory;
+  std::vector<const GroupFormed*> groups;  // in order; an attempt with the same nodes forms none
+  std::uint32_t last_attempt = 0;
+};
+
+std::uint32_t attempt_of(const supervisor::Event& event) {
+  return std::visit(
+      [](const auto& body) -> std::uint32_t {
+        if constexpr (requires { body.attempt.value; }) return body.attempt.value;
+        return 0;
+      },
+      event.body);
+}
+
+Facts facts_of(const std::vector<supervisor::JournalEntry>& journal) {
+  Facts facts;
+  for (const supervisor::JournalEntry& entry : journal) {
+    if (const auto* group = std::get_if<GroupFormed>(&entry.what)) {
+      facts.groups.push_back(group);
+      facts.last_attempt = std::max(facts.last_attempt, group->attempt.value);
+    } else if (const auto* event = std::get_if<supervisor::Event>(&entry.what)) {
+      facts.last_attempt = std::max(facts.last_attempt, attempt_of(*event));
+      const auto* run = std::get_if<supervisor::RunStarted>(&event->body);
+      if (run != nullptr) facts.log_directory = run->spec.log_directory;
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
+base::Result<AttemptLogs> logs_of(const std::vector<supervisor::JournalEntry>& journal,
+                                  std::optional<std::uint32_t> attempt,
+                                  const std::function<bool(const std::string& path)>& exists) {
+  using base::Errc;
+  const Facts facts = facts_of(journal);
+  if (facts.groups.empty()) return base::fail(Errc::kNotFound, "no worker was started");
+  if (facts.log_directory.empty()) {
+    return base::fail(Errc::kNotFound, "the run keeps no logs (--log-dir=/dev/null)");
+  }
+  const std::uint32_t last = facts.last_attempt;
+  if (attempt.value_or(last) > last) {
+    return base::fail(Errc::kNotFound,
+                      fmt::format("there is no attempt {}; the last one is {}", *attempt, last));
+  }
+  AttemptLogs logs{attempt.value_or(last), {}};
+  const GroupFormed* group = nullptr;
+  for (const GroupFormed* each : facts.groups) {
+    if (each->attempt.value <= logs.attempt) group = each;
+  }
+  if (group == nullptr) group = facts.groups.front();
+  for (const supervisor::GroupMember& member : group->members) {
+    const std::string own = fmt::format("{}/node{}", facts.log_directory, member.node.value);
+    const std::string base = exists(own) ? own : facts.log_directory;
+    for (std::uint32_t local = 0; local < member.slots; ++local) {
+      logs.ranks.push_back({member.first_rank + local, member.name,
+                            fmt::format("{}/attempt_{}/{}", base, logs.attempt, local)});
+    }
+  }
+  std::ranges::sort(logs.ranks, {}, &RankLog::rank);
+  return logs;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,31 @@
+#pragma once
+// Where the workers of an attempt wrote their output. Pure; `exists` answers for the file system.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/report/report.h"
+
+namespace robustrun::cli {
+
+struct RankLog {
+  std::uint32_t rank = 0;
+  std::string host;
+  std::string folder;  // holds stdout.log and stderr.log (agent/spawn/attempt_dirs.h)
+};
+
+struct AttemptLogs {
+  std::uint32_t attempt = 0;
+  std::vector<RankLog> ranks;  // in order
+};
+
+// `attempt` of the run with this journal, or its last one if `attempt` is none. On several nodes
+// each has a folder of its own below the log directory; `exists` tells which layout the run has.
+// kNotFound: the run has no log directory, or no such attempt.
+[[nodiscard]] base::Result<AttemptLogs> logs_of(
+    const std::vector<supervisor::JournalEntry>& journal, std::optional<std::uint32_t> attempt,
+    const std::function<bool(const std::string& path)>& exists);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,64 @@
+#include "cli/runs/run_rows.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/runs/find_run.h"
+#include "supervisor/control/file.h"
+#include "supervisor/core/status/status.h"
+#include "supervisor/run_dir/journal.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr std::size_t kFilesCountedMax = 100'000;
+
+}  // namespace
+
+RunRow row_of(const KnownRun& run, const Surroundings& around) {
+  RunRow row;
+  row.id = run.id;
+  row.directory = run.directory;
+  const auto readout = supervisor::read_run_journal(run.directory + "/journal");
+  if (!readout) {
+    row.trouble = readout.error().what;
+    return row;
+  }
+  const supervisor::RunStatus status = supervisor::status_of_journal(readout->entries);
+  row.program = status.program;
+  row.state = status.state;
+  row.exit_code = status.exit_code;
+  row.workers = status.workers;
+  row.nodes = static_cast<std::uint32_t>(std::ranges::count_if(
+      status.nodes, [](const supervisor::NodeStatus& node) { return node.node_rank.has_value(); }));
+  row.age = around.wall_time - status.started;
+  row.step = status.step;
+  if (!row.step && status.steps > 0) row.step = static_cast<std::int64_t>(status.steps);
+  row.incidents =
+      static_cast<std::uint32_t>(supervisor::build_report(readout->entries).incidents.size());
+  if (const auto file = supervisor::read_control_file(run.directory)) row.host = file->host;
+  if (!status.exit_code) {
+    row.life = is_live(run.directory) ? RunLife::kLive : RunLife::kUnattended;
+  }
+  return row;
+}
+
+std::uint64_t bytes_below(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::uint64_t bytes = 0;
+  std::size_t files = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator
+           entry(folder, fs::directory_options::skip_permission_denied, error),
+       end;
+       !error && entry != end && files < kFilesCountedMax; entry.increment(error)) {
+    std::error_code unread;
+    if (!entry->is_regular_file(unread) || entry->is_symlink(unread)) continue;
+    const auto size = entry->file_size(unread);
+    if (!unread) bytes += size;
+    ++files;
+  }
+  return bytes;
+}
+
+}  // namespace robustrun::cli

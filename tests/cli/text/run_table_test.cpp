@@ -1,0 +1,59 @@
+#include "cli/text/run_table.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+
+namespace robustrun::cli::run_table_test {
+
+namespace {
+
+RunRow ended(const char* id, int exit_code) {
+  RunRow row;
+  row.id = id;
+  row.directory = std::string("/work/robustrun-runs/") + id;
+  row.exit_code = exit_code;
+  row.program = "train.py";
+  row.nodes = 2;
+  row.workers = 16;
+  row.age = std::chrono::hours(3);
+  row.step = 900;
+  row.bytes = 1'234'567;
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("a table of runs has aligned columns and no trailing blanks") {
+  RunRow live = ended("b", 0);
+  live.exit_code.reset();
+  live.life = RunLife::kLive;
+  live.state = "running";
+  live.incidents = 12;
+  live.step.reset();
+  const std::array rows{ended("a", 0), live, ended("long-id", 95)};
+  CHECK(runs_text(rows) ==
+        "RUN      STATE        NODES  AGE  STEP  INCIDENTS    SIZE  PROGRAM\n"
+        "a        succeeded    2×8    3 h   900          0  1.2 MB  train.py\n"
+        "b        running      2×8    3 h     -         12  1.2 MB  train.py\n"
+        "long-id  failed (95)  2×8    3 h   900          0  1.2 MB  train.py\n");
+}
+
+TEST_CASE("what a run or its journal contains cannot move the cursor") {
+  RunRow row = ended("a\x1b[2J", 0);
+  row.program = "x\ny";
+  const std::string text = runs_text(std::array{row});
+  CHECK(text.find('\x1b') == text.npos);
+  CHECK(std::ranges::count(text, '\n') == 2);
+  RunRow unreadable = ended("a", 0);
+  unreadable.trouble = "cannot read /r/journal: it is damaged";
+  CHECK(runs_text(std::array{unreadable}).find("unreadable") != std::string::npos);
+}
+
+TEST_CASE("without runs there is a word instead of an empty table") {
+  CHECK(runs_text({}) == "no runs\n");
+  CHECK(runs_json({}) == "{\"runs\":[]}\n");
+}
+
+}  // namespace robustrun::cli::run_table_test
