@@ -14,7 +14,7 @@
 namespace robustrun::tracer {
 
 struct RasEvidence {
-  std::string report;  // as RAS wrote it; empty: there is none
+  std::string report;  // as RAS wrote it; empty: no report
   bool is_shared = false;  // it may be about another job
   // The ranks without a snapshot, ascending; only rank, node and local rank are set.
   std::vector<RankSnapshot> unseen;

@@ -66,7 +66,7 @@ class Transport {
 // The link of a flow; from the rank to itself if the other end was not seen.
 [[nodiscard]] Edge edge_of(const Case& facts, const Transport& transport, const FlowAt& flow);
 
-// The longest wait in an operation that all seen members have entered; nullptr: there is none.
+// The longest wait in an operation that all seen members have entered; nullptr: no such wait.
 [[nodiscard]] const Wait* wait_of_all(const Case& facts);
 
 }  // namespace robustrun::tracer

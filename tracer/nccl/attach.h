@@ -29,7 +29,7 @@ struct Tables {
 // Opens the record at the first call, in any thread. The only function in this plugin that may
 // block.
 void attach();
-// The mapped record; null: there is none. Costs one load.
+// The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();
 [[nodiscard]] pid_t own_pid();
 // The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, or not a number.

@@ -62,10 +62,11 @@ class Agent:
         return StopRequest(reply["reason"], reply["deadline_ns"])
 
     def memory(self, wanted):
-        """Returns a memfd that the agent keeps beyond the end of this process, or -1.
+        """Returns a memfd that the agent keeps beyond the end of this process.
 
         `wanted`: its minimum size in bytes; 0 asks for the one that this rank was given before. The
-        caller owns the descriptor. -1: there is none. Refused: the node has too little memory.
+        caller owns the descriptor. Returns -1 if the agent has none for this rank. Raises Refused
+        if the node has too little memory.
         """
         reply = self.request("memory", bytes=wanted)
         if not reply["bytes"] or not self._passed:

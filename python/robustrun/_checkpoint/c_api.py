@@ -320,7 +320,7 @@ class Save(_Closed):
 
 class Checkpoint(_Closed):
     """A checkpoint to read: the one named `attempt`, else the newest that is committed and not
-    poisoned. Raises NotFound if there is none."""
+    poisoned. Raises NotFound if no checkpoint remains."""
 
     def __init__(self, directories, attempt=None):
         paths, count = _paths(directories)

@@ -28,7 +28,7 @@ class PassedOver(Exception):
 
 
 def group():
-    """The default process group; None if there is none, or it has only one rank."""
+    """The default process group; None without one, or if it has only one rank."""
     dist = sessions._process_group()
     if dist is None or dist.get_world_size() < 2:
         return None
