@@ -1,11 +1,11 @@
-"""A small but true data-parallel training: a network learns to tell two spirals apart.
+"""A small but complete data-parallel training: a network learns to classify two spirals.
 
     robustrun --nproc-per-node 2 examples/train.py --checkpoint /tmp/spirals
     torchrun  --nproc-per-node 2 examples/train.py --checkpoint /tmp/spirals      # the same
 
-PyTorch's DistributedDataParallel over gloo, on processors. Every batch is a function of (seed,
-step, rank) alone, so a run that died and resumed from its checkpoint repeats, bit for bit, the
-loss curve of a run that never did.
+PyTorch's DistributedDataParallel over gloo, on CPUs. Every batch is a function of (seed, step,
+rank) alone, so a run that died and resumed from its checkpoint repeats, bit for bit, the loss curve
+of an uninterrupted run.
 """
 
 import argparse
@@ -17,14 +17,14 @@ import time
 import torch
 import torch.distributed as dist
 
-# Before there is a process group, which its functions would keep until the interpreter has ended:
-# a thread of gloo that is late would abort it then (pytorch#190489).
+# Import it before there is a process group: its functions would keep the group alive until the
+# interpreter has ended, when a late gloo thread would abort the process (pytorch#190489).
 import torch.distributed.nn  # noqa: F401
 from torch.nn.parallel import DistributedDataParallel
 
 try:
     import robustrun  # optional: step numbers and losses in robustrun's reports
-    from robustrun import checkpoint as verified  # for --verified alone
+    from robustrun import checkpoint as verified  # only for --verified
 except ImportError:
     robustrun = None
 
@@ -52,7 +52,7 @@ def parse_arguments():
 
 
 def spirals(count, generator):
-    """Points of two interleaved spirals and which of the two each belongs to."""
+    """Points of two interleaved spirals, and for each point which spiral it belongs to."""
     which = torch.randint(0, 2, (count,), generator=generator)
     radius = torch.rand(count, generator=generator).sqrt()
     angle = radius * 9.4 + which * torch.pi
@@ -72,8 +72,8 @@ def checkpoints(folder):
 
 
 def save(args, step, model, optimizer):
-    """Rank 0 writes; a file either has its name and is whole, or does not exist. With --verified
-    every rank writes its share."""
+    """Rank 0 writes a file, which appears under its name only when complete. With --verified every
+    rank writes its share."""
     if args.verified:
         state = {"model": model, "optimizer": optimizer}
         verified.save(state, step, args.checkpoint, replicated=True, keep=KEEP_CHECKPOINTS)
@@ -93,7 +93,7 @@ def save(args, step, model, optimizer):
 
 
 def resume(args, model, optimizer):
-    """The first step to do: rank 0 names the newest checkpoint, every rank loads it."""
+    """Rank 0 picks the newest checkpoint, every rank loads it. Returns the first step to do."""
     if args.checkpoint and args.verified:
         step = verified.load_latest({"model": model, "optimizer": optimizer}, args.checkpoint)
         if step and dist.get_rank() == 0:
@@ -116,8 +116,8 @@ def resume(args, model, optimizer):
 
 
 class Stop:
-    """Whether somebody wants us to end. Ranks hear of it in different steps, and must end in the
-    same one: train_step asks all of them."""
+    """Notes a request to stop. Ranks see it at different steps and must end at the same one, so
+    train_step combines the flags of all ranks."""
 
     def __init__(self, wanted):
         self.heard = False
@@ -127,12 +127,13 @@ class Stop:
     def hear(self, *_):
         request = robustrun and robustrun.stop_requested()
         if request and request.reason == "restart":
-            os._exit(143)  # a rank has failed: no step will be finished any more
+            os._exit(143)  # another rank has failed: no step can be finished any more
         self.heard = True
 
 
 def train_step(args, step, model, optimizer, stop):
-    """One step of every rank; the mean loss over all ranks, and whether one wants to stop."""
+    """One step on every rank. Returns the mean loss over all ranks, and whether a rank is to
+    stop."""
     points, which = batch(args, step, dist.get_rank())
     optimizer.zero_grad()
     loss = torch.nn.functional.binary_cross_entropy_with_logits(model(points).squeeze(1), which)
@@ -189,8 +190,8 @@ def main():
         time.sleep(args.slow)
     if rank == 0:
         print(f"accuracy {accuracy(args, network):.1%} after {done} steps", flush=True)
-    # The model would be the last to hold the group, and wait for gloo's threads with the
-    # interpreter's lock, which one of them may want.
+    # The model holds the last reference to the group. Deleted later, it would wait for gloo's
+    # threads while holding the GIL, which one of them may need.
     del model
     dist.destroy_process_group()
 

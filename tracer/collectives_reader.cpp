@@ -9,10 +9,7 @@
 #include "base/core/text.h"
 #include "tracer/limits.h"
 #include "tracer/record_collectives.h"
-#include "tracer/record_counters.h"
 #include "tracer/record_file.h"
-#include "tracer/record_history.h"
-#include "tracer/record_operations.h"
 
 namespace robustrun::tracer {
 namespace {
@@ -35,7 +32,7 @@ Nanos span_of(std::uint64_t ns) {
   return ns > kMost ? Nanos{} : Nanos(static_cast<Nanos::rep>(ns));
 }
 
-// How long ago; 0 for never, and for what a clock that is not ours has said.
+// The age of `at_ns`; 0 for never, and for times in the future, which are not of this clock.
 Nanos age_of(std::uint64_t at_ns, Nanos now) {
   const Nanos at = span_of(at_ns);
   return at == Nanos{} || at > now ? Nanos{} : now - at;
@@ -60,14 +57,14 @@ bool is_source(const RecordCommunicator& row, RecordSource source) {
   return row.source == static_cast<std::uint32_t>(source);
 }
 
-// The words were read one after the other, while all of them may have risen.
+// Restores done ≤ started ≤ entered: the counters may have risen while they were read one by one.
 void level(RecordCommunicator& row) {
   row.started = std::max(row.started, row.done);
   row.entered = std::max(row.entered, row.started);
 }
 
-// NCCL says nothing about some operations but that they were called: those count no longer once the
-// call is over, on a communicator that is known to have such.
+// NCCL reports some operations as called and then never again. On a communicator known to have such
+// operations, they no longer count once the call has returned.
 bool unreported_are_over(const RecordCommunicator& row) {
   return row.unreported > 0 && row.in_call_at_ns == 0 && row.in_launch_at_ns == 0;
 }
@@ -102,7 +99,7 @@ class TablesReader {
   };
 
   void read_communicators() {
-    by_slot_.fill(kNobody);
+    by_slot_.fill(kNone);
     for (std::size_t slot = 0; slot < kCommunicatorSlots; ++slot) {
       RecordCommunicator row;
       if (!load(file_, kCommunicatorsAt, slot, row)) return;
@@ -133,10 +130,10 @@ class TablesReader {
     }
   }
 
-  // The membership in slot `slot`, if its key is `comm`.
+  // The index in out_.comms of the communicator in `slot` if its key is `comm`, else kNone.
   [[nodiscard]] std::size_t find(std::uint64_t slot, std::uint64_t comm) const {
-    if (slot >= kCommunicatorSlots || by_slot_[slot] == kNobody) return kNobody;
-    return out_.comms[by_slot_[slot]].comm == comm ? by_slot_[slot] : kNobody;
+    if (slot >= kCommunicatorSlots || by_slot_[slot] == kNone) return kNone;
+    return out_.comms[by_slot_[slot]].comm == comm ? by_slot_[slot] : kNone;
   }
   [[nodiscard]] std::size_t find_row(std::uint64_t key, std::uint64_t comm) const {
     return find((key >> 32U) - 1, comm);  // key 0: no slot
@@ -164,10 +161,10 @@ class TablesReader {
       if (!called && phase != RecordPhase::kStarted) continue;
       if (row.generation != generation_of(row.state)) continue;
       const std::size_t index = find(row.comm_slot, row.comm);
-      if (index == kNobody || row.kind >= kOpKinds || row.ordinal > kOrdinalMax) continue;
+      if (index == kNone || row.kind >= kOpKinds || row.ordinal > kOrdinalMax) continue;
       Membership& member = out_.comms[index];
       const auto kind = static_cast<OpKind>(row.kind);
-      // Later than the communicator's row was read: the next look has it.
+      // Entered after the communicator's row was read: the next look will see it.
       if (!is_point_to_point(kind) && (row.ordinal == 0 || row.ordinal > member.entered)) continue;
       if (is_over(row, rows_[index], called)) continue;
       Operation op;
@@ -222,7 +219,7 @@ class TablesReader {
     return rank >= 0 && static_cast<std::uint32_t>(rank) < kMembersMax;
   }
 
-  // Oldest first: from the slot that would be written next.
+  // Oldest first, beginning with the slot that would be written next.
   template <class Row, class Take>
   void read_ring(std::size_t at, std::size_t slots, std::uint64_t written, Take take) {
     for (std::size_t i = 0; i < slots; ++i) {
@@ -240,7 +237,7 @@ class TablesReader {
         kSignaturesAt, kSignatureSlots, counters.signatures, [this](const RecordSignature& row) {
           const std::uint64_t slot = row.what & 0xffU;
           const auto kind = static_cast<std::uint8_t>(row.what >> 8U);
-          if (slot >= kCommunicatorSlots || by_slot_[slot] == kNobody || kind >= kOpKinds) return;
+          if (slot >= kCommunicatorSlots || by_slot_[slot] == kNone || kind >= kOpKinds) return;
           Membership& member = out_.comms[by_slot_[slot]];
           const std::uint64_t ordinal = row.what >> 24U;
           if (static_cast<std::uint32_t>(member.comm) != row.comm_part) return;
@@ -271,7 +268,7 @@ class TablesReader {
       if (!load(file_, kEdgesAt, slot, row)) return;
       const std::size_t index = find_row(row.key, row.comm);
       const auto peer = static_cast<std::int32_t>(static_cast<std::uint32_t>(row.key));
-      if (index == kNobody || !is_rank(peer)) continue;
+      if (index == kNone || !is_rank(peer)) continue;
       Membership& member = out_.comms[index];
       add_count(member, {peer, true, row.sends_entered, row.sends_done});
       add_count(member, {peer, false, row.recvs_entered, row.recvs_done});
@@ -290,7 +287,7 @@ class TablesReader {
       if (!load(file_, kHistogramsAt, slot, row)) return;
       const auto kind = static_cast<std::uint8_t>(row.key >> 8U);
       const auto bits = static_cast<std::uint32_t>(row.key & 0xffU);
-      if (find_row(row.key, row.comm) == kNobody || kind >= kOpKinds || bits > 64) continue;
+      if (find_row(row.key, row.comm) == kNone || kind >= kOpKinds || bits > 64) continue;
       out_.durations.push_back({row.comm,
                                 static_cast<OpKind>(kind),
                                 bits,
@@ -300,7 +297,8 @@ class TablesReader {
     }
   }
 
-  // Operations finish out of order within a batch, but `done` means that all up to it are.
+  // Sorts the lists and lowers `done`: operations finish out of order within a batch, but `done`
+  // means that all operations up to it are finished.
   void settle(Membership& member, const RecordCommunicator& row) const {
     std::ranges::sort(member.pending, [](const Operation& a, const Operation& b) {
       return a.age != b.age ? a.age > b.age : a.ordinal < b.ordinal;
@@ -313,15 +311,15 @@ class TablesReader {
     const bool waits = std::ranges::any_of(
         member.pending, [](const Operation& op) { return !is_point_to_point(op.signature.kind); });
     if (waits || row.in_call_at_ns != 0 || row.in_launch_at_ns != 0) return;
-    // Of what is dropped, too, nobody will ever see the end.
+    // The end of dropped operations is never seen either.
     if (row.unreported > 0 || out_.dropped > 0) member.started = member.done = member.entered;
   }
 
-  static constexpr std::size_t kNobody = kCommunicatorSlots;
+  static constexpr std::size_t kNone = kCommunicatorSlots;
   std::string_view file_;
   Nanos now_;
   RecordedCollectives out_;
-  std::vector<RecordCommunicator> rows_;  // of out_.comms
+  std::vector<RecordCommunicator> rows_;  // the rows of out_.comms
   std::array<std::size_t, kCommunicatorSlots> by_slot_{};
   std::array<OperationKey, kOperationSlots> operations_{};
 };

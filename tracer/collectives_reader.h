@@ -1,6 +1,8 @@
 #pragma once
-// Reading the collectives' part of a progress record. The worker is never trusted: indices, counts
-// and times out of range are dropped, whatever else is there stays. Pure.
+// Decodes the collectives' part of a progress record (record_collectives.h).
+//
+// The worker is not trusted: rows with indices, counts or times out of range are dropped; all other
+// rows are kept. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -10,49 +12,51 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "tracer/analysis/snapshot.h"
-#include "tracer/flight_recorder.h"
+#include "tracer/flight_memberships.h"
 
 namespace robustrun::tracer {
 
-// What ten looks a second need: a few words per communicator.
+// The few words per communicator that the agent polls ten times a second.
 struct CommunicatorCount {
   std::uint64_t comm = 0;
   std::uint64_t entered = 0;
   std::uint64_t done = 0;
-  bool counts_completion = false;   // false: membership alone (RecordSource::kTorchGroup)
+  bool counts_completion = false;  // false: a membership only (RecordSource::kTorchGroup)
   friend bool operator==(const CommunicatorCount&, const CommunicatorCount&) = default;
 };
 
-// `bytes`: from kCommunicatorsAt on, as many whole slots as there are.
+// `bytes`: the record from kCommunicatorsAt on. Reads the whole slots that it holds.
 [[nodiscard]] std::vector<CommunicatorCount> count_communicators(std::string_view bytes);
 
-// Some communicator is NCCL's, as its plugin has written it down. `bytes` as above.
+// Whether NCCL's plugin has recorded a communicator. `bytes` as above.
 [[nodiscard]] bool has_nccl(std::string_view bytes);
 
-// Process groups that the boot module has written down (RecordSource::kTorchGroup).
+// The process groups that the boot module has recorded (RecordSource::kTorchGroup). `bytes` as
+// above.
 [[nodiscard]] std::vector<KnownGroup> known_groups(std::string_view bytes);
 
-// How long the finished collectives of one kind and size took, from entering to the end.
+// Durations, from entry to completion, of the finished collectives of one kind and size.
 struct DurationHistogram {
   std::uint64_t comm = 0;
   OpKind kind = OpKind::kUnknown;
   std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes < 2^size_bits; 0: no bytes
   std::uint64_t count = 0;
   base::Nanos longest{};
-  std::vector<std::uint32_t> buckets;  // kHistogramBuckets of them, see RecordHistogram
+  std::vector<std::uint32_t> buckets;  // kHistogramBuckets; see RecordHistogram
 };
 
 struct RecordedCollectives {
-  std::vector<Membership> comms;          // of plugin and interposer
+  std::vector<Membership> comms;  // recorded by the plugin or the interposer
   std::vector<DurationHistogram> durations;
-  std::optional<base::Nanos> calls_still;
+  std::optional<base::Nanos> calls_still;  // as in RankSnapshot
   std::optional<base::Nanos> proxy_still;
-  std::uint64_t dropped = 0;              // operations and flows that found no slot
-  std::uint64_t event_mask = 0;           // of NCCL's profiler, in force; 0: no plugin
+  std::uint64_t dropped = 0;  // operations and flows for which there was no free slot
+  std::uint64_t event_mask = 0;  // the NCCL profiler's activation mask in force; 0: no plugin
 };
 
-// `file`: the whole record, or as much of it as there is (a writer of minor version 0 has none of
-// this: an empty answer); `now`: CLOCK_MONOTONIC when it was read. kCorrupt as decode_record().
+// `file`: the whole record, or as much of it as was read. A record of minor version 0 has no
+// collectives' part and gives an empty result. `now`: CLOCK_MONOTONIC at the time of the read.
+// Fails with kCorrupt as decode_record() does.
 [[nodiscard]] base::Result<RecordedCollectives> read_collectives(std::string_view file,
                                                                  base::Nanos now);
 

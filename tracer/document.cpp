@@ -1,6 +1,7 @@
 #include "tracer/document.h"
 
-#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/core/text.h"
 #include "tracer/limits.h"
@@ -18,7 +19,7 @@ Document::Document() {
 base::Result<Document::Index> Document::add(Node node) {
   if (nodes_.size() >= kDocumentValuesMax) {
     return base::fail(Errc::kLimit,
-                      "it holds more than " + std::to_string(kDocumentValuesMax) + " values");
+                      "it contains more than " + std::to_string(kDocumentValuesMax) + " values");
   }
   nodes_.push_back(std::move(node));
   return static_cast<Index>(nodes_.size() - 1);
@@ -115,6 +116,107 @@ Value Value::operator[](std::string_view key) const {
     if (text != nullptr && *text == key) return {document_, value};
   }
   return {};
+}
+
+namespace {
+
+using nlohmann::json;
+
+// Handler of nlohmann's SAX events; nlohmann's own tree would be unbounded. Each function returns
+// whether to continue; finish() returns the error otherwise.
+class Builder {
+ public:
+  bool null() { return place(Document::kNull); }
+  bool boolean(bool value) { return place(value ? Document::kTrue : Document::kFalse); }
+  bool number_integer(json::number_integer_t value) { return place(document_.add_integer(value)); }
+  bool number_unsigned(json::number_unsigned_t value) {
+    if (value > json::number_unsigned_t{INT64_MAX}) {
+      return place(document_.add_number(static_cast<double>(value)));
+    }
+    return place(document_.add_integer(static_cast<std::int64_t>(value)));
+  }
+  bool number_float(json::number_float_t value, const json::string_t&) {
+    return place(document_.add_number(value));
+  }
+  bool string(json::string_t& value) { return place(document_.add_text(value)); }
+  bool binary(json::binary_t&) { return false; }
+  bool start_object(std::size_t) { return open(document_.add_map()); }
+  bool start_array(std::size_t) { return open(document_.add_list()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  // Dumps repeat the same few keys, so each is stored once.
+  bool key(json::string_t& name) {
+    const auto known = keys_.find(name);
+    if (known != keys_.end()) {
+      key_ = known->second;
+      return true;
+    }
+    auto added = document_.add_text(name);
+    if (!added) return refuse(std::move(added).error());
+    key_ = *added;
+    if (keys_.size() < kKeysKept) keys_.emplace(name, key_);
+    return true;
+  }
+  bool parse_error(std::size_t at, const std::string&, const json::exception&) {
+    return refuse({Errc::kCorrupt, 0, "it is not valid JSON (at byte " + std::to_string(at) + ")"});
+  }
+
+  base::Result<Document> finish(bool complete) && {
+    if (!complete) return std::unexpected(std::move(error_));
+    return std::move(document_);
+  }
+
+ private:
+  static constexpr std::size_t kKeysKept = 256;
+
+  bool refuse(base::Error error) {
+    error_ = std::move(error);
+    return false;
+  }
+
+  bool place(base::Result<Document::Index> added) {
+    if (!added) return refuse(std::move(added).error());
+    if (open_.empty()) {
+      document_.set_root(*added);
+      return true;
+    }
+    const bool placed =
+        document_.append(open_.back(), *added) || document_.put(open_.back(), key_, *added);
+    RR_ASSERT(placed);
+    return true;
+  }
+
+  bool open(base::Result<Document::Index> added) {
+    if (added && open_.size() >= kDocumentDepthMax) {
+      return refuse({Errc::kLimit, 0, "it is nested too deeply"});
+    }
+    if (!place(added)) return false;
+    open_.push_back(*added);
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Document document_;
+  std::vector<Document::Index> open_;
+  std::map<std::string, Document::Index, std::less<>> keys_;
+  Document::Index key_ = Document::kNull;
+  base::Error error_{Errc::kCorrupt, 0, "it is not valid JSON"};
+};
+
+}  // namespace
+
+base::Result<Document> read_json(std::string_view text) {
+  if (text.size() > kDocumentBytesMax) {
+    return base::fail(Errc::kLimit,
+                      "it is longer than " + std::to_string(kDocumentBytesMax) + " bytes");
+  }
+  Builder builder;
+  const bool complete = json::sax_parse(text, &builder);
+  return std::move(builder).finish(complete);
 }
 
 }  // namespace robustrun::tracer

@@ -1,10 +1,10 @@
 #pragma once
-// Plain values as JSON and pickles hold them: the tree between those two forms and what is read out
-// of it.
+// Plain values as JSON and pickles hold them: the tree that read_json() and read_pickle() build and
+// that the dump readers query.
 //
-// Values lie in one table and refer to each other by number, because a pickle may use one list a
-// thousand times, or put it into itself. So nothing here may walk a whole tree by recursion, and
-// whoever copies out of it counts what he copies. Pure; bounded by limits.h.
+// Values lie in one table and refer to each other by index, because a pickle may use one list a
+// thousand times or put a list into itself. Never walk a whole tree by recursion, and count what
+// you copy out of it. Pure; bounded by limits.h.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,24 +21,25 @@ namespace robustrun::tracer {
 
 class Document;
 
-// A view of one value, or of none: what is asked of the wrong kind of value, or of none, is none.
-// Valid while its document is where it was.
+// A view of one value. A default-constructed view is empty. Queries on an empty view, or on a value
+// of another type, return an empty result. Valid as long as its document is neither moved nor
+// destroyed.
 class Value {
  public:
   Value() = default;
   [[nodiscard]] explicit operator bool() const { return document_ != nullptr; }
   [[nodiscard]] std::optional<bool> boolean() const;
   [[nodiscard]] std::optional<std::int64_t> integer() const;
-  // Also an integer written as text, as torch does in JSON.
+  // Also accepts an integer written as text, as torch does in JSON.
   [[nodiscard]] std::optional<std::int64_t> integer_or_digits() const;
-  [[nodiscard]] std::optional<double> number() const;  // also of an integer
+  [[nodiscard]] std::optional<double> number() const;  // also accepts an integer
   [[nodiscard]] std::optional<std::string_view> text() const;
   [[nodiscard]] bool is_list() const;
   [[nodiscard]] bool is_map() const;
-  [[nodiscard]] std::size_t size() const;  // elements or members; else 0
-  [[nodiscard]] Value at(std::size_t i) const;  // of a list
-  [[nodiscard]] Value operator[](std::string_view key) const;  // of a map, in O(size)
-  // Of a map; the key is empty when it is no text.
+  [[nodiscard]] std::size_t size() const;  // of a list or map; 0 for other values
+  [[nodiscard]] Value at(std::size_t i) const;  // element of a list
+  [[nodiscard]] Value operator[](std::string_view key) const;  // member of a map, in O(size)
+  // The i-th member of a map. The key is empty if it is not a text.
   [[nodiscard]] std::pair<std::string_view, Value> member(std::size_t i) const;
 
  private:
@@ -51,19 +52,19 @@ class Value {
 class Document {
  public:
   using Index = std::uint32_t;
-  // Numbers of these values in every document.
+  // Indices of these values in every document.
   static constexpr Index kNull = 0;
   static constexpr Index kFalse = 1;
   static constexpr Index kTrue = 2;
 
   Document();
-  // kLimit: more values than a document may have.
+  // The add functions fail with kLimit when the document already has kDocumentValuesMax values.
   [[nodiscard]] base::Result<Index> add_integer(std::int64_t value);
   [[nodiscard]] base::Result<Index> add_number(double value);
   [[nodiscard]] base::Result<Index> add_text(std::string_view value);
   [[nodiscard]] base::Result<Index> add_list();
   [[nodiscard]] base::Result<Index> add_map();
-  // `list` must be a list, `map` a map; false: it is not, and nothing happens.
+  // Return false, and change nothing, if `list` is not a list or `map` is not a map.
   [[nodiscard]] bool append(Index list, Index element);
   [[nodiscard]] bool put(Index map, Index key, Index value);
 
@@ -89,7 +90,8 @@ class Document {
   Index root_ = kNull;
 };
 
-// A JSON text. kCorrupt: it is none; kLimit: more or deeper than limits.h allows.
+// Parses a JSON text. Fails with kCorrupt if it is not valid JSON, and with kLimit if it exceeds
+// the bounds of limits.h.
 [[nodiscard]] base::Result<Document> read_json(std::string_view text);
 
 }  // namespace robustrun::tracer

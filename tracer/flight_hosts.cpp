@@ -4,12 +4,14 @@
 #include <functional>
 #include <tuple>
 
+#include "tracer/flight_memberships.h"
+
 namespace robustrun::tracer {
 namespace {
 
 struct Called {  // a collective, or a batch of sends and receives
   const RecordedEntry* first = nullptr;
-  std::string what;  // of all its entries
+  std::string what;  // the operations of all its entries, joined
   bool done = false;
 
   [[nodiscard]] auto key() const {
@@ -18,7 +20,7 @@ struct Called {  // a collective, or a batch of sends and receives
   }
 };
 
-// The same for all groups of one purpose, where torch was told of it.
+// The group's description, which groups of one purpose share, or its name if it has none.
 const std::string& kind_of_group(const RecordedEntry& entry) {
   const bool is_told = !entry.group_description.empty() && entry.group_description != "undefined";
   return is_told ? entry.group_description : entry.group_name;
@@ -50,7 +52,7 @@ std::uint64_t identity(const Called& call) {
   return mixed(made, call.first->point_to_point);
 }
 
-// Behind the call at `at`; 0: not known.
+// The place behind call `at`; 0: not known.
 std::uint64_t place_behind(const std::vector<Called>& calls, std::size_t at, bool is_complete) {
   if (at == 0 && !is_complete) return 0;
   return mixed(at == 0 ? 1 : identity(calls[at - 1]), identity(calls[at]));
@@ -91,8 +93,8 @@ void HostsAtRest::add(std::uint32_t rank, const FlightRecording& recording) {
   }
 }
 
-// Others have finished what it has not: its GPU stands, or its recorder does. That it went on then
-// proves nothing about another host.
+// Others have finished an operation that this host shows as unfinished: its GPU or its recorder is
+// stuck. That such a host went on proves nothing about other hosts.
 bool HostsAtRest::is_behind(const Host& host) const {
   return std::ranges::any_of(host.open, [&](const auto& row) {
     const auto done = done_.find(row.first);
@@ -106,7 +108,7 @@ bool HostsAtRest::is_at_end(const Host& host) const {
 }
 
 std::set<std::uint32_t> HostsAtRest::halted() const {
-  std::size_t deepest = 0;  // nothing keeps a host that has called less than that
+  std::size_t deepest = 0;  // most unfinished calls of a host: how far a host can launch ahead
   std::set<std::uint64_t> passed;
   bool is_any_behind = false;
   for (const auto& [rank, host] : hosts_) {
@@ -119,9 +121,9 @@ std::set<std::uint32_t> HostsAtRest::halted() const {
   if (deepest == 0) return halted;  // no rank waits
   for (const auto& [rank, host] : hosts_) {
     const bool is_idle = host.unfinished == 0 && !is_at_end(host);
-    const bool is_held_by_nothing = host.unfinished > 0 && host.unfinished < deepest &&
-                                    !host.is_deeper && passed.contains(host.place);
-    if (is_idle || is_held_by_nothing) halted.insert(rank);
+    const bool is_unblocked = host.unfinished > 0 && host.unfinished < deepest && !host.is_deeper &&
+                              passed.contains(host.place);
+    if (is_idle || is_unblocked) halted.insert(rank);
   }
   return halted;
 }

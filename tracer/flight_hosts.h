@@ -1,12 +1,13 @@
 #pragma once
-// Of a job at rest, by its dumps: ranks whose host has stopped calling, though nothing that it has
-// called keeps it. Such a rank may have operations pending, as a victim has, and waits for nobody
-// all the same.
+// Finds, from the dumps of a job at rest, the ranks whose host thread has halted: it has stopped
+// making calls although nothing that it called blocks it. Such a rank may have pending operations,
+// as a victim has, but it waits for no other rank.
 //
-// Two things show it. A rank that has finished all it has called waits for no peer; at the end of
-// its program it is when no other has called more. And where another rank at the same place of the
-// program went on with the same operation unfinished, nothing there waits for the GPU: this one
-// would have gone on as well. Places are told by the two calls before and by their numbers. Pure.
+// Two observations prove it. A rank that has finished every operation it called waits for no peer;
+// unless no other rank has called more, in which case it may be at the end of its program. And if
+// another rank at the same place of the program went on while the same operation was unfinished,
+// the program does not wait for the GPU there, so this rank would have gone on as well. A place is
+// identified by the two calls before it and their numbers. Pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,24 +22,26 @@ namespace robustrun::tracer {
 
 class HostsAtRest {
  public:
+  // Adds the dump of global rank `rank`.
   void add(std::uint32_t rank, const FlightRecording& recording);
+  // The ranks that have halted. Call it after all dumps have been added.
   [[nodiscard]] std::set<std::uint32_t> halted() const;
 
  private:
   struct Host {
-    std::uint64_t place = 0;  // where it stands
-    std::size_t unfinished = 0;  // calls
-    bool is_deeper = false;  // the recorder has overwritten some that may be unfinished
-    std::vector<std::uint64_t> passed;  // places, with their last call unfinished
-    std::map<std::uint64_t, std::uint64_t> open;  // by communicator: first unfinished collective
-    std::map<std::string, std::uint64_t> entered;  // by name of the kind of group: the newest
+    std::uint64_t place = 0;  // behind its last call; 0: not known
+    std::size_t unfinished = 0;  // number of unfinished calls
+    bool is_deeper = false;  // the recorder has overwritten calls that may be unfinished
+    std::vector<std::uint64_t> passed;  // places it passed while the last call there was unfinished
+    std::map<std::uint64_t, std::uint64_t> open;  // communicator → first unfinished collective
+    std::map<std::string, std::uint64_t> entered;  // kind of group → newest collective
   };
   [[nodiscard]] bool is_behind(const Host& host) const;
   [[nodiscard]] bool is_at_end(const Host& host) const;
 
   std::map<std::uint32_t, Host> hosts_;
-  std::map<std::uint64_t, std::uint64_t> done_;  // by communicator: last one that anybody finished
-  std::map<std::string, std::uint64_t> entered_;  // as in Host, of all ranks
+  std::map<std::uint64_t, std::uint64_t> done_;  // communicator → newest one that a rank finished
+  std::map<std::string, std::uint64_t> entered_;  // as in Host, over all ranks
 };
 
 }  // namespace robustrun::tracer

@@ -1,23 +1,11 @@
-// What a dump of the Flight Recorder says of each communicator.
-//
-// Torch numbers the collectives of a process group from 1 (collective_seq_id) and keeps the newest
-// entries of all groups in one ring. What is entered is the newest number; what is done, all up to
-// the oldest entry that is not. `pg_status` is asked only where the ring has no entry: its numbers
-// count point-to-point operations as well. It goes by pg_id, and `pg_config` by name; torch counts
-// both up as groups are made, so they are paired in that order. Two cases need care:
-// - gloo has no events: its entries stay "scheduled" and are done when they are retired. NCCL's are
-//   also retired when they time out, and done only when they are "completed".
-// - Coalesced operations share one number; only the last of its entries ever changes its state.
+#include "tracer/flight_memberships.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
-#include <set>
-#include <string_view>
 #include <tuple>
 
 #include "base/core/text.h"
-#include "tracer/flight_recorder.h"
 #include "tracer/limits.h"
 
 namespace robustrun::tracer {
@@ -35,8 +23,6 @@ std::uint64_t fnv(std::uint64_t hash, std::string_view bytes) {
   return hash;
 }
 
-bool is_gloo(const RecordedEntry& entry) { return entry.operation.starts_with("gloo:"); }
-
 bool is_coalesced(const RecordedEntry& entry) { return entry.operation.ends_with(":coalesced"); }
 
 std::uint64_t elements(const std::vector<std::vector<std::int64_t>>& tensors) {
@@ -45,7 +31,7 @@ std::uint64_t elements(const std::vector<std::vector<std::int64_t>>& tensors) {
     std::uint64_t product = 1;
     for (const std::int64_t size : tensor)
       product *= size > 0 ? static_cast<std::uint64_t>(size) : 0;
-    sum += product;  // what the worker makes overflow compares unequal at worst
+    sum += product;  // an overflow, provoked by the worker, at worst makes sizes compare unequal
   }
   return sum;
 }
@@ -74,7 +60,7 @@ Signature signature_of(const RecordedEntry& entry) {
   return signature;
 }
 
-// All entries of one number.
+// All entries with one number.
 struct Numbered {
   Signature signature;
   bool done = false;
@@ -97,19 +83,19 @@ struct Numbered {
   }
 };
 
-// The operations of one process group with one library. A group may have two, for tensors of the
-// processor (gloo) and of the GPU.
+// The operations of one process group with one library. A group may use two libraries: gloo for
+// tensors on the CPU and NCCL for those on the GPU.
 struct Stream {
   std::string description;
   std::map<std::uint64_t, Numbered> collectives;
   std::vector<const RecordedEntry*> sends_and_receives;
   std::map<std::uint64_t, bool> point_to_point_done;  // by number
-  std::set<std::uint64_t> point_to_point_started;
-  std::uint64_t collectives_before = 0;  // before the newest of those
-  bool timed = false;  // it is seen when a kernel starts
-  // By number: places in the order of the calls. Only of NCCL.
+  std::set<std::uint64_t> point_to_point_started;  // numbers
+  std::uint64_t collectives_before = 0;  // number of the newest collective before a send or receive
+  bool timed = false;  // the recorder sees when a kernel starts
+  // Number → index of the entry: the order of the calls.
   std::map<std::uint64_t, std::size_t> collective_at, point_to_point_at;
-  // The first collective that is not done, where it has left the ring; 0: it has not.
+  // The first unfinished collective if it has left the ring, else 0.
   std::uint64_t lost = 0;
   bool is_lost_started = false;
 };
@@ -148,7 +134,8 @@ std::map<StreamId, Stream> streams_of(const FlightRecording& recording, bool tim
   return streams;
 }
 
-// What is not done may have left the ring: by the status of a group of collectives alone.
+// The first unfinished collective if it has left the ring, else 0. Known from pg_status, for groups
+// without sends and receives only.
 std::uint64_t lost_collective(const FlightRecording& recording, const StreamId& id,
                               const Stream& stream) {
   const auto status = recording.status.find(id.group);
@@ -185,7 +172,7 @@ class Maker {
     std::vector<Membership> made;
     for (const auto& [id, stream] : streams) {
       Membership membership = identify(id.name, stream.description);
-      // The two libraries of one group count apart.
+      // The two libraries of one group count separately.
       if (id.gloo && two_libraries) membership.comm = fnv(membership.comm, "gloo");
       count(stream, membership);
       add_point_to_point(stream, membership);
@@ -230,7 +217,7 @@ class Maker {
     return Nanos(ns > 0 && ns < now_ns_ ? now_ns_ - ns : 0);
   }
 
-  // Where the first call that its GPU cannot be beyond stands.
+  // Finds the first call that the GPU cannot have passed.
   void find_head(const std::map<StreamId, Stream>& streams) {
     if (resting_ == nullptr) return;
     for (const auto& [id, stream] : streams) {
@@ -252,14 +239,14 @@ class Maker {
 
   const FlightRecording& recording_;
   const std::vector<KnownGroup>& known_;
-  // By name; the first of that name counts.
+  // By name; the first group of a name counts.
   std::map<std::string_view, const RecordedGroup*> group_of_;
   std::map<std::string_view, const KnownGroup*> known_of_;
   std::uint32_t rank_;
   std::int64_t now_ns_;
   const RestingJob* resting_;
   std::size_t head_ = SIZE_MAX;
-  bool is_head_lost_ = false;  // it is older than all entries
+  bool is_head_lost_ = false;  // the head is older than all entries
 };
 
 std::vector<std::size_t> Maker::unfinished(const Stream& stream) {
@@ -319,7 +306,7 @@ void Maker::add_pending(const Stream& stream, Membership& membership) const {
     Operation operation;
     operation.ordinal = stream.lost;
     if (stream.timed && !stream.is_lost_started) operation.stage = Operation::Stage::kQueued;
-    // At least as old as what came after it.
+    // It is at least as old as the call after it.
     operation.age = operation.unchanged = since(stream.collectives.begin()->second.created_ns);
     membership.pending.push_back(operation);
   }
@@ -329,7 +316,7 @@ void Maker::add_pending(const Stream& stream, Membership& membership) const {
     Operation operation;
     operation.ordinal = ordinal;
     operation.signature = numbered.signature;
-    // Without its times torch cannot tell a kernel that waits from one that runs.
+    // Without timings torch cannot tell a queued kernel from a running one.
     const bool is_queued = (stream.timed && !numbered.started) ||
                            is_behind_head(stream, stream.collective_at.at(ordinal));
     if (is_queued) operation.stage = Operation::Stage::kQueued;
@@ -364,15 +351,15 @@ void Maker::add_point_to_point(const Stream& stream, Membership& membership) con
       membership.pending.push_back(operation);
     }
   }
-  // Counts of two members can be compared when both count from the beginning.
+  // Counts of two members are comparable only if both count from the beginning.
   for (auto& [key, count] : counts) {
     count.is_part = !recording_.complete;
     membership.peers.push_back(count);
   }
 }
 
-// Of `groups`, names without an entry, in the order in which torch made them, with the pg_status of
-// each; empty when they cannot be paired.
+// Pairs `groups`, the names of groups without an entry, with `statuses`, both in the order in which
+// torch made the groups. Empty if they cannot be paired.
 std::map<std::string, GroupStatus> paired(const std::vector<std::string>& groups,
                                           const std::vector<GroupStatus>& statuses) {
   std::map<std::uint64_t, std::string> in_order;
@@ -388,7 +375,7 @@ std::map<std::string, GroupStatus> paired(const std::vector<std::string>& groups
   return pairs;
 }
 
-// Groups that have no entry.
+// Adds the groups that have no entry in the ring.
 void Maker::add_unused(const std::map<StreamId, Stream>& streams,
                        std::vector<Membership>& made) const {
   std::set<std::uint64_t> told;
@@ -397,7 +384,7 @@ void Maker::add_unused(const std::map<StreamId, Stream>& streams,
     told.insert(id.group);
     seen.insert(id.name);
   }
-  std::vector<GroupStatus> statuses;  // that no entry claims
+  std::vector<GroupStatus> statuses;  // of groups without an entry
   for (const auto& [id, status] : recording_.status) {
     if (!told.contains(id)) statuses.push_back(status);
   }
@@ -411,7 +398,7 @@ void Maker::add_unused(const std::map<StreamId, Stream>& streams,
     if (!group.ranks.empty()) note(group.name, true);
   }
   for (const KnownGroup& group : known_) note(group.name, false);
-  // torch lists a group with its ranks, and gives it a pg_status, once it is used.
+  // torch lists a group's ranks, and gives it a pg_status, once the group is used.
   std::map<std::string, GroupStatus> status_of = paired(own, statuses);
   if (status_of.empty()) status_of = paired(unused, statuses);
   const bool is_certain = statuses.empty() && (recording_.complete || !recording_.status.empty());
@@ -444,10 +431,6 @@ std::vector<Membership> memberships(const FlightRecording& recording,
                                     const std::vector<KnownGroup>& known, std::uint32_t rank,
                                     std::int64_t now_ns, const RestingJob* resting) {
   return Maker(recording, known, rank, now_ns, resting).make();
-}
-
-bool is_done(const RecordedEntry& entry) {
-  return entry.state == RecordedEntry::State::kCompleted || (is_gloo(entry) && entry.retired);
 }
 
 bool tells_starts(const FlightRecording& recording) {
@@ -495,14 +478,6 @@ bool is_inside_nothing(const FlightRecording& recording) {
   };
   return recording.entries.empty() && !recording.status.empty() &&
          std::ranges::all_of(recording.status, is_finished);
-}
-
-std::int64_t newest_time(const FlightRecording& recording) {
-  std::int64_t newest = 0;
-  for (const RecordedEntry& entry : recording.entries) {
-    newest = std::max({newest, entry.created_ns, entry.started_ns, entry.completed_ns});
-  }
-  return newest;
 }
 
 }  // namespace robustrun::tracer

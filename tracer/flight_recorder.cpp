@@ -13,7 +13,7 @@ namespace {
 
 using base::Errc;
 
-// Copies out of a document, as much as kFlightCopiedMax.
+// Copies a dump out of a document, at most kFlightCopiedMax bytes.
 class DumpReader {
  public:
   base::Result<FlightRecording> read(const Value& root);
@@ -73,7 +73,7 @@ class DumpReader {
   std::size_t copied_ = 0;
 };
 
-// 0 also for what no counter reaches.
+// 0 also for values beyond kOrdinalMax, which no counter reaches.
 std::uint64_t unsigned_of(const Value& value) {
   const std::int64_t found = value.integer_or_digits().value_or(0);
   const bool plausible = found > 0 && static_cast<std::uint64_t>(found) <= kOrdinalMax;
@@ -172,7 +172,7 @@ base::Result<FlightRecording> DumpReader::read(const Value& root) {
   const Value groups = root["pg_config"];
   const Value status = root["pg_status"];
   if (!root["version"].text() || (!groups && !root["entries"])) {
-    return base::fail(Errc::kCorrupt, "it is no dump of the Flight Recorder");
+    return base::fail(Errc::kCorrupt, "it is not a dump of the Flight Recorder");
   }
   FlightRecording recording;
   recording.version = text(root["version"]);
@@ -218,6 +218,20 @@ base::Result<FlightRecording> read_flight_recording(std::string_view bytes) {
                       "cannot read the Flight Recorder's dump: " + recording.error().what);
   }
   return recording;
+}
+
+bool is_gloo(const RecordedEntry& entry) { return entry.operation.starts_with("gloo:"); }
+
+bool is_done(const RecordedEntry& entry) {
+  return entry.state == RecordedEntry::State::kCompleted || (is_gloo(entry) && entry.retired);
+}
+
+std::int64_t newest_time(const FlightRecording& recording) {
+  std::int64_t newest = 0;
+  for (const RecordedEntry& entry : recording.entries) {
+    newest = std::max({newest, entry.created_ns, entry.started_ns, entry.completed_ns});
+  }
+  return newest;
 }
 
 }  // namespace robustrun::tracer

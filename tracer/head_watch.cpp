@@ -30,7 +30,7 @@ HeadWatch::Head HeadWatch::look(const Look& look) {
   if (head_ != 0 && look.done >= head_) head.over = finish(look);
   if (head_ == 0 && entered > look.done) {
     head_ = look.done + 1;
-    // Whatever its source says, it was not the head at the last look.
+    // It was not the head at the last look, so it cannot be older, whatever its source reports.
     const Nanos age = std::clamp(look.head_age.value_or(Nanos::zero()), Nanos::zero(), kHeadAgeMax);
     since_ = std::max(look.now - age, last_look_.value_or(Nanos::min()));
     is_learned_ = head_ > kHeadsFirst && look.has_stepped;

@@ -1,13 +1,13 @@
 #pragma once
-// When has a worker been in one operation for longer than its history explains? One watch for each
-// communicator of each worker, fed by whoever looks at it; pure, without a clock.
+// Detects that a worker has been in one operation for longer than its history explains. There is
+// one watch per communicator and worker, fed by its owner at each look. Pure, without a clock.
 //
-// The head is the oldest operation that is not finished. Allowed is four times the longest that
-// heads of this communicator were seen to take lately, and at least two seconds. One that took
-// longer teaches nothing: whether it was a checkpoint or a fault that passed is for who looks at
-// all workers to know (supervisor/watch/hang_watch.h). The first operations of a communicator, and
-// all before the first training step, may take ten seconds and are not learned from either:
-// connections and compilers take their time.
+// The head is the oldest unfinished operation. It is overdue after four times the longest duration
+// of recent heads of this communicator, and not before two seconds. An overdue head is not added to
+// the history: only supervisor/watch/hang_watch.h, which sees all workers, can tell whether a
+// checkpoint or a transient fault delayed it. The first operations of a communicator, and all
+// before the first training step, may take ten seconds and are not added either, because
+// connections are set up and code is compiled then.
 
 #include <array>
 #include <cstddef>
@@ -22,28 +22,29 @@ namespace robustrun::tracer {
 class HeadWatch {
  public:
   struct Look {
-    base::Nanos now{};            // of one clock for all looks
-    std::uint64_t entered = 0;    // ordinals, as in Membership
+    base::Nanos now{};  // by the same clock for all looks
+    std::uint64_t entered = 0;  // ordinals, as in Membership
     std::uint64_t done = 0;
-    // Of the head, by the clock of its source, which may jump: believed only as far as the look
-    // before allows. None: it began just now, as far as anybody knows.
+    // The head's age by its source's clock, which may jump. It is limited to the time since the
+    // previous look. None: the head is taken to have begun now.
     std::optional<base::Nanos> head_age{};
-    bool has_stepped = false;  // the worker has done its first training step
+    bool has_stepped = false;  // the worker has completed its first training step
   };
   struct Head {
     std::uint64_t ordinal = 0;  // 0: nothing is unfinished
     base::Nanos age{};
-    base::Nanos expected{};  // what its history allows
-    bool became_overdue = false;  // true once for a head
-    std::uint64_t over = 0;  // ordinal of an overdue one that is finished after all; or 0
+    base::Nanos expected{};  // the age that its history allows
+    bool became_overdue = false;  // true once per head
+    std::uint64_t over = 0;  // ordinal of an overdue head that has finished since; else 0
   };
 
-  // Counts that run backwards are another communicator's: everything is forgotten.
+  // Takes one look and returns the state of the head. Counts that run backwards belong to another
+  // communicator: the history is reset.
   Head look(const Look& look);
 
  private:
   [[nodiscard]] base::Nanos allowed(bool has_stepped) const;
-  // Takes leave of the head; returns its ordinal when it was overdue.
+  // Forgets the finished head. Returns its ordinal if it was overdue, else 0.
   std::uint64_t finish(const Look& look);
 
   std::optional<base::Nanos> last_look_;
@@ -52,7 +53,7 @@ class HeadWatch {
   std::uint64_t head_ = 0;  // ordinal; 0: none
   base::Nanos since_{};
   base::Nanos age_{};  // at the last look
-  bool is_learned_ = false;  // its age will say something about others
+  bool is_learned_ = false;  // its duration will be added to the history
   bool is_overdue_ = false;
   std::array<base::Nanos, kHeadsRemembered> ages_{};
   std::size_t next_age_ = 0;

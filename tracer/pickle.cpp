@@ -1,5 +1,5 @@
-// A stack machine of a few instructions. Lists and maps are filled in place, so that a reference to
-// one from the memo shows what was added later, as in Python; tuples are lists.
+// A stack machine with a few instructions. Lists and maps are filled in place, so that a reference
+// from the memo sees elements added later, as in Python. Tuples become lists.
 
 #include "tracer/pickle.h"
 
@@ -46,11 +46,11 @@ enum Opcode : unsigned char {
   kMemoize = 0x94,
   kFrame = 0x95,
 };
-// Torch writes 2; whoever loads a dump with Python and writes it again gets 4 or 5.
+// Torch writes protocol 2; a dump loaded and rewritten by Python has protocol 4 or 5.
 constexpr unsigned char kProtocolLeast = 2;
 constexpr unsigned char kProtocolMost = 5;
 
-// Names of some that are refused, for the message; pickletools has them all.
+// Names of some refused opcodes, for the error message; pickletools lists them all.
 const char* name_of(unsigned char opcode) {
   switch (opcode) {
     case 'c': return "GLOBAL";
@@ -81,7 +81,7 @@ class Machine {
       const std::string_view opcode = RR_TRY(take(1));
       RR_TRY(step(static_cast<unsigned char>(opcode.front())));
     }
-    if (next_ != bytes_.size()) return corrupt("something follows its end");
+    if (next_ != bytes_.size()) return corrupt("data follows its end");
     return std::move(document_);
   }
 
@@ -108,7 +108,7 @@ class Machine {
   base::Status push(base::Result<Index> value) {
     const Index index = RR_TRY(std::move(value));
     if (stack_.size() >= kPickleStackMax) {
-      return base::fail(Errc::kLimit, "it needs a deeper stack than a dump does");
+      return base::fail(Errc::kLimit, "it needs a deeper stack than any dump does");
     }
     stack_.push_back(index);
     return {};
@@ -123,7 +123,7 @@ class Machine {
     return index;
   }
 
-  // What was pushed since the last mark.
+  // Pops the values pushed since the last mark.
   base::Result<std::vector<Index>> pop_to_mark() {
     if (marks_.empty()) return corrupt("a mark is missing");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
@@ -136,7 +136,7 @@ class Machine {
   base::Status tuple(const std::vector<Index>& elements) {
     const Index list = RR_TRY(document_.add_list());
     for (const Index element : elements) {
-      if (!document_.append(list, element)) return corrupt("a tuple is no list");
+      if (!document_.append(list, element)) return corrupt("a tuple is not a list");
     }
     return push(list);
   }
@@ -157,7 +157,8 @@ class Machine {
   base::Status append_all(const std::vector<Index>& elements) {
     const Index list = RR_TRY(pop());
     for (const Index element : elements) {
-      if (!document_.append(list, element)) return corrupt("it appends to what is no list");
+      if (!document_.append(list, element))
+        return corrupt("it appends to a value that is not a list");
     }
     return push(list);
   }
@@ -175,7 +176,7 @@ class Machine {
     if (items.size() % 2 != 0) return corrupt("a key has no value");
     for (std::size_t i = 0; i < items.size(); i += 2) {
       if (!document_.put(map, items[i], items[i + 1])) {
-        return corrupt("it sets an item of what is no dictionary");
+        return corrupt("it sets an item of a value that is not a dictionary");
       }
     }
     return push(map);
@@ -184,21 +185,21 @@ class Machine {
   base::Status put(std::uint64_t number) {
     if (stack_.size() <= floor()) return corrupt("its stack is empty");
     if (number >= kPickleMemoMax) {
-      return base::fail(Errc::kLimit, "it remembers more values than a dump does");
+      return base::fail(Errc::kLimit, "it memoizes more values than any dump does");
     }
-    // Numbered without gaps by torch: a table needs no more room than the input has.
-    if (number > memo_.size()) return corrupt("it skips a number of its memo");
+    // torch numbers without gaps, so the table never needs more room than the input.
+    if (number > memo_.size()) return corrupt("it skips a number in its memo");
     if (number == memo_.size()) memo_.push_back(Document::kNull);
     memo_[number] = stack_.back();
     return {};
   }
 
   base::Status get(std::uint64_t number) {
-    if (number >= memo_.size()) return corrupt("it uses what was never remembered");
+    if (number >= memo_.size()) return corrupt("it uses a memo entry that was never set");
     return push(memo_[number]);
   }
 
-  // A stretch that Python writes at once; what is in it is read as anything else.
+  // A frame groups opcodes that Python writes at once; they are read like any others.
   base::Status frame() {
     const std::uint64_t size = RR_TRY(take_number(8));
     if (bytes_.size() - next_ < size) return corrupt("it is cut short");
@@ -218,7 +219,7 @@ class Machine {
     return push(document_.add_number(std::bit_cast<double>(bits)));
   }
 
-  // Two's complement of as many bytes as it takes; torch writes eight.
+  // Two's complement of any length up to eight bytes; torch writes eight.
   base::Status long_integer() {
     const std::uint64_t size = RR_TRY(take_number(1));
     if (size > 8) return corrupt("a number has more than 64 bits");
@@ -237,7 +238,7 @@ class Machine {
   }
 
   base::Status stop() {
-    if (!marks_.empty()) return corrupt("a mark is left over");
+    if (!marks_.empty()) return corrupt("a mark is left on its stack");
     document_.set_root(RR_TRY(pop()));
     if (!stack_.empty()) return corrupt("it holds more than one value");
     stopped_ = true;
@@ -256,7 +257,7 @@ class Machine {
 
   std::string_view bytes_;
   std::size_t next_ = 0;
-  std::size_t at_ = 0;  // of the instruction that is carried out
+  std::size_t at_ = 0;  // offset of the current instruction
   Document document_;
   std::vector<Index> stack_;
   std::vector<std::size_t> marks_;  // heights of the stack
@@ -299,7 +300,7 @@ base::Status Machine::step(unsigned char opcode) {
       if (at_ != 0) return corrupt("a second pickle begins");
       const std::uint64_t version = RR_TRY(take_number(1));
       if (version < kProtocolLeast || version > kProtocolMost) {
-        return corrupt("its protocol is none of 2 to 5");
+        return corrupt("its protocol is not one of 2 to 5");
       }
       return {};
     }
@@ -308,7 +309,7 @@ base::Status Machine::step(unsigned char opcode) {
       std::string what = "opcode 0x";
       what += kDigits[opcode >> 4];
       what += kDigits[opcode & 15];
-      return corrupt(what + " (" + name_of(opcode) + ") is refused: no dump of torch has it");
+      return corrupt(what + " (" + name_of(opcode) + ") is refused: no dump by torch uses it");
     }
   }
 }
@@ -325,7 +326,7 @@ base::Result<Document> read_pickle(std::string_view bytes) {
     return base::fail(Errc::kLimit,
                       "it is longer than " + std::to_string(kDocumentBytesMax) + " bytes");
   }
-  if (!looks_like_pickle(bytes)) return base::fail(Errc::kCorrupt, "it is no pickle");
+  if (!looks_like_pickle(bytes)) return base::fail(Errc::kCorrupt, "it is not a pickle");
   return Machine(bytes).run();
 }
 

@@ -1,8 +1,7 @@
 #pragma once
-// The part of Python's pickle format that a dump of torch's Flight Recorder needs: as torch writes
-// it (protocol 2), or as Python does after loading it (protocols 2 to 5). An opcode that could
-// import or call anything is refused by its name, as is every other one that neither uses.
-// Pure.
+// Reads the part of Python's pickle format that dumps of torch's Flight Recorder use, as torch
+// writes them (protocol 2) or as Python writes them again after loading (protocols 2 to 5). All
+// other opcodes are refused by name, in particular those that could import or call anything. Pure.
 //
 // Opcodes: CPython, Lib/pickletools.py. Which of them torch writes:
 // torch/csrc/jit/serialization/pickler.cpp.
@@ -14,11 +13,11 @@
 
 namespace robustrun::tracer {
 
-// kCorrupt: an opcode that is refused, with its name and offset, or bytes that are cut or wrong;
-// kLimit: more than limits.h allows.
+// Fails with kCorrupt if an opcode is refused (the error has its name and offset) or the bytes are
+// cut short or malformed, and with kLimit if they exceed the bounds of limits.h.
 [[nodiscard]] base::Result<Document> read_pickle(std::string_view bytes);
 
-// Whether they begin as such a pickle does.
+// Whether `bytes` begin like a pickle of these protocols.
 [[nodiscard]] bool looks_like_pickle(std::string_view bytes);
 
 }  // namespace robustrun::tracer

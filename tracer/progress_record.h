@@ -1,15 +1,17 @@
 #pragma once
-// The progress record: what a worker leaves behind about itself, one file per worker.
+// The layout of the progress record: one file per worker, in which the worker records its progress.
 //
-// The agent makes the file (0600, kCollectivesEnd bytes, zeroed, preallocated) beside the worker's
-// socket and names it in ROBUSTRUN_RECORD; python/robustrun maps it and writes; the agent reads it
-// with pread, never mmap, so that a worker that truncates it cannot hurt. It
-// stays readable after SIGKILL. This is its first page; collectives follow (record_collectives.h).
+// The agent creates the file (0600, kCollectivesEnd bytes, zeroed, preallocated) beside the
+// worker's socket and names it in ROBUSTRUN_RECORD. python/robustrun maps it and writes. The agent
+// reads it with pread, never mmap, so that a worker that truncates it cannot harm the agent. The
+// record stays readable after SIGKILL.
+//
+// This header has the first page; the tables of collectives follow it (record_collectives.h).
 // Little endian, fixed offsets; docs/formats/progress-record.md has the same table. A reader
-// accepts any version with its own major number and ignores what it does not know; fields of the
-// worker are separate 8-byte words, each written by one aligned store, so that a reader sees an old
-// or a new value, never a mixture. Groups that must be read together (step and metrics) stand under
-// a sequence lock: odd while being written.
+// accepts any minor version of its major version and ignores fields that it does not know. The
+// worker's fields are 8-byte words, each written by one aligned store, so that a reader sees either
+// the old or the new value. Fields that must be read together (step and metrics) are under a
+// sequence lock, whose value is odd during a write.
 
 #include <array>
 #include <cstddef>
@@ -20,7 +22,7 @@ namespace robustrun::tracer {
 inline constexpr std::array<char, 8> kRecordMagic = {'R', 'R', 'P', 'R', 'O', 'G', '0', '1'};
 inline constexpr std::uint32_t kRecordMajor = 1;
 inline constexpr std::uint32_t kRecordMinor = 3;
-inline constexpr std::size_t kRecordBytes = 4096;  // of the first page, all of version 1.0
+inline constexpr std::size_t kRecordBytes = 4096;  // the first page, and all of version 1.0
 inline constexpr std::size_t kMetricsMax = 16;
 inline constexpr std::size_t kMetricNameBytes = 24;  // NUL-padded UTF-8, cut to fit
 
@@ -36,19 +38,20 @@ struct ProgressRecord {
   std::uint32_t minor;  //  12
   std::uint32_t rank;  //  16
   std::uint32_t attempt;  //  20
-  // Control word, written by the agent before any stop signal: wire::StopReason in the low byte,
-  // and the deadline (CLOCK_MONOTONIC ns, 0: none) in the next word.
+  // Written by the agent before any stop signal: wire::StopReason in the low byte of the first
+  // word, the deadline (CLOCK_MONOTONIC in ns, 0: none) in the second.
   std::uint64_t stop_reason;  //  24
   std::uint64_t stop_deadline_ns;  //  32
   std::array<std::uint64_t, 2> reserved_agent;  // 40
-  // Of the worker, from minor version 3 on, not under the lock, before `steps` is 1: how many steps
-  // the state of the first optimizer had seen when it stepped first, plus one; 0: it does not tell.
+  // Written by the worker before `steps` becomes 1, not under the lock (from minor version 3 on):
+  // the number of steps in the first optimizer's state when it first stepped, plus one. 0: its
+  // state has no such number.
   std::uint64_t steps_before;  //  56
   // Written by the worker. All times are CLOCK_MONOTONIC in ns, 0: not yet.
   std::uint64_t worker_pid;  //  64
-  std::uint64_t boot_at_ns;  //  72  our boot module's first line
+  std::uint64_t boot_at_ns;  //  72  the boot module's first line
   std::uint64_t user_code_at_ns;  //  80  just before the user's first line
-  std::uint64_t sequence;  //  88  lock of the words from here to the metrics
+  std::uint64_t sequence;  //  88  sequence lock of the words from here to the metrics
   std::uint64_t steps;  //  96  optimizer steps (or robustrun.step calls) so far
   std::uint64_t first_step_at_ns;  // 104
   std::uint64_t last_step_at_ns;  // 112
@@ -56,19 +59,20 @@ struct ProgressRecord {
   std::int64_t step;  // 128
   std::uint64_t metric_count;  // 136  at most kMetricsMax
   std::array<RecordMetric, kMetricsMax> metrics;  // 144 … 656
-  // From minor version 2 on, not under the lock: stages of the start (docs/startup.md).
-  std::uint64_t imports_done_at_ns;  // 656  of the script; 1: one goes on; 0: none yet
+  // Stages of the start (docs/startup.md), not under the lock; from minor version 2 on.
+  std::uint64_t imports_done_at_ns;  // 656  end of the script's last import; 1: one is running
   std::uint64_t group_begin_at_ns;  // 664  init_process_group
   std::uint64_t group_done_at_ns;  // 672
-  std::uint64_t load_begin_at_ns;  // 680  of the first checkpoint
-  std::uint64_t load_done_at_ns;  // 688  of the last one before the first step
-  std::uint64_t optimizer_at_ns;  // 696  the first one is made
+  std::uint64_t load_begin_at_ns;  // 680  first checkpoint load
+  std::uint64_t load_done_at_ns;  // 688  last checkpoint load before the first step
+  std::uint64_t optimizer_at_ns;  // 696  the first optimizer was created
 };
 
-// Behind the counters (record_counters.h), from minor version 3 on: how far the end has come.
+// How far the script's end has come. Behind the counters (record_collectives.h), from minor version
+// 3 on.
 struct RecordEnd {
-  std::uint64_t script_returned_at_ns;  // 896  its last line has run, without an error
-  std::uint64_t script_finished_at_ns;  // 904  its threads were joined, its exit handlers have run
+  std::uint64_t script_returned_at_ns;  // 896  its last line returned without an error
+  std::uint64_t script_finished_at_ns;  // 904  its threads were joined and its exit handlers ran
 };
 inline constexpr std::size_t kRecordEndAt = 896;
 

@@ -1,11 +1,11 @@
 #pragma once
-// Reports of NCCL's RAS subsystem: which processes answer, and how many collectives of each kind a
-// rank has launched.
+// Reads reports of NCCL's RAS subsystem: which processes respond, and how many collectives of each
+// kind each rank has launched.
 //
-// Two forms: JSON (NCCL 2.28.7 and later; the comma that 2.28.7 to 2.28.9 forget when a rank is
-// missing is put in) and the text for people (2.24 and later), which names the ranks that differ
-// from most. RAS sees neither point-to-point operations nor what is done, and counts from the
-// launch on the processor. Source: src/ras/client_support.cc of NCCL. Pure.
+// A report has one of two forms: JSON (NCCL 2.28.7 and later), or text (2.24 and later), which
+// names only the ranks that differ from most. RAS sees neither point-to-point operations nor
+// completions; its counts are those of launches by the host. Source: src/ras/client_support.cc of
+// NCCL. Pure.
 
 #include <cstdint>
 #include <string>
@@ -19,47 +19,46 @@ namespace robustrun::tracer {
 
 struct RasRank {
   std::uint32_t rank = 0;      // in the communicator
-  std::string host;            // numeric address; empty: not known
+  std::string host;            // numeric address; empty: unknown
   std::int32_t pid = -1;       // -1: not known
   std::int32_t gpu = -1;       // CUDA's number
-  bool answered = true;        // else its counts are not known
+  bool answered = true;        // false: its counts are unknown
   bool unresponsive = false;
-  bool dead = false;           // as RAS considers it
+  bool dead = false;           // RAS considers it dead
   bool aborted = false;
-  std::uint32_t error = 0;     // ncclResult_t of initialisation or since, 0 and 7: none
-  std::uint64_t launched = 0;  // collectives of all kinds; in the text, of those that differ
+  std::uint32_t error = 0;     // ncclResult_t of the initialisation or later; 0 and 7: no error
+  std::uint64_t launched = 0;  // collectives; a text lists only the kinds whose counts differ
 };
 
 struct RasCommunicator {
   std::uint64_t hash = 0;
-  std::string second_hash;     // host and process that made it; empty in the text
+  std::string second_hash;     // host and process that created it; empty from a text
   std::uint32_t size = 0;      // 0: not known
-  std::vector<RasRank> ranks;  // those that are told
+  std::vector<RasRank> ranks;  // those that the report lists
 };
 
 struct RasReport {
   std::string nccl_version;
   std::vector<RasCommunicator> communicators;
-  std::uint32_t timeouts = 0;  // while it was collected
+  std::uint32_t timeouts = 0;  // during the collection
 };
 
-// kCorrupt: neither form, or cut; kLimit: more than limits.h allows.
+// Fails with kCorrupt if the report has neither form or is cut short, and with kLimit if it exceeds
+// the bounds of limits.h.
 [[nodiscard]] base::Result<RasReport> read_ras_report(std::string_view bytes);
 
 struct RasFleet {
   FleetSnapshot fleet;
-  std::vector<std::string> notes;  // what no snapshot can hold, for people
+  std::vector<std::string> notes;  // for people: what a snapshot cannot hold
 };
 
-// RAS knows ranks of communicators alone: those of the largest one are taken for the job's. It is
-// asked about jobs that hang: a collective that not every member has launched counts as one that
-// the others wait in.
+// Converts a report to snapshots. RAS knows only ranks within communicators; those of the largest
+// communicator are taken as the job's ranks. The job is assumed to hang: the members that have
+// launched a collective which others have not are taken to wait inside it.
 [[nodiscard]] RasFleet fleet_of(const RasReport& report);
 
-// Put in where it is missing behind "nvml_dev".
-[[nodiscard]] std::string with_forgotten_commas(std::string_view json);
-
-// The text form, for read_ras_report().
-[[nodiscard]] base::Result<RasReport> read_ras_text(std::string_view text);
+// NCCL 2.28.7 to 2.28.9 omit the comma after the value of "nvml_dev" when a rank is missing.
+// Returns `json` with these commas added.
+[[nodiscard]] std::string add_missing_commas(std::string_view json);
 
 }  // namespace robustrun::tracer

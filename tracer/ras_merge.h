@@ -1,8 +1,8 @@
 #pragma once
-// What NCCL's RAS says of the ranks of a job, beside what their own agents saw.
+// Merges a report of NCCL's RAS into the snapshots that the agents took.
 //
-// It is hearsay: who was seen by an agent keeps what that says and gets a line of evidence; who was
-// not, and is dead by RAS, counts as dead. Pure.
+// The report is secondary evidence. A rank that its own agent saw keeps its snapshot and only gets
+// a line of evidence; a rank that no agent saw and that RAS considers dead counts as dead. Pure.
 
 #include <string>
 #include <vector>
@@ -13,16 +13,17 @@
 
 namespace robustrun::tracer {
 
-struct SaidByRas {
-  std::string report;  // as RAS wrote it; empty: nothing was said
-  bool is_shared = false;  // another job may have written it
-  // Ranks without snapshot: rank, node and local rank alone, ascending.
+struct RasEvidence {
+  std::string report;  // as RAS wrote it; empty: no report
+  bool is_shared = false;  // it may be about another job
+  // The ranks without a snapshot, ascending; only rank, node and local rank are set.
   std::vector<RankSnapshot> unseen;
 };
 
-// Ranks are those of the communicator of the world's size; of several, only where all say the same
-// of a rank. Nothing is taken over (kConflict) when a process is not the one that its rank's
-// snapshot names, or when no process is, in a report that may be another job's.
-base::Status add_ras(const SaidByRas& said, FleetSnapshot& fleet);
+// Adds the report in `evidence` to `fleet`. Ranks are identified by the communicator that has the
+// world's size; if there are several, a rank counts only if all agree about it. Fails with
+// kConflict, and changes nothing, if a process differs from the one in its rank's snapshot, or if a
+// report that may be about another job matches no process of this one.
+base::Status add_ras(const RasEvidence& evidence, FleetSnapshot& fleet);
 
 }  // namespace robustrun::tracer

@@ -15,7 +15,6 @@
 #include "tracer/limits.h"
 #include "tracer/progress_record.h"
 #include "tracer/record_collectives.h"
-#include "tracer/record_counters.h"
 
 namespace robustrun::tracer {
 namespace {
@@ -35,7 +34,8 @@ base::Status write_at(int fd, const void* data, std::size_t size, std::size_t of
   return {};
 }
 
-// How many bytes are there: fewer than asked for at the end of the file.
+// Reads into `bytes` and returns the number of bytes read, fewer than bytes.size() at the end of
+// the file.
 base::Result<std::size_t> read_into(int fd, std::span<char> bytes, std::size_t offset) {
   std::size_t have = 0;
   while (have < bytes.size()) {
@@ -59,7 +59,7 @@ base::Result<std::uint64_t> read_sequence(int fd) {
   std::uint64_t sequence = 0;
   const std::string bytes =
       RR_TRY(read_at(fd, sizeof sequence, offsetof(ProgressRecord, sequence)));
-  // A file that was cut is not told from sequence 0 here; decode_record() sees its length.
+  // A truncated file looks like sequence 0 here; decode_record() checks the length.
   if (bytes.size() == sizeof sequence) std::memcpy(&sequence, bytes.data(), sizeof sequence);
   return sequence;
 }
@@ -77,7 +77,7 @@ std::optional<base::Nanos> time_of(std::uint64_t word) {
   return base::Nanos(static_cast<base::Nanos::rep>(word));
 }
 
-// One that cannot be is as good as none: nothing but an account depends on it.
+// An impossible time counts as missing, because these times are only reported.
 std::optional<base::Nanos> mark_of(std::uint64_t word) {
   return is_time(word) ? time_of(word) : std::nullopt;
 }
@@ -121,12 +121,12 @@ base::Result<Reading> decode_record(std::string_view bytes) {
 
 base::Result<RecordFile> RecordFile::create(const std::string& path, base::Rank rank,
                                             base::Attempt attempt) {
-  // Never written through what is there already: it may be a link, or still mapped by a stray.
+  // Never write through an existing file: it may be a link, or a stray may still map it.
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
     return base::fail_errno("cannot replace the progress record " + path, errno);
   }
   base::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return base::fail_errno("cannot make the progress record " + path, errno);
+  if (!fd) return base::fail_errno("cannot create the progress record " + path, errno);
   RecordFile file(std::move(fd), path);
 
   ProgressRecord record{};
@@ -137,7 +137,8 @@ base::Result<RecordFile> RecordFile::create(const std::string& path, base::Rank 
   record.attempt = attempt.value;
   std::string page(kRecordBytes, '\0');
   std::memcpy(page.data(), &record, sizeof record);
-  // Allocated blocks, not a hole: the worker's first store must not find the disk full.
+  // Allocate blocks instead of leaving a hole: the worker's first store must not find the disk
+  // full.
   int failed = 0;
   do {
     failed = ::posix_fallocate(file.fd_.get(), 0, kCollectivesEnd);
@@ -147,7 +148,7 @@ base::Result<RecordFile> RecordFile::create(const std::string& path, base::Rank 
   if (status) status = write_at(file.fd_.get(), page.data(), page.size(), 0);
   if (!status) {
     file.unlink();
-    return base::fail_errno("cannot make the progress record " + path, status.error().os_errno);
+    return base::fail_errno("cannot create the progress record " + path, status.error().os_errno);
   }
   return file;
 }
@@ -173,7 +174,7 @@ base::ScriptEnd RecordFile::read_end() const {
 }
 
 base::Result<std::optional<Reading>> RecordFile::read_news() {
-  // All of the first page, and the word that says whether the slot behind it is taken.
+  // The first page and the first word behind it, which says whether the first slot is in use.
   std::array<char, kCommunicatorsAt + sizeof(std::uint64_t)> bytes;
   const auto size = read_into(fd_.get(), bytes, 0);
   std::uint64_t in_use = 0;
@@ -184,13 +185,13 @@ base::Result<std::optional<Reading>> RecordFile::read_news() {
   has_first_communicator_ = in_use != 0;
   const std::string_view record(bytes.data(), std::min(size.value_or(0), sizeof(ProgressRecord)));
   if (!record.empty() && record == known_) return std::nullopt;
-  known_.clear();  // what cannot be read now is news when it can be
+  known_.clear();  // if the read fails, the next successful one is news
   Reading reading = RR_TRY(read());
   std::uint64_t sequence = 0;
   if (record.size() == sizeof(ProgressRecord)) {
     std::memcpy(&sequence, &bytes[offsetof(ProgressRecord, sequence)], sizeof sequence);
   }
-  // What was read twice is the same, or will be read once more next time.
+  // If the record changed between the two reads, the next call finds a difference and reads again.
   if (sequence % 2 == 0) known_ = record;
   return reading;
 }
@@ -210,7 +211,7 @@ base::Status RecordFile::set_event_mask(std::uint64_t mask) {
 base::Status RecordFile::announce_stop(std::uint8_t reason, base::Nanos deadline) {
   const auto deadline_ns = static_cast<std::uint64_t>(deadline.count());
   const auto reason_word = static_cast<std::uint64_t>(reason);
-  // The deadline first: who sees the reason finds the deadline in place.
+  // The deadline first: a worker that sees the reason finds the deadline in place.
   RR_TRY(write_at(fd_.get(), &deadline_ns, sizeof deadline_ns,
                   offsetof(ProgressRecord, stop_deadline_ns)));
   return write_at(fd_.get(), &reason_word, sizeof reason_word,

@@ -1,8 +1,8 @@
 #pragma once
-// Making and reading the file of a progress record. Used by the agent, from its loop.
+// Creates and reads the file of a progress record. The agent uses it on its loop.
 //
 // The worker may do anything to the file: truncate it, fill it with noise, die in the middle of a
-// write. Every call returns after a few small reads or writes, whatever it did.
+// write. Regardless, every call returns after a few small reads or writes.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,8 @@
 
 namespace robustrun::tracer {
 
-// Moments of a worker's start, as it says: any of them may be nonsense.
+// When the stages of a worker's start happened (CLOCK_MONOTONIC), as the worker recorded them. The
+// values are not validated.
 struct StartMarks {
   std::optional<base::Nanos> imports_done_at, group_begin_at, group_done_at;
   std::optional<base::Nanos> load_begin_at, load_done_at, optimizer_at;
@@ -29,7 +30,7 @@ struct Reading {
   std::uint64_t worker_pid = 0;
   std::uint64_t steps = 0;
   std::optional<std::int64_t> step;
-  std::optional<std::uint64_t> steps_before;  // by other processes, as its optimizer's state tells
+  std::optional<std::uint64_t> steps_before;  // by earlier processes, from its optimizer's state
   std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
   std::vector<std::pair<std::string, double>> metrics;  // names are printable UTF-8
   StartMarks start;
@@ -38,41 +39,43 @@ struct Reading {
 
 class RecordFile {
  public:
-  // Makes `path` anew (0600, preallocated: a full disk shows here, not as a SIGBUS in the worker;
-  // 0.2 ms on tmpfs).
+  // Creates `path` and replaces what was there. Mode 0600. The blocks are preallocated, so a full
+  // disk is an error here and not a SIGBUS in the worker. Takes 0.2 ms on tmpfs.
   static base::Result<RecordFile> create(const std::string& path, base::Rank rank,
                                          base::Attempt attempt);
-  // kCorrupt: the worker overwrote it with nonsense; kUnavailable: caught in the middle of a
-  // write three times. Whatever the worker does to the file, this returns.
+  // Reads the first page. Fails with kCorrupt if the worker overwrote it, and with kUnavailable if
+  // it was caught in the middle of a write kReadAttemptsMax times.
   [[nodiscard]] base::Result<Reading> read() const;
-  // For one who looks again and again: nothing where the worker has written nothing since the last
-  // call, which costs one read of the file.
+  // As read(), for polling: returns nullopt, after a single read of the file, if the worker has
+  // written nothing since the last call.
   [[nodiscard]] base::Result<std::optional<Reading>> read_news();
-  // Whether there was a communicator in the table's first slot, of all those of NCCL the first to
-  // be taken, at the last read_news().
+  // Whether the first slot of the communicators' table was in use at the last read_news(). It is
+  // the first slot that NCCL's plugin takes.
   [[nodiscard]] bool has_first_communicator() const { return has_first_communicator_; }
-  // The bytes of the whole file, or as many as there are, at most kCollectivesEnd: for
-  // read_collectives(). And those of the communicators' table alone, for count_communicators().
+  // The bytes of the file, at most kCollectivesEnd, for read_collectives(); and those of the
+  // communicators' table, for count_communicators(). Fewer if the file was truncated.
   [[nodiscard]] base::Result<std::string> read_all() const;
   [[nodiscard]] base::Result<std::string> read_communicators() const;
-  // The events that the worker's NCCL shall report from now on; 0: the plugin's own choice.
+  // Sets the events that the worker's NCCL shall report from now on; 0: the plugin's default.
   base::Status set_event_mask(std::uint64_t mask);
-  // Of a worker that has ended. kNotSeen also when the file cannot be read.
+  // How the script of an ended worker ended. kNotSeen also if the file cannot be read.
   [[nodiscard]] base::ScriptEnd read_end() const;
-  // Tells the worker why it will be stopped and until when.
+  // Tells the worker the reason (wire::StopReason) and the deadline (CLOCK_MONOTONIC) of the stop
+  // that follows.
   base::Status announce_stop(std::uint8_t reason, base::Nanos deadline);
-  // The handle outlives the file: read() goes on working after unlink.
+  // Removes the file's name. The object stays usable: read() still works.
   void unlink();
 
  private:
   RecordFile(base::Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   base::Fd fd_;
   std::string path_;
-  std::string known_;  // the bytes that the last read_news() has decoded
+  std::string known_;  // the bytes that the last read_news() decoded
   bool has_first_communicator_ = false;
 };
 
-// The bytes of a record, of which the sequence lock has been checked. Pure. kCorrupt as above.
+// Decodes the first page in `bytes`, read while the sequence lock was even and unchanged. Fails
+// with kCorrupt if the worker overwrote it. Pure.
 base::Result<Reading> decode_record(std::string_view bytes);
 
 }  // namespace robustrun::tracer

@@ -2,7 +2,7 @@
 
 #include "agent/node/environment.h"
 #include "agent/node/limits.h"
-#include "tracer/record_counters.h"
+#include "tracer/record_collectives.h"
 
 namespace robustrun::agent {
 

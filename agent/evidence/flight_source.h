@@ -16,7 +16,7 @@
 #include "agent/node/node_context.h"
 #include "base/core/ids.h"
 #include "base/core/result.h"
-#include "tracer/flight_recorder.h"
+#include "tracer/flight_memberships.h"
 
 namespace robustrun::agent {
 

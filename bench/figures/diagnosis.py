@@ -36,7 +36,7 @@ def judge_ours(folder):
     verdict = json.loads(done.stdout)
     candidates = set()
     for line in [verdict["sentence"], *verdict["evidence"]]:
-        named, found, _ = line.partition(" have all come to")
+        named, found, _ = line.partition(" have all reached")
         if not found:
             continue
         candidates |= {int(number) for number in re.findall(r"\d+", named)}

@@ -19,7 +19,7 @@
 #include "cli/options/name_ranges.h"
 #include "tracer/collectives_reader.h"
 #include "tracer/flight_hosts.h"
-#include "tracer/flight_recorder.h"
+#include "tracer/flight_memberships.h"
 #include "tracer/progress_record.h"
 #include "tracer/ras.h"
 #include "tracer/record_collectives.h"

@@ -117,8 +117,8 @@ std::string diagnose_help() {
          "In a folder other files are passed over. docs/operations.md says how a job comes to\n"
          "leave dumps.\n\n"
          "  --json    one JSON object (docs/formats/diagnosis.md)\n\n"
-         "Exit codes: 0 a verdict, also that nobody waits, 1 the run cannot be asked or the files\n"
-         "cannot be used, 2 bad input or no such run.\n";
+         "Exit codes: 0 a verdict, also that no rank is blocked, 1 the run cannot be asked or the\n"
+         "files cannot be used, 2 bad input or no such run.\n";
 }
 
 std::string nodes_help() {

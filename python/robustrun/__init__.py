@@ -1,13 +1,17 @@
-"""What a training script may say to robustrun, and ask it. All of it does nothing elsewhere.
+"""The API for training scripts. All of it is optional.
 
     import robustrun
-    robustrun.step(n, loss=loss)          # progress: shown, used for restart decisions
-    if robustrun.stop_requested(): ...    # a good moment to save
+    robustrun.step(n, loss=loss)          # report progress: shown, and used for restart decisions
+    if robustrun.stop_requested(): ...    # the workers are about to be stopped: save now
     robustrun.on_stop(save)               # a last checkpoint, by all ranks after the same step
-    robustrun.attempt()                   # 0, 1, 2, … restarts of this run
-    robustrun.Agent()                     # the control socket of this worker's agent
+    robustrun.attempt()                   # number of restarts of this run: 0, 1, 2, …
+    robustrun.Agent()                     # a connection to this worker's agent
 
-Each name is loaded at its first use: boot.py imports this package in every worker.
+Checkpoints: robustrun.checkpoint (save, load_latest) and robustrun.dcp. Outside robustrun, step()
+and on_stop() do nothing and stop_requested() returns None, so a script may call them
+unconditionally.
+
+Each name is loaded at its first use, because boot.py imports this package in every worker.
 """
 
 _HOME = {"step": "_api.calls", "attempt": "_api.calls", "stop_requested": "_api.calls",

@@ -1,15 +1,15 @@
-"""python -m robustrun.align: do all ranks compute the same bits, and do bytes arrive unchanged?
+"""python -m robustrun.align: tests that all ranks compute the same bits and bytes arrive unchanged.
 
     robustrun --nproc-per-node 4 --max-restarts 0 -m robustrun.align      # this machine
     robustrun --hosts n[1-8] --max-restarts 0 -m robustrun.align          # a cluster
-    torchrun --nproc-per-node 4 -m robustrun.align       # with its folder in PYTHONPATH
+    torchrun --nproc-per-node 4 -m robustrun.align       # with this package's folder in PYTHONPATH
 
-Every rank trains the same small model from the same numbers (_align/model.py) and hashes what it
-gets. Rank 0 compares: whoever differs from itself, or from the majority, is outvoted
-(_align/vote.py). What equality takes for granted is in docs/alignment.md.
+Every rank trains the same small model from the same numbers (_align/model.py) and hashes its
+results. Rank 0 compares them: a rank that differs from itself or from the majority is outvoted
+(_align/vote.py). docs/alignment.md lists the conditions for equal bits.
 
-Exit codes: 0 no difference; 10 this rank (robustrun's: some rank) is outvoted; 11 ranks differ and
-nothing says which is right; 1 the test could not be done; 2 wrong options.
+Exit codes: 0 no difference; 10 this rank is outvoted (as robustrun's exit code: some rank is); 11
+ranks differ without a majority; 1 the test could not run; 2 wrong options.
 """
 
 import argparse
@@ -52,24 +52,25 @@ def parse(arguments):
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto",
                         help="auto: each rank's GPU where there is one")
     parser.add_argument("--cpu", choices=("portable", "native"), default="portable",
-                        help="portable: equal bits on all x86 processors, without their newest "
-                        "instructions; native: with them, compared among processors of one model")
+                        help="portable: without the newest instructions, the same bits on all x86 "
+                        "processors; native: with them, compared among processors of one model")
     parser.add_argument("--rounds", type=int, default=2, metavar="N",
-                        help="compute N times and compare with oneself, too (default 2)")
+                        help="compute N times and compare the rounds of each rank, too (default 2)")
     parser.add_argument("--limit", type=float, default=180, metavar="S",
                         help="seconds after which the test counts as failed (default 180)")
     parser.add_argument("--json", metavar="FILE", help="rank 0 writes the verdict here")
     options = parser.parse_args(arguments)
     options.check = set(options.check.split(","))
     if not options.check or options.check - {"compute", "exchange"}:
-        parser.error("--check takes compute, exchange or both, with a comma")
+        parser.error("--check takes compute, exchange, or both separated by a comma")
     if options.rounds < 1 or not options.limit > 0:
-        parser.error("--rounds and --limit are at least 1")
+        parser.error("--rounds must be at least 1, and --limit more than 0")
     return options
 
 
 def settle(options):
-    """Sets what the libraries read, and starts anew where torch has perhaps read it already."""
+    """Sets the variables that the libraries read. Restarts the process if torch may have read
+    them."""
     wanted = {**_SETTINGS[options.cpu], **_CUBLAS}
     if all(os.environ.get(name) == value for name, value in wanted.items()):
         return
@@ -99,7 +100,7 @@ def main(arguments=None):
         code = Test(torch, dist, options).run()
     except (CannotTest, RuntimeError) as error:
         print("cannot test alignment: %s" % error, file=sys.stderr)
-        leave_error("CannotTest: the alignment test could not be done: %s" % error)
+        leave_error("CannotTest: the alignment test could not run: %s" % error)
         return 1
     faulthandler.cancel_dump_traceback_later()
     return code
@@ -129,7 +130,7 @@ class Test:
             if self.rank == 0:
                 self._tell(everyone, verdict, time.monotonic() - began)
             if self.world > 1:
-                self.dist.barrier()  # nobody ends, and so ends the others, before it is told
+                self.dist.barrier()  # the first rank to end may end the others: report first
         finally:
             if self.world > 1:
                 self.dist.destroy_process_group()
@@ -166,7 +167,7 @@ class Test:
         return ["float32", "float16"]
 
     def _kind(self):
-        """Ranks of one kind must get the same bits."""
+        """Ranks of the same kind must compute the same bits."""
         what = "portable" if self.exact else self.model_name
         return "%s, %s, torch %s, %s" % (
             self.device.partition(":")[0], what, self.torch.__version__, platform.machine())
@@ -218,7 +219,7 @@ class Test:
                 and words.get("round", str(number)) == str(number))
 
     def _share(self, facts):
-        """What all ranks found, in order of ranks; facts that arrive damaged end the test."""
+        """The facts of all ranks, in order. Facts that arrive damaged end the test."""
         if self.world == 1:
             return [facts]
         body = json.dumps(facts).encode()
@@ -234,7 +235,7 @@ class Test:
     def _read(self, page, rank):
         body = page[36 : 36 + int.from_bytes(page[32:36], "little")]
         if hashlib.sha256(body).digest() != page[:32]:
-            raise CannotTest("what rank %d found arrived damaged at rank %d" % (rank, self.rank))
+            raise CannotTest("results of rank %d arrived damaged at rank %d" % (rank, self.rank))
         return json.loads(body)
 
     def _tell(self, everyone, verdict, seconds):
@@ -260,7 +261,7 @@ class Test:
             os.replace(unfinished, self.options.json)
 
     def _leave(self, verdict):
-        """Whose fault it is ends with an error, which its agent reads; all others with success."""
+        """The exit code: an error, which the agent reads, on ranks at fault; 0 on all others."""
         for accused in verdict["outvoted"]:
             if accused["rank"] == self.rank:
                 leave_error("SilentCorruption: outvoted by the bit-wise alignment test: rank %d "
@@ -283,10 +284,10 @@ def in_words(verdict, everyone):
     nodes = {facts["rank"]: facts["node"] for facts in everyone}
     for group in verdict["undecided"]:
         there = sorted({nodes[rank] for rank in group["ranks"]})
-        yield "cannot say which: ranks %s on %s: %s" % (
+        yield "undecided: ranks %s on %s: %s" % (
             ranks_text(group["ranks"]), ", ".join(there), group["why"])
     if verdict["alone"]:
-        yield "compared with itself alone, as the only one of its kind: rank(s) %s" % ranks_text(
+        yield "compared only with itself, the only rank of its kind: rank(s) %s" % ranks_text(
             verdict["alone"])
 
 
@@ -306,7 +307,7 @@ def processor_model():
 
 
 def leave_error(message):
-    """As torch's error handler writes it, for robustrun's agent and for torchrun's."""
+    """Writes `message` to stderr and, in the format of torch's error handler, to the error file."""
     print(message, file=sys.stderr, flush=True)
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if path:

@@ -1,4 +1,4 @@
-"""Checkpoints that are never wrong, for plain scripts (docs/checkpoints.md).
+"""Verified checkpoints for training scripts (docs/checkpoints.md).
 
     from robustrun import checkpoint
     state = {"model": model, "optimizer": optimizer, "epoch": 0}
@@ -6,7 +6,7 @@
     ...
     checkpoint.save(state, step, directories="/scratch/run7", keep=3)
 
-Every rank calls both. Under robustrun, torchrun or alone.
+Call both on every rank. They work under robustrun, under torchrun, and in a single process.
 """
 
 import atexit
@@ -51,8 +51,13 @@ _savers = {}
 
 
 class Saved:
-    """What became of a save. `committed`: by this rank, which was the last one; the others see
-    False. `notes`: what went wrong without harm. `attempt`: its folder."""
+    """The result of a blocking save.
+
+    attempt    name of the checkpoint's folder
+    committed  whether this rank, as the last one to write, committed the checkpoint; False on the
+               other ranks
+    notes      problems that did no harm, as sentences
+    """
 
     def __init__(self, attempt, committed, notes):
         self.attempt, self.committed, self.notes = attempt, committed, notes
@@ -62,12 +67,13 @@ class Saved:
 
 
 def last_load():
-    """A Loaded: of this process's last load_latest() that found something; else None."""
+    """The Loaded of this process's last successful load_latest(), or None."""
     return loading.last
 
 
 def wait():
-    """Until nothing is on its way to disk any more; raises what went wrong with it."""
+    """Waits until all background writes and copies of this process are done; raises their
+    errors."""
     for saver in list(_savers.values()):
         if saver.copies is not None:
             saver.copies.wait()
@@ -78,50 +84,68 @@ def wait():
 def save(state, step, directories=None, replicated=False, own=None, dataloader=None, random=True,
          keep=None, blocking=True, every_step=False, disk_every=100, parity=0, drain_rate=None,
          local=None, drain_every=1):
-    """Saves `state` at `step`; returns when this rank's part is on disk. The last rank commits.
+    """Saves `state` as the checkpoint of step `step`. Call it on every rank.
 
-    `state`: dicts, lists and tuples of tensors, plain values, and objects with state_dict().
-    `directories`: one or several, spread over; the first must be shared by all ranks; else the
-    variable ROBUSTRUN_CHECKPOINT_DIR, separated by colons. `replicated`: every rank holds the same
-    state (DistributedDataParallel): each tensor is written by one rank, and any number of ranks may
-    load it; else each rank's state is its own. `own`: {name: value} of what differs between ranks
-    even so, and `dataloader`, the same. `random`: the states of random number generators, too.
-    `keep`: this many verified checkpoints stay; the rank that commits reads the new one back and
-    removes older ones. `parity`: as many directories may be lost or damaged; there must be more.
+    Returns a Saved when this rank's part is on disk. The last rank to finish commits the
+    checkpoint; until then it does not exist.
 
-    `blocking=False`: returns when a copy of the state is complete in memory; it is written in the
-    background. Answers with a handle: wait(), done(), `error`; the next save raises it, too. A
-    third save waits while two are being written. `every_step`: only every `disk_every`-th copy is
-    written; under robustrun the newest that all ranks have is, if the job dies. `drain_rate`: bytes
-    a second that this rank's copies are written with at most, parity included; else the variable
-    ROBUSTRUN_CHECKPOINT_DRAIN_RATE; else no limit. None for what cannot wait: blocking saves and
-    what goes before them, saves after a stop was asked for, the end of the process.
+    What is saved:
+    state        dicts, lists and tuples of tensors, plain values, and objects with state_dict()
+    replicated   True: all ranks hold the same state (DistributedDataParallel). Each tensor is
+                 written by one rank, and any number of ranks can load the checkpoint. False: each
+                 rank saves a state of its own
+    own          {name: value} that differs between ranks even with replicated=True
+    dataloader   the same as own={"dataloader": dataloader}
+    random       whether to save the states of the random number generators, too
 
-    `local`: directories on disks of each machine's own; else the variable
-    ROBUSTRUN_CHECKPOINT_LOCAL. Data goes there, and `directories` get what names it; the first such
-    save and each `drain_every`-th behind it are copied to `directories` in the background, with
-    `drain_rate`. One at a time: a save that is to be copied waits until the one before is. `keep`
-    counts what is in `directories`. Where there is no room, data goes to `directories` at once.
+    Where, and for how long:
+    directories  one directory or several, over which the data is spread; the first must be shared
+                 by all ranks. Default: ROBUSTRUN_CHECKPOINT_DIR, separated by colons
+    keep         number of verified checkpoints to keep. The rank that commits reads the new
+                 checkpoint back and removes older ones. None: keep all
+    parity       number of directories that may be lost or damaged without loss; must be less than
+                 the number of directories
+    local        directories on each machine's own disks; default: ROBUSTRUN_CHECKPOINT_LOCAL. Data
+                 is written there, and `directories` get the files that describe it. If there is no
+                 room, the data goes to `directories` directly. `keep` counts checkpoints in
+                 `directories`
+    drain_every  of the saves to `local`, the first and then every drain_every-th are copied to
+                 `directories` in the background, one at a time: a save that is to be copied waits
+                 for the previous copy
 
-    Raises ChangedWhileSaved, NotNeutral or CannotSave, all by name, and Conflict when a later
-    attempt of the job has taken over.
+    When it returns:
+    blocking     False: return a handle as soon as a copy of the state is complete in memory, and
+                 write it in the background. The handle has wait(), done() and error; an error is
+                 also raised by the next save. At most two copies are written at a time; a third
+                 save waits
+    every_step   True: copy every save to memory and write only every disk_every-th copy. If the job
+                 dies under robustrun, the newest copy that all ranks have is written as well
+    disk_every   see every_step
+    drain_rate   limit for background writes of this rank, in bytes per second, parity included;
+                 default: ROBUSTRUN_CHECKPOINT_DRAIN_RATE, else no limit. It is lifted when
+                 something waits for the data: a blocking save, a requested stop, the end of the
+                 process
+
+    Raises, with the name of the item concerned: ChangedWhileSaved if a tensor changed during the
+    save (nothing is committed), NotNeutral or CannotSave for values that cannot be saved. Raises
+    Conflict if a later attempt of the job has taken over the directories.
     """
     if keep is not None and keep < 1:
-        raise ValueError("keep=%r: one checkpoint at least is kept" % (keep,))
+        raise ValueError("keep=%r: must be at least 1" % (keep,))
     if drain_every < 1:
-        raise ValueError("drain_every=%r: every first one, second one, ..." % (drain_every,))
+        raise ValueError("drain_every=%r: must be at least 1" % (drain_every,))
     with _lock:
         places = arguments.directories(directories)
         local = local_disks.directories(local)
         if parity and local:
-            raise ValueError("parity= is for directories that all share, not for local ones")
+            raise ValueError("parity= cannot be used together with local directories")
         rate = arguments.rate(drain_rate)
         _make(places)
         saver = _saver(places)
         saver.use(parity, local)
         what = (state, step, replicated, arguments.own(own, dataloader), random, keep)
-        # 20,000 tensors make 100,000 tuples that live until the end: looking for circles in them
-        # costs as much as all the rest.
+        # 20,000 tensors make 100,000 tuples that live until the end: collecting garbage among them
+        # would cost as much as all the rest.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -140,26 +164,31 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
 
 def load_latest(state, directories=None, own=None, dataloader=None, random=True, remap=None,
                 read_only=False, drain_rate=None):
-    """Puts the newest good checkpoint back into `state`, in place; its step, or None if there is
-    none. Arguments as for save(). All that is wanted must be in it, and all that is in it must be
-    wanted. Every byte is verified.
+    """Loads the newest valid checkpoint into `state`, in place. Call it on every rank.
 
-    `remap(name, values, rank, size)`: called when what ranks saved for themselves ("dataloader",
-    "random", names of `own`) is of another number of ranks: `values` is what each of them saved,
-    the answer is what this rank takes, None for nothing. Without it that is refused (WorldChanged).
-    `read_only`: a look from outside, by an evaluation, say: nobody who saves there is stopped.
-    `drain_rate`: as for save(), for what is found on local disks alone, because the attempt that
-    saved it ended before it was copied to `directories`: that is done in the background now. Not by
-    a process alone outside robustrun, nor by ranks without a process group.
+    Returns the checkpoint's step, or None if there is no checkpoint. `state` and the checkpoint
+    must have the same entries (StateMismatch otherwise). Every byte is verified. last_load() has
+    details.
 
-    Ranks that have a process group load together: of a state saved with `replicated=True` each
-    rank reads its share and hands it on, and when one of them fails all raise (RankFailed, where it
-    was another). With `read_only` nobody waits for others, and each reads all of it.
+    state, directories, own, dataloader, random
+                 as in save()
+    remap        remap(name, values, rank, size), called if the per-rank values ("dataloader",
+                 "random", the names of `own`) were saved by a different number of ranks. `values`
+                 are those of all saving ranks; it returns the value for this rank, or None for
+                 none. Without remap, WorldChanged is raised
+    read_only    True: just read, for example for an evaluation. The job that saves there is not
+                 disturbed, ranks load independently, and each reads the whole state
+    drain_rate   as in save(), for completing the copy to `directories` of a checkpoint that an
+                 earlier attempt left only on local disks. That happens in the background, but not
+                 in a single process outside robustrun, nor without a process group
 
-    A damaged checkpoint is marked as poisoned; one that a disk does not give (EIO, Unreadable) is
-    not, as another day or another machine may be able to read it. Then the one before is taken,
-    with a warning, by all ranks that load together. Of several ranks without a process group the
-    one that finds it raises, and where it was marked all find the one before at their next start.
+    Ranks with a process group load together: of a state saved with replicated=True, each rank reads
+    a share and sends it to the others. If one rank fails, all raise; the others raise RankFailed.
+
+    A damaged checkpoint is marked as poisoned. One that a disk cannot read (Unreadable, EIO) is
+    not, because it may be readable later or on another machine. In both cases ranks that load
+    together warn and try the previous checkpoint. Ranks without a process group raise; if the
+    checkpoint was marked, the next start loads the previous one.
     """
     group = None if read_only else rank_group.group()
     with stages.loading(), _lock:
@@ -186,8 +215,8 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
 
 
 def _load_with(group, state, directories, own, dataloader, random, remap, drain_rate):
-    """Each rank reads its share and hands it on; what one of them meets all of them hear of."""
-    sessions.session()  # of all ranks: the first asks nobody, the others ask it
+    """load_latest() with a process group: all ranks try the same checkpoints and fail together."""
+    sessions.session()  # on all ranks: rank 0 chooses its name, the others receive it
     places = loader = failed = passed = None
     try:
         places = arguments.directories(directories)
@@ -224,7 +253,7 @@ def _loader(places, state, own, random, remap, drain_rate, read_only):
     world, rate = sessions.world(), arguments.rate(drain_rate)
     copies = then = None
     if not read_only and (world.size > 1 or sessions.under_robustrun()):
-        saver = _saver(places)  # from here on no earlier attempt commits: all find the same
+        saver = _saver(places)  # claims: no earlier attempt can commit from here on
         copies = saver.make_copies() if os.environ.get("ROBUSTRUN_SOCKET") else None
 
         def then(checkpoint, turn):
@@ -233,17 +262,18 @@ def _loader(places, state, own, random, remap, drain_rate, read_only):
 
 
 def _make(places):
-    """What is not there, before it is used for the first time; never its parents: a mount may be
-    missing. With patience, as it may hang. The home must be there, the others may fail."""
+    """Creates missing directories before their first use, but not their parents: a mount may be
+    missing. A directory that hangs is given up after a while. Only the first one must exist."""
     if places in _savers:
         return
     for place, error in zip(places, c_api.make_directories(places)):  # noqa: B905
         if not error:
             continue
-        what = "no answer within the patience" if error == errno.ETIMEDOUT else os.strerror(error)
+        what = "no answer within ROBUSTRUN_CHECKPOINT_PATIENCE" if error == errno.ETIMEDOUT \
+            else os.strerror(error)
         if place == places[0]:
             raise OSError(error, what, place)
-        warnings.warn("directory %s cannot be made, and is done without: %s" % (place, what),
+        warnings.warn("cannot create directory %s, continuing without it: %s" % (place, what),
                       RuntimeWarning, stacklevel=4)
 
 
@@ -266,14 +296,14 @@ def _close():
 
 
 class _Saver(staged_saves.StagedSaves):
-    """An engine and what one save leaves for the next."""
+    """An engine, with the state that one save keeps for the next."""
 
     def __init__(self, places):
         earlier_saves.settle()
         session = sessions.session()
         self.places = places
         self.engine = c_api.Engine(places, *session)
-        self.lock = threading.Lock()  # of the engine's directories
+        self.lock = threading.Lock()  # guards the engine's directories
         self.copies = self.drains = None
         self.parity, self.local = 0, ()
         self.signature = self.structure = None
@@ -294,7 +324,7 @@ class _Saver(staged_saves.StagedSaves):
                 each.relax()
 
     def _wait_for_others(self):
-        """What goes before a save, and would count as newer behind it."""
+        """Waits for earlier saves, which would count as newer if they committed afterwards."""
         try:
             if self.drains is not None:
                 self.drains.raise_errors()
@@ -302,14 +332,14 @@ class _Saver(staged_saves.StagedSaves):
                 self.copies.raise_errors()
                 self.copies.wait()
         except BaseException:
-            self.engine.saves_begun += 1  # as on the other ranks, whatever became of it here
+            self.engine.saves_begun += 1  # the other ranks count this save, too
             raise
 
     def _save(self, state, step, replicated, own, random, keep):
         rank, size = sessions.world()
         began = monotonic_ns()
         writers = ["rank-%d" % each for each in range(size)]
-        # First of all: every rank counts this save, whatever becomes of it here.
+        # First of all, because every rank must count this save even if it fails here.
         with self.engine.begin(step, writers, size, [("rank", size)]) as attempt:
             values, tensors = tree.flatten(state)
             packed = codec.encode(values, "state")

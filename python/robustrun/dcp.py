@@ -2,16 +2,16 @@
 
     from robustrun.dcp import RobustReader, RobustWriter
     writer = RobustWriter(["/nvme0/ckpt", "/nvme1/ckpt"])
-    dcp.save(state, storage_writer=writer, checkpoint_id=step)         # async_save likewise
+    dcp.save(state, storage_writer=writer, checkpoint_id=step)         # or async_save
     reader = RobustReader(["/nvme0/ckpt", "/nvme1/ckpt"])
     if reader.latest() is not None:
-        dcp.load(state, storage_reader=reader)                         # of any world size
+        dcp.load(state, storage_reader=reader)                         # at any world size
 
-Each rank writes its own part; the coordinator adds one with what belongs to all, and commits. The
-first directory must be the same for all ranks. torch 2.1 and newer, told apart by signature.
+Each rank writes its own part; the coordinator adds a part with what belongs to all ranks, and
+commits. The first directory must be shared by all ranks. Works with torch 2.1 and newer.
 
-No pickle is stored or read: values that are no tensors are kept as plain values, and what is not
-plain is refused when it is saved.
+No pickle is stored or read: values that are not tensors are stored as plain values, and a value
+without a plain form is refused when it is saved.
 """
 
 import io
@@ -34,19 +34,19 @@ from ._record import stages
 
 __all__ = ["RobustReader", "RobustWriter"]
 
-# Saves of one step are numbered, so that each has a folder of its own: by all ranks alike, and not
-# as in other processes or by robustrun.checkpoint.
+# Saves of one step are numbered, so that each has its own folder. All ranks use the same numbers,
+# which differ from those of other processes and of robustrun.checkpoint.
 _FIRST_NUMBER, _FIRST_NUMBER_ELSEWHERE = 1 << 32, 1 << 33
 
 
 def _step_of(checkpoint_id):
-    """A step, or a text that ends with one: 1000, "step-1000", "/ckpt/1000"."""
+    """The step in a checkpoint_id: an integer, or a text that ends with one ("/ckpt/1000")."""
     if isinstance(checkpoint_id, int) and checkpoint_id >= 0:
         return checkpoint_id
     digits = re.search(r"([0-9]+)/*$", os.fspath(checkpoint_id)) \
         if isinstance(checkpoint_id, (str, os.PathLike)) else None
     if digits is None:
-        raise ValueError("checkpoint_id is the step, or a text that ends with it, not %r"
+        raise ValueError("checkpoint_id must be the step or a text that ends with it, not %r"
                          % (checkpoint_id,))
     return int(digits.group(1))
 
@@ -62,19 +62,24 @@ def _paths(directories):
 
 
 class RobustWriter(StorageWriter):
-    """Saves into `directories`; `checkpoint_id` of dcp.save, or `step`, says which step it is.
+    """Saves to `directories`. The step is the checkpoint_id of dcp.save, else `step`.
 
-    `weights`: each directory's share of the data, such as its bandwidth. `workers`: threads for
-    each of them. `axes`: [(name, size)] of the job's parallel shape, kept with the checkpoint.
-    `parity`: as many of the directories may be lost or damaged; there must be more.
-    `own`: {name: value} of what each rank keeps for itself, and `dataloader`, the same: dicts,
-    lists, or objects with state_dict(), looked at in every dcp.save. `random`: the states of random
-    number generators, too. A RobustReader with the same gives them back.
-
-    `blocking=False`: dcp.save returns when each rank has a copy of its items in memory, under
-    robustrun the agent's; it is written in the background (wait(), `handle`), and a third save
-    waits while two are being written. `every_step`: only every `disk_every`-th copy is written; the
-    newest that all ranks have is, if the job dies. `drain_rate`: as in robustrun.checkpoint.save.
+    directories  one directory or several, over which the data is spread; the first must be shared
+                 by all ranks
+    weights      each directory's share of the data, such as its bandwidth; default: equal shares
+    workers      threads per directory
+    axes         [(name, size)] of the job's parallel layout, stored with the checkpoint
+    parity       number of directories that may be lost or damaged; must be less than their number
+    own, dataloader, random
+                 per-rank values, as in robustrun.checkpoint.save: {name: value} of dicts, lists or
+                 objects with state_dict(), read at every dcp.save; a data loader; whether to save
+                 the generators' states. A RobustReader with the same arguments restores them
+    blocking     False: dcp.save returns when each rank has a copy of its items in memory (under
+                 robustrun, the agent's memory) and writes it in the background; see wait() and
+                 `handle`. A third save waits while two are being written
+    every_step   True: copy every save to memory and write only every disk_every-th copy; if the job
+                 dies, the newest copy that all ranks have is written as well
+    drain_rate   as in robustrun.checkpoint.save
     """
 
     def __init__(self, directories, step=None, weights=None, workers=2, axes=(), parity=0,
@@ -83,7 +88,7 @@ class RobustWriter(StorageWriter):
         super().__init__()
         self.directories = _paths(directories)
         self.step = step
-        self.handle = None  # of the last save that did not wait for the disk
+        self.handle = None  # of the last save with blocking=False or every_step=True
         self._turns = in_memory.Turns(blocking, every_step, disk_every, drain_rate)
         self.axes = _named_sizes(axes)
         self._own = own_values.Kept(own_values.named(own, dataloader), random)
@@ -91,9 +96,9 @@ class RobustWriter(StorageWriter):
                          "workers": int(workers), "parity": int(parity)}
         self._session = None
         self._first_number = _FIRST_NUMBER
-        self._save = None  # the one that goes on, of this process
+        self._save = None  # the save in progress in this process
 
-    # async_save in a process of its own sends the writer there each time.
+    # async_save with its own process pickles the writer for each save.
     def __getstate__(self):
         return dict(self.__dict__, _session=self._resolved_session(), _save=None, handle=None,
                     _first_number=_FIRST_NUMBER_ELSEWHERE)
@@ -105,17 +110,17 @@ class RobustWriter(StorageWriter):
 
     @property
     def own(self):
-        """{name: value}, the dataloader's among them."""
+        """The per-rank values, {name: value}, including the data loader."""
         return self._own.values
 
     def take_own(self):
-        """Takes what this rank keeps for itself as it is now, for the next save: right before
-        async_save, which looks only when training goes on already."""
+        """Reads the per-rank values now, for the next save. Call it right before async_save, which
+        would read them only after training has continued."""
         self._own.take()
 
     def wait(self):
-        """Until nothing of this process is on its way to these directories; raises what went wrong
-        with it."""
+        """Waits until all background writes of this process to these directories are done; raises
+        their errors."""
         copies = self._store().copies
         if copies is not None:
             copies.wait()
@@ -137,12 +142,12 @@ class RobustWriter(StorageWriter):
 
     def set_up_storage_writer(self, is_coordinator, *args, **kwargs):
         if not kwargs.get("use_collectives", True):
-            raise ValueError("use_collectives=False is not possible: one rank commits the parts "
-                             "of all of them")
+            raise ValueError("use_collectives=False is not supported: one rank commits the parts "
+                             "of all ranks")
         if self.step is None:
-            raise ValueError("which step is it? dcp.save(..., checkpoint_id=STEP), or set the "
-                             "writer's step")
-        # First of all: every rank counts this save, whatever becomes of it here.
+            raise ValueError("cannot save without a step: call dcp.save(..., checkpoint_id=STEP) "
+                             "or set the writer's step")
+        # First of all, because every rank must count this save even if it fails here.
         way, step, store = self._turns.next(), _step_of(self.step), self._store()
         number = store.next_number(step, self._first_number)
         self._save = saving.Saving(store, step, number, self.axes, self._own.for_save(), way,
@@ -151,7 +156,8 @@ class RobustWriter(StorageWriter):
     def prepare_local_plan(self, plan):
         return plan
 
-    # DCP may replay the plans of an earlier save (enable_plan_caching): nothing of this save.
+    # DCP may replay the plans of an earlier save (enable_plan_caching), so they must hold nothing
+    # specific to this save.
     def prepare_global_plan(self, plans):
         if self._save.own:
             own_values.check_all_ranks(len(plans))
@@ -170,19 +176,20 @@ class RobustWriter(StorageWriter):
 
 
 class RobustReader(StorageReader):
-    """Loads from `directories`: the newest checkpoint, or that of `step` or of dcp.load's
-    checkpoint_id. Any world size; a tensor may be cut into other pieces than when it was saved.
+    """Loads from `directories`: the newest checkpoint, or that of dcp.load's checkpoint_id or of
+    `step`. Works at any world size, and with other tensor shardings than at the time of saving.
 
-    As with robustrun.checkpoint.load_latest: in jobs of several ranks or under robustrun the
-    directories are taken over, so that no earlier attempt commits any more and all ranks find the
-    same; what is damaged is marked, and the next start takes the one before. `read_only`: neither;
-    for those who only look, such as an evaluation.
+    As with robustrun.checkpoint.load_latest: in jobs of several ranks or under robustrun, the
+    directories are claimed, so that no earlier attempt can commit any more and all ranks find the
+    same checkpoint; a damaged checkpoint is marked, and the next start takes the previous one.
+    After a load, `last_load` is a Loaded.
 
-    `own`, `dataloader`, `random`: what each rank has kept for itself is put back into these, in
-    place; all that was saved must be wanted (with `read_only`: only what is asked for), and all
-    that is wanted must have been saved. Of another number of ranks, or other `axes` where they are
-    given here, it is refused (WorldChanged), unless `remap(name, values, rank, size)` says who
-    takes what: as in robustrun.checkpoint.load_latest.
+    read_only    True: neither claim nor mark, for processes that only read, such as an evaluation
+    own, dataloader, random
+                 per-rank values to restore in place. The request must match what was saved; with
+                 read_only it may be a part of it
+    remap        as in robustrun.checkpoint.load_latest; called if the number of ranks, or `axes` if
+                 given, differ from those at the time of saving. Without it, WorldChanged is raised
     """
 
     def __init__(self, directories, step=None, read_only=False, own=None, dataloader=None,
@@ -202,7 +209,7 @@ class RobustReader(StorageReader):
         return dict(self.__dict__, _checkpoint=None, _places={}, _own_calls=[])
 
     def latest(self):
-        """The newest step that can be loaded; None when there is none."""
+        """The newest step that can be loaded, or None."""
         self._take_over()
         for found in c_api.catalogue(self.directories):
             if found.state == "committed" and not found.poisoned:
@@ -228,8 +235,8 @@ class RobustReader(StorageReader):
         if checkpoint_id is not None:
             self.step = _step_of(checkpoint_id)
 
-    # DCP logs what is raised here for nobody, and says that metadata is None. It would also call
-    # again for metadata of a rank if the last parameter were named kwargs.
+    # DCP hides exceptions raised here and reports that metadata is None, so _give_up() prints them.
+    # It would also call again for per-rank metadata if the last parameter were named kwargs.
     def read_metadata(self, *args, **ignored):
         stages.load_begins()
         try:
@@ -276,12 +283,12 @@ class RobustReader(StorageReader):
     def prepare_global_plan(self, plans):
         found = sorted({plan.storage_data for plan in plans})
         if len(found) > 1:
-            raise RuntimeError("the ranks do not find the same checkpoint, but %s; is somebody "
-                               "else saving there?" % " and ".join(found))
+            raise RuntimeError("the ranks found different checkpoints, %s; is another job saving "
+                               "there?" % " and ".join(found))
         if self._own_calls:
             own_values.check_all_ranks(len(plans))
         group = rank_group.group()
-        if group is None or group.size != len(plans):  # whom torch asks is not said to a reader
+        if group is None or group.size != len(plans):  # a reader does not know its process group
             return [replace(plan, storage_data=None) for plan in plans]
         alike = reading.wanted_alike(plans)
         if not any(alike):
@@ -311,7 +318,7 @@ class RobustReader(StorageReader):
         checkpoint, done = self._checkpoint, set()
         with in_memory.Source(checkpoint, self.read_only) as source:
             from_ranks = read = 0
-            if plan.storage_data is not None:  # first: an error before would leave others waiting
+            if plan.storage_data is not None:  # first: after an error, others would wait for this
                 done, from_ranks, read = self._read_together(plan, planner, source)
             objects = {name: value for _, name, value in checkpoint.states}
             alone = reading.Reading(source, planner)
@@ -329,7 +336,7 @@ class RobustReader(StorageReader):
                                     source.from_memory, read - source.from_memory, from_ranks)
 
     def _read_together(self, plan, planner, source):
-        """(ids of the items that were read, bytes from other ranks, by this one)"""
+        """Returns (ids of the items read, bytes from other ranks, bytes read by this rank)."""
         groups = reading.sharing_groups(rank_group.group(), plan.storage_data)
         done, from_ranks, read, error = set(), 0, 0, None
         for ranks, places in plan.storage_data:
@@ -337,7 +344,7 @@ class RobustReader(StorageReader):
                 continue
             try:
                 if error is not None:
-                    groups[ranks].agree(error)  # these others, too, must not wait for this rank
+                    groups[ranks].agree(error)  # these ranks must not wait for this one
                 shared = [plan.items[place] for place in places]
                 together = reading.SharedReading(groups[ranks], source, planner)
                 left = together.read(shared, self._places)

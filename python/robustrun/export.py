@@ -1,17 +1,17 @@
-"""`robustrun ckpt export`: a checkpoint in formats that others read without robustrun.
+"""`robustrun ckpt export`: writes a checkpoint in formats that other programs read.
 
     python -m robustrun.export --to safetensors|dcp|torch [--step N] [--rank N] -- DIRECTORY... OUT
 
-safetensors  a folder: model.safetensors, or several of at most 4 GB and their index as Hugging
-             Face has it, and objects.json with what is no tensor. One tensor at a time in memory.
-dcp          a folder that torch.distributed.checkpoint loads, cut as it was saved.
-torch        one file for torch.load(weights_only=True); all of it in memory.
+safetensors  a folder: model.safetensors, or several files of at most 4 GiB with an index in Hugging
+             Face's format, and objects.json with all values that are not tensors. Needs memory for
+             one tensor at a time.
+dcp          a folder that torch.distributed.checkpoint loads, sharded as it was saved.
+torch        one file for torch.load(weights_only=True). Needs memory for the whole state.
 
-Where each rank saved a state of its own: safetensors and torch make a folder with files of each
-rank, rank-N.safetensors and rank-N.objects.json, or rank-N.pt, one rank after the other; or --rank
-says whose state it is.
+If each rank saved its own state, safetensors and torch make a folder with the files of each rank
+(rank-N.safetensors and rank-N.objects.json, or rank-N.pt); --rank exports the state of one rank.
 
-Every byte is checked on the way. OUT appears when all of it is there and synced.
+Every byte is verified. OUT appears only once it is complete and synced.
 """
 
 import argparse
@@ -35,7 +35,7 @@ except ImportError:
 
 from ._checkpoint import manifest
 
-FILE_BYTES_MAX = 4 << 30  # of a safetensors file, but for a tensor that is larger alone
+FILE_BYTES_MAX = 4 << 30  # of a safetensors file, unless a single tensor is larger
 _SAFETENSORS = {"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "I16", "U16", "F16", "BF16", "I32", "U32",
                 "F32", "I64", "U64", "F64"}
 
@@ -57,7 +57,7 @@ def _fill_safetensors(contents, folder, stem, objects):
     strange = [name for name, tensor in contents.tensors.items()
                if tensor.dtype_name not in _SAFETENSORS]
     if strange:
-        raise ValueError("safetensors has no type %s, which '%s' is of; use --to torch or dcp"
+        raise ValueError("safetensors has no type %s, the type of '%s'; use --to torch or dcp"
                          % (contents.tensors[strange[0]].dtype_name, strange[0]))
     groups = _groups(contents.tensors)
     names = [stem + ".safetensors"] if len(groups) == 1 else [
@@ -74,7 +74,7 @@ def _fill_safetensors(contents, folder, stem, objects):
 
 
 def _groups(tensors):
-    """Lists of tensors for one file each."""
+    """The tensors of each file."""
     groups, size = [[]], 0
     for name in sorted(tensors):
         if groups[-1] and size + tensors[name].bytes > FILE_BYTES_MAX:
@@ -103,7 +103,7 @@ def _write_safetensors(path, tensors):
 
 
 def _plain(value):
-    """As JSON: tuples become lists, bytes {"base64": …}, types their names; other keys texts."""
+    """`value` for JSON: tuples become lists, bytes {"base64": …}, types their names, keys texts."""
     if isinstance(value, dict):
         return {key if isinstance(key, str) else str(key): _plain(each)
                 for key, each in value.items()}
@@ -126,8 +126,8 @@ def ranks_to_torch(checkpoint, ranks, out):
 
 
 def ranks_to_dcp(checkpoint, ranks, out):
-    raise ValueError("each of %d ranks saved a state of its own in step %d, and DCP has one tensor "
-                     "of a name; use --to torch or safetensors, or --rank N for that one's state"
+    raise ValueError("each of %d ranks saved its own state in step %d, but DCP has only one tensor "
+                     "per name; use --to torch or safetensors, or --rank N for one rank's state"
                      % (len(ranks), checkpoint.step))
 
 
@@ -139,19 +139,19 @@ def to_dcp(contents, out):
     planner = _planner(contents)
     writer, failed = dcp.FileSystemWriter(out), None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that this is one process alone
+        warnings.simplefilter("ignore")  # about saving with a single process
         save = dcp.save if hasattr(dcp, "save") else dcp.save_state_dict  # torch 2.1
         alone = {"no_dist": True} if "no_dist" in inspect.signature(save).parameters else {}
         try:
             save({}, storage_writer=writer, planner=planner, **alone)
-        except CheckpointException as error:  # of no kind that others catch
+        except CheckpointException as error:  # a BaseException
             failed = next(iter(error.failures.values()))[0]
     if failed is not None:
         raise failed  # with its own context
 
 
 def _planner(contents):
-    """A planner of DCP's whose items are what was saved, each read when it is written."""
+    """A DCP planner for the items of `contents`; each is read when it is written."""
     from torch.distributed.checkpoint import default_planner, metadata, planner
 
     class Planner(planner.SavePlanner):
@@ -194,7 +194,7 @@ def _planner(contents):
 
 @contextlib.contextmanager
 def _new_file(path):
-    """Synced at its end."""
+    """Opens a new file that is synced before it is closed."""
     with open(path, "xb") as file:
         yield file
         file.flush()
@@ -224,9 +224,9 @@ def _remove(path):
 def _write(checkpoint, form, rank, out):
     ranks = manifest.own_ranks(checkpoint)
     if rank is not None and rank not in ranks:
-        raise ValueError("step %d is of ranks 0 to %d; there is no rank %d" % (
-            checkpoint.step, len(ranks) - 1, rank) if ranks else "step %d is one state of all "
-            "ranks; --rank is for states that each rank saved for itself" % checkpoint.step)
+        raise ValueError("step %d was saved by ranks 0 to %d; there is no rank %d" % (
+            checkpoint.step, len(ranks) - 1, rank) if ranks else "step %d has one state for all "
+            "ranks; --rank is for checkpoints with a state per rank" % checkpoint.step)
     whole, each = FORMS[form]
     if rank is None and len(ranks) > 1:
         each(checkpoint, ranks, out)
@@ -237,10 +237,14 @@ def _write(checkpoint, form, rank, out):
 
 
 def export(directories, form, out, step=None, rank=None):
-    """Answers the step. ValueError, OSError or the engine's error say what cannot be done."""
+    """Exports the checkpoint of `step`, by default the newest, to `out`. Returns its step.
+
+    `form`: a key of FORMS. `rank`: whose state to export, if each rank saved its own. Raises
+    ValueError, OSError or a CheckpointError if that is not possible.
+    """
     out = os.path.abspath(out)
     if os.path.lexists(out):
-        raise ValueError("%s is there already" % out)
+        raise ValueError("%s already exists" % out)
     checkpoint = manifest.opened(directories, step)
     partial = "%s.partial-%d" % (out, os.getpid())
     try:
@@ -253,7 +257,7 @@ def export(directories, form, out, step=None, rank=None):
     return checkpoint.step
 
 
-FORMS = {  # of one state; of a state of each rank
+FORMS = {  # (writer for one state, writer for one state per rank)
     "safetensors": (to_safetensors, ranks_to_safetensors),
     "dcp": (to_dcp, ranks_to_dcp),
     "torch": (to_torch, ranks_to_torch),
@@ -261,7 +265,7 @@ FORMS = {  # of one state; of a state of each rank
 
 
 def _cause(error):
-    """A full disk is only the context of what torch's writer says then."""
+    """The OSError behind `error`, such as a full disk, which torch's writer hides; else `error`."""
     each = error
     while each is not None and not isinstance(each, OSError):
         each = each.__context__

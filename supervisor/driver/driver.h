@@ -43,7 +43,7 @@ class Driver {
     // Works out who gets which place; null where no topology is known. Answers once, from the loop.
     std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
     // Works out whom the workers wait for (tracer/analysis). Answers once, from the loop.
-    std::function<void(tracer::FleetSnapshot, tracer::SaidByRas,
+    std::function<void(tracer::FleetSnapshot, tracer::RasEvidence,
                        std::function<void(tracer::Verdict)>)>
         analyze{};
     // Likewise, what they called differently before one of them failed.

@@ -156,7 +156,7 @@ void Driver::Impl::analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras) {
   look_.reset();
   if (!parts_.analyze || finished_) return tell_waiters(nullptr);
   fleet.layout = rank_layout(request_.placement.parallel, fleet.world_size);
-  tracer::SaidByRas said{std::move(ras.report), ras.is_shared, {}};
+  tracer::RasEvidence said{std::move(ras.report), ras.is_shared, {}};
   if (!said.report.empty()) said.unseen = unseen_ranks(fleet);
   parts_.analyze(std::move(fleet), std::move(said),
                  [self = weak_from_this()](const tracer::Verdict& verdict) {

@@ -141,9 +141,10 @@ std::function<void(SolveBackup, std::function<void(BackupSolved)>)> backup_solve
 }
 
 // Driver::Parts::analyze
-std::function<void(tracer::FleetSnapshot, tracer::SaidByRas, std::function<void(tracer::Verdict)>)>
+std::function<void(tracer::FleetSnapshot, tracer::RasEvidence,
+                   std::function<void(tracer::Verdict)>)>
 analyzer(base::BlockingPool& pool) {
-  return [&pool](tracer::FleetSnapshot fleet, tracer::SaidByRas ras,
+  return [&pool](tracer::FleetSnapshot fleet, tracer::RasEvidence ras,
                  std::function<void(tracer::Verdict)> done) {
     struct Found {
       tracer::Verdict verdict;

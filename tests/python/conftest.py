@@ -1,4 +1,4 @@
-"""Shared by the tests of python/robustrun: the boot module and a record like the agent's."""
+"""Fixtures of the tests of python/robustrun: the boot module, and a record like the agent's."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ def clean_environment(**extra):
 
 
 class RecordFile:
-    """The progress record as the agent makes it, and a reader of words."""
+    """A progress record as the agent creates it, and a reader of its words."""
 
     def __init__(self, path, size=RECORD_BYTES):
         self.path = path
@@ -51,7 +51,7 @@ class RecordFile:
 
 
     def communicators(self):
-        """Slot -> what is written in it."""
+        """Slot -> its contents."""
         data, found = self.path.read_bytes()[RECORD_BYTES:], {}
         for slot in range(min(128, len(data) // 256)):
             fields = struct.unpack_from("<QQIIII64s64s9Q", data, slot * 256)
@@ -70,7 +70,7 @@ def record(tmp_path):
 
 
 class Ranks:
-    """Workers of one gloo job on this machine, each with a record and a socket as the agent's."""
+    """Workers of one gloo job on this machine, each with a record and a socket like the agent's."""
 
     def __init__(self, folder, source, size, **extra):
         (folder / "job.py").write_text(source)
@@ -91,7 +91,7 @@ class Ranks:
         return self.records[rank].environment(**{**ours, **extra})
 
     def wait_for(self, line):
-        """Until every rank has printed `line`, which must be the next one."""
+        """Waits until every rank has printed `line`, which must be its next line."""
         for process in self.processes:
             said = process.stdout.readline()
             assert said == line + "\n", said + process.stderr.read()
@@ -152,7 +152,7 @@ def boot(tmp_path):
 
 @pytest.fixture
 def serve(tmp_path, monkeypatch):
-    """Starts an agent that is played: serve(reply, …)."""
+    """Starts a fake agent: serve(reply, …)."""
     path = tmp_path / "socket"
     monkeypatch.setenv("ROBUSTRUN_SOCKET", str(path))
     started = []

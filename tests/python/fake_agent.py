@@ -1,4 +1,4 @@
-"""An agent that is played, at the other end of a worker's socket."""
+"""A fake agent at the other end of a worker's socket."""
 
 import json
 import socket

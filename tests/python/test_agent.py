@@ -11,7 +11,7 @@ sys.path.insert(0, str(PACKAGE))
 import robustrun  # noqa: E402
 
 
-def test_hello_tells_who_we_are(serve):
+def test_hello_identifies_the_worker(serve):
     fake = serve(HELLO, {"type": "ping"})
     with robustrun.Agent() as agent:
         agent.ping()
@@ -19,7 +19,7 @@ def test_hello_tells_who_we_are(serve):
     assert fake.requests == [{"type": "hello", "version": 1}, {"type": "ping"}]
 
 
-def test_stop_reason_is_none_or_says_why(serve):
+def test_stop_reason_is_none_or_a_stop_request(serve):
     none = {"type": "stop_reason", "reason": "none", "deadline_ns": 0}
     serve(HELLO, none, dict(none, reason="preempt", deadline_ns=1), dict(none, reason="stop"))
     with robustrun.Agent() as agent:
@@ -45,7 +45,7 @@ def test_without_an_agent_there_is_an_oserror(monkeypatch, tmp_path):
     monkeypatch.delenv("ROBUSTRUN_SOCKET", raising=False)
     with pytest.raises(OSError, match="ROBUSTRUN_SOCKET"):
         robustrun.Agent()
-    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "nobody"))
+    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "missing"))
     with pytest.raises(OSError):
         robustrun.Agent()
     assert os.environ.get("ROBUSTRUN_RECORD") is None

@@ -1,4 +1,4 @@
-"""Whom the alignment test names: every table here is what ranks could have found."""
+"""Which ranks the alignment test names, for tables of facts that ranks could have found."""
 
 import random
 import sys
@@ -42,21 +42,21 @@ def test_the_minority_is_named_with_the_first_thing_that_differs():
     assert "2 of 3 ranks in step 1, gradient" in verdict["outvoted"][0]["why"]
 
 
-def test_two_that_differ_cannot_be_told_apart():
+def test_two_differing_ranks_are_undecided():
     verdict = judge([facts(0), facts(1, digests="bbb")])
     assert verdict["result"] == "undecided"
     assert verdict["undecided"][0]["ranks"] == [0, 1]
     assert "step 1, output" in verdict["undecided"][0]["why"]
 
 
-def test_half_is_no_majority():
+def test_half_is_not_a_majority():
     verdict = judge([facts(0), facts(1), facts(2, digests="bbb"), facts(3, digests="bbb")])
     assert verdict["result"] == "undecided"
     assert judge([facts(0), facts(1), facts(2, digests="bbb"), facts(3, digests="ccc")])[
         "result"] == "undecided"
 
 
-def test_who_differs_from_itself_is_named_even_among_two():
+def test_a_rank_that_differs_from_itself_is_named_even_among_two():
     verdict = judge([facts(0), facts(1, digests="bbb", unsteady="weights")])
     assert outvoted(verdict) == [1]
     assert verdict["undecided"] == []
@@ -71,7 +71,7 @@ def test_devices_of_several_kinds_are_not_compared():
 
 
 @pytest.mark.parametrize("ways, named", [
-    ([(0, 1)], [0, 1]),            # both ranks are of node a
+    ([(0, 1)], [0, 1]),            # both ranks are on node a
     ([(0, 2), (0, 4)], [0]),       # rank 0 is in both
     ([(0, 2), (1, 4)], [0, 1]),    # node a is in both, none of its ranks
     ([(2, 0), (0, 2), (4, 1)], [0, 1]),
@@ -95,7 +95,7 @@ def test_damage_between_nodes_with_no_single_end_is_undecided(ways):
     assert verdict["outvoted"] == []
 
 
-def test_random_single_faults_are_always_found_and_nobody_else():
+def test_random_single_faults_are_always_found_and_only_they():
     dice = random.Random(7)
     for _ in range(500):
         count = dice.randint(3, 40)

@@ -158,7 +158,7 @@ def test_paths_of_the_script_are_as_pythons(where, tmp_path, boot, plain):
 
 @pytest.mark.parametrize("script", ["missing.py", "unreadable/x.py", "sub", "empty_folder",
                                     "case.zip", "case.pyc", "package", "-c"])
-def test_what_is_no_plain_script_is_as_pythons(script, tmp_path, boot, plain):
+def test_other_kinds_of_scripts_run_as_under_python(script, tmp_path, boot, plain):
     write(tmp_path / "sub" / "__main__.py", "from other import X\nprint(X)\n" + SHOW_MAIN + "1/0")
     write(tmp_path / "sub" / "other.py", "X = 5")
     write(tmp_path / "package" / "__init__.py", "")
@@ -233,7 +233,7 @@ def test_without_the_package_plain_python_runs(tmp_path, plain):
     same(plain("-m", "case", "a"), plain(str(lonely), "module", "case", "a"))
 
 
-def test_the_stack_signal_dumps_all_threads_and_the_script_goes_on(tmp_path):
+def test_the_stack_signal_dumps_all_threads_and_the_script_continues(tmp_path):
     number = signal.SIGRTMIN + 5
     write(tmp_path / "case.py", "def waiting_here():\n    print('ready'); input(); print('end')\n"
                                 "waiting_here()")

@@ -64,7 +64,7 @@ def test_saves_that_wait_and_saves_that_do_not_come_in_the_order_of_their_calls(
     assert c_api.catalogue([places])[0].step == 5
 
 
-def test_what_went_wrong_in_the_background_is_raised_by_the_next_save(places):
+def test_a_background_error_is_raised_by_the_next_save(places):
     state = {"weight": torch.zeros(1000)}
     checkpoint.save(state, 1, directories=places)
     run = checkpoint._savers[(str(places),)].engine.run
@@ -112,7 +112,7 @@ def timed(work):
     return time.monotonic() - began
 
 
-def test_a_rate_bounds_what_is_written_and_nothing_else(places, monkeypatch):
+def test_a_rate_limits_background_writes_only(places, monkeypatch):
     state = {"weight": torch.ones(6_000_000)}  # 24 MB
     checkpoint.save(state, 1, directories=places, blocking=False).wait()  # takes memory
     free = timed(lambda: checkpoint.save(state, 2, directories=places, blocking=False).wait())
@@ -132,7 +132,7 @@ def test_a_rate_bounds_what_is_written_and_nothing_else(places, monkeypatch):
             checkpoint.save(state, 5, directories=places, blocking=False, drain_rate=bad)
 
 
-def test_a_save_that_waits_for_the_disk_makes_those_before_it_hurry(places):
+def test_a_blocking_save_lifts_the_limit_of_earlier_writes(places):
     state = {"weight": torch.ones(1_000_000)}
     slow = checkpoint.save(state, 1, directories=places, blocking=False, drain_rate=1)  # 46 days
     slower = checkpoint.save(state, 2, directories=places, blocking=False, drain_rate=1)
@@ -143,7 +143,7 @@ def test_a_save_that_waits_for_the_disk_makes_those_before_it_hurry(places):
     assert checkpoint.load_latest(state, directories=places) == 3
 
 
-def test_what_is_on_its_way_to_disk_hurries_at_the_end_of_the_process(places):
+def test_the_end_of_the_process_lifts_the_limit_of_background_writes(places):
     script = """
 import sys, torch
 from robustrun import checkpoint

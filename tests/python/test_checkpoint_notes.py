@@ -37,12 +37,12 @@ def test_without_an_agent_nothing_happens(tmp_path, monkeypatch):
     notes.note("saved", step=1)
     assert notes._socket is False
     monkeypatch.setattr(notes, "_socket", None)
-    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "nobody"))
+    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "missing"))
     notes.note("saved", step=1)
     notes.note("saved", step=object())
 
 
-def test_an_agent_that_goes_away_or_does_not_answer_is_no_harm(tmp_path, monkeypatch):
+def test_an_agent_that_leaves_or_does_not_answer_does_no_harm(tmp_path, monkeypatch):
     agent = FakeAgent(tmp_path / "s", [b""])
     monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "s"))
     notes.note("loaded", step=1)  # no answer comes
@@ -52,7 +52,7 @@ def test_an_agent_that_goes_away_or_does_not_answer_is_no_harm(tmp_path, monkeyp
 
 
 class Store:
-    """As torch's: shared by the ranks, here threads."""
+    """Like torch's store, shared by the ranks, which are threads here."""
 
     def __init__(self):
         self.values, self.lock = {}, threading.Lock()
@@ -72,14 +72,14 @@ class Store:
 
 
 class Rank:
-    """One rank's view of the module, which is one process's otherwise."""
+    """One rank's instance of the module, of which a process normally has one."""
 
     def __init__(self, store, rank, world):
         self.store, self.rank, self.world, self.step, self.named = store, rank, world, 0, None
         self.spoke = False
 
     def boundary(self, monkeypatch):
-        """True when it would save now."""
+        """Whether the rank would save now."""
         self.step += 1
         with monkeypatch.context() as patch:
             patch.setattr(last_save, "_named", self.named)

@@ -1,4 +1,4 @@
-"""Which rank reads which bytes of what all ranks want (_checkpoint/collective_read.py)."""
+"""Which rank reads which of the bytes that all ranks want (_checkpoint/collective_read.py)."""
 
 import collections
 import random
@@ -24,7 +24,7 @@ def dealt(sizes, in_memory, away=()):
     return collective_read.dealt(shards, targets_of(sizes), in_memory, len(in_memory), away)
 
 
-def test_every_byte_has_one_reader_and_none_has_much_more_than_another():
+def test_every_byte_has_one_reader_and_the_load_is_balanced():
     seed = random.randrange(2**32)
     print("seed", seed)
     chance = random.Random(seed)
@@ -45,7 +45,7 @@ def test_every_byte_has_one_reader_and_none_has_much_more_than_another():
         assert max(loads) <= sum(sizes) / size + largest
 
 
-def test_what_lies_in_a_ranks_memory_is_that_ranks_and_the_rest_is_shared():
+def test_bytes_in_a_ranks_memory_are_read_by_it_and_the_rest_is_shared():
     parts = dealt([64 << 20] * 8, [(0, 0), (2, 3), (3, 3)])
     owners = collections.defaultdict(set)
     for part in parts:

@@ -1,4 +1,4 @@
-"""The first load or save waits for copies of the attempt before (_checkpoint/earlier_saves.py)."""
+"""The first load or save waits for the previous attempt's copies (_checkpoint/earlier_saves.py)."""
 
 import sys
 import threading
@@ -32,20 +32,20 @@ def test_an_older_agent_is_not_waited_for(serve):
         earlier_saves.settle()
 
 
-def test_an_agent_that_cannot_be_heard_is_said_once_and_nothing_fails(serve):
-    with pytest.warns(RuntimeWarning, match="cannot hear whether") as warned:
+def test_an_unreachable_agent_is_warned_of_once_and_nothing_fails(serve):
+    with pytest.warns(RuntimeWarning, match="cannot ask the agent whether") as warned:
         earlier_saves.settle()
         earlier_saves.settle()
     assert len(warned) == 1
 
 
-def test_without_an_agent_nobody_is_asked(monkeypatch):
+def test_without_an_agent_nothing_is_asked(monkeypatch):
     monkeypatch.delenv("ROBUSTRUN_SOCKET", raising=False)
     monkeypatch.setattr(earlier_saves, "Agent", None)
     earlier_saves.settle()
 
 
-def test_whoever_asks_meanwhile_waits_as_well(monkeypatch):
+def test_a_concurrent_caller_waits_as_well(monkeypatch):
     asked, answer = [], threading.Event()
 
     class Waiting:

@@ -1,4 +1,4 @@
-"""Faults on purpose inside the interpreter: what an order beside the record makes of a script."""
+"""Injected faults inside the interpreter: the effect of an order beside the record."""
 
 import json
 import os
@@ -11,20 +11,20 @@ import pytest
 from conftest import BOOT
 
 NUMBER = signal.SIGRTMIN + 9
-# Another thread notes the time all along; the gap is how long the GIL was held.
+# Another thread keeps reading the clock; the largest gap shows how long the GIL was held.
 TICKER = """
 import threading, time
-last, gap, go_on = time.monotonic(), 0.0, True
+last, gap, running = time.monotonic(), 0.0, True
 def tick():
     global last, gap
-    while go_on:
+    while running:
         now = time.monotonic()
         gap, last = max(gap, now - last), now
         time.sleep(0.001)
 thread = threading.Thread(target=tick); thread.start()
 print("ready", flush=True)
 input()
-go_on = False; thread.join(); print(gap)
+running = False; thread.join(); print(gap)
 """
 
 
@@ -59,7 +59,7 @@ class Worker:
         try:
             wait_for(lambda: not self.order_file.exists(), 5)
         except AssertionError:
-            # One that comes right before input() sleeps is handled when that returns.
+            # A signal that arrives right before input() sleeps is handled when input() returns.
             os.kill(self.process.pid, NUMBER)
             wait_for(lambda: not self.order_file.exists())
 

@@ -35,14 +35,14 @@ def ask(path):
     return json.loads(body)
 
 
-def test_collectives_are_told_even_while_the_gil_is_held(ranks):
+def test_collectives_are_reported_even_while_the_gil_is_held(ranks):
     job = ranks("for _ in range(3): dist.all_reduce(torch.ones(4))\n"
                 "import ctypes\n"
                 "print('locked')\n"
                 "ctypes.PyDLL(None).sleep(1000)\n")
     job.wait_for("locked")
     for path in job.sockets:
-        # torch's own thread marks an operation as over soon after it is.
+        # torch's own thread marks an operation as done with a delay.
         end = time.monotonic() + 60
         entries = ask(path)["entries"]
         while not all(e["retired"] for e in entries):
@@ -54,7 +54,7 @@ def test_collectives_are_told_even_while_the_gil_is_held(ranks):
         assert {tuple(e["process_group"]) for e in entries} == {("0", "default_pg")}
 
 
-def test_the_last_operations_alone_are_kept(ranks):
+def test_only_the_last_operations_are_kept(ranks):
     job = ranks("for _ in range(600): dist.all_reduce(torch.ones(1))\npause('done')\n", size=1)
     job.wait_for("done")
     entries = ask(job.sockets[0])["entries"]
@@ -139,7 +139,7 @@ ENDS = {  # how a program ends -> its exit code
     "raise SystemExit": 0,
     "dist.destroy_process_group()": 0,
     "import os; os.kill(os.getpid(), 9)": -9,
-    # Destroyed: a thread of gloo's that is late would end the process (test_faults.py).
+    # Destroy the group: a late gloo thread would end the process (test_faults.py).
     "import atexit; atexit.register(lambda: (dist.all_reduce(torch.ones(1)),"
     " dist.destroy_process_group()))": 0,
     # A child of fork, as far as it comes to our part of an exit (torch's own hangs there).
@@ -190,7 +190,7 @@ def test_a_script_that_makes_no_group_has_no_server(tmp_path, boot, record):
 
 @pytest.mark.parametrize("path", ["", "/nonexistent/place.fr", "/tmp/" + "x" * 103])
 def test_a_socket_that_cannot_be_changes_nothing(ranks, path):
-    # Destroyed: a thread of gloo's that is late would end the process (test_faults.py).
+    # Destroy the group: a late gloo thread would end the process (test_faults.py).
     job = ranks("dist.all_reduce(torch.ones(1)); print('ran'); dist.destroy_process_group()\n",
                 size=1, ROBUSTRUN_FLIGHT_SOCKET=path)
     assert job.finish() == [(0, "ran\n", "")]

@@ -1,4 +1,4 @@
-"""What a worker says of the files that it read until its first step."""
+"""The list of files that a worker read until its first step."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ STEP = "import robustrun; robustrun.step(1)\n"
 
 @pytest.fixture
 def touched(record, boot, tmp_path):
-    """Runs a script as a worker; what it leaves, as pairs."""
+    """Runs a script as a worker; returns its list as pairs."""
     asked = record.path.with_suffix(".files")
 
     def run(text, ask=True, **options):
@@ -88,7 +88,7 @@ def test_names_that_a_line_cannot_hold_are_left_out(touched, tmp_path):
     assert os.fsdecode(bytes(tmp_path) + b"/\xff") in paths
 
 
-def test_a_hook_that_meets_nonsense_lets_the_program_go_on(touched):
+def test_invalid_arguments_in_the_hook_do_not_stop_the_program(touched):
     files = touched("import sys\nsys.audit('open')\nsys.audit('open', 1, 2, 3)\n"
                     "sys.audit('import', 'x', 7)\nsys.audit('ctypes.dlopen', None)\n" + STEP)
     assert files
@@ -100,7 +100,7 @@ def test_at_the_limit_of_time_the_list_is_left_without_a_step(touched):
     assert files and files[-1][1]
 
 
-def test_each_look_at_the_maps_is_one(touched, tmp_path):
+def test_reading_the_maps_does_not_trigger_another_read(touched, tmp_path):
     """Opening them is an event as well, and the next one is due later."""
     (tmp_path / "one.txt").write_text("x")
     (tmp_path / "two.txt").write_text("x")
@@ -130,7 +130,7 @@ def test_watching_costs_a_start_of_torch_less_than_a_twentieth():
 
     measure(0)
     off, on = [], []
-    for _ in range(20):  # the least of each does not depend on who else is busy, in the end
+    for _ in range(20):  # the minimum of each does not depend on other load
         off.append(measure(0))
         on.append(measure(1))
         if len(on) >= 5 and min(on) <= 1.05 * min(off):

@@ -1,4 +1,4 @@
-"""The dispatcher's interposer counts every collective on tensors of the processor.
+"""The dispatcher's interposer counts every collective on CPU tensors.
 
 It is meant for torch 2.2 to 2.7; here it is installed by hand, whatever torch there is.
 """
@@ -76,7 +76,7 @@ group = dist.new_group([0, 1], group_desc="dp")
 layer = torch.nn.Linear(4, 4)
 model = torch.nn.parallel.DistributedDataParallel(layer, process_group=group)
 def train(): model(torch.ones(1, 4)).sum().backward()
-train(); train()  # the second one makes the buckets anew
+train(); train()  # the second call rebuilds the buckets
 pause("made")
 for _ in range(3): train()
 pause("trained")
@@ -97,7 +97,7 @@ pause("destroyed")
     assert job.finish() == [(0, "", "")] * 2
 
 
-def test_who_waits_has_entered_and_who_is_waited_for_has_not(ranks):
+def test_a_waiting_rank_has_entered_and_the_absent_one_has_not(ranks):
     job = ranks(INSTALL + "dist.barrier()\nprint('ready')\n"
                 "if rank: input()\n"
                 "dist.all_reduce(torch.ones(1))\nprint('done')\n")

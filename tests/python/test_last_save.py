@@ -1,4 +1,4 @@
-"""on_stop() with torch itself: two ranks of DDP over gloo that hear of the stop at other times."""
+"""on_stop() with torch itself: two DDP ranks over gloo that see the stop at different times."""
 
 import json
 import random
@@ -26,7 +26,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 def save(stop):
     same = [torch.zeros(1) for _ in range(2)]
-    dist.all_gather(same, torch.tensor([float(stop.step)]))  # nobody is in a step
+    dist.all_gather(same, torch.tensor([float(stop.step)]))  # no rank is in a step
     pathlib.Path(sys.argv[3]).write_text(f"{stop.step} {stop.reason} {int(same[0])} {int(same[1])}")
 
 robustrun.on_stop(save)
@@ -42,7 +42,7 @@ STOP_REASON, STOP_DEADLINE, STEPS = 24, 32, 96
 
 
 class AnyAgent:
-    """Answers every message with its type, for as long as it is there."""
+    """Answers every message with its type until it is closed."""
 
     def __init__(self, path):
         self.types = []
@@ -107,7 +107,7 @@ def test_two_ranks_save_after_the_same_step(tmp_path, reason):
             rank.stderr.close()
         for agent in agents:
             agent._listener.close()
-    for rank in range(2):  # they have ended as scripts do
+    for rank in range(2):  # they ended like scripts
         assert (tmp_path / f"saved-{rank}-end").read_text() == "reached"
     said = [(tmp_path / f"saved-{rank}").read_text().split() for rank in range(2)]
     assert said[0] == said[1]
@@ -119,7 +119,7 @@ def test_two_ranks_save_after_the_same_step(tmp_path, reason):
 
 
 def test_a_restart_is_not_waited_for(tmp_path):
-    """Another rank has failed: the signal comes as ever, and nothing is saved."""
+    """Another rank has failed: the signal comes as usual, and nothing is saved."""
     (tmp_path / "train.py").write_text(
         "import robustrun, sys, time\n"
         "robustrun.on_stop(lambda stop: open(sys.argv[1], 'w'))\n"

@@ -1,4 +1,4 @@
-"""A program that fails leaves what it called last beside its record; how it ends stays the same."""
+"""A failing program leaves its last calls in a file beside its record, and ends as before."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_a_program_that_fails_leaves_what_it_called(ranks, end, code, words):
     "import atexit\nchild = os.fork()\nif not child:\n    atexit.register(os._exit, 1)\n"
     "    raise RuntimeError('in a child')\nos.waitpid(child, 0)",
 ])
-def test_nobody_else_leaves_anything(ranks, end):
+def test_other_ends_leave_nothing(ranks, end):
     job = ranks(CALLS + end + "\n", size=1)
     # torch may abort by itself when an interpreter ends with a group (pytorch#190489).
     assert job.finish()[0][0] in (0, -6)
@@ -79,7 +79,7 @@ def test_the_words_of_a_program_before_an_exec_do_not_stay(ranks):
 
 
 class Recorder:
-    """In torch's place."""
+    """Stands in for torch."""
 
     def __init__(self, dump):
         self.calls, self.dump, self._C = 0, dump, self

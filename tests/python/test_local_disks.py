@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is
 from robustrun import checkpoint  # noqa: E402
 from robustrun._checkpoint import c_api, local_disks, sessions, staged_saves  # noqa: E402
 
-NEVER = 1  # bytes a second
+NEVER = 1  # bytes per second
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_every_nth_save_is_drained_beginning_with_the_first(shared, disk, monkey
         checkpoint.save(state_of(8), 8, [shared, shared / "b"], parity=1)
 
 
-def test_what_is_on_a_lost_disk_is_passed_over_unmarked(shared, disk):
+def test_a_checkpoint_on_a_lost_disk_is_passed_over_unmarked(shared, disk):
     for step in range(3):
         checkpoint.save(state_of(step), step, shared, local=disk, drain_every=2)
         checkpoint.wait()
@@ -115,7 +115,7 @@ def test_a_damaged_local_file_is_read_from_shared_storage_where_it_is(shared, di
     assert not c_api.catalogue([shared])[0].poisoned
 
 
-def test_the_rate_bounds_a_drain_and_nobody_who_saves(shared, disk):
+def test_the_rate_limits_a_drain_and_no_save(shared, disk):
     big = state_of(1, 4_000_000)  # 16 MB, two chunks
     checkpoint.save(big, 1, shared, local=disk)
     began = time.monotonic()
@@ -177,7 +177,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert loaded(shared) == (3, True)
 
 
-def test_the_end_of_a_process_hurries_what_is_being_drained(shared, disk):
+def test_the_end_of_a_process_lifts_the_limit_of_a_drain(shared, disk):
     script = f"""
 import sys
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
@@ -251,7 +251,7 @@ def test_saves_with_and_without_local_disks_come_in_the_order_of_their_calls(sha
     assert len(data_in(disk)) == 3
 
 
-def test_what_went_wrong_in_a_drain_is_raised_by_the_next_save(shared, disk):
+def test_a_drain_error_is_raised_by_the_next_save(shared, disk):
     drain = checkpoint.save(state_of(1), 1, shared, local=disk, drain_rate=NEVER)
     assert drain.committed
     with open(data_in(disk)[0], "r+b") as file:
@@ -284,7 +284,7 @@ def second_attempt(monkeypatch):
 
 
 def first_attempt_dies(shared, disk, steps, drain_every):
-    """By SIGKILL, when half of what is drained first is on its way."""
+    """Killed by SIGKILL in the middle of the first drain."""
     script = f"""
 import os, pathlib, signal, sys, time
 sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
@@ -321,7 +321,7 @@ def test_what_a_killed_process_was_draining_the_next_attempt_drains(shared, disk
         assert loaded(shared) == (saved[-1], True)
 
 
-def test_saves_go_on_behind_what_is_drained_for_the_attempt_before(shared, disk, second_attempt):
+def test_saves_continue_while_an_earlier_attempt_is_drained(shared, disk, second_attempt):
     first_attempt_dies(shared, disk, [1, 2], drain_every=9)
     state = state_of(0)
     assert checkpoint.load_latest(state, shared, drain_rate=NEVER) == 2
@@ -345,12 +345,12 @@ def test_saves_go_on_behind_what_is_drained_for_the_attempt_before(shared, disk,
     assert len(data_in(shared)) == len(data_in(disk)) == 1
 
 
-def test_what_need_not_be_drained_by_who_loads_it_is_not(shared, disk, second_attempt,
+def test_a_load_drains_only_what_needs_it(shared, disk, second_attempt,
                                                          monkeypatch):
     first_attempt_dies(shared, disk, [1], drain_every=9)
     state = state_of(0)
     assert checkpoint.load_latest(state, shared, read_only=True) == 1
-    assert not checkpoint._savers and halves(shared)  # whoever looks changes nothing
+    assert not checkpoint._savers and halves(shared)  # reading changes nothing
     assert loaded(shared) == (1, True)
     for step in (2, 3):
         checkpoint.save(state_of(step), step, shared, local=disk, drain_every=9)
@@ -359,7 +359,7 @@ def test_what_need_not_be_drained_by_who_loads_it_is_not(shared, disk, second_at
     assert steps(shared) == [1, 2] and steps(shared, local=True) == [3]
 
 
-def test_what_cannot_be_drained_for_the_attempt_before_stops_no_save(shared, disk, second_attempt):
+def test_a_failed_drain_for_an_earlier_attempt_stops_no_save(shared, disk, second_attempt):
     first_attempt_dies(shared, disk, [1], drain_every=9)
     state = state_of(0)
     assert checkpoint.load_latest(state, shared, drain_rate=NEVER) == 1
@@ -370,7 +370,7 @@ def test_what_cannot_be_drained_for_the_attempt_before_stops_no_save(shared, dis
     drains.hurry()
     drains.settle()
     drains.relax()
-    with pytest.warns(RuntimeWarning, match="what was left of .* is not drained: .*damaged"):
+    with pytest.warns(RuntimeWarning, match="the rest of .* was not drained: .*damaged"):
         checkpoint.save(state_of(2), 2, shared, local=disk)
     checkpoint.wait()
     assert steps(shared) == [2] and loaded(shared) == (2, True) and not halves(shared)

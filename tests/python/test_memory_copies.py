@@ -21,7 +21,7 @@ SIZES = (3_000_000, 0, 17, 70_000)
 
 
 class State:
-    """Buffers whose bytes follow from the step."""
+    """Buffers whose bytes depend on the step."""
 
     def __init__(self, step, sizes=SIZES):
         chance = random.Random(step)
@@ -75,11 +75,11 @@ def test_a_copy_is_the_state_at_its_step_whatever_happens_to_it_later(copies, tm
         assert found.bytes == saved
 
 
-def test_an_agent_that_cannot_be_asked_is_said_once(copies, tmp_path, monkeypatch):
-    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "nobody"))
+def test_an_unreachable_agent_is_warned_of_once(copies, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBUSTRUN_SOCKET", str(tmp_path / "missing"))
     monkeypatch.setattr(memory_copies, "_user_of_agents_memory", None)
-    monkeypatch.setattr(memory_copies, "_was_said", False)
-    with pytest.warns(RuntimeWarning, match="not kept beyond its end") as warned:
+    monkeypatch.setattr(memory_copies, "_has_warned", False)
+    with pytest.warns(RuntimeWarning, match="will not outlive its process") as warned:
         for step in (1, 2, 3):
             sizes = tuple(step * size for size in SIZES)  # more memory every time
             stage(copies, step, State(step, sizes), sizes)
@@ -108,7 +108,7 @@ def test_only_memory_is_written_until_a_copy_is_drained(copies, tmp_path):
     assert [found.step for found in c_api.catalogue([tmp_path])] == [4]
 
 
-def test_a_save_that_fails_in_the_background_is_told_by_the_next_one_once(copies, tmp_path):
+def test_a_background_error_is_raised_once_by_the_next_save(copies, tmp_path):
     handle = stage(copies, 1, State(1))
     # A later attempt of the run has begun meanwhile.
     c_api.Engine([tmp_path], "run", 1).close()
@@ -163,7 +163,7 @@ def test_two_copies_on_their_way_make_the_next_one_wait(copies):
 
 
 class LastComesFirst:
-    """A lock that whoever asked last gets first."""
+    """A lock that the last requester gets first."""
 
     def __init__(self):
         self.changed, self.waiting, self.is_held = threading.Condition(), [], True
@@ -195,7 +195,7 @@ def test_copies_are_written_in_the_order_in_which_they_were_made(copies, tmp_pat
         assert newest.step == 2
 
 
-def test_what_callers_waited_for_is_counted(copies):
+def test_the_time_that_callers_waited_is_counted(copies):
     stage(copies, 1, State(1))
     first = copies.blocked_s
     stage(copies, 2, State(2))

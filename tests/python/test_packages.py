@@ -1,5 +1,5 @@
-"""Standby workers with packages as they are: nothing that training scripts import reads what is
-another one at each start. More of them: e2e/recovery/nightly_packages.py."""
+"""Standby workers with real packages: nothing that training scripts import reads what
+differs between starts. More of them: e2e/recovery/nightly_packages.py."""
 
 import importlib.util
 import pathlib

@@ -1,4 +1,4 @@
-"""What bench/run placement is measured on stays what it is."""
+"""The clusters of bench/run placement do not change."""
 
 import collections
 import hashlib

@@ -82,7 +82,7 @@ def test_a_kind_within_the_nodes_leaves_all_weight_to_the_other():
 
 @pytest.mark.parametrize("names", [["n1", "n2", "n1", "n3"], ["n1", "n2", "n3"],
                                    ["n1", "n2", "n3", "n6"]])
-def test_what_is_no_placement_has_no_quality(names):
+def test_an_invalid_placement_has_no_quality(names):
     which = instance([[(3, 0)], [(2, 1)]], dp=2, pp=2)
     judge = metric.Judge(which, clusters.GPUS_PER_NODE)
     judge.quality(["n1", "n2", "n3", "n4"])
@@ -171,7 +171,7 @@ def test_slurm_takes_the_tightest_minipod_and_then_its_fullest_leaf():
     assert leaves_of(which, slurm_order.choose(which)) == ["p1l0", "p1l1"]
 
 
-def test_slurm_goes_on_where_it_is_near():
+def test_slurm_continues_nearby():
     # After the leaf of 6 a leaf of 3 elsewhere would fit tightly.
     which = instance([[(6, 0), (4, 0)], [(3, 0), (3, 0)]], dp=9, pp=1)
     assert minipods_of(which, slurm_order.choose(which)) == ["p0"] * 9

@@ -70,7 +70,7 @@ ENDS = {  # what a script does, and which marks it leaves
 
 
 @pytest.mark.parametrize("script", ENDS)
-def test_two_marks_tell_how_far_the_end_has_come(record, boot, tmp_path, script):
+def test_two_marks_show_how_far_the_end_has_come(record, boot, tmp_path, script):
     (tmp_path / "t.py").write_text(script)
     boot("script", "t.py", env=record.environment())
     returned, finished = record.word(RETURNED), record.word(FINISHED)

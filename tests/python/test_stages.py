@@ -1,4 +1,4 @@
-"""When the parts of a start begin and end: what a script leaves in the record, unchanged."""
+"""When the stages of a start begin and end, in the record of an unchanged script."""
 
 import sys
 
@@ -45,12 +45,12 @@ def test_imports_end_with_the_last_one_that_the_script_asks_for(run, tmp_path):
         "import named\nprint(named.done, asked)\nimport late\n")
     done, asked = map(float, run.said[0].split())
     assert done <= found["imports_done"]
-    # robustrun is there already, and what is imported after the first step is no start any more.
+    # robustrun is imported already, and imports after the first step do not belong to the start.
     assert found["imports_done"] <= asked + 1.4
     assert found["group_begin"] == found["load_begin"] == found["optimizer"] == 0
 
 
-def test_while_an_import_goes_on_the_record_says_so(run, tmp_path):
+def test_the_record_shows_an_import_in_progress(run, tmp_path):
     (tmp_path / "fatal.py").write_text("import os\nos._exit(3)\n")
     assert run("import zlib\nimport fatal\n", code=3)["imports_done"] == 1e-9
 

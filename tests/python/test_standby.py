@@ -1,5 +1,5 @@
-"""A standby worker: what it imports beforehand, what it is told, and that nobody sees a difference
-to a fresh start."""
+"""A standby worker: what it imports in advance, what it receives, and that a script sees no
+difference from a fresh start."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_nothing_else_is_chosen(made):
     assert choose("/home/me/job", made) == []
 
 
-def test_an_environment_below_the_scripts_folder_is_no_user_code():
+def test_an_environment_below_the_scripts_folder_is_not_user_code():
     torch = module("torch", SITE + "/torch/__init__.py")
     assert choose("/opt/env", torch, module("mine", "/opt/env/mine.py")) == ["torch"]
     assert choose("/opt/env/lib", torch) == ["torch"]
@@ -167,7 +167,7 @@ def test_the_script_sees_what_it_would_see_after_a_fresh_start(standby, tmp_path
     assert ours == theirs
 
 
-def test_modules_are_there_before_the_order_and_a_missing_one_is_no_trouble(standby, tmp_path):
+def test_modules_are_there_before_the_order_and_a_missing_one_does_no_harm(standby, tmp_path):
     (tmp_path / "job.py").write_text("import sys; print('decimal' in sys.modules)\n"
                                      "import no_such_module\n")
     waiting = standby("job.py", "no_such_module", "decimal")
@@ -194,7 +194,7 @@ def test_a_module_of_the_users_of_the_same_name_wins(standby, tmp_path):
     assert waiting.become() == (0, f"{tmp_path}/decimal.py\n", "")
 
 
-def test_what_imports_read_and_where_they_came_from_is_told(standby, tmp_path):
+def test_what_imports_read_and_where_they_came_from_is_reported(standby, tmp_path):
     libraries = tmp_path / "site-packages"
     libraries.mkdir()
     (libraries / "reader.py").write_text(
@@ -264,7 +264,7 @@ def test_a_script_may_set_what_is_only_gone_through(standby, tmp_path):
     waiting = standby("job.py", "bars.options", variables=["COLOUR"], PYTHONPATH=str(libraries))
     assert "refusal" not in waiting.ready()
     (tmp_path / "sock").unlink()
-    # What is named after the package was looked for.
+    # Variables named after the package count as read.
     waiting = standby("job.py", "bars.options", variables=["BARS_OFF"], PYTHONPATH=str(libraries))
     assert waiting.ready()["refusal"] == ["the script sets BARS_OFF, which counts only before "
                                           "imports"]

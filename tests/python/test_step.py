@@ -99,7 +99,7 @@ BEFORE = {
     "Adam goes on": ("a = make(torch.optim.AdamW)\nfor _ in range(7): a.step()\n"
                      "restart()\n"
                      "o = make(torch.optim.AdamW); o.load_state_dict(a.state_dict()); o.step()", 8),
-    "momentum goes on, from nobody knows where": (
+    "momentum continues from an unknown step": (
         "a = make(momentum=0.9); a.step()\nrestart()\n"
         "o = make(momentum=0.9); o.load_state_dict(a.state_dict()); o.step()", 0),
     "the model alone was loaded": ("loads()\no = make(torch.optim.Adam); o.step()", 0),
@@ -117,7 +117,7 @@ class Outer(torch.optim.Optimizer):
     def step(self): self.inner.step()
 o = Outer(make(torch.optim.Adam))
 for _ in range(3): o.step()""", 1),
-    "one that nobody knows": ("""
+    "an unknown optimizer": ("""
 class Odd(torch.optim.SGD):
     state = property(lambda self: 7, lambda self, value: None)
     def __init__(self, *args, **kw):

@@ -1,5 +1,5 @@
-// R2 where no record helps: operations that are not recorded at all, and members that have not come
-// to their first one.
+// R2 without records: operations that are not recorded at all, and members that have not reached
+// their first one.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -43,15 +43,16 @@ TEST_CASE("a rank in the script while others are in sends and receives is named,
   CHECK(numbers(verdict.victims) == Ranks{0, 2});
   CHECK(verdict.by_stacks);
   CHECK(verdict.lasting == seconds(18));
-  CHECK(verdict.place == "p2p.py:30");
+  CHECK(verdict.place == "main (p2p.py:30)");
   CHECK(verdict.script_line == "p2p.py:30");
   CHECK(verdict.sentence ==
-        "rank 1 (node0, local 1) has not come to what the others wait in for 18.0 s; it is in "
-        "p2p.py:30; rank 0 waits in send at p2p.py:20: dist.send(x, dst=1), rank 2 waits in recv "
+        "rank 1 (node0, local 1) has not reached the calls that the others wait in for 18.0 s; "
+        "it is in main (p2p.py:30); rank 0 waits in send at p2p.py:20: dist.send(x, dst=1), rank 2 "
+        "waits in recv "
         "at p2p.py:40: dist.recv(x, src=1)");
 }
 
-TEST_CASE("who waits for a request that it began is seen by the line that it is in") {
+TEST_CASE("a rank that waits for its own request is recognised by the line that it is in") {
   Row3 fleet;
   fleet.rank(2).evidence = {};
   fleet.stack(2, {own(44, "requests[0].wait()")});
@@ -70,7 +71,7 @@ TEST_CASE("data loaders, checkpoints and stopped processes keep their names") {
   Row3 saves;
   saves.stack(1, {{"save", "/v/site-packages/torch/serialization.py", 9}, own(30)});
   CHECK(saves.verdict().finding == Finding::kLongPhase);
-  CHECK(saves.verdict().script_line.empty());  // storage may be what keeps it
+  CHECK(saves.verdict().script_line.empty());  // storage may be the cause
   Row3 stopped;
   stopped.rank(1).life = Life::kStopped;
   CHECK(stopped.verdict().finding == Finding::kStopped);
@@ -78,7 +79,7 @@ TEST_CASE("data loaders, checkpoints and stopped processes keep their names") {
   CHECK(numbers(stopped.verdict().victims) == Ranks{0, 2});
 }
 
-TEST_CASE("of several in the script those that do something are left out") {
+TEST_CASE("of several ranks in the script, those that are moving are left out") {
   Fleet fleet(6);
   fleet.world();
   for (const std::uint32_t r : {0U, 1U, 2U, 3U}) fleet.stack(r, {c10d("recv"), own(40)});
@@ -90,7 +91,7 @@ TEST_CASE("of several in the script those that do something are left out") {
 }
 
 TEST_CASE(
-    "when all wait, or most are in the script, nobody is accused; that all is well is not said") {
+    "when all wait, or most are in the script, no rank is accused, and the verdict is undecided") {
   Row3 knot;
   knot.stack(1, {c10d("recv"), own(31, "dist.recv(x, src=2)")});
   Verdict verdict = knot.verdict();
@@ -126,7 +127,7 @@ TEST_CASE("a stack in a collective that would be recorded is of another moment")
   CHECK(numbers(fleet.verdict().culprits) == Ranks{1});
 }
 
-TEST_CASE("a job of one rank, ranks without stacks and ranks in the script accuse nobody") {
+TEST_CASE("a job of one rank, ranks without stacks and ranks in the script accuse no rank") {
   Fleet one(1);
   one.stack(0, {c10d("recv"), own(1)});
   CHECK(one.verdict().culprits.empty());
@@ -148,7 +149,7 @@ struct First : Fleet {
   }
 };
 
-TEST_CASE("a member without a record, in a line of the script, has not entered: it is named so") {
+TEST_CASE("a member without a record, in a line of the script, is named as not entered") {
   First fleet;
   fleet.stack(2, {own(12)});
   const Verdict verdict = fleet.verdict();
@@ -160,7 +161,7 @@ TEST_CASE("a member without a record, in a line of the script, has not entered: 
   CHECK(verdict.lasting == seconds(10));
   CHECK(verdict.sentence ==
         "rank 2 (node0, local 2) has not entered all_reduce #1 (48 MB, group world) for 10.0 s; it "
-        "is in p2p.py:12; 2 ranks wait for it");
+        "is in main (p2p.py:12); 2 ranks wait for it");
 }
 
 TEST_CASE(
@@ -173,7 +174,7 @@ TEST_CASE(
   CHECK(contains(calls.verdict().sentence, "has no record of"));
 }
 
-TEST_CASE("of several without a record those that are in the script are named") {
+TEST_CASE("of several ranks without a record, those in the script are named") {
   Fleet fleet(4);
   fleet.group(1, {0, 1}, 0, "world");
   for (const std::uint32_t r : {0U, 1U}) fleet.in(1, r).size = 4;

@@ -1,4 +1,4 @@
-// What ranks had called when one of them failed: R6 by the last words of the dead.
+// What ranks had called when one of them failed: R6 by the last reports of the dead.
 #include <doctest/doctest.h>
 
 #include "tests/tracer/fleet.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Ranks = std::vector<std::uint32_t>;
 
-// As the recorder of a rank shows it whose call has failed: like one that is done.
+// A failed call, which the rank's recorder shows like one that is done.
 void fail_in(Fleet& fleet, std::uint64_t comm, std::uint32_t rank, const Signature& signature,
              double age = 1) {
   fleet.enter(comm, rank, age, signature);
@@ -27,11 +27,12 @@ Fleet group_of(std::uint32_t world) {
   return fleet;
 }
 
-TEST_CASE("of eight ranks one called another size, and its neighbour died of it without a word") {
+TEST_CASE(
+    "of eight ranks one called a different size, and its neighbour died of it without a message") {
   Fleet fleet = group_of(8);
   for (const std::uint32_t r : {0U, 1U, 2U, 5U, 6U, 7U}) fail_in(fleet, 1, r, all_reduce(64));
   fail_in(fleet, 1, 4, all_reduce(128));
-  SUBCASE("what it said before is known") {}
+  SUBCASE("its earlier reports are known") {}
   SUBCASE("nothing is known of it") { fleet.rank(3).comms.clear(); }
   SUBCASE("it is not there") { fleet.drop(3); }
   SUBCASE("some are still alive, and inside") {
@@ -64,7 +65,7 @@ TEST_CASE("a rank that ended well is named with the operation that others were i
   CHECK(verdict.signature.kind == OpKind::kAllReduce);
   CHECK(verdict.ordinal == 8);
   CHECK(numbers(verdict.victims) == Ranks{0});
-  Fleet silent = fleet;  // nothing is known of what it took part in
+  Fleet silent = fleet;  // its communicators are unknown
   silent.rank(1).comms.assign(1, {});  // a group that it never used
   CHECK(numbers(analyze_failed(silent.snapshot).culprits) == Ranks{1});
   CHECK(analyze_failed(silent.snapshot).signature.kind == OpKind::kAllReduce);
@@ -72,7 +73,7 @@ TEST_CASE("a rank that ended well is named with the operation that others were i
   CHECK(analyze_failed(fleet.snapshot).finding == Finding::kNothing);
 }
 
-TEST_CASE("without a majority nobody is named, and both sides are told") {
+TEST_CASE("without a majority no rank is named, and both sides are shown") {
   Fleet fleet = group_of(4);
   for (const std::uint32_t r : {0U, 3U}) fail_in(fleet, 1, r, all_reduce(64));
   fail_in(fleet, 1, 2, all_reduce(128));
@@ -83,7 +84,7 @@ TEST_CASE("without a majority nobody is named, and both sides are told") {
   CHECK(verdict.sentence.find("128") != std::string::npos);
 }
 
-TEST_CASE("a rank that fails by itself, elsewhere, called nothing else") {
+TEST_CASE("a rank that fails by itself outside a collective causes no mismatch") {
   Fleet fleet = group_of(4);
   fleet.group(2, {0, 1, 2, 3}, 6, "second");
   for (std::uint32_t r = 0; r < 4; ++r) fail_in(fleet, 2, r, all_reduce(32), 3);
@@ -99,14 +100,14 @@ TEST_CASE("a rank that fails by itself, elsewhere, called nothing else") {
   CHECK(analyze_failed(fleet.snapshot).finding == Finding::kNothing);
 }
 
-TEST_CASE("calls that differ and are long done do not count") {
+TEST_CASE("differing calls that finished long ago do not count") {
   Fleet fleet = group_of(4);
   for (std::uint32_t r = 0; r < 4; ++r) fail_in(fleet, 1, r, all_reduce(r == 2 ? 5 : 6), 400);
   for (std::uint32_t r = 0; r < 4; ++r) fail_in(fleet, 1, r, all_reduce(64));
   CHECK(analyze_failed(fleet.snapshot).finding == Finding::kNothing);
 }
 
-TEST_CASE("nothing is made of nothing") {
+TEST_CASE("an empty fleet gives no finding") {
   CHECK(analyze_failed({}).finding == Finding::kNothing);
   CHECK(analyze_failed(Fleet(4).snapshot).finding == Finding::kNothing);
 }

@@ -1,4 +1,4 @@
-// Rules R2, R9, R10: who does not come, and what keeps it.
+// Rules R2, R9, R10: which rank is absent, and what keeps it.
 #include <doctest/doctest.h>
 
 #include "tests/tracer/fleet.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Ranks = std::vector<std::uint32_t>;
 
-TEST_CASE("a rank in its data loader is named with place, operation, age and who waits") {
+TEST_CASE("a rank in its data loader is named with place, operation, age and victims") {
   Fleet fleet(16);
   fleet.group(9, {3, 7, 11, 15}, 4181, "17");
   fleet.world(1, 10);
@@ -20,7 +20,7 @@ TEST_CASE("a rank in its data loader is named with place, operation, age and who
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.sentence ==
         "rank 11 (node2, local 3) has not entered all_reduce #4182 (48 MB, group dp_2) for 4.1 s; "
-        "it is in train.py:87 data loader; 15 ranks wait for it");
+        "it is in train.py:87, data loader; 15 ranks wait for it");
   CHECK(verdict.finding == Finding::kInputStall);
   CHECK(verdict.confidence == Confidence::kExact);
   CHECK(numbers(verdict.culprits) == Ranks{11});
@@ -32,7 +32,7 @@ TEST_CASE("a rank in its data loader is named with place, operation, age and who
   CHECK(verdict.runner_up.finding == Finding::kNothing);
 }
 
-TEST_CASE("nobody waits when all are outside, and when there is nobody") {
+TEST_CASE("no rank is blocked when all are outside, or in an empty fleet") {
   Fleet fleet(4);
   fleet.world();
   CHECK(fleet.verdict().finding == Finding::kNothing);
@@ -52,7 +52,7 @@ TEST_CASE("without a stack the absent rank is named all the same") {
         "3 ranks wait for it");
 }
 
-TEST_CASE("a wait of unknown length is told without one, and only inferred") {
+TEST_CASE("a wait of unknown length is reported without one, and only inferred") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {2}, 0);
@@ -89,7 +89,7 @@ TEST_CASE("a rank that waits elsewhere for the culprit is a victim, not a culpri
   CHECK(verdict.lasting == seconds(12));
 }
 
-TEST_CASE("who is late for milliseconds is not named beside who has been missing for seconds") {
+TEST_CASE("a rank late by milliseconds is not named beside one that is missing for seconds") {
   Fleet fleet(6);
   fleet.group(1, {0, 1, 2}, 6, "a");
   fleet.group(2, {3, 4, 5}, 6, "b");
@@ -98,7 +98,7 @@ TEST_CASE("who is late for milliseconds is not named beside who has been missing
   CHECK(numbers(fleet.verdict().culprits) == Ranks{2});
 }
 
-TEST_CASE("a rank inside a call that its record does not show is named only if nobody else is") {
+TEST_CASE("a rank inside an unrecorded call is named only if no other rank is absent") {
   const std::vector<Frame> receiving = {
       {"recv", "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", 2400},
       {"main", "/home/me/train.py", 33}};
@@ -113,7 +113,7 @@ TEST_CASE("a rank inside a call that its record does not show is named only if n
   CHECK(verdict.confidence == Confidence::kInferred);
 }
 
-TEST_CASE("members inside the call that launch nothing are named with that") {
+TEST_CASE("members inside the call that launch nothing are named as such") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {1});
@@ -136,7 +136,7 @@ TEST_CASE("in a first call of all members the one that is absent is named") {
   CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
 
-TEST_CASE("snapshots that contradict themselves break nothing") {
+TEST_CASE("contradictory snapshots do no harm") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {2});
@@ -165,13 +165,14 @@ TEST_CASE("a rank that saves a checkpoint is excused") {
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kLongPhase);
   CHECK(numbers(verdict.culprits) == Ranks{0});
-  CHECK(verdict.sentence ==
-        "rank 0 (node0, local 0) is busy with checkpoint in train.py:120 and has not entered "
-        "all_reduce #7 (48 MB, group world) for 12.0 s; 3 ranks wait for it; that may take "
-        "its time");
+  CHECK(
+      verdict.sentence ==
+      "rank 0 (node0, local 0) is busy with checkpoint in main (train.py:120) and has not entered "
+      "all_reduce #7 (48 MB, group world) for 12.0 s; 3 ranks wait for it; this may be "
+      "normal");
 }
 
-TEST_CASE("reading a file for the data set is no checkpoint") {
+TEST_CASE("reading a file for the data set is not a checkpoint") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {0});
@@ -183,7 +184,7 @@ TEST_CASE("reading a file for the data set is no checkpoint") {
   CHECK(fleet.verdict().finding == Finding::kInputStall);
 }
 
-TEST_CASE("beside one that saves a checkpoint the one without excuse is the culprit") {
+TEST_CASE("beside a rank that saves a checkpoint, the one without an excuse is the culprit") {
   Fleet fleet(8);
   fleet.world();
   fleet.enter_all_but(1, {0, 5});
@@ -194,7 +195,7 @@ TEST_CASE("beside one that saves a checkpoint the one without excuse is the culp
   CHECK(verdict.runner_up.finding == Finding::kLongPhase);
 }
 
-TEST_CASE("when all ranks are in the same phase nobody is at fault") {
+TEST_CASE("when all ranks are in the same phase, the finding is a long phase") {
   Fleet fleet(4);
   fleet.world();
   for (std::uint32_t r = 0; r < 4; ++r) fleet.stack(r, {{"validate", "/home/me/train.py", 7}});
@@ -205,7 +206,7 @@ TEST_CASE("when all ranks are in the same phase nobody is at fault") {
   CHECK(fleet.verdict().finding == Finding::kNothing);
 }
 
-TEST_CASE("the culprit moves when it uses or wants a processor, reads, or its stack changes") {
+TEST_CASE("the culprit is moving if it uses or wants a CPU, reads, or its stack changes") {
   for (const int how : {0, 1, 2, 3, 4, 5, 6, 7, 8}) {
     Fleet fleet(4);
     fleet.world();
@@ -215,14 +216,15 @@ TEST_CASE("the culprit moves when it uses or wants a processor, reads, or its st
     evidence.process.state = "S";
     evidence.process.watched = seconds(1);
     if (how == 1) evidence.process.cpu = seconds(0.2);
-    evidence.process.io_bytes = kMovingIoBytes + (how == 2 ? 1 : 0);  // its stacks are written, too
+    evidence.process.io_bytes =
+        kMovingIoBytes + (how == 2 ? 1 : 0);  // its stack dumps are written, too
     if (how == 3) evidence.stacks_moved = true;
-    if (how == 4) evidence.process.cpu_delay = seconds(0.2);  // others use them
+    if (how == 4) evidence.process.cpu_delay = seconds(0.2);  // others use the CPUs
     if (how == 5) evidence.process.state = "R";
-    if (how == 6) evidence.process.state = "D";  // storage answers, sooner or later
+    if (how == 6) evidence.process.state = "D";  // storage responds sooner or later
     if (how == 7) evidence.process.children_blocked = 1;
-    if (how != 8) fleet.stack(2, {{"wait", "/home/me/train.py", 7}});  // nobody knows where it is
-    // Victims may spin: that is nobody's guilt.
+    if (how != 8) fleet.stack(2, {{"wait", "/home/me/train.py", 7}});  // 8: its place is unknown
+    // Victims may spin, which does not make them culprits.
     fleet.rank(0).evidence = {};
     fleet.rank(0).evidence.has_process = true;
     fleet.rank(0).evidence.process.watched = seconds(1);
@@ -233,7 +235,7 @@ TEST_CASE("the culprit moves when it uses or wants a processor, reads, or its st
   }
 }
 
-TEST_CASE("a member whose progress is not known is a suspicion, when nobody else is absent") {
+TEST_CASE("a member of unknown progress is suspected when no other one is absent") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {2, 3});
@@ -254,7 +256,7 @@ TEST_CASE("a member whose progress is not known is a suspicion, when nobody else
   CHECK(verdict.culprits.empty());
 }
 
-TEST_CASE("when all have entered and nothing else is known nobody is named") {
+TEST_CASE("when all have entered and nothing else is known, no rank is named") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -266,7 +268,7 @@ TEST_CASE("when all have entered and nothing else is known nobody is named") {
   CHECK(verdict.lasting == seconds(10));
 }
 
-TEST_CASE("names that workers give cannot reach the terminal unescaped") {
+TEST_CASE("names from workers never reach the terminal unescaped") {
   Fleet fleet(4);
   fleet.world(1, 6, "a\x1b[2Jb\n");
   fleet.enter_all_but(1, {2});

@@ -1,4 +1,4 @@
-// R7 by arrivals: who comes last again and again, whatever the clocks say.
+// R7 by arrivals: a rank that repeatedly arrives last, whatever the clocks say.
 #include <doctest/doctest.h>
 
 #include "base/core/clock.h"
@@ -10,11 +10,11 @@ namespace {
 constexpr std::uint32_t kWorld = 6;
 constexpr double kEpoch = 1.7e9;
 
-// Steps of two collectives, of two communicators with the same members: everybody meets in the
-// first one after some work, and goes straight on to the second.
+// Steps of two collectives, in two communicators with the same members: after some work all ranks
+// meet in the first one, and proceed directly to the second.
 struct Steps {
-  Fleet fleet{kWorld, 1};  // every rank on a machine of its own
-  std::vector<double> clock = std::vector<double>(kWorld, 0);   // how wrong each one is
+  Fleet fleet{kWorld, 1};  // every rank on its own machine
+  std::vector<double> clock = std::vector<double>(kWorld, 0);   // error of each clock
   base::Rng rng{1};
   double noise = 0.002;
   double now = kEpoch;
@@ -27,7 +27,7 @@ struct Steps {
     fleet.in(comm, r).recent.push_back({ordinal, all_reduce(), seconds(at + clock[r])});
   }
   double jitter() { return noise * static_cast<double>(rng.next() % 1000) / 1000; }
-  // `late`: by how much each rank is late for the first one.
+  // `late`: how late each rank is for the first collective.
   void step(std::uint64_t ordinal, const std::vector<double>& late) {
     double met = now;
     for (std::uint32_t r = 0; r < kWorld; ++r) {
@@ -48,7 +48,7 @@ struct Steps {
   }
 };
 
-constexpr std::uint32_t kNobody = kWorld;
+constexpr std::uint32_t kNone = kWorld;
 
 TEST_CASE("a rank that is late for one collective of every step is named") {
   for (std::uint32_t slow = 0; slow < kWorld; ++slow) {
@@ -57,26 +57,26 @@ TEST_CASE("a rank that is late for one collective of every step is named") {
     CHECK(verdict.finding == Finding::kSlowRank);
     CHECK(verdict.culprits == std::vector<base::Rank>{{slow}});
     CHECK(verdict.victims.size() == kWorld - 1);
-    CHECK(verdict.sentence.find("comes last, 20") != std::string::npos);
-    CHECK(verdict.sentence.find("to 40 of 80 collectives") != std::string::npos);
+    CHECK(verdict.sentence.find("arrives last, 20") != std::string::npos);
+    CHECK(verdict.sentence.find("at 40 of 80 collectives") != std::string::npos);
   }
 }
 
-TEST_CASE("clocks that are wrong change nothing") {
+TEST_CASE("wrong clocks change nothing") {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
     base::Rng rng(seed);
     Steps steps;
     for (double& wrong : steps.clock) wrong = static_cast<double>(rng.next() % 20000) / 1000 - 10;
-    CHECK(Steps(steps).run(kNobody, 0).finding == Finding::kNothing);
+    CHECK(Steps(steps).run(kNone, 0).finding == Finding::kNothing);
     CHECK(steps.run(3, 0.2).culprits == std::vector<base::Rank>{{3}});
   }
 }
 
-TEST_CASE("nobody is late by the noise of a busy machine, nor when all take turns") {
+TEST_CASE("noise of a busy machine, and ranks that take turns, are not lateness") {
   Steps noisy;
   noisy.noise = 0.2;
-  CHECK(noisy.run(kNobody, 0, 100).finding == Finding::kNothing);
+  CHECK(noisy.run(kNone, 0, 100).finding == Finding::kNothing);
   Steps turns;
   for (std::uint64_t n = 1; n <= 60; ++n) {
     std::vector<double> late(kWorld, 0);
@@ -86,7 +86,7 @@ TEST_CASE("nobody is late by the noise of a busy machine, nor when all take turn
   CHECK(analyze(turns.fleet.snapshot).finding == Finding::kNothing);
 }
 
-TEST_CASE("a few late ones, or little time lost, are not worth saying") {
+TEST_CASE("few late operations, or little time lost, are not reported") {
   CHECK(Steps().run(2, 0.2, 4).finding == Finding::kNothing);
   CHECK(Steps().run(2, 0.009).finding == Finding::kNothing);
   Steps rare;
@@ -98,7 +98,7 @@ TEST_CASE("a few late ones, or little time lost, are not worth saying") {
   CHECK(analyze(rare.fleet.snapshot).finding == Finding::kNothing);
 }
 
-TEST_CASE("long pauses of one rank are none of a slow one, however much time they take") {
+TEST_CASE("long pauses of one rank do not make it slow, however much time they take") {
   Steps pauses;
   for (std::uint64_t n = 1; n <= 200; ++n) {
     std::vector<double> late(kWorld, 0);
@@ -108,17 +108,17 @@ TEST_CASE("long pauses of one rank are none of a slow one, however much time the
   CHECK(analyze(pauses.fleet.snapshot).finding == Finding::kNothing);
 }
 
-TEST_CASE("with a member that is not seen nobody is named") {
+TEST_CASE("with an unseen member no rank is named") {
   Steps steps;
   steps.run(2, 0.2);
   steps.fleet.snapshot.ranks.erase(steps.fleet.snapshot.ranks.begin());
   CHECK(analyze(steps.fleet.snapshot).finding == Finding::kNothing);
 }
 
-TEST_CASE("times that no clock shows name nobody, and a node without name is none") {
+TEST_CASE("implausible times name no rank, and a node without a name is left out") {
   for (const std::int64_t far : {std::int64_t{1} << 60U, std::int64_t{INT64_MAX}}) {
     Steps steps;
-    steps.run(kNobody, 0);
+    steps.run(kNone, 0);
     for (std::uint64_t n = 0; n < 80; n += 2) {
       for (Membership& m : steps.fleet.rank(3).comms) {
         if (n < m.recent.size()) m.recent[n].entered_at = base::Nanos(far);
@@ -131,7 +131,7 @@ TEST_CASE("times that no clock shows name nobody, and a node without name is non
   CHECK(nameless.run(2, 0.2).nodes.empty());
 }
 
-// One collective in a step, as a small DDP model has it: who is late is late for every one.
+// One collective per step, as with a small DDP model: a late rank is late for every one.
 Verdict always_late(std::uint32_t world, std::uint32_t per_node, std::uint32_t slow, double step,
                     double by, const std::vector<double>& clock_of_node = {}) {
   Fleet fleet(world, per_node);
@@ -152,7 +152,7 @@ Verdict always_late(std::uint32_t world, std::uint32_t per_node, std::uint32_t s
   return analyze(fleet.snapshot);
 }
 
-TEST_CASE("ranks of one machine tell on the one that is late every time, from the first step on") {
+TEST_CASE("a rank that is always late is named by comparison with others on its machine") {
   for (const std::uint32_t world : {2U, 3U, 4U, 8U}) {
     for (const double factor : {1.5, 2.0, 3.0}) {
       CAPTURE(world);
@@ -161,24 +161,24 @@ TEST_CASE("ranks of one machine tell on the one that is late every time, from th
       CHECK(verdict.finding == Finding::kSlowRank);
       CHECK(verdict.culprits == std::vector<base::Rank>{{1}});
       CHECK(verdict.lost_share == doctest::Approx(1 - 1 / factor).epsilon(0.05));
-      CHECK(always_late(world, 8, kNobody + 9, 0.1, 0).finding == Finding::kNothing);
+      CHECK(always_late(world, 8, kNone + 9, 0.1, 0).finding == Finding::kNothing);
     }
   }
-  // Of short steps less is worth saying.
+  // With short steps a smaller delay counts.
   CHECK(always_late(4, 8, 2, 0.01, 0.01).culprits == std::vector<base::Rank>{{2}});
 }
 
-TEST_CASE("the others of its machine tell on it whatever the machines' clocks say") {
+TEST_CASE("ranks of one machine are compared whatever the machines' clocks say") {
   const Verdict verdict = always_late(4, 2, 3, 0.1, 0.1, {-3.0, 4.5});
   CHECK(verdict.culprits == std::vector<base::Rank>{{3}});
 }
 
-TEST_CASE("alone on its machine it cannot be told from one whose clock is wrong") {
+TEST_CASE("a rank alone on its machine cannot be distinguished from one with a wrong clock") {
   CHECK(always_late(3, 1, 1, 0.1, 0.1).finding == Finding::kNothing);
   CHECK(always_late(2, 1, 1, 0.1, 0.1).finding == Finding::kNothing);
 }
 
-TEST_CASE("a hang is no slowness") {
+TEST_CASE("a hang is not slowness") {
   Steps steps;
   steps.run(2, 0.2);
   steps.fleet.enter_all_but(1, {4});

@@ -1,4 +1,4 @@
-// Rules R1, R1b: who has ended, and who is frozen.
+// Rules R1, R1b: dead and frozen ranks.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ TEST_CASE("a killed rank is named with the operation that it died in") {
         "7 ranks wait for it");
 }
 
-TEST_CASE("a rank that ended before the operation is named with what it did not come to") {
+TEST_CASE("a rank that ended before the operation is named with that operation") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {3});
@@ -35,7 +35,7 @@ TEST_CASE("a rank that ended before the operation is named with what it did not 
         "world); 3 ranks wait for it");
 }
 
-TEST_CASE("a dead rank without any record is the culprit as soon as somebody waits") {
+TEST_CASE("a dead rank without any record is the culprit as soon as a rank waits") {
   Fleet fleet(3);
   fleet.group(1, {0, 1}, 6);
   for (const std::uint32_t r : {0U, 1U}) fleet.in(1, r).size = 3;
@@ -49,7 +49,7 @@ TEST_CASE("a dead rank without any record is the culprit as soon as somebody wai
   CHECK(numbers(verdict.victims) == Ranks{0, 1});
 }
 
-TEST_CASE("a rank whose node is lost, with one that it was killed beside it") {
+TEST_CASE("a rank whose node is lost, and beside it one that was killed") {
   Fleet fleet(8, 2);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -65,7 +65,7 @@ TEST_CASE("a rank whose node is lost, with one that it was killed beside it") {
         "6 ranks wait for them");
 }
 
-TEST_CASE("a dead rank that some other record knows may be what a communicator lacks") {
+TEST_CASE("a dead rank with another record may be the one that a communicator lacks") {
   for (const Life life : {Life::kDead, Life::kStopped}) {
     Fleet fleet(3);
     fleet.group(1, {0, 1});
@@ -75,11 +75,11 @@ TEST_CASE("a dead rank that some other record knows may be what a communicator l
     fleet.rank(2).life = life;
     Verdict verdict = fleet.verdict();
     CHECK(numbers(verdict.culprits) == Ranks{2});
-    // It is all that the operation lacks, and was seen to be stopped.
+    // It is the only rank that the operation lacks, and was seen to be stopped.
     const bool is_seen = life == Life::kStopped;
     CHECK(verdict.confidence == (is_seen ? Confidence::kExact : Confidence::kInferred));
     CHECK(numbers(verdict.victims) == Ranks{0, 1});
-    for (const std::uint32_t r : {0U, 1U}) fleet.in(1, r).size = 2;  // it lacks nobody
+    for (const std::uint32_t r : {0U, 1U}) fleet.in(1, r).size = 2;  // no member is missing
     CHECK(fleet.verdict().finding == Finding::kUndecided);
   }
 }
@@ -95,7 +95,7 @@ TEST_CASE("a dead rank of another group is not blamed for an absent one") {
   CHECK(numbers(verdict.culprits) == Ranks{1});
 }
 
-TEST_CASE("who ended after it did its part is not blamed for who has not come") {
+TEST_CASE("a rank that ended after doing its part is not blamed for an absent one") {
   Signature gather = all_reduce();
   gather.kind = OpKind::kGather;
   gather.root = 0;
@@ -109,10 +109,10 @@ TEST_CASE("who ended after it did its part is not blamed for who has not come") 
     CHECK(verdict.finding == Finding::kNeverEntered);
     CHECK(numbers(verdict.culprits) == Ranks{3});
     CHECK(numbers(verdict.victims) == Ranks{0});
-    // Nobody else is missing: what it sent last may be lost.
+    // No other rank is missing: its last data may be lost.
     fleet.enter(1, 3, 10, gather);
     CHECK(numbers(fleet.verdict().culprits) == Ranks{1});
-    // Others wait for it in the next one.
+    // Others wait for it in the next operation.
     fleet.finish(1, 3);
     fleet.finish(1, 0);
     fleet.enter(1, 2);
@@ -144,7 +144,7 @@ TEST_CASE("a stopped rank is named by life, by state and by its cgroup") {
   }
 }
 
-TEST_CASE("a stopped rank whose progress cannot be read any more is named by its membership") {
+TEST_CASE("a stopped rank whose progress cannot be read is named by its membership") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {2});
@@ -158,7 +158,8 @@ TEST_CASE("a stopped rank whose progress cannot be read any more is named by its
   CHECK(verdict.ordinal == 7);
 }
 
-TEST_CASE("a sleeping process is not a stopped one, and a stopped one that nobody misses is none") {
+TEST_CASE(
+    "a sleeping process is not stopped, and a stopped rank that no rank misses is not named") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {2});

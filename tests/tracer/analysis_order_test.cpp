@@ -1,4 +1,4 @@
-// Rules R6 and R6b: different things under the same ordinal, and orders that contradict each other.
+// Rules R6 and R6b: different operations under the same ordinal, and contradictory orders.
 #include <doctest/doctest.h>
 
 #include "tests/tracer/fleet.h"
@@ -17,7 +17,7 @@ std::vector<Frame> waiting_stack() {
           {"main", "/home/me/train.py", 10}};
 }
 
-TEST_CASE("of four ranks the one with another size is named, with both signatures") {
+TEST_CASE("of four ranks the one with a different size is named, with both signatures") {
   Fleet fleet(4);
   fleet.world();
   for (const std::uint32_t r : {0U, 1U, 3U}) fleet.enter(1, r, 10, all_reduce(100));
@@ -29,7 +29,7 @@ TEST_CASE("of four ranks the one with another size is named, with both signature
   CHECK(numbers(verdict.victims) == Ranks{0, 1, 3});
   CHECK(verdict.sentence ==
         "rank 2 (node0, local 2) calls all_reduce of 50 float32 as operation #7 (group world), but "
-        "ranks 0, 1 and 3 (node0) call all_reduce of 100 float32; nothing moves for 10.0 s");
+        "ranks 0, 1 and 3 (node0) call all_reduce of 100 float32; no progress for 10.0 s");
 }
 
 TEST_CASE("types, kinds and roots must agree, too") {
@@ -60,7 +60,7 @@ TEST_CASE("of two ranks that disagree both are named") {
   CHECK(verdict.confidence == Confidence::kInferred);
 }
 
-TEST_CASE("a skipped operation shows where the sequences differ first") {
+TEST_CASE("a skipped operation is found where the sequences first differ") {
   Fleet fleet(4);
   fleet.world();
   for (const std::uint32_t r : {0U, 1U, 3U}) {
@@ -73,7 +73,7 @@ TEST_CASE("a skipped operation shows where the sequences differ first") {
   CHECK(numbers(verdict.culprits) == Ranks{2});
 }
 
-TEST_CASE("without a majority of all members nobody is accused") {
+TEST_CASE("without a majority of all members no rank is accused") {
   Fleet fleet(5);
   fleet.world();
   fleet.enter(1, 0, 10, all_reduce(100));
@@ -87,7 +87,7 @@ TEST_CASE("without a majority of all members nobody is accused") {
   CHECK(verdict.confidence == Confidence::kInferred);
 }
 
-TEST_CASE("sizes that may differ, what is not known, and what is finished are no mismatch") {
+TEST_CASE("sizes that may differ, unknown parts, and finished calls are not a mismatch") {
   Signature to_all{OpKind::kAllToAll, DataType::kFloat32, 10, -1};
   Signature unknown{OpKind::kAllReduce, DataType::kUnknown, 0, -1};
   Signature barrier{OpKind::kBarrier, DataType::kUint8, 1, -1};
@@ -134,10 +134,10 @@ TEST_CASE("two groups in opposite order: both ranks and both operations") {
   CHECK(verdict.sentence ==
         "rank 1 (node0, local 1) is in all_reduce #4 (48 MB, group a), rank 2 (node0, local 2) is "
         "in broadcast #9 (16 B, group b) for 12.0 s: they wait for each other, because they call "
-        "them in different orders or one has left one out; 2 ranks wait for them");
+        "the operations in different orders or one has left one out; 2 ranks wait for them");
 }
 
-TEST_CASE("one of many that turned the order around is named by majority") {
+TEST_CASE("one of many that inverted the order is named by majority") {
   Fleet fleet(6);
   fleet.group(1, {0, 1, 2, 3, 4, 5}, 3, "a");
   fleet.group(2, {0, 1, 2, 3, 4, 5}, 8, "b");
@@ -153,11 +153,11 @@ TEST_CASE("one of many that turned the order around is named by majority") {
   CHECK(verdict.confidence == Confidence::kInferred);
 }
 
-TEST_CASE("a cycle with somebody in its data loader is that rank's stall") {
+TEST_CASE("a cycle with a rank in its data loader is an input stall of that rank") {
   Fleet fleet(2);
   fleet.group(1, {0, 1}, 3, "a");
   fleet.group(2, {0, 1}, 8, "b");
-  fleet.enter(1, 0, 12);  // asynchronous: its thread has gone on
+  fleet.enter(1, 0, 12);  // asynchronous: its thread has continued
   fleet.enter(2, 1, 12);
   fleet.stack(0, loader_stack());
   const Verdict verdict = fleet.verdict();
@@ -165,12 +165,12 @@ TEST_CASE("a cycle with somebody in its data loader is that rank's stall") {
   CHECK(numbers(verdict.culprits) == Ranks{0});
 }
 
-TEST_CASE("a cycle with an exit is no inversion") {
+TEST_CASE("a cycle with an exit is not an inversion") {
   Fleet fleet(3);
   fleet.group(1, {0, 1}, 3, "a");
   fleet.group(2, {0, 1, 2}, 8, "b");
   fleet.enter(1, 0, 12);
-  fleet.enter(2, 1, 12);  // waits for 0 and for 2, which is in nothing
+  fleet.enter(2, 1, 12);  // waits for 0 and for 2, which is inside no operation
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kNeverEntered);
   CHECK(numbers(verdict.culprits) == Ranks{2});

@@ -1,4 +1,4 @@
-// What holds of every verdict, over random jobs; and how long the largest takes.
+// Properties of every verdict, over random jobs; and the time that the largest takes.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using Ranks = std::vector<std::uint32_t>;
 constexpr std::uint64_t kSeeds = 400;
 
-// A healthy rank is never named, and nothing is surer than with everything known.
+// A healthy rank is never named, and less knowledge never raises the confidence.
 void check_weaker(const Verdict& full, const Verdict& partial, std::uint32_t culprit) {
   CAPTURE(full.sentence);
   CAPTURE(partial.sentence);
@@ -82,14 +82,14 @@ TEST_CASE("without some ranks' snapshots no healthy rank is named") {
       if (rng.below(2) == 0) fleet.snapshot.world_size = 0;
       const Verdict partial = fleet.verdict();
       CAPTURE(seed);
-      // One that is not seen may be suspected, by name and as inferred.
+      // An unseen rank may be suspected, by name and as inferred.
       const bool is_suspicion = partial.sentence.find("has no record") != std::string::npos;
       if (is_suspicion) CHECK(partial.confidence == Confidence::kInferred);
       if (!is_suspicion) check_weaker(full, partial, job.culprit());
       named += partial.culprits.empty() ? 0 : 1;
     }
   }
-  CHECK(named > kSeeds / 2);  // else the test would prove nothing
+  CHECK(named > kSeeds / 2);  // otherwise the test would prove nothing
 }
 
 TEST_CASE("without some of the evidence no healthy rank is named") {
@@ -170,7 +170,8 @@ Fleet largest(std::uint32_t world, std::uint32_t culprit) {
       std::uint32_t size, rank;
       bool is_inside;
     };
-    // In the culprit's copy ranks wait for their tensor group's one that waits in its pipeline.
+    // In the culprit's copy, ranks wait for the member of their tensor group that waits in its
+    // pipeline.
     const bool is_near = copy == of_culprit && tensor != culprit % kTensor;
     const bool is_in_copy = copy == of_culprit && tensor == culprit % kTensor;
     const std::uint32_t family = tensor + kTensor * stage;

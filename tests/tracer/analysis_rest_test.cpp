@@ -1,8 +1,11 @@
-// Jobs that came to rest before anybody looked, as dumps of the Flight Recorder show them, and what
-// holds for them alone; knots of more than two sides.
+// Jobs at rest, as dumps of the Flight Recorder show them, and the rules that apply only to them;
+// knots of more than two sides.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/tracer/fleet.h"
+#include "tracer/flight_memberships.h"
 
 namespace robustrun::tracer::analysis_rest_test {
 namespace {
@@ -21,7 +24,7 @@ void all_enter(Fleet& fleet, std::uint64_t comm, const Ranks& ranks, double age 
   for (const std::uint32_t r : ranks) fleet.enter(comm, r, age);
 }
 
-TEST_CASE("of a pair at rest the one that has not finished is left behind") {
+TEST_CASE("of a pair at rest, the rank that has not finished is left behind") {
   for (const bool is_resting : {true, false}) {
     Fleet fleet(4);
     fleet.snapshot.at_rest = is_resting;
@@ -37,7 +40,7 @@ TEST_CASE("of a pair at rest the one that has not finished is left behind") {
 }
 
 TEST_CASE(
-    "one finisher that has finished the next one as well is enough in a group of two or four") {
+    "one member that has also finished the next operation is enough in groups of two or four") {
   for (const std::uint32_t size : {2U, 4U}) {
     CAPTURE(size);
     Fleet fleet(size);
@@ -63,7 +66,7 @@ TEST_CASE("a rank that is behind waits for no rank, whatever else it has begun")
   all_enter(fleet, 1, {0, 1});
   fleet.finish(1, 1);
   fleet.enter(1, 1);
-  fleet.enter(2, 0);  // 2 has not come; a rank that could be blamed, were this a wait
+  fleet.enter(2, 0);  // rank 2 has not come: it would be blamed if this were a wait
   fleet.group(3, {1, 2}, 6, "ep");
   fleet.enter(3, 2);
   const Verdict verdict = fleet.verdict();
@@ -85,7 +88,7 @@ TEST_CASE("a rank that has halted waits for no rank, whatever it has pending") {
   CHECK(numbers(fleet.verdict().culprits) == Ranks{0, 1, 4});
 }
 
-TEST_CASE("a rank that has halted is named beside others though no rank waits for it") {
+TEST_CASE("a halted rank is named beside others even if no rank waits for it") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {2, 3}, 6, "tp");
@@ -97,9 +100,9 @@ TEST_CASE("a rank that has halted is named beside others though no rank waits fo
   CHECK(numbers(both.culprits) == Ranks{0, 3});
   CHECK(both.nodes == std::vector<std::string>{"node0"});
   CHECK(both.sentence.find("; rank 3") != std::string::npos);
-  CHECK(both.sentence.find("calls nothing any more") != std::string::npos);
+  CHECK(both.sentence.find("has stopped calling") != std::string::npos);
 
-  // Alone it is named only when anybody is inside anything.
+  // Alone it is named only if some rank is inside an operation.
   Fleet alone = at_rest(4);
   alone.group(1, {0, 1, 2, 3}, 6, "tp");
   alone.rank(3).halted = true;
@@ -110,7 +113,7 @@ TEST_CASE("a rank that has halted is named beside others though no rank waits fo
   CHECK(numbers(alone.verdict().culprits) == Ranks{3});
 }
 
-TEST_CASE("no verdict tells that no rank waits while operations are pending") {
+TEST_CASE("while operations are pending, the finding is never kNothing") {
   Fleet fleet = at_rest(2);
   fleet.world();
   for (const std::uint32_t r : {0U, 1U}) {
@@ -122,7 +125,7 @@ TEST_CASE("no verdict tells that no rank waits while operations are pending") {
   CHECK(verdict.finding != Finding::kNothing);
 }
 
-TEST_CASE("a rank that is behind is named though no rank waits for it directly") {
+TEST_CASE("a rank that is behind is named even if no rank waits for it directly") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {2, 3}, 6, "tp");
@@ -139,7 +142,7 @@ TEST_CASE("a rank that is behind is named though no rank waits for it directly")
   CHECK(verdict.ordinal == 7);
 }
 
-TEST_CASE("of two GPUs that stand one is known by what others have finished") {
+TEST_CASE("of two stuck GPUs, one is found by what others have finished") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {2, 3}, 6, "tp");
@@ -154,7 +157,7 @@ TEST_CASE("of two GPUs that stand one is known by what others have finished") {
   CHECK(numbers(verdict.culprits) == Ranks{0, 2});
 }
 
-TEST_CASE("of few ranks without a record those are named, too, that no rank waits for") {
+TEST_CASE("few ranks without a record are named even if no rank waits for them") {
   for (const std::uint32_t missing : {2U, 3U}) {
     Fleet fleet = at_rest(8);
     fleet.group(1, {0, 1, 2, 3}, 6, "tp");
@@ -170,7 +173,7 @@ TEST_CASE("of few ranks without a record those are named, too, that no rank wait
   }
 }
 
-TEST_CASE("of operations that all have come to, the rank that two of them share is named") {
+TEST_CASE("the rank that two operations reached by all have in common is named") {
   Fleet fleet = at_rest(8);
   fleet.group(1, {0, 1, 2, 3}, 6, "tp");
   fleet.group(2, {1, 5}, 6, "dp");
@@ -192,7 +195,7 @@ TEST_CASE("of operations that all have come to, the rank that two of them share 
   CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
 
-TEST_CASE("of members of one such operation the one with a pile of calls is named, else all") {
+TEST_CASE("for one such operation, the member far ahead is named, else all members are listed") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1, 2, 3}, 6, "tp");
   fleet.group(2, {0, 1, 2, 3}, 6, "dp");
@@ -200,7 +203,7 @@ TEST_CASE("of members of one such operation the one with a pile of calls is name
   Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kUndecided);
   CHECK(verdict.culprits.empty());
-  CHECK(verdict.sentence.starts_with("ranks 0, 1, 2 and 3 (node0) have all come to all_reduce #7"));
+  CHECK(verdict.sentence.starts_with("ranks 0, 1, 2 and 3 (node0) have all reached all_reduce #7"));
   for (int i = 0; i < 6; ++i) {
     fleet.enter(2, 2, 9, all_reduce(), Operation::Stage::kQueued);
   }
@@ -209,7 +212,107 @@ TEST_CASE("of members of one such operation the one with a pile of calls is name
   CHECK(numbers(verdict.culprits) == Ranks{2});
 }
 
-TEST_CASE("what a silent rank has begun is no excuse") {
+// Ranks 0 to 3 in pairs, group i of ranks i and i + 1; in the groups of `stuck` all members have
+// entered the next operation.
+Fleet pairs(const Ranks& stuck) {
+  Fleet fleet = at_rest(4);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    fleet.group(i + 1, {i, (i + 1) % 4}, 6, "pair " + std::to_string(i));
+  }
+  for (const std::uint32_t i : stuck) all_enter(fleet, i + 1, {i, (i + 1) % 4});
+  return fleet;
+}
+
+TEST_CASE("the stuck GPU is the one that the groups with unfinished operations share") {
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    const Verdict verdict = pairs({(rank + 3) % 4, rank}).verdict();
+    CHECK(verdict.finding == Finding::kGpuInKernel);
+    CHECK(verdict.confidence == Confidence::kInferred);
+    CHECK(numbers(verdict.culprits) == Ranks{rank});
+    CHECK(verdict.victims.size() == 2);
+  }
+}
+
+TEST_CASE("with one unfinished operation, or two without a common rank, groups are named") {
+  for (std::uint32_t group = 0; group < 4; ++group) {
+    CAPTURE(group);
+    const Verdict verdict = pairs({group}).verdict();
+    CHECK(verdict.finding == Finding::kUndecided);
+    CHECK(verdict.culprits.empty());
+    CHECK(verdict.group == "pair " + std::to_string(group));
+  }
+  const Verdict two = pairs({0, 2}).verdict();
+  CHECK(two.culprits.empty());
+  REQUIRE(two.evidence.size() == 3);
+  CHECK(two.evidence[0].starts_with("ranks 0 and 1 (node0) have all reached all_reduce #7"));
+  CHECK(two.evidence[1].starts_with("ranks 2 and 3 (node0) have all reached all_reduce #7"));
+}
+
+// One rank's dump: its calls in the order of the ring, (group, number, whether it is done).
+struct Call {
+  std::string group;
+  std::uint64_t number = 0;
+  bool is_done = false;
+};
+FlightRecording dump_of(const std::vector<Call>& calls) {
+  FlightRecording recording;
+  recording.complete = true;
+  // A dump lists the members of the rank's own groups only.
+  const auto is_in = [&](const char* group) {
+    return std::ranges::contains(calls, group, &Call::group);
+  };
+  if (is_in("a")) recording.groups.push_back({"a", "a", {0, 1}});
+  if (is_in("b")) recording.groups.push_back({"b", "b", {0, 2}});
+  for (const Call& call : calls) {
+    RecordedEntry& entry = recording.entries.emplace_back();
+    entry.group = call.group == "a" ? 1 : 2;
+    entry.group_name = entry.group_description = call.group;
+    entry.operation = "nccl:all_reduce";
+    entry.collective = call.number;
+    entry.input_sizes = {{64}};
+    entry.input_types = {"Float"};
+    entry.created_ns = 1000;
+    if (call.is_done) entry.state = RecordedEntry::State::kCompleted;
+  }
+  return recording;
+}
+
+// Rank 0 is in group a with rank 1 and in group b with rank 2, which are inside operation 2.
+Verdict verdict_of(const std::vector<Call>& calls_of_0, const RestingJob& resting = {}) {
+  Fleet fleet = at_rest(3);
+  const std::vector<FlightRecording> dumps = {dump_of(calls_of_0),
+                                              dump_of({{"a", 1, true}, {"a", 2}}),
+                                              dump_of({{"b", 1, true}, {"b", 2}})};
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    fleet.rank(r).comms = memberships(dumps[r], {}, r, 2000, &resting);
+  }
+  return fleet.verdict();
+}
+
+TEST_CASE("the order of calls in the ring decides which group's operation is stuck") {
+  const Call a1{"a", 1, true}, b1{"b", 1, true}, a2{"a", 2}, b2{"b", 2};
+  const Verdict a_first = verdict_of({a1, b1, a2, b2});
+  CHECK(a_first.culprits.empty());
+  CHECK(a_first.group == "a");
+  CHECK(a_first.sentence.starts_with("ranks 0 and 1 (node0) have all reached all_reduce #2"));
+  const Verdict b_first = verdict_of({a1, b1, b2, a2});
+  CHECK(b_first.culprits.empty());
+  CHECK(b_first.group == "b");
+  CHECK(b_first.sentence.starts_with("ranks 0 and 2 (node0) have all reached all_reduce #2"));
+
+  // If the groups run concurrently, both operations have begun, and the rank in both is named.
+  const Verdict both = verdict_of({a1, b1, a2, b2}, {.beside = {"a", "b"}});
+  CHECK(both.finding == Finding::kGpuInKernel);
+  CHECK(numbers(both.culprits) == Ranks{0});
+
+  // A rank that has finished what its peer is inside: the peer is left behind, not stuck with it.
+  const Verdict ahead = verdict_of({a1, b1, {"a", 2, true}, b2});
+  CHECK(ahead.finding == Finding::kLeftBehind);
+  CHECK(numbers(ahead.culprits) == Ranks{1});
+}
+
+TEST_CASE("pending operations do not excuse a silent rank") {
   Fleet fleet = at_rest(4);
   fleet.group(1, {0, 1}, 6, "tp");
   fleet.group(2, {0, 2, 3}, 6, "dp");
@@ -225,7 +328,7 @@ TEST_CASE("what a silent rank has begun is no excuse") {
   CHECK(numbers(verdict.culprits) == Ranks{0});
 }
 
-TEST_CASE("at rest all that are missing count, however late they were missed") {
+TEST_CASE("at rest all missing ranks count, however short the wait for them") {
   for (const bool is_resting : {true, false}) {
     Fleet fleet(4);
     fleet.snapshot.at_rest = is_resting;
@@ -237,7 +340,7 @@ TEST_CASE("at rest all that are missing count, however late they were missed") {
   }
 }
 
-TEST_CASE("counts of sends that begin somewhere are compared by what is pending") {
+TEST_CASE("partial counts of sends are compared by what is pending") {
   for (const bool is_there : {true, false}) {
     Fleet fleet = at_rest(3);
     fleet.group(1, {0, 1, 2}, 0, "pp");
@@ -253,7 +356,7 @@ TEST_CASE("counts of sends that begin somewhere are compared by what is pending"
   }
 }
 
-TEST_CASE("a circle of three groups of four ranks shows everybody in it") {
+TEST_CASE("a circle of three groups of four ranks shows all ranks in it") {
   Fleet fleet(4);
   fleet.group(1, {0, 1, 2}, 6, "a");
   fleet.group(2, {1, 3}, 6, "b");
@@ -273,12 +376,13 @@ TEST_CASE("a circle of three groups of four ranks shows everybody in it") {
         std::string::npos);  // 1 and 0 share no operation of 3
 }
 
-// Members of `comm` called its operation `at` s after the beginning.
+// Rank `r` called operation `ordinal` of `comm` at time `at`, in seconds.
 void called(Fleet& fleet, std::uint64_t comm, std::uint32_t r, std::uint64_t ordinal, double at) {
   fleet.in(comm, r).recent.push_back({ordinal, all_reduce(), seconds(at)});
 }
 
-TEST_CASE("who has called one operation less before the same one than the others left it out") {
+TEST_CASE(
+    "a rank that called one operation fewer than the others before the same one left it out") {
   for (const std::uint32_t odd : {1U, 3U}) {
     CAPTURE(odd);
     Fleet fleet(4);
@@ -287,7 +391,7 @@ TEST_CASE("who has called one operation less before the same one than the others
     fleet.group(3, {0, 1, 2, 3}, 4, "world");
     for (std::uint32_t r = 0; r < 4; ++r) {
       const std::uint64_t comm = r < 2 ? 1 : 2;
-      const bool is_waiting = r == (odd ^ 1U);  // in what the odd one has left out
+      const bool is_waiting = r == (odd ^ 1U);  // inside the operation that the odd rank left out
       called(fleet, comm, r, 1, 101);
       called(fleet, comm, r, 2, 102);
       if (is_waiting) fleet.enter(comm, r, 12);
@@ -303,8 +407,9 @@ TEST_CASE("who has called one operation less before the same one than the others
     const Verdict verdict = fleet.verdict();
     CHECK(verdict.finding == Finding::kOrderInversion);
     CHECK(numbers(verdict.culprits) == Ranks{odd});
-    const std::string said = "has left one out or calls them in another order than most";
-    CHECK(verdict.sentence.find(said) != std::string::npos);
+    const std::string part =
+        "has left an operation out or calls the operations in a different order than most";
+    CHECK(verdict.sentence.find(part) != std::string::npos);
   }
 }
 

@@ -1,4 +1,4 @@
-// Rules R7, R8, R11: what is slow, and what is common to many.
+// Rules R7, R8, R11: slow ranks and links, and failures of whole nodes.
 #include <doctest/doctest.h>
 
 #include "tests/tracer/ring_simulator.h"
@@ -43,13 +43,13 @@ TEST_CASE("the rank with the shortest operations is the slow one") {
   CHECK(verdict.victims.size() == 7);
   CHECK(verdict.sentence ==
         "rank 5 (node1, local 1) is slow: the others in group dp_0 wait 45.0 ms in each operation "
-        "for it, as its host calls late");
+        "for it, because its host calls late");
   for (const std::string& line : verdict.evidence) {  // it is about no single operation
     CHECK(line.find("have entered") == std::string::npos);
   }
 }
 
-TEST_CASE("of two the one that waits less is the slow one") {
+TEST_CASE("of two ranks the one that waits less is the slow one") {
   Fleet fleet(2);
   fleet.world(1, 10);
   time(fleet, 1, 1, 45);
@@ -58,7 +58,7 @@ TEST_CASE("of two the one that waits less is the slow one") {
   CHECK(verdict.confidence == Confidence::kInferred);
 }
 
-TEST_CASE("noise, operations that one may leave early, and few operations are no slowness") {
+TEST_CASE("noise, operations that may be left early, and few operations are not slowness") {
   Fleet fleet(8);
   fleet.world(1, 10);
   time(fleet, 1, 99, 0);
@@ -89,7 +89,7 @@ TEST_CASE("peers of a slow rank that are late with it are its victims") {
   CHECK(numbers(fleet.verdict().culprits) == Ranks{1});
 }
 
-TEST_CASE("who is slow is said only while nothing hangs") {
+TEST_CASE("a slow rank is reported only while nothing hangs") {
   Fleet fleet(8);
   fleet.world(1, 10);
   time(fleet, 1, 5, 45);
@@ -141,7 +141,7 @@ TEST_CASE("slow links that share a node are that node's; links of two kinds are 
     }
   }
   Verdict verdict = fleet.verdict();
-  // 16 of 24 links are bad: then they are the usual ones.
+  // 16 of 24 links are slow, so that is the usual speed.
   CHECK(verdict.finding == Finding::kNothing);
   for (std::uint32_t r = 0; r < 8; ++r) {
     for (EdgeTime& edge : fleet.in(1, r).edges) {
@@ -154,7 +154,7 @@ TEST_CASE("slow links that share a node are that node's; links of two kinds are 
   CHECK(verdict.edges.size() == 12);
 }
 
-TEST_CASE("links with little traffic, and few links, say nothing") {
+TEST_CASE("links with little traffic, and few links, are not judged") {
   Fleet fleet(8, 1);
   fleet.world(1, 10);
   for (std::uint32_t r = 0; r < 8; ++r) {
@@ -178,7 +178,7 @@ TEST_CASE("most ranks of a node at once are the node's failure") {
       "3 of the 4 ranks of node1 are at fault together: ranks 4, 5 and 6 (node1) have not"));
 }
 
-TEST_CASE("half of a node, scattered ranks, most of all nodes and a lone rank are not") {
+TEST_CASE("half of a node, scattered ranks, most nodes and a lone rank are not a node's failure") {
   for (const Ranks& absent : {Ranks{4, 5}, Ranks{4, 5, 6, 12}, Ranks{0, 1, 2, 4, 5, 6, 8, 9, 10}}) {
     Fleet fleet(16, 4);
     fleet.world();

@@ -26,7 +26,7 @@ SocketState& connect(Fleet& fleet, std::uint32_t a, std::uint32_t b) {
   return fleet.rank(a).evidence.sockets.back();
 }
 
-// Data is under way from a to b, and nothing says that it arrives.
+// Data is in flight from a to b and is not acknowledged.
 SocketState& stick(Fleet& fleet, std::uint32_t a, std::uint32_t b) {
   SocketState& socket = connect(fleet, a, b);
   socket.send_queue = 4000;
@@ -36,7 +36,7 @@ SocketState& stick(Fleet& fleet, std::uint32_t a, std::uint32_t b) {
   return socket;
 }
 
-// From each rank to the next one, as much as `mb` within `busy_ms` of a second.
+// From each rank to the next, `mb` megabytes in `busy_ms` of a second.
 void ring(Fleet& fleet, const std::vector<double>& busy_ms, double mb = 5) {
   const auto size = static_cast<std::uint32_t>(busy_ms.size());
   for (std::uint32_t r = 0; r < size; ++r) {
@@ -46,7 +46,7 @@ void ring(Fleet& fleet, const std::vector<double>& busy_ms, double mb = 5) {
   }
 }
 
-// Everybody trains, and is at this moment inside the same operation.
+// All ranks are training, and at the moment inside the same operation.
 Fleet training(std::uint32_t world, std::uint32_t per_node = 1) {
   Fleet fleet(world, per_node);
   fleet.world();
@@ -54,7 +54,7 @@ Fleet training(std::uint32_t world, std::uint32_t per_node = 1) {
   return fleet;
 }
 
-TEST_CASE("gloo: a segment sent again and again names the link, one end read slowly does not") {
+TEST_CASE("gloo: repeated retransmission names the link, a slow reader does not") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -94,7 +94,7 @@ TEST_CASE("gloo: an interface down on one node is the finding when all have ente
   CHECK(verdict.finding == Finding::kNeverEntered);  // it is absent: no need for a network
 }
 
-TEST_CASE("gloo: what its own machine does not let out sticks, though TCP sent nothing again") {
+TEST_CASE("gloo: data held back by its own machine is stuck, though TCP retransmits nothing") {
   Fleet fleet(3, 1);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -105,12 +105,12 @@ TEST_CASE("gloo: what its own machine does not let out sticks, though TCP sent n
   CHECK(fleet.verdict().edges == std::vector<Edge>{{{1}, {2}}});
   socket.unacked = 0;  // refused at once, it has not left
   CHECK(fleet.verdict().edges == std::vector<Edge>{{{1}, {2}}});
-  // The peer does not read: there is no room for it.
+  // The peer does not read, so its buffer is full.
   SocketState& far = fleet.rank(2).evidence.sockets.front();
   far.recv_queue = 100'000;
   CHECK(fleet.verdict().finding == Finding::kUndecided);
   far.recv_queue = 0;
-  // A moment after it was sent, it is just on its way.
+  // Shortly after it was sent, it is just in transit.
   socket.last_received = seconds(1);
   CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
@@ -127,7 +127,7 @@ TEST_CASE("gloo: stuck links of one rank are that rank's") {
   CHECK(verdict.nodes == std::vector<std::string>{"node1"});
 }
 
-TEST_CASE("gloo: who cannot finish for a stuck link is not to blame for being left behind") {
+TEST_CASE("gloo: a rank that cannot finish because of a stuck link is not blamed") {
   Fleet fleet(4, 1);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -155,7 +155,8 @@ TEST_CASE("gloo: an interface that is down at the end of a stuck link is proof")
   CHECK(verdict.confidence == Confidence::kExact);
   CHECK(numbers(verdict.culprits) == Ranks{1});
   CHECK(verdict.sentence ==
-        "node1: eth1: no carrier; all_reduce #7 (48 MB, group world) does not move for 10.0 s; 3 "
+        "node1: eth1: no carrier; all_reduce #7 (48 MB, group world) has made no progress for 10.0 "
+        "s; 3 "
         "ranks wait for it");
   // Elsewhere it explains nothing.
   fleet.rank(1).evidence.network.clear();
@@ -180,7 +181,7 @@ TEST_CASE("gloo: equal addresses of two machines are not taken for each other") 
   CHECK(fleet.verdict().edges == std::vector<Edge>{{{0}, {1}}});
 }
 
-TEST_CASE("gloo: the link that brings far less while it is busy is slow") {
+TEST_CASE("gloo: the link with far less throughput while busy is slow") {
   Fleet fleet = training(4);
   ring(fleet, {20, 900, 30, 25});
   const Verdict verdict = fleet.verdict();
@@ -207,7 +208,7 @@ TEST_CASE("gloo: both links of a rank are slow, in a ring so small that they are
   CHECK(more.verdict().finding != Finding::kSlowLink);
 }
 
-TEST_CASE("gloo: links of a node with several ranks are that node's") {
+TEST_CASE("gloo: slow links of a node with several ranks name the node") {
   Fleet fleet = training(6, 2);
   ring(fleet, {8, 900, 8, 800, 8, 8});  // 1 to 2 and 3 to 4 lead to node1 and away from it
   const Verdict verdict = fleet.verdict();
@@ -236,7 +237,7 @@ TEST_CASE("gloo: an operation that takes long over a slow link is explained by i
   CHECK(fleet.verdict().finding == Finding::kUndecided);
   ring(fleet, {20, 900, 30, 25});
   CHECK(fleet.verdict().finding == Finding::kSlowLink);
-  // But not one that somebody has not entered.
+  // But not an operation that a rank has not entered.
   Fleet absent(4, 1);
   absent.world();
   absent.enter_all_but(1, {3}, 12);

@@ -55,7 +55,7 @@ TEST_CASE("a GPU that hangs inside the kernel is named, wherever it is and whene
   }
 }
 
-TEST_CASE("in a tree nobody is named while somebody's flows may be untold, in a ring as before") {
+TEST_CASE("with unlisted flows of a member, no rank is named in a tree; a ring is unaffected") {
   for (const bool is_tree : {false, true}) {
     Fleet fleet = played({.ranks = 8,
                           .channels = 2,
@@ -73,7 +73,7 @@ TEST_CASE("in a tree nobody is named while somebody's flows may be untold, in a 
   }
 }
 
-TEST_CASE("on one channel of a tree the hanging rank and the root look alike: nobody is named") {
+TEST_CASE("on one channel of a tree the hanging rank and the root look alike: none is named") {
   for (std::uint32_t rank = 0; rank < 8; ++rank) {
     const Plan plan{.ranks = 8, .is_tree = true, .fault = Planted::kGpuHang, .rank = rank};
     const Verdict verdict = played(plan).verdict();
@@ -83,13 +83,13 @@ TEST_CASE("on one channel of a tree the hanging rank and the root look alike: no
   }
 }
 
-TEST_CASE("the sentence about a GPU says why") {
+TEST_CASE("the sentence about a GPU gives the reason") {
   const Verdict verdict = played({.ranks = 4, .fault = Planted::kGpuHang, .rank = 2}).verdict();
   CHECK(verdict.confidence == Confidence::kExact);
   CHECK(verdict.sentence ==
         "the GPU of rank 2 (node1, local 0) hangs inside all_reduce #7 (48 MB, group world) for "
-        "12.0 s: it has room to send and all that it needs for that, and sends nothing; 3 ranks "
-        "wait for it");
+        "12.0 s: it has room to send and the data to do so, but sends nothing; 3 ranks wait for "
+        "it");
 }
 
 TEST_CASE("a stuck link is named with both of its ends") {
@@ -116,7 +116,7 @@ TEST_CASE("a stuck link is named with both of its ends") {
   }
 }
 
-TEST_CASE("a thread that moves data and stands still is named") {
+TEST_CASE("a stuck proxy thread is named") {
   for (const bool is_tree : {false, true}) {
     for (std::uint32_t rank = 0; rank < 8; ++rank) {
       const Verdict verdict =
@@ -131,7 +131,7 @@ TEST_CASE("a thread that moves data and stands still is named") {
   }
 }
 
-TEST_CASE("a thread that was seen to move a moment ago does not stand still") {
+TEST_CASE("a proxy thread that moved a moment ago is not stuck") {
   Fleet fleet = played({.ranks = 4, .fault = Planted::kProxyStuck, .rank = 2});
   fleet.rank(2).proxy_still = seconds(0.1);
   CHECK(fleet.verdict().finding != Finding::kProxyStuck);
@@ -145,7 +145,7 @@ TEST_CASE("an interface that is down names its node, with the links that are stu
   CHECK(verdict.sentence.starts_with("node5: mlx5_0/1: DOWN; all_reduce #7"));
 }
 
-TEST_CASE("stuck links of one rank are that rank's when no interface says so") {
+TEST_CASE("stuck links of one rank name that rank if no interface is down") {
   Fleet fleet = played({.ranks = 8, .fault = Planted::kNicDown, .rank = 5}, 1);
   fleet.rank(5).evidence.network.clear();
   const Verdict verdict = fleet.verdict();
@@ -154,19 +154,19 @@ TEST_CASE("stuck links of one rank are that rank's when no interface says so") {
   CHECK(verdict.edges.size() == 2);
 }
 
-TEST_CASE("an interface that is down on every node is how they are wired") {
+TEST_CASE("an interface that is down on every node is ignored") {
   Fleet fleet = played({.ranks = 8, .fault = Planted::kLinkStuck, .rank = 2, .peer = 3}, 1);
   for (std::uint32_t r = 0; r < 8; ++r) fleet.rank(r).evidence.network = {"eth1: no carrier"};
   CHECK(fleet.verdict().finding == Finding::kLinkStuck);
 }
 
-TEST_CASE("flows that move are no hang, however long the operation takes") {
+TEST_CASE("moving flows are not a hang, however long the operation takes") {
   Fleet fleet = played({.ranks = 4, .fault = Planted::kGpuHang, .rank = 2});
   fleet.in(1, 0).flows.front().unchanged = seconds(0.5);
   CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
 
-TEST_CASE("flows that contradict themselves are not believed") {
+TEST_CASE("contradictory flows are ignored") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -182,7 +182,7 @@ TEST_CASE("flows that contradict themselves are not believed") {
   CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
 
-TEST_CASE("whoever has hung is not seen: the flows lead nowhere, and it is a suspicion") {
+TEST_CASE("if the hanging rank was not seen, it is at most suspected") {
   for (const Planted fault : {Planted::kGpuHang, Planted::kProxyStuck}) {
     for (std::uint32_t rank = 0; rank < 8; ++rank) {
       Fleet fleet = played({.ranks = 8, .fault = fault, .rank = rank});
@@ -195,7 +195,7 @@ TEST_CASE("whoever has hung is not seen: the flows lead nowhere, and it is a sus
   }
 }
 
-TEST_CASE("without flows an only GPU with errors is suspected, two are not") {
+TEST_CASE("without flows, a single GPU with errors is suspected, two are not") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -208,7 +208,7 @@ TEST_CASE("without flows an only GPU with errors is suspected, two are not") {
   CHECK(fleet.verdict().finding == Finding::kUndecided);
 }
 
-TEST_CASE("a GPU that has not come to the operation is named, not the ranks that wait inside") {
+TEST_CASE("a GPU that has not reached the operation is named, not the ranks that wait inside") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {2});
@@ -227,7 +227,7 @@ TEST_CASE("a GPU that has not come to the operation is named, not the ranks that
   CHECK(verdict.evidence.front() == "rank 2: H100, 100 % busy at 90 W of 700 W");
 }
 
-TEST_CASE("a GPU held up by an older operation of its own is a victim") {
+TEST_CASE("a GPU blocked by an older operation of its own is a victim") {
   Fleet fleet(3);
   fleet.group(1, {0, 1});
   fleet.group(2, {1, 2});
@@ -239,7 +239,7 @@ TEST_CASE("a GPU held up by an older operation of its own is a victim") {
   CHECK(numbers(verdict.culprits) == Ranks{2});
 }
 
-TEST_CASE("all GPUs still compute: nobody is held up by anybody") {
+TEST_CASE("while all GPUs still compute, no rank is blocked") {
   Fleet fleet(4);
   fleet.world();
   for (std::uint32_t r = 0; r < 4; ++r) {
@@ -260,7 +260,7 @@ TEST_CASE("an absent rank that waits for its own GPU points to the GPU") {
   CHECK(numbers(verdict.culprits) == Ranks{2});
 }
 
-TEST_CASE("a rank still inside what most have finished is left behind") {
+TEST_CASE("a rank still inside an operation that most have finished is left behind") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {});
@@ -282,7 +282,7 @@ TEST_CASE("a rank still inside what most have finished is left behind") {
       "4 members have finished it; 3 ranks wait for it");
 }
 
-TEST_CASE("who leaves a broadcast early accuses nobody who is still inside") {
+TEST_CASE("a rank that leaves a broadcast early accuses none of those still inside") {
   const Signature broadcast{OpKind::kBroadcast, DataType::kFloat32, 100, 0};
   Fleet fleet(4);
   fleet.world();
@@ -290,13 +290,13 @@ TEST_CASE("who leaves a broadcast early accuses nobody who is still inside") {
   fleet.finish(1, 0);
   fleet.enter(1, 0, 9);
   CHECK(fleet.verdict().finding == Finding::kUndecided);
-  fleet.in(1, 3).pending.clear();  // but who has not come is to blame
+  fleet.in(1, 3).pending.clear();  // but an absent rank is to blame
   fleet.in(1, 3).entered = 6;
   fleet.in(1, 3).recent.clear();
   CHECK(numbers(fleet.verdict().culprits) == Ranks{3});
 }
 
-TEST_CASE("point-to-point: who has not sent is named with the number that is due") {
+TEST_CASE("point-to-point: a rank that has not sent is named with the missing ordinal") {
   Fleet fleet(4);
   fleet.group(1, {0, 1, 2, 3}, 0, "pp_0");
   fleet.point_to_point(1, 1, 0, false, 12, 11);  // the 12th from 0
@@ -312,7 +312,7 @@ TEST_CASE("point-to-point: who has not sent is named with the number that is due
         "10.0 s; 2 ranks wait for it");
 }
 
-TEST_CASE("point-to-point: who has sent is not waited for") {
+TEST_CASE("point-to-point: a rank that has sent is not waited for") {
   Fleet fleet(2);
   fleet.group(1, {0, 1}, 0, "pp_0");
   fleet.point_to_point(1, 1, 0, false, 12, 11);

@@ -38,7 +38,7 @@ TEST_CASE("every kind but the two vague ones is read back from its own name") {
   CHECK(to_string(static_cast<OpKind>(200)) == "unknown");
 }
 
-TEST_CASE("nobody leaves early what synchronises all, and only that") {
+TEST_CASE("the collectives that synchronise all members are known") {
   for (std::uint8_t k = 0; k < kOpKinds; ++k) {
     const auto kind = static_cast<OpKind>(k);
     const std::set<OpKind> all = {OpKind::kAllReduce, OpKind::kAllGather, OpKind::kReduceScatter,
@@ -104,7 +104,7 @@ Evidence with(std::vector<Frame> frames, bool is_native = false) {
   return evidence;
 }
 
-TEST_CASE("stacks tell what keeps a rank") {
+TEST_CASE("stacks show what keeps a rank") {
   const std::string torch = "/v/lib/python3.11/site-packages/torch/";
   struct Row {
     Reason reason;
@@ -144,19 +144,20 @@ TEST_CASE("stacks tell what keeps a rank") {
         Reason::kOwnGpu);
 }
 
-TEST_CASE("the place is the innermost frame of the user's own") {
+TEST_CASE("the place is the innermost frame of the user's code, with its function") {
   const Whereabouts where = whereabouts(with({{"poll", "/usr/lib/python3.11/selectors.py", 1},
                                               {"_run", "<frozen runpy>", 2},
                                               {"get", "/v/lib/python3.11/site-packages/x/y.py", 3},
                                               {"load", "/home/me/feed.py", 12},
                                               {"main", "/home/me/train.py", 87}}));
-  CHECK(describe(where) == "feed.py:12");
+  CHECK(describe(where) == "load (feed.py:12)");
   CHECK(describe(whereabouts(with({{"f", "/usr/lib/python3.11/os.py", 1}}))).empty());
-  CHECK(describe(whereabouts(with({{"f", "<string>", 3}}))) == "<string>:3");
-  CHECK(describe(whereabouts(with({{"f", "/home/me/train.py", 0}}))) == "train.py");
+  CHECK(describe(whereabouts(with({{"f", "<string>", 3}}))) == "f (<string>:3)");
+  CHECK(describe(whereabouts(with({{"f", "/home/me/train.py", 0}}))) == "f (train.py)");
+  CHECK(describe(whereabouts(with({{"<module>", "/home/me/train.py", 4}}))) == "train.py:4");
 }
 
-TEST_CASE("another thread that has the GIL is named") {
+TEST_CASE("another thread that holds the GIL is named") {
   Evidence evidence = with({{"main", "/home/me/train.py", 87}});
   ThreadStack other;
   other.thread = "feeder";
@@ -164,9 +165,9 @@ TEST_CASE("another thread that has the GIL is named") {
   other.frames = {{"spin", "/home/me/feed.py", 12}};
   evidence.stacks.push_back(other);
   CHECK(describe(whereabouts(evidence)) ==
-        "train.py:87, another thread holds the GIL (thread feeder in feed.py:12)");
+        "main (train.py:87), another thread holds the GIL (thread feeder in feed.py:12)");
   evidence.stacks.front().holds_gil = true;
-  CHECK(describe(whereabouts(evidence)) == "train.py:87");
+  CHECK(describe(whereabouts(evidence)) == "main (train.py:87)");
 }
 
 TEST_CASE("only the main thread counts") {
@@ -174,10 +175,10 @@ TEST_CASE("only the main thread counts") {
   ThreadStack other;
   other.frames = loader_stack();
   evidence.stacks.push_back(other);
-  CHECK(describe(whereabouts(evidence)) == "train.py:87");
+  CHECK(describe(whereabouts(evidence)) == "main (train.py:87)");
 }
 
-TEST_CASE("outliers of the stacks are shown with the smallest group that they share") {
+TEST_CASE("outliers of the stacks are shown with their smallest common group") {
   Fleet fleet(16);
   fleet.world();
   fleet.snapshot.layout = {
@@ -190,10 +191,11 @@ TEST_CASE("outliers of the stacks are shown with the smallest group that they sh
   CHECK(verdict.finding == Finding::kUndecided);
   CHECK(verdict.culprits.empty());
   CHECK(verdict.sentence.ends_with(
-      "; ranks 12, 13, 14 and 15 (node3) are elsewhere than the other 12, in group pp_3"));
+      "; ranks 12, 13, 14 and 15 (node3) are not where the other 12 are, in group pp_3"));
   CHECK(verdict.evidence.front() ==
-        "stacks: 12 ranks: train.py:90; 2 ranks: train.py:46; 2 ranks: train.py:47");
-  fleet.stack(15, {});  // an empty one says nothing
+        "stacks: 12 ranks: step (train.py:90); 2 ranks: step (train.py:46); 2 ranks: step "
+        "(train.py:47)");
+  fleet.stack(15, {});  // an empty stack is ignored
   CHECK(fleet.verdict().sentence == verdict.sentence);
 }
 
@@ -206,10 +208,10 @@ TEST_CASE("programs without any communicator are compared by their stacks alone"
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kUndecided);
   CHECK(verdict.sentence ==
-        "rank 2 (node0, local 2) is elsewhere than the other 3; the last step was 30.0 s ago");
+        "rank 2 (node0, local 2) is not where the other 3 are; the last step was 30.0 s ago");
 }
 
-TEST_CASE("all in the data loader: said, and nobody accused") {
+TEST_CASE("all in the data loader: reported, without a culprit") {
   Fleet fleet(4);
   fleet.world();
   for (std::uint32_t r = 0; r < 4; ++r) fleet.stack(r, loader_stack());
@@ -217,10 +219,10 @@ TEST_CASE("all in the data loader: said, and nobody accused") {
   CHECK(verdict.finding == Finding::kUndecided);
   CHECK(verdict.culprits.empty());
   CHECK(verdict.sentence ==
-        "all 4 ranks are outside any recorded operation, in train.py:87 data loader");
+        "all 4 ranks are outside any recorded operation, in train.py:87, data loader");
 }
 
-TEST_CASE("no verdict outgrows its limits, whatever its ranks are called") {
+TEST_CASE("a verdict stays within its limits, whatever the names") {
   Fleet fleet(300, 1);
   fleet.world(1, 6, std::string(5000, 'g'));
   for (std::uint32_t r = 0; r < 300; ++r) {

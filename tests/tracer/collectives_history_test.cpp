@@ -1,4 +1,4 @@
-// What a record holds of collectives that are over.
+// What a record contains about finished collectives.
 
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ RecordedCollectives read(RecordImage& image) {
 
 }  // namespace
 
-TEST_CASE("signatures come oldest first, of communicators that are there") {
+TEST_CASE("signatures come oldest first, only of known communicators") {
   RecordImage image;
   image.put(0, communicator(kComm, 2000, 2000, 2000));
   const auto sign = [&](std::uint64_t entry, std::uint64_t ordinal, std::uint32_t part) {
@@ -36,7 +36,7 @@ TEST_CASE("signatures come oldest first, of communicators that are there") {
   for (std::uint64_t entry = 500; entry < 1524; ++entry) sign(entry, entry + 1, 1);
   image.counters.signatures = 1524;
   sign(600, 601, 2);    // another communicator's
-  sign(601, 2001, 1);   // nobody entered it
+  sign(601, 2001, 1);   // not entered
   image.put(kSignaturesAt, 602, RecordSignature{});  // being written
   const auto recent = read(image).comms.at(0).recent;
   REQUIRE(recent.size() == 1021);

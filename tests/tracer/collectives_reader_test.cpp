@@ -86,7 +86,7 @@ TEST_CASE("a communicator is read as the plugin left it") {
   CHECK(all.event_mask == 0x56);
 }
 
-TEST_CASE("without KernelCh events nobody claims to know what is finished") {
+TEST_CASE("without KernelCh events it is unknown what is finished") {
   RecordImage image;
   image.counters.event_mask = 0x16;
   image.put(0, communicator(kComm, 1, 1, 0));
@@ -94,7 +94,7 @@ TEST_CASE("without KernelCh events nobody claims to know what is finished") {
   CHECK(!read_one(image).counts_completion);
 }
 
-TEST_CASE("operations in flight come oldest first, with how far they are") {
+TEST_CASE("operations in flight come oldest first, with their progress") {
   RecordImage image;
   image.put(0, communicator(kComm, 4, 3, 1));
   auto running = operation(kComm, 2, RecordPhase::kStarted);
@@ -123,7 +123,7 @@ TEST_CASE("operations in flight come oldest first, with how far they are") {
   CHECK(member.pending[2].stage == Operation::Stage::kCalled);
 }
 
-TEST_CASE("what is called while a launch blocks is launching") {
+TEST_CASE("an operation called while a launch blocks is launching") {
   RecordImage image;
   auto row = communicator(kComm, 1, 0, 0);
   row.in_launch_at_ns = 9'000;
@@ -143,7 +143,7 @@ TEST_CASE("an operation that a later one overtook in its batch keeps `done` belo
   CHECK(read_one(image).done == 2);
 }
 
-TEST_CASE("an operation of a batch before one that is done is done, whatever its slot says") {
+TEST_CASE("an operation of a batch before a finished one is done, whatever its slot says") {
   RecordImage image;
   image.put(0, communicator(kComm, 5, 5, 5));
   image.put(0, operation(kComm, 4, RecordPhase::kStarted));
@@ -152,7 +152,7 @@ TEST_CASE("an operation of a batch before one that is done is done, whatever its
   CHECK(member.done == 5);
 }
 
-TEST_CASE("what NCCL never reports is over when its call is, once that is known of it") {
+TEST_CASE("unreported operations end with their call on communicators known to have such") {
   RecordImage image;
   auto row = communicator(kComm, 5, 4, 4);
   image.put(0, operation(kComm, 5, RecordPhase::kCalled));
@@ -190,8 +190,8 @@ TEST_CASE("flows are those of operations in flight") {
   image.put(0, communicator(kComm, 1, 1, 0));
   image.put(6, operation(kComm, 1, RecordPhase::kStarted));
   image.put(0, flow(6, 5));
-  image.put(1, flow(6, 4));     // of an earlier one in that slot
-  image.put(2, flow(7, 5));     // of none
+  image.put(1, flow(6, 4));     // of an earlier operation in that slot
+  image.put(2, flow(7, 5));     // of no operation
   image.put(3, flow(5000, 5));  // beyond the table
   const Membership member = read_one(image);
   REQUIRE(member.flows.size() == 1);
@@ -211,7 +211,7 @@ TEST_CASE("flows are those of operations in flight") {
   CHECK(found.unchanged == Nanos(1'000));
 }
 
-TEST_CASE("a flow whose words rose while they were read is levelled, nonsense is left out") {
+TEST_CASE("a flow whose words rose during the read is levelled, nonsense is left out") {
   RecordImage image;
   image.put(0, communicator(kComm, 1, 1, 0));
   image.put(0, operation(kComm, 1, RecordPhase::kStarted));
@@ -237,11 +237,11 @@ TEST_CASE("operations that contradict themselves or their communicator are left 
   SUBCASE("half of another") { row.generation = 4; }
   SUBCASE("being written") { row.state = record_state(5, RecordPhase::kWriting); }
   SUBCASE("parked") { row.state = record_state(5, RecordPhase::kParked); }
-  SUBCASE("a phase that is none") { row.state = 5U << 8U | 77U; }
+  SUBCASE("an unknown phase") { row.state = 5U << 8U | 77U; }
   SUBCASE("another key") { row.comm = 1; }
   SUBCASE("a slot beyond the table") { row.comm_slot = 128; }
   SUBCASE("an empty slot") { row.comm_slot = 1; }
-  SUBCASE("an ordinal nobody has entered") { row.ordinal = 3; }
+  SUBCASE("an ordinal not yet entered") { row.ordinal = 3; }
   SUBCASE("no ordinal") { row.ordinal = 0; }
   SUBCASE("no kind") { row.kind = kOpKinds; }
   image.put(0, row);
@@ -280,7 +280,7 @@ TEST_CASE("counters that rose while they were read are levelled") {
   CHECK(member.started == 3);
 }
 
-TEST_CASE("times that are not yet, or impossible, are no ages") {
+TEST_CASE("times in the future, or impossible ones, give no ages") {
   RecordImage image;
   auto row = communicator(kComm, 1, 1, 1);
   row.entered_at_ns = 20'000;
@@ -290,7 +290,7 @@ TEST_CASE("times that are not yet, or impossible, are no ages") {
   CHECK(read_one(image).in_call == Nanos{});
 }
 
-TEST_CASE("groups that Python wrote down are known, and are no progress") {
+TEST_CASE("groups recorded by Python are known, but without progress") {
   RecordImage image;
   auto row = communicator(kComm, 0, 0, 0);
   row.source = static_cast<std::uint32_t>(RecordSource::kTorchGroup);
@@ -311,7 +311,7 @@ TEST_CASE("groups that Python wrote down are known, and are no progress") {
   CHECK(!count_communicators(image.communicators()).at(0).counts_completion);
 }
 
-TEST_CASE("an older record, and one that was cut, have as much as there is") {
+TEST_CASE("of an older or truncated record, what is there is read") {
   RecordImage image;
   image.put(0, communicator(kComm, 1, 1, 0));
   image.put(1, communicator(kComm + 1, 1, 1, 0));
@@ -330,7 +330,7 @@ TEST_CASE("an older record, and one that was cut, have as much as there is") {
   CHECK(count_communicators(image.communicators().substr(0, 511)).size() == 1);
 }
 
-TEST_CASE("any words in the tables give memberships that contradict nothing") {
+TEST_CASE("any words in the tables give consistent memberships") {
   const std::uint64_t seed = base::system_seed();
   INFO("seed ", seed);
   base::Rng rng(seed);

@@ -1,6 +1,6 @@
 #pragma once
-// Fleets of snapshots for tests of the analyzer: everybody does the same operations until a test
-// says who waits where and who is held up by what.
+// Fleets of snapshots for tests of the analyzer: all ranks do the same operations until a test says
+// which rank waits where, and what blocks it.
 
 #include <cstdint>
 #include <cstdlib>
@@ -41,7 +41,7 @@ struct Fleet {
     std::abort();
   }
 
-  // All of `ranks` have finished `done` operations of it and are outside.
+  // Adds communicator `comm`, of which all `ranks` have finished `done` operations.
   void group(std::uint64_t comm, const std::vector<std::uint32_t>& ranks, std::uint64_t done = 6,
              std::string name = {}) {
     for (std::uint32_t i = 0; i < ranks.size(); ++i) {
@@ -96,7 +96,7 @@ struct Fleet {
       if (!is_absent) enter(comm, s.rank.value, age, signature);
     }
   }
-  // The rank has finished what it is inside.
+  // The rank finishes the operation that it is inside.
   void finish(std::uint64_t comm, std::uint32_t r) {
     Membership& m = in(comm, r);
     m.pending.clear();

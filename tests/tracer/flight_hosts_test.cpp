@@ -1,4 +1,4 @@
-// Which hosts of a job at rest have stopped calling by themselves, by what they had called.
+// Which hosts of a job at rest have halted, by what they had called.
 #include <doctest/doctest.h>
 
 #include "tracer/flight_hosts.h"
@@ -37,21 +37,21 @@ Ranks halted(const std::vector<Recorder>& recorders) {
   return hosts.halted();
 }
 
-TEST_CASE("a rank with something pending has halted where another one went on") {
-  // All wait for rank 0, which has not come to the second one. Rank 1 sleeps, too, behind it.
+TEST_CASE("a rank with pending operations has halted where another one went on") {
+  // All wait for rank 0, which has not reached the second call. Rank 1, behind it, sleeps as well.
   const Recorder asleep = Recorder().calls(1, true);
   const Recorder also_asleep = Recorder().calls(1, true).call("tp", false);
   const Recorder waits = Recorder().calls(1, true).call("tp", false).call("dp", false);
   CHECK(halted({asleep, also_asleep, waits, waits}) == Ranks{0, 1});
 }
 
-TEST_CASE("a rank that stands where all stand may wait for its GPU") {
+TEST_CASE("a rank that stopped where all stopped may wait for its GPU") {
   const Recorder asleep = Recorder().calls(1, true);
   const Recorder waits = Recorder().calls(1, true).call("tp", false);
   CHECK(halted({asleep, waits, waits, waits}) == Ranks{0});
 }
 
-TEST_CASE("a place is one by the numbers and kinds of the two calls before it") {
+TEST_CASE("a place is identified by the numbers and kinds of the two calls before it") {
   const Recorder waits = Recorder().call("tp", true).call("tp", false);
   const Recorder later =
       Recorder().call("tp", true).calls(1, true).call("tp", false).call("dp", false);
@@ -63,7 +63,7 @@ TEST_CASE("a place is one by the numbers and kinds of the two calls before it") 
   CHECK(halted({waits, same}) == Ranks{0});
 }
 
-TEST_CASE("who has called as much as any may be held by the most that a host may launch") {
+TEST_CASE("a rank that called as much as any other may have reached the launch limit") {
   const Recorder one = Recorder().calls(3, true).calls(2, false);
   const Recorder two = Recorder().calls(4, true).calls(1, false);
   CHECK(halted({one, one}).empty());
@@ -83,7 +83,7 @@ TEST_CASE("a rank whose ring may have lost what it waits for is not accused") {
 
 TEST_CASE("a recorder that is behind proves nothing about hosts") {
   const Recorder waits = Recorder().call("tp", true).call("tp", false);
-  // It has finished the first ones, as rank 2 shows, and its host has waited for them.
+  // It has finished the first calls, as rank 2 shows, and its host has waited for them.
   const Recorder blind = Recorder().call("tp", true).calls(2, false);
   const Recorder sees = Recorder().call("tp", true).calls(1, true).call("tp", false);
   CHECK(halted({waits, blind, sees}).empty());
@@ -95,7 +95,7 @@ TEST_CASE("a rank that has finished all has halted, unless its program has ended
   const Recorder waits = Recorder().calls(2, true).call("tp", false);
   CHECK(halted({idle, waits}) == Ranks{0});
   CHECK(halted({ended, waits}).empty());
-  CHECK(halted({idle, ended}).empty());  // nobody waits
+  CHECK(halted({idle, ended}).empty());  // no rank is blocked
 }
 
 TEST_CASE("entries of one batch are one call") {
@@ -106,7 +106,7 @@ TEST_CASE("entries of one batch are one call") {
       entry.operation = what;
       entry.is_point_to_point = true;
       entry.point_to_point = 1;
-      // Of a batch the last entry alone tells its state.
+      // Only the last entry of a batch shows its state.
       const bool tells = entry.operation == "nccl:coalesced";
       if (is_done && tells) entry.state = RecordedEntry::State::kCompleted;
       recorder.recording.entries.push_back(entry);

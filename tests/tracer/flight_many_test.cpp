@@ -1,14 +1,14 @@
-// A dump as large as may be, by a worker that means no good: it must not hold the others up.
+// The largest possible dump, by a malicious worker: it must not delay the others.
 #include <doctest/doctest.h>
 
-#include "tracer/flight_recorder.h"
+#include "tracer/flight_memberships.h"
 #include "tracer/limits.h"
 
 namespace flight_many_test {
 
 using namespace robustrun;
 
-TEST_CASE("as many groups as a dump may have, and more streams, are told apart in time") {
+TEST_CASE("the maximum of groups, and even more streams, are processed in time") {
   constexpr std::size_t kStreams = tracer::kFlightEntriesMax / 4;
   std::string entries;
   for (std::size_t i = 0; i < kStreams; ++i) {

@@ -1,5 +1,5 @@
-#include "tracer/flight_recorder.h"
 #include "tests/paths.h"
+#include "tracer/flight_memberships.h"
 
 #include <doctest/doctest.h>
 
@@ -51,7 +51,7 @@ std::string json_of(const std::string& entries, const std::string& rest = "") {
 
 }  // namespace
 
-TEST_CASE("a gloo job's dump says the same in both forms") {
+TEST_CASE("a gloo job's dump is the same in both forms") {
   for (const std::string rank : {"0", "1", "2", "3"}) {
     CAPTURE(rank);
     const FlightRecording json = recording_of("gloo.json." + rank);
@@ -78,7 +78,7 @@ TEST_CASE("a gloo job's dump says the same in both forms") {
   }
 }
 
-TEST_CASE("a gloo job's dump shows who waits and who has not entered") {
+TEST_CASE("a gloo job's dump shows which rank waits and which has not entered") {
   const FlightRecording waiting = recording_of("gloo.pickle.0");
   const std::int64_t now = waiting.entries.back().created_ns + 3'000'000'000;
   const auto groups = tracer::memberships(waiting, {}, 0, now);
@@ -112,7 +112,7 @@ TEST_CASE("a gloo job's dump shows who waits and who has not entered") {
   CHECK(named(absent, "dp_1").comm == tracer::group_key("2", {}));
 }
 
-TEST_CASE("gather and its like are compared by what every rank puts in") {
+TEST_CASE("gather and similar operations are compared by every rank's input") {
   const auto groups = tracer::memberships(recording_of("gloo.pickle.3"), {}, 3, 0);
   const auto& recent = named(groups, "default_pg").recent;
   REQUIRE(recent.size() == 7);
@@ -124,23 +124,23 @@ TEST_CASE("gather and its like are compared by what every rank puts in") {
   CHECK(recent[4].signature.kind == OpKind::kAllGather);
   CHECK(recent[4].signature.count == 3);
   CHECK(recent[5].signature.kind == OpKind::kScatter);
-  CHECK(recent[5].signature.count == 2);  // the root alone has an input
+  CHECK(recent[5].signature.count == 2);  // only the root has an input
 }
 
-TEST_CASE("what the process knows of its groups is used, also of those without operations") {
+TEST_CASE("known groups are used, including those without operations") {
   const std::vector<KnownGroup> known = {
-      {"0", "everybody", 77, 4, 3}, {"2", "", 78, 2, 1}, {"5", "unused", 79, 3, 2}};
+      {"0", "world", 77, 4, 3}, {"2", "", 78, 2, 1}, {"5", "unused", 79, 3, 2}};
   const auto groups = tracer::memberships(recording_of("gloo.pickle.3"), known, 3, 0);
   REQUIRE(groups.size() == 3);
-  CHECK(named(groups, "everybody").comm == 77);
-  CHECK(named(groups, "everybody").size == 4);
-  CHECK(named(groups, "everybody").rank == 3);
+  CHECK(named(groups, "world").comm == 77);
+  CHECK(named(groups, "world").size == 4);
+  CHECK(named(groups, "world").rank == 3);
   CHECK(named(groups, "dp_1").comm == 78);
   CHECK(named(groups, "unused").entered == 0);
   CHECK(named(groups, "unused").comm == 79);
 }
 
-TEST_CASE("of a ring that has been overwritten the counts still hold") {
+TEST_CASE("the counts of an overwritten ring still hold") {
   const FlightRecording ring = recording_of("gloo-ring.pickle.1");
   CHECK_FALSE(ring.complete);
   REQUIRE(ring.entries.size() == 4);
@@ -149,11 +149,11 @@ TEST_CASE("of a ring that has been overwritten the counts still hold") {
   CHECK(named(groups, "default_pg").entered == 7);
   CHECK(named(groups, "default_pg").done == 6);
   CHECK(named(groups, "default_pg").recent.front().ordinal == 4);
-  // The pair has no entry left; one pg_status belongs to no group, and can only be its.
+  // The pair has no entry left; the only pg_status without a group must be its own.
   CHECK(named(groups, "1").entered == 2);
   CHECK(named(groups, "1").done == 2);
 
-  // With two such groups nobody can tell; a group that may have been used is not called unused.
+  // With two such groups it is ambiguous; a group that may have been used is not listed as unused.
   const std::vector<KnownGroup> two = {{"1", "", 5, 2, 1}, {"9", "", 6, 2, 1}};
   CHECK(tracer::memberships(ring, two, 1, 0).size() == 1);
 }
@@ -169,7 +169,7 @@ TEST_CASE("an operation that left the ring unfinished is not done") {
   CHECK(groups[0].entered == 10);
   CHECK(groups[0].done == 3);
   CHECK(groups[0].pending.size() == 1);
-  // At rest it is what the rank is inside, and its GPU has come to nothing later.
+  // At rest the rank is inside it, and its GPU has reached no later one.
   const tracer::RestingJob job;
   const auto resting = tracer::memberships(*read, {}, 0, 0, &job);
   REQUIRE(resting.size() == 1);
@@ -190,7 +190,7 @@ TEST_CASE("a group that has finished nothing is inside its first operation, reco
   CHECK(groups[0].done == 0);
 }
 
-TEST_CASE("states alone tell that starts are seen, for all ranks of a job at rest") {
+TEST_CASE("the states alone show that starts are seen, for all ranks of a job at rest") {
   const auto entry = [](int number, const std::string& state) {
     return R"({"record_id":)" + std::to_string(number - 1) +
            R"(,"pg_id":0,"process_group":["0","a"],"collective_seq_id":)" + std::to_string(number) +
@@ -215,7 +215,7 @@ TEST_CASE("states alone tell that starts are seen, for all ranks of a job at res
   CHECK(stage_of(*waiting, {.beside = {}, .tells_starts = true}) == Operation::Stage::kQueued);
 }
 
-TEST_CASE("dumps of NCCL jobs of three formats say the same") {
+TEST_CASE("dumps of NCCL jobs in three formats agree") {
   for (const std::string name : {"nccl-2.4.pickle.", "nccl-2.9.pickle.", "nccl-2.10.json."}) {
     CAPTURE(name);
     const FlightRecording waiting = recording_of(name + "0");
@@ -239,7 +239,7 @@ TEST_CASE("dumps of NCCL jobs of three formats say the same") {
     CHECK(pair.size == 2);
     CHECK(pair.entered == 4);
     CHECK(pair.done == 4);
-    CHECK(pair.pending.empty());  // coalesced ones are done with the last of them
+    CHECK(pair.pending.empty());  // coalesced operations are done when the last of them is
     CHECK(pair.recent[1].signature.kind == OpKind::kAllReduce);
     CHECK(pair.recent[1].signature.count == 128);
     const auto absent = tracer::memberships(recording_of(name + "1"), {}, 1, 0);
@@ -295,7 +295,7 @@ TEST_CASE("an operation of NCCL that is retired without being completed has time
   CHECK(pending("gloo") == 0);
 }
 
-TEST_CASE("two libraries of one process group count apart") {
+TEST_CASE("two libraries of one process group count separately") {
   const auto read = tracer::read_flight_recording(json_of(
       R"({"record_id":0,"pg_id":0,"process_group":["0","a"],"collective_seq_id":1,
           "profiling_name":"gloo:all_reduce","retired":true},
@@ -308,7 +308,7 @@ TEST_CASE("two libraries of one process group count apart") {
   CHECK(groups[1].comm == tracer::group_key("0", {}));
 }
 
-TEST_CASE("a group of sends alone knows its collectives from them") {
+TEST_CASE("a group with only sends knows its collectives from them") {
   const auto read = tracer::read_flight_recording(json_of(
       R"({"record_id":4000,"pg_id":0,"process_group":["0","a"],"collective_seq_id":12,
           "p2p_seq_id":70,"profiling_name":"nccl:send 0->1","state":"completed","is_p2p":true},
@@ -321,13 +321,13 @@ TEST_CASE("a group of sends alone knows its collectives from them") {
   CHECK(groups[0].done == 12);
   REQUIRE(groups[0].peers.size() == 2);
   CHECK(groups[0].peers[0].is_part);  // counted from the middle
-  CHECK(groups[0].peers[1].is_part);  // counted from the middle, they compare with nobody's
+  CHECK(groups[0].peers[1].is_part);  // counted from the middle, not comparable
   REQUIRE(groups[0].pending.size() == 1);
   CHECK(groups[0].pending[0].signature.kind == OpKind::kRecv);
   CHECK(groups[0].pending[0].signature.root == 1);
 }
 
-TEST_CASE("entries with nonsense in them are incomplete, the dump is not useless") {
+TEST_CASE("entries with invalid fields are incomplete, the dump is still used") {
   const auto read = tracer::read_flight_recording(json_of(
       R"(17,[],null,{},
          {"record_id":"x","pg_id":-4,"process_group":17,"collective_seq_id":"many",
@@ -342,7 +342,7 @@ TEST_CASE("entries with nonsense in them are incomplete, the dump is not useless
   CHECK(named(groups, "a").entered == 3);
 }
 
-TEST_CASE("what is no dump is refused") {
+TEST_CASE("other input is refused") {
   const auto code = [](const std::string& bytes) {
     const auto read = tracer::read_flight_recording(bytes);
     return read ? Errc::kInternal : read.error().code;

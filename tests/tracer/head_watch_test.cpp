@@ -39,7 +39,7 @@ struct Fixture {
     for (int i = 0; i < 4; ++i) operation(0ms);
     look();
   }
-  // How long the next one may take.
+  // How long the next operation may take.
   Nanos expected() {
     ++next.entered;
     const Nanos allowed = look().expected;
@@ -60,7 +60,7 @@ TEST_CASE("without an unfinished operation nothing is overdue") {
   CHECK_FALSE(head.became_overdue);
 }
 
-TEST_CASE("what an operation may take") {
+TEST_CASE("the time that an operation may take") {
   struct Case {
     const char* name;
     std::vector<Nanos> history;  // after the first three
@@ -83,7 +83,7 @@ TEST_CASE("what an operation may take") {
   }
 }
 
-TEST_CASE("the first three operations of a communicator may take ten seconds and teach nothing") {
+TEST_CASE("the first three operations may take ten seconds and are not added to the history") {
   Fixture f;
   for (int i = 0; i < 3; ++i) {
     const auto last = f.operation(9s);
@@ -93,27 +93,27 @@ TEST_CASE("the first three operations of a communicator may take ten seconds and
   CHECK(f.expected() == 2s);
 }
 
-TEST_CASE("overdue is said once, and once that it is over") {
+TEST_CASE("an overdue head is reported once, and its end once") {
   Fixture f;
   f.warm_up();
   ++f.next.entered;
-  int said = 0;
+  int reported = 0;
   for (int i = 0; i < 50; ++i) {
     const auto head = f.look();
     CHECK(head.ordinal == f.next.entered);
     CHECK(head.over == 0);
     if (!head.became_overdue) continue;
-    ++said;
+    ++reported;
     CHECK(head.age > 2s);
     CHECK(head.age <= 2s + 100ms);
   }
-  CHECK(said == 1);
+  CHECK(reported == 1);
   f.next.done = f.next.entered;
   CHECK(f.look().over == f.next.entered);
   CHECK(f.look().over == 0);
 }
 
-TEST_CASE("the end of an overdue one and the next are told in one look") {
+TEST_CASE("one look reports the end of an overdue head and the next one") {
   Fixture f;
   f.warm_up();
   f.operation(3s);
@@ -124,7 +124,7 @@ TEST_CASE("the end of an overdue one and the next are told in one look") {
   CHECK(head.age == 0s);
 }
 
-TEST_CASE("one that took too long teaches nothing") {
+TEST_CASE("an overdue head is not added to the history") {
   Fixture f;
   f.warm_up();
   f.operation(20s);
@@ -133,7 +133,7 @@ TEST_CASE("one that took too long teaches nothing") {
   CHECK(f.expected() == 2s);
 }
 
-TEST_CASE("what has not happened for many operations is forgotten") {
+TEST_CASE("a duration is forgotten after many operations") {
   Fixture f;
   f.warm_up();
   f.operation(1500ms);
@@ -142,7 +142,7 @@ TEST_CASE("what has not happened for many operations is forgotten") {
   CHECK(f.expected() == 2s);
 }
 
-TEST_CASE("an operation between two looks teaches nothing") {
+TEST_CASE("an operation between two looks is not added to the history") {
   Fixture f;
   f.warm_up();
   f.next.entered += 500;
@@ -151,7 +151,7 @@ TEST_CASE("an operation between two looks teaches nothing") {
   CHECK(f.expected() == 2s);
 }
 
-TEST_CASE("the source's word on the age is believed only as far as the looks allow") {
+TEST_CASE("the source's age is limited to the time since the last look") {
   Fixture f;
   f.warm_up();
   ++f.next.entered;
@@ -205,7 +205,7 @@ TEST_CASE("counts that run backwards begin a new history, and end what was overd
   CHECK(head.expected == 10s);
 }
 
-TEST_CASE("more done than entered is taken as it is") {
+TEST_CASE("more done than entered does no harm") {
   Fixture f;
   f.warm_up();
   f.next.done = 900;

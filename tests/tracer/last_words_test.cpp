@@ -5,7 +5,7 @@
 namespace robustrun::tracer::last_words_test {
 namespace {
 
-// As torch 2.13 says it (gloo, transport/tcp/pair.cc).
+// The message of torch 2.13 (gloo, transport/tcp/pair.cc).
 constexpr const char* kGlooWords =
     "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n"
     "  what():  [enforce fail at /pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:456] "
@@ -22,7 +22,7 @@ std::vector<RankSnapshot> job_of(std::uint32_t count) {
   return ranks;
 }
 
-TEST_CASE("of two ranks both sides are named, and nobody is convicted") {
+TEST_CASE("of two ranks both sides are named, without a culprit") {
   for (const std::uint32_t dead : {0U, 1U}) {
     const auto verdict = mismatch_in_words(job_of(2), {dead}, kGlooWords);
     REQUIRE(verdict);
@@ -30,15 +30,15 @@ TEST_CASE("of two ranks both sides are named, and nobody is convicted") {
     CHECK(verdict->culprits.empty());
     const char* const sentence =
         dead == 0
-            ? "ranks 0 and 1 disagree about a collective: rank 1 (n1, local 1) calls one in which "
-              "it sends 128 B, rank 0 (n1, local 0) calls one in which it takes 64 B"
-            : "ranks 0 and 1 disagree about a collective: rank 0 (n1, local 0) calls one in which "
-              "it sends 128 B, rank 1 (n1, local 1) calls one in which it takes 64 B";
+            ? "ranks 0 and 1 disagree about a collective: rank 1 (n1, local 1) calls one that "
+              "sends 128 B, rank 0 (n1, local 0) calls one that receives 64 B"
+            : "ranks 0 and 1 disagree about a collective: rank 0 (n1, local 0) calls one that "
+              "sends 128 B, rank 1 (n1, local 1) calls one that receives 64 B";
     CHECK(verdict->sentence == sentence);
   }
 }
 
-TEST_CASE("nothing is said of other words, of more ranks, or of somebody else") {
+TEST_CASE("other messages, more ranks, or another rank give no verdict") {
   CHECK_FALSE(mismatch_in_words(job_of(3), {0}, kGlooWords));
   CHECK_FALSE(mismatch_in_words(job_of(1), {0}, kGlooWords));
   CHECK_FALSE(mismatch_in_words(job_of(2), {7}, kGlooWords));

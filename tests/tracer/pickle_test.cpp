@@ -38,7 +38,7 @@ base::Error error_of(const std::string& body) {
 
 }  // namespace
 
-TEST_CASE("every value that torch writes is read as it is") {
+TEST_CASE("every kind of value that torch writes is read") {
   const auto read = read_pickle(
       kBegin + "}(" + text("none") + "N" + text("yes") + "\x88" + text("no") + "\x89" +
       text("byte") + "K\xff" + text("short") + "M\x01\x02"s + text("int") + "J\xff\xff\xff\xff"s +
@@ -72,7 +72,7 @@ TEST_CASE("every value that torch writes is read as it is") {
   CHECK_FALSE(root["missing"]);
 }
 
-TEST_CASE("a value from the memo is the same value, with what is added to it later") {
+TEST_CASE("a value from the memo is the same object, including later additions") {
   const auto read = read_pickle(kBegin + "](]q\x00h\x00(K\x05"s + "eh\x00"s + "e.");
   REQUIRE(read);
   REQUIRE(read->root().size() == 3);
@@ -114,7 +114,7 @@ TEST_CASE("a list that holds itself does no harm") {
   CHECK(read->root().at(0).at(0).at(0).size() == 1);
 }
 
-TEST_CASE("the memo goes on behind 256 values") {
+TEST_CASE("the memo may exceed 256 values") {
   const auto read = read_pickle(kBegin + "](" + [] {
     std::string body;
     for (int i = 0; i < 300; ++i) {
@@ -171,7 +171,7 @@ TEST_CASE("a pickle that is cut anywhere is refused") {
   }
 }
 
-TEST_CASE("what does not fit together is refused") {
+TEST_CASE("inconsistent input is refused") {
   CHECK(error_of(".").code == Errc::kCorrupt);            // nothing to return
   CHECK(error_of("NN.").code == Errc::kCorrupt);          // two values
   CHECK(error_of("(N.").code == Errc::kCorrupt);          // an open mark
@@ -181,9 +181,9 @@ TEST_CASE("what does not fit together is refused") {
   CHECK(error_of("}(K\x01u.").code == Errc::kCorrupt);    // a key alone
   CHECK(error_of("Nu.").code == Errc::kCorrupt);          // no mark
   CHECK(error_of("\x85.").code == Errc::kCorrupt);        // a tuple of nothing
-  CHECK(error_of("h\x00."s).code == Errc::kCorrupt);      // never remembered
+  CHECK(error_of("h\x00."s).code == Errc::kCorrupt);      // never memoized
   CHECK(error_of("Nq\x05.").code == Errc::kCorrupt);      // a gap in the memo
-  CHECK(error_of("q\x00."s).code == Errc::kCorrupt);      // nothing to remember
+  CHECK(error_of("q\x00."s).code == Errc::kCorrupt);      // nothing to memoize
   CHECK(error_of("\x8a\x09" + "123456789."s).code == Errc::kCorrupt);
   CHECK(error_of("N\x80\x02.").code == Errc::kCorrupt);   // a second one
   CHECK(error_of("N.N").code == Errc::kCorrupt);          // something behind it
@@ -191,7 +191,7 @@ TEST_CASE("what does not fit together is refused") {
   CHECK(error_of("]a."s).code == Errc::kCorrupt);         // append nothing
   CHECK(error_of("]K\x01K\x02s."s).code == Errc::kCorrupt);       // an item of a list
   CHECK(error_of("}K\x01s."s).code == Errc::kCorrupt);    // a key alone
-  CHECK(error_of("\x94.").code == Errc::kCorrupt);        // nothing to remember
+  CHECK(error_of("\x94.").code == Errc::kCorrupt);        // nothing to memoize
   CHECK(error_of("\x95\x09\0\0\0\0\0\0\0N."s).code == Errc::kCorrupt);  // a frame that is cut
   CHECK_FALSE(read_pickle("\x80\x01N."s));                // other protocols
   CHECK_FALSE(read_pickle("\x80\x06N."s));
@@ -224,7 +224,7 @@ TEST_CASE("JSON reaches its limits and no further") {
   CHECK(code("[\"\xff\"]") == Errc::kCorrupt);
 }
 
-TEST_CASE("JSON of every kind is read as it is") {
+TEST_CASE("JSON of every kind is read") {
   const auto read = tracer::read_json(
       R"({"a":null,"b":[true,false,-3,18446744073709551615,1.5,"t"],"c":{"d":"17"}})");
   REQUIRE(read);

@@ -1,5 +1,5 @@
 // NCCL's profiler plugin over the life of a process: communicators that come and go, CUDA graphs,
-// operations that NCCL hardly reports, masks, and records that are not for it.
+// unreported operations, masks, and unusable records.
 
 #include <doctest/doctest.h>
 
@@ -30,21 +30,21 @@ void store(const PluginRun& run, std::size_t at, const void* data, std::size_t s
 
 }  // namespace
 
-TEST_CASE("slots of communicators are used again, however often they come and go") {
+TEST_CASE("slots of communicators are reused, however often they come and go") {
   play_each({1, 4, 6}, "reinit", [](const PluginRun& run, int) {
     const RecordedCollectives all = run.read();
     CHECK(all.comms.size() == kCommunicatorSlots - 1);
     CHECK(all.comms.front().comm == kPlayedComm + 5000);
     for (const Membership& member : all.comms) {
       CHECK(member.entered == 1);
-      CHECK(member.edges.empty());  // of those before them
+      CHECK(member.edges.empty());  // left by earlier ones
     }
     CHECK(run.counters().communicators_dropped == 200 - (kCommunicatorSlots - 1));
     CHECK(run.counters().operations_dropped == 0);
   });
 }
 
-TEST_CASE("Python's rows are left alone, and so is the last free one below them") {
+TEST_CASE("Python's rows and the last free one below them are left alone") {
   PluginRun run;
   auto row = test::communicator(99, 0, 0, 0);
   row.source = static_cast<std::uint32_t>(RecordSource::kTorchGroup);
@@ -62,7 +62,7 @@ TEST_CASE("Python's rows are left alone, and so is the last free one below them"
         std::string(reinterpret_cast<const char*>(&row), sizeof row));
 }
 
-TEST_CASE("each replay of a CUDA graph is an operation, recording it is none") {
+TEST_CASE("each replay of a CUDA graph is an operation, its capture is not") {
   play_each({5, 6}, "graph", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 3);
@@ -73,7 +73,7 @@ TEST_CASE("each replay of a CUDA graph is an operation, recording it is none") {
   });
 }
 
-TEST_CASE("what NCCL reports the call of alone is over with the call") {
+TEST_CASE("an operation of which NCCL reports only the call ends with the call") {
   play_each({5, 6}, "unreported", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 4001);
@@ -114,8 +114,8 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
     return std::vector<std::string>(std::istream_iterator<std::string>(words), {});
   };
   using Masks = std::vector<std::string>;
-  // At first; with 0x8f wanted; with a bit that nobody knows; with no wish any more.
-  // Without kernels' events flows alone tell the end: they stay.
+  // Initially; with 0x8f requested; with an unknown bit; without a request again.
+  // Without kernel events only flows show the end, so they stay.
   CHECK(masks(1) == Masks{"16", "16", "16", "16"});
   CHECK(masks(2) == Masks{"16", "16", "16", "16"});
   CHECK(masks(3) == Masks{"56", "4e", "46", "56"});
@@ -124,17 +124,17 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
   CHECK(masks(6) == Masks{"e56", "64e", "646", "e56"});
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "e46");
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=70").front() == "46");
-  CHECK(masks(4, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "46");  // what it knows
+  CHECK(masks(4, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "46");  // the bits that it knows
   for (const char* nothing : {"", "0", "x", "0x", "-1", "0xfffffffff", "4096"}) {
     CAPTURE(nothing);
     CHECK(masks(5, std::string("ROBUSTRUN_NCCL_MASK=") + nothing).front() == "e56");
   }
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=16") == Masks{"10", "10", "10", "10"});
-  // Never 0: nothing would be left to switch anything on again.
+  // Never 0, because no callback would be left to switch anything on again.
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=2048") == Masks{"800", "800", "800", "800"});
 }
 
-TEST_CASE("a worker that is not to tell of steps tells of everything else") {
+TEST_CASE("a worker asked not to report steps reports everything else") {
   for (const int version : {1, 2, 3, 4, 5, 6}) {
     CAPTURE(version);
     PluginRun run;
@@ -151,7 +151,8 @@ TEST_CASE("a worker that is not to tell of steps tells of everything else") {
     CHECK(member.flows.size() == (has_kernels ? 0 : 1));
     CHECK(member.edges.size() == (has_kernels ? 0 : 1));
     CHECK(member.tells_flows == !has_kernels);
-    CHECK(run.glance().done == (has_kernels ? 2 : 3));  // what has no flows yet counts as done
+    CHECK(run.glance().done ==
+          (has_kernels ? 2 : 3));  // operations without flows yet count as done
   }
 }
 
@@ -182,7 +183,7 @@ TEST_CASE("steps come and go while operations are in flight") {
   }
 }
 
-TEST_CASE("a worker of another minor version, a stranger and a broken record get no events") {
+TEST_CASE("another minor version, a foreign process and a broken record get no events") {
   PluginRun run;
   const std::string before = *run.file->read_all();
   std::string changed = before;
@@ -191,7 +192,7 @@ TEST_CASE("a worker of another minor version, a stranger and a broken record get
   SUBCASE("no record") { changed[0] = 'x'; }
   SUBCASE("too short") { changed.resize(kCollectivesEnd - 1); }
   SUBCASE("empty") { changed.clear(); }
-  SUBCASE("the worker is somebody else") { changed[offsetof(ProgressRecord, worker_pid)] = 1; }
+  SUBCASE("the worker is another process") { changed[offsetof(ProgressRecord, worker_pid)] = 1; }
   SUBCASE("another process writes into it") { changed[kCountersAt] = 1; }
   std::ofstream(run.path, std::ios::binary | std::ios::trunc) << changed;
   for (const char* scenario : {"many", "stale", "threads"}) run.play(scenario, 5);
@@ -211,7 +212,7 @@ TEST_CASE("without a record at all nothing happens") {
   run.play("fork", 1);
 }
 
-TEST_CASE("who takes a record over begins with empty tables") {
+TEST_CASE("a process that takes over a record begins with empty tables") {
   PluginRun run;
   SUBCASE("the same process, another program") { run.play("again", 5); }
   SUBCASE("the worker, from one before it") {

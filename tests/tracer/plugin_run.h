@@ -1,5 +1,5 @@
 #pragma once
-// Runs tests/helpers/nccl_player on a new progress record and reads what the plugin made of it.
+// Runs tests/helpers/nccl_player on a new progress record and reads what the plugin recorded.
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,6 @@
 #include "tests/scratch_folder.h"
 #include "tracer/collectives_reader.h"
 #include "tracer/record_collectives.h"
-#include "tracer/record_counters.h"
 #include "tracer/record_file.h"
 
 namespace robustrun::test {
@@ -52,7 +51,7 @@ struct PluginRun {
     REQUIRE(all.comms.size() == 1);
     return all.comms.front();
   }
-  // As ten looks a second see it.
+  // As the frequent looks see it.
   [[nodiscard]] tracer::CommunicatorCount glance() const {
     const auto counts = tracer::count_communicators(*file->read_communicators());
     REQUIRE(counts.size() == 1);
@@ -65,7 +64,7 @@ struct PluginRun {
   }
 };
 
-// Plays it once for each version, on a record of its own.
+// Plays a scenario once for each version, each on its own record.
 template <class Look>
 void play_each(std::initializer_list<int> versions, const std::string& scenario, const Look& look) {
   for (const int version : versions) {

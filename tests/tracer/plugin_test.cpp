@@ -1,5 +1,5 @@
-// NCCL's profiler plugin as NCCL loads it, in all six versions of the interface: what a scenario of
-// tests/helpers/nccl_player.cpp leaves in the progress record.
+// NCCL's profiler plugin as NCCL loads it, in all six versions of the interface: what scenarios of
+// tests/helpers/nccl_player.cpp leave in the progress record.
 
 #include <doctest/doctest.h>
 
@@ -29,7 +29,7 @@ TEST_CASE("a communicator is known with the first operation at the latest") {
     const Membership& member = all.comms[0];
     CHECK(member.comm == kPlayedComm);
     CHECK(member.rank == 1);
-    CHECK(member.size == (version >= 4 ? 4 : 0));  // older ones never say
+    CHECK(member.size == (version >= 4 ? 4 : 0));  // older versions do not pass it
     CHECK(member.name == (version >= 4 ? "comm 2748" : "named late"));
     CHECK(member.counts_completion == has_kernels(version));
     CHECK(all.calls_still);
@@ -40,7 +40,7 @@ TEST_CASE("a communicator is known with the first operation at the latest") {
   });
 }
 
-TEST_CASE("of a hang one sees which operation it is and how far each channel came") {
+TEST_CASE("a hang shows the operation and the progress of each channel") {
   play_each(kVersions, "stuck", [](const PluginRun& run, int version) {
     const Membership member = run.only();
     CHECK(member.entered == (has_api(version) ? 3 : 2));
@@ -153,7 +153,7 @@ TEST_CASE("when all slots are in use the newest operations are dropped, not the 
   });
 }
 
-TEST_CASE("without kernels' events, operations with flows are in flight and the others are not") {
+TEST_CASE("without kernel events, operations with flows are in flight and the others are not") {
   play_each({1, 2}, "overflow", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 1500);
@@ -163,7 +163,7 @@ TEST_CASE("without kernels' events, operations with flows are in flight and the 
   });
 }
 
-TEST_CASE("an operation whose end was never told is over when a later one is") {
+TEST_CASE("an operation whose end was not reported is over when a later one is") {
   play_each({3, 4, 5, 6}, "disorder", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.done == 4);
@@ -198,7 +198,7 @@ TEST_CASE("stale, repeated and foreign handles change nothing") {
   });
 }
 
-TEST_CASE("a handle does not reach who has its slot by now") {
+TEST_CASE("a stale handle does not reach the slot's new owner") {
   play_each({3, 4, 5, 6}, "reused", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.comm == kPlayedComm);
@@ -244,7 +244,7 @@ TEST_CASE("point-to-point operations count per peer and direction") {
   });
 }
 
-TEST_CASE("threads that call, move data and repeat themselves at once lose no operation") {
+TEST_CASE("concurrent threads with repeated events lose no operation") {
   play_each(kVersions, "threads", [](const PluginRun& run, int) {
     const RecordedCollectives all = run.read();
     REQUIRE(all.comms.size() == 4);

@@ -1,7 +1,7 @@
 #pragma once
 // Random jobs with one planted culprit: ranks in a grid of tensor-, pipeline- and data-parallel
-// groups call the same random sequence of collectives, several in flight, until the culprit holds
-// everybody up. One seed, one job.
+// groups call the same random sequence of collectives, several in flight, until the culprit
+// blocks all ranks. One seed, one job.
 
 #include <algorithm>
 #include <array>
@@ -26,7 +26,7 @@ class RandomJob {
     culprit_ = static_cast<std::uint32_t>(rng_.below(world_));
     window_ = 1 + rng_.below(3);
     make_groups(sizes);
-    // The last one is of all ranks, so that everybody is held up in the end.
+    // The last operation is of all ranks, so that all are blocked in the end.
     for (std::uint64_t i = 0, n = 8 + rng_.below(20); i < n; ++i) {
       program_.push_back(static_cast<std::uint32_t>(rng_.below(kDimensions)));
     }
@@ -87,15 +87,15 @@ class RandomJob {
     }
   }
 
-  // The culprit calls nothing from operation held_ on; a stopped or dead one has called it; of a
-  // GPU that hangs it has called that and more, as the window allows.
+  // The culprit makes no calls from operation held_ on; a stopped or dead one has called that one;
+  // with a hanging GPU, it has called that and more, as far as the window allows.
   [[nodiscard]] bool may_enter(std::uint32_t r) const {
     if (next_[r] == program_.size() || next_[r] - done_[r] >= window_) return false;
     if (r != culprit_ || kind_ == Culprit::kGpu) return true;
     const bool is_inside = kind_ == Culprit::kStopped || kind_ == Culprit::kDead;
     return next_[r] < held_ + (is_inside ? 1 : 0);
   }
-  // On the GPU of each rank operations run one after another.
+  // On each GPU operations run one after another.
   [[nodiscard]] bool is_running(std::uint32_t r) const {
     return done_[r] < next_[r] && !(r == culprit_ && kind_ != Culprit::kAbsent &&
                                     kind_ != Culprit::kLoader && done_[r] >= held_);
@@ -144,9 +144,9 @@ class RandomJob {
   std::uint64_t window_ = 1;
   std::vector<Group> groups_;
   std::vector<std::vector<std::size_t>> group_of_;  // by dimension and rank
-  std::vector<std::uint32_t> program_;              // dimensions
+  std::vector<std::uint32_t> program_;  // dimensions
   std::uint64_t held_ = 0;
-  std::vector<std::size_t> next_, done_;            // by rank, of program_
+  std::vector<std::size_t> next_, done_;  // by rank, of program_
   std::vector<std::vector<std::uint64_t>> entered_at_;
   std::uint64_t now_ = 0;
 };

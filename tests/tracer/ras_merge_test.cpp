@@ -1,4 +1,4 @@
-// What NCCL's RAS says beside what the agents saw: tables of what counts, and what must not.
+// Merging of reports by NCCL's RAS into the agents' snapshots.
 #include "tracer/ras_merge.h"
 #include "tests/paths.h"
 
@@ -16,25 +16,25 @@ namespace {
 using base::Errc;
 using Ranks = std::vector<std::uint32_t>;
 
-enum class Said : std::uint8_t { kWell, kSilent, kDead, kNothing };
+enum class State : std::uint8_t { kWell, kSilent, kDead, kNothing };
 
-std::string rank_json(std::uint32_t rank, std::int32_t pid, Said said) {
-  const std::string who = R"({"rank":)" + std::to_string(rank) + R"(,"host":"10.0.0.)" +
-                          std::to_string(rank / 4) + R"(","pid":)" + std::to_string(pid);
-  if (said == Said::kWell) return who + "}";
-  return who + R"(,"status":{"unresponsive":true,"considered_dead":)" +
-         (said == Said::kDead ? "true}}" : "false}}");
+std::string rank_json(std::uint32_t rank, std::int32_t pid, State state) {
+  const std::string json = R"({"rank":)" + std::to_string(rank) + R"(,"host":"10.0.0.)" +
+                           std::to_string(rank / 4) + R"(","pid":)" + std::to_string(pid);
+  if (state == State::kWell) return json + "}";
+  return json + R"(,"status":{"unresponsive":true,"considered_dead":)" +
+         (state == State::kDead ? "true}}" : "false}}");
 }
 
 // One communicator; the processes are those of `Fleet`, plus `pid_shift`.
-std::string communicator(const std::vector<Said>& said, std::uint32_t size, int pid_shift = 0) {
+std::string communicator(const std::vector<State>& state, std::uint32_t size, int pid_shift = 0) {
   std::string ranks;
   std::string missing;
-  for (std::uint32_t rank = 0; rank < said.size(); ++rank) {
-    if (said[rank] == Said::kNothing) continue;
-    std::string& list = said[rank] == Said::kWell ? ranks : missing;
+  for (std::uint32_t rank = 0; rank < state.size(); ++rank) {
+    if (state[rank] == State::kNothing) continue;
+    std::string& list = state[rank] == State::kWell ? ranks : missing;
     if (!list.empty()) list += ",";
-    list += rank_json(rank, static_cast<std::int32_t>(1000 + rank) + pid_shift, said[rank]);
+    list += rank_json(rank, static_cast<std::int32_t>(1000 + rank) + pid_shift, state[rank]);
   }
   return R"({"hash":"0x1","size":)" + std::to_string(size) + R"(,"ranks":[)" + ranks +
          R"(],"missing_ranks":[)" + missing + "]}";
@@ -44,14 +44,14 @@ std::string report(const std::string& communicators) {
   return R"({"nccl_version":"2.29.2","communicators":[)" + communicators + "]}";
 }
 
-std::string report(const std::vector<Said>& said, int pid_shift = 0) {
-  return report(communicator(said, static_cast<std::uint32_t>(said.size()), pid_shift));
+std::string report(const std::vector<State>& state, int pid_shift = 0) {
+  return report(communicator(state, static_cast<std::uint32_t>(state.size()), pid_shift));
 }
 
-constexpr Said kWell = Said::kWell;
-constexpr Said kSilent = Said::kSilent;
-constexpr Said kDead = Said::kDead;
-constexpr Said kNothing = Said::kNothing;
+constexpr State kWell = State::kWell;
+constexpr State kSilent = State::kSilent;
+constexpr State kDead = State::kDead;
+constexpr State kNothing = State::kNothing;
 
 // Four ranks of which `unseen` have no snapshot; the others wait in an operation.
 Fleet fleet_without(const Ranks& unseen) {
@@ -71,8 +71,7 @@ const RankSnapshot* find(const Fleet& fleet, std::uint32_t rank) {
 
 }  // namespace
 
-TEST_CASE(
-    "a rank that nobody has seen and that RAS considers dead is dead, and it is said by whom") {
+TEST_CASE("an unseen rank that RAS considers dead counts as dead, with the source") {
   Fleet fleet = fleet_without({3});
   RankSnapshot place;
   place.rank = {3};
@@ -92,7 +91,7 @@ TEST_CASE(
   CHECK(verdict.sentence.find("NCCL's RAS considers it dead") != std::string::npos);
 }
 
-TEST_CASE("where the supervisor knows no place of a dead rank, RAS's host stands for it") {
+TEST_CASE("for a dead rank without a known node, RAS's host is used") {
   Fleet fleet = fleet_without({0});
   REQUIRE(add_ras({report({kDead, kWell, kWell, kWell}), false, {}}, fleet.snapshot));
   REQUIRE(find(fleet, 0) != nullptr);
@@ -100,15 +99,15 @@ TEST_CASE("where the supervisor knows no place of a dead rank, RAS's host stands
   CHECK(fleet.snapshot.ranks.front().rank.value == 0);  // still ascending
 }
 
-TEST_CASE("who is unseen and merely silent, or not spoken of, stays unseen") {
-  for (const Said said : {kSilent, kNothing, kWell}) {
+TEST_CASE("an unseen rank that is only silent, or not mentioned, stays unseen") {
+  for (const State state : {kSilent, kNothing, kWell}) {
     Fleet fleet = fleet_without({3});
-    REQUIRE(add_ras({report({kWell, kWell, kWell, said}), false, {}}, fleet.snapshot));
+    REQUIRE(add_ras({report({kWell, kWell, kWell, state}), false, {}}, fleet.snapshot));
     CHECK(find(fleet, 3) == nullptr);
   }
 }
 
-TEST_CASE("what an agent saw stays; what RAS says beside it is evidence") {
+TEST_CASE("an agent's snapshot stays; RAS only adds evidence") {
   Fleet fleet = fleet_without({});
   REQUIRE(add_ras({report({kWell, kSilent, kDead, kWell}), false, {}}, fleet.snapshot));
   CHECK(fleet.snapshot.ranks.size() == 4);
@@ -117,7 +116,7 @@ TEST_CASE("what an agent saw stays; what RAS says beside it is evidence") {
   CHECK(fleet.rank(1).evidence.hearsay ==
         std::vector<std::string>{"NCCL's RAS gets no answer from it"});
   CHECK(fleet.rank(2).evidence.hearsay == std::vector<std::string>{"NCCL's RAS considers it dead"});
-  // All are inside, nothing says for whom they wait: then hearsay accuses nobody, and is shown.
+  // All are inside and the culprit is unknown: RAS's claim is shown and accuses no rank.
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kUndecided);
   CHECK(verdict.culprits.empty());
@@ -128,7 +127,7 @@ TEST_CASE("what an agent saw stays; what RAS says beside it is evidence") {
   CHECK(has("rank 2: NCCL's RAS considers it dead"));
 }
 
-TEST_CASE("a verdict about a rank shows what RAS says of it, and is the same without") {
+TEST_CASE("a verdict shows RAS's claim about a rank and does not depend on it") {
   Fleet fleet(4, 2);
   fleet.world();
   fleet.enter_all_but(1, {2});
@@ -141,7 +140,7 @@ TEST_CASE("a verdict about a rank shows what RAS says of it, and is the same wit
         after.evidence.end());
 }
 
-TEST_CASE("ranks are the world communicator's: those of other sizes say nothing") {
+TEST_CASE("only communicators of the world's size count") {
   Fleet fleet = fleet_without({3});
   const std::string others =
       communicator({kWell, kDead}, 2) + "," + communicator({kDead, kDead, kDead, kDead, kDead}, 5);
@@ -150,7 +149,7 @@ TEST_CASE("ranks are the world communicator's: those of other sizes say nothing"
   for (const RankSnapshot& rank : fleet.snapshot.ranks) CHECK(rank.evidence.hearsay.empty());
 }
 
-TEST_CASE("two communicators of the world's size count where they agree") {
+TEST_CASE("two communicators of the world's size count only where they agree") {
   Fleet fleet = fleet_without({2, 3});
   const std::string both = communicator({kWell, kWell, kDead, kDead}, 4) + "," +
                            communicator({kWell, kWell, kDead, kSilent}, 4);
@@ -159,7 +158,7 @@ TEST_CASE("two communicators of the world's size count where they agree") {
   CHECK(find(fleet, 3) == nullptr);
 }
 
-TEST_CASE("a report of other processes is another job's, or counts ranks otherwise") {
+TEST_CASE("a report with other processes is refused") {
   Fleet fleet = fleet_without({3});
   const auto status = add_ras({report({kWell, kWell, kWell, kDead}, 1), false, {}}, fleet.snapshot);
   REQUIRE_FALSE(status);
@@ -167,7 +166,7 @@ TEST_CASE("a report of other processes is another job's, or counts ranks otherwi
   CHECK(find(fleet, 3) == nullptr);
 }
 
-TEST_CASE("where another job may answer, a process of ours has to be named") {
+TEST_CASE("a report that may be another job's must name a process of this one") {
   const std::string nameless = report({kNothing, kNothing, kNothing, kDead});
   Fleet fleet = fleet_without({3});
   CHECK_FALSE(add_ras({nameless, true, {}}, fleet.snapshot));
@@ -179,14 +178,14 @@ TEST_CASE("where another job may answer, a process of ours has to be named") {
   CHECK(find(own, 3) != nullptr);
 }
 
-TEST_CASE("no report, and one that cannot be read, change nothing") {
+TEST_CASE("a missing or unreadable report changes nothing") {
   Fleet fleet = fleet_without({3});
   CHECK(add_ras({"", false, {}}, fleet.snapshot));
   CHECK_FALSE(add_ras({"nonsense", false, {}}, fleet.snapshot));
   CHECK(fleet.snapshot.ranks.size() == 3);
 }
 
-TEST_CASE("the report that NCCL 2.28.9 writes of a dead rank names it") {
+TEST_CASE("a dead rank in a report of NCCL 2.28.9 is named") {
   std::ifstream file(in_source("tests/fixtures/ras/missing-2.28.9.json"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   Fleet fleet = fleet_without({3});

@@ -46,7 +46,7 @@ std::string json_of(const std::string& ranks, const std::string& missing = "") {
 
 }  // namespace
 
-TEST_CASE("a report tells how many collectives every rank has launched") {
+TEST_CASE("a report has the number of collectives that every rank launched") {
   const RasReport report = report_of(bytes_of("never-entered-2.29.2.json"));
   CHECK(report.nccl_version == "2.29.2+cuda13.0");
   REQUIRE(report.communicators.size() == 3);
@@ -74,7 +74,7 @@ TEST_CASE("ranks of every communicator become ranks of the job") {
   CHECK(fleet.ranks[1].comms[0].done == 4182);
   REQUIRE(fleet.ranks[1].comms[0].pending.size() == 1);
   CHECK(fleet.ranks[1].comms[0].pending[0].ordinal == 4183);
-  CHECK_FALSE(third.comms[1].counts_completion);  // equal counts say nothing
+  CHECK_FALSE(third.comms[1].counts_completion);  // equal counts prove nothing
   CHECK(third.comms[1].size == 2);
   CHECK(third.comms[1].rank == 0);
   CHECK(third.comms[1].comm == fleet.ranks[3].comms[1].comm);
@@ -82,7 +82,7 @@ TEST_CASE("ranks of every communicator become ranks of the job") {
   CHECK(notes.empty());
 }
 
-TEST_CASE("the comma that NCCL forgets when a rank is missing is put in") {
+TEST_CASE("the comma that NCCL omits when a rank is missing is added") {
   const std::string written = bytes_of("missing-2.28.9.json");
   CHECK_FALSE(tracer::read_json(written));
   const auto [fleet, notes] = tracer::fleet_of(report_of(written));
@@ -95,14 +95,14 @@ TEST_CASE("the comma that NCCL forgets when a rank is missing is put in") {
   CHECK(fleet.ranks[0].comms[0].pending.at(0).ordinal == 91);
   CHECK(fleet.ranks[0].life == Life::kRunning);
   CHECK(notes.size() == 1);  // the time-out
-  // What is right already stays as it is.
+  // Valid JSON stays unchanged.
   const std::string right = bytes_of("unresponsive-2.29.2.json");
-  CHECK(tracer::with_forgotten_commas(right) == right);
-  CHECK(tracer::with_forgotten_commas("\"nvml_dev\"") == "\"nvml_dev\"");
-  CHECK(tracer::with_forgotten_commas("\"nvml_dev\": 1") == "\"nvml_dev\": 1");
+  CHECK(tracer::add_missing_commas(right) == right);
+  CHECK(tracer::add_missing_commas("\"nvml_dev\"") == "\"nvml_dev\"");
+  CHECK(tracer::add_missing_commas("\"nvml_dev\": 1") == "\"nvml_dev\": 1");
 }
 
-TEST_CASE("of a process that does not answer nothing is said of how far it is") {
+TEST_CASE("the progress of an unresponsive process is unknown") {
   const auto [fleet, notes] = tracer::fleet_of(report_of(bytes_of("unresponsive-2.29.2.json")));
   REQUIRE(fleet.ranks.size() == 4);
   CHECK(fleet.ranks[2].life == Life::kStopped);
@@ -110,7 +110,7 @@ TEST_CASE("of a process that does not answer nothing is said of how far it is") 
   CHECK_FALSE(fleet.ranks[2].comms[0].counts_completion);
 }
 
-TEST_CASE("the text names the ranks that differ, and by them the others") {
+TEST_CASE("the text names the ranks that differ, which determines the others") {
   const RasReport report = report_of(bytes_of("never-entered-2.28.3.txt"));
   CHECK(report.nccl_version == "2.28.3");
   REQUIRE(report.communicators.size() == 1);
@@ -122,7 +122,7 @@ TEST_CASE("the text names the ranks that differ, and by them the others") {
   CHECK(fleet.ranks[0].comms[0].entered == 4182);
 }
 
-TEST_CASE("the text's dead and missing ranks are told") {
+TEST_CASE("the text's dead and missing ranks are read") {
   const std::string text =
       "NCCL version 2.27.5 compiled with CUDA 12.9\n\n"
       "DEAD\n  1 job process is considered dead (unreachable via the RAS network)\n"
@@ -152,10 +152,11 @@ TEST_CASE("counts that the text leaves open stay open") {
       "  Rank 4 -- GPU 4 managed by process 18 on node 10.0.0.1\n\n";
   const RasReport report = report_of(text);
   CHECK(report.communicators[0].size == 64);
-  CHECK(report.communicators[0].ranks.size() == 2);  // who has 7 and who none is not said
+  CHECK(report.communicators[0].ranks.size() ==
+        2);  // it is open which rank has 7 and which has none
 }
 
-TEST_CASE("errors of NCCL and aborted communicators are told") {
+TEST_CASE("NCCL errors and aborted communicators are noted") {
   const auto [fleet, notes] = tracer::fleet_of(report_of(json_of(
       R"({"rank":0,"status":{"init_state":0,"async_error":6,"abort_flag":true}},
          {"rank":1,"status":{"init_state":7,"async_error":7}})")));
@@ -174,7 +175,7 @@ TEST_CASE("processes outside the largest communicator are counted, not guessed")
   CHECK(notes.size() == 1);
 }
 
-TEST_CASE("what is no report is refused") {
+TEST_CASE("other input is refused") {
   CHECK(refusal("") == Errc::kCorrupt);
   CHECK(refusal("{}") == Errc::kCorrupt);
   CHECK(refusal("hello\nworld\n") == Errc::kCorrupt);
@@ -220,7 +221,7 @@ TEST_CASE("a report reaches its limits and no further") {
   CHECK(named.communicators[0].ranks[0].host.size() == tracer::kRasTextMax);
 }
 
-TEST_CASE("text of too many differences, or of endless lines, is read in time") {
+TEST_CASE("a text with too many differences or endless lines is read in time") {
   std::string text =
       "Group     Comms\n    0         1         2        32      4096        64   RUNNING  OK\n\n"
       "#0-0 (ab) MISMATCH\n";

@@ -12,7 +12,6 @@
 #include "tests/scratch_folder.h"
 #include "tracer/progress_record.h"
 #include "tracer/record_collectives.h"
-#include "tracer/record_counters.h"
 
 namespace record_file_test {
 
@@ -26,7 +25,7 @@ using tracer::RecordFile;
 
 namespace {
 
-// A record file, and the worker's way of writing to it.
+// A record file, and writes as the worker makes them.
 struct Fixture {
   test::ScratchFolder folder;
   std::string path = folder / "0.record";
@@ -55,7 +54,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE("two marks tell how far the script's end has come, in their order") {
+TEST_CASE("two marks show how far the script's end has come, in order") {
   using base::ScriptEnd;
   const Fixture f;
   REQUIRE(f.file);
@@ -71,7 +70,7 @@ TEST_CASE("two marks tell how far the script's end has come, in their order") {
   CHECK(f.file->read_end() == ScriptEnd::kNotSeen);
 }
 
-TEST_CASE("a new record is private, whole, allocated, and reads as nothing yet") {
+TEST_CASE("a new record is private, complete, allocated, and reads as empty") {
   const Fixture f;
   REQUIRE(f.file);
   struct stat found{};
@@ -88,7 +87,7 @@ TEST_CASE("a new record is private, whole, allocated, and reads as nothing yet")
   CHECK(*reading == tracer::Reading{});
 }
 
-TEST_CASE("what has not changed is no news, and looking for it costs one read") {
+TEST_CASE("without a change there is no news, and a poll costs one read") {
   Fixture f;
   REQUIRE(f.file);
   const auto news = [&f] {
@@ -116,7 +115,7 @@ TEST_CASE("what has not changed is no news, and looking for it costs one read") 
   CHECK(reads() - begin == 100 + of_looking_here);
 }
 
-TEST_CASE("a write that is seen half done is news again when it is done") {
+TEST_CASE("a half-finished write is news again when it is finished") {
   Fixture f;
   REQUIRE(f.file->read_news());
   f.store(AT(sequence), 1);
@@ -129,7 +128,7 @@ TEST_CASE("a write that is seen half done is news again when it is done") {
   CHECK_FALSE(*f.file->read_news());
 }
 
-TEST_CASE("a record that is cut and mended is news again") {
+TEST_CASE("a record that is truncated and restored is news again") {
   Fixture f;
   REQUIRE(f.file->read_news());
   std::string all = *base::read_file(f.path, tracer::kCollectivesEnd);
@@ -141,7 +140,7 @@ TEST_CASE("a record that is cut and mended is news again") {
   CHECK(*mended == tracer::Reading{});
 }
 
-TEST_CASE("a look tells whether the first slot of communicators is taken") {
+TEST_CASE("a poll shows whether the first communicator slot is in use") {
   Fixture f;
   REQUIRE(f.file->read_news());
   CHECK_FALSE(f.file->has_first_communicator());
@@ -185,7 +184,7 @@ TEST_CASE("what the worker stores is read") {
   CHECK(*reading == expected);
 }
 
-TEST_CASE("marks of the start are read, and one that cannot be is as good as none") {
+TEST_CASE("marks of the start are read, and an impossible one counts as missing") {
   const Fixture f;
   f.store(AT(imports_done_at_ns), 1);
   f.store(AT(group_begin_at_ns), 11);
@@ -199,13 +198,13 @@ TEST_CASE("marks of the start are read, and one that cannot be is as good as non
         tracer::StartMarks{Nanos(1), Nanos(11), Nanos(12), Nanos(13), {}, Nanos(15)});
 }
 
-TEST_CASE("a step is not there until the script gives one") {
+TEST_CASE("there is no step until the script reports one") {
   const Fixture f;
   f.store(AT(step), 9);
   CHECK(!f.file->read()->step);
 }
 
-TEST_CASE("a metric that is no number passes as it is") {
+TEST_CASE("a metric that is NaN is passed on") {
   const Fixture f;
   tracer::RecordMetric metric{};
   std::strcpy(metric.name.data(), "loss");
@@ -248,7 +247,7 @@ TEST_CASE("garbage, a false version and absurd counts are corrupt") {
   CHECK(f.error() == Errc::kCorrupt);
 }
 
-TEST_CASE("a worker that dies in the middle of a write leaves an answer, not a hang") {
+TEST_CASE("a worker that dies in the middle of a write gives an error, not a hang") {
   const Fixture f;
   f.store(AT(sequence), 7);
   CHECK(f.error() == Errc::kUnavailable);
@@ -263,7 +262,7 @@ TEST_CASE("a minor version that we do not know is read") {
   CHECK(f.file->read());
 }
 
-TEST_CASE("the record is readable after its file is gone") {
+TEST_CASE("the record is readable after its file was removed") {
   Fixture f;
   f.store(AT(steps), 5);
   f.file->unlink();
@@ -289,7 +288,7 @@ TEST_CASE("the whole file is read, or as much of it as the worker left") {
   CHECK(f.file->read_all()->size() == tracer::kCollectivesEnd);
 }
 
-TEST_CASE("the agent's wish for events lies where the plugin looks for it") {
+TEST_CASE("the agent's request for events is where the plugin reads it") {
   Fixture f;
   REQUIRE(f.file->set_event_mask(0xe46));
   std::uint64_t wanted = 0;
@@ -309,7 +308,7 @@ TEST_CASE("a stop is announced with its deadline in the control word") {
   CHECK(f.load().stop_deadline_ns == 0);
 }
 
-TEST_CASE("what lay at the path is replaced, never written through") {
+TEST_CASE("an existing file at the path is replaced, never written through") {
   const test::ScratchFolder folder;
   const std::string victim = folder.write("victim", "untouched");
   const std::string path = folder / "record";
@@ -319,7 +318,7 @@ TEST_CASE("what lay at the path is replaced, never written through") {
   CHECK(!std::filesystem::is_symlink(path));
 }
 
-TEST_CASE("a record that cannot be made is an error that names the file") {
+TEST_CASE("if a record cannot be created, the error names the file") {
   const auto file = RecordFile::create("/nonexistent/record", Rank{0}, Attempt{0});
   REQUIRE(!file);
   CHECK(file.error().os_errno == ENOENT);

@@ -1,5 +1,5 @@
 #pragma once
-// A progress record in memory, for tests of those who read it.
+// A progress record in memory, for tests of its readers.
 
 #include <cstring>
 #include <string>
@@ -7,9 +7,6 @@
 #include "tracer/analysis/operation.h"
 #include "tracer/progress_record.h"
 #include "tracer/record_collectives.h"
-#include "tracer/record_counters.h"
-#include "tracer/record_history.h"
-#include "tracer/record_operations.h"
 
 namespace robustrun::test {
 

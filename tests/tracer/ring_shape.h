@@ -1,5 +1,6 @@
 #pragma once
-// Who sends to whom in a ring or tree all-reduce, and in what order each GPU's workers do it.
+// Which rank sends to which in a ring or tree all-reduce, and in what order each GPU's workers do
+// it.
 
 #include <cstdint>
 #include <deque>
@@ -18,8 +19,8 @@ struct Plan {
   std::uint32_t rounds = 8;
   bool is_tree = false;
   Planted fault = Planted::kNone;
-  std::uint32_t rank = 0;   // where; of a link its sender
-  std::uint32_t peer = 0;   // of a link its receiver
+  std::uint32_t rank = 0;   // the faulty rank; for a link, its sender
+  std::uint32_t peer = 0;   // for a link, its receiver
   std::uint32_t after = 12;  // steps that still pass
 };
 
@@ -27,7 +28,7 @@ struct Pipe {  // one direction between two ranks on one channel
   std::uint32_t from = 0, to = 0;
   Flow send, recv;
   std::uint32_t arrived = 0;
-  std::deque<std::uint64_t> due;  // ticks at which what is on the way arrives
+  std::deque<std::uint64_t> due;  // ticks at which data in transit arrives
 };
 struct Step {
   std::vector<std::size_t> recvs, sends;  // pipes

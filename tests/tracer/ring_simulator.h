@@ -27,7 +27,7 @@ class RingSimulator {
     workers_ = std::move(shape.workers);
   }
 
-  // Until everything is done, or nothing moves any more.
+  // Runs until everything is done, or nothing moves.
   void run() {
     constexpr int kLongestPause = 200;  // ticks; longer than any step on a slow link
     for (int idle = 0; !is_done() && idle < kLongestPause;) idle = tick() ? 0 : idle + 1;
@@ -36,7 +36,7 @@ class RingSimulator {
     return std::ranges::all_of(pipes_, [](const Pipe& p) { return p.recv.done == p.recv.steps; });
   }
 
-  // The fleet in that state, everybody inside operation 7 of communicator 1.
+  // The fleet in that state, with all ranks inside operation 7 of communicator 1.
   [[nodiscard]] Fleet fleet(std::uint32_t per_node = 2) const {
     Fleet fleet(plan_.ranks, per_node);
     fleet.world();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "base/core/result.h"
 #include "base/core/text.h"
@@ -14,7 +15,7 @@
 namespace robustrun::tracer {
 namespace {
 
-// The operation that most of the longest waits are about.
+// The blame with the longest wait; its operation is the one in the sentence.
 const Blame& main_blame(const std::vector<Blame>& blames) {
   const auto order = [](const Blame& b) {
     return std::tuple(b.age, -std::int64_t{b.comm}, -std::int64_t{b.at});
@@ -33,11 +34,11 @@ std::string counters_line(const Case& facts, const Blame& blame) {
   for (const Member& member : comm.members) {
     if (member.at != blame.at) continue;
     const Membership& m = *member.view;
-    if (!member.counts) return line + ": its progress is not known";
+    if (!member.counts) return line + ": its progress is unknown";
     line += fmt::format(": entered {}, launched {}, done {} in {}", m.entered, m.started, m.done,
                         group_text(view, comm));
     if (m.idle > base::Nanos{0}) {
-      line += fmt::format(", the last {} ago", base::rough_duration_words(m.idle));
+      line += fmt::format(", the last one {} ago", base::rough_duration_words(m.idle));
     }
     if (m.in_call > base::Nanos{0}) {
       line +=
@@ -55,10 +56,10 @@ std::string process_line(const Case& facts, std::uint32_t at) {
                                  process.state.empty() ? "unknown" : process.state.substr(0, 8));
   if (process.frozen) line += ", frozen by its cgroup";
   if (!process.wait_channel.empty() && process.wait_channel != "0") {
-    line += ", waits in " + process.wait_channel.substr(0, kNameBytes);
+    line += ", waiting in " + process.wait_channel.substr(0, kNameBytes);
   }
   if (process.watched > base::Nanos{0}) {
-    line += fmt::format(", {} of processor time in {}", base::rough_duration_words(process.cpu),
+    line += fmt::format(", {} of CPU time in {}", base::rough_duration_words(process.cpu),
                         base::rough_duration_words(process.watched));
   }
   if (process.children_blocked > 0) {
@@ -68,7 +69,7 @@ std::string process_line(const Case& facts, std::uint32_t at) {
   return line;
 }
 
-// The waits that lead straight to the main operation, as a line.
+// How many members have entered the operation of `blame`, as a line.
 std::string operation_line(const Case& facts, const Blame& blame, const Signature& signature) {
   const Communicator& comm = facts.view.comms()[blame.comm];
   if (is_point_to_point(signature.kind)) return "";
@@ -81,9 +82,9 @@ std::string operation_line(const Case& facts, const Blame& blame, const Signatur
     }
   }
   std::string line =
-      fmt::format("{}: {} of {} members have entered",
+      fmt::format("{}: {} of {} members have entered it",
                   operation_text(facts.view, comm, blame.ordinal, signature), entered, comm.size);
-  if (comm.uncounted > 0) line += fmt::format(", {} are not known", comm.uncounted);
+  if (comm.uncounted > 0) line += fmt::format(", {} are unknown", comm.uncounted);
   return line;
 }
 
@@ -106,11 +107,58 @@ void add_evidence(const Case& facts, const std::vector<Blame>& blames, Verdict& 
   add(stacks_text(facts));
 }
 
-// Where all of them are; empty: in several places, or nobody knows.
+// Where all of them are; empty: at different places, or unknown.
 std::string common_place(const Case& facts, const std::vector<std::uint32_t>& ats) {
   const std::string place = describe(facts.where[ats.front()]);
   const auto is_there = [&](std::uint32_t at) { return describe(facts.where[at]) == place; };
   return std::ranges::all_of(ats, is_there) ? place : "";
+}
+
+// The ranks outside the largest set of equal stacks, if that set has more than half of all.
+std::vector<std::uint32_t> outliers_of(const Case& facts) {
+  std::size_t all = 0;
+  for (const SameStack& same : facts.same) all += same.members.size();
+  if (facts.same.size() < 2 || facts.same.front().members.size() * 2 <= all) return {};
+  std::vector<std::uint32_t> outliers;
+  for (std::size_t i = 1; i < facts.same.size(); ++i) {
+    outliers.insert(outliers.end(), facts.same[i].members.begin(), facts.same[i].members.end());
+  }
+  std::ranges::sort(outliers);
+  return outliers;
+}
+
+bool is_within(const std::vector<std::uint32_t>& ats, const Communicator& comm) {
+  std::vector<std::uint32_t> members;
+  for (const Member& member : comm.members) members.push_back(member.at);
+  std::ranges::sort(members);
+  return std::ranges::includes(members, ats);
+}
+
+// The smallest group, of at least two ranks, that contains all of them; empty: only all ranks
+// together do.
+std::string shared_group(const FleetView& view, const std::vector<std::uint32_t>& ats) {
+  const std::vector<base::Rank> ranks = global_ranks(view, ats);
+  std::size_t smallest = view.rank_count();
+  std::string name;
+  for (const RankGroup& group : view.fleet().layout) {
+    if (group.ranks.size() >= smallest || !std::ranges::includes(group.ranks, ranks)) continue;
+    smallest = group.ranks.size();
+    name = "group " + group.name.substr(0, kNameBytes);
+  }
+  for (const MemberAt where : view.memberships(ats.front())) {
+    const Communicator& comm = view.comms()[where.comm];
+    if (comm.size >= smallest || comm.size < 2 || !is_within(ats, comm)) continue;
+    smallest = comm.size;
+    name = group_text(view, comm);
+  }
+  return name;
+}
+
+bool may_be_missing(const FleetView& view, const Communicator& comm, std::uint32_t at) {
+  const auto is_it = [&](const Member& m) { return m.at == at; };
+  if (comm.uncounted == 0 || std::ranges::any_of(comm.members, is_it)) return false;
+  const std::vector<base::Rank> missing = view.missing_members(comm);
+  return missing.empty() || std::ranges::find(missing, view.rank(at).rank) != missing.end();
 }
 
 }  // namespace
@@ -129,7 +177,7 @@ Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames)
     made.culprits.push_back(blame.at);
     differ |= !is_same_operation(blame, main);
     const Evidence& evidence = view.rank(blame.at).evidence;
-    // Where it is, only its stacks can tell.
+    // Without stacks it is unknown where the rank is, so it may be on its way.
     const bool is_unknown = finding == Finding::kNeverEntered && evidence.stacks.empty();
     verdict.is_moving |= is_unknown || is_moving(evidence);
     const bool is_unseen = blame.age < base::Nanos{0} || view.comms()[blame.comm].uncounted > 0;
@@ -140,13 +188,13 @@ Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames)
   verdict.victims = global_ranks(view, made.victims);
   verdict.nodes = nodes_of(view, made.culprits);
   verdict.place = common_place(facts, made.culprits);
-  made.who = ranks_text(view, made.culprits);
+  made.named = ranks_text(view, made.culprits);
   made.age = age_to_tell(facts, main.age);
   verdict.lasting = made.age;
   for (const Wait& wait : facts.graph.waits()) {
     if (!std::ranges::binary_search(made.victims, wait.at)) continue;
     verdict.lasting = std::max(verdict.lasting, age_to_tell(facts, wait.age));
-    break;  // they are sorted
+    break;  // the waits are sorted by age
   }
   if (main.age >= base::Nanos{0}) {
     const Communicator& comm = view.comms()[main.comm];
@@ -220,7 +268,7 @@ bool is_moving(const Evidence& evidence) {
   const ProcessState& process = evidence.process;
   if (evidence.stacks_moved) return true;
   if (!evidence.has_process) return false;
-  // Storage answers sooner or later; a GPU that reports errors may not.
+  // Storage responds sooner or later; a GPU that reports errors may not.
   const auto has_errors = [](const GpuState& gpu) { return !gpu.errors.empty(); };
   const bool waits_for_storage = (process.state == "D" || process.children_blocked > 0) &&
                                  std::ranges::none_of(evidence.gpus, has_errors);
@@ -251,6 +299,89 @@ std::vector<std::uint32_t> all_waiting(const Case& facts) {
 std::vector<base::Rank> global_ranks(const FleetView& view, const std::vector<std::uint32_t>& ats) {
   std::vector<base::Rank> ranks;
   for (const std::uint32_t at : ats) ranks.push_back(view.rank(at).rank);
+  return ranks;
+}
+
+std::string stacks_text(const Case& facts) {
+  if (facts.same.size() < 2) return "";
+  std::string text = "stacks: ";
+  for (std::size_t i = 0; i < std::min(facts.same.size(), kRanksNamed); ++i) {
+    const std::vector<std::uint32_t>& members = facts.same[i].members;
+    text += i > 0 ? "; " : "";
+    text += members.size() == 1
+                ? fmt::format("rank {}", facts.view.rank(members.front()).rank.value)
+                : fmt::format("{} ranks", members.size());
+    text += ": " + facts.same[i].place;
+  }
+  return text;
+}
+
+std::string outliers_text(const Case& facts) {
+  const std::vector<std::uint32_t> outliers = outliers_of(facts);
+  if (outliers.empty()) return "";
+  std::string text =
+      fmt::format("{} {} not where the other {} are", ranks_text(facts.view, outliers),
+                  outliers.size() > 1 ? "are" : "is", facts.same.front().members.size());
+  const std::string group = shared_group(facts.view, outliers);
+  return group.empty() ? text : text + ", in " + group;
+}
+
+std::vector<Blame> unplaced(const Case& facts, Guilt guilt) {
+  const FleetView& view = facts.view;
+  std::vector<Blame> blames;
+  for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
+    if (guilt == Guilt::kDead ? !view.is_dead(at) : !view.is_stopped(at)) continue;
+    const auto lacks_it = [&](std::uint32_t c) {
+      return may_be_missing(view, view.comms()[c], at);
+    };
+    if (!view.memberships(at).empty() && std::ranges::none_of(facts.graph.unseen(), lacks_it)) {
+      continue;
+    }
+    Blame blame;
+    blame.at = at;
+    blame.guilt = guilt;
+    blame.age = base::Nanos{-1};
+    blames.push_back(blame);
+  }
+  return blames;
+}
+
+void name_further(const Case& facts, std::vector<std::uint32_t> ats, std::string_view what_one_does,
+                  std::string_view what_several_do, Verdict& verdict) {
+  std::erase_if(ats, [&](std::uint32_t at) {
+    return std::ranges::binary_search(verdict.culprits, facts.view.rank(at).rank);
+  });
+  if (ats.empty()) return;
+  if (!verdict.sentence.empty()) verdict.sentence += "; ";
+  verdict.sentence += fmt::format("{} {}", ranks_text(facts.view, ats),
+                                  ats.size() > 1 ? what_several_do : what_one_does);
+  for (const base::Rank rank : global_ranks(facts.view, ats)) {
+    verdict.culprits.push_back(rank);
+    std::erase(verdict.victims, rank);
+  }
+  std::ranges::sort(verdict.culprits);
+  for (const std::string& node : nodes_of(facts.view, ats)) {
+    if (std::ranges::find(verdict.nodes, node) == verdict.nodes.end())
+      verdict.nodes.push_back(node);
+  }
+  std::ranges::sort(verdict.nodes, base::natural_less);
+  verdict.confidence = Confidence::kInferred;
+}
+
+void add_halted(const Case& facts, Verdict& verdict) {
+  std::vector<std::uint32_t> halted;
+  for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
+    if (facts.view.rank(at).halted) halted.push_back(at);
+  }
+  name_further(facts, std::move(halted), "has stopped calling", "have stopped calling", verdict);
+}
+
+std::vector<base::Rank> unseen_members(const Case& facts, const Communicator& comm) {
+  std::vector<base::Rank> ranks = facts.view.missing_members(comm);
+  for (const Member& member : comm.members) {
+    if (!member.counts) ranks.push_back(facts.view.rank(member.at).rank);
+  }
+  std::ranges::sort(ranks);
   return ranks;
 }
 

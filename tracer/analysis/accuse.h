@@ -1,5 +1,8 @@
 #pragma once
-// What all rules share: from who is blamed to a verdict with its operation, victims, evidence.
+// Shared by all rules: turns the ranks to blame into a verdict with operation, victims and
+// evidence.
+//
+// `ats` are indices into FleetView::ranks(), ascending.
 
 #include <string>
 #include <string_view>
@@ -9,63 +12,71 @@
 
 namespace robustrun::tracer {
 
-// An accusation under way: the verdict without its sentence, and what the sentence needs.
+// An accusation in progress: the verdict without its sentence, and the parts of the sentence.
 struct Accusation {
   Verdict verdict;
-  std::vector<std::uint32_t> culprits;  // at
+  std::vector<std::uint32_t> culprits;  // indices, as `victims`
   std::vector<std::uint32_t> victims;
-  std::string who;        // "rank 11 (node3, local 3)"
-  std::string operation;  // "all_reduce #4182 (48 MB, group dp_2)"; "and others" when they differ
-  base::Nanos age{};  // of the longest wait in that operation
+  std::string named;      // "rank 11 (node3, local 3)"
+  std::string operation;  // "all_reduce #4182 (48 MB, group dp_2)"; with "and others" if several
+  base::Nanos age{};      // of the longest wait in that operation
   [[nodiscard]] bool is_plural() const { return culprits.size() > 1; }
   [[nodiscard]] const char* choose(const char* one, const char* several) const {
     return is_plural() ? several : one;
   }
 };
 
-// `blames`: at least one. Confidence is kExact when every member of the communicators concerned was
-// seen, else kInferred.
+// Begins a verdict that names the ranks of `blames`, at least one. Confidence is kExact if every
+// member of the communicators concerned was seen, else kInferred.
 [[nodiscard]] Accusation accuse(const Case& facts, Finding finding, std::vector<Blame> blames);
 
-// How long a wait has lasted, for people; 0: not known. At rest ages end with the newest thing that
-// anybody wrote down, soon after all had come to where they were.
+// The age of a wait to show to people; 0: unknown. At rest, ages end with the newest record of any
+// rank, so a short one is only a lower bound.
 [[nodiscard]] base::Nanos age_to_tell(const Case& facts, base::Nanos age);
 
-// Makes victims of all who are inside an operation of the communicator, and of who waits for them:
-// of a culprit that has entered, no edge of the graph tells.
+// Adds as victims all ranks that are inside an operation of communicator `comm`, and the ranks that
+// wait for them. Needed for a culprit that has entered the operation, to which no edge of the wait
+// graph leads.
 void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 
-// "; it is in train.py:87 data loader"; empty when nothing is known of where they are.
+// "; it is in load (train.py:87), data loader"; empty if the culprits' whereabouts are unknown.
 [[nodiscard]] std::string whereabouts_text(const Case& facts, const Accusation& accusation);
 // "; 15 ranks wait for it".
 [[nodiscard]] std::string waiting_text(const Case& facts, const Accusation& accusation);
 
-// Names some more, of `ats`: "; rank 2 calls nothing any more". Those are left out that are named.
+// Adds the ranks `ats` to the culprits of `verdict`, except those that it names already, and to its
+// sentence: "; rank 2 (node0, local 2) has stopped calling". The two texts are the singular and the
+// plural of the predicate.
 void name_further(const Case& facts, std::vector<std::uint32_t> ats, std::string_view what_one_does,
                   std::string_view what_several_do, Verdict& verdict);
-// The ranks that have halted.
+// Adds the ranks that have halted, by name_further().
 void add_halted(const Case& facts, Verdict& verdict);
-// Of a job at rest: those who are inside what others have finished.
+// At rest: adds the ranks that are inside operations which others have finished.
 void add_left_behind(const Case& facts, Verdict& verdict);
 
-// What others say of these ranks, at most kHearsayLines: "rank 3: NCCL's RAS considers it dead".
+// Claims of third parties about these ranks, at most kHearsayLines: "rank 3: NCCL's RAS considers
+// it dead".
 [[nodiscard]] std::vector<std::string> hearsay_lines(const FleetView& view,
                                                      const std::vector<std::uint32_t>& ats);
+// Whether the process may still come by itself: it uses a processor, waits for storage, does I/O,
+// or its stack changes.
 [[nodiscard]] bool is_moving(const Evidence& evidence);
-// "3 ranks: train.py:90; rank 11: train.py:87 data loader"; empty when fewer than two differ.
+// The groups of equal stacks: "stacks: 3 ranks: step (train.py:90); rank 11: load (train.py:87),
+// data loader"; empty if all stacks are equal.
 [[nodiscard]] std::string stacks_text(const Case& facts);
-// "ranks 12, 13 and 14 (…) are elsewhere than the other 12, in group pp_3": the smallest group that
-// holds everybody whose stack differs from most ranks' (ByteRobust); empty when there is none.
+// "ranks 12, 13 and 14 (…) are not where the other 12 are, in group pp_3": the ranks whose stack
+// differs from that of most ranks, and the smallest group that contains them all (ByteRobust).
+// Empty if there are none.
 [[nodiscard]] std::string outliers_text(const Case& facts);
-// Of those who are dead, or stopped, and whom nobody waits for as far as is known: who may be a
-// member of a communicator that lacks one all the same.
+// The dead (or, by `guilt`, stopped) ranks for which no rank is known to wait, but which may be the
+// missing member of some communicator.
 [[nodiscard]] std::vector<Blame> unplaced(const Case& facts, Guilt guilt);
-// Members of `comm` without a record of it, in order: what they do in it is not known.
+// The members of `comm` whose progress in it is unknown, ascending.
 [[nodiscard]] std::vector<base::Rank> unseen_members(const Case& facts, const Communicator& comm);
-// Names of the nodes of these ranks, each once, in natural order.
+// The names of these ranks' nodes, each once, in natural order.
 [[nodiscard]] std::vector<std::string> nodes_of(const FleetView& view,
                                                 const std::vector<std::uint32_t>& ats);
-// Everybody who is inside an operation, ascending.
+// The ranks that are inside an operation.
 [[nodiscard]] std::vector<std::uint32_t> all_waiting(const Case& facts);
 [[nodiscard]] std::vector<base::Rank> global_ranks(const FleetView& view,
                                                    const std::vector<std::uint32_t>& ats);

@@ -16,8 +16,8 @@
 namespace robustrun::tracer {
 namespace {
 
-// Facts that no other can explain away come first; what rests on who is missing comes last. Two
-// ends of a link that contradict each other prove more than a GPU that does nothing.
+// Rules on facts that nothing else explains come first; rules that conclude from missing records
+// come last. The two ends of a link that contradict each other prove more than an idle GPU.
 constexpr Rule kHangRules[] = {
     rule_died,               // R1
     rule_stopped,            // R1b
@@ -25,24 +25,24 @@ constexpr Rule kHangRules[] = {
     rule_input_stall,        // R9
     rule_never_entered,      // R2
     rule_gpu_before_kernel,  // R3
-    rule_link_down,          // R8b, with the links that are stuck
+    rule_link_down,          // R8b, on stuck links
     rule_link_stuck,         // R4b
-    rule_slow_tcp,           // R8, of an operation that takes long
+    rule_slow_tcp,           // R8, for an operation that takes long
     rule_left_behind,        // R5
     rule_long_phase,         // R10
-    rule_halted,             // R2, of ranks at rest
-    rule_gpu_stands,         // R4a, of ranks at rest
+    rule_halted,             // R2, at rest
+    rule_gpu_stands,         // R4a, at rest
     rule_order_inversion,    // R6b
-    rule_interface_down,     // R8b, no link is seen to be stuck
+    rule_interface_down,     // R8b, without stuck links
     rule_proxy_stuck,        // R4c
     rule_gpu_in_kernel,      // R4a, R4d
     rule_gpu_errors,         // R4a
     rule_unseen_elsewhere,   // R2
     rule_not_seen,           // R2
-    rule_calls_by_stack,     // R2, nobody is inside a recorded operation
-    rule_nobody_inside,      // R10
+    rule_calls_by_stack,     // R2, no rank is inside a recorded operation
+    rule_all_outside,      // R10
 };
-// R7, R8, and both again without flows.
+// R7 and R8, and both again for gloo.
 constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link, rule_slow_tcp, rule_late_rank};
 
 bool names_the_same(const Verdict& a, const Verdict& b) {
@@ -58,19 +58,18 @@ std::vector<std::uint32_t> all_with_pending(const FleetView& view) {
   return found;
 }
 
-// Somebody waits, and no rule says for whom.
+// The verdict if no rule fires.
 Verdict undecided(const Case& facts) {
   Verdict verdict;
   if (facts.graph.waits().empty()) {
     const std::vector<std::uint32_t> queued = all_with_pending(facts.view);
-    verdict.sentence = "nobody waits";
+    verdict.sentence = "no rank is blocked";
     if (!facts.view.fleet().at_rest || queued.empty()) return verdict;
     verdict.finding = Finding::kUndecided;
     verdict.victims = global_ranks(facts.view, queued);
     verdict.sentence = fmt::format(
-        "{} {} operations pending, and {} recorded none of those before them that keep them",
-        ranks_text(facts.view, queued), queued.size() > 1 ? "have" : "has",
-        queued.size() > 1 ? "have" : "has");
+        "{} {} pending operations and no record of the earlier operations that block them",
+        ranks_text(facts.view, queued), queued.size() > 1 ? "have" : "has");
     return verdict;
   }
   const Wait& longest = facts.graph.waits().front();
@@ -91,9 +90,9 @@ Verdict undecided(const Case& facts) {
   verdict.sentence =
       fmt::format("{} {}{} in {}", ranks_text(facts.view, waiting),
                   waiting.size() > 1 ? "wait" : "waits", for_text(verdict.lasting), operation);
-  verdict.sentence += longest.has_edges ? "; what is known does not say for whom"
-                                        : ", which all members have entered; what is known does "
-                                          "not say what holds it up";
+  verdict.sentence += longest.has_edges ? "; it is unknown which rank blocks it"
+                                        : ", which all members have entered; it is unknown what "
+                                          "blocks it";
   if (const std::string outliers = outliers_text(facts); !outliers.empty()) {
     verdict.sentence += "; " + outliers;
   }
@@ -119,13 +118,13 @@ void consider(const Case& facts, std::span<const Rule> rules, std::optional<Verd
   }
 }
 
-// Files and reports may tell who is inside what, and not since when. Such a wait may be over the
-// next moment, and those who told may have done so at different ones.
+// Files and reports may show what each rank is inside without its age. Such a wait may be over a
+// moment later, and the ranks may have been recorded at different moments.
 bool has_no_ages(const Case& facts) {
   return !facts.graph.waits().empty() && facts.graph.longest_wait() == base::Nanos{};
 }
 
-// That holds at whatever moments the ranks were seen.
+// Findings that hold even if the ranks were seen at different moments.
 bool is_timeless(Finding finding) {
   return finding == Finding::kDied || finding == Finding::kMismatch || is_slowness(finding);
 }
@@ -133,7 +132,7 @@ bool is_timeless(Finding finding) {
 Verdict decide(const Case& facts) {
   std::optional<Verdict> verdict;
   const bool is_ageless = has_no_ages(facts);
-  const bool is_hung = is_ageless || facts.view.fleet().at_rest;  // whatever ages say
+  const bool is_hung = is_ageless || facts.view.fleet().at_rest;  // regardless of ages
   const bool is_short = facts.graph.longest_wait() < kShortWait && !is_hung;
   if (is_short) consider(facts, kSlowRules, verdict);
   consider(facts, kHangRules, verdict);
@@ -151,7 +150,7 @@ Verdict decide(const Case& facts) {
   return *std::move(verdict);
 }
 
-// Names of ranks' own making are in all of these.
+// All of these texts may contain names that come from workers.
 void make_printable(Verdict& verdict) {
   const auto clean = [](std::string& text, std::size_t most) {
     text = base::printable(std::string_view(text).substr(0, most));
@@ -170,7 +169,7 @@ Verdict decide_failed(const Case& facts) {
   return rule_ended_early(facts).value_or(Verdict{});
 }
 
-// Of all communicators the one that this rank used last; null: it has used none.
+// The communicator that this rank used last; null: it has used none.
 Membership* used_last(RankSnapshot& rank) {
   Membership* last = nullptr;
   for (Membership& comm : rank.comms) {
@@ -182,14 +181,15 @@ Membership* used_last(RankSnapshot& rank) {
   return last;
 }
 
-// As if it had not returned from the call in which it failed.
+// Marks the rank's last operation as unfinished, as if it had not returned from the call in which
+// it failed.
 void reopen_last_call(RankSnapshot& rank) {
-  if (rank.ended_well) return;  // it did return from all
+  if (rank.ended_well) return;  // it returned from all of its calls
   rank.life = Life::kUnknown;
   rank.evidence = {};
   Membership* const comm = used_last(rank);
   if (comm == nullptr || comm->recent.back().ordinal != comm->entered || comm->entered == 0) return;
-  if (comm->done < comm->entered) return;  // it has not
+  if (comm->done < comm->entered) return;  // it is unfinished already
   Operation operation;
   operation.ordinal = comm->entered;
   operation.signature = comm->recent.back().signature;
@@ -198,12 +198,12 @@ void reopen_last_call(RankSnapshot& rank) {
   comm->pending.push_back(operation);
 }
 
-// Where all culprits are, if that is a matter of the script.
+// The line at which all culprits are, if what keeps them there is the script's own.
 std::string script_line_of(const Case& facts, const Verdict& verdict) {
   std::string line;
   for (const base::Rank rank : verdict.culprits) {
     const std::optional<std::uint32_t> at = facts.view.find(rank);
-    if (!at || !is_the_scripts_own(facts.where[*at].reason)) return "";
+    if (!at || !is_in_script(facts.where[*at].reason)) return "";
     const std::string& place = facts.where[*at].place;
     if (place.empty() || (!line.empty() && line != place)) return "";
     line = place;

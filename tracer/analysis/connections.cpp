@@ -9,7 +9,8 @@
 namespace robustrun::tracer {
 namespace {
 
-// Machines may have equal addresses; loopback ones they all have.
+// Machine, local and remote endpoint. All machines share the loopback addresses, so these need the
+// machine's name.
 using Ends = std::tuple<std::string_view, std::string_view, std::string_view>;
 
 std::string_view machine_of(const RankSnapshot& rank, const SocketState& socket) {
@@ -48,9 +49,9 @@ std::vector<Connection> connections_of(const FleetView& view,
 bool is_stuck(const Connection& connection) {
   const SocketState& socket = *connection.socket;
   if (socket.send_queue == 0 || socket.last_received < kFlowStill) return false;
-  // Of a process that does not read, the kernel acknowledges what has room.
+  // If a process merely does not read, its kernel still acknowledges what fits into its buffer.
   if (socket.unacked > 0) return socket.retransmits > 0 || socket.nothing_acked;
-  // What its own machine does not let out (a firewall) is not under way, for TCP.
+  // Data that the sender's own machine holds back (a firewall) does not count as unacknowledged.
   return socket.nothing_acked && connection.far->recv_queue == 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// TCP connections of ranks with each other, as the kernels at both ends tell of them: what there is
-// of links where no flows are known (gloo). Borrows the view.
+// The TCP connections between ranks, as the kernels at both ends see them. They stand in for links
+// where no flows are known (gloo). Borrows the view.
 
 #include <vector>
 
@@ -10,16 +10,17 @@
 namespace robustrun::tracer {
 
 struct Connection {
-  Edge edge;  // from whose end it is seen: what it sends
+  Edge edge;  // the direction from the end that owns `socket`
   const SocketState* socket = nullptr;  // never null
-  const SocketState* far = nullptr;  // the other end's, never null
+  const SocketState* far = nullptr;  // the other end; never null
 };
 
-// Of the ranks `ats`, and both ends are seen; one that a rank has with itself is left out.
+// The connections between the ranks `ats` of which both ends were seen, once per direction.
+// Connections of a rank with itself are left out.
 [[nodiscard]] std::vector<Connection> connections_of(const FleetView& view,
                                                      const std::vector<std::uint32_t>& ats);
 
-// Data waits to get there and nobody acknowledges it, though the peer has read all that came.
+// Whether data waits to be sent or acknowledged although the peer has read all that arrived.
 [[nodiscard]] bool is_stuck(const Connection& connection);
 
 }  // namespace robustrun::tracer

@@ -26,7 +26,7 @@ std::string rank_text(const FleetView& view, base::Rank rank) {
 
 Common common_of(const FleetView& view, const std::vector<Edge>& edges) {
   Common common;
-  std::set<Edge> pairs;  // a link counts once, whichever way
+  std::set<Edge> pairs;  // a link counts once, in either direction
   for (const Edge& edge : edges)
     pairs.insert({std::min(edge.from, edge.to), std::max(edge.from, edge.to)});
   if (pairs.size() < 2) return common;

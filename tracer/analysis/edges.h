@@ -1,5 +1,5 @@
 #pragma once
-// Accusing links: what several of them have in common, in words and as ranks and nodes.
+// Accuses links: what several links have in common, as words and as ranks and nodes.
 
 #include <string>
 #include <string_view>
@@ -10,29 +10,30 @@
 namespace robustrun::tracer {
 
 struct EdgeBlame {
-  Accusation accusation;  // with operation and victims; culprits are what all edges share
-  std::string what;       // "the link from rank 3 (…) to rank 4 (…)", "all links of node2"
+  Accusation accusation;  // complete but for the sentence; culprits: the rank that all edges share
+  std::string what;  // "the link from rank 3 (…) to rank 4 (…)", "all links of node2"
   bool is_several = false;
   [[nodiscard]] const char* is() const { return is_several ? "are" : "is"; }
 };
 
-// `edges`: at least one; of ranks that have snapshots. Everybody inside the wait's communicator is
-// a victim.
+// Accuses `edges` (at least one, between ranks with snapshots) of blocking `wait`. All ranks inside
+// an operation of the wait's communicator are victims.
 [[nodiscard]] EdgeBlame blame_edges(const Case& facts, Finding finding, const Wait& wait,
                                     std::vector<Edge> edges);
 
-// What links have in common: with several of them a rank, else a node; both empty: nothing.
+// What several links have in common: one rank, else one node. Both are empty if there is nothing,
+// or only one link.
 struct Common {
   std::vector<base::Rank> ranks;
   std::vector<std::string> nodes;
 };
 [[nodiscard]] Common common_of(const FleetView& view, const std::vector<Edge>& edges);
-// Edges as words, sorted; says what they have in common.
+// Describes sorted `edges`, by what they have in common or by the first of them.
 [[nodiscard]] std::string edges_text(const FleetView& view, const std::vector<Edge>& edges,
                                      const Common& common);
 
-// A verdict of kSlowLink: "all links of rank 3 (…) are slow: HOW". `edges`: at least one, worst
-// first, with a line of evidence each.
+// The verdict kSlowLink: "all 3 links of rank 3 (…) are slow: HOW". `edges`: at least one, worst
+// first; `lines`: a line of evidence for each.
 [[nodiscard]] Verdict slow_edges(const FleetView& view, std::vector<Edge> edges,
                                  std::vector<std::string> lines, std::string_view how);
 

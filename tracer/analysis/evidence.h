@@ -1,6 +1,6 @@
 #pragma once
-// What can be learnt about a worker from outside, once it is suspected of anything. Plain data;
-// every part may be missing. Collected by the agent, each part within a time limit.
+// What can be seen of a suspected worker from outside. Plain data; every part may be missing. The
+// agent collects each part within a time limit.
 
 #include <cstdint>
 #include <string>
@@ -13,8 +13,8 @@ namespace robustrun::tracer {
 struct Frame {
   std::string function;
   std::string file;
-  std::uint32_t line = 0;  // 0: not known
-  // In that line, where a rank may be waiting for a peer: "dist.recv(x, src=1)"; mostly empty.
+  std::uint32_t line = 0;  // 0: unknown
+  // The call in that line if it may wait for a peer, such as "dist.recv(x, src=1)"; mostly empty.
   std::string call{};
   friend bool operator==(const Frame&, const Frame&) = default;
   template <class V>
@@ -27,10 +27,10 @@ struct Frame {
 };
 
 struct ThreadStack {
-  std::string thread;         // its name or id; the main thread comes first
+  std::string thread;  // name or id; the main thread comes first
   bool is_main = false;
-  bool is_native = false;     // C frames, else Python's
-  bool holds_gil = false;     // known of py-spy's stacks alone
+  bool is_native = false;  // C frames, else Python frames
+  bool holds_gil = false;  // known only from py-spy
   std::vector<Frame> frames;  // innermost first
   template <class V>
   void fields(V& v) {
@@ -44,23 +44,23 @@ struct ThreadStack {
 
 // A TCP connection of the worker (sock_diag, tcp_info of linux/tcp.h).
 struct SocketState {
-  std::string local;              // numeric endpoint
+  std::string local;  // numeric endpoint
   std::string peer;
-  std::uint64_t send_queue = 0;   // bytes not acknowledged
-  std::uint64_t recv_queue = 0;   // bytes that the worker has not read
+  std::uint64_t send_queue = 0;  // bytes not acknowledged
+  std::uint64_t recv_queue = 0;  // bytes that the worker has not read
   std::uint64_t bytes_acked = 0;
   std::uint64_t bytes_received = 0;
   std::uint32_t retransmits = 0;  // of the segment in flight
-  std::uint32_t unacked = 0;      // segments
-  base::Nanos last_received{};    // how long ago
+  std::uint32_t unacked = 0;  // segments
+  base::Nanos last_received{};  // how long ago
   base::Nanos last_sent{};
-  // For how long, in its life, data was under way, without waiting until the peer reads.
+  // Total time with data in flight, without the time of waiting for the peer to read.
   base::Nanos busy{};
-  // Between two looks `watched` apart; 0: there was one look.
+  // The time between two looks; 0: there was only one look.
   base::Nanos watched{};
   std::uint64_t acked_meanwhile = 0;
   base::Nanos busy_meanwhile{};
-  bool nothing_acked = false;     // though bytes waited for it at both
+  bool nothing_acked = false;  // although bytes waited to be acknowledged at both looks
   template <class V>
   void fields(V& v) {
     v(1, "local", local);
@@ -82,17 +82,17 @@ struct SocketState {
 };
 
 struct ProcessState {
-  std::string state;            // one letter of /proc/PID/stat; empty: not known
-  std::string wait_channel;     // /proc/PID/wchan of the main thread
-  bool frozen = false;          // by its cgroup
-  // Of the worker and all its descendants, between two looks `watched` apart.
+  std::string state;  // one letter, from /proc/PID/stat; empty: unknown
+  std::string wait_channel;  // /proc/PID/wchan of the main thread
+  bool frozen = false;  // by its cgroup
+  // The worker and all its descendants, between two looks that are `watched` apart.
   base::Nanos watched{};
-  base::Nanos cpu{};            // processor time used in between
-  base::Nanos cpu_delay{};      // for so long one was wanted and not to be had
-  std::uint64_t io_bytes = 0;   // read and written in between
+  base::Nanos cpu{};  // CPU time used
+  base::Nanos cpu_delay{};  // time spent runnable without a CPU
+  std::uint64_t io_bytes = 0;  // read and written
   std::uint32_t children = 0;
   std::uint32_t children_blocked = 0;  // in state D
-  double io_pressure = 0;       // of its cgroup, some avg10, per cent
+  double io_pressure = 0;  // of its cgroup: PSI some avg10, in per cent
   double memory_pressure = 0;
   template <class V>
   void fields(V& v) {
@@ -130,12 +130,13 @@ struct Evidence {
   bool has_process = false;
   ProcessState process;
   std::vector<ThreadStack> stacks;
-  bool stacks_moved = false;         // the main thread's differed between two looks
+  bool stacks_moved = false;  // the main thread's stack changed between two looks
   std::vector<SocketState> sockets;
-  std::vector<GpuState> gpus;        // those that the worker uses
+  std::vector<GpuState> gpus;  // the GPUs that the worker uses
   std::vector<std::string> network;  // of the node: "eth1: no carrier", "mlx5_0/1: DOWN"
-  std::vector<std::string> missing;  // what was not to be had and why: "py-spy: not installed"
-  std::vector<std::string> hearsay;  // what others say of it: "NCCL's RAS considers it dead"
+  std::vector<std::string>
+      missing;  // what could not be collected, and why: "py-spy: not installed"
+  std::vector<std::string> hearsay;  // claims of third parties: "NCCL's RAS considers it dead"
   template <class V>
   void fields(V& v) {
     v(1, "has_process", has_process);

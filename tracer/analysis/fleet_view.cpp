@@ -25,7 +25,8 @@ Place place_of(Operation::Stage stage) {
   return Place::kRunning;
 }
 
-// What is listed as unfinished counts more than the counters: gloo finishes out of order.
+// Sets the member's place. The list of pending operations overrides the counters, because gloo
+// finishes operations out of order.
 void locate(Member& member) {
   const Membership& view = *member.view;
   member.counts = view.counts_completion;
@@ -49,17 +50,17 @@ void locate(Member& member) {
   }
 }
 
-// The one that knows more, of two memberships of one rank in one communicator.
-bool says_more(const Membership& a, const Membership& b) {
+// Whether `a` knows more than `b`, two memberships of one rank in one communicator.
+bool knows_more(const Membership& a, const Membership& b) {
   return std::tuple(a.counts_completion, a.entered, a.done) >
          std::tuple(b.counts_completion, b.entered, b.done);
 }
 
 std::uint32_t size_of(const Communicator& comm) {
-  std::vector<std::uint32_t> said;
-  for (const Member& member : comm.members) said.push_back(member.view->size);
-  std::ranges::sort(said);
-  return std::max(said[said.size() / 2], static_cast<std::uint32_t>(comm.members.size()));
+  std::vector<std::uint32_t> sizes;
+  for (const Member& member : comm.members) sizes.push_back(member.view->size);
+  std::ranges::sort(sizes);
+  return std::max(sizes[sizes.size() / 2], static_cast<std::uint32_t>(comm.members.size()));
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ void FleetView::index_comms() {
     }
     std::vector<Member>& members = comms_.back().members;
     if (!members.empty() && members.back().at == row.at) {
-      if (says_more(*row.view, *members.back().view)) members.back().view = row.view;
+      if (knows_more(*row.view, *members.back().view)) members.back().view = row.view;
       continue;
     }
     members.push_back({.at = row.at, .view = row.view});
@@ -149,7 +150,7 @@ std::string FleetView::group_name(const Communicator& comm) const {
       return group.name.substr(0, kNameBytes);
     }
   }
-  std::string_view name;  // the first in order of the bytes: members may differ
+  std::string_view name;  // members may differ: take the least one in byte order
   for (const Member& member : comm.members) {
     const std::string_view other = member.view->name;
     if (!other.empty() && (name.empty() || other < name)) name = other;
@@ -159,7 +160,7 @@ std::string FleetView::group_name(const Communicator& comm) const {
 
 std::optional<Signature> FleetView::signature(const Communicator& comm,
                                               std::uint64_t ordinal) const {
-  std::vector<Signature> said;
+  std::vector<Signature> signatures;
   for (const Member& member : comm.members) {
     const Signature* found = nullptr;
     for (const Past& past : member.view->recent) {
@@ -172,23 +173,23 @@ std::optional<Signature> FleetView::signature(const Communicator& comm,
         found = &operation.signature;
       }
     }
-    if (found != nullptr && found->kind != OpKind::kUnknown) said.push_back(*found);
+    if (found != nullptr && found->kind != OpKind::kUnknown) signatures.push_back(*found);
   }
-  if (said.empty()) return std::nullopt;
+  if (signatures.empty()) return std::nullopt;
   const auto order = [](const Signature& s) { return std::tuple(s.kind, s.type, s.count, s.root); };
-  std::ranges::sort(said, {}, order);
+  std::ranges::sort(signatures, {}, order);
   std::size_t best = 0;
   std::size_t longest = 0;
-  for (std::size_t begin = 0; begin < said.size();) {
+  for (std::size_t begin = 0; begin < signatures.size();) {
     std::size_t end = begin;
-    while (end < said.size() && said[end] == said[begin]) ++end;
+    while (end < signatures.size() && signatures[end] == signatures[begin]) ++end;
     if (end - begin > longest) {
       longest = end - begin;
       best = begin;
     }
     begin = end;
   }
-  return said[best];
+  return signatures[best];
 }
 
 std::vector<base::Rank> FleetView::missing_members(const Communicator& comm) const {

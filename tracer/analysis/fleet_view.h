@@ -1,9 +1,11 @@
 #pragma once
-// A FleetSnapshot, sorted: who is a member of what, and which operation each one has yet to finish.
+// An index of a FleetSnapshot: the members of each communicator, and the operation that each of
+// them has yet to finish.
 //
-// Borrows the snapshot, which must outlive it. Nothing in a snapshot is believed: of ranks or
-// memberships that occur twice one is taken, members without a place in their communicator are left
-// out, and a size is what most members say. "at" is an index into ranks(), never a rank's number.
+// Borrows the snapshot, which must outlive it. Snapshots are not trusted: of duplicate ranks or
+// memberships one is kept, members without a valid place in their communicator are left out, and
+// the size of a communicator is the median of what its members report. "at" is an index into
+// ranks(), never a rank's number.
 
 #include <cstdint>
 #include <optional>
@@ -23,20 +25,20 @@ enum class Place : std::uint8_t { kAbsent, kCalled, kQueued, kRunning };
 struct Member {
   std::uint32_t at = 0;
   const Membership* view = nullptr;
-  bool counts = false;  // else nothing below is known
+  bool counts = false;  // false: its progress, and all below, is unknown
   Place place = Place::kAbsent;
-  std::uint64_t ordinal = 0;  // of that collective
-  const Operation* pending = nullptr;  // nullptr: absent, or the source does not list it
-  base::Nanos age{};  // since it entered it; 0: absent
+  std::uint64_t ordinal = 0;  // of its earliest unfinished collective
+  const Operation* pending = nullptr;  // that one; nullptr: not entered, or not listed
+  base::Nanos age{};  // since it was entered; 0: not entered
 };
 
 struct Communicator {
   std::uint64_t key = 0;
-  std::uint32_t size = 0;  // as most members say; at least members.size()
-  std::uint32_t uncounted = 0;  // members without snapshot, or whose progress is not known
-  std::vector<Member> members;  // ascending by rank in it
+  std::uint32_t size = 0;  // at least members.size()
+  std::uint32_t uncounted = 0;  // members without a snapshot, or whose progress is unknown
+  std::vector<Member> members;  // ascending by rank in the communicator
 
-  // By rank in the communicator; nullptr: no snapshot.
+  // The member with this rank in the communicator; nullptr: it has no snapshot.
   [[nodiscard]] const Member* find(std::int64_t rank) const;
 };
 
@@ -67,13 +69,14 @@ class FleetView {
   [[nodiscard]] bool is_dead(std::uint32_t at) const;
   [[nodiscard]] bool is_stopped(std::uint32_t at) const;  // and not dead
 
-  // For people: the layout's group of the same members, else the communicator's own name; empty
-  // when it has none.
+  // For people: the name of the layout's group with the same members, else the communicator's own
+  // name, which may be empty.
   [[nodiscard]] std::string group_name(const Communicator& comm) const;
-  // What most members say about the n-th collective; none: nobody remembers it.
+  // The signature of the collective `ordinal` as most members have it; none: no member has a record
+  // of it.
   [[nodiscard]] std::optional<Signature> signature(const Communicator& comm,
                                                    std::uint64_t ordinal) const;
-  // Global ranks of members that have no snapshot; empty when they cannot be told.
+  // Global ranks of the members that have no snapshot; empty if they cannot be determined.
   [[nodiscard]] std::vector<base::Rank> missing_members(const Communicator& comm) const;
 
  private:

@@ -11,11 +11,11 @@ namespace robustrun::tracer {
 namespace {
 
 struct Sizes {
-  std::uint64_t came = 0;      // bytes
-  std::uint64_t expected = 0;  // at most
+  std::uint64_t came = 0;      // bytes that arrived
+  std::uint64_t expected = 0;  // bytes that there was room for
 };
 
-// Takes a number from the front.
+// Removes a number from the front of `text`.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t number = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -57,12 +57,12 @@ std::optional<Verdict> mismatch_in_words(const std::vector<RankSnapshot>& ranks,
   verdict.finding = Finding::kMismatch;
   verdict.confidence = Confidence::kInferred;
   verdict.sentence = fmt::format(
-      "ranks {} disagree about a collective: {} calls one in which it sends {}, {} calls one in "
-      "which it takes {}",
+      "ranks {} disagree about a collective: {} calls one that sends {}, {} calls one that "
+      "receives {}",
       list_text({ranks[0].rank.value, ranks[1].rank.value}), place_text(*sender),
       amount_text(sizes->came), place_text(*receiver), amount_text(sizes->expected));
-  verdict.evidence = {fmt::format("gloo on rank {}: {} bytes came, and there was room for {}",
-                                  dead.value, sizes->came, sizes->expected)};
+  verdict.evidence = {fmt::format("gloo on rank {}: {} bytes arrived, with room for {}", dead.value,
+                                  sizes->came, sizes->expected)};
   return verdict;
 }
 

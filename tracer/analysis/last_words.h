@@ -1,6 +1,6 @@
 #pragma once
-// What the last words of a dead rank say about the others: for libraries that end a process at the
-// first surprise, so that nothing else is left of what it called. Pure.
+// Interprets the error message of a dead rank. Some libraries end a process at the first unexpected
+// message, so this may be all that is left of what it called. Pure.
 
 #include <optional>
 #include <string_view>
@@ -12,10 +12,11 @@
 
 namespace robustrun::tracer {
 
-// A mismatch (R6) of two ranks that are a whole job: gloo says how many bytes came and how many it
-// had room for (transport/tcp/pair.cc, "op.preamble.length <= op.nbytes. 128 vs 64"). Nobody is the
-// majority of two, so the verdict has both sides and no culprit. `ranks`: all of the job, with
-// their places; of more than two it is not known who had sent it.
+// A mismatch (R6) in a job of two ranks. gloo reports how many bytes arrived and how many it had
+// room for (transport/tcp/pair.cc, "op.preamble.length <= op.nbytes. 128 vs 64"). Two ranks have no
+// majority, so the verdict has both sides and no culprit. `ranks`: all ranks of the job, with their
+// nodes; with more than two ranks the sender is unknown, and the result is nullopt. `dead`: the
+// rank that wrote `words`.
 [[nodiscard]] std::optional<Verdict> mismatch_in_words(const std::vector<RankSnapshot>& ranks,
                                                        base::Rank dead, std::string_view words);
 

@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, kOpKinds> kKindNames = {
     "unknown", "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all",
     "gather",  "scatter",    "barrier",   "send",   "recv",       "other"};
 
-// In lower case and without underscores: torch has "_allgather_base", NCCL has "AllGather".
+// In lower case and without underscores: torch writes "_allgather_base", NCCL "AllGather".
 constexpr std::pair<std::string_view, OpKind> kSpellings[] = {
     {"allreduce", OpKind::kAllReduce},
     {"allreducecoalesced", OpKind::kAllReduce},

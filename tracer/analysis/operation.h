@@ -1,10 +1,10 @@
 #pragma once
-// One collective or point-to-point operation, as every source of ours describes it: NCCL's
+// A collective or point-to-point operation, in the form that all sources are converted to: NCCL's
 // profiler events, PyTorch's Flight Recorder, the interposer.
 //
-// Plain data. Ordinals count from 1 within one communicator and one rank: the n-th operation of a
-// rank belongs to the n-th one of every other member, whatever it is called. Point-to-point
-// operations count apart, per peer and direction.
+// Plain data. Ordinals count from 1 per communicator and rank: the n-th collective of one rank
+// corresponds to the n-th of every other member, whatever it calls. Point-to-point operations count
+// separately, per peer and direction.
 
 #include <cstdint>
 #include <string>
@@ -28,19 +28,19 @@ enum class OpKind : std::uint8_t {
   kBarrier,
   kSend,
   kRecv,
-  kOther,  // of a name that we do not know
+  kOther,  // a name that we do not know
 };
 inline constexpr std::uint8_t kOpKinds = 13;
 
 // As torch.distributed spells it: "all_reduce", …
 [[nodiscard]] std::string_view to_string(OpKind kind);
-// Accepts torch's ("gloo:all_reduce", "nccl:_all_gather_base", "nccl:send 1->2") and NCCL's
-// spellings ("AllReduce"); kOther for anything else, kUnknown for nothing.
+// Accepts torch's spellings ("gloo:all_reduce", "nccl:_all_gather_base", "nccl:send 1->2") and
+// NCCL's ("AllReduce"). kOther for any other name, kUnknown for an empty one.
 [[nodiscard]] OpKind op_kind_of(std::string_view name);
 [[nodiscard]] bool is_point_to_point(OpKind kind);
-// Nobody leaves it before everybody has entered it.
+// No member can leave it before all members have entered it.
 [[nodiscard]] bool synchronises_all(OpKind kind);
-// Members may pass different counts to it by right.
+// Members may legitimately pass different counts.
 [[nodiscard]] bool may_differ_in_size(OpKind kind);
 
 // Numbers of ncclDataType_t, from nccl.h; torch's types are mapped to them.
@@ -62,14 +62,14 @@ enum class DataType : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(DataType type);
 [[nodiscard]] DataType data_type_of(std::string_view name);  // "ncclFloat32", "Float", "float"
-[[nodiscard]] std::uint32_t bytes_of(DataType type);         // of one element; 0: not known
+[[nodiscard]] std::uint32_t bytes_of(DataType type);  // of one element; 0: unknown
 
 // What the members of a communicator must agree on at equal ordinals.
 struct Signature {
   OpKind kind = OpKind::kUnknown;
   DataType type = DataType::kUnknown;
-  std::uint64_t count = 0;   // elements of one rank's input; of a scatter, of its output
-  std::int32_t root = -1;    // rank in the communicator; of send and recv the peer; -1: none
+  std::uint64_t count = 0;  // elements in one rank's input; for a scatter, in its output
+  std::int32_t root = -1;  // rank in the communicator; for send and recv the peer; -1: none
   friend bool operator==(const Signature&, const Signature&) = default;
   template <class V>
   void fields(V& v) {
@@ -81,17 +81,17 @@ struct Signature {
   [[nodiscard]] std::uint64_t bytes() const { return count * bytes_of(type); }
 };
 
-// One that a rank has entered and not finished.
+// An operation that a rank has entered and not finished.
 struct Operation {
-  // How far it is: inside the call (or blocked in the launch), waiting in the GPU's queue, or
-  // moving data. Sources without a kernel (gloo) go from kCalled to kRunning at once.
+  // Its progress: inside the call, blocked in the launch, waiting in the GPU's queue, or moving
+  // data. Sources without kernels (gloo) go from kCalled directly to kRunning.
   enum class Stage : std::uint8_t { kCalled, kLaunching, kQueued, kRunning };
   std::uint64_t ordinal = 0;
   Signature signature;
   Stage stage = Stage::kRunning;
-  base::Nanos age{};              // since it was entered
-  base::Nanos unchanged{};        // since anything about it moved
-  std::uint32_t channels = 0;     // of its kernel; 0: not known
+  base::Nanos age{};  // since it was entered
+  base::Nanos unchanged{};  // since it last made progress
+  std::uint32_t channels = 0;  // of its kernel; 0: unknown
   std::uint32_t channels_started = 0;
   std::uint32_t channels_stopped = 0;
   template <class V>
@@ -107,22 +107,22 @@ struct Operation {
   }
 };
 
-// Its data on one channel to or from one peer (NCCL's ProxyOp; Mycroft's chunk counters,
-// arXiv 2509.03018 table 2). 0 ≤ done ≤ transmitted ≤ ready ≤ posted ≤ steps.
+// An operation's data on one channel to or from one peer (NCCL's ProxyOp; Mycroft's chunk counters,
+// arXiv 2509.03018, table 2). 0 ≤ done ≤ transmitted ≤ ready ≤ posted ≤ steps.
 struct Flow {
-  std::uint64_t ordinal = 0;      // of its operation
+  std::uint64_t ordinal = 0;  // of its operation
   std::uint32_t channel = 0;
-  std::int32_t peer = -1;         // rank in the communicator
+  std::int32_t peer = -1;  // rank in the communicator
   bool is_send = false;
   std::uint32_t steps = 0;
-  std::uint32_t posted = 0;       // send: slots given to the GPU; recv: buffers posted
-  std::uint32_t ready = 0;        // send: filled by the GPU; recv: data has arrived
+  std::uint32_t posted = 0;  // send: slots given to the GPU; recv: buffers posted
+  std::uint32_t ready = 0;  // send: filled by the GPU; recv: data has arrived
   std::uint32_t transmitted = 0;  // send: handed to the network; recv: visible to the GPU
-  std::uint32_t done = 0;         // send: the network says done; recv: consumed by the GPU
-  bool peer_refuses = false;      // send: data is ready, the receiver has posted no buffer
-  std::uint64_t bytes = 0;        // moved so far
-  base::Nanos net_wait{};         // time that its steps spent on the network, added up
-  base::Nanos unchanged{};        // since any of these moved
+  std::uint32_t done = 0;  // send: completed by the network; recv: consumed by the GPU
+  bool peer_refuses = false;  // send: data is ready, but the receiver has posted no buffer
+  std::uint64_t bytes = 0;  // moved so far
+  base::Nanos net_wait{};  // time that its steps spent on the network, added up
+  base::Nanos unchanged{};  // since any of the counters changed
   template <class V>
   void fields(V& v) {
     v(1, "ordinal", ordinal);

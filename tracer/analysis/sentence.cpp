@@ -104,10 +104,10 @@ std::string signature_text(const Signature& signature) {
 
 std::string waiting_text(const FleetView& view, const std::vector<std::uint32_t>& victims,
                          bool for_several) {
-  const char* const whom = for_several ? "them" : "it";
+  const char* const culprits = for_several ? "them" : "it";
   if (victims.empty()) return "";
-  if (victims.size() > 1) return fmt::format("; {} ranks wait for {}", victims.size(), whom);
-  return fmt::format("; rank {} waits for {}", view.rank(victims.front()).rank.value, whom);
+  if (victims.size() > 1) return fmt::format("; {} ranks wait for {}", victims.size(), culprits);
+  return fmt::format("; rank {} waits for {}", view.rank(victims.front()).rank.value, culprits);
 }
 
 }  // namespace robustrun::tracer

@@ -1,6 +1,6 @@
 #pragma once
-// Words for verdicts: ranks, operations, ages. Everything ends as one line of a terminal; names
-// that come from workers are made safe to print by analyze(), once and at the end.
+// Texts for verdicts: ranks, operations, ages. Each becomes part of one line on a terminal.
+// analyze() makes names that come from workers safe to print, once, at the end.
 
 #include <cstdint>
 #include <string>
@@ -13,23 +13,22 @@
 
 namespace robustrun::tracer {
 
-// " for 4.1 s"; empty when it is not known: 0.
+// " for 4.1 s"; empty for 0 (unknown).
 [[nodiscard]] std::string for_text(base::Nanos age);
 // "48 MB", "1.5 kB", "12 B": decimal units.
 [[nodiscard]] std::string amount_text(std::uint64_t bytes);
 // "3", "3 and 7", "3, 7 and 9", "0, 1, …, 7 and 12 more".
 [[nodiscard]] std::string list_text(const std::vector<std::uint32_t>& numbers);
-// "rank 11 (node3, local 3)", "ranks 3, 7 and 9 (node1)". Ascending, at least one.
+// "rank 11 (node3, local 3)", "ranks 3, 7 and 9 (node1)". `ats`: at least one, ascending.
 [[nodiscard]] std::string ranks_text(const FleetView& view, const std::vector<std::uint32_t>& ats);
 // "group dp_2", or "16 ranks".
 [[nodiscard]] std::string group_text(const FleetView& view, const Communicator& comm);
-// "all_reduce #4182 (48 MB, group dp_2)", "send #12 to rank 4 (group pp_0)". Peers of send and recv
-// are given as rank in the communicator (Signature::root).
+// "all_reduce #4182 (48 MB, group dp_2)", "send #12 to rank 4 (group pp_0)".
 [[nodiscard]] std::string operation_text(const FleetView& view, const Communicator& comm,
                                          std::uint64_t ordinal, const Signature& signature);
 // "all_reduce of 1024 float32".
 [[nodiscard]] std::string signature_text(const Signature& signature);
-// "; 15 ranks wait for it", "; rank 3 waits for them"; empty when nobody does.
+// "; 15 ranks wait for it", "; rank 3 waits for them"; empty without victims.
 [[nodiscard]] std::string waiting_text(const FleetView& view,
                                        const std::vector<std::uint32_t>& victims, bool for_several);
 

@@ -1,9 +1,9 @@
 #pragma once
-// What all ranks were doing at about one moment: the analyzer's input.
+// What all ranks were doing at about the same moment: the analyzer's input.
 //
-// Plain data, from any mixture of sources; whatever is not known has its default. Times are ages
-// ("how long ago", by the clock of the rank's own machine), so that snapshots of machines whose
-// clocks differ can be laid side by side. tracer/analysis/limits.h bounds the lists.
+// Plain data, from any mixture of sources; unknown fields have their defaults. Times are ages by
+// the clock of the rank's own machine, so that snapshots from machines with different clocks can be
+// compared. tracer/analysis/limits.h bounds the lists.
 
 #include <cstdint>
 #include <optional>
@@ -17,12 +17,12 @@
 
 namespace robustrun::tracer {
 
-// An operation that was entered, whether it is finished or not: for comparing signatures.
+// An operation that was entered, finished or not: for comparing signatures.
 struct Past {
   std::uint64_t ordinal = 0;
   Signature signature;
-  // Unix time at which this rank came to it; 0: not known. Machines' clocks differ: only how it
-  // varies from one operation to the next may be compared between ranks.
+  // Unix time at which this rank entered it; 0: unknown. Clocks of machines differ: between ranks,
+  // only its change from one operation to the next may be compared.
   base::Nanos entered_at{};
   template <class V>
   void fields(V& v) {
@@ -32,12 +32,12 @@ struct Past {
   }
 };
 
-// One that is finished, with its times: for what is slow.
+// The times of a finished operation: for finding slow ranks.
 struct Timing {
   std::uint64_t ordinal = 0;
-  base::Nanos kernel{};    // on the GPU, or from entering to the end where there is none
-  base::Nanos queued{};    // from the launch to the kernel's start
-  base::Nanos gap{};       // from the end of the one before to entering
+  base::Nanos kernel{};  // on the GPU; without a GPU, from entry to completion
+  base::Nanos queued{};  // from the launch to the kernel's start
+  base::Nanos gap{};  // from the end of the previous operation to entering this one
   template <class V>
   void fields(V& v) {
     v(1, "ordinal", ordinal);
@@ -47,14 +47,14 @@ struct Timing {
   }
 };
 
-// Sends to, or receives from, one peer.
+// The sends to, or the receives from, one peer.
 struct PeerCount {
   std::int32_t peer = -1;  // rank in the communicator
   bool is_send = false;
   std::uint64_t entered = 0;
   std::uint64_t done = 0;
-  // Both are counted from some moment on, another one on each member: how many of them are pending
-  // is all that may be compared.
+  // The counts begin at a moment that differs between members: only the number of pending
+  // operations may be compared.
   bool is_part = false;
   template <class V>
   void fields(V& v) {
@@ -66,7 +66,7 @@ struct PeerCount {
   }
 };
 
-// Time and bytes on the way to one peer since the communicator began: for slow links.
+// Bytes and time in transit to one peer since the communicator was created: for finding slow links.
 struct EdgeTime {
   std::int32_t peer = -1;
   std::uint64_t bytes = 0;
@@ -81,25 +81,25 @@ struct EdgeTime {
 
 // One rank's view of one communicator.
 struct Membership {
-  std::uint64_t comm = 0;  // same on all members, different for all others: hash of its identity
+  std::uint64_t comm = 0;  // key: a hash of its identity, the same on all members
   std::string name;  // torch's or NCCL's; may be empty
   std::uint32_t size = 0;  // members
   std::uint32_t rank = 0;  // within it
-  bool counts_completion = true;  // false: the source cannot tell what is done
+  bool counts_completion = true;  // false: the source does not know what is done
   // Ordinals of the newest collective entered, launched, done. done ≤ started ≤ entered.
   std::uint64_t entered = 0;
   std::uint64_t started = 0;
   std::uint64_t done = 0;
-  base::Nanos idle{};  // since `entered` rose last; 0 when it never did
-  base::Nanos in_call{};  // inside the library's call for so long; 0: outside
-  base::Nanos in_launch{};  // blocked in launching for so long; 0: not
+  base::Nanos idle{};  // since `entered` last rose; 0: never
+  base::Nanos in_call{};  // time inside the library's call; 0: outside
+  base::Nanos in_launch{};  // time blocked in a launch; 0: not blocked
   std::vector<Operation> pending;  // oldest first
-  std::vector<Flow> flows;  // of the pending ones
+  std::vector<Flow> flows;  // of pending operations
   std::vector<PeerCount> peers;
   std::vector<Past> recent;  // oldest first
   std::vector<Timing> timings;  // oldest first
   std::vector<EdgeTime> edges;
-  bool tells_flows = true;  // false: what is pending may have flows that are not listed
+  bool tells_flows = true;  // false: pending operations may have flows that are not listed
   template <class V>
   void fields(V& v) {
     v(1, "comm", comm);
@@ -127,23 +127,23 @@ enum class Life : std::uint8_t { kUnknown, kRunning, kStopped, kDead };
 
 struct RankSnapshot {
   base::Rank rank;
-  std::string node;  // name; empty: not known
+  std::string node;  // name; empty: unknown
   base::LocalRank local_rank;
   std::int32_t pid = 0;
   Life life = Life::kUnknown;
-  std::string end;  // of a dead one: "killed by SIGKILL", "its node is lost"
-  bool ended_well = false;  // of a dead one: with exit code 0
+  std::string end;  // of a dead rank: "killed by SIGKILL", "its node is lost"
+  bool ended_well = false;  // of a dead rank: with exit code 0
   std::uint64_t steps = 0;  // optimizer steps since the process began
-  std::optional<base::Nanos> step_age;  // since the last one
-  // Since the threads that call, and those that move data, were last seen to do anything; none:
-  // the source does not count that.
+  std::optional<base::Nanos> step_age;  // since the last step
+  // Since the last activity of the threads that call the library, and of those that move its data;
+  // none: the source does not record it.
   std::optional<base::Nanos> calls_still;
   std::optional<base::Nanos> proxy_still;
   std::vector<Membership> comms;
-  // Its process was asked, or wrote down by itself, and had nothing to tell, though others of the
-  // same job had: it may have been unable to. What counters say it is inside is no excuse.
+  // Its process gave an empty answer or wrote an empty dump although other ranks had entries, so it
+  // may have been unable to. Operations that counters show as pending do not excuse it.
   bool silent = false;
-  // Of a job at rest: its thread calls nothing any more, and nothing that it has called keeps it.
+  // At rest: its host thread has stopped making calls, and nothing that it called blocks it.
   bool halted = false;
   Evidence evidence;
   template <class V>
@@ -166,7 +166,7 @@ struct RankSnapshot {
   }
 };
 
-// Ranks that work together by the job's parallel layout: "dp_2".
+// A group of ranks in the job's parallel layout, such as "dp_2".
 struct RankGroup {
   std::string name;
   std::vector<base::Rank> ranks;  // ascending
@@ -178,12 +178,12 @@ struct RankGroup {
 };
 
 struct FleetSnapshot {
-  std::uint32_t world_size = 0;  // 0: not known
-  std::vector<RankSnapshot> ranks;  // ascending; those without any record are left out
+  std::uint32_t world_size = 0;  // 0: unknown
+  std::vector<RankSnapshot> ranks;  // ascending; ranks without any record are left out
   std::vector<RankGroup> layout;  // may be empty
-  // Of a job that had come to rest, as files tell it: ages end with the newest time in them, and
-  // what nobody had come to by then, nobody was about to. Which operation a GPU is inside is not
-  // told, unless a stage is.
+  // The job had come to rest when these files were written. Ages then end with the newest time in
+  // the files, and no rank was about to enter anything. Which operation a GPU is inside is unknown
+  // unless the recorder saw kernels start.
   bool at_rest = false;
   template <class V>
   void fields(V& v) {

@@ -1,6 +1,5 @@
-// Classification: the first row of kFrameRows that any frame matches, in the order of the table. A
-// data set that reads a file with torch.load is the data loader, not a checkpoint; so it comes
-// first.
+// A stack's reason is that of the first row of kFrameRows that any of its frames matches. The order
+// matters: a data set that reads a file with torch.load is the data loader, not a checkpoint.
 
 #include "tracer/analysis/stacks.h"
 
@@ -16,12 +15,13 @@ enum class Match : std::uint8_t { kWhole, kPart };
 
 struct FrameRow {
   Reason reason;
-  std::string_view file;      // part of the path; empty: any
+  std::string_view file;  // part of the path; empty: any
   std::string_view function;  // empty: any
   Match match = Match::kWhole;
 };
 
-// Compiled code runs below torch/_dynamo and torch/_inductor, too: only what compiles is listed.
+// Compiled code also runs below torch/_dynamo and torch/_inductor, so only compiling functions are
+// listed.
 constexpr FrameRow kFrameRows[] = {
     {Reason::kInteractive, "/pdb.py", ""},
     {Reason::kInteractive, "/bdb.py", ""},
@@ -84,8 +84,8 @@ bool matches(const FrameRow& row, const Frame& frame) {
                                     : frame.function.find(row.function) != std::string::npos;
 }
 
-// The standard library is in .../lib/python3.11/, .../lib64/python3.11/ or a zip; torch in a
-// checkout of its own is torch's all the same.
+// The standard library is in .../lib/python3.11/, .../lib64/python3.11/ or a zip; torch may also be
+// in a source checkout.
 bool is_users_own(const Frame& frame) {
   const std::string& file = frame.file;
   if (file.empty() || file.starts_with("<frozen")) return false;
@@ -96,11 +96,22 @@ bool is_users_own(const Frame& frame) {
       kOthers, [&](std::string_view part) { return file.find(part) != std::string::npos; });
 }
 
-std::string place_of(const ThreadStack& stack) {
+const Frame* users_frame(const ThreadStack& stack) {
   const auto frame = std::ranges::find_if(stack.frames, is_users_own);
-  if (frame == stack.frames.end()) return {};
+  return frame == stack.frames.end() ? nullptr : &*frame;
+}
+
+std::string place_of(const ThreadStack& stack) {
+  const Frame* const frame = users_frame(stack);
+  if (frame == nullptr) return {};
   std::string file = frame->file.substr(frame->file.rfind('/') + 1, kNameBytes);
   return frame->line == 0 ? file : file + ":" + std::to_string(frame->line);
+}
+
+std::string function_of(const ThreadStack& stack) {
+  const Frame* const frame = users_frame(stack);
+  if (frame == nullptr || frame->function == "<module>") return {};
+  return frame->function.substr(0, kNameBytes);
 }
 
 const ThreadStack* main_thread(const Evidence& evidence, bool native) {
@@ -123,7 +134,7 @@ std::string text_of(const ThreadStack& stack) {
   return text;
 }
 
-// Who else has the GIL.
+// The threads that hold the GIL: part of the key of a stack.
 std::string gil_text(const Evidence& evidence) {
   std::string text;
   for (const ThreadStack& stack : evidence.stacks) {
@@ -152,8 +163,12 @@ Whereabouts whereabouts(const Evidence& evidence) {
   const ThreadStack* const python = main_thread(evidence, false);
   const ThreadStack* const native = main_thread(evidence, true);
   if (python == nullptr && native == nullptr) return {};
-  Whereabouts where{.reason = reason_of(python, native), .place = {}, .holder = {}};
-  if (python != nullptr) where.place = place_of(*python);
+  Whereabouts where;
+  where.reason = reason_of(python, native);
+  if (python != nullptr) {
+    where.place = place_of(*python);
+    where.function = function_of(*python);
+  }
   if (where.reason != Reason::kUserCode || (python != nullptr && python->holds_gil)) return where;
   for (const ThreadStack& other : evidence.stacks) {
     if (!other.holds_gil || other.is_main) continue;
@@ -184,10 +199,15 @@ std::string_view words_of(Reason reason) {
   return "";
 }
 
+std::string place_text(const Whereabouts& where) {
+  if (where.place.empty() || where.function.empty()) return where.place;
+  return where.function + " (" + where.place + ")";
+}
+
 std::string describe(const Whereabouts& where) {
   const std::string_view words = words_of(where.reason);
-  std::string text = where.place;
-  if (!text.empty() && !words.empty()) text += where.reason == Reason::kGilHeld ? ", " : " ";
+  std::string text = place_text(where);
+  if (!text.empty() && !words.empty()) text += ", ";
   text += words;
   if (!where.holder.empty()) text += " (" + where.holder + ")";
   return text;
@@ -199,7 +219,7 @@ bool is_elsewhere(Reason reason) {
   return std::ranges::find(kAll, reason) != std::end(kAll);
 }
 
-bool is_the_scripts_own(Reason reason) {
+bool is_in_script(Reason reason) {
   constexpr Reason kAll[] = {Reason::kUserCode,    Reason::kDataLoader,        Reason::kEvaluation,
                              Reason::kInteractive, Reason::kGarbageCollection, Reason::kGilHeld};
   return std::ranges::find(kAll, reason) != std::end(kAll);

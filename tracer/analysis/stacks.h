@@ -1,10 +1,11 @@
 #pragma once
-// What a worker's stacks say about why it does not come: the data loader, a checkpoint, a compiler.
+// Classifies a worker's stacks: why it has not entered an operation (data loader, checkpoint,
+// compiler).
 //
 // Works on the main thread's Python frames, innermost first, then on its native ones. Identical
-// stacks are put together as ByteRobust does (arXiv 2509.16293, section 5): most healthy ranks
-// look alike, and the parallel group that the outliers share is where to look. Pure; frames are
-// outside input and only ever searched and shown.
+// stacks are grouped as ByteRobust does (arXiv 2509.16293, section 5): most healthy ranks have the
+// same stack, and the parallel group that the outliers share is where to look. Pure; frames are
+// outside input and are only searched and shown.
 
 #include <cstdint>
 #include <string>
@@ -22,47 +23,52 @@ enum class Reason : std::uint8_t {
   kCheckpoint,
   kEvaluation,
   kCompile,
-  kOwnGpu,  // waits for its own GPU: no cause by itself
-  kControlPlane,  // in the store, or making a process group
+  kOwnGpu,  // waits for its own GPU: not a cause by itself
+  kControlPlane,  // in the store, or creating a process group
   kCommunication,  // in a call of torch.distributed
   kInteractive,  // debugger or prompt
   kGarbageCollection,
-  kGilHeld,  // another thread has the GIL
-  kDying,  // prints an exception, runs exit handlers
+  kGilHeld,  // another thread holds the GIL
+  kDying,  // printing an exception or running exit handlers
 };
 
 struct Whereabouts {
   Reason reason = Reason::kUnknown;
-  std::string place;  // "train.py:87", the innermost frame of the user's own; may be empty
+  std::string place;  // "train.py:87", of the innermost frame in the user's code; may be empty
+  std::string function;  // "load_batch", of that frame; empty at module level
   std::string holder;  // kGilHeld: "thread loader-1 in feed.py:12"
 };
 
+// Where the main thread is; Reason::kUnknown if `evidence` has no stack of it.
 [[nodiscard]] Whereabouts whereabouts(const Evidence& evidence);
 
 // "data loader"; empty for kUnknown and kUserCode.
 [[nodiscard]] std::string_view words_of(Reason reason);
-// "train.py:87 data loader"; empty when nothing is known.
+// "load_batch (train.py:87)", or "train.py:87" at module level; empty if unknown.
+[[nodiscard]] std::string place_text(const Whereabouts& where);
+// place_text() and the reason: "load_batch (train.py:87), data loader"; empty if both are unknown.
 [[nodiscard]] std::string describe(const Whereabouts& where);
 
-// The main thread is not in an operation, whatever else is pending: it will not come before it is
-// done with that.
+// The main thread is busy outside any operation, whatever is pending: it enters no operation before
+// it has finished that.
 [[nodiscard]] bool is_elsewhere(Reason reason);
-// What keeps it there is a matter of the script: no device, network or storage.
-[[nodiscard]] bool is_the_scripts_own(Reason reason);
-// Takes long by right: R10.
+// What keeps it there is the script itself, not a device, the network or storage.
+[[nodiscard]] bool is_in_script(Reason reason);
+// A phase that legitimately takes long (R10).
 [[nodiscard]] bool is_long_phase(Reason reason);
 
-// Ranks whose main threads' stacks are the same, by index, ascending.
+// Ranks whose main threads have equal stacks: indices, ascending.
 struct SameStack {
   std::vector<std::uint32_t> members;
-  std::string place;  // describe() of it, or its innermost function
+  std::string place;  // describe() of the stack, or its innermost function
 };
 
 struct Stacks {
   std::vector<Whereabouts> where;  // by index
-  std::vector<SameStack> same;  // the largest first; those without a stack are in none
+  std::vector<SameStack> same;  // largest first; ranks without a stack are in none
 };
-// Most stacks of a fleet are the same: each different one is classified once.
+// Classifies and groups the stacks of a fleet. Most are equal, so each distinct one is classified
+// once.
 [[nodiscard]] Stacks read_stacks(const std::vector<const Evidence*>& evidence);
 
 }  // namespace robustrun::tracer

@@ -18,14 +18,14 @@ void add_flows(const Case& facts, const Transport& transport, StuckLinks& links)
     if (edge.from != edge.to) links.is_proved &= transport.other_end(at) != nullptr;
     links.edges.push_back(edge);
     links.lines.push_back(
-        fmt::format("rank {} to rank {}, channel {}: {} of {} steps sent, {} arrived, nothing "
+        fmt::format("rank {} to rank {}, channel {}: {} of {} steps sent, {} arrived, no progress "
                     "for {}",
                     edge.from.value, edge.to.value, flow.channel, flow.transmitted, flow.steps,
                     flow.done, base::rough_duration_words(flow.unchanged)));
   }
 }
 
-// Connections of the members with each other.
+// Adds stuck connections between members.
 void add_connections(const Case& facts, StuckLinks& links) {
   std::vector<std::uint32_t> members;
   for (const Member& member : facts.view.comms()[links.wait->comm].members) {
@@ -36,8 +36,8 @@ void add_connections(const Case& facts, StuckLinks& links) {
     if (!is_stuck(each)) continue;
     links.edges.push_back(each.edge);
     links.lines.push_back(
-        fmt::format("rank {} to rank {}: {} bytes not acknowledged, sent {} times again, last "
-                    "heard of {} ago",
+        fmt::format("rank {} to rank {}: {} bytes not acknowledged, retransmitted {} times, last "
+                    "data received {} ago",
                     each.edge.from.value, each.edge.to.value, socket.send_queue, socket.retransmits,
                     base::rough_duration_words(socket.last_received)));
   }

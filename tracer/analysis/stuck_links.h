@@ -1,6 +1,6 @@
 #pragma once
-// Links on which data has left one rank and does not arrive at another that is ready for it: by the
-// flows of an operation that all have entered, or, where there are none (gloo), by TCP.
+// Finds links on which data has left one rank and does not arrive at another that is ready for it:
+// by the flows of an operation that all members have entered or, without flows (gloo), by TCP.
 
 #include <optional>
 #include <string>
@@ -11,14 +11,14 @@
 namespace robustrun::tracer {
 
 struct StuckLinks {
-  const Wait* wait = nullptr;  // of those inside; never null
-  std::vector<Edge> edges;  // from a rank to itself: the other end is nobody who is seen
-  std::vector<std::string> lines;  // of evidence, one for each
+  const Wait* wait = nullptr;  // the wait that the links block; never null
+  std::vector<Edge> edges;  // an edge from a rank to itself: the other end was not seen
+  std::vector<std::string> lines;  // evidence, one line per edge
   bool has_flows = false;
-  bool is_proved = false;  // both ends of each say so
+  bool is_proved = false;  // both ends of every link confirm it
 };
 
-// None: nobody waits, or nothing stands still on its way.
+// None: no rank waits in an operation that all have entered, or no data is stuck.
 [[nodiscard]] std::optional<StuckLinks> stuck_links(const Case& facts);
 
 }  // namespace robustrun::tracer

@@ -1,5 +1,6 @@
 #pragma once
-// The flows of a communicator whose members are all inside an operation: whose turn it is.
+// The flows of a communicator whose members are all inside an operation: which GPU, peer or link
+// has to act next.
 //
 // A step of a send waits for its GPU to fill a slot, for the peer to post a buffer, then for the
 // network; one of a receive for the network, then for its GPU to consume the data. Mycroft's
@@ -35,18 +36,18 @@ struct FlowAt {
   const Flow* flow = nullptr;
 };
 
-// Of one communicator, where nothing has moved for kFlowStill.
+// The flows of one communicator in which nothing has moved for kFlowStill.
 class Transport {
  public:
-  [[nodiscard]] const Wait& wait() const { return *wait_; }  // the longest in it
+  [[nodiscard]] const Wait& wait() const { return *wait_; }  // the longest one
   [[nodiscard]] const Communicator& comm() const { return *comm_; }
-  // Unfinished ones, those of one member side by side.
+  // Unfinished flows, grouped by member.
   [[nodiscard]] const std::vector<FlowAt>& flows() const { return flows_; }
-  // Every member is seen, with all its flows.
+  // Whether every member was seen, with all of its flows.
   [[nodiscard]] bool is_complete() const { return is_complete_; }
-  // The other end of a flow; nullptr: not seen.
+  // The same flow as its other end sees it; nullptr: not seen.
   [[nodiscard]] const Flow* other_end(const FlowAt& flow) const;
-  // To accuse a member with: what its peers wait in.
+  // A blame of `member` for the operation that its peers wait in.
   [[nodiscard]] Blame blame(const Member& member) const;
 
  private:
@@ -57,14 +58,15 @@ class Transport {
   bool is_complete_ = true;
 };
 
-// Of the longest wait in which everybody who is seen takes part; none: no such wait, no flows are
-// known, or some of them move.
+// The flows of the longest wait in an operation that all seen members have entered. None: there is
+// no such wait, no flows are known, or some of them move.
 [[nodiscard]] std::optional<Transport> stuck_transport(const Case& facts);
-// Sends whose data has left and not arrived, though the receiver is ready for it.
+// Sends whose data has left and not arrived although the receiver is ready for it.
 [[nodiscard]] std::vector<FlowAt> stuck_sends(const Transport& transport);
+// The link of a flow; from the rank to itself if the other end was not seen.
 [[nodiscard]] Edge edge_of(const Case& facts, const Transport& transport, const FlowAt& flow);
 
-// The first wait, longest first, whose operation everybody who is seen has entered.
+// The longest wait in an operation that all seen members have entered; nullptr: no such wait.
 [[nodiscard]] const Wait* wait_of_all(const Case& facts);
 
 }  // namespace robustrun::tracer

@@ -1,5 +1,6 @@
 #pragma once
-// Who holds the others up, and how we know: the analyzer's answer. Plain data, journaled and shown.
+// The analyzer's answer: which ranks or links block the job, and the evidence. Plain data,
+// journaled and shown.
 
 #include <cstdint>
 #include <string>
@@ -15,34 +16,34 @@ namespace robustrun::tracer {
 // What was found; the comment names the rule of docs/diagnosis.md. Append only: numbers are in
 // journals.
 enum class Finding : std::uint8_t {
-  kNothing,  // nobody waits
+  kNothing,  // no rank is blocked
   kDied,  // R1
   kStopped,  // R1b: frozen from outside (SIGSTOP, debugger, cgroup)
   kNeverEntered,  // R2
-  kGpuBeforeKernel,  // R3: its GPU has not reached the operation
+  kGpuBeforeKernel,  // R3: the rank's GPU has not reached the operation
   kGpuInKernel,  // R4a
   kLinkStuck,  // R4b
   kProxyStuck,  // R4c
-  kLeftBehind,  // R5: peers have completed what it has not
+  kLeftBehind,  // R5: peers have finished an operation that it has not
   kMismatch,  // R6
   kOrderInversion,  // R6b
   kSlowRank,  // R7
   kSlowLink,  // R8
   kLinkDown,  // R8b
   kInputStall,  // R9
-  kLongPhase,  // R10: checkpoint, evaluation, first compile: no fault
+  kLongPhase,  // R10: checkpoint, evaluation, first compilation; not a fault
   kGroupFailure,  // R11: most ranks of a node or switch
-  kUndecided,  // somebody waits; what is known does not say for whom
+  kUndecided,  // ranks are blocked; it is unknown by which one
 };
 inline constexpr std::uint8_t kFindings = 18;
-[[nodiscard]] std::string_view rule_of(Finding finding);  // "R2"; empty for the two without
+[[nodiscard]] std::string_view rule_of(Finding finding);  // "R2"; empty for kNothing and kUndecided
 [[nodiscard]] std::string_view to_string(Finding finding);  // "never entered", …
-[[nodiscard]] bool is_slowness(Finding finding);  // R7, R8: the job goes on
+[[nodiscard]] bool is_slowness(Finding finding);  // R7, R8: the job makes progress
 
 enum class Confidence : std::uint8_t { kNone, kInferred, kMajority, kExact };
 [[nodiscard]] std::string_view to_string(Confidence confidence);
 
-// From the rank that sends to the one that receives, global ranks.
+// A link, from the sending to the receiving rank; global ranks.
 struct Edge {
   base::Rank from;
   base::Rank to;
@@ -67,27 +68,29 @@ struct Alternative {
 struct Verdict {
   Finding finding = Finding::kNothing;
   Confidence confidence = Confidence::kNone;
-  std::vector<base::Rank> culprits;  // ascending; may be empty: a link, or undecided
-  std::vector<std::string> nodes;  // of the culprits, or those to blame as a whole
-  std::vector<Edge> edges;
-  std::vector<base::Rank> victims;  // who waits for them, ascending, without them
-  std::uint64_t comm = 0;  // where it shows; 0: nowhere in particular
+  std::vector<base::Rank> culprits;  // ascending; empty for a link, or if undecided
+  std::vector<std::string> nodes;  // the culprits' nodes, or the nodes to blame as a whole
+  std::vector<Edge> edges;  // the links to blame
+  std::vector<base::Rank> victims;  // ranks that wait for the culprits; ascending
+  std::uint64_t comm = 0;  // key of the communicator concerned; 0: none in particular
   std::string group;  // its name for people: "dp_2", "default_pg"
-  std::uint64_t ordinal = 0;  // the operation that is not done; 0: none
-  Signature signature;  // of it, as most members have it
-  base::Nanos lasting{};  // since then somebody waits
-  // The culprit uses processors, reads or writes, or its stack changes: it may come by itself.
+  std::uint64_t ordinal = 0;  // the unfinished operation; 0: none
+  Signature signature;  // its signature, as most members have it
+  base::Nanos lasting{};  // how long ranks have been blocked
+  // The culprit uses CPU time, does I/O, or its stack changes: it may still come by itself.
   bool is_moving = false;
-  double lost_share = 0;  // of what is slow: of the group's time, 0 to 1; 0: not known
-  std::string place;  // where the culprits are: "train.py:87 data loader"; empty: not in one place
-  // The line of the script's own at which the culprits are kept, by themselves; empty: they are in
-  // different ones, or a device, the network or storage may be what keeps them.
-  std::string script_line;  // "train.py:87"
-  bool by_stacks = false;  // nothing but stacks shows who waits: it may be so for a moment only
+  double lost_share = 0;  // slowness: lost part of the group's time, 0 to 1; 0: unknown
+  // Where all culprits are: "load (train.py:87), data loader"; empty: not at one place. Verdicts of
+  // one attempt are compared by it.
+  std::string place;
+  // The line in which the culprits' script itself keeps them, such as "train.py:87". Empty: they
+  // are in different lines, or a device, the network or storage may be the cause.
+  std::string script_line;
+  bool by_stacks = false;  // based on stacks only: it may hold just for a moment
   // One line for the terminal, without "hang: " or "slow: ".
   std::string sentence;
-  std::vector<std::string> evidence;  // most telling first
-  Alternative runner_up;  // kNothing: there is none
+  std::vector<std::string> evidence;  // most significant first
+  Alternative runner_up;  // kNothing: none
   template <class V>
   void fields(V& v) {
     v(1, "finding", finding);

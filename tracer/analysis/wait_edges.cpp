@@ -6,7 +6,7 @@
 namespace robustrun::tracer {
 namespace {
 
-// How far a member is in its communicator: nobody waits for those who are as far or further.
+// How far a member is in its communicator. Members wait only for those that are less far.
 using Distance = std::pair<std::uint64_t, std::uint8_t>;
 
 Distance distance_of(const Member& member) {
@@ -42,7 +42,7 @@ class Collector {
   explicit Collector(const FleetView& view) : view_(view) {
     const auto comms = static_cast<std::uint32_t>(view.comms().size());
     out_.nodes = view.rank_count() + comms;
-    out_.waited.resize(out_.nodes, kNobodyWaits);
+    out_.waited.resize(out_.nodes, kNoWait);
     out_.inside.resize(view.rank_count(), false);
     out_.waits_itself.resize(view.rank_count(), false);
     out_.behind.resize(view.rank_count(), false);
@@ -68,8 +68,8 @@ class Collector {
     out_.waited[node] = std::max(out_.waited[node], age);
   }
 
-  // The first collective that somebody has not entered who may still come. Who was done with it
-  // before he ended holds nobody up in it.
+  // The first collective that a living member has not entered. A dead or stopped member that
+  // finished it earlier does not block it.
   [[nodiscard]] std::uint64_t first_missed(const Communicator& comm) const {
     std::uint64_t first = UINT64_MAX;
     for (const Member& member : comm.members) {
@@ -100,8 +100,8 @@ class Collector {
 
   void add_collectives(std::uint32_t c) {
     const Communicator& comm = view_.comms()[c];
-    out_.member_waited[c].assign(comm.members.size(), kNobodyWaits);
-    std::vector<std::pair<Distance, std::uint32_t>> order;  // of those whose progress is known
+    out_.member_waited[c].assign(comm.members.size(), kNoWait);
+    std::vector<std::pair<Distance, std::uint32_t>> order;  // members whose progress is known
     std::uint32_t unseen = comm.uncounted;
     const std::uint64_t missed = first_missed(comm);
     for (std::uint32_t m = 0; m < comm.members.size(); ++m) {
@@ -124,7 +124,8 @@ class Collector {
     add_tiers(c, order, unseen > 0);
   }
 
-  // Members of equal distance are a tier; node `below` of a tier leads to everybody in lower ones.
+  // Members of equal distance form a tier; the node `below` a tier leads to all members in lower
+  // tiers.
   void add_tiers(std::uint32_t c, const std::vector<std::pair<Distance, std::uint32_t>>& order,
                  bool has_unseen) {
     const Communicator& comm = view_.comms()[c];
@@ -133,7 +134,7 @@ class Collector {
     std::vector<std::uint32_t> below_of;  // node per tier, for the pass from above
     for (std::size_t begin = 0; begin < order.size();) {
       std::size_t end = begin;
-      base::Nanos longest = kNobodyWaits;
+      base::Nanos longest = kNoWait;
       for (; end < order.size() && order[end].first == order[begin].first; ++end) {
         const Member& member = comm.members[order[end].second];
         if (is_out(view_, member.at)) continue;
@@ -148,7 +149,7 @@ class Collector {
       if (!is_lowest) wait_for(below, longest);
       below_of.push_back(below);
       const std::uint32_t above = out_.nodes++;
-      out_.waited.push_back(kNobodyWaits);
+      out_.waited.push_back(kNoWait);
       for (std::size_t i = begin; i < end; ++i) {
         out_.edges.push_back({above, comm.members[order[i].second].at});
       }
@@ -160,11 +161,11 @@ class Collector {
     spread_ages(c, order, below_of);
   }
 
-  // Who is below a tier is waited for as long as any tier above has been waiting.
+  // Members below a tier have been waited for as long as any tier above has waited.
   void spread_ages(std::uint32_t c, const std::vector<std::pair<Distance, std::uint32_t>>& order,
                    const std::vector<std::uint32_t>& below_of) {
     const Communicator& comm = view_.comms()[c];
-    base::Nanos longest = kNobodyWaits;
+    base::Nanos longest = kNoWait;
     std::size_t tier = below_of.size();
     for (std::size_t i = order.size(); i-- > 0;) {
       const bool is_new = i + 1 == order.size() || order[i].first != order[i + 1].first;
@@ -192,7 +193,7 @@ class Collector {
     out_.waits_itself[member.at] = true;
   }
 
-  struct Entered {  // sends or receives of one member
+  struct Entered {  // the sends to, or receives from, one peer of a member
     std::uint32_t member = 0;
     std::int32_t peer = -1;
     bool is_send = false;
@@ -247,7 +248,7 @@ class Collector {
     } else {
       const Entered* const other = counterpart(comm, *peer, member, count, entered);
       const bool is_here = other != nullptr && has_entered(*other, count);
-      // It has received what this one is still sending.
+      // The peer has received what this rank is still sending.
       const bool is_over = count.is_send && other != nullptr && !other->is_part && !count.is_part &&
                            other->done > count.done;
       if (is_over && view_.fleet().at_rest) {
@@ -283,7 +284,8 @@ class Collector {
     out_.waits_itself[member.at] = true;
   }
 
-  // Receives of the peer that belong to these sends, or the other way round; nullptr: none.
+  // The peer's receives that match these sends, or its sends that match these receives; nullptr:
+  // none.
   static const Entered* counterpart(const Communicator& comm, const Member& peer,
                                     const Member& member, const PeerCount& count,
                                     const std::vector<Entered>& entered) {
@@ -293,8 +295,8 @@ class Collector {
     return found != entered.end() && found->key() == key ? &*found : nullptr;
   }
 
-  // The k-th send from r to s belongs to the k-th receive of s from r. Of counts that begin
-  // somewhere only the pending ones can be laid side by side: what is done is done on both sides.
+  // The k-th send from r to s matches the k-th receive of s from r. If counts do not begin at 0,
+  // only the pending operations can be matched: a finished one is finished on both sides.
   static bool has_entered(const Entered& other, const PeerCount& count) {
     if (other.is_part || count.is_part) return other.count > other.done;
     return other.count > count.done;

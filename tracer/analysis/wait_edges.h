@@ -1,6 +1,6 @@
 #pragma once
-// The first half of rule R0: every wait of every rank, as edges of a graph. wait_graph.h draws the
-// conclusions.
+// The first half of rule R0: collects every wait of every rank as edges of a graph. wait_graph.h
+// draws the conclusions.
 
 #include <cstdint>
 #include <vector>
@@ -10,10 +10,10 @@
 
 namespace robustrun::tracer {
 
-inline constexpr base::Nanos kNobodyWaits{-1};
+inline constexpr base::Nanos kNoWait{-1};  // no rank waits for this one
 
-// Nodes are the ranks, then one per communicator for members that nobody sees, then one per
-// communicator and distance, which leads to everybody who is less far.
+// The nodes are the ranks, then one per communicator for its unseen members, then one per
+// communicator and distance, which leads to all members that are less far.
 struct WaitEdges {
   struct Edge {
     std::uint32_t from = 0;
@@ -23,26 +23,27 @@ struct WaitEdges {
   std::uint32_t nodes = 0;
   std::vector<Edge> edges;
   std::vector<Wait> waits;
-  std::vector<base::Nanos> waited;  // by node: longest wait straight to it, or kNobodyWaits
+  std::vector<base::Nanos> waited;  // by node: longest direct wait for it, or kNoWait
   std::vector<std::vector<base::Nanos>> member_waited;  // the same by communicator and member
   std::vector<bool> inside;         // by rank: it has an unfinished operation
   std::vector<bool> waits_itself;   // by rank: it is among `waits`
-  // By rank, of a job at rest: what it has pending others have finished, who could not have without
-  // it. Whatever else it has pending, it waits for nobody: its GPU stands, or its record.
+  // By rank, at rest: others have finished an operation that is pending here and that needed this
+  // rank. It waits for no rank, whatever else is pending: its GPU or its record is stuck.
   std::vector<bool> behind;
-  std::vector<Blame> behind_blames;  // by rank, the first of each
-  std::vector<std::uint64_t> head;  // by communicator: earliest collective that anybody is inside
-  std::vector<Blame> peer_blames;  // of send and recv; by rank, the longest wait first
+  std::vector<Blame> behind_blames;  // sorted by rank
+  std::vector<std::uint64_t> head;  // by communicator: earliest collective that a rank is inside
+  std::vector<Blame> peer_blames;  // from sends and receives; by rank, longest wait first
 };
 
 [[nodiscard]] WaitEdges wait_edges(const FleetView& view);
 
-// Whether the member is inside a collective that needs all of them, and that another has finished.
+// Whether the member is inside a collective that needs all members and that another has finished.
 [[nodiscard]] bool is_behind(const FleetView& view, const Communicator& comm, const Member& member);
 
-// Nobody waits for these as for one who will come: they are waited for wherever they are.
+// Whether the rank is dead or stopped: it will not come, so ranks wait for it wherever it is.
 [[nodiscard]] bool is_out(const FleetView& view, std::uint32_t at);
 
+// The node of the communicator's unseen members.
 [[nodiscard]] inline std::uint32_t unseen_node(const FleetView& view, std::uint32_t comm) {
   return view.rank_count() + comm;
 }

@@ -32,8 +32,8 @@ class GraphBuilder {
     return std::ranges::binary_search(from_.peer_blames, at, {}, &Blame::at);
   }
 
-  // Who is elsewhere and missed waits for nobody, whatever it has begun before; nor does who is
-  // behind.
+  // A rank that is elsewhere and missed waits for no rank, whatever it began before; nor does a
+  // rank that is behind.
   void settle() {
     for (std::uint32_t at = 0; at < view_.rank_count(); ++at) {
       if (elsewhere_[at] && is_missed(at)) from_.inside[at] = false;
@@ -57,7 +57,7 @@ class GraphBuilder {
   void find_sinks() {
     const std::vector<std::uint32_t> component = components(graph_.edges_);
     const std::vector<base::Nanos> weight = weights(component);
-    // At rest nobody is merely late: ages only tell in which order ranks came to where they are.
+    // At rest no rank is merely late: ages show only the order in which ranks came to rest.
     const base::Nanos least =
         view_.fleet().at_rest ? base::Nanos{} : graph_.longest_wait() / kShareOfLongestWait;
     const auto counts = [&](std::uint32_t v) { return weight[component[v]] >= least; };
@@ -74,11 +74,11 @@ class GraphBuilder {
     find_knots(component, [&](std::uint32_t v) { return counts(v); });
   }
 
-  // Of each component: the longest wait that leads to it, over any number of edges.
+  // For each component, the longest wait that leads to it over any number of edges.
   [[nodiscard]] std::vector<base::Nanos> weights(
       const std::vector<std::uint32_t>& component) const {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;  // component, node; sources first
-    std::vector<base::Nanos> weight(from_.nodes, kNobodyWaits);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;  // (component, node), sources first
+    std::vector<base::Nanos> weight(from_.nodes, kNoWait);
     for (std::uint32_t v = 0; v < from_.nodes; ++v) {
       order.push_back({component[v], v});
       weight[component[v]] = std::max(weight[component[v]], from_.waited[v]);
@@ -117,7 +117,7 @@ class GraphBuilder {
     Blame worst;
     worst.at = at;
     worst.guilt = from_.inside[at] ? Guilt::kOccupied : Guilt::kAbsent;
-    worst.age = kNobodyWaits;
+    worst.age = kNoWait;
     for (const MemberAt where : view_.memberships(at)) {
       const Member& member = view_.member(where);
       const base::Nanos age = from_.member_waited[where.comm][where.member];
@@ -128,13 +128,13 @@ class GraphBuilder {
       worst.comm = where.comm;
       worst.ordinal = member.counts ? member.ordinal : from_.head[where.comm];
       worst.age = *guilt == Guilt::kQueued ? std::max(age, from_.waited[at]) : age;
-      // What it is inside is known, whoever waits.
+      // It is behind in an operation of its own, even if no rank waits for it.
       if (*guilt == Guilt::kBehind && from_.behind[at]) worst.age = std::max(age, member.age);
     }
     const auto peer = std::ranges::lower_bound(from_.peer_blames, at, {}, &Blame::at);
     const bool is_missed_by_peer = peer != from_.peer_blames.end() && peer->at == at;
     if (is_missed_by_peer && worst.guilt >= Guilt::kAbsent && peer->age > worst.age) {
-      // Launched and not come to: of a rank that waits for nobody it is its own GPU.
+      // Launched but not reached: if the rank waits for no other, its own GPU is the cause.
       const bool is_queued = peer->guilt == Guilt::kQueued && !from_.waits_itself[at];
       const Guilt guilt = is_queued ? Guilt::kQueued : worst.guilt;
       worst = *peer;
@@ -147,10 +147,11 @@ class GraphBuilder {
     return worst;
   }
 
-  // None: nothing that anybody waits for, nor anything that holds its own GPU up.
+  // Why the member is to blame in this communicator; none: no rank waits for it, and its own GPU is
+  // not blocked.
   [[nodiscard]] std::optional<Guilt> guilt_in(const Communicator& comm, const Member& member,
                                               bool is_waited) const {
-    const bool is_free = !from_.inside[member.at];  // or its stack proves that it is elsewhere
+    const bool is_free = !from_.inside[member.at];  // inside no operation, or proven elsewhere
     if (is_out(view_, member.at) || !member.counts) {
       return is_waited ? std::optional(Guilt::kAbsent) : std::nullopt;
     }
@@ -160,7 +161,7 @@ class GraphBuilder {
     }
     if (is_free) return std::nullopt;
     if (from_.behind[member.at] && is_behind(view_, comm, member)) return Guilt::kBehind;
-    // A GPU that is inside an older operation does not come to the next one by right.
+    // A GPU inside an older operation rightly does not reach the next one.
     if (member.place == Place::kQueued && !from_.waits_itself[member.at]) return Guilt::kQueued;
     if (!is_waited) return std::nullopt;
     if (member.place == Place::kQueued) return Guilt::kOccupied;

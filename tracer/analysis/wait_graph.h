@@ -1,15 +1,15 @@
 #pragma once
-// Rule R0: who waits for whom, from the earliest unfinished operation of every rank in every
-// communicator.
+// Rule R0: which rank waits for which, from the earliest unfinished operation of every rank in
+// every communicator.
 //
-// A rank that is inside an operation waits for every member that has not come so far, and for dead
-// and frozen members; one whose GPU has not reached its operation waits for no peer, but for its
-// own older work. Point-to-point operations are matched by counting them per peer and direction.
-// Who is waited for and waits for nobody is a sink: the culprit, unless it is a member that nobody
-// sees. Ranks that wait for each other without an exit form a knot.
+// A rank inside an operation waits for every member that has not come as far, and for dead and
+// frozen members. A rank whose GPU has not reached its operation waits for no peer, only for its
+// own older work. Point-to-point operations are matched by counting them per peer and direction. A
+// rank that others wait for and that waits for no rank is a sink: the culprit, unless it is an
+// unseen member. Ranks that wait for each other without an exit form a knot.
 //
-// Ranks of one communicator wait for the same members; so its edges go over a node per distance,
-// and there are O(memberships) of them.
+// The ranks of one communicator wait for the same members, so their edges lead through one node per
+// distance, which limits them to O(memberships).
 
 #include <cstdint>
 #include <vector>
@@ -24,48 +24,49 @@ namespace robustrun::tracer {
 struct Wait {
   std::uint32_t at = 0;
   std::uint32_t comm = 0;
-  Signature signature;        // kind kUnknown: not told
+  Signature signature;  // kind kUnknown: unknown
   std::uint64_t ordinal = 0;
   base::Nanos age{};
-  std::int32_t peer = -1;     // of send and recv: rank in the communicator
-  bool has_edges = false;     // somebody has not come; else everybody is inside
+  std::int32_t peer = -1;  // for send and recv: rank in the communicator
+  bool has_edges = false;  // a member has not come; false: all seen members are inside
 };
 
-// What a sink is to those who wait for it, worst first.
+// Why a sink blocks the ranks that wait for it; the worst first.
 enum class Guilt : std::uint8_t {
   kDead,
   kStopped,
-  kQueued,     // its own GPU has not reached an operation
-  kBehind,     // inside an operation that a peer has finished
-  kCalled,     // inside the library's call, which launches nothing
-  kAbsent,     // has not entered, and is in no other operation
-  kOccupied,   // inside another operation that everybody has entered: it tells nothing
+  kQueued,  // its own GPU has not reached an operation
+  kBehind,  // inside an operation that a peer has finished
+  kCalled,  // inside the library's call, which does not launch the operation
+  kAbsent,  // has not entered, and is in no other operation
+  kOccupied,  // inside another operation that all have entered: no conclusion
 };
 
 struct Blame {
   std::uint32_t at = 0;
   Guilt guilt = Guilt::kAbsent;
-  std::uint32_t comm = 0;     // where the longest wait for it is
-  std::uint64_t ordinal = 0;  // that it has not entered, or not finished
-  Signature signature;        // of send and recv, as it should have called it; else kUnknown
-  base::Nanos age{};          // of the longest wait that leads straight to it
+  std::uint32_t comm = 0;  // communicator of the longest wait for it
+  std::uint64_t ordinal = 0;  // the operation that it has not entered, or not finished
+  Signature signature;  // for send and recv: the call that is missing; else kUnknown
+  base::Nanos age{};  // of the longest direct wait for it; negative: none
 };
 
 class WaitGraph {
  public:
-  // `elsewhere[at]`: its stack proves that it is in no operation, whatever is pending, or it is
-  // silent.
+  // `elsewhere[at]`: the rank is in no operation, whatever is pending: its stack proves it, or the
+  // rank is silent or has halted.
   [[nodiscard]] static WaitGraph of(const FleetView& view, const std::vector<bool>& elsewhere);
 
   [[nodiscard]] const std::vector<Wait>& waits() const { return waits_; }
   [[nodiscard]] base::Nanos longest_wait() const;
-  // Sinks, ascending; those with short waits beside a longer one are left out.
+  // Sinks, ascending; without those for which the waits are short compared with the longest.
   [[nodiscard]] const std::vector<Blame>& blames() const { return blames_; }
-  // Communicators whose members wait for somebody that nobody sees and for nobody else.
+  // Communicators whose members wait for an unseen member.
   [[nodiscard]] const std::vector<std::uint32_t>& unseen() const { return unseen_; }
   // Ranks that wait for each other without an exit, each knot ascending.
   [[nodiscard]] const std::vector<std::vector<std::uint32_t>>& knots() const { return knots_; }
-  // Everybody who waits, straight or not, for one of these; ascending, without them.
+  // All ranks that wait, directly or indirectly, for one of `culprits`; ascending, without the
+  // culprits.
   [[nodiscard]] std::vector<std::uint32_t> victims_of(
       const std::vector<std::uint32_t>& culprits) const;
 

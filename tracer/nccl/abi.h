@@ -1,10 +1,12 @@
 #pragma once
-// The interface between NCCL and a profiler plugin, versions 1 to 6 (NCCL 2.23 to 2.30), as memory
-// has it on 64-bit Linux: numbers here, events in abi_events.h, tables in abi_tables.h.
+// The interface between NCCL and a profiler plugin, versions 1 to 6 (NCCL 2.23 to 2.30), as laid
+// out in memory on 64-bit Linux: constants here, events in abi_events.h, function tables in
+// abi_tables.h.
 //
-// NCCL's own headers are neither needed nor included; the facts are from
-// src/include/plugin/profiler/profiler_v1.h to profiler_v6.h of NVIDIA/nccl. NCCL finds one data
-// object per version, ncclProfiler_v1 to ncclProfiler_v6, and takes the newest that it knows.
+// NCCL's own headers are neither needed nor included; the layout is taken from
+// src/include/plugin/profiler/profiler_v1.h to profiler_v6.h of NVIDIA/nccl. NCCL looks for one
+// data object per version, ncclProfiler_v1 to ncclProfiler_v6, and takes the newest that it
+// supports.
 
 #include <cstdint>
 
@@ -15,7 +17,7 @@ using State = int;   // a C enum
 using Log = void (*)(int level, unsigned long flags, const char* file, int line, const char* format,
                      ...);
 
-// Types of events are bits of the activation mask.
+// Types of events: the bits of the activation mask.
 enum Event : std::uint64_t {
   kGroup = 1,
   kColl = 2,
@@ -30,7 +32,7 @@ enum Event : std::uint64_t {
   kP2pApi = 1024,
   kKernelLaunch = 2048,
 };
-// Bits that a version knows.
+// The bits that exist in a version.
 [[nodiscard]] constexpr std::uint64_t events_of(int version) {
   if (version <= 2) return 0x3f;
   if (version <= 4) return 0xff;
@@ -38,7 +40,7 @@ enum Event : std::uint64_t {
 }
 
 enum : State {
-  // Of ProxyOp, versions 1 to 3 alone.
+  // Of ProxyOp, versions 1 to 3 only.
   kSendPosted = 0,
   kSendRemFifoWait = 1,
   kSendTransmitted = 2,

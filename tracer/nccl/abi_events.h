@@ -1,6 +1,6 @@
 #pragma once
-// What NCCL tells a profiler plugin about one event: the members of its descriptors. Of versions
-// that differ, each has its own; the number says from which on.
+// The members of the event descriptors that NCCL passes to a profiler plugin. The number in a name
+// is the first interface version with that layout.
 
 #include <sys/types.h>
 
@@ -127,7 +127,7 @@ struct P2p4 {
   int peer;
   std::uint8_t channels;
 };
-// Each version is whole, as offsetof() does not check a base class. jscpd:ignore-start
+// Each version is complete, because offsetof() does not check a base class. jscpd:ignore-start
 struct Coll5 {
   std::uint64_t sequence;
   const char* func;
@@ -151,7 +151,7 @@ struct P2p5 {
   void* group;
 };
 
-// Copy-engine collectives: known, so that the descriptor has its size, and not used.
+// Copy-engine collectives: not used, declared for the size of the descriptor.
 struct CeColl {
   std::uint64_t sequence;
   const char* func;

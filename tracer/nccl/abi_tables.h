@@ -1,8 +1,8 @@
 #pragma once
-// Descriptors and tables of functions of a profiler plugin, one of each per version (abi.h).
+// The event descriptors and function tables of a profiler plugin, one of each per version (abi.h).
 //
-// A descriptor begins with type, parent and rank; `rank` is filled in for Coll, P2p, ProxyOp,
-// ProxyStep and NetPlugin alone. From version 5 on its type has 64 bits.
+// A descriptor begins with type, parent and rank. `rank` is set only for Coll, P2p, ProxyOp,
+// ProxyStep and NetPlugin. The type has 64 bits from version 5 on.
 
 #include <cstddef>
 #include <cstdint>
@@ -96,8 +96,8 @@ struct Event6 {
   };
 };
 
-// Of versions 1 to 3: `op` for states of ProxyOp, cumulative. For states of ProxyStep the pointer
-// to it is null in NCCL 2.26; for those of GroupApi it may be.
+// Versions 1 to 3. `op` goes with states of ProxyOp; its counts are cumulative. The pointer to the
+// union is null for states of ProxyStep in NCCL 2.26, and may be null for states of GroupApi.
 union Args1 {
   struct {
     std::size_t bytes;

@@ -24,7 +24,7 @@ std::atomic<Tables*> g_current{nullptr};
 std::atomic<Attached> g_attached{Attached::kNotYet};
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-// In a forked child: it shares the mapping, and is not the worker.
+// Runs in a forked child, which shares the mapping but is not the worker.
 void forget() {
   g_current.store(nullptr, std::memory_order_relaxed);
   g_attached.store(Attached::kNo, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ Row* table(std::byte* base, std::size_t at) {
   return reinterpret_cast<Row*>(base + at);
 }
 
-// What a predecessor in this record left behind; Python's rows are not ours.
+// Clears what an earlier process left in this record. Rows written by Python are kept.
 void clear(std::byte* base) {
   std::memset(base + kCountersAt, 0, sizeof(RecordCounters));
   std::memset(base + kOperationsAt, 0, kCollectivesEnd - kOperationsAt);
@@ -64,7 +64,8 @@ void clear(std::byte* base) {
   }
 }
 
-// The first process that asks has the record, unless the boot module has said who the worker is.
+// The record belongs to the first process that claims it, unless the boot module has recorded the
+// worker's pid.
 bool claim(std::byte* base) {
   const auto own = static_cast<std::uint64_t>(g_pid);
   const std::uint64_t worker = get(g_tables.page->worker_pid);

@@ -1,8 +1,8 @@
 #pragma once
-// The progress record of this process, mapped: ROBUSTRUN_RECORD names the file.
+// Maps the progress record of this process, the file that ROBUSTRUN_RECORD names.
 //
-// A record belongs to one process: the worker's. Its children, forked or not, write nothing, nor
-// does anybody who finds no record, one that is too short, or one of another version.
+// A record belongs to one process, the worker. Its children, forked or not, write nothing; nor does
+// a process whose record is missing, too short or of another version.
 
 #include <sys/types.h>
 
@@ -10,9 +10,6 @@
 
 #include "tracer/progress_record.h"
 #include "tracer/record_collectives.h"
-#include "tracer/record_counters.h"
-#include "tracer/record_history.h"
-#include "tracer/record_operations.h"
 
 namespace robustrun::tracer::nccl {
 
@@ -29,12 +26,13 @@ struct Tables {
   RecordEdge* edges = nullptr;
 };
 
-// Opens the record at the first call, in whichever thread; the only thing here that may wait.
+// Opens the record at the first call, in any thread. The only function in this plugin that may
+// block.
 void attach();
-// Null: there is nothing to write to. One load.
+// The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();
 [[nodiscard]] pid_t own_pid();
-// The mask that the environment asks for, ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: none.
+// The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, or not a number.
 [[nodiscard]] std::uint64_t mask_of_environment();
 // CLOCK_MONOTONIC in ns, through the vDSO: no system call.
 [[nodiscard]] std::uint64_t now_ns();

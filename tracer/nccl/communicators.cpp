@@ -15,19 +15,19 @@ constexpr std::uint64_t kFree = 0;
 constexpr std::uint64_t kInUse = 1;
 constexpr std::uint64_t kBusy = 2;
 
-// How many are done, as one word: those entered before the newest batch of which something is known
-// to be done, and how many more.
+// The number of collectives done, in one word: those entered before the newest confirmed batch, and
+// the number of further ones in the low bits.
 constexpr unsigned kMoreBits = 20;
 constexpr std::uint64_t kMoreMax = (1ULL << kMoreBits) - 1;
 
 struct State {
   std::uint64_t generation = 0;  // odd: in use
-  std::uint64_t group = 0;  // of the newest batch
+  std::uint64_t group = 0;  // the newest batch's
   std::uint64_t before = 0;
   std::uint64_t done = 0;
-  std::uint32_t waiting = 0;  // called, not reported
-  std::uint32_t given_up = 0;  // newest batch of which something never was
-  bool reports_late = false;  // what was given up has been reported after all
+  std::uint32_t waiting = 0;  // operations called and not yet reported
+  std::uint32_t given_up = 0;  // newest batch with an operation that was given up
+  bool reports_late = false;  // an operation was reported after it was given up
   bool counts_kernels = false;
 };
 
@@ -69,7 +69,7 @@ void reset(State& state, bool counts) {
   set(state.counts_kernels, counts);
 }
 
-// Takes a free slot; kNoSlot when there is none left but the last one below Python's.
+// Takes a free slot; kNoSlot when only the one just below Python's slots is left.
 std::uint16_t claim(Tables& t) {
   for (std::size_t slot = 0; slot + 1 < kCommunicatorSlots; ++slot) {
     std::uint64_t& in_use = t.communicators[slot].in_use;

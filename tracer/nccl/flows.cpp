@@ -12,11 +12,11 @@
 namespace robustrun::tracer::nccl {
 namespace {
 
-// Slots are looked at in turn, so many at most for one flow.
+// Slots tried for one flow.
 constexpr std::size_t kProbes = 64;
 constexpr std::size_t kStepsUnderWay = 8;  // NCCL_STEPS
 
-// A step under way: its number + 1 above, how far it is below.
+// The word of a step in progress: its number + 1 above kNumberShift, its level and flags below.
 constexpr unsigned kNumberShift = 8;
 constexpr std::uint64_t kLevelBits = 3;  // 0 posted, 1 ready, 2 transmitted, 3 done
 constexpr std::uint64_t kOnNetwork = 4;
@@ -24,13 +24,13 @@ constexpr std::uint64_t kRefused = 8;
 
 struct Step {
   std::uint64_t word = 0;
-  std::uint64_t since_ns = 0;  // on the network
+  std::uint64_t since_ns = 0;  // when it entered the network
 };
 
-// Of a flow, written by the one thread that moves its data.
+// State of a flow, written only by the thread that moves its data.
 struct State {
   std::array<Step, kStepsUnderWay> steps;
-  std::array<std::uint32_t, 4> reached{};  // steps, per level
+  std::array<std::uint32_t, 4> reached{};  // number of steps that reached each level
   std::uint32_t refused = 0;
 };
 
@@ -42,7 +42,7 @@ std::uint16_t operation_slot(std::uint64_t operation) {
 }
 std::uint64_t operation_generation(std::uint64_t operation) { return operation >> 16U; }
 
-// For words that one thread writes.
+// As raise(), for words that only one thread writes.
 template <class T>
 void lift(T& word, T value) {
   if (get(word) < value) set(word, value);
@@ -76,7 +76,7 @@ void reset(State& state) {
   set<std::uint32_t>(state.refused, 0);
 }
 
-// The row of a handle that is open; null for others. Counts those.
+// The row of an open flow. Null for other handles, which are counted.
 RecordFlow* open_flow(Tables& t, Handle handle) {
   if (handle.index < kFlowSlots) {
     RecordFlow& row = t.flows[handle.index];
@@ -96,7 +96,7 @@ void changed(Tables& t, RecordFlow& row, std::uint64_t now) {
   touch_operation(t, operation_slot(operation), operation_generation(operation), now);
 }
 
-// A step of this flow has come to `level`, from `word`: all below count, too.
+// A step in the state `word` has reached `level`: counts it for all levels up to that one.
 void reach(RecordFlow& row, State& state, std::uint64_t& word, std::uint64_t level) {
   const std::array<std::uint32_t*, 4> counters = {&row.posted, &row.ready, &row.transmitted,
                                                   &row.done};
@@ -141,7 +141,7 @@ void* start_flow(Tables& t, Handle task, const FlowStart& start, std::uint64_t n
   std::uint16_t index = 0;
   RecordFlow* const row = claim(t, generation, index);
   if (row == nullptr) return nullptr;
-  // Now, when there will be somebody to say that it is over.
+  // Only now: the flow has a slot, so its end will be reported.
   const std::uint64_t operation = add_flow(t, task);
   if (operation == 0) {
     publish(row->state, record_state(generation, RecordPhase::kFree));
@@ -256,7 +256,7 @@ void set_step_state(Tables& t, Handle handle, abi::State to, std::uint64_t bytes
       leave_network(*row, step, word, now);
       reach(*row, state, word, 2);
       break;
-    default: break;  // SendGPUWait and RecvWait: from its start
+    default: break;  // SendGPUWait and RecvWait hold from the start of the step
   }
   if (word == before) return;
   set(step.word, word);

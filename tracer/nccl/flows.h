@@ -1,9 +1,9 @@
 #pragma once
 // Flows: an operation's data on one channel with one peer, which NCCL's progress thread moves in
-// steps (its ProxyOp and ProxyStep). At most eight steps of a flow are under way at a time.
+// steps (its ProxyOp and ProxyStep). At most eight steps of a flow are in progress at a time.
 //
-// NCCL starts receiving steps again and again until there is a buffer, and says again and again
-// that a peer refuses: both count once.
+// NCCL starts a receiving step repeatedly until there is a buffer, and reports repeatedly that a
+// peer has posted no buffer; each counts once.
 
 #include <sys/types.h>
 
@@ -16,16 +16,16 @@
 namespace robustrun::tracer::nccl {
 
 struct FlowStart {
-  pid_t pid = 0;  // of the process whose operation it is: NCCL also sends for neighbours (PXN)
+  pid_t pid = 0;  // the process whose operation it is: NCCL also sends for neighbours (PXN)
   std::uint32_t channel = 0;
   std::int32_t peer = 0;
   int steps = 0;
   bool is_send = false;
 };
 
-// Null: another process's, or there is no operation, or no slot.
+// Null if the flow is another process's, its operation is not in flight, or no slot is free.
 [[nodiscard]] void* start_flow(Tables& t, Handle task, const FlowStart& start, std::uint64_t now);
-// Versions 1 to 3 say how many steps and bytes have come how far.
+// Versions 1 to 3: `steps` steps and `bytes` bytes have reached `state`.
 void set_flow_state(Tables& t, Handle flow, abi::State state, std::uint32_t steps,
                     std::uint64_t bytes, std::uint64_t now);
 void end_flow(Tables& t, Handle flow, std::uint64_t now);

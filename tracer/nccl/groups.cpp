@@ -11,7 +11,7 @@
 namespace robustrun::tracer::nccl {
 namespace {
 
-// As many threads may be inside a group at a time; of others it is not known that they are.
+// Groups that are tracked at a time; in further groups, threads are not seen to be inside NCCL.
 constexpr std::size_t kGroups = 64;
 constexpr std::size_t kWords = kCommunicatorSlots / 64;
 
@@ -33,10 +33,10 @@ Group* current(Handle handle) {
 void add_member(Group& group, std::uint16_t comm) {
   std::uint64_t& word = group.comms[comm / 64U];
   const std::uint64_t bit = std::uint64_t{1} << comm % 64U;
-  if ((get(word) & bit) == 0) set_bits(word, bit);  // mostly it is there: start_group() set it
+  if ((get(word) & bit) == 0) set_bits(word, bit);  // usually set already by start_group()
 }
 
-// Since when all communicators of a group are inside NCCL; 0: they are not.
+// Sets since when all communicators of a group are inside NCCL; 0: they are outside.
 void set_inside(Tables& t, Group& group, std::uint64_t since) {
   for (std::size_t word = 0; word < kWords; ++word) {
     for (std::uint64_t left = get(group.comms[word]); left != 0; left &= left - 1) {

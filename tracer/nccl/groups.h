@@ -1,6 +1,6 @@
 #pragma once
-// Groups of calls: from ncclGroupStart to the end of ncclGroupEnd, of one or more communicators.
-// And launches. Both say since when a communicator's thread is inside NCCL.
+// Groups of calls, from ncclGroupStart to the end of ncclGroupEnd, of one or more communicators;
+// and launches. Both record since when a communicator's thread has been inside NCCL.
 
 #include <cstdint>
 
@@ -10,16 +10,16 @@
 
 namespace robustrun::tracer::nccl {
 
-// The handle is never null: operations of the same group have the same one for a parent. `comm` is
-// merely the first communicator of the group.
+// Returns the group's handle, never null: operations of one group have the same parent. `comm` is
+// just the first communicator of the group.
 [[nodiscard]] void* start_group(Tables& t, std::uint16_t comm, std::uint64_t now);
-// A call on `comm` within it; the call is then inside NCCL until end_call().
+// Notes a call on `comm` within the group; the call is inside NCCL until end_call().
 void enter_group(Tables& t, Handle group, std::uint16_t comm, std::uint64_t now);
-// The user's own code runs between GroupStartApiStop and GroupEndApiStart.
+// Between GroupStartApiStop and GroupEndApiStart the user's code runs, outside NCCL.
 void set_group_state(Tables& t, Handle group, abi::State state, std::uint64_t now);
 void end_group(Tables& t, Handle group);
 
-// A group of tasks, of which nothing is kept but that it differs from others. Never null.
+// A handle for a group of tasks, of which only the identity is kept. Never null.
 [[nodiscard]] void* new_batch();
 
 [[nodiscard]] void* start_launch(Tables& t, std::uint16_t comm, std::uint64_t now);

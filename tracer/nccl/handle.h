@@ -1,9 +1,9 @@
 #pragma once
-// What NCCL holds for us in its void pointers: numbers, never addresses.
+// The handles that NCCL holds for us in its void pointers: numbers, never addresses.
 //
-// NCCL passes handles of events that are long over, the same one twice, and those of other
-// processes (reference: the pitfalls of NCCL's profiler interface). A handle names a slot and the
-// generation of what was in it, so that such a one is recognised and nothing is ever dereferenced.
+// NCCL also passes handles of events that ended long ago, the same one twice, and those of other
+// processes. A handle names a slot and the generation of its content, so that stale handles are
+// recognised and no pointer is ever dereferenced.
 
 #include <bit>
 #include <cstdint>
@@ -14,28 +14,28 @@ enum class HandleKind : std::uint8_t {
   kNone,
   kContext,   // a communicator
   kGroupApi,  // a group of calls
-  kBatch,     // a group of tasks; nothing is kept of it but its number
-  kCall,      // an operation, as the user called it
-  kTask,      // the same, as it was handed to the device
+  kBatch,     // a group of tasks, of which only the number is kept
+  kCall,      // an operation as the user called it
+  kTask,      // an operation as it was handed to the device
   kFlow,
   kStep,      // `part`: its number
-  kChannel,   // of an operation's kernel; `part`: which
-  kLaunch,    // in a communicator
-  kCaptured,  // a call that a CUDA graph recorded, in a communicator
-  kDropped,   // a call that found no slot, in a communicator
+  kChannel,   // one channel of an operation's kernel; `part`: its number
+  kLaunch,    // `index`: the communicator
+  kCaptured,  // a call that a CUDA graph captured; `index`: the communicator
+  kDropped,   // a call for which no slot was free; `index`: the communicator
 };
 
 struct Handle {
   HandleKind kind = HandleKind::kNone;
   std::uint64_t generation = 0;  // the low 24 bits
-  std::uint16_t index = 0;       // of the slot
+  std::uint16_t index = 0;       // of the slot, unless the kind says otherwise
   std::uint32_t part = 0;        // 20 bits
 };
 
 inline constexpr std::uint64_t kGenerationBits = (1U << 24U) - 1;
 inline constexpr std::uint32_t kPartBits = (1U << 20U) - 1;
 
-// 4 bits kind, 24 generation, 16 index, 20 part.
+// From the top: 4 bits kind, 24 generation, 16 index, 20 part.
 [[nodiscard]] inline void* pack(Handle handle) {
   const std::uint64_t number = static_cast<std::uint64_t>(handle.kind) << 60U |
                                (handle.generation & kGenerationBits) << 36U |

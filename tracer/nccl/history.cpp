@@ -8,7 +8,7 @@
 namespace robustrun::tracer::nccl {
 namespace {
 
-// Rows are looked for in so many places from where their key belongs.
+// Rows tried for a key, beginning at its hash.
 constexpr std::size_t kProbes = 32;
 
 std::uint64_t mixed(std::uint64_t key) {
@@ -16,7 +16,7 @@ std::uint64_t mixed(std::uint64_t key) {
   return key >> 32U;
 }
 
-// The row of `key`, made when there is none; null when there is no room.
+// The row of `key`, which is added if missing; null if there is no room, which is counted.
 template <class Row>
 Row* row_of(Tables& t, Row* rows, std::size_t count, std::uint64_t key, std::uint64_t comm) {
   Row* room = nullptr;

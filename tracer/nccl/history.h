@@ -1,5 +1,6 @@
 #pragma once
-// What is kept of operations beyond their end: signatures, timings, durations, and edges to peers.
+// What is recorded of operations beyond their end: signatures, timings, durations, and totals per
+// peer.
 
 #include <cstdint>
 
@@ -20,8 +21,9 @@ struct Task {
   return kind == OpKind::kSend || kind == OpKind::kRecv;
 }
 
-// Removes what the communicator that had this slot before has left.
+// Removes the rows of the slot's previous communicator.
 void forget_history(Tables& t, std::uint16_t comm);
+// Records the signature of a collective that was entered.
 void sign(Tables& t, const Task& task, std::uint64_t ordinal);
 
 struct Finished {
@@ -30,9 +32,10 @@ struct Finished {
   std::uint64_t kernel_ns = 0, queued_ns = 0, gap_ns = 0, whole_ns = 0;
   std::uint64_t ended_at_ns = 0;
 };
+// Records the times of a collective that has finished.
 void keep_time(Tables& t, std::uint16_t comm, OpKind kind, const Finished& finished);
 
-// The row of (communicator, peer); null when the table is full. Counts that.
+// The row of the totals with `peer`; null if the table is full, which is counted.
 [[nodiscard]] RecordEdge* edge_to(Tables& t, std::uint16_t comm, std::int32_t peer);
 
 }  // namespace robustrun::tracer::nccl

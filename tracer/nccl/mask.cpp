@@ -4,7 +4,7 @@
 
 #include "tracer/nccl/abi.h"
 #include "tracer/nccl/words.h"
-#include "tracer/record_counters.h"
+#include "tracer/record_collectives.h"
 
 namespace robustrun::tracer::nccl {
 namespace {
@@ -18,13 +18,13 @@ static_assert(kEventsWithoutSteps == (kDefault & ~kFlows));
 constexpr std::uint64_t kSettlesAfterNs = 1'000'000'000;
 
 std::atomic<int*> g_mask{nullptr};
-std::atomic<std::uint64_t> g_own{0};    // what we would choose
-std::atomic<std::uint64_t> g_known{0};  // bits of the interface's version
-std::atomic<std::uint64_t> g_wish{0};   // that is followed
-std::atomic<std::uint64_t> g_flows_since_ns{0};  // that they are in the mask
+std::atomic<std::uint64_t> g_own{0};    // the plugin's default
+std::atomic<std::uint64_t> g_known{0};  // the bits of the interface's version
+std::atomic<std::uint64_t> g_wish{0};   // the request in force
+std::atomic<std::uint64_t> g_flows_since_ns{0};  // when they were switched on
 std::atomic<bool> g_has_flows{false};
 
-// Without kernels' events an operation is over when its flows are.
+// Without kernel events an operation is done when its flows are, so flows cannot be switched off.
 std::uint64_t switchable(std::uint64_t own) {
   return (own & abi::kKernelCh) != 0 ? kSwitchable : kSwitchable & ~kFlows;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Which events NCCL reports: its activation mask, one int in NCCL for all communicators.
+// The activation mask: which events NCCL reports. NCCL has one int for all communicators.
 
 #include <cstdint>
 
@@ -7,16 +7,16 @@
 
 namespace robustrun::tracer::nccl {
 
-// Writes the mask for an interface of that version, and keeps its address: the agent may change it
-// later. True: kernels are reported.
+// Writes the mask for interface version `version` to *mask and keeps the pointer, because the agent
+// may change the mask later. Returns whether kernels are reported.
 bool set_mask(Tables& t, int version, int* mask, std::uint64_t now_ns);
-// Follows the agent's wish. One load when it is the same as before. Only events that no completion
-// depends on come and go, since the operations in flight keep the mask that they began with; the
-// mask is never 0, or no callback would be left to switch it on again.
+// Applies the agent's request; costs one load if it has not changed. Only events on which no
+// completion depends are switched, because operations in flight keep the mask they began with. The
+// mask is never 0, since then no callback would be left to switch it on again.
 void follow_wish(Tables& t, std::uint64_t now_ns);
-// Whether NCCL surely tells of the flows of an operation that is handed over now. It takes the mask
-// when the operation is called, and we hear of that later, so for a second after they were switched
-// on nothing is sure.
+// Whether NCCL certainly reports the flows of an operation that is handed to the device now. NCCL
+// applies the mask of the time of the call, which is earlier, so this is false for a second after
+// flows were switched on.
 [[nodiscard]] bool tells_flows(std::uint64_t now_ns);
 
 }  // namespace robustrun::tracer::nccl

@@ -21,13 +21,13 @@ constexpr Func kFuncs[] = {
 };
 constexpr std::size_t kFuncCount = sizeof kFuncs / sizeof kFuncs[0];
 
-// Behind "nccl".
+// The name behind "nccl".
 struct Type {
   const char* name;
   std::uint8_t bytes;
 };
 
-// In the order of ncclDataType_t, which is that of DataType.
+// In the order of ncclDataType_t, which DataType shares.
 constexpr Type kTypes[] = {
     {"Int8", 1},    {"Uint8", 1},    {"Int32", 4},      {"Uint32", 4},
     {"Int64", 8},   {"Uint64", 8},   {"Float16", 2},    {"Float32", 4},
@@ -36,8 +36,8 @@ constexpr Type kTypes[] = {
 constexpr std::size_t kTypeCount = sizeof kTypes / sizeof kTypes[0];
 static_assert(static_cast<std::size_t>(DataType::kFloat8e5m2) == kTypeCount - 1);
 
-// Where `text` goes on behind `prefix`; null: it begins otherwise. Not strncmp: of most rows the
-// first letter decides, and that many calls took a third of the time that a callback may take.
+// The rest of `text` behind `prefix`; null if it does not begin with that. Not strncmp: the first
+// letter rules out most rows, and the calls took a third of the time that a callback may take.
 const char* behind(const char* prefix, const char* text) {
   for (; *prefix != '\0'; ++prefix, ++text) {
     if (*prefix != *text) return nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// NCCL's names and numbers of operations and data types, as ours.
+// Maps NCCL's names and numbers of operations and data types to ours.
 
 #include <cstdint>
 
@@ -7,15 +7,15 @@
 
 namespace robustrun::tracer::nccl {
 
-// "AllReduce"; kUnknown for a null pointer, kOther for what is not in the table.
+// For example "AllReduce". kUnknown for a null pointer, kOther for an unknown name.
 [[nodiscard]] OpKind kind_of(const char* func);
-// Numbers of ncclFunc_t, that version 1 alone uses.
+// Numbers of ncclFunc_t, which only version 1 uses.
 [[nodiscard]] OpKind kind_of(std::uint8_t func);
-// "ncclFloat32".
+// For example "ncclFloat32".
 [[nodiscard]] DataType type_of(const char* name);
 // Numbers of ncclDataType_t.
 [[nodiscard]] DataType type_of(std::uint8_t number);
-// Of one element; 0: not known.
+// Bytes of one element; 0: unknown.
 [[nodiscard]] std::uint64_t size_of(DataType type);
 
 }  // namespace robustrun::tracer::nccl

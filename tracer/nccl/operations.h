@@ -1,11 +1,12 @@
 #pragma once
 // Operations in flight: called, handed to the device, finished.
 //
-// NCCL's "stop" of an operation says that it is queued, nothing more. It is finished when all of
-// its kernel's channels have stopped and no flow of it is open; where NCCL does not tell of kernels
-// (versions 1 and 2), when it had flows and none is open. What has nothing to wait for is parked:
-// counted as done, and its slot free, but a late flow brings it back.
-// The threads that call and those that move data meet in one word, RecordOperation::counts.
+// NCCL's "stop" event of an operation means only that it is queued. The operation is finished when
+// all channels of its kernel have stopped and none of its flows is open. Where NCCL does not report
+// kernels (versions 1 and 2), it is finished when it had flows and none is open. An operation with
+// neither kernel events nor flows is parked: it counts as done and its slot is free, but a late
+// flow revives it. The threads that call NCCL and those that move its data synchronise through one
+// word, RecordOperation::counts.
 
 #include <cstdint>
 
@@ -15,13 +16,14 @@
 
 namespace robustrun::tracer::nccl {
 
-// The user calls it, within `group` (0: none). The handle is never null: what is started with it as
-// its parent must not count twice.
+// The user calls an operation within `group` (0: none). Never null: the task started with this
+// handle as its parent must not count as a second operation.
 [[nodiscard]] void* call_operation(Tables& t, const Task& task, std::uint64_t group,
                                    std::uint64_t now);
 void end_call(Tables& t, Handle call);
-// It is handed to the device. `parent`: its call, if NCCL tells; every other one is a new operation
-// in `group`, as those of a replayed CUDA graph are. Null when there is no slot.
+// An operation is handed to the device. `parent`: its call, if NCCL passes it. A task with another
+// parent, such as one of a replayed CUDA graph, is a new operation in `group`. Null if no slot is
+// free.
 [[nodiscard]] void* start_task(Tables& t, const Task& task, Handle parent, std::uint64_t group,
                                std::uint64_t now);
 void end_task(Tables& t, Handle task, std::uint64_t now);
@@ -31,14 +33,14 @@ void end_task(Tables& t, Handle task, std::uint64_t now);
 void set_channel_stop(Tables& t, Handle channel, std::uint64_t timer_ns);
 void end_channel(Tables& t, Handle channel, std::uint64_t now);
 
-// For flows: the operation is in flight and has one more, whose generation is returned (0: it is
-// not); has one less; has moved.
+// For flows. add_flow() opens a flow of the operation and returns the operation's generation (0: it
+// is not in flight), remove_flow() closes one, and touch_operation() notes progress.
 [[nodiscard]] std::uint64_t add_flow(Tables& t, Handle task);
 void remove_flow(Tables& t, std::uint16_t slot, std::uint64_t generation, std::uint64_t now);
 void touch_operation(Tables& t, std::uint16_t slot, std::uint64_t generation, std::uint64_t now);
 [[nodiscard]] bool is_in_flight(Tables& t, std::uint16_t slot, std::uint64_t generation);
 
-// Frees the slots of a communicator that is closed.
+// Frees the slots of a closed communicator.
 void forget_operations(Tables& t, std::uint16_t comm);
 
 }  // namespace robustrun::tracer::nccl

@@ -1,8 +1,8 @@
-// The six tables that NCCL looks for, from one source: each callback is a template over the
-// descriptor's type, and hands on what all versions have in common.
+// The six function tables that NCCL looks for, from one source: each callback is a template over
+// the descriptor's type and hands on what all versions have in common.
 //
-// No callback blocks, allocates, enters the kernel or fails: NCCL takes some errors for an order to
-// go on with whatever context was left (reference: what NCCL does with an error of init).
+// No callback blocks, allocates, enters the kernel or fails. NCCL reacts to some errors by
+// continuing with whatever context it has.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,8 @@ abi::Result open(int version, void** context, int* mask, const Identity& identit
   attach();
   Tables* const t = tables();
   if (t == nullptr) {
-    // Nobody could read it: no events. A context all the same, since NCCL keeps what was there.
+    // Without a record there is nothing to report to, so ask for no events. Set a context all the
+    // same, because NCCL would keep the old value.
     set(*mask, 0);
     *context = pack({HandleKind::kContext, 0, kNoSlot, 0});
     return kSuccess;
@@ -70,8 +71,8 @@ bool has_root(OpKind kind) {
          kind == OpKind::kScatter;
 }
 
-// NCCL counts the output of a reduce-scatter and what goes to one peer of an all-to-all; we count
-// one rank's input.
+// One rank's input count. NCCL passes the output count of a reduce-scatter, and the count per peer
+// of an all-to-all.
 std::uint64_t input_count(Tables& t, std::uint16_t comm, OpKind kind, std::uint64_t count) {
   const std::uint64_t size = get(t.communicators[comm].size);
   const bool is_part = kind == OpKind::kReduceScatter || kind == OpKind::kAllToAll;
@@ -92,7 +93,7 @@ Task with_peer(std::uint16_t comm, Func func, std::size_t count, Type type, int 
   return {comm, kind, type_of(type), count, peer, 0};
 }
 
-// The number of a group's handle, whichever kind of group it is; 0: none.
+// The number in a group's handle, of either kind of group; 0: not a group.
 std::uint64_t group_of(const void* parent) {
   const HandleKind kind = unpack(parent).kind;
   const bool is_group = kind == HandleKind::kGroupApi || kind == HandleKind::kBatch;
@@ -104,7 +105,7 @@ void* start_call(Tables& t, std::uint16_t comm, const Task& task, const void* pa
                  const Api& api, std::uint64_t now) {
   enter_group(t, unpack(parent), comm, now);
   if (api.captured) {
-    // Nothing runs now, and any number of times later.
+    // Captured: nothing runs now, and any number of replays may follow.
     return pack({HandleKind::kCaptured, generation_of_communicator(comm), comm, 0});
   }
   return call_operation(t, task, group_of(parent), now);
@@ -126,9 +127,9 @@ void* start_p2p(Tables& t, std::uint16_t comm, const Event& event, std::uint64_t
   const auto& p2p = event.p2p;
   if constexpr (kVersion<Event> <= 3) learn(t, comm, {p2p.name, p2p.comm, 0, 0, event.rank});
   Task task = with_peer(comm, p2p.func, p2p.count, p2p.type, p2p.peer);
-  // Versions 1 to 3 do not have their number, 4 leaves it as it was, and in 5 it was not always
-  // that of the kernel's events (src/plugin/profiler.cc, ncclProfilerStartTaskEvents): those that
-  // start are waited for, and one at least.
+  // Versions 1 to 3 do not pass the number of channels, 4 leaves it unset, and in 5 it does not
+  // always match the kernel events (src/plugin/profiler.cc, ncclProfilerStartTaskEvents). So the
+  // operation waits for the channels that start, and for at least one.
   task.channels = 1;
   std::uint64_t group = group_of(event.parent);
   if constexpr (kVersion<Event> >= 5) group = group_of(p2p.group);
@@ -166,8 +167,8 @@ void* start_of_caller(Tables& t, const void* context, const Event& event, std::u
   return nullptr;
 }
 
-// Events of threads that move data. Their context may be another communicator's, or another
-// process's: the parent alone says what they belong to.
+// Events of threads that move data. Their context may belong to another communicator or process:
+// only the parent identifies the operation.
 template <class Event>
 void* start_of_mover(Tables& t, const Event& event, std::uint64_t now) {
   set(t.counters->proxy_at_ns, now);

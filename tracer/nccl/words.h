@@ -1,6 +1,6 @@
 #pragma once
-// Words that several threads of NCCL write and another process reads: each access is one atomic
-// instruction, in no order unless a name says so.
+// Access to words that several threads of NCCL write and another process reads. Each access is one
+// atomic instruction, relaxed unless noted.
 
 #include <atomic>
 
@@ -10,7 +10,7 @@ template <class T>
 [[nodiscard]] inline T get(T& word) {
   return std::atomic_ref<T>(word).load(std::memory_order_relaxed);
 }
-// What was written before publish() is seen by whoever sees its value through get_published().
+// A thread that reads a published value with get_published() also sees all writes before publish().
 template <class T>
 [[nodiscard]] inline T get_published(T& word) {
   return std::atomic_ref<T>(word).load(std::memory_order_acquire);
@@ -23,7 +23,7 @@ template <class T>
 inline void publish(T& word, T value) {
   std::atomic_ref<T>(word).store(value, std::memory_order_release);
 }
-// The value before.
+// Returns the previous value.
 template <class T>
 inline T add(T& word, T value) {
   return std::atomic_ref<T>(word).fetch_add(value, std::memory_order_relaxed);
@@ -32,12 +32,13 @@ template <class T>
 inline T set_bits(T& word, T bits) {
   return std::atomic_ref<T>(word).fetch_or(bits, std::memory_order_relaxed);
 }
-// On failure `expected` is what was there instead.
+// On failure, `expected` receives the current value.
 template <class T>
 [[nodiscard]] inline bool exchange(T& word, T& expected, T value) {
   return std::atomic_ref<T>(word).compare_exchange_strong(expected, value,
                                                           std::memory_order_acq_rel);
 }
+// Sets `word` to `value` unless it is larger already.
 template <class T>
 inline void raise(T& word, T value) {
   T found = get(word);

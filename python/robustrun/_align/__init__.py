@@ -1,1 +1,1 @@
-"""Which rank computes, sends or receives other bits than the rest?"""
+"""Which rank computes, sends or receives different bits than the others?"""

@@ -1,7 +1,8 @@
-"""Do bytes arrive as they were sent? The alignment test's look at the ways between ranks.
+"""Do bytes arrive as they were sent? The part of the alignment test that checks links between
+ranks.
 
-First every rank of a node with every other one of it, then every node with its two neighbours in
-the ring of nodes. Both ends know what the bytes must be, so the receiver judges alone.
+First every rank exchanges blocks with every other rank of its node, then every node with its two
+neighbours in the ring of nodes. Both ends know the expected bytes, so the receiver can judge alone.
 """
 
 from .model import digest
@@ -10,7 +11,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def block(torch, sender, receiver):
-    """What `sender` sends to `receiver`: all byte values, in another order for every pair."""
+    """What `sender` sends to `receiver`: all byte values, in a different order for every pair."""
     value = torch.arange(BLOCK_BYTES, dtype=torch.int64)
     value = (value * 48271 + sender * 16807 + receiver * 69621 + 1) % 2147483647
     return ((value >> 11) % 256).to(torch.uint8)
@@ -19,7 +20,7 @@ def block(torch, sender, receiver):
 def rounds(nodes):
     """[[(sender, receiver), …], …]: every rank sends and receives at most once in each round.
 
-    `nodes`: [[ranks of a node], …]. Every round is the same on all ranks.
+    `nodes`: [[ranks of a node], …]. The result is the same on all ranks.
     """
     result = []
     for shift in range(1, max(len(ranks) for ranks in nodes)):
@@ -36,7 +37,8 @@ def rounds(nodes):
 
 
 def exchange(torch, dist, group, me, nodes, device, damage=False):
-    """[[sender, receiver], …] of damaged blocks that this rank received, and how many it got."""
+    """Exchanges the blocks. Returns ([[sender, receiver], …] of the damaged blocks that rank `me`
+    received, number of blocks received). `damage`: flip a bit in the blocks sent, as a drill."""
     damaged, received = [], 0
     for pairs in rounds(nodes):
         work, arrived, kept = [], {}, []

@@ -1,18 +1,18 @@
 """The reference computation of the alignment test: a small transformer that trains a few steps.
 
-Weights and inputs are made of whole numbers, without a random generator. Every result is hashed
-bit by bit, so two machines are equal or they are not; nothing is compared with a tolerance.
+Weights and inputs are computed from integers, without a random generator. Every result is hashed,
+so two machines either agree in every bit or not; there is no tolerance.
 
-On processors in portable settings it uses only what IEEE 754 rounds exactly (sums, products,
-quotients, roots) and matrix products of a library that was told to compute alike everywhere:
-exp and tanh of the C library differ between processors. Elsewhere it has softmax and GELU as well.
+On CPUs with portable settings it uses only operations that IEEE 754 rounds exactly (sums, products,
+quotients, roots) and matrix products of a library set to compute the same bits everywhere: the C
+library's exp and tanh differ between processors. Otherwise it uses softmax and GELU as well.
 """
 
 import ctypes
 import hashlib
 
 LAYERS, HEADS = 4, 4
-# width, tokens of a sequence, sequences
+# width, tokens per sequence, sequences
 SMALL, LARGE = (128, 32, 4), (1024, 256, 4)
 _PRIME = 2147483647  # 2^31 - 1: all products below stay under 2^47
 _FACTOR = 48271
@@ -20,14 +20,14 @@ _BITS = 16
 
 
 def digest(tensor):
-    """Of the tensor's bytes in memory, in hexadecimal."""
+    """A hash of the tensor's bytes, in hexadecimal."""
     tensor = tensor.detach().cpu().contiguous()
     data = ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
     return hashlib.sha256(data).hexdigest()[:32]
 
 
 def numbers(torch, shape, seed):
-    """Well mixed numbers in [-1, 1), each exact in float32, the same on every machine."""
+    """A tensor of well mixed numbers in [-1, 1), exact in float32 and the same on every machine."""
     count = 1
     for size in shape:
         count *= size
@@ -65,7 +65,7 @@ class Model:
         return made.to(self.device, getattr(self.torch, self.precision))
 
     def train(self, steps, after_update=None):
-        """Yields (name, hash) of all results, in the order of computing."""
+        """Trains and yields (name, hash) of every result, in the order of computation."""
         for step in range(1, steps + 1):
             where = "%s step %d" % (self.precision, step)
             output = self._forward(self._tensor(self.goal.shape, 5000 + step))
@@ -119,7 +119,7 @@ class Model:
                     weight.grad = None
 
     def flip_bit(self):
-        """A drill: one bit of one weight in the middle of the model, as a bad cell would."""
+        """Flips one bit of one weight in the middle of the model, as a faulty memory cell would."""
         weight = self.layers[LAYERS // 2]["up"].data.reshape(-1)
         kind = self.torch.int16 if weight.element_size() == 2 else self.torch.int32
         words = weight.view(kind)

@@ -1,17 +1,19 @@
-"""Who is wrong? The verdict of the alignment test, from what all ranks found: pure, without torch.
+"""Which rank is wrong? The verdict of the alignment test, from the facts of all ranks.
+
+Pure, without torch.
 
 A rank's facts (align.py makes them; they cross the network as JSON):
-    rank, node, host    who it is
-    kind                what must be equal for its bits to be comparable: device, torch, settings
-    digests             [[name, hash], …] of the first round, in the order of computing
-    unsteady            null, or the name of the first result that another round had otherwise
-    damaged             [[sender, receiver], …]: bytes that did not arrive as they were sent
+    rank, node, host    the rank's number and place
+    kind                what must be equal for bits to be comparable: device, torch, settings
+    digests             [[name, hash], …] of the first round, in the order of computation
+    unsteady            null, or the name of the first result that differed in a later round
+    damaged             [[sender, receiver], …]: blocks that did not arrive as they were sent
 
-1. Whoever does not agree with itself is named, and has no vote.
-2. Ranks of one kind vote: more than half of them are right, all others are outvoted. Without
-   such a majority the test knows that something is wrong and cannot say where.
-3. Bytes that were damaged on their way are the fault of the one node that all damaged ways have
-   in common. Where there are two such nodes, or none, the test cannot say.
+1. A rank that disagrees with itself is named and has no vote.
+2. The ranks of each kind vote: more than half of them are right, all others are outvoted. Without
+   a majority the test knows that something is wrong, but not where.
+3. Damaged blocks are the fault of the one node that all damaged links have in common. If there are
+   two such nodes, or none, the test is undecided.
 """
 
 from collections import Counter, defaultdict
@@ -21,7 +23,7 @@ ALIGNED, OUTVOTED, UNDECIDED = "aligned", "outvoted", "undecided"
 
 def judge(all_facts):
     """{"result", "outvoted": [{rank, node, host, why}], "undecided": [{ranks, why}],
-    "alone": [ranks that nobody could be compared with]}"""
+    "alone": [ranks without another rank of their kind]}"""
     by_rank = {facts["rank"]: facts for facts in all_facts}
     accused, undecided, alone = {}, [], []
     for facts in all_facts:
@@ -67,7 +69,7 @@ def _ballot(facts):
 
 
 def first_difference(one, other):
-    """Everything computed after a wrong result is wrong too: the first one says most."""
+    """The first result that differs: everything computed after a wrong result is wrong, too."""
     for place, (name, digest) in enumerate(one):
         if place >= len(other) or other[place][1] != digest:
             return name
@@ -87,7 +89,7 @@ def _follow_damage(all_facts, by_rank, accused, undecided):
         return
     (node,) = common
     here = [rank for rank in touched if by_rank[rank]["node"] == node]
-    # One rank in every way: its own, else the node's.
+    # A rank that all damaged links share is at fault; else all ranks concerned on the node.
     shared = set.intersection(*({rank for rank in way if rank in here} for way in ways))
     for rank in shared if len(shared) == 1 else here:
         accused.setdefault(rank, "bytes were damaged on the way: " + shown)

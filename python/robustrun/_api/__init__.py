@@ -1,1 +1,1 @@
-"""What may a training script tell its agent, and ask it?"""
+"""What can a training script tell its agent and ask it?"""

@@ -12,19 +12,25 @@ MESSAGE_BYTES_MAX = 64 << 10
 
 
 class Refused(OSError):
-    """The agent is there and says no, and why."""
+    """The agent refused the request; the message says why."""
 
 
 class Agent:
-    """One connection to this worker's agent. Raises OSError when there is none, or it is gone.
+    """A connection to this worker's agent, for use in a with statement.
 
-    For what the shared record cannot say; robustrun.stop_requested() needs no connection.
+    Only for requests that the shared record cannot answer: robustrun.stop_requested() needs no
+    connection. `path`: the agent's socket, by default that in ROBUSTRUN_SOCKET. `timeout_s`: limit
+    for connecting and for each reply, in seconds. `about`: the agent's reply to the greeting, a
+    dict.
+
+    Raises OSError if there is no agent or the connection breaks, and Refused, which is an OSError,
+    if the agent declines a request.
     """
 
     def __init__(self, path=None, timeout_s=5.0):
         path = path or os.environ.get("ROBUSTRUN_SOCKET")
         if not path:
-            raise OSError("cannot reach the agent: no ROBUSTRUN_SOCKET; not under robustrun?")
+            raise OSError("cannot reach the agent: not under robustrun (no ROBUSTRUN_SOCKET)")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._passed = []
         try:
@@ -36,7 +42,7 @@ class Agent:
             raise
 
     def request(self, type, **fields):
-        """Sends one message and returns the reply, a dictionary."""
+        """Sends a message of type `type` with `fields` and returns the reply, a dict."""
         fields["type"] = type
         body = json.dumps(fields).encode()
         self._socket.sendall(len(body).to_bytes(4, "little") + body)
@@ -49,22 +55,26 @@ class Agent:
         return reply
 
     def stop_reason(self):
-        """None, or a StopRequest."""
+        """The pending StopRequest, or None if no stop was requested."""
         reply = self.request("stop_reason")
         if reply["reason"] == "none":
             return None
         return StopRequest(reply["reason"], reply["deadline_ns"])
 
     def memory(self, wanted):
-        """A memfd of at least so many bytes, which outlives this process; with 0, the one that this
-        rank was given before. -1: there is none. OSError: the node has too little."""
+        """Returns a memfd that the agent keeps beyond the end of this process.
+
+        `wanted`: its minimum size in bytes; 0 asks for the one that this rank was given before. The
+        caller owns the descriptor. Returns -1 if the agent has none for this rank. Raises Refused
+        if the node has too little memory.
+        """
         reply = self.request("memory", bytes=wanted)
         if not reply["bytes"] or not self._passed:
             return -1
         return self._passed.pop()
 
     def await_saves(self):
-        """Returns when nothing of attempts before is being saved any more, within 50 s."""
+        """Waits, at most 50 s, until no copy of an earlier attempt is being saved any more."""
         self.request("await_saves")
 
     def ping(self):
@@ -82,7 +92,7 @@ class Agent:
         self.close()
 
     def _read_first(self):
-        """One byte, and the descriptors that came with it."""
+        """Reads one byte and collects the file descriptors sent with it."""
         room = socket.CMSG_SPACE(array.array("i").itemsize)
         data, passed, _, _ = self._socket.recvmsg(1, room, socket.MSG_CMSG_CLOEXEC)
         for level, kind, content in passed:

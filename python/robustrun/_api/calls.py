@@ -1,4 +1,4 @@
-"""The calls of a training script; see the package."""
+"""Calls for training scripts; see the package."""
 
 import os
 from time import monotonic_ns
@@ -12,11 +12,13 @@ _device_read_at = 0
 
 
 def step(n, loss=None, **metrics):
-    """Tells that step `n` is done; `loss` and other metrics are numbers or 0-dim tensors.
+    """Reports that step `n` is done, with its loss and other metrics.
 
-    Replaces the counting of optimizer steps. Costs a few microseconds. A tensor on an accelerator
-    is read at most once a second, because reading waits for the device; pass floats to be exact.
-    To be called by one thread. At most 16 metrics; names longer than 24 bytes are cut.
+    Call it once per step, always from the same thread. From then on robustrun counts these calls
+    instead of optimizer steps. Metrics are numbers or 0-dim tensors; at most 16 are kept, and names
+    are cut to 24 bytes. Costs a few microseconds. A tensor on an accelerator is read at most once a
+    second, because reading it waits for the device; pass floats to have every value recorded.
+    Outside robustrun it does nothing.
     """
     record = progress.current()
     if record is not None:
@@ -31,7 +33,7 @@ def _put_step(record, n, metrics):
     values = [(name, _real(value, now)) for name, value in metrics.items()]
     locked = words[progress.SEQUENCE] | 1
     words[progress.SEQUENCE] = locked
-    if record.by_script or not words[progress.STEPS]:  # else an optimizer has counted this one
+    if record.by_script or not words[progress.STEPS]:  # else an optimizer counted this step
         words[progress.STEPS] += 1
     record.by_script = True
     is_first = not words[progress.FIRST_STEP_AT_NS]
@@ -49,7 +51,7 @@ def _put_step(record, n, metrics):
 
 
 def note_metrics(**metrics):
-    """Numbers of robustrun's own beside those of the last step. By the thread that calls step()."""
+    """Records robustrun's own metrics. Only for the thread that calls step()."""
     record = progress.current()
     if record is not None:
         locked = record.words[progress.SEQUENCE] | 1
@@ -67,7 +69,7 @@ def _put_metrics(record, values):
 
 
 def _new_metric(record, name):
-    """The index of the value's word; None when all places are taken."""
+    """The index of the value's word; None if all places are taken."""
     count = len(record.metrics)
     if count == progress.METRICS_MAX:
         return None
@@ -83,13 +85,13 @@ def _new_metric(record, name):
 
 
 def _real(value, now):
-    """A double; NaN for what is not a number; None: not read now, the old value stays."""
+    """`value` as a float; NaN if it is not a number; None to keep the old value unread."""
     global _device_read_at
     device = getattr(value, "device", None)
     if getattr(device, "type", "cpu") != "cpu" and _device_read_at != now:
         if now - _device_read_at < DEVICE_READ_INTERVAL_NS:
             return None
-        _device_read_at = now  # all of this call's are read together
+        _device_read_at = now  # all tensors of one call are read together
     try:
         return float(value)
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -97,7 +99,7 @@ def _real(value, now):
 
 
 def attempt():
-    """How often the workers were started again in this run: 0 at first."""
+    """How often the workers of this run were restarted; 0 in the first attempt."""
     for name in ("ROBUSTRUN_ATTEMPT", "TORCHELASTIC_RESTART_COUNT"):
         if os.environ.get(name, "").isdigit():
             return int(os.environ[name])
@@ -105,7 +107,12 @@ def attempt():
 
 
 class StopRequest:
-    """Why the workers are about to be stopped, and how long there is (None: nobody said)."""
+    """Why the workers are about to be stopped, and how much time is left.
+
+    reason        "restart": another rank failed, and collectives will not complete;
+                  "preempt" or "stop": the run is ending
+    seconds_left  seconds until the deadline at the time of the call, at least 0; None: no deadline
+    """
 
     __slots__ = ("reason", "seconds_left")
 
@@ -122,8 +129,13 @@ STOP_REASONS = {1: "restart", 2: "preempt", 3: "stop"}
 
 
 def stop_requested():
-    """None, or a StopRequest. On "preempt" and "stop" a last checkpoint is worth while; on
-    "restart" another rank has failed and collectives will not complete."""
+    """Returns a StopRequest if the workers are about to be stopped, else None.
+
+    On "preempt" and "stop" a last checkpoint is worthwhile. On "restart" another rank has failed,
+    so do not start collectives. Ranks may see the request at different steps; on_stop() agrees on
+    one.
+    Costs about a microsecond.
+    """
     record = progress.current()
     if record is None:
         return None

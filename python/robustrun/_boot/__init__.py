@@ -1,1 +1,1 @@
-"""How does a program run as under plain Python, and yet be seen by the agent and prepared for?"""
+"""How does a program run as under plain Python, and still be observed and prepared?"""

@@ -1,7 +1,8 @@
-"""Faults on purpose: the worker's part of `robustrun inject`. Imported when one is ordered.
+"""Injected faults: the worker's part of `robustrun inject`. Imported when one is ordered.
 
 The agent leaves an order beside the record and sends a real-time signal, whose handler (run.py)
-calls obey() in the main thread. Taken: the order is gone. Cannot be done here: it is renamed.
+calls obey() in the main thread. obey() removes an order that it accepts, and renames one that
+cannot be carried out in this process.
 """
 
 import json
@@ -25,7 +26,7 @@ def obey(path):
         else:
             os.replace(path, path + ".refused")
     except (OSError, ValueError, KeyError, TypeError):
-        return  # nobody ordered anything: the program goes on
+        return  # there is no valid order: the program continues
     if prepared:
         prepared()
 
@@ -40,7 +41,7 @@ def _raise(seconds):
 def _hold_the_gil(seconds):
     import ctypes
 
-    library = ctypes.PyDLL(None)  # which keeps the lock during a call
+    library = ctypes.PyDLL(None)  # keeps the GIL during calls
 
     def now():
         end = time.monotonic() + seconds
@@ -53,8 +54,8 @@ def _hold_the_gil(seconds):
 
 
 def _sleep_before_collective(seconds):
-    """Before whatever comes first: a collective of torch.distributed's own, all of which ask
-    _rank_not_in_group, or a forward pass under DDP, whose collectives are started by C++."""
+    """Sleeps before the first of: a collective of torch.distributed, all of which call
+    _rank_not_in_group, or a forward pass of DDP, whose collectives are started in C++."""
     module = sys.modules.get("torch.distributed.distributed_c10d")
     if not hasattr(module, "_rank_not_in_group"):
         return None
@@ -73,7 +74,7 @@ def _sleep_before_batch(seconds):
 
 
 def _sleep_before_next(places, seconds):
-    """Wraps functions until the first call of any of them, which is late."""
+    """Wraps the functions until the first call of any of them, and delays that call."""
     originals = [(owner, name, getattr(owner, name)) for owner, name in places]
 
     def late(original):

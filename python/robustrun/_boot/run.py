@@ -1,7 +1,7 @@
 """Runs the user's program in the real __main__, exactly as the interpreter itself would.
 
-Called by boot.py alone. What cannot be done exactly here (a script that does not compile, is
-missing, or is byte code) is left to plain Python by exec: its error messages are the right ones.
+Called only by boot.py. What cannot be done exactly here (a script that does not compile, is
+missing, or is byte code) is left to plain Python by exec, which gives the right error messages.
 """
 
 import atexit
@@ -11,11 +11,11 @@ import sys
 from .._record import progress
 
 _HIGH_DESCRIPTOR = 200
-_OUR_FRAMES = 2  # below the user's first: boot.py and run()
+_OUR_FRAMES = 2  # below the user's first frame: boot.py and run()
 
 
 def run(write_no_bytecode):
-    # Before all other exit handlers, so that it runs after them, when threads have been joined.
+    # Registered before all other exit handlers, so it runs last, when threads have been joined.
     atexit.register(progress.mark_end, progress.SCRIPT_FINISHED_AT_NS)
     mode, program = sys.argv[1:3]
     fresh_start = [_first_word(), "-u"] + sys.argv
@@ -48,14 +48,15 @@ def run(write_no_bytecode):
 
 
 def _leave_last_words():
-    """What a failing program called last, of its collectives: others fail because of it."""
+    """Leaves the collectives that a failing program called last: they may explain other
+    failures."""
     flight = sys.modules.get("robustrun._record.flight")
     if flight is not None:
         flight.leave_last_words()
 
 
 def _stand_by(write_no_bytecode, fresh_start, mode, program):
-    """Until this is to be a worker."""
+    """Waits as a standby worker until this process becomes a worker."""
     from . import standby
 
     sys.dont_write_bytecode = write_no_bytecode
@@ -64,7 +65,8 @@ def _stand_by(write_no_bytecode, fresh_start, mode, program):
 
 
 def _observe():
-    """Hangs up record, stack dump, drills, step counter and so on; each may fail alone."""
+    """Installs the record, stack dumps, fault injection, step counter and so on. Each may fail
+    without affecting the others."""
     for attach in (progress.attach, _watch_files, _add_sites, _register_stack_dump,
                    _listen_for_faults, _count_steps, _watch_collectives, _watch_stages):
         try:
@@ -74,7 +76,7 @@ def _observe():
 
 
 def _watch_files():
-    """Of a start whose files are to be known: the agent says so by a file."""
+    """Records the files that the start reads, if the agent asks for it by a file."""
     record = os.environ.get("ROBUSTRUN_RECORD")
     wanted = record and progress.beside(record, ".files")
     if wanted and os.path.exists(wanted):
@@ -84,7 +86,7 @@ def _watch_files():
 
 
 def _add_sites():
-    """Of folders on PYTHONPATH Python reads no .pth files, which some packages need."""
+    """Processes .pth files, which some packages need and Python ignores in PYTHONPATH folders."""
     folders = os.environ.get("ROBUSTRUN_SITE")
     if folders:
         import site
@@ -98,12 +100,12 @@ def _register_stack_dump():
     if number:
         import faulthandler
 
-        # By descriptor: sys.stderr may be replaced or closed by the time of the dump.
+        # Pass a descriptor: sys.stderr may be replaced or closed by the time of the dump.
         faulthandler.register(number, file=_stack_file(), all_threads=True, chain=False)
 
 
 def _stack_file():
-    """Where the agent looks for stacks: beside the record. Without one, stderr."""
+    """The descriptor for stack dumps: a file beside the record; without a record, stderr."""
     record = os.environ.get("ROBUSTRUN_RECORD")
     if not record:
         return 2
@@ -115,21 +117,21 @@ def _stack_file():
     except OSError:
         return 2
     try:
-        # A program that closes all it inherited and opens files of its own must not find the
-        # stacks in them: those get low numbers.
+        # Use a high number: a program that closes inherited descriptors and opens its own files
+        # gets low numbers, and must not find stacks in these files.
         high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_DESCRIPTOR)
     except OSError:
-        return fd  # beyond the limit of open files
+        return fd  # _HIGH_DESCRIPTOR is beyond the limit of open files
     os.close(fd)
     return high
 
 
 def _listen_for_faults():
-    """For `robustrun inject` and for standby workers: one handler that hardly anybody calls."""
+    """Installs the signal handler for `robustrun inject` and for lists of imported modules."""
     order, worker = os.environ.get("ROBUSTRUN_RECORD"), os.getpid()
     if not order:
         return
-    import _signal  # signal itself would cost a millisecond
+    import _signal  # importing signal would take a millisecond
 
     def on_signal(number, frame):
         if os.getpid() != worker:
@@ -171,7 +173,8 @@ def _watch_collectives():
 
 
 def _watch_groups(c10d):
-    """How far each group is, torch's Flight Recorder knows; where there is none, ours counts."""
+    """Records process groups. Their progress comes from torch's Flight Recorder; if torch has none,
+    from the interposer."""
     from .._record import flight, groups
 
     at_first_group = None
@@ -209,7 +212,7 @@ def _prepare_module(module, namespace):
 
     for name in ("__file__", "__cached__"):
         namespace.pop(name, None)
-    sys.argv[0] = "-m"  # until runpy has found the file, as with the real -m
+    sys.argv[0] = "-m"  # until runpy has found the file, as with `python -m`
     if not _safe_path():
         try:
             sys.path.insert(0, os.getcwd())
@@ -239,14 +242,14 @@ def _prepare_script(script, namespace):
 
 
 def _absolute(script):
-    """__file__ of a script: joined to the working directory but not normalised, from 3.9 on."""
+    """The script's __file__: from 3.9 on joined to the working directory, not normalised."""
     if sys.version_info < (3, 9) or script.startswith("/"):
         return script
     return os.getcwd() + "/" + script
 
 
 def _is_container(path):
-    """A folder or an archive with a __main__.py: whatever an import hook accepts."""
+    """Whether an import hook accepts the path: a folder or archive with a __main__.py."""
     for hook in sys.path_hooks:
         try:
             hook(path)
@@ -265,7 +268,7 @@ def _first_word():
 
 
 def _hide_our_frames():
-    """Lets sys.excepthook, whoever's it is, see the traceback that plain Python would show."""
+    """Passes the current sys.excepthook the traceback that plain Python would show."""
     theirs = getattr(sys, "excepthook", _missing_hook)
 
     def excepthook(kind, error, trace):
@@ -289,7 +292,7 @@ def _missing_hook(kind, error, trace):
 
 
 def _report_broken_hook(failure, error):
-    """What the interpreter prints when sys.excepthook itself raises, without our frame."""
+    """Prints what the interpreter prints if sys.excepthook itself raises, without our frame."""
     sys.stderr.write("Error in sys.excepthook:\n")
     trace = failure.__traceback__.tb_next
     sys.__excepthook__(type(failure), failure.with_traceback(trace), trace)

@@ -1,8 +1,8 @@
 """A standby worker: imports what the job's workers import, and waits to become one of them.
 
-It has all that a fresh worker would have but for what an attempt alone decides, which it is told at
-the end of wait() (docs/formats/standby.md). Nothing of the user's runs before that: no script, and
-no module from its folder. Imports nothing of the standard library, as the boot module.
+It differs from a fresh worker only in what each attempt decides, which it receives at the end of
+wait() (docs/formats/standby.md). Until then no user code runs: neither the script nor a module from
+its folder. Like the boot module, it imports nothing from the standard library.
 """
 
 import os
@@ -11,18 +11,19 @@ import sys
 from .._record import import_list
 
 VERSION = b"ready 1"
-_NICE = 10  # a tenth of the weight of a worker
-# Read by libraries in C while they are loaded, where nobody sees it.
+_NICE = 10  # a tenth of a worker's weight
+# Variables that libraries read in C while they are loaded, which cannot be observed.
 _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "TF_", "XLA_",
               "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
 
 
 def wait(command, mode, program, safe_path):
-    """Returns in the worker; when the agent has gone, the process ends. `command`: a fresh start;
-    `safe_path`: modules are not looked for in the script's folder."""
+    """Imports and waits; returns once this process is to be a worker. Ends the process if the agent
+    is gone. `command`: how to start a fresh worker instead; `safe_path`: Python does not look for
+    modules in the script's folder."""
     socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
     names, changed, same = import_list.read(list_path)
-    own = import_list.changed_variables()  # the interpreter's, such as LC_CTYPE
+    own = import_list.changed_variables()  # set by the interpreter, such as LC_CTYPE
     stamps = _stamps(mode, program)
     differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
     if differs:
@@ -36,7 +37,7 @@ def wait(command, mode, program, safe_path):
         fields.append(b"differs=" + os.fsencode(differs))
     early = _set_before_imports([name for name in changed if name not in own], watch)
     if early:
-        text = "the script sets %s, which counts only before imports" % early
+        text = "the script sets %s, which takes effect only before imports" % early
         fields.append(b"refusal=" + os.fsencode(text))
     order = _ask(socket_path, b"\0".join(fields))
     if order is None:
@@ -47,17 +48,17 @@ def wait(command, mode, program, safe_path):
             os.environ[os.fsdecode(name)] = os.fsdecode(value)
         else:
             os.environ.pop(os.fsdecode(name), None)
-    sys.path_importer_cache.clear()  # what lies there now, not when it was looked at
+    sys.path_importer_cache.clear()  # folders may have changed since
     if not safe_path and _is_shadowed(mode, program):
         os.execv(sys.executable, command)
 
 
 class _LowPriority:
-    """Imports give way to the training: they take what it leaves of the processors, and a tenth of
-    what it wants. Only where the priority can be had back: for root, or with RLIMIT_NICE.
+    """Runs imports at low priority, so that training goes first. Only if the priority can be raised
+    again afterwards: as root, or with RLIMIT_NICE.
 
-    Of every thread, for those that imports start inherit it (numpy's of OpenBLAS); and of the
-    session, where Linux shares the processors out among sessions (sched_autogroup)."""
+    It applies to every thread, because threads started by imports inherit it (OpenBLAS's in numpy),
+    and to the session, because Linux may schedule by session (sched_autogroup)."""
 
     def __enter__(self):
         self._own = None
@@ -75,8 +76,8 @@ class _LowPriority:
 
 
 def _may_return(own):
-    """Tried in a child: rules differ (capabilities, user namespaces, limits), and without one that
-    allows it there is no way back."""
+    """Whether the priority can be raised again. Tried in a child, because the rules differ
+    (capabilities, user namespaces, limits)."""
     child = os.fork()
     if child == 0:
         try:
@@ -89,7 +90,7 @@ def _may_return(own):
 
 
 def _set_priority(nice):
-    for _ in range(2):  # a thread may start another one meanwhile
+    for _ in range(2):  # a thread may start another one in between
         for thread in os.listdir("/proc/self/task"):
             try:
                 os.setpriority(os.PRIO_PROCESS, int(thread), nice)
@@ -103,22 +104,23 @@ def _set_priority(nice):
 
 
 class _Watch:
-    """Which variables the imports read, and which they set.
+    """Records which environment variables the imports read and set.
 
-    Going through all of them (tqdm and fsspec look for names with a prefix of theirs that way,
-    others copy the environment) is not reading: the value of a name that the iteration itself gave
-    out is not counted. What was read by it is guessed: variables named after the package that
-    iterates (prefix_of), and what modules still hold of it when they have been imported (kept).
+    Iterating over all variables does not count as reading them: tqdm and fsspec iterate to find
+    names with their prefix, others copy the environment. So looking up a name object that an
+    iteration has just yielded is not counted. What an iterating package really used is estimated:
+    variables with the package's name as prefix (_prefix_of), and values that modules still hold
+    after the import (_kept).
     """
 
     def __enter__(self):
         self.read, self.written = read, written = set(), set()
-        self._prefixes = prefixes = set()  # of packages that went through all variables
+        self._prefixes = prefixes = set()  # of packages that iterated over all variables
         kind = type(os.environ)
         self._kind = kind
         self._own = own = (kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__)
-        # The very objects that an iteration has given out, by id. A look-up of one of them belongs
-        # to it: items(), dict() and copy() do one for each name.
+        # The name objects that iterations have yielded, by id. Looking one of them up belongs to
+        # the iteration: items(), dict() and copy() do that for each name.
         given = {}
 
         def getitem(self, name):
@@ -157,8 +159,8 @@ class _Watch:
 
 
 def _prefix_of(frame):
-    """Of the variables that the code iterating in `frame` looks for: "TQDM_" for tqdm.utils. The
-    standard library alone (os.environ.copy()) looks for none."""
+    """The prefix of the variables that the code iterating in `frame` looks for: "TQDM_" for
+    tqdm.utils."""
     while frame is not None and frame.f_globals.get("__name__") in ("os", "collections.abc"):
         frame = frame.f_back
     name = frame.f_globals.get("__name__") if frame is not None else None
@@ -166,7 +168,7 @@ def _prefix_of(frame):
 
 
 def _kept(modules):
-    """Variables that modules hold a copy of, in a dictionary of theirs."""
+    """Variables of which a module holds a copy in one of its dictionaries."""
     variables = dict(os.environ)
     found = set()
     for module in modules:
@@ -186,11 +188,12 @@ def _import_all(names):
             try:
                 __import__(name)
             except BaseException:
-                pass  # the script's own import says what is wrong, if it wants the module at all
+                pass  # if the script needs the module, its own import will report the error
 
 
 def _set_before_imports(changed, watch):
-    """A variable that the script, not an import, has set, and that imports read."""
+    """The name of a variable that the script (not an import) sets and that imports read; or
+    None."""
     for name in changed:
         if watch.has_read(name) and name not in watch.written:
             return name
@@ -198,13 +201,14 @@ def _set_before_imports(changed, watch):
 
 
 def _other_than(same, script):
-    """What is not here as it was for the workers that the list is of, in words."""
+    """How this process differs from the workers that wrote the list, in words; None: it does
+    not."""
     here = dict(each.split(" ", 1) for each in import_list.conditions(script))
     for name, value in (each.split(" ", 1) for each in same):
         if here.get(name) != value:
             words = {"packages": "the installed packages are not those"}
             other = words.get(name, "the %s is not that" % name)
-            return other + " of the workers that listed what they import"
+            return other + " of the workers that wrote the list of imports"
     return None
 
 
@@ -233,7 +237,7 @@ def _memory_kb():
 
 
 def _is_shadowed(mode, program):
-    """A module of the script's folder would have been imported instead of one that was."""
+    """Whether a module in the script's folder would have been imported instead of one that was."""
     from _frozen_importlib_external import PathFinder
 
     if mode == "module":
@@ -243,14 +247,14 @@ def _is_shadowed(mode, program):
         folder = path if os.path.isdir(path) else os.path.dirname(path)
     for name in {name.partition(".")[0] for name in sys.modules} - {"__main__", "robustrun"}:
         spec = PathFinder.find_spec(name, [folder])
-        if spec is not None and spec.loader is not None:  # else a mere folder of that name
+        if spec is not None and spec.loader is not None:  # otherwise just a folder of that name
             return True
     return False
 
 
 def _ask(path, message):
-    """Sends one message; returns the reply, or None when there is none any more."""
-    import _socket  # socket itself would be one more module that the script did not import
+    """Sends one message; returns the reply, or None if the agent is gone."""
+    import _socket  # importing socket would add a module that the script did not import
 
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:

@@ -1,1 +1,1 @@
-"""How is a state saved so that all of it can be trusted, and found again?"""
+"""How is a state saved so that it can be trusted, and loaded again?"""

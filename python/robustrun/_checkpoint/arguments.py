@@ -1,4 +1,4 @@
-"""What callers of robustrun.checkpoint and robustrun.dcp say, or leave to the environment."""
+"""Arguments of robustrun.checkpoint and robustrun.dcp, with defaults from the environment."""
 
 import os
 
@@ -7,7 +7,7 @@ RATE_VARIABLE = "ROBUSTRUN_CHECKPOINT_DRAIN_RATE"
 
 
 def folders(given, variable):
-    """Absolute ones, from the variable of the environment where None is given; () for none."""
+    """`given`, one path or several, as a tuple of absolute paths; if None, those in `variable`."""
     if given is None:
         given = [each for each in os.environ.get(variable, "").split(":") if each]
     if isinstance(given, (str, os.PathLike)):
@@ -16,16 +16,16 @@ def folders(given, variable):
 
 
 def directories(given):
-    """The first is the home."""
+    """The checkpoint directories, at least one; the first is the home."""
     places = folders(given, DIRECTORY_VARIABLE)
     if not places:
-        raise ValueError("where are the checkpoints? Give directories=, or set "
+        raise ValueError("no checkpoint directory: pass directories= or set "
                          + DIRECTORY_VARIABLE)
     return places
 
 
 def rate(given):
-    """Bytes a second; 0: no limit."""
+    """The drain rate in bytes per second; 0: no limit."""
     if given is None:
         given = os.environ.get(RATE_VARIABLE) or 0
     try:
@@ -33,15 +33,15 @@ def rate(given):
     except (ValueError, OverflowError):
         number = -1
     if number < 0:
-        raise ValueError("how many bytes a second may copies be written with? Not %r" % (given,))
+        raise ValueError("drain rate %r: not a number of bytes per second" % (given,))
     return number
 
 
 def own(given, dataloader):
-    """What each rank keeps for itself, by name."""
+    """The per-rank values, by name."""
     values = dict(given or {})
     if dataloader is not None:
         values["dataloader"] = dataloader
     if "random" in values:
-        raise ValueError("own= cannot have a 'random': that is the generators' own name")
+        raise ValueError("own= cannot contain 'random': the generators' states have that name")
     return values

@@ -1,7 +1,7 @@
-"""What goes on while the script trains: writing copies to disk, draining local disks.
+"""Background work while the script trains: writing copies to disk, draining local disks.
 
-One after the other, with a limit of bytes a second that whoever waits lifts. Ends with the process,
-which waits for it.
+Jobs run one after the other, with a rate limit that is lifted while something waits for them. The
+process waits for them before it ends.
 """
 
 import atexit
@@ -10,23 +10,26 @@ import weakref
 
 
 class Work:
-    """Whoever runs something: in `_running` while it is not over, in `_failed` when it went wrong
-    and nobody was told. Each of them has an event `_over`. What has a limit: _set_rate()."""
+    """Base of classes that run jobs in the background.
+
+    `_running`: jobs that are not over. `_failed`: jobs whose error has not been raised yet. Each
+    job has an event `_over`. Subclasses implement _set_rate() and raise_errors().
+    """
 
     def __init__(self):
         self._rate_lock = threading.Lock()
-        self._hurried = 0  # by so many: nothing has a limit
+        self._hurried = 0  # number of callers of hurry(); while above 0 there is no limit
         self._running, self._failed = [], []
         _open_works.add(self)
 
     def hurry(self):
-        """Nothing has a limit any more, until relax()."""
+        """Lifts the rate limit until relax()."""
         with self._rate_lock:
             self._hurried += 1
             self._set_rate(0)
 
     def relax(self):
-        """From the next one on."""
+        """Restores the rate limit, from the next job on."""
         with self._rate_lock:
             self._hurried -= 1
 
@@ -38,12 +41,12 @@ class Work:
         return bool(self._running)
 
     def settle(self):
-        """Until nothing is on its way."""
+        """Waits until no job is running."""
         for each in list(self._running):
             each._over.wait()
 
     def wait(self):
-        """Until nothing is on its way; raises what went wrong."""
+        """Waits until no job is running, and raises their errors."""
         self.settle()
         self.raise_errors()
 
@@ -52,16 +55,16 @@ _open_works = weakref.WeakSet()
 
 
 def hurry():
-    """The process is about to end: nothing has a limit any more."""
+    """Lifts all rate limits, because the process is about to end."""
     for work in list(_open_works):
         work.hurry()
 
 
 @atexit.register
 def _finish():
-    """What is on its way gets there before the interpreter ends."""
+    """Completes all jobs before the interpreter ends."""
     hurry()
-    # Whatever ends may be followed by its way from local disks to shared storage.
+    # A job that ends may start another one, from local disks to shared storage.
     for _ in range(2):
         for work in list(_open_works):
             work.settle()

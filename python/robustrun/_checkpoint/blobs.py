@@ -1,4 +1,4 @@
-"""Values as checkpoint/c_api/blobs.h describes them, for librobustrun.so and from it."""
+"""Encodes and decodes the blobs of librobustrun.so (checkpoint/c_api/blobs.h)."""
 
 import collections
 import struct
@@ -12,14 +12,14 @@ _RANK = struct.Struct("<II").unpack_from
 
 
 def _box(dimensions, data):
-    """A shard's shape as a whole, its place therein, its own shape, its bytes."""
+    """(global shape, offsets, shape, bytes) of a shard."""
     sizes = struct.unpack("<%dQ" % (3 * dimensions + 1), data)
     return (sizes[:dimensions], sizes[dimensions:2 * dimensions],
             sizes[2 * dimensions:3 * dimensions], sizes[-1])
 
 
 class Fields:
-    """Reads what checkpoint/c_api/blobs.h describes."""
+    """Reads the fields of a blob in order."""
 
     def __init__(self, data):
         self.data = data
@@ -45,8 +45,8 @@ class Fields:
         return [self.text() for _ in range(self.number())]
 
     def shards(self):
-        """A list of them. There may be tens of thousands, so that this is written for speed, and
-        what many have in common is there once."""
+        """A list of Shards. There may be tens of thousands, so this is written for speed, and
+        values that many shards have in common are shared."""
         data, at = self.data, self.at + 4
         shards, types, boxes = [], {}, {}
         for _ in range(self.number()):

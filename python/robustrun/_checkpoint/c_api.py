@@ -1,6 +1,6 @@
-"""librobustrun.so for Python: checkpoints over directories (checkpoint/c_api/api.h). No torch here.
+"""librobustrun.so for Python: checkpoints in directories (checkpoint/c_api/api.h). Without torch.
 
-ctypes lets the GIL go while the library works. One call at a time on one Engine or Checkpoint.
+ctypes releases the GIL during calls. Only one call at a time on an Engine or Checkpoint.
 """
 
 import collections
@@ -8,7 +8,7 @@ import ctypes
 import os
 import struct
 
-from .blobs import Fields, Shard, text, texts  # noqa: F401 (a Shard is for who saves)
+from .blobs import Fields, Shard, text, texts  # noqa: F401 (Shard is used by callers)
 
 ABI_VERSION = 1
 LIBRARY_NAME = "librobustrun.so"
@@ -18,7 +18,7 @@ CODES = {1: "invalid", 2: "not found", 3: "unavailable", 4: "timeout", 5: "permi
 IO_WAYS = ("auto", "ring", "direct", "buffered")  # rr_io_way
 STATES = ("committed", "incomplete", "damaged", "deleted")
 
-# One line of a catalogue. `attempt` names it: "step-000000001000/g7-3f9c...".
+# One checkpoint of a catalogue. `attempt` is its name: "step-000000001000/g7-3f9c...".
 Found = collections.namedtuple(
     "Found", "attempt step generation state verified pinned poisoned sequence wall_time_ns bytes "
              "digest local")
@@ -28,7 +28,7 @@ Description = collections.namedtuple(
 
 
 class CheckpointError(RuntimeError):
-    """What the engine says, a sentence. `kind`: one of CODES' words."""
+    """An error of the engine. `kind`: one of the words in CODES."""
 
     def __init__(self, kind, what):
         super().__init__(what)
@@ -39,19 +39,19 @@ class CheckpointError(RuntimeError):
 
 
 class NotFound(CheckpointError):
-    """There is no such checkpoint, or none at all."""
+    """There is no such checkpoint, or no checkpoint at all."""
 
 
 class Corrupt(CheckpointError):
-    """Bytes that are not what was saved."""
+    """The bytes read differ from those that were saved."""
 
 
 class Unreadable(CheckpointError):
-    """Bytes that a disk does not give: EIO."""
+    """A disk failed to return the bytes (EIO)."""
 
 
 class Conflict(CheckpointError):
-    """A later attempt of the job saves here now, or the attempt is committed already."""
+    """A later attempt of the job has taken over, or the attempt is already committed."""
 
 
 _KINDS = {"not found": NotFound, "unavailable": Unreadable, "corrupt": Corrupt,
@@ -72,7 +72,7 @@ _TEXT, _HANDLE = ctypes.c_char_p, ctypes.c_void_p
 _HANDLE_OUT, _BLOB_OUT = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(_Blob)
 _TEXTS, _INT = ctypes.POINTER(ctypes.c_char_p), ctypes.c_int
 
-_FUNCTIONS = {  # name: arguments; all of them answer a code
+_FUNCTIONS = {  # name: arguments; all return a code
     "rr_store_open_with": [_TEXTS, ctypes.POINTER(ctypes.c_double), _SIZE, _U32, _INT, _U64,
                            _HANDLE_OUT],
     "rr_store_parity": [_HANDLE, ctypes.c_uint32],
@@ -96,8 +96,8 @@ _library = None
 
 
 def library_paths():
-    """Where the library may be: named by the environment, installed beside this package
-    (share/robustrun/python/robustrun), or in the build tree of a checkout."""
+    """Paths at which the library may be: the one in ROBUSTRUN_LIBRARY; else beside the installed
+    package (share/robustrun/python/robustrun), then the build tree of a checkout."""
     named = os.environ.get("ROBUSTRUN_LIBRARY")
     if named:
         return [named]
@@ -115,11 +115,11 @@ def _load():
     paths = library_paths()
     found = [path for path in paths if os.path.exists(path)]
     if not found:
-        raise ImportError("cannot find %s: looked at %s" % (LIBRARY_NAME, ", ".join(paths)))
+        raise ImportError("cannot find %s: looked for it at %s" % (LIBRARY_NAME, ", ".join(paths)))
     library = ctypes.CDLL(found[0])
     library.rr_abi_version.restype = _U32
     if library.rr_abi_version() != ABI_VERSION:
-        raise ImportError("cannot use %s: it is of another version than the Python package"
+        raise ImportError("cannot use %s: its version differs from that of the Python package"
                           % found[0])
     for name, arguments in _FUNCTIONS.items():
         getattr(library, name).argtypes = arguments
@@ -146,7 +146,7 @@ def _call(name, *arguments):
 
 
 def _blob_of(name, *arguments):
-    """Calls a function whose last argument is a blob; its bytes."""
+    """Calls a function whose last argument is an output blob; returns the blob's bytes."""
     blob = _Blob()
     _call(name, *arguments, ctypes.byref(blob))
     return _taken(blob)
@@ -167,17 +167,19 @@ def _paths(directories):
 
 
 def io_options():
-    """How directories are read and written, and milliseconds of patience: from the environment."""
+    """(index in IO_WAYS, patience in milliseconds), from the environment."""
     way = os.environ.get("ROBUSTRUN_CHECKPOINT_IO") or "auto"
     if way not in IO_WAYS:
-        raise ValueError("ROBUSTRUN_CHECKPOINT_IO is one of %s, not %r" % (", ".join(IO_WAYS), way))
+        raise ValueError("ROBUSTRUN_CHECKPOINT_IO must be one of %s, not %r"
+                         % (", ".join(IO_WAYS), way))
     patience = os.environ.get("ROBUSTRUN_CHECKPOINT_PATIENCE") or "60"
     try:
         milliseconds = int(float(patience) * 1000)
     except (ValueError, OverflowError):
         milliseconds = 0
     if milliseconds < 1:
-        raise ValueError("ROBUSTRUN_CHECKPOINT_PATIENCE is a number of seconds, not %r" % patience)
+        raise ValueError("ROBUSTRUN_CHECKPOINT_PATIENCE must be a number of seconds, not %r"
+                         % patience)
     return IO_WAYS.index(way), milliseconds
 
 
@@ -186,7 +188,7 @@ def attempt_name(step, generation, token):
 
 
 class Structure:
-    """Descriptions of shards, encoded once: to be kept while the shards are the same."""
+    """The encoded descriptions of shards. Keep it for as long as the shards stay the same."""
 
     def __init__(self, shards):
         self.shards = list(shards)
@@ -201,7 +203,7 @@ class Structure:
 
 
 class _Closed:
-    """What is closed at the end of a with, or when nobody has it any more."""
+    """Base of handles that are closed at the end of a with statement or when collected."""
 
     _handle = None
 
@@ -217,16 +219,16 @@ class _Closed:
 
 
 class Engine(_Closed):
-    """Directories to save into, claimed for a session: one attempt of one run, as that supervisor
-    of it (`incarnation`) ordered it. The first directory is the home. `weights`: shares of the
-    data. Memory and threads are kept until close()."""
+    """Directories to save to, claimed for a session: attempt `attempt` of `run`, as ordered by the
+    supervisor `incarnation`. The first directory is the home. `weights`: each directory's share of
+    the data; `workers`: threads per directory. Holds memory and threads until close()."""
 
     def __init__(self, directories, run, attempt=0, incarnation=0, weights=None, workers=2):
         paths, count = _paths(directories)
         shares = None
         if weights is not None:
             if len(weights) != count:
-                raise ValueError("as many weights as directories are needed")
+                raise ValueError("weights= needs one weight per directory")
             shares = (ctypes.c_double * count)(*weights)
         self._handle = ctypes.c_void_p()
         self.directories = [os.fsdecode(path) for path in paths]
@@ -244,24 +246,26 @@ class Engine(_Closed):
             raise
 
     def use_parity(self, parity):
-        """From now on this many of the directories may be lost."""
+        """Sets how many of the directories may be lost, for the saves from now on."""
         _call("rr_store_parity", self._handle, parity)
 
     def limit_writes(self, bytes_per_s):
-        """From now on, also of a save that goes on; 0: no limit. By any thread."""
+        """Limits the write rate, also of a save in progress; 0: no limit. From any thread."""
         if self._handle:
             _load().rr_store_write_rate(self._handle, bytes_per_s)
 
     def begin(self, step, writers, world_size=1, axes=()):
-        """A Save of this step that every writer makes or joins; all of them must have begun as
-        many saves before. `axes`: (name, size), the first varies slowest over the ranks."""
+        """Begins or joins the save of `step`, on every writer. All writers must have begun the same
+        number of saves before. `axes`: (name, size); the first one varies slowest over the
+        ranks."""
         number, self.saves_begun = self.saves_begun, self.saves_begun + 1
         if step < 0:
             raise ValueError("cannot save step %d: it is negative" % step)
-        who = struct.pack("<II", world_size, len(axes)) + b"".join(
+        participants = struct.pack("<II", world_size, len(axes)) + b"".join(
             text(name) + struct.pack("<I", size) for name, size in axes) + texts(writers)
         handle = ctypes.c_void_p()
-        _call("rr_save_begin", self._handle, step, number, who, len(who), ctypes.byref(handle))
+        _call("rr_save_begin", self._handle, step, number, participants, len(participants),
+              ctypes.byref(handle))
         return Save(self, handle)
 
     def close(self):
@@ -271,17 +275,18 @@ class Engine(_Closed):
 
 
 class Save(_Closed):
-    """One step that is being saved."""
+    """A save in progress."""
 
     def __init__(self, engine, handle):
-        self._engine = engine  # it must live as long
+        self._engine = engine  # must outlive this object
         self._handle = handle
         self.attempt = _load().rr_save_name(handle).decode()
-        self.notes = []  # what went wrong without harm: mounts that were done without
+        self.notes = []  # problems that did no harm, such as mounts that were left out
 
     def write(self, writer, structure, addresses, states=()):
-        """Writes and syncs this writer's data. `structure`: a Structure, or shards; `addresses`:
-        integers, as many, of bytes that do not change meanwhile; `states`: (rank, name, bytes)."""
+        """Writes and syncs this writer's data. `structure`: a Structure or a list of Shards;
+        `addresses`: the address of each shard's bytes, which must not change during the call;
+        `states`: (rank, name, bytes)."""
         if not isinstance(structure, Structure):
             structure = Structure(structure)
         places = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -295,12 +300,13 @@ class Save(_Closed):
         self.notes += Fields(said).texts()
 
     def recheck(self, indices):
-        """Names of those of the shards whose bytes are not what was written. Before commit()."""
+        """The names of shards whose bytes differ from what was written. Call it before commit()."""
         numbers = (_U64 * len(indices))(*indices)
         return Fields(_blob_of("rr_save_recheck", self._handle, numbers, len(indices))).texts()
 
     def commit(self):
-        """Publishes what was written. Whether it is committed now: the last writer commits."""
+        """Publishes this writer's part. Returns whether the checkpoint is now committed, which the
+        last writer does."""
         done = _INT()
         said = _blob_of("rr_save_commit", self._handle, ctypes.byref(done))
         self.notes += Fields(said).texts()
@@ -313,8 +319,8 @@ class Save(_Closed):
 
 
 class Checkpoint(_Closed):
-    """One to read: the newest that is committed and not poisoned, or `attempt` by its name.
-    NotFound when there is none."""
+    """A checkpoint to read: the one named `attempt`, else the newest that is committed and not
+    poisoned. Raises NotFound if no checkpoint remains."""
 
     def __init__(self, directories, attempt=None):
         paths, count = _paths(directories)
@@ -326,17 +332,18 @@ class Checkpoint(_Closed):
             setattr(self, name, value)
 
     def read(self, reads):
-        """`reads`: (index of shard, first byte within it, bytes, address). All that was written to
-        the addresses was checked; after an exception nothing there is to be used."""
+        """Reads and verifies. `reads`: (index of shard, first byte in the shard, bytes, address).
+        After an exception, the bytes at the addresses must not be used."""
         requests = (_Read * len(reads))(*reads)
         _call("rr_checkpoint_read", self._handle, requests, len(reads))
 
     def verify(self):
-        """Reads everything; sentences, none when all is sound (it is marked as verified then)."""
+        """Reads everything. Returns the problems as sentences; if there are none, marks the
+        checkpoint as verified."""
         return Fields(_blob_of("rr_checkpoint_verify", self._handle)).texts()
 
     def poison(self, reason):
-        """Nobody starts from it any more. `reason`: one word."""
+        """Marks the checkpoint so that it is never loaded again. `reason`: one word."""
         _call("rr_checkpoint_poison", self._handle, reason.encode())
 
     def pin(self, pinned=True):
@@ -364,7 +371,7 @@ def describe(data):
 
 
 def catalogue(directories):
-    """What lies in the directories, newest first: a list of Found."""
+    """The checkpoints in the directories, newest first: a list of Found."""
     paths, count = _paths(directories)
     fields = Fields(_blob_of("rr_list", paths, count))
     found = []
@@ -381,8 +388,8 @@ def catalogue(directories):
 
 
 def prune(directories, keep):
-    """Keeps the `keep` newest that were verified, what is newer, and pinned ones; those that
-    stay are verified first. (names of what was removed, notes)"""
+    """Removes old checkpoints. Keeps the `keep` newest verified ones, newer ones, and pinned ones;
+    those that stay are verified first. Returns (names of removed checkpoints, notes)."""
     paths, count = _paths(directories)
     removed, notes = _Blob(), _Blob()
     _call("rr_prune", paths, count, keep, ctypes.byref(removed), ctypes.byref(notes))
@@ -390,8 +397,8 @@ def prune(directories, keep):
 
 
 def make_directories(directories):
-    """Makes those that are not there, never their parents. For each: 0 or an errno, ETIMEDOUT where
-    nothing answered within the patience."""
+    """Creates missing directories, but not their parents. Returns 0 or an errno for each; ETIMEDOUT
+    if it did not respond within the patience."""
     paths, count = _paths(directories)
     errors = (_INT * count)()
     _call("rr_make_directories", paths, count, io_options()[1], errors)

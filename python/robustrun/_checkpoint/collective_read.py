@@ -1,8 +1,8 @@
-"""Bytes that several ranks want, read once: each rank reads its share, and hands it on.
+"""Reads bytes that several ranks need only once: each rank reads a share and broadcasts it.
 
-Bytes that lie in a rank's own memory are that rank's to read, those on a disk of one machine its
-ranks' alone; the rest is dealt out in the order of the checkpoint, so that neighbours in a file are
-read together. Who reads has checked them.
+Bytes in a rank's own memory are read by that rank, and bytes on a machine's local disk by the ranks
+there. The rest is dealt out in the order of the checkpoint, so that neighbours in a file are read
+together. The reading rank verifies them.
 """
 
 import collections
@@ -10,22 +10,24 @@ import ctypes
 
 import torch
 
-PART_BYTES = 64 << 20    # sent at once, at most
-SMALL_BYTES = 4 << 20    # what is smaller is sent together with others,
-BUNDLE_BYTES = 32 << 20  # in messages of this size
-IN_FLIGHT = 4            # messages
-_EXTENT_BYTES = 8 << 20  # a piece in a file, at most
+PART_BYTES = 64 << 20    # largest message
+SMALL_BYTES = 4 << 20    # smaller parts are bundled
+BUNDLE_BYTES = 32 << 20  # into messages of this size
+IN_FLIGHT = 4            # messages at a time
+_EXTENT_BYTES = 8 << 20  # largest piece of a file
 
-# Memory of this rank that will hold `bytes` of a shard, from `first` on; not 0 of them.
+# Memory of this rank for `bytes` (not 0) of shard `index`, from byte `first` on.
 Target = collections.namedtuple("Target", "index first bytes memory")
-# A part of targets[target], read by `owner`.
+# A part of targets[target], read by rank `owner`.
 Part = collections.namedtuple("Part", "target begin bytes owner")
 
 
 def dealt(shards, targets, in_memory, size, away=()):
-    """[Part]: all bytes of the targets, in their order. `in_memory`: for each rank which shards lie
-    in its memory, (first, count). `away`: for each rank what it cannot read, a list of (first,
-    count). Pure: the same on every rank."""
+    """Deals the bytes of all targets out to `size` ranks. Returns Parts in the targets' order.
+
+    `in_memory`: for each rank, the shards in its memory, (first, count). `away`: for each rank, the
+    shards that it cannot read, a list of (first, count). Pure: the same result on every rank.
+    """
     parts = []
     keepers = _keepers(targets, in_memory, away)
     left = sum(each.bytes for each in targets if keepers[each.index] is None)
@@ -53,7 +55,7 @@ def nowhere(targets, in_memory, away):
 
 
 def _keepers(targets, in_memory, away):
-    """For each shard who has to read it; None: anybody can."""
+    """{shard: the rank that has to read it, or None if any rank can}."""
     readers = _readers(away)
     keepers = {}
     for target in targets:
@@ -66,7 +68,7 @@ def _keepers(targets, in_memory, away):
 
 
 def _readers(away):
-    """Of ranks that cannot read the same, as those of one machine: (what, these ranks)."""
+    """Groups ranks that cannot read the same shards: (set of these shards, ranks)."""
     alike = {}
     for rank, runs in enumerate(away):
         alike.setdefault(tuple(map(tuple, runs)), []).append(rank)
@@ -82,14 +84,14 @@ def _in_memory(index, in_memory):
 
 
 def _cut_bytes(shard, size, goal):
-    """Where a shard may be cut: where the engine cuts it into pieces, one or several of them."""
+    """The size at which to cut a shard: a multiple of the engine's pieces, about `goal` bytes."""
     row = size // shard.shape[0] if shard.shape else size
     piece = _EXTENT_BYTES // row * row if row <= _EXTENT_BYTES else _EXTENT_BYTES
     return max(goal // piece, 1) * piece
 
 
 class Sharing:
-    """Of one load."""
+    """One collective read of `parts` into `targets`: read() on each rank, then hand_on()."""
 
     def __init__(self, group, parts, targets):
         self._group, self._targets = group, targets
@@ -97,13 +99,14 @@ class Sharing:
         self._messages = _messages(parts, [each.memory.device for each in targets], group.size)
         devices = {targets[parts[0].target].memory.device
                    for parts in self._messages if len(parts) > 1}
-        # Taken before anything is sent: whoever cannot have it still says so.
+        # Allocated before anything is sent, so that a rank without memory can still report it.
         self._rooms = {device: [torch.empty(BUNDLE_BYTES, dtype=torch.uint8, device=device)
                                 for _ in range(IN_FLIGHT)] for device in devices}
         self._reads = _joined([each for each in parts if each.owner == group.rank])
 
     def read(self, read):
-        """This rank's share. `read`: takes what Checkpoint.read takes, and answers what it will."""
+        """Reads this rank's share with `read`, which takes the argument of Checkpoint.read. Returns
+        its result."""
         requests, bounced = [], []
         for part in self._reads:
             flat = self._bytes[part.target][part.begin:part.begin + part.bytes]
@@ -122,7 +125,7 @@ class Sharing:
         return sum(part.bytes for part in self._reads)
 
     def hand_on(self):
-        """Every rank has all of it then."""
+        """Broadcasts every rank's share, after which all ranks have all bytes."""
         running = collections.deque()
         for number, parts in enumerate(self._messages):
             if len(running) == IN_FLIGHT:
@@ -148,9 +151,9 @@ class Sharing:
 
 
 def _messages(parts, devices, size):
-    """Lists of parts of one owner and device, in an order in which all ranks send in turn."""
+    """Groups parts of one owner and device into messages, ordered so that the ranks take turns."""
     queues = [[] for _ in range(size)]
-    bundles = {}  # owner and device: the one that is being filled, and its bytes
+    bundles = {}  # (owner, device) -> the bundle being filled, and its bytes
     for part in parts:
         key = part.owner, devices[part.target]
         bundle, filled = bundles.get(key, (None, BUNDLE_BYTES))
@@ -167,7 +170,7 @@ def _messages(parts, devices, size):
 
 
 def _joined(parts):
-    """Those that follow each other as one."""
+    """Merges parts that follow each other."""
     joined = []
     for part in parts:
         before = joined[-1] if joined else None
@@ -179,7 +182,7 @@ def _joined(parts):
 
 
 def _bytes_of(memory):
-    """A contiguous tensor's memory, of whatever type."""
+    """The memory of a contiguous tensor of any type, as bytes."""
     if memory.device.type != "cpu":
         return memory.detach().reshape(-1).view(torch.uint8)
     size = memory.numel() * memory.element_size()

@@ -2,16 +2,17 @@
 
     robustrun.on_stop(lambda stop: save(model, optimizer, stop.step))
 
-When the run is to end (a signal to robustrun, preemption or time limit by Slurm, --time-limit,
+If the run is to end (a signal to robustrun, preemption or time limit by Slurm, --time-limit,
 --stop-after-steps) or a slow machine is replaced, the agent writes reason and deadline into the
-record and sends no signal to workers that have said that they save by themselves. They see it at
-their next step boundary: where robustrun.step() is called, or else behind an optimizer step.
+record. It sends no signal to workers that have announced, through on_stop(), that they save by
+themselves. They see the reason at their next step boundary: in robustrun.step(), else after an
+optimizer step.
 
-Ranks see it at different steps, and none may leave a collective that others are in. So each goes
-on training and says in torch's own store at which step it has seen it; the last one to say so names
-the step after the latest of them. Nobody can be past that one: to finish it takes collectives with
-all ranks, which come after they have spoken. When another rank has failed (reason "restart"),
-nothing is saved: signals come as ever.
+Ranks see it at different steps, and none may leave a collective that others are in. So each rank
+continues training and publishes in torch's own store at which step it saw the stop. The last rank
+to do so announces the step after the latest of them, after which all save. No rank can be past that
+step: finishing it takes collectives with all ranks, which follow their publication. If another rank
+has failed (reason "restart"), nothing is saved and workers get signals as usual.
 """
 
 import atexit
@@ -28,25 +29,27 @@ from .._record import progress
 
 EXIT_CODE = 143  # as if SIGTERM had ended it
 _ASK_AGAIN_S = 0.02
-_MARGIN_S = 0.5  # of the deadline, to end in
+_MARGIN_S = 0.5  # time before the deadline to end in
 
 _save = None
-_store = None  # torch's, once the stop was seen
-_named = None  # the step after which all save
+_store = None  # torch's store, once the stop was seen
+_named = None  # the step after which all ranks save
 _over = False
 
 
 class LastStop(StopRequest):
-    """What a save function is given: .reason, .seconds_left, and .step, how many were done."""
+    """The argument of a save function: a StopRequest with `step`, the number of steps done."""
 
     __slots__ = ("step",)
 
 
 def on_stop(save):
-    """Calls `save(stop)` on every rank, all after the same step, before the run is stopped.
+    """Registers `save`, to be called on every rank after the same step before the run is stopped.
 
-    Then the process ends. `save` may use collectives; it has stop.seconds_left. To be called by
-    every rank, once the process group is there. None: as before. Does nothing outside robustrun.
+    save(stop) may use collectives and should return within stop.seconds_left; stop.step is the
+    number of steps done, and stop.reason why the run ends. Afterwards the process exits with code
+    143. Call on_stop() on every rank, after init_process_group(). on_stop(None) withdraws it. Does
+    nothing outside robustrun.
     """
     global _save
     if save is not None and not callable(save):
@@ -66,27 +69,27 @@ def on_stop(save):
 
 
 def leave(end):
-    """Ends the process as the interpreter would, if `end` is the SystemExit of a last save.
+    """Ends the process, if `end` is the SystemExit of a last save, as the interpreter would.
 
-    All but taking modules apart: with process groups there, torch may abort the process while that
-    is done (github.com/pytorch/pytorch/pull/179291), and leaving them is no remedy, because DDP
-    holds one, too.
+    Only the tear-down of modules is left out: while process groups exist, torch may abort the
+    process during it (github.com/pytorch/pytorch/pull/179291). Destroying the groups first does not
+    help, because DDP holds one, too.
     """
     if not _over or end.code != EXIT_CODE or _group_size() < 2:
         return
     threading._shutdown()
     atexit._run_exitfuncs()
-    for thing in gc.get_objects():  # files that nobody has closed
+    for thing in gc.get_objects():  # open files
         if type(thing) in (io.BufferedRandom, io.BufferedWriter, io.TextIOWrapper):
             try:
                 thing.flush()
             except Exception:
-                pass  # closed, or nobody reads any more
+                pass  # closed, or a pipe without a reader
     os._exit(EXIT_CODE)
 
 
 def _at_boundary(record):
-    """At the end of every step; until a stop it costs one look at the record."""
+    """Runs at the end of every step. Until a stop it only reads one word of the record."""
     reason = STOP_REASONS.get(record.words[progress.STOP_REASON] & 0xFF)
     if reason is None or reason == "restart" or _over:
         return
@@ -109,7 +112,7 @@ def _agreed(step, world):
 
 
 def _group_size():
-    """1 when nobody else is waited for: alone, or the ranks have no process group."""
+    """The number of ranks to wait for: 1 if this rank is alone or there is no process group."""
     torch = sys.modules.get("torch.distributed")
     if torch is None or not torch.is_available() or not torch.is_initialized():
         return 1
@@ -117,7 +120,7 @@ def _group_size():
 
 
 def _step_of_all(step, world):
-    """Says once at which step this rank has seen the stop. True when all have: _named is set."""
+    """Publishes once at which step this rank saw the stop. True, with _named set, if all have."""
     global _store, _named
     if _named is not None:
         return True
@@ -143,8 +146,8 @@ def _finish(record, reason, step, world):
     stop = LastStop(reason, record.words[progress.STOP_DEADLINE_NS])
     stop.step = step
     if world > 1 and step > _named:  # the ranks do not step together
-        sys.stderr.write("robustrun: nothing is saved: this rank has done %d steps, and the others "
-                         "save after %d\n" % (step, _named))
+        sys.stderr.write("robustrun: no last checkpoint: this rank has done %d steps, but the "
+                         "others save after %d\n" % (step, _named))
     else:
         background = sys.modules.get("robustrun._checkpoint.background")
         if background is not None:
@@ -159,7 +162,8 @@ def _finish(record, reason, step, world):
 
 
 def _wait_for_others(record, world):
-    """Whoever has ended takes its connections along, and rank 0 the store."""
+    """Waits until all ranks have saved: a rank that ends closes its connections, rank 0 the
+    store."""
     try:
         _store.add("saved", 1)
         while _store.add("saved", 0) < world:
@@ -168,4 +172,4 @@ def _wait_for_others(record, world):
                 return
             time.sleep(_ASK_AGAIN_S)
     except Exception:
-        pass  # rank 0 has seen all of them
+        pass  # rank 0, which has seen all ranks save, has ended

@@ -1,4 +1,4 @@
-"""How a checkpoint that save() wrote comes back: which one, what of it, and from where."""
+"""Loading of checkpoints written by save(): which one, which parts of it, and from where."""
 
 import collections
 import contextlib
@@ -11,26 +11,29 @@ from . import c_api, collective_read, local_disks, rank_group, sessions, staged_
 from .c_api import CheckpointError, Corrupt, NotFound, Unreadable
 from .notes import note
 
-ABOUT, TREE, RANDOM, OWN = staged_saves.ABOUT, "tree", "random", "own/"  # names of ranks' states
+ABOUT, TREE, RANDOM, OWN = staged_saves.ABOUT, "tree", "random", "own/"  # names of rank states
 
-NOT_THIS_ONE = Corrupt, NotFound, Unreadable  # what is wrong with one checkpoint, not with others
+NOT_THIS_ONE = Corrupt, NotFound, Unreadable  # errors after which another checkpoint may do
 
 last = None  # a Loaded
 
 
 class WorldChanged(RuntimeError):
-    """What each rank saved for itself does not fit another number of ranks."""
+    """Per-rank values cannot be loaded, because the number or layout of ranks has changed."""
 
 
 class Loaded(collections.namedtuple("Loaded", "step attempt bytes from_memory from_disk "
                                                "from_ranks")):
-    """What was loaded: how many bytes, and how many of them this rank took from the agent's memory
-    and read from the directories; the rest was handed on by other ranks."""
+    """What was loaded: the step, the checkpoint's name, the bytes in total, and how many of them
+    this rank took from memory, read from the directories, and received from other ranks."""
 
 
 def attempts(places):
-    """What may be loaded, the newest first: (name, Checkpoint that whoever takes it closes). The
-    rest is looked for only when needed, and None in place of the Checkpoint: it is not open."""
+    """The loadable checkpoints, newest first: (name, Checkpoint or None).
+
+    The first one is open, and the caller closes it. The others are searched for only when needed
+    and not opened.
+    """
     try:
         newest = c_api.Checkpoint(places)
     except NotFound:
@@ -43,7 +46,7 @@ def attempts(places):
 
 
 def give_up(places, attempt, error, read_only):
-    """Says that it is passed over, and marks it when it is damaged."""
+    """Warns that a checkpoint cannot be used, and marks it if it is damaged."""
     warnings.warn("checkpoint %s cannot be used: %s" % (attempt, error), RuntimeWarning,
                   stacklevel=3)
     if not isinstance(error, Corrupt) or read_only:
@@ -51,27 +54,28 @@ def give_up(places, attempt, error, read_only):
     try:
         with c_api.Checkpoint(places, attempt) as checkpoint:
             checkpoint.poison("damaged")
-    except CheckpointError as failed:  # the next start finds out once more
+    except CheckpointError as failed:  # the next start will find it damaged again
         warnings.warn("checkpoint %s is damaged and could not be marked: %s" % (attempt, failed),
                       RuntimeWarning, stacklevel=3)
 
 
 def pass_over(group, places, attempt, error):
-    """As give_up(): by the ranks that met it, and one that speaks for those that did not."""
+    """give_up() on the ranks that had the error, and on rank 0."""
     if not isinstance(error, rank_group.RankFailed) or group.rank == 0:
         give_up(places, attempt, error, read_only=False)
 
 
 class Loader:
     def __init__(self, state, own, random, remap, world, copies, then=None):
-        """`then(checkpoint, turn)`: called when that has been loaded. `turn`: this rank's number
-        among those of its machine, and how many they are; None: nobody knows."""
+        """`then(checkpoint, turn)`: called after a load. `turn`: (this rank's number on its
+        machine, number of ranks there), or None if unknown. `copies`: memory_copies.Copies, or
+        None."""
         self.state, self.own, self.random, self.remap = state, own, random, remap
         self.world, self.copies, self.then = world, copies, then
         self.turn = None
 
     def load(self, places, attempt, opened=None):
-        """Alone; the step. `opened`: as attempts() gave it."""
+        """Loads without other ranks; returns the step. `opened`: as from attempts()."""
         with opened or c_api.Checkpoint(places, attempt) as checkpoint:
             plan, reads, _ = self._planned(checkpoint)
             requests = reads.requests()
@@ -82,9 +86,9 @@ class Loader:
             return self._loaded(places, checkpoint, reads, from_memory, reads.bytes - from_memory)
 
     def load_with(self, group, places, attempt, opened=None, error=None):
-        """As all other ranks do at the same time: the same step on each, or an error on each, which
-        is PassedOver where another checkpoint may do. `attempt`: None where none was found.
-        `error`: what went wrong here before."""
+        """Loads together with the other ranks of `group`: returns the same step on all, or raises
+        on all, PassedOver if another checkpoint may do. `attempt`: None if none was found. `error`:
+        an earlier error on this rank."""
         with contextlib.ExitStack() as stack:
             kinds = NOT_THIS_ONE if error is None else ()
             try:
@@ -100,24 +104,24 @@ class Loader:
             except Exception as failed:
                 error = failed
             try:
-                said = group.agree(error, facts, kinds)
+                answers = group.agree(error, facts, kinds)
             except rank_group.PassedOver as passed:
                 if len({each[0] for each in passed.facts}) > 1:
                     raise passed.error from None
                 raise
-            found = [each[0] for each in said]
+            found = [each[0] for each in answers]
             if len(set(found)) > 1:
-                raise RuntimeError("the ranks do not find the same checkpoint, but %s; are the "
-                                   "directories the same for all of them?" % ", ".join(
+                raise RuntimeError("the ranks found different checkpoints, %s; are the "
+                                   "directories the same on all of them?" % ", ".join(
                                        "%s (rank %d)" % (name, found.index(name))
                                        for name in sorted(set(found), key=str)))
             if attempt is None:
                 return None
-            self.turn = _turn_of(group.rank, [each[5] for each in said])
+            self.turn = _turn_of(group.rank, [each[5] for each in answers])
             share = None
             try:
-                if replicated and len({each[2] for each in said}) == 1:
-                    held, away = [each[3] for each in said], [each[4] for each in said]
+                if replicated and len({each[2] for each in answers}) == 1:
+                    held, away = [each[3] for each in answers], [each[4] for each in answers]
                     _check_present(checkpoint, reads, held, away)
                     parts = collective_read.dealt(checkpoint.shards, reads.targets,
                                           held, group.size, away)
@@ -141,18 +145,18 @@ class Loader:
             return self._loaded(places, checkpoint, reads, from_memory, read - from_memory)
 
     def _in_memory(self, checkpoint):
-        """Which of its shards lie in this rank's memory: the first, and how many."""
+        """The shards in this rank's memory: [first, count]."""
         return self.copies.holds(checkpoint) if self.copies is not None else [0, 0]
 
     def _read(self, checkpoint, requests):
-        """How many bytes of them came from memory."""
+        """Reads; returns how many bytes came from memory."""
         if self.copies is not None:
             return self.copies.read(checkpoint, requests)
         checkpoint.read(requests)
         return 0
 
     def _planned(self, checkpoint, group=None):
-        """(plan, Reads, whether all ranks have the same state). Nothing was changed yet."""
+        """(plan, Reads, whether all ranks have the same state). Changes nothing yet."""
         attempt = checkpoint.attempt
         kept = {(rank, name): data for rank, name, data in checkpoint.states}
         if (0, ABOUT) not in kept:
@@ -186,9 +190,9 @@ class Loader:
     def _plan_own(self, checkpoint, kept, about, attempt, plan):
         saved = set(about["own"])
         for name in sorted(saved - set(self.own)):
-            plan.problems.append("'%s' of each rank was saved, but nobody wants it" % name)
+            plan.problems.append("'%s' was saved per rank, but is not requested" % name)
         for name in sorted(set(self.own) - saved):
-            plan.problems.append("'%s' of each rank is wanted, but not in the checkpoint" % name)
+            plan.problems.append("'%s' is requested per rank, but not in the checkpoint" % name)
         wanted = [(name, OWN + name) for name in sorted(saved & set(self.own))]
         if self.random and about["random"]:
             wanted.append(("random", RANDOM))
@@ -203,8 +207,8 @@ class Loader:
         if self.remap is None:
             raise WorldChanged(
                 "cannot load '%s' of %s: it was saved by %d ranks, and there are %d now; pass "
-                "remap= to say who takes what" % (name, attempt, checkpoint.world_size,
-                                                  self.world.size))
+                "remap= to assign the values" % (name, attempt, checkpoint.world_size,
+                                                 self.world.size))
         values = [_decoded(kept, rank, key, attempt) for rank in range(checkpoint.world_size)]
         return self.remap(name, values, self.world.rank, self.world.size)
 
@@ -220,18 +224,18 @@ class Loader:
         elif isinstance(target, list) and isinstance(value, list):
             target[:] = value
         else:
-            raise StateMismatch("cannot load '%s': a dict, a list or an object with "
-                                "load_state_dict() takes it" % name)
+            raise StateMismatch("cannot load '%s': its target must be a dict, a list or an object "
+                                "with load_state_dict()" % name)
 
 
 def _check_present(checkpoint, reads, held, away):
-    """Before anything is read: with a machine what is on its own disks alone is lost, too."""
+    """Raises Unreadable if some bytes are only on the local disks of a machine that is missing."""
     missing = collective_read.nowhere(reads.targets, held, away)
     if missing:
         more = " and %d more" % (len(missing) - 1) if len(missing) > 1 else ""
-        raise Unreadable("unavailable", "tensor '%s'%s of %s is on a local disk of a machine that "
-                         "is not there" % (checkpoint.shards[missing[0]].name, more,
-                                           checkpoint.attempt))
+        raise Unreadable("unavailable", "tensor '%s'%s of %s is only on a local disk of a machine "
+                         "that is missing" % (checkpoint.shards[missing[0]].name, more,
+                                              checkpoint.attempt))
 
 
 def _turn_of(rank, machines):
@@ -255,8 +259,8 @@ def _decoded(kept, rank, name, attempt):
 
 
 class Reads:
-    """What is to be read, and into which memory: straight into tensors that are plain memory, of
-    this machine or, where a group will send it, of its devices."""
+    """What to read, and into which memory: directly into tensors that are contiguous memory of the
+    host or, if a group sends it, of the group's devices; else into a buffer."""
 
     def __init__(self, checkpoint, where, plan, group=None):
         for ref, _ in plan.reads:
@@ -267,7 +271,7 @@ class Reads:
                                       % (checkpoint.attempt, ref.name))
         tree.make_fresh(plan)
         self.targets = []
-        self._first, self._copies = {}, []  # what is read; (tensor, what it gets the values of)
+        self._first, self._copies = {}, []  # {name: memory}; (tensor, memory to copy from)
         for ref, tensor in plan.reads:
             if ref.name not in self._first:
                 self._add(checkpoint, where[ref.name], ref, tensor, group)
@@ -289,16 +293,16 @@ class Reads:
             self.targets.append(collective_read.Target(index, 0, size, memory))
 
     def requests(self):
-        """For the engine, of all of it: (shard, begin, bytes, address)."""
+        """All reads, for the engine: (shard, begin, bytes, address)."""
         return [(each.index, 0, each.bytes, each.memory.data_ptr()) for each in self.targets]
 
     def digest(self):
-        """The same on ranks that read the same into the same kinds of memory."""
+        """Equal on ranks that read the same bytes into the same kinds of memory."""
         text = repr([(each.index, each.memory.device.type) for each in self.targets])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def finish(self):
-        """When everything is there."""
+        """Completes the tensors once everything has been read."""
         for memory in self._first.values():
             tensor_bytes.was_written(memory)
         for tensor, memory in self._copies:

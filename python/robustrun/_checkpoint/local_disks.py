@@ -1,8 +1,8 @@
-"""Disks of this machine alone, and the way from there to shared storage while training goes on.
+"""Local disks of each machine, and draining them to shared storage while training continues.
 
-What a rank saves on them each rank copies itself, to the directories that all share, with every
-byte verified; the last to finish marks the checkpoint as there (checkpoint/store/local_drain.h).
-What an attempt before has left undone, the ranks of the machines that have it do.
+Each rank copies the data that it saved to the shared directories and verifies every byte; the last
+rank marks the checkpoint as shared (checkpoint/store/local_drain.h). Data that an earlier attempt
+left on local disks is copied by the ranks on the machines that have it.
 """
 
 import ctypes
@@ -16,16 +16,16 @@ VARIABLE = "ROBUSTRUN_CHECKPOINT_LOCAL"
 
 
 def directories(given):
-    """As directories= of save(); () for none."""
+    """The local directories, as tuple of absolute paths; () for none."""
     return arguments.folders(given, VARIABLE)
 
 
 def use(engine, local):
-    """From now on this engine's data goes there first; `local` (): to its directories."""
+    """Directs this engine's data to `local` first; (): to its own directories."""
     if local:
         for place, error in zip(local, c_api.make_directories(local)):  # noqa: B905
             if error:
-                warnings.warn("local directory %s cannot be made, and is done without: %s" % (
+                warnings.warn("cannot create local directory %s, continuing without it: %s" % (
                     place, os.strerror(error)), RuntimeWarning, stacklevel=5)
     paths, count = c_api._paths(local)
     _load()
@@ -33,8 +33,7 @@ def use(engine, local):
 
 
 def away(checkpoint):
-    """Which of its shards are on other machines' disks alone: [first, count] of those that follow
-    each other."""
+    """The shards that are only on other machines' disks: a list of runs [first, count]."""
     _load()
     present = (ctypes.c_uint8 * len(checkpoint.shards))()
     c_api._call("rr_checkpoint_present", checkpoint._handle, present, len(present))
@@ -50,7 +49,7 @@ def away(checkpoint):
 
 
 def is_local(checkpoint):
-    """Whether some of it is on disks of single machines alone."""
+    """Whether some of the checkpoint is only on local disks."""
     _load()
     found = ctypes.c_int()
     c_api._call("rr_checkpoint_is_local", checkpoint._handle, ctypes.byref(found))
@@ -58,29 +57,29 @@ def is_local(checkpoint):
 
 
 class Drain:
-    """Files of a checkpoint on their way to shared storage."""
+    """The copying of a checkpoint's files to shared storage."""
 
     def __init__(self, attempt, is_own):
         self.attempt, self.error = attempt, None
-        self.is_own = is_own  # of this process; else it is what others have left undone
+        self.is_own = is_own  # saved by this process; False: left by an earlier attempt
         self._over = threading.Event()
 
 
 class Drains(background.Work):
-    """Of one saver, one after the other. What is running are Drains' Drain."""
+    """The drains of one saver, which run one after the other."""
 
     def __init__(self, engine):
         self.places, self.generation = engine.directories, engine.generation
         self._notes = []
         self._removes_halves = sessions.world().rank == 0
         self._library = _load()
-        self._handle = None  # of the one that is running
+        self._handle = None  # of the running drain
         super().__init__()
 
     def start(self, attempt, writer, local, rate, keep):
-        """In the background, at no more than `rate` bytes a second unless that is 0 or somebody is
-        in a hurry. Waits as long as another one goes on: checkpoints cannot pile up, and all ranks
-        drain the same ones."""
+        """Drains a checkpoint of this process in the background, at `rate` bytes per second (0: no
+        limit) unless hurry() was called. Waits for the previous drain, so that checkpoints do not
+        pile up and all ranks drain the same ones."""
         def drain():
             if keep:
                 self._clean()
@@ -91,8 +90,8 @@ class Drains(background.Work):
         self._start(Drain(attempt, True), local, rate, drain)
 
     def finish(self, attempt, turn, rate):
-        """Likewise: what an attempt before has committed, as far as it is on this machine, where
-        each of `turn[1]` ranks takes some of it."""
+        """Drains what an earlier attempt committed and this machine has. `turn`: (this rank's
+        number on the machine, number of ranks there); each of them takes a part."""
         self._start(Drain(attempt, False), (), rate,
                     lambda: self._files("rr_drain_rest", attempt, *turn))
 
@@ -116,9 +115,8 @@ class Drains(background.Work):
             drain.error = error
             if drain.is_own:
                 self._failed.append(drain)
-            else:  # nobody who saves now has to do with it
-                self._notes.append("what was left of %s is not drained: %s" % (drain.attempt,
-                                                                               error))
+            else:  # no error for the saves of this process
+                self._notes.append("the rest of %s was not drained: %s" % (drain.attempt, error))
         finally:
             with self._rate_lock:
                 self._handle = None
@@ -128,7 +126,7 @@ class Drains(background.Work):
             drain._over.set()
 
     def _files(self, name, attempt, *whose):
-        """Whether no rank's files are on local disks alone any more, by this one's."""
+        """Copies files. Returns whether no file of any rank is only on local disks any more."""
         complete = ctypes.c_int()
         said = c_api._blob_of(name, self._handle, attempt.encode(), *whose,
                                 ctypes.byref(complete))
@@ -136,7 +134,7 @@ class Drains(background.Work):
         return bool(complete.value)
 
     def _remove_halves(self):
-        """What killed drains have left, once, by one of the ranks."""
+        """Removes what killed drains have left; once, on rank 0."""
         if not self._removes_halves:
             return
         self._removes_halves = False
@@ -146,7 +144,7 @@ class Drains(background.Work):
             self._notes.append(str(error))
 
     def _clean(self):
-        """What retention has removed, from the local disks."""
+        """Removes from the local disks what retention has removed from the checkpoint."""
         c_api._blob_of("rr_drain_clean", self._handle)
 
     def _set_rate(self, rate):
@@ -154,7 +152,7 @@ class Drains(background.Work):
             self._library.rr_drain_rate(self._handle, rate)
 
     def raise_errors(self):
-        """And says what went wrong without harm."""
+        """Raises the first error. Warns of problems that did no harm."""
         while self._notes:
             warnings.warn("draining a checkpoint: %s" % self._notes.pop(0), RuntimeWarning,
                           stacklevel=5)
@@ -164,7 +162,7 @@ class Drains(background.Work):
     def close(self):
         self.hurry()
         self.settle()
-        for each in self._failed:  # nobody is there to raise it
+        for each in self._failed:  # too late to raise
             warnings.warn("a checkpoint was not drained: %s" % each.error, RuntimeWarning,
                           stacklevel=3)
 

@@ -1,23 +1,23 @@
-"""All of a checkpoint, put together again: whole tensors, values, their places in the state."""
+"""The contents of a checkpoint: whole tensors, plain values, and their places in the state."""
 
 import torch
 
 from .._state import codec, tensor_bytes, tree
 from . import c_api
 
-OBJECT = "object/"  # states of this name are values that are no tensors
-COMMON = "dcp"      # state of one of the ranks: what belongs to all of them
-ABOUT, TREE = "robustrun", "tree"  # of robustrun.checkpoint
+OBJECT = "object/"  # prefix of states that are values, not tensors
+COMMON = "dcp"      # a state of one rank: what belongs to all of them
+ABOUT, TREE = "robustrun", "tree"  # states of robustrun.checkpoint
 
 
 def opened(directories, step=None):
-    """The newest that can be used, or the newest of that step."""
+    """Opens the newest usable checkpoint, or the newest usable one of `step`."""
     if step is None:
         return c_api.Checkpoint(directories)
     for found in c_api.catalogue(directories):
         if found.step == step and found.state == "committed" and not found.poisoned:
             return c_api.Checkpoint(directories, found.attempt)
-    raise c_api.NotFound("not found", "there is no checkpoint of step %d in %s that can be used"
+    raise c_api.NotFound("not found", "there is no usable checkpoint of step %d in %s"
                            % (step, ", ".join(map(str, directories))))
 
 
@@ -33,7 +33,7 @@ def dtype_of(name):
 
 
 class Tensor:
-    """One tensor of a checkpoint, which may lie in it as several shards."""
+    """One tensor of a checkpoint, which may be stored as several shards."""
 
     def __init__(self, checkpoint, name, dtype_name, shape):
         self._checkpoint = checkpoint
@@ -45,7 +45,7 @@ class Tensor:
         self.shards, self._numbers = [], {}
 
     def add(self, number, shard):
-        if shard.offsets not in self._numbers:  # else a replica
+        if shard.offsets not in self._numbers:  # otherwise a replica
             self._numbers[shard.offsets] = number
             self.shards.append(shard)
 
@@ -58,7 +58,7 @@ class Tensor:
 
     def read(self):
         if sum(shard.bytes for shard in self.shards) != self.bytes:
-            raise ValueError("the shards of '%s' do not make a whole tensor" % self.name)
+            raise ValueError("the shards of '%s' do not form a whole tensor" % self.name)
         whole = torch.empty(self.shape, dtype=self.dtype)
         for shard in self.shards:
             at = tuple(slice(begin, begin + size)
@@ -72,7 +72,7 @@ class Tensor:
 
 
 def own_ranks(checkpoint):
-    """The ranks that each saved a state of their own; none where it is one state of all of them."""
+    """The ranks that saved a state each; empty if all ranks share one state."""
     about = next((value for rank, name, value in checkpoint.states if (rank, name) == (0, ABOUT)),
                  None)
     if about is None or decoded(about)["replicated"]:
@@ -81,14 +81,16 @@ def own_ranks(checkpoint):
 
 
 class Contents:
-    """`tensors`: {name: Tensor}, `objects`: {name: value}, `paths`: {name: path in the state}.
-    Names are those of torch.distributed.checkpoint, whoever saved it. `rank`: the state of that
-    one, of own_ranks(); else the one that all ranks saved."""
+    """The contents of one state: that of `rank`, one of own_ranks(), else the state of all ranks.
+
+    `tensors`: {name: Tensor}, `objects`: {name: value}, `paths`: {name: path in the state}. Names
+    are always those that torch.distributed.checkpoint would use.
+    """
 
     def __init__(self, checkpoint, rank=None):
         self.tensors, self.objects, self.paths, self._tree = {}, {}, {}, None
         self._checkpoint, self._clash = checkpoint, None
-        self._stored = {}  # name in the checkpoint: its shards, with their numbers
+        self._stored = {}  # name in the checkpoint -> [(number, shard)]
         for number, shard in enumerate(checkpoint.shards):
             if rank is None or shard.rank == rank:
                 self._stored.setdefault(shard.name, []).append((number, shard))
@@ -103,9 +105,9 @@ class Contents:
             self._take_dcp(checkpoint)
 
     def check_names(self):
-        """For who knows tensors by their names alone: {"a": {"b": …}, "a.b": …} has one twice."""
+        """Raises ValueError if two items have the same name, as in {"a": {"b": …}, "a.b": …}."""
         if self._clash is not None:
-            raise ValueError("the state has two items that are both named '%s' there; use "
+            raise ValueError("the state has two items that would both be named '%s'; use "
                              "--to torch" % self._clash)
 
     def _take_dcp(self, checkpoint):
@@ -144,7 +146,7 @@ class Contents:
         return tensor
 
     def nested(self):
-        """The state as it was, all of it."""
+        """The whole state as it was saved."""
         if self._tree is not None:
             return self._rebuilt(self._tree)
         flat = {name: tensor.read() for name, tensor in self.tensors.items()}

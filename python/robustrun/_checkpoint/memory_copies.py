@@ -1,7 +1,7 @@
-"""Copies of this rank's state in memory, and their way to disk while training goes on.
+"""Copies of this rank's state in memory, written to disk while training continues.
 
-Under robustrun the memory is the agent's: it outlives this process, the agent saves what was not
-saved when it dies, and the next attempt's process of this rank is given the same memory.
+Under robustrun the memory is the agent's: it outlives this process. If the process dies, the agent
+saves what was not saved yet, and the next attempt's process of this rank gets the same memory.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from .._api.calls import note_metrics
 from . import background, blobs, c_api
 
 COPY_THREADS_MAX = 4
-AGENT_TIMEOUT_S = 60.0  # reserving memory takes a second for each few GiB
+AGENT_TIMEOUT_S = 60.0  # reserving memory takes a second for every few GiB
 
 
 class _Order(ctypes.Structure):
@@ -30,44 +30,48 @@ class _Order(ctypes.Structure):
 
 
 class Handle:
-    """A save whose copy is complete; it is on its way to disk, or only in memory. `attempt`: its
-    folder."""
+    """A save whose copy in memory is complete.
+
+    step, attempt  the checkpoint's step and the name of its folder
+    committed      whether this rank committed the checkpoint, as the last one to write
+    error          the error of the background write, or None. wait() and the next save raise it
+    notes          problems that did no harm, as sentences
+    """
 
     def __init__(self, step, attempt, slot):
         self.step, self.attempt = step, attempt
         self.notes = []
-        self.committed = False  # by this rank: the last one's part commits
-        self.error = None  # of the drain; raised by wait() and by the next save
-        self.told = False
+        self.committed = False
+        self.error = None
+        self._is_raised = False
         self._slot = slot
         self._over = threading.Event()
 
     def done(self):
-        """It is on disk (this rank's part of it), or could not be written."""
+        """Whether this rank's part is on disk, or could not be written."""
         return self._over.is_set()
 
     def wait(self, timeout=None):
-        """Whether it is done; raises what went wrong."""
+        """Waits at most `timeout` seconds; returns whether it is done. Raises an error once."""
         over = self._over.wait(timeout)
         self.raise_error()
         return over
 
     def raise_error(self):
-        """Once."""
-        error = None if self.told else self.error
+        """Raises the error of the write, the first time."""
+        error = None if self._is_raised else self.error
         if error is not None:
-            self.told = True
+            self._is_raised = True
             raise error
 
 
 class Copies(background.Work):
-    """For one Engine. `lock`: held while anybody uses the engine's directories. What is running
-    are Handles."""
+    """The copies of one Engine; its jobs are Handles. `lock` guards the engine's directories."""
 
     def __init__(self, engine, lock):
         self.engine, self.lock = engine, lock
         super().__init__()
-        self.blocked_s = 0.0  # how long callers of stage() waited, all together
+        self.blocked_s = 0.0  # total time that callers of stage() waited
         self.last_blocked_s = 0.0
         self.staged = 0
         self.shared = False  # the memory is the agent's
@@ -81,8 +85,8 @@ class Copies(background.Work):
 
     def stage(self, step, writers, writer, structure, addresses, states=(), world_size=1, axes=(),
               number=None):
-        """Copies everything; a Handle. Waits when both copies are on their way to disk. Raises what
-        went wrong with an earlier one. `number`: of the save, where the engine does not count."""
+        """Copies everything and returns a Handle. Waits while two copies are being written. Raises
+        errors of earlier ones. `number`: of the save; None: the engine counts."""
         began = time.monotonic()
         self.raise_errors()
         order, kept = self._order(step, writers, writer, structure, addresses, states, world_size,
@@ -110,13 +114,13 @@ class Copies(background.Work):
         return Handle(step, name.decode(), slot.value)
 
     def discard(self, handle):
-        """It is not to be used: its tensors changed while it was made."""
+        """Drops a copy that must not be used because its tensors changed meanwhile."""
         self._library.rr_memory_discard(self._handle, handle._slot)
 
     def drain(self, handle, then=None, rate=0, after=None):
-        """Saves it in the background, behind those before it and at no more than `rate` bytes a
-        second unless that is 0 or somebody is in a hurry; `then(handle)` is called there when that
-        has committed it, and `after(handle)` behind it, when this rank's part is on disk."""
+        """Writes a copy in the background, after earlier ones, at `rate` bytes per second (0: no
+        limit) unless hurry() was called. In the background, then(handle) is called if this rank
+        committed it, and after(handle) once this rank's part is on disk."""
         self._library.rr_memory_hold(self._handle, handle._slot, 1)
         before = list(self._running)[-1:]
         self._running.append(handle)
@@ -129,7 +133,7 @@ class Copies(background.Work):
 
     def _drain(self, handle, then, rate, after, before):
         try:
-            for each in before:  # what is committed later counts as newer
+            for each in before:  # a checkpoint that is committed later counts as newer
                 each._over.wait()
             committed = ctypes.c_int()
             with self.lock:
@@ -138,7 +142,7 @@ class Copies(background.Work):
                     said = c_api._blob_of("rr_memory_drain", self._handle, handle._slot,
                                             self.engine._handle, ctypes.byref(committed))
                 finally:
-                    self._limit(0)  # of this drain alone
+                    self._limit(0)  # the limit is for this drain only
                 handle.notes = blobs.Fields(said).texts()
                 handle.committed = bool(committed.value)
                 if then is not None and handle.committed:
@@ -154,7 +158,7 @@ class Copies(background.Work):
             handle._over.set()
 
     def read(self, checkpoint, reads):
-        """As Checkpoint.read; answers with how many of the bytes came from memory."""
+        """As Checkpoint.read; returns how many of the bytes came from memory."""
         requests = (c_api._Read * len(reads))(*reads)
         bytes_read = ctypes.c_uint64()
         c_api._call("rr_memory_read", self._handle, checkpoint._handle, requests, len(reads),
@@ -162,7 +166,7 @@ class Copies(background.Work):
         return bytes_read.value
 
     def holds(self, checkpoint):
-        """Which of its shards have a copy here: the first, and how many."""
+        """The shards of `checkpoint` that have a copy here: [first, count]."""
         first, count = ctypes.c_uint64(), ctypes.c_uint64()
         c_api._call("rr_memory_holds", self._handle, checkpoint._handle, ctypes.byref(first),
                       ctypes.byref(count))
@@ -185,7 +189,7 @@ class Copies(background.Work):
             structure = c_api.Structure(structure)
         if step < 0:
             raise ValueError("cannot save step %d: it is negative" % step)
-        who = struct.pack("<II", world_size, len(axes)) + b"".join(
+        participants = struct.pack("<II", world_size, len(axes)) + b"".join(
             blobs.text(name) + struct.pack("<I", size)
             for name, size in axes) + blobs.texts(writers)
         states_blob = b""
@@ -194,7 +198,7 @@ class Copies(background.Work):
                 struct.pack("<I", rank) + blobs.text(name) + blobs.text(bytes(data))
                 for rank, name, data in states)
         places = (ctypes.c_void_p * len(addresses))(*addresses)
-        order = _Order(step, number, who, len(who), writer.encode(),
+        order = _Order(step, number, participants, len(participants), writer.encode(),
                        structure.blob, len(structure.blob), places, len(addresses), states_blob,
                        len(states_blob))
         return order, places
@@ -206,22 +210,22 @@ class Copies(background.Work):
         if needed.value <= self._library.rr_memory_slot_bytes(self._handle):
             return
         self.wait()
-        # What is not on disk yet would be gone with its memory; the new copy is the newer one.
+        # After the wait nothing in the old memory is still needed; the new copy is newer.
         slot_bytes = needed.value + (needed.value >> 4)  # a state may grow a little
         fd = self._ask_agent(2 * slot_bytes)
         self.shared = fd >= 0
         c_api._call("rr_memory_use", self._handle, fd, slot_bytes)
 
     def _use_kept_memory(self):
-        """What the attempt before left."""
+        """Takes over the memory that the previous attempt left."""
         fd = self._ask_agent(0)
         if fd >= 0:
             c_api._call("rr_memory_use", self._handle, fd, 0)
             self.shared = True
 
     def _ask_agent(self, wanted):
-        """A memfd; -1: there is none, or no agent. A rank has one: it is for the first who asks."""
-        global _user_of_agents_memory, _was_said
+        """A memfd of the agent, or -1. A rank has only one: the first Copies to ask gets it."""
+        global _user_of_agents_memory, _has_warned
         if not os.environ.get("ROBUSTRUN_SOCKET"):
             return -1
         user = _user_of_agents_memory and _user_of_agents_memory()
@@ -232,11 +236,11 @@ class Copies(background.Work):
             with Agent(timeout_s=AGENT_TIMEOUT_S) as agent:
                 return agent.memory(wanted)
         except Refused:
-            return -1  # the agent has said so, in the run's log
+            return -1  # the agent has logged it
         except OSError as error:
-            if not _was_said:
-                _was_said = True
-                warnings.warn("copies of this rank's state in memory are not kept beyond its end: "
+            if not _has_warned:
+                _has_warned = True
+                warnings.warn("copies of this rank's state in memory will not outlive its process: "
                               "%s" % error, RuntimeWarning, stacklevel=2)
             return -1
 
@@ -271,4 +275,4 @@ def _load():
 
 
 _user_of_agents_memory = None
-_was_said = False  # that the agent could not be asked
+_has_warned = False  # that the agent could not be asked

@@ -1,12 +1,12 @@
-"""Tells the agent what was saved, committed and loaded: for the report, and for a restart's choice.
+"""Reports saves, commits and loads to the agent, for the report and for the choice at a restart.
 
     note("saved", attempt="step-000000001000/g7-3f9c", directories=["/data"], bytes=4096,
          blocking_ns=98_000_000, total_ns=2_000_000_000)
 
-Fields: docs/formats/worker-socket.md; `attempt`, the folder's name, stands for step, generation and
-token. Never fails, from any thread; nothing happens outside
-robustrun. A note costs about 20 microseconds; of a commit and a load the agent's answer is waited
-for, because the process may end right behind it.
+The fields are in docs/formats/worker-socket.md; `attempt`, the folder's name, stands for step,
+generation and token. May be called from any thread and never raises; outside robustrun it does
+nothing. A note costs about 20 microseconds. For commits and loads it waits for the agent's answer,
+because the process may end right after them.
 """
 
 import json
@@ -16,15 +16,15 @@ import threading
 
 EVENTS = ("saved", "committed", "loaded")
 _ANSWER_MAX_S = 0.25
-_BACKLOG_BYTES = 1 << 20  # answers that nobody has read
+_BACKLOG_BYTES = 1 << 20  # unread answers
 
 _lock = threading.Lock()
 _socket = None  # False: there is no agent
-_owner = 0  # the process that has opened it; a forked child is not the worker
+_owner = 0  # pid of the process that opened it; a forked child is not the worker
 
 
 def note(event, **fields):
-    """`event`: saved (this rank's part is on disk), committed (by whoever did it), loaded."""
+    """`event`: "saved" (this rank's part is on disk), "committed" (by this rank) or "loaded"."""
     try:
         with _lock:
             connection = _connection()
@@ -34,7 +34,7 @@ def note(event, **fields):
                 fields["type"] = "checkpoint"
                 fields["event"] = event
                 _say(connection, fields, event != "saved")
-    except Exception:  # a checkpoint is worth more than what is known of it
+    except Exception:  # the checkpoint matters more than the report about it
         _forget()
 
 
@@ -61,7 +61,7 @@ def _say(connection, fields, waits):
     body = json.dumps(fields).encode()
     connection.setblocking(False)
     try:
-        connection.recv(_BACKLOG_BYTES)  # what was answered before
+        connection.recv(_BACKLOG_BYTES)  # earlier answers
     except BlockingIOError:
         pass
     connection.settimeout(_ANSWER_MAX_S)

@@ -1,7 +1,7 @@
-"""Ranks that go on together or not at all: what each has to say is told to all of them.
+"""Ranks that proceed together or not at all: each learns the facts and errors of all others.
 
-Small collectives of the default process group, or of one that the script has made; no rank waits
-for one that has failed.
+Uses small collectives of the default process group, or of a group that the script has made. No rank
+waits for one that has failed.
 """
 
 import json
@@ -10,17 +10,17 @@ import torch
 
 from . import sessions
 
-_BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl", "hccl", "cncl")  # they do move bytes
+_BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl", "hccl", "cncl")  # those that move bytes
 _SENTENCE_MAX = 4096
 
 
 class RankFailed(RuntimeError):
-    """Another rank could not go on; the sentence says which one, and why."""
+    """Another rank failed; the message says which one, and why."""
 
 
 class PassedOver(Exception):
-    """On all ranks: none of them failed for another reason than the kinds that agree() was told.
-    `error`: this rank's own, or a RankFailed; `facts`: of all ranks."""
+    """Raised on all ranks if all errors were of the `kinds` passed to agree(). `error`: this rank's
+    error, or a RankFailed; `facts`: those of all ranks."""
 
     def __init__(self, error, facts):
         super().__init__(str(error))
@@ -28,7 +28,7 @@ class PassedOver(Exception):
 
 
 def group():
-    """The default process group; None when there is none, or only one rank."""
+    """The default process group; None without one, or if it has only one rank."""
     dist = sessions._process_group()
     if dist is None or dist.get_world_size() < 2:
         return None
@@ -37,13 +37,13 @@ def group():
 
 
 def group_of(ranks):
-    """A process group of just these ranks that there is already, such as one of a DeviceMesh; None
-    when there is none that this rank is in. None is made: that would be up to all ranks."""
+    """An existing process group of exactly these ranks, such as one of a DeviceMesh, if this rank
+    is in it; else None. It does not create one, because that would need all ranks."""
     from torch.distributed import distributed_c10d
 
     dist = sessions._process_group()
     known = getattr(getattr(distributed_c10d, "_world", None), "pg_group_ranks", {})
-    for handle, members in known.items():  # in the order in which they were made, on every rank
+    for handle, members in known.items():  # in order of creation, the same on every rank
         if dist.get_rank() in members and sorted(members) == list(ranks):
             kinds = _kinds_of_devices(handle)
             if kinds:
@@ -52,14 +52,14 @@ def group_of(ranks):
 
 
 def _kinds_of_devices(handle=None):
-    """Those whose tensors the group can send, "cpu" first."""
+    """The device types whose tensors the group can send, "cpu" first."""
     from torch.distributed import distributed_c10d
 
     described = getattr(distributed_c10d, "get_backend_config", None)
     config = described(handle) if described else ""  # "cpu:gloo,cuda:nccl"
     pairs = [each.split(":") for each in config.split(",") if ":" in each]
     kinds = [kind for kind, backend in pairs if backend in _BACKENDS and _is_there(kind)
-             and (kind == "cpu" or backend != "gloo")]  # that one would copy them to the host
+             and (kind == "cpu" or backend != "gloo")]  # gloo would copy them to the host
     return sorted(kinds, key=lambda kind: kind != "cpu")
 
 
@@ -69,7 +69,7 @@ def _is_there(kind):
 
 class Group:
     def __init__(self, dist, kinds, handle=None, members=None):
-        """`members`: the ranks' numbers in the job, by their number in the group `handle`."""
+        """`members`: the global rank of each rank in the group `handle`."""
         self._dist, self._kinds, self._handle = dist, kinds, handle
         self.rank, self.size = dist.get_rank(handle), dist.get_world_size(handle)
         self._members = members or range(self.size)
@@ -82,17 +82,17 @@ class Group:
         return torch.device(kind, getattr(torch, kind).current_device())
 
     def device_for(self, tensor):
-        """Where the tensor's bytes are when they are sent: where it is, if that can be."""
+        """The device to send the tensor from: its own if the group supports that."""
         kind = tensor.device.type
         return self._device(kind if kind in self._kinds else self._kinds[0])
 
     def broadcast(self, flat, source):
-        """Begins to; wait() of what it answers ends it."""
+        """Begins a broadcast; wait() on the result completes it."""
         return self._dist.broadcast(flat, self._members[source], group=self._handle,
                                     async_op=True)
 
     def gather(self, value):
-        """The values of all ranks: what JSON can say."""
+        """The values of all ranks, which must be JSON-serializable."""
         data = json.dumps(value).encode()
         sizes = self._all(torch.tensor([len(data)]))
         padded = torch.zeros(max(int(size) for size in sizes), dtype=torch.uint8)
@@ -107,22 +107,22 @@ class Group:
         return [each.cpu() for each in rows]
 
     def agree(self, error, facts=None, kinds=()):
-        """The facts of all ranks. When any of them has an error all raise: that rank its own, the
-        others RankFailed; PassedOver, if all errors are of `kinds`."""
+        """Returns the facts of all ranks. If any rank has an error, all raise: that rank its own
+        error, the others RankFailed; PassedOver if all errors are of `kinds`."""
         sentence = error and ("%s: %s" % (type(error).__name__, error))[:_SENTENCE_MAX]
         try:
-            said = self.gather([sentence, facts, isinstance(error, kinds)])
+            answers = self.gather([sentence, facts, isinstance(error, kinds)])
         except Exception:
             if error is None:
                 raise
-            raise error from None  # the group is gone because of it
-        facts = [each for _, each, _ in said]
-        failed = [rank for rank, (what, _, _) in enumerate(said) if what is not None]
+            raise error from None  # the group broke because of it
+        facts = [each for _, each, _ in answers]
+        failed = [rank for rank, (what, _, _) in enumerate(answers) if what is not None]
         if not failed:
             return facts
         if error is None:
-            error = RankFailed("cannot go on: rank %d of %d failed: %s" % (
-                self._members[failed[0]], self._dist.get_world_size(), said[failed[0]][0]))
-        if all(said[rank][2] for rank in failed):
+            error = RankFailed("cannot continue: rank %d of %d failed: %s" % (
+                self._members[failed[0]], self._dist.get_world_size(), answers[failed[0]][0]))
+        if all(answers[rank][2] for rank in failed):
             raise PassedOver(error, facts)
         raise error

@@ -1,4 +1,4 @@
-"""Which ranks save together, and under which name: for checkpoints (docs/checkpoints.md)."""
+"""Which ranks save together, and under which session name (docs/checkpoints.md)."""
 
 import collections
 import os
@@ -12,7 +12,7 @@ _session = None
 
 
 def _process_group():
-    """torch.distributed, when it is initialised."""
+    """torch.distributed if it is initialised, else None."""
     dist = sys.modules.get("torch.distributed")
     return dist if dist is not None and dist.is_available() and dist.is_initialized() else None
 
@@ -22,19 +22,19 @@ def under_robustrun():
 
 
 def world():
-    """This rank, and how many there are."""
+    """This rank and the number of ranks."""
     dist = _process_group()
     if dist is not None:
         return World(dist.get_rank(), dist.get_world_size())
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size > 1 and not under_robustrun():
-        raise RuntimeError("cannot use checkpoints yet: there are %d ranks, and they know of each "
-                           "other only after torch.distributed.init_process_group()" % size)
+        raise RuntimeError("cannot use checkpoints yet: %d ranks know each other only after "
+                           "torch.distributed.init_process_group()" % size)
     return World(int(os.environ.get("RANK", "0")) if size > 1 else 0, size)
 
 
 def machine():
-    """What ranks have in common that see the same local disks, and others have not."""
+    """A name that is equal on ranks with the same local disks, and only on them."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = file.read().strip()
@@ -44,7 +44,7 @@ def machine():
 
 
 def session():
-    """The same on every rank, another one at every start."""
+    """The session: the same on every rank, different at every start."""
     global _session
     if _session is None:
         _session = _named()
@@ -53,8 +53,8 @@ def session():
 
 def _named():
     if under_robustrun():
-        # Which supervisor ordered the attempt: one that was followed by another may live on, and
-        # order attempts of the same numbers. An older agent does not say.
+        # The incarnation says which supervisor ordered the attempt: one that was replaced may live
+        # on and order attempts with the same numbers. An older agent does not pass it.
         return Session(os.environ["ROBUSTRUN_RUN_ID"], int(os.environ["ROBUSTRUN_ATTEMPT"]),
                        int(os.environ.get("ROBUSTRUN_INCARNATION") or 0))
     name = "run-" + os.urandom(8).hex()
@@ -62,7 +62,7 @@ def _named():
     if dist is not None and dist.get_world_size() > 1:
         from torch.distributed.distributed_c10d import _get_default_store
 
-        store = _get_default_store()  # the ranks' key-value store: no collective is involved
+        store = _get_default_store()  # the ranks' key-value store: needs no collective
         if dist.get_rank() == 0:
             store.set(STORE_KEY, name)
         name = store.get(STORE_KEY).decode()

@@ -1,5 +1,5 @@
-"""What a saver does besides writing at once: copies in memory, local disks, and a look at what all
-ranks saved."""
+"""The parts of a saver beyond a blocking write: copies in memory, local disks, and the comparison
+of what the ranks saved."""
 
 from time import monotonic_ns
 
@@ -10,8 +10,8 @@ from . import c_api, local_disks, memory_copies, sessions
 from .c_api import Corrupt
 from .notes import note
 
-ABOUT = "robustrun"  # the state of each rank that says how it saved
-RECHECK_BYTES = 32 << 20  # read once more after a save, at most: a millisecond or three
+ABOUT = "robustrun"  # name of the state in which each rank records how it saved
+RECHECK_BYTES = 32 << 20  # most bytes to read again after a save: one to three milliseconds
 
 
 class ChangedWhileSaved(RuntimeError):
@@ -19,14 +19,14 @@ class ChangedWhileSaved(RuntimeError):
 
 
 class StagedSaves:
-    """Of a saver that has `engine`, `places`, `lock`, `copies`, `parity`, `local`, `drains`,
+    """Mixin for a saver with `engine`, `places`, `lock`, `copies`, `parity`, `local`, `drains`,
     `local_saves`, _states() and _structure()."""
 
     def use(self, parity, local):
         if parity == self.parity and local == self.local:
             return
         if self.copies is not None:
-            self.copies.settle()  # they were made for what there was
+            self.copies.settle()  # they were made for the old settings
         with self.lock:
             if local != self.local:
                 self.engine.use_parity(0)
@@ -45,15 +45,15 @@ class StagedSaves:
         return self.drains
 
     def drain_rest(self, checkpoint, turn, rate):
-        """Of what was loaded, if it is on local disks alone because an attempt before ended first.
-        `turn`: as of loading.Loader."""
+        """Drains the loaded checkpoint if an earlier attempt left it only on local disks. `turn`:
+        as in loading.Loader."""
         if turn is not None and checkpoint.generation < self.engine.generation \
                 and local_disks.is_local(checkpoint):
             self.make_drains().finish(checkpoint.attempt, turn, rate)
 
     def is_drained(self, drain_every):
-        """To be asked once for each save that is written, on every rank: whether it goes from local
-        disks to shared storage."""
+        """Whether a save is to be copied from local disks to shared storage. Call it exactly once
+        per written save, on every rank."""
         if not self.local:
             return False
         number, self.local_saves = self.local_saves, self.local_saves + 1
@@ -62,7 +62,7 @@ class StagedSaves:
     def drain_local(self, attempt, rank, rate, keep):
         drains = self.make_drains()
         if stop_requested():
-            drains.hurry()  # for good
+            drains.hurry()  # never relaxed
         drains.start(attempt, "rank-%d" % rank, self.local, rate, keep)
 
     def stage(self, *what, disk_every, drain_every, rate):
@@ -75,7 +75,7 @@ class StagedSaves:
                 self.drains.raise_errors()
             return self._stage(copies, written, drained, rate, *what)
         finally:
-            self.engine.saves_begun = number + 1  # on every rank, whatever became of it here
+            self.engine.saves_begun = number + 1  # every rank counts it, even if it failed here
 
     def _stage(self, copies, written, drained, rate, state, step, replicated, own, random, keep):
         rank, size = sessions.world()
@@ -98,13 +98,13 @@ class StagedSaves:
                    if tensor_bytes.version(tensor) != versions[name]]
         if changed:
             copies.discard(handle)
-            raise ChangedWhileSaved("tensor '%s' changed while step %d was being copied: it is not "
-                                    "saved" % (changed[0], step))
+            raise ChangedWhileSaved("tensor '%s' changed while step %d was being copied: nothing "
+                                    "was saved" % (changed[0], step))
         took = monotonic_ns() - began
         note("saved", attempt=handle.attempt, directories=self.places, blocking_ns=took,
              bytes=sum(tensor_bytes.byte_size(each) for each in memory))
         if written:
-            # Retention follows a checkpoint on shared storage, and one on local disks is none yet.
+            # Retention counts checkpoints on shared storage; one on local disks is not there yet.
             now_kept = None if self.local else keep
             copies.drain(handle,
                          lambda done: self._committed(done, replicated and size > 1, now_kept),
@@ -114,7 +114,7 @@ class StagedSaves:
         return handle
 
     def _committed(self, handle, compare, keep):
-        """In the background, by whoever was last."""
+        """Runs in the background, on the rank that committed."""
         note("committed", attempt=handle.attempt, directories=self.places)
         if compare:
             self._compare_ranks(handle.attempt)
@@ -128,13 +128,13 @@ class StagedSaves:
             other = [rank for rank in trees if trees[rank] != trees[0]]
             if other:
                 checkpoint.poison("ranks-differ")
-                raise StateMismatch("cannot save as replicated=True: rank %d has other names, "
-                                    "shapes or plain values than rank 0; what differs between "
-                                    "ranks belongs into own=" % other[0])
+                raise StateMismatch("cannot save with replicated=True: rank %d has different "
+                                    "names, shapes or plain values than rank 0; pass what differs "
+                                    "between ranks as own=" % other[0])
 
 
 def share(tensors, rank, size):
-    """The names that this rank writes: the largest first to whoever has least."""
+    """The names of the tensors that this rank writes: largest first, to the least loaded rank."""
     load = [0] * size
     mine = []
     sizes = sorted(((tensor_bytes.byte_size(each), name) for name, each in tensors.items()),
@@ -148,7 +148,7 @@ def share(tensors, rank, size):
 
 
 def sample(memory, turn):
-    """Indices of tensors: others at every turn, until RECHECK_BYTES are reached."""
+    """Indices of tensors to check again: different ones at every turn, up to RECHECK_BYTES."""
     chosen, left = [], RECHECK_BYTES
     for offset in range(len(memory)):
         index = (offset + turn * 7) % len(memory)

@@ -1,5 +1,5 @@
-"""Where robustrun.dcp meets copies in memory (_checkpoint/memory_copies.py): a rank's items kept
-there, and a load that takes from there what it has."""
+"""Copies in memory for robustrun.dcp (_checkpoint/memory_copies.py): saving a rank's items to them,
+and loading from them."""
 
 import collections
 import os
@@ -10,18 +10,18 @@ import weakref
 from .._checkpoint import memory_copies
 from .._checkpoint.arguments import rate as rate_of
 
-_savers = weakref.WeakSet()  # Copies of this process's stores
+_savers = weakref.WeakSet()  # the Copies of this process's stores
 
-# How a copy goes on: whether it is written, and at no more than so many bytes a second.
+# Whether a copy is written to disk, and the rate limit in bytes per second.
 Way = collections.namedtuple("Way", "written rate")
 
 
 class Turns:
-    """Of a writer: which of its saves are copied, and which copies are written."""
+    """Decides which saves of a writer are copied to memory, and which copies are written."""
 
     def __init__(self, blocking, every_step, disk_every, drain_rate):
         if disk_every < 1:
-            raise ValueError("disk_every=%r: every first copy at most is written" % (disk_every,))
+            raise ValueError("disk_every=%r: must be at least 1" % (disk_every,))
         self._are_copied = every_step or not blocking
         self._every = disk_every if every_step else 1
         self._rate = drain_rate and rate_of(drain_rate)
@@ -32,19 +32,19 @@ class Turns:
         return dict(self.__dict__, _thread=None)
 
     def next(self):
-        """A Way; None: straight to disk. By all ranks alike."""
+        """The Way of the next save, or None to write directly to disk. The same on all ranks."""
         if not self._are_copied:
             return None
         if threading.get_ident() != self._thread:
-            raise ValueError("a writer with blocking=False or every_step=True is for dcp.save, by "
-                             "the thread that made the writer; async_save has copied already")
+            raise ValueError("a writer with blocking=False or every_step=True needs dcp.save, in "
+                             "the thread that created the writer; async_save copies by itself")
         self._count += 1
         return Way(self._count % self._every == 0,
                    rate_of(None) if self._rate is None else self._rate)
 
 
 class _NoDirectories:
-    """In an Engine's place, for Copies that are only read."""
+    """Stands in for an Engine in Copies that are only read."""
 
     def limit_writes(self, rate):
         pass
@@ -57,8 +57,8 @@ def copies_for(engine, lock):
 
 
 class Source:
-    """A checkpoint whose shards come from this rank's memory where that has them as they are in the
-    checkpoint, and from the directories otherwise. Damage in memory is as if it had none."""
+    """A checkpoint whose shards are read from this rank's memory if it has exactly these bytes,
+    else from the directories. A damaged copy in memory is not used."""
 
     def __init__(self, checkpoint, read_only):
         self._checkpoint = checkpoint
@@ -73,13 +73,12 @@ class Source:
         try:
             self._open_memory()
         except Exception as error:  # the other ranks must not wait for this one
-            print("robustrun: nothing is taken from memory: %s" % error, file=sys.stderr,
-                  flush=True)
+            print("robustrun: cannot load from memory: %s" % error, file=sys.stderr, flush=True)
 
     def _open_memory(self):
         user = memory_copies._user_of_agents_memory and memory_copies._user_of_agents_memory()
         if user is None:
-            # Given back behind the load: whoever saves next takes it.
+            # Released after the load, for the next saver.
             self._copies = self._own = memory_copies.Copies(_NoDirectories(), None)
         elif user in _savers:
             self._copies = user
@@ -92,7 +91,7 @@ class Source:
             self.from_memory += self._copies.read(self._checkpoint, reads)
 
     def holds(self):
-        """Which of the shards lie in this rank's memory: the first, and how many."""
+        """The shards in this rank's memory: [first, count]."""
         return self._copies.holds(self._checkpoint) if self._copies is not None else [0, 0]
 
     def __enter__(self):

@@ -1,13 +1,13 @@
 """Where the bytes of a box lie in a larger row-major box. Pure; sizes in elements, spans in bytes.
 
-DCP wants boxes of what was saved as other boxes. The engine reads ranges of bytes, and to check
-them it reads whole pieces; so rows that lie closer together than a piece are read as one range,
-with what is between them, and those farther apart are not.
+DCP requests boxes that may differ from the saved ones. The engine reads ranges of bytes, and must
+read whole pieces to verify them. So rows closer together than a piece are read as one range,
+including the bytes between them; rows farther apart are read separately.
 """
 
 import itertools
 
-APART_BYTES = 8 << 20  # of a piece (docs/checkpoint-format.md)
+APART_BYTES = 8 << 20  # the size of a piece (docs/checkpoint-format.md)
 
 
 def strides_of(shape):
@@ -24,14 +24,14 @@ def is_inside(shape, offsets, lengths):
 
 
 def is_one_run(shape, lengths):
-    """Whether the box's elements follow each other without a gap."""
+    """Whether the box's elements are contiguous."""
     partial = [d for d, size in enumerate(shape) if lengths[d] != size]
     return not partial or all(length == 1 for length in lengths[:partial[-1]])
 
 
 def spans_of(shape, offsets, lengths, element_bytes, apart_bytes=APART_BYTES):
-    """[(begin, bytes)] that cover a box that is_inside, in their order; the first begins with its
-    first element, the last ends with its last."""
+    """The spans [(begin, bytes)] that cover a box inside `shape`, ascending. The first begins with
+    the box's first element, and the last ends with its last."""
     strides = strides_of(shape)
     outer = 0
     while outer < len(shape) and strides[outer] * element_bytes > apart_bytes \

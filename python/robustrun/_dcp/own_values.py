@@ -1,6 +1,6 @@
-"""What each rank keeps for itself beside the state that DCP plans: dataloaders, random numbers.
+"""Per-rank values beside the state that DCP plans: data loaders, random number generators.
 
-As robustrun.checkpoint keeps it, under the same names, and given back by the same rules.
+Stored under the same names as by robustrun.checkpoint, and restored by the same rules.
 """
 
 import threading
@@ -13,47 +13,49 @@ OWN, RANDOM = loading.OWN, loading.RANDOM
 
 
 class Kept:
-    """A writer's. `values`: {name: value}."""
+    """The per-rank values of a writer. `values`: {name: value}."""
 
     def __init__(self, values, random):
         self.values, self._random = values, bool(random)
         self._thread = threading.get_ident()
         self._taken = None
 
-    # To the process of async_save goes what was taken, and nothing that goes on changing here.
+    # async_save's process gets the values that were taken, not the objects, which keep changing
+    # here.
     def __getstate__(self):
         taken, self._taken = self._taken, None
         return {"values": dict.fromkeys(self.values), "_random": self._random, "_thread": None,
                 "_taken": taken}
 
     def take(self):
-        """As it is now, for the next save."""
+        """Reads the values now, for the next save."""
         self._taken = [(OWN + name, codec.encode(tree.inline(value, name), name))
                        for name, value in self.values.items()]
         if self._random:
             self._taken.append((RANDOM, codec.encode(tensor_bytes.random_states())))
 
     def for_save(self):
-        """[(name, bytes)], as it was taken; else as it is now, unless training goes on now."""
+        """[(name, bytes)]: the values taken by take(), else the current ones. In another thread the
+        current ones are refused, because training has continued."""
         if self._taken is None and (self.values or self._random):
             if threading.get_ident() != self._thread:
-                raise ValueError("what a rank keeps for itself would be of a later step: before "
-                                 "async_save, call the writer's take_own()")
+                raise ValueError("per-rank values would be those of a later step: call the "
+                                 "writer's take_own() before async_save")
             self.take()
         taken, self._taken = self._taken, None
         return taken or []
 
 
 class Wanted(loading.Loader):
-    """A reader's. `axes`: of the job now; () where they do not matter."""
+    """The per-rank values requested by a reader. `axes`: of the job now; (): not compared."""
 
     def __init__(self, own, random, remap, axes):
         super().__init__(None, own, random, remap, None, None)
         self._axes = axes
 
     def planned(self, checkpoint, read_only):
-        """What is to be called when the tensors are there. Says what does not fit before anything
-        is changed: WorldChanged, StateMismatch."""
+        """Returns the calls that restore the values, to be made once the tensors are loaded. Raises
+        WorldChanged or StateMismatch, before anything is changed."""
         self.world = sessions.world()
         kept = {(rank, name): data for rank, name, data in checkpoint.states}
         names = {name for _, name in kept}
@@ -74,18 +76,17 @@ class Wanted(loading.Loader):
         if self.remap is None:
             raise loading.WorldChanged(
                 "cannot load '%s' of %s: it was saved by ranks as %s, and they are %s now; pass "
-                "remap= to say who takes what" % (name, attempt, _shape(saved),
-                                                  _shape(self._axes)))
+                "remap= to assign the values" % (name, attempt, _shape(saved), _shape(self._axes)))
         values = [loading._decoded(kept, rank, key, attempt)
                   for rank in range(checkpoint.world_size)]
         return self.remap(name, values, self.world.rank, self.world.size)
 
 
 def check_all_ranks(count):
-    """That so many ranks of a save or a load are all there are."""
+    """Raises ValueError unless `count` ranks are all ranks of the job."""
     if count != sessions.world().size:
-        raise ValueError("what each rank keeps for itself is saved and loaded by all ranks "
-                         "together: here are %d of %d" % (count, sessions.world().size))
+        raise ValueError("per-rank values are saved and loaded by all ranks together: only %d of "
+                         "%d take part" % (count, sessions.world().size))
 
 
 def _shape(axes):

@@ -1,4 +1,4 @@
-"""A load of robustrun.dcp: the planner's read items, gathered into few calls of the engine."""
+"""Loading for robustrun.dcp: collects the planner's read items into few calls of the engine."""
 
 import hashlib
 
@@ -10,11 +10,11 @@ from .._state import tensor_bytes
 from . import layout
 
 _BOUNCE_BYTES_MAX = 256 << 20
-_BATCH_BYTES = 1 << 30  # of what is read together by all ranks
+_BATCH_BYTES = 1 << 30  # bytes that the ranks read together at a time
 
 
 class Reading:
-    """Of this rank alone, from a Source."""
+    """Reads items of this rank alone from a Source."""
 
     def __init__(self, source, planner):
         self._source, self._planner = source, planner
@@ -59,16 +59,16 @@ class Reading:
 
 
 def wanted_alike(plans):
-    """For each plan a list of (ranks, places): tensors' items that those ranks want, and no others.
-    The ranks' lists have what they share at the same turn and in the same order."""
+    """For each plan, a list of (ranks, places): the tensor items that exactly these ranks want. All
+    ranks have their common entries in the same order."""
     places = [{_key(item): place for place, item in enumerate(plan.items)
                if item.type == LoadItemType.TENSOR} for plan in plans]
-    who = {}
+    wanting = {}
     for rank, mine in enumerate(places):
         for key in mine:
-            who.setdefault(key, []).append(rank)
+            wanting.setdefault(key, []).append(rank)
     together = {}
-    for key, ranks in who.items():
+    for key, ranks in wanting.items():
         if len(ranks) > 1:
             together.setdefault(tuple(ranks), []).append(key)
     answer = [[] for _ in plans]
@@ -85,7 +85,9 @@ def _key(item):
 
 
 def sharing_groups(group, alike):
-    """{ranks: their group} of those that all of these ranks can use. By all ranks of `group`."""
+    """{ranks: their process group} for the sets of ranks in `alike` whose group all of them can
+    use.
+    Call it on all ranks of `group`."""
     error, groups = None, {}
     try:
         for ranks, _ in alike:
@@ -94,21 +96,22 @@ def sharing_groups(group, alike):
                 groups[ranks] = found
     except Exception as failed:
         error = failed
-    usable = [{tuple(ranks) for ranks in said} for said in group.agree(error, list(groups))]
+    usable = [{tuple(ranks) for ranks in known} for known in group.agree(error, list(groups))]
     return {ranks: found for ranks, found in groups.items()
             if all(ranks in usable[rank] for rank in ranks)}
 
 
 class SharedReading:
-    """Of items that several ranks want, all of the job's or replicas of FSDP's shards: each reads
-    its share and hands it on."""
+    """Reads items that several ranks want, be it all ranks or replicas of FSDP shards: each rank
+    reads a share and broadcasts it."""
 
     def __init__(self, group, source, planner):
         self._group, self._source, self._planner = group, source, planner
         self.bytes = self.bytes_from_ranks = 0
 
     def read(self, items, places):
-        """Those that were not read: what is not in one run. `places`: numbers of their shards."""
+        """Reads `items` and returns those that it could not, because their bytes are not contiguous
+        or ranks differ. `places`: {storage index: number of the shard}."""
         left, batches = [], [[]]
         try:
             filled = 0
@@ -131,15 +134,16 @@ class SharedReading:
         return left
 
     def _read(self, batch):
-        """Whether it was; all ranks say the same. An error on one of them is one on all."""
+        """Returns whether the batch was read, the same on all ranks. An error on one rank is raised
+        on all."""
         error = facts = sharing = None
         try:
             targets, arrived = [], []
             for item, number in batch:
                 targets.append(self._target(item, number, arrived))
-            said = repr([(_key(item), each.memory.device.type)
+            layout_text = repr([(_key(item), each.memory.device.type)
                          for (item, _), each in zip(batch, targets)])  # noqa: B905
-            facts = [hashlib.blake2b(said.encode(), digest_size=16).hexdigest(),
+            facts = [hashlib.blake2b(layout_text.encode(), digest_size=16).hexdigest(),
                      self._source.holds()]
         except Exception as failed:
             error = failed
@@ -181,11 +185,11 @@ class SharedReading:
 
 
 def _resolved(planner, item, shard):
-    """Where it is to be read into; it is what the shard has there."""
+    """The tensor to read the item into. Raises ValueError if it does not fit the shard."""
     target = planner.resolve_tensor(item).detach()
     lengths, offsets = tuple(item.lengths), tuple(item.storage_offsets)
     if tuple(target.shape) != lengths:
-        raise ValueError("'%s': %s was to be read into %s" % (
+        raise ValueError("'%s': cannot read %s into %s" % (
             shard.name, list(lengths), list(target.shape)))
     if target.numel() and not layout.is_inside(shard.shape, offsets, lengths):
         raise ValueError("'%s' has no %s at %s" % (shard.name, list(lengths), list(offsets)))

@@ -1,9 +1,10 @@
-"""A save of robustrun.dcp, as one rank sees it: the planner's items into the engine or, first, into
-a copy in memory.
+"""A save of robustrun.dcp on one rank: the planner's items go to the engine, or to a copy in memory
+first.
 
-Straight to disk the coordinator adds a second part, with what belongs to all ranks, when it has
-seen that all have written. A copy has that in the coordinator's own part, as the planner knows it
-before anything is written: so the ranks' copies are a whole checkpoint, whoever dies behind them.
+When writing directly to disk, the coordinator adds a second part, with what belongs to all ranks,
+once all ranks have written. A copy in memory has it in the coordinator's own part, because the
+planner knows it in advance: so the ranks' copies form a complete checkpoint even if a rank dies
+afterwards.
 """
 
 import collections
@@ -29,11 +30,11 @@ _COMMON_WRITER = "dcp"  # the coordinator's second part: what belongs to all ran
 
 class Saving:
     def __init__(self, store, step, number, axes, own, way, is_coordinator):
-        """`number`: of this save, the same on every rank. `own`: [(name, bytes)] of what this rank
-        keeps for itself. `way`: of a copy in memory; None: straight to disk."""
+        """`number`: of this save, the same on every rank. `own`: per-rank values, [(name, bytes)].
+        `way`: for a copy in memory; None: write directly to disk."""
         self._store, self._step, self._axes, self.own = store, step, axes, own
         self._way, self._is_coordinator = way, is_coordinator
-        self.handle = self._common = None  # of the copy
+        self.handle = self._common = None  # for a copy in memory
         self._number = number
         self._engine_save = self._rank = None
 
@@ -58,8 +59,8 @@ class Saving:
                                     items.states)
             self._refuse_changed(items.changed() or self._engine_save.recheck(
                 staged_saves.sample(items.memory, self._store.next_turn())))
-            self._engine_save.commit()  # this part; the last one is the coordinator's
-            self._say_notes()
+            self._engine_save.commit()  # this part only: the coordinator's second part comes last
+            self._print_notes()
         note("saved", attempt=self._engine_save.attempt,
              directories=self._store.engine.directories, total_ns=monotonic_ns() - began,
              bytes=items.bytes())
@@ -89,7 +90,7 @@ class Saving:
         took = monotonic_ns() - began
         note("saved", attempt=handle.attempt, directories=self._store.engine.directories,
              blocking_ns=took, bytes=items.bytes())
-        if not self._is_coordinator:  # whose part is the last: nothing is committed before
+        if not self._is_coordinator:  # the coordinator drains last, in finish()
             self._drain()
 
     def _drain(self):
@@ -98,7 +99,7 @@ class Saving:
                                      0 if stop_requested() else self._way.rate)
 
     def _committed(self, handle):
-        """In the background, by whoever was last."""
+        """Runs in the background, on the rank that committed."""
         note("committed", attempt=handle.attempt, directories=self._store.engine.directories)
 
     def _refuse_changed(self, names):
@@ -109,13 +110,13 @@ class Saving:
                     self._step))
 
     def finish(self, metadata, results):
-        """On the coordinator, when every rank has written, or copied."""
+        """Runs on the coordinator, once every rank has written or copied its part."""
         try:
             self._check_written(metadata, results)
             common = _common(metadata)
             if self.handle is not None and common != self._common:
-                raise RuntimeError("cannot commit step %d: the planner's metadata have changed "
-                                   "while it was saved" % self._step)
+                raise RuntimeError("cannot commit step %d: the planner's metadata changed during "
+                                   "the save" % self._step)
         except BaseException:
             if self.handle is not None:
                 self._store.copies.discard(self.handle)
@@ -138,7 +139,7 @@ class Saving:
         with self._store.alone():
             self._engine_save.write(_COMMON_WRITER, [], [], [(self._rank, COMMON, common)])
             committed = self._engine_save.commit()
-            self._say_notes()
+            self._print_notes()
         if committed:
             note("committed", attempt=self._engine_save.attempt,
                  directories=self._store.engine.directories)
@@ -147,7 +148,7 @@ class Saving:
                                "it the same directory for all of them?"
                                % (self._step, self._store.engine.directories[0]))
 
-    def _say_notes(self):
+    def _print_notes(self):
         for each in self._engine_save.notes:
             print("robustrun: checkpoint of step %d: %s" % (self._step, each), file=sys.stderr,
                   flush=True)
@@ -162,12 +163,12 @@ def _common(metadata):
 
 
 class _Items:
-    """What the planner wants this rank to write. `memory`: of the shards, that of the state itself
-    where it is plain memory of the host, else a copy."""
+    """The items that the planner wants this rank to write. `memory`: the shards' bytes, those of
+    the state itself if they are contiguous host memory, else a copy."""
 
     def __init__(self, plan, planner, rank):
         self.shards, self.memory, self.states, self.results = [], [], [], []
-        self._versions = []  # (name, tensor, its version when it was looked at)
+        self._versions = []  # (name, tensor, its version at that time)
         for item in plan.items:
             name = item.index.fqn
             data = planner.resolve_data(item)
@@ -184,7 +185,7 @@ class _Items:
         version = tensor_bytes.version(tensor)
         memory = tensor_bytes.as_memory(tensor)
         size = tensor_bytes.byte_size(memory)
-        if size or not all(item.tensor_data.size):  # an empty shard tells nothing
+        if size or not all(item.tensor_data.size):  # skip empty shards
             self.shards.append(c_api.Shard(
                 name, tensor_bytes.dtype_name(memory.dtype), rank, tuple(item.tensor_data.size),
                 tuple(item.tensor_data.chunk.offsets), tuple(memory.shape), size))
@@ -199,35 +200,36 @@ class _Items:
         return sum(shard.bytes for shard in self.shards)
 
     def changed(self):
-        """Names of tensors that were changed since, as torch has counted."""
+        """Names of tensors that have changed since, by torch's version counters."""
         return [name for name, tensor, version in self._versions
                 if tensor_bytes.version(tensor) != version]
 
 
 def _local(tensor, name):
-    """Its elements on this rank, a plain tensor."""
+    """The tensor's elements on this rank, as a plain tensor."""
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
     if tensor_bytes.is_wrapped(tensor):
         raise tensor_bytes.CannotSave("cannot save '%s': it is a %s, not a plain tensor; save the "
-                                  "plain ones that it consists of" % (name, type(tensor).__name__))
+                                  "plain tensors that it consists of" % (name,
+                                  type(tensor).__name__))
     tensor_bytes.check(tensor, name)
     return tensor
 
 
 def _encoded(name, data):
-    """A value of the state, from the bytes that the planner made of it a moment ago."""
+    """Encodes a value of the state, from the bytes that the planner just made of it."""
     data.seek(0)
     value = torch.load(data, weights_only=False)
     try:
         return codec.encode(_inlined(value, name), name)
     except codec.NotNeutral as error:
-        raise codec.NotNeutral("%s; keep what it consists of, such as its state_dict()"
+        raise codec.NotNeutral("%s; save what it consists of, such as its state_dict()"
                                   % error) from None
 
 
 def _inlined(value, name):
-    """Tensors that the planner has left within a value, with their bytes."""
+    """Replaces tensors within a value by their bytes."""
     if isinstance(value, torch.Tensor):
         return tree.inline(value, name)
     if type(value) in (dict, collections.OrderedDict):
@@ -238,13 +240,13 @@ def _inlined(value, name):
 
 
 class _Store:
-    """The engine on some directories, claimed; one call at a time, whichever thread saves."""
+    """A claimed engine on some directories, which serves one call at a time from any thread."""
 
     def __init__(self, engine):
         self.engine = engine
-        self.lock = threading.Lock()  # of the directories: held for as long as a copy is written
+        self.lock = threading.Lock()  # guards the directories; held while a copy is written
         self.copies = None
-        self._begun = {}  # (step, first number): how many
+        self._begun = {}  # (step, first number) -> number of saves begun
         self._begun_lock = threading.Lock()
         self._turn = self._parity = 0
         self._structure = c_api.Structure(())
@@ -256,8 +258,8 @@ class _Store:
 
     @contextlib.contextmanager
     def alone(self):
-        """For what waits for the disk. Copies that are on their way there come before, in a hurry:
-        what is committed later counts as newer."""
+        """Exclusive use of the directories, for blocking writes. Completes pending copies first,
+        without a rate limit, because a checkpoint that commits later counts as newer."""
         copies = self.copies
         if copies is not None:
             copies.hurry()
@@ -277,12 +279,12 @@ class _Store:
 
     def use_parity(self, parity):
         if parity != self._parity:
-            with self.lock:  # what is on its way to disk comes first
+            with self.lock:  # after copies that are being written
                 self.engine.use_parity(parity)
             self._parity = parity
 
     def structure(self, shards):
-        """Encoded; mostly they are those of the copy before."""
+        """The encoded descriptions, which are mostly those of the previous copy."""
         if shards != self._structure.shards:
             self._structure = c_api.Structure(shards)
         return self._structure
@@ -298,8 +300,8 @@ _stores_lock = threading.Lock()
 
 
 def claim(directories, session):
-    """From now on no earlier attempt of this run, and no other run, commits there, and what they
-    left complete is committed. Once for each process."""
+    """Claims the directories, once per process: from now on no earlier attempt and no other run can
+    commit there, and complete checkpoints that they left are committed."""
     key = tuple(directories), session
     with _stores_lock:
         if key not in _stores and key not in _claimed:
@@ -308,7 +310,7 @@ def claim(directories, session):
 
 
 def store(directories, session, weights, workers, parity):
-    """The same for all writers of this process into these directories."""
+    """The _Store that all writers of this process share for these directories."""
     earlier_saves.settle()
     key = tuple(directories), session
     with _stores_lock:

@@ -1,1 +1,1 @@
-"""What does a worker leave for its agent: the progress record, and the files beside it?"""
+"""What does a worker record for its agent, in the progress record and in files beside it?"""

@@ -1,11 +1,11 @@
-"""Lets the agent read torch's Flight Recorder: torch's own server on a Unix socket of ours.
+"""Lets the agent read torch's Flight Recorder, through torch's own server on a Unix socket.
 
-torch._C._distributed_c10d._WorkerServer answers without the GIL, so also for a program that hangs.
-It writes lines of its own to descriptor 2 when it begins and ends, and its threads never end by
-themselves. So it lives in a thread with a table of descriptors of its own, in which 0, 1 and 2 are
-/dev/null and nothing else is open: nobody sees those lines, no line of the user's is touched, no
-file of the user's is kept open, and every signal goes to the user's threads as before. That thread
-waits, and ends the server when the interpreter exits, before C++ takes the recorder away under it.
+torch._C._distributed_c10d._WorkerServer answers without the GIL, hence also for a program that
+hangs. It prints lines to descriptor 2 when it begins and ends, and its threads never end by
+themselves. So it runs in a thread with its own descriptor table, in which 0, 1 and 2 are /dev/null
+and nothing else is open: its lines are not shown, the user's output is not touched, no file of the
+user is kept open, and all signals go to the user's threads as before. That thread stops the server
+when the interpreter exits, before C++ destroys the recorder.
 """
 
 import _thread
@@ -14,27 +14,27 @@ import sys
 
 from . import progress
 
-ENTRIES = 512  # operations that the recorder keeps: each costs ~450 bytes and 15 µs of an answer
+ENTRIES = 512  # operations that the recorder keeps; each costs about 450 bytes and 15 µs per answer
 PATH_BYTES_MAX = 107
-LAST_WORDS_BYTES_MAX = 16 << 20  # what the agent reads of them
+LAST_WORDS_BYTES_MAX = 16 << 20  # the agent reads at most this much
 EXIT_SECONDS_MAX = 1.0
 
-_CLOSE_RANGE = 436  # number of the system call on every architecture of Linux
+_CLOSE_RANGE = 436  # number of the system call on all Linux architectures
 _CLOSE_RANGE_UNSHARE = 2
 _CLONE_FILES = 0x400
 
 _kept = []  # the server: its destructor must never run
-_last_words = []  # once there is a process group: whose they are, and where they go
+_last_words = []  # (pid, path) once there is a process group
 
 
 def prepare():
-    """Before torch makes its recorder. True when there is one that can be asked."""
+    """Call it before torch creates its recorder. True if torch has one that can be queried."""
     binding = sys.modules["torch"]._C._distributed_c10d
     if not hasattr(binding, "_dump_fr_trace_json") or not hasattr(binding, "_WorkerServer"):
         return False
     names = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
     if not any(name in os.environ for name in names):
-        # The older name makes a newer torch print a warning.
+        # A newer torch prints a warning about the older name.
         os.environ[names[_version() < (2, 9)]] = str(ENTRIES)
     return True
 
@@ -45,16 +45,17 @@ def _version():
 
 
 def start():
+    """Starts the server at ROBUSTRUN_FLIGHT_SOCKET."""
     path = os.environ.get("ROBUSTRUN_FLIGHT_SOCKET", "")
     if not path or len(os.fsencode(path)) > PATH_BYTES_MAX or _kept:
         return
     try:
-        os.unlink(path)  # of a program that this process was before an exec
+        os.unlink(path)  # left by this process before an exec
     except FileNotFoundError:
         pass
     _prepare_last_words()
     import atexit
-    import ctypes  # torch has it already
+    import ctypes  # torch has imported it already
 
     begun, leave, left = (_thread.allocate_lock() for _ in range(3))
     for lock in (begun, leave, left):
@@ -64,7 +65,7 @@ def start():
     _thread.start_new_thread(_serve, (make, path, library, begun, leave, left))
     begun.acquire()
     if _kept:
-        # Not even when the interpreter drops its modules.
+        # It must survive even the tear-down of modules.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept[0]))
         atexit.register(_stop, os.getpid(), leave, left)
 
@@ -75,16 +76,16 @@ def _prepare_last_words():
         return
     path = progress.beside(record, ".flight")
     try:
-        os.unlink(path)  # of a program that this process was before an exec
+        os.unlink(path)  # left by this process before an exec
     except FileNotFoundError:
         pass
     _last_words[:] = os.getpid(), path
 
 
 def leave_last_words():
-    """What the recorder holds, in a file, for when nobody can ask this process any more.
+    """Writes the recorder's entries to a file that outlives the process.
 
-    For a worker that ends by an exception, before anybody hears of that. Takes milliseconds.
+    For a worker that ends by an exception, before its agent knows. Takes milliseconds.
     """
     if not _last_words or _last_words[0] != os.getpid():  # no group, or a forked child
         return
@@ -96,13 +97,13 @@ def leave_last_words():
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(path + ".part", flags, 0o600), "wb") as file:
             file.write(dump)
-        os.rename(path + ".part", path)  # whoever reads it finds all of it
+        os.rename(path + ".part", path)  # so that a reader finds the complete file
     except Exception:
         pass  # how the program ends matters more than our view of it
 
 
 def _stop(worker, leave, left):
-    if os.getpid() == worker:  # a forked child has inherited this, but not the thread
+    if os.getpid() == worker:  # a forked child inherits this handler, but not the thread
         leave.release()
         left.acquire(True, EXIT_SECONDS_MAX)
 
@@ -120,7 +121,8 @@ def _serve(make, path, library, begun, leave, left):
 
 
 def _uncollected(function, *arguments):
-    """What is collected in this thread would close the user's files in the wrong table."""
+    """Calls `function` without garbage collection, which would close the user's files in this
+    thread's descriptor table."""
     import gc
 
     collects = gc.isenabled()
@@ -140,22 +142,22 @@ def _begin(make, path, library):
 
 
 def _end(path):
-    """A server that has not begun to serve cannot be stopped: shutdown() waits for ever."""
+    """Stops the server after one request, because shutdown() hangs if it is not yet serving."""
     import socket
 
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(EXIT_SECONDS_MAX / 2)
         client.connect(path)
-        os.unlink(path)  # nobody new comes
+        os.unlink(path)  # no new connections
         client.sendall(b"GET / HTTP/1.1\r\nHost: worker\r\nConnection: close\r\n\r\n")
         if client.recv(1):
             _kept[0].shutdown()
 
 
 def _leave_the_table(library):
-    """Gives this thread a table of descriptors of its own with nothing in it but /dev/null."""
+    """Gives this thread its own descriptor table with nothing in it but /dev/null."""
     if library.syscall(_CLOSE_RANGE, 3, 0xFFFFFFFF, _CLOSE_RANGE_UNSHARE) != 0:
-        # Before Linux 5.9. Containers often refuse this call: then there is no server.
+        # Before Linux 5.9. Containers often refuse unshare(): then there is no server.
         if library.unshare(_CLONE_FILES) != 0:
             return False
         for name in os.listdir("/proc/thread-self/fd"):
@@ -173,4 +175,4 @@ def _close(number):
     try:
         os.close(number)
     except OSError:
-        pass  # the listing's own
+        pass  # the descriptor of the listing itself

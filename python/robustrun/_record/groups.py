@@ -1,9 +1,9 @@
-"""Writes torch's process groups into the record: who belongs to what the Flight Recorder shows.
+"""Records torch's process groups: the members of the groups that the Flight Recorder shows.
 
-torch enters every group that it makes, whichever way, into one dictionary of
-torch.distributed.distributed_c10d. That dictionary is replaced by one that tells us, so no
-function of torch is wrapped and no traceback shows us. Slots are taken from the end of the table:
-NCCL's plugin takes them from its beginning.
+However a group is made, torch enters it into one dictionary in torch.distributed.distributed_c10d.
+That dictionary is replaced by one that notifies us, so no function of torch is wrapped and no
+traceback shows our frames. Slots are taken from the end of the table; NCCL's plugin takes them from
+the beginning.
 """
 
 from . import progress
@@ -24,7 +24,7 @@ _watchers = []  # called once, when the first group is made
 
 
 def watch(c10d, at_first_group=None):
-    """Before torch makes a group. `at_first_group`: called once, when it has made the first."""
+    """Call it before torch makes a group. `at_first_group`: called once, after the first one."""
     if at_first_group is not None:
         _watchers.append(at_first_group)
     if type(c10d._pg_group_ranks) is dict and not c10d._pg_group_ranks:
@@ -62,12 +62,12 @@ class _Groups(dict):
 
 
 def slot_of(name):
-    """First word of the slot of the group of this name; None: it has none."""
+    """The first word of the slot of group `name`; None: it has no slot."""
     return _names.get(name)
 
 
 def all_are(kind):
-    """Who tells the progress of all groups, those that there are and those that will be."""
+    """Sets the source of the progress (RecordSource) of all groups, present and future."""
     global _kind
     _kind = kind
     record = progress.current()
@@ -76,7 +76,7 @@ def all_are(kind):
 
 
 def key(name, ranks):
-    """group_key() of tracer/flight_recorder.h: FNV-1a over the name, a NUL and the ranks."""
+    """group_key() of tracer/flight_memberships.h: FNV-1a over the name, a NUL and the ranks."""
     value = 0xCBF29CE484222325
     data = name.encode("utf-8", "surrogateescape") + b"\0"
     for rank in sorted(ranks):
@@ -89,7 +89,7 @@ def key(name, ranks):
 def _note(c10d, group, ranks):
     record = progress.current()
     name = c10d._world.pg_names.get(group)
-    if record is None or name is None:  # a child of the worker; no member
+    if record is None or name is None:  # in a child of the worker; not a member
         return
     first = _slots.get(id(group)) or _free_slot(record.words)
     if first:
@@ -115,7 +115,7 @@ def _free_slot(words):
 
 def _fill(words, first, name, label, ranks, rank):
     for word in range(first + 1, first + SLOT_WORDS):
-        words[word] = 0  # of a group before
+        words[word] = 0  # left by an earlier group
     words[first + COMM] = key(name, ranks)
     words[first + SIZE_AND_RANK] = len(ranks) | rank << 32
     words[first + SOURCE] = _kind

@@ -1,9 +1,9 @@
-"""Which files the program reads until its first step, for the agent, which reads them ahead next
-time (docs/startup.md).
+"""Lists the files that the program reads until its first step, so that the agent can read them
+ahead at the next start (docs/startup.md).
 
-The agent asks by an empty file beside the record. An audit hook sees what Python opens and imports;
-what libraries map by themselves is looked up in /proc/self/maps now and then. A hook cannot be
-taken away again: once the list is written it returns at once.
+The agent requests the list by an empty file beside the record. An audit hook sees what Python opens
+and imports; files that libraries map by themselves are found in /proc/self/maps from time to time.
+An audit hook cannot be removed: once the list is written, it returns at once.
 """
 
 import os
@@ -12,19 +12,19 @@ from time import monotonic
 
 HEAD = "robustrun-files 1"
 _PATHS_MAX = 50000
-_SECONDS_MAX = 300.0  # without a step: what is read later is no longer the start
+_SECONDS_MAX = 300.0  # without a step; files read later do not belong to the start
 _FIRST_LOOK = 0.05  # seconds until the maps are read again; doubled each time
 
-_touched = None  # path -> whether it was mapped, in the order of the first touch; None: over
+_touched = None  # path -> whether it was mapped, in order of first use; None: not watching
 _list = None
-_ignored = ("/proc/", "/sys/", "/dev/")  # and what the agent made for this worker
+_ignored = ("/proc/", "/sys/", "/dev/")  # and the agent's files for this worker
 _worker = 0
 _end = _next_look = _pause = 0.0
 
 
 def install(path, own_prefix):
-    """Begins to watch if the agent wants to know: `path` is empty then. Files whose names begin
-    with `own_prefix` are not listed."""
+    """Begins to watch if the agent requests it, that is, if the file `path` is empty. Files whose
+    paths begin with `own_prefix` are not listed."""
     global _touched, _list, _ignored, _worker, _end, _next_look, _pause
     try:
         if os.stat(path).st_size != 0:
@@ -41,12 +41,12 @@ def install(path, own_prefix):
 
 
 def write():
-    """Leaves the list; nothing is watched any more."""
+    """Writes the list and stops watching."""
     global _touched, _end, _next_look
     touched = _touched
     if touched is None or os.getpid() != _worker:
         return
-    _end = _next_look = float("inf")  # what follows opens files itself
+    _end = _next_look = float("inf")  # the code below opens files itself
     try:
         _look_at_maps()
         _touched = None
@@ -58,7 +58,7 @@ def write():
             file.write("\n".join(lines) + "\n")
         os.replace(_list + ".part", _list)
     except Exception:
-        _touched = None  # the next start is one without a list
+        _touched = None  # the next start has no list
 
 
 def _on_audit(event, arguments):
@@ -70,7 +70,7 @@ def _on_audit(event, arguments):
             if type(flags) is int and not flags & os.O_ACCMODE and not flags & os.O_DIRECTORY:
                 _note(path, False)
         elif event == "import":
-            _note(arguments[1], True)  # of an extension module: its file
+            _note(arguments[1], True)  # the file of an extension module
         elif event == "ctypes.dlopen":
             _note(arguments[0], True)
         else:
@@ -99,7 +99,7 @@ def _look_at_time():
         write()
     elif now >= _next_look:
         _pause *= 2
-        _next_look = now + _pause  # before: opening the maps is an event, too
+        _next_look = now + _pause  # set before the look: opening the maps is an event, too
         _look_at_maps()
 
 

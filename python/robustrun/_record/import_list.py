@@ -1,8 +1,8 @@
-"""Which modules a worker has imported that a standby worker may import before it has a script.
+"""Lists the modules of a worker that a standby worker can import before it has a script.
 
-Those of the interpreter and of its site-packages alone. The list is written once, into an empty
-file that the agent has made beside the record: at the first step, or on the boot signal.
-Imports nothing, so that the program's own sys.modules stays what it is.
+Only modules of the interpreter and its site-packages. The list is written once, to an empty file
+that the agent creates beside the record: at the first step, or on the boot signal. Imports nothing,
+so that the program's sys.modules does not change.
 """
 
 import os
@@ -10,12 +10,12 @@ import sys
 
 HEAD = "robustrun-modules 1"
 _SITE = ("site-packages", "dist-packages")
-# They replace parts of the standard library before others import it: the order is the script's.
+# These replace parts of the standard library and depend on the script's order of imports.
 _ORDER_MATTERS = ("gevent", "eventlet")
 
 
 def write_if_wanted(path):
-    """True when the list was written now; it is wanted where an empty file is."""
+    """Writes the list if the file `path` exists and is empty. Returns whether it did."""
     try:
         if os.stat(path).st_size != 0:
             return False
@@ -27,12 +27,12 @@ def write_if_wanted(path):
             file.write("\n".join(lines) + "\n")
         os.replace(path + ".part", path)
     except Exception:
-        return False  # nobody wants it, or there is no room: the next start is a plain one
+        return False  # not requested, or no space: the next start has no list
     return True
 
 
 def read(path):
-    """The names of modules, in the order of their import, of changed variables, and conditions."""
+    """Reads a list: (modules in order of import, changed variables, conditions)."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         head, *lines = file.read().splitlines()
     if head != HEAD:
@@ -43,10 +43,10 @@ def read(path):
 
 
 def choose(modules, folder, roots):
-    """Names in `modules` that come from `roots`, and not from the script's `folder`."""
+    """The names in `modules` that come from `roots` and not from the script's `folder`."""
     if any(name in modules for name in _ORDER_MATTERS):
         return []
-    # An environment below the script's folder is no user's code.
+    # An environment below the script's folder is not user code.
     inside = [root for root in roots if _is_below(root, folder)]
     chosen = []
     for name, module in list(modules.items()):
@@ -68,15 +68,15 @@ def choose(modules, folder, roots):
 
 
 def library_roots():
-    """Folders of the standard library and of what was installed."""
+    """The folders of the standard library and of installed packages."""
     roots = [os.path.dirname(os.__file__)]
     roots += [entry for entry in sys.path if os.path.basename(entry) in _SITE]
     return roots
 
 
 def conditions(script):
-    """What must be the same where another process imports the list: "NAME VALUE" each. Of what
-    cannot be read (and of no script) nothing is said."""
+    """What must be equal in a process that imports the list, as "NAME VALUE". What cannot be read,
+    or a missing script, is left out."""
     found = ["interpreter " + " ".join(sys.version.split())]
     if script:
         try:
@@ -97,18 +97,18 @@ def conditions(script):
 
 
 def _digest(data):
-    """Equal for equal bytes, hardly ever for others; hashlib would be one more import."""
+    """A hash of `data`; hashlib would be one more import."""
     return int.from_bytes(data + b"\1", "little") % ((1 << 127) - 1)
 
 
 def _script():
-    """None for a module that runs as the main one."""
+    """The script's path; None if a module runs as __main__."""
     main = sys.modules.get("__main__")
     return None if getattr(main, "__spec__", None) else getattr(main, "__file__", None)
 
 
 def changed_variables():
-    """What the program set, changed or took away since it was started."""
+    """The environment variables that the program has set, changed or removed since its start."""
     with open("/proc/self/environ", "rb") as file:
         entries = file.read().split(b"\0")
     before = {}
@@ -122,7 +122,7 @@ def changed_variables():
 
 
 def _folder():
-    """The script's; of a module, where it was looked for first."""
+    """The script's folder; for a module, the folder where Python looked for it first."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.dirname(os.path.realpath(main)) if main else os.getcwd()
 

@@ -1,16 +1,16 @@
-"""Waits for modules that the script itself imports, and for the end of its imports; imports nothing
-by itself."""
+"""Notifies of modules that the script imports, and of the beginning and end of its imports. Imports
+nothing by itself."""
 
 import sys
 
 _ModuleSpec = type(sys.__spec__)
-_waiting = {}  # name -> what is called with the module once it is there
-_begins = _ended = None  # what is called when the script imports something, and when it has
-_is_importing = False  # one of the script's own imports goes on: others are parts of it
+_waiting = {}  # name -> callbacks for the imported module
+_begins = _ended = None  # called before and after each import of the script
+_is_importing = False  # an import of the script is running: nested imports belong to it
 
 
 def after_import(name, callback):
-    """Calls `callback(module)` when the module has been executed; what it raises is dropped."""
+    """Calls `callback(module)` once the module has been imported. Its exceptions are ignored."""
     module = sys.modules.get(name)
     if module is not None:
         _tell([callback], module)
@@ -20,7 +20,7 @@ def after_import(name, callback):
 
 
 def watch_script(begins, ended):
-    """Calls them around each import that code of __main__ asks for; None: no more."""
+    """Calls begins() and ended() around each import by code of __main__; None: stop."""
     global _begins, _ended
     _begins, _ended = begins, ended
     _watch()
@@ -35,7 +35,7 @@ def _watch():
 
 
 class _ImportWatch:
-    """Import finder that finds nothing itself, and is gone once nobody waits."""
+    """An import finder that finds nothing itself. It is removed when no callback is left."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -56,7 +56,7 @@ class _ImportWatch:
             if callbacks is not None:
                 _tell_after_import(spec.loader, callbacks)
         except Exception:
-            pass  # a loader of an unknown kind: we see nothing, but the module gets imported
+            pass  # an unknown kind of loader: we see nothing, but the module is imported
         return spec
 
 
@@ -74,8 +74,8 @@ def _is_of_import_system(code):
 
 
 class _ScriptsSpec(_ModuleSpec):
-    """The import system notes in the spec that the module's code runs: we need no frame of ours
-    around that code, which a traceback would show."""
+    """A spec that notices when the module's code runs, because the import system records that in
+    the spec. A wrapper function would be shown in tracebacks."""
 
     @property
     def _initializing(self):

@@ -1,9 +1,10 @@
-"""Counts collectives on tensors of the processor where torch itself does not: torch 2.2 to 2.7.
+"""Counts collectives on CPU tensors where torch itself does not: torch 2.2 to 2.7.
 
-Opt-in (--trace=dispatcher), because every collective then takes a way through Python, a few tenths
-of a millisecond. Kernels for the dispatch key above all others see the calls of C++ (DDP's
-reducer) as well. They hand on to the next kernel with autograd left out, as torch's own do not
-need it. A group is found through ProcessGroup.unbox, which torch has since 2.2.
+Opt-in (--trace=dispatcher), because every collective then passes through Python, which takes a few
+tenths of a millisecond. Kernels for the topmost dispatch key see calls from C++ (DDP's reducer),
+too.
+They call the next kernel without autograd, which torch's kernels do not need. The group is found
+through ProcessGroup.unbox, which torch has since 2.2.
 """
 
 import sys
@@ -16,15 +17,15 @@ OPERATIONS = (
     "_allgather_base_", "allgather_coalesced_", "allgather_into_tensor_coalesced_",
     "reduce_scatter_", "_reduce_scatter_base_", "reduce_scatter_tensor_coalesced_",
     "alltoall_", "alltoall_base_", "gather_", "scatter_", "barrier")
-_KEY = "AutogradCPU"  # on a GPU the plugin sees more, and a kernel's end is not the call's
+_KEY = "AutogradCPU"  # on GPUs the plugin sees more, and a kernel does not end with the call
 
-_library = []  # kept: the kernels go with it
+_library = []  # kept alive: the kernels go with it
 _counts = {}  # name of the group -> _Count
 
 
 class _Count:
-    """Of one group's collectives, in its slot of the record. Any thread may tell that one is done;
-    what is told is the last up to which all are."""
+    """Counts one group's collectives in its slot of the record. Any thread may report that one is
+    done; `done` is the last one up to which all are."""
 
     __slots__ = ("first", "entered", "done", "early", "lock")
 
@@ -86,20 +87,21 @@ def _make_kernel(torch, binding, operation):
                 work = unbox_work(result[-1] if isinstance(result, tuple) else result)
                 work.get_future().add_done_callback(lambda future: _finish(*entered))
             except Exception:
-                _finish(*entered)  # no way to know when: as if it were at once
+                _finish(*entered)  # the end cannot be seen: count it as done now
         return result
 
     return kernel
 
 
 def _enter(name):
-    """None for a group without a slot, or in a child of the worker."""
+    """Counts an entered collective. None for a group without a slot, or in a child of the
+    worker."""
     first, record = groups.slot_of(name), progress.current()
     if first is None or record is None:
         return None
     count = _counts.get(name)
     if count is None or count.first != first or not record.words[first + groups.ENTERED]:
-        count = _counts[name] = _Count(first)  # new, or made anew under its old name
+        count = _counts[name] = _Count(first)  # a new group, or one made again under the same name
     return name, count, count.enter(record.words)
 
 

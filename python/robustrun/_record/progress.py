@@ -1,7 +1,7 @@
-"""The worker's side of the progress record: offsets and meaning in tracer/progress_record.h.
+"""The worker's side of the progress record; tracer/progress_record.h has its layout and meaning.
 
-Every number is one 8-byte store into a shared mapping, so what was written last is there for the
-agent even after SIGKILL. No threads, no sockets, no locks: about a microsecond for a step.
+Every number is one 8-byte store to a shared mapping, so the agent can read the last values even
+after SIGKILL. No threads, sockets or locks: a step costs about a microsecond.
 """
 
 import os
@@ -14,7 +14,7 @@ BYTES = 4096
 METRICS_MAX = 16
 METRIC_NAME_BYTES = 24
 
-# Indices of 8-byte words; tests/python/test_record.py holds them against the header.
+# Indices of 8-byte words; tests/python/test_record.py compares them with the header.
 STOP_REASON = 24 // 8
 STOP_DEADLINE_NS = 32 // 8
 STEPS_BEFORE = 56 // 8
@@ -52,7 +52,7 @@ boundary = None  # called with the record at the end of every step (_checkpoint/
 
 
 class Record:
-    """The record of this process. Writers: the thread that trains."""
+    """The record of this process. Only the thread that trains may write to it."""
 
     __slots__ = ("words", "reals", "by_script", "metrics", "has_communicators",
                  "begins_anew")
@@ -61,8 +61,8 @@ class Record:
         view = memoryview(mapping)
         self.words = view.cast("Q")
         self.reals = view.cast("d")
-        self.has_communicators = len(mapping) >= COMMUNICATORS_END  # else the agent is older
-        self.by_script = False  # robustrun.step() was called: optimizers no longer count
+        self.has_communicators = len(mapping) >= COMMUNICATORS_END  # otherwise the agent is older
+        self.by_script = False  # robustrun.step() was called: optimizer steps no longer count
         self.begins_anew = False  # the optimizer that steps first had no state before
         self.metrics = {}  # name -> index of its value's word
 
@@ -84,7 +84,7 @@ class Record:
 
 
 def attach():
-    """Makes the record that the environment names this process's own (boot.py)."""
+    """Claims the record named by the environment for this process (boot.py)."""
     global _current
     _current = record = _open()
     if record is not None:
@@ -99,8 +99,8 @@ def mark_user_code():
 
 
 def mark_end(word):
-    """SCRIPT_RETURNED_AT_NS, then SCRIPT_FINISHED_AT_NS: what ends the process from then on costs
-    little, or nothing."""
+    """Records the time for SCRIPT_RETURNED_AT_NS, and later for SCRIPT_FINISHED_AT_NS. If the
+    process is killed after these marks, little or nothing is lost."""
     record = current()
     if record is None:
         return
@@ -109,8 +109,8 @@ def mark_end(word):
 
 
 def after_first_step():
-    """By now the program has imported what it needs: a standby worker may want to know, and who
-    reads its files ahead at the next start."""
+    """Writes the lists for standby workers and for reading ahead, because by now the program has
+    imported what it needs."""
     from . import import_list, imports
 
     imports.watch_script(None, None)
@@ -121,7 +121,7 @@ def after_first_step():
 
 
 def current():
-    """This process's Record, or None: outside robustrun, or in a child of the worker."""
+    """This process's Record; None outside robustrun and in children of the worker."""
     global _current
     if _current is _UNKNOWN:
         try:
@@ -132,12 +132,12 @@ def current():
 
 
 def beside(path, ending):
-    """The worker's other files have the record's name with another ending."""
+    """The path of another file of the worker: the record's path with a different ending."""
     return (path[: -len(".record")] if path.endswith(".record") else path) + ending
 
 
 def _claim():
-    """Without boot.py (--inject=off, a wrapper script) the first process to ask has the record."""
+    """Without boot.py (--inject=off, a wrapper script) the first process to ask gets the record."""
     record = _open()
     if record is not None:
         if not record.words[WORKER_PID]:
@@ -166,6 +166,6 @@ def _open():
 
 
 def _forget():
-    """A forked child is not the worker: its steps are not the worker's steps."""
+    """Runs in a forked child, which is not the worker: its steps do not count."""
     global _current
     _current = None

@@ -1,7 +1,8 @@
-"""When the parts of a start begin and end, in the record (docs/startup.md says what belongs where).
+"""Records when the stages of a start begin and end (defined in docs/startup.md).
 
-No function of torch is wrapped and no traceback shows us: dictionaries and an attribute that torch
-itself touches at the right moment tell us once, and are as they were from then on.
+No function of torch is wrapped and no traceback shows our frames: dictionaries and an attribute
+that torch uses at the right moment are replaced by ones that notify us once and then restore
+themselves.
 """
 
 from time import monotonic_ns
@@ -19,7 +20,7 @@ def install():
 
 
 def load_begins():
-    """A checkpoint is being loaded, and not by a program that trains already."""
+    """Notes that a checkpoint load begins, unless the program is already training."""
     words = _words_before_the_step()
     if words is not None:
         _stamp_once(words, progress.LOAD_BEGIN_AT_NS)
@@ -27,7 +28,7 @@ def load_begins():
 
 
 def load_ends():
-    """Well or not."""
+    """Notes that a load has ended, successfully or not."""
     words = _words_before_the_step()
     if words is not None and words[progress.LOAD_BEGIN_AT_NS]:
         words[progress.LOAD_DONE_AT_NS] = monotonic_ns()
@@ -47,7 +48,7 @@ def _words_before_the_step():
 
 
 def _stamp_once(words, place):
-    imports.watch_script(None, None)  # what is imported from now on is part of something else
+    imports.watch_script(None, None)  # later imports belong to later stages
     if not words[place]:
         words[place] = monotonic_ns()
 
@@ -61,7 +62,7 @@ def _stamp(place):
 def _import_begins():
     words = _words_before_the_step()
     if words is not None:
-        words[progress.IMPORTS_DONE_AT_NS] = 1  # the header says why
+        words[progress.IMPORTS_DONE_AT_NS] = 1  # an import is running
 
 
 def _import_ended():
@@ -76,7 +77,7 @@ def _watch_rendezvous(module):
 
 
 class _Handlers(dict):
-    """How ranks find each other, by scheme: looked up first of all by init_process_group."""
+    """torch's rendezvous handlers by scheme, which init_process_group looks up first."""
 
     __slots__ = ("_module",)
 
@@ -97,7 +98,7 @@ def _watch_names(c10d):
 
 
 class _Names(dict):
-    """Group -> name: torch looks whether a name is taken, makes the group, and enters it."""
+    """Group -> name: torch checks that a name is free, makes the group, and adds it."""
 
     __slots__ = ("_c10d",)
 
@@ -122,7 +123,7 @@ def _watch_optimizers(module):
 
 
 class _Defaults:
-    """An optimizer's first attribute. The first optimizer that sets it takes this away."""
+    """Replaces Optimizer.defaults, the first attribute that an optimizer sets, until one does."""
 
     def __get__(self, optimizer, kind=None):
         if optimizer is None:

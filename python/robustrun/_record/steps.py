@@ -1,19 +1,19 @@
 """Counts optimizer steps without a change to the script.
 
-A step is a call of the optimizer instance that stepped first (wrappers step an inner one, GANs
-have several); one that calls super().step() is counted once. The hook is torch's own global
-post-step hook, registered the moment the script itself imports torch.
+A step is a call of step() on the optimizer instance that stepped first: wrappers step an inner
+optimizer, and GANs have several. A step() that calls super().step() counts once. The hook is
+torch's own global post-step hook, registered as soon as the script imports torch.
 
-At the first step the optimizer's state tells whether it goes on from a checkpoint: Adam and its
-relatives count their steps in it, others have none when they begin anew. So a restart that starts
-over is seen of scripts that say nothing of their steps, too.
+At the first step, the optimizer's state shows whether training continues from a checkpoint: Adam
+and similar optimizers count steps in their state, and others have no state at the beginning. So
+even for scripts that do not report steps, a restart that begins from scratch is noticed.
 """
 
 import sys
 
 from . import imports, progress
 
-_NESTING_FRAMES = 6  # how far up an enclosing step() of the same optimizer is looked for
+_NESTING_FRAMES = 6  # frames to search for an enclosing step() of the same optimizer
 
 
 def install():
@@ -27,8 +27,8 @@ def _register(module):  # torch older than 2.0 has no such hook
 
 
 def _make_first_look(torch, module):
-    """Reads the state of the optimizer that steps first, before it does. It cannot be taken away
-    again from within: torch is iterating over its hooks."""
+    """A hook that reads the optimizer's state before its first step. It cannot remove itself,
+    because torch is iterating over its hooks."""
     is_compiling = getattr(module, "is_compiling", None)
     is_over = False
 
@@ -43,14 +43,15 @@ def _make_first_look(torch, module):
             is_over = True
             if record is not None:
                 _look_at_state(optimizer, record)
-        except Exception:  # an optimizer of somebody's own may be anything
+        except Exception:  # a user's own optimizer may have any form
             is_over = True
 
     return before_step
 
 
 def _learns_nothing(optimizer):
-    """torch.distributed.checkpoint steps once with a rate of 0, to have a state to load into."""
+    """Whether all learning rates are 0: torch.distributed.checkpoint makes such a step to create
+    the state that it loads into."""
     rates = [group.get("lr") for group in optimizer.param_groups]
     return bool(rates) and all(isinstance(rate, (int, float)) or _is_here(rate) for rate in rates) \
         and not any(float(rate) for rate in rates)
@@ -60,18 +61,18 @@ def _look_at_state(optimizer, record):
     done = _steps_in_state(optimizer)
     if done is not None:
         record.words[progress.STEPS_BEFORE] = max(0, done - record.words[progress.STEPS]) + 1
-    # Whoever has loaded a file may go on from it without its optimizer's state.
+    # A program that has loaded a checkpoint may continue from it without optimizer state.
     elif not optimizer.state and not record.words[progress.LOAD_BEGIN_AT_NS]:
-        record.begins_anew = True  # if it has a state once it has stepped
+        record.begins_anew = True  # provided that it has a state after the step
 
 
 def _is_here(number):
-    """A tensor that can be read without waiting for a GPU."""
+    """Whether the tensor can be read without waiting for a GPU."""
     return hasattr(number, "device") and number.device.type == "cpu"
 
 
 def _steps_in_state(optimizer):
-    """How many steps its state has seen; None: that is not known, or would wait for a GPU."""
+    """The number of steps in the optimizer's state; None: unknown, or on a GPU."""
     for holder in (*list(optimizer.state.values())[:1], *optimizer.param_groups[:1]):
         step = holder.get("step")
         if isinstance(step, (int, float)) or _is_here(step):
@@ -80,7 +81,7 @@ def _steps_in_state(optimizer):
 
 
 def _has_state(optimizer):
-    """Plain SGD never has: what it does after a resume looks as at the beginning."""
+    """Whether the optimizer has a state. Plain SGD never has, even after a resume."""
     try:
         return any(optimizer.state.values())
     except Exception:
@@ -90,7 +91,7 @@ def _has_state(optimizer):
 def _make_hook(torch, module):
     from weakref import ref
 
-    # torch 2.2 and older know it only there; torch.compiler is imported later than torch.optim.
+    # torch 2.2 and older have it only in this module; torch.compiler is imported after torch.optim.
     is_compiling = getattr(module, "is_compiling", None)
     getframe = sys._getframe
     first = _no_optimizer

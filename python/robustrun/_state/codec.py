@@ -1,15 +1,15 @@
-"""Plain Python values as bytes and back, for checkpoints. Executes nothing when reading.
+"""Encodes plain Python values as bytes for checkpoints. Decoding executes nothing.
 
-None, bool, int, float, str, bytes, list, tuple, dict (OrderedDict and defaultdict become dict),
-Counter, torch.dtype, torch.Size, and two kinds of tensors: a Ref names one stored elsewhere,
-an Inline one brings its bytes. docs/checkpoints.md has the table of the format.
+Values: None, bool, int, float, str, bytes, list, tuple, dict (OrderedDict and defaultdict become
+dict), Counter, torch.dtype, torch.Size, and two kinds of tensors: a Ref names a tensor that is
+stored elsewhere, an Inline contains its bytes. docs/checkpoints.md describes the format.
 """
 
 import collections
 import struct
 
 DEPTH_MAX = 64
-BYTES_MAX = 48 << 20  # of one value; the engine takes 64 MiB for all of a rank's
+BYTES_MAX = 48 << 20  # per value; the engine takes at most 64 MiB for all values of a rank
 INT_BYTES_MAX = 4096
 VERSION = b"\x01"
 
@@ -18,11 +18,11 @@ Inline = collections.namedtuple("Inline", "dtype shape data")
 
 
 class NotNeutral(TypeError):
-    """A value that has no neutral form; the sentence says which."""
+    """A value has no neutral form; the message names it."""
 
 
 class Damaged(ValueError):
-    """Bytes that are no neutral value."""
+    """The bytes are not an encoded value."""
 
 
 def encode(value, path="value"):
@@ -30,20 +30,20 @@ def encode(value, path="value"):
     _put(parts, value, path, 0)
     data = b"".join(parts)
     if len(data) > BYTES_MAX:
-        raise NotNeutral("cannot save %s: %d bytes of plain values; %d are the limit"
+        raise NotNeutral("cannot save %s: %d bytes of plain values exceed the limit of %d"
                          % (path, len(data), BYTES_MAX))
     return data
 
 
 def plain(value):
-    """Numbers of numpy as Python's own; anything else as it is."""
+    """A numpy number as a Python number; any other value unchanged."""
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         return value.item()
     return value
 
 
 def is_leaf(value):
-    """Whether it is plain and holds nothing else."""
+    """Whether the value is plain and contains no other values."""
     return value is None or type(value) in (bool, int, float, str, bytes) or _torch_type(value)
 
 
@@ -109,7 +109,8 @@ def _put_sizes(parts, sizes):
 
 
 def decode(data):
-    """The value; Damaged when the bytes are none. No larger than a small multiple of the bytes."""
+    """Decodes a value. Raises Damaged if the bytes are not valid. Memory use is limited to a small
+    multiple of len(data)."""
     if len(data) > BYTES_MAX + len(VERSION) or data[:1] != VERSION:
         raise Damaged("cannot read plain values: they are of another version, or too large")
     reader = _Reader(data)
@@ -118,7 +119,7 @@ def decode(data):
     except (struct.error, UnicodeDecodeError, TypeError) as error:
         raise Damaged("cannot read plain values: %s" % error) from None
     if reader.at != len(data):
-        raise Damaged("cannot read plain values: there are bytes behind them")
+        raise Damaged("cannot read plain values: there are bytes after the end")
     return value
 
 

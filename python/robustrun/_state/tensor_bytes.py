@@ -1,4 +1,4 @@
-"""Tensors as bytes, for checkpoints: their types' names, their memory, their identity."""
+"""Tensors as bytes, for checkpoints: names of types, memory, identity."""
 
 import ctypes
 
@@ -6,7 +6,7 @@ import torch
 
 CPU = torch.device("cpu")
 
-# As safetensors names them; another type has torch's own name in a checkpoint.
+# Names of types in safetensors; other types have torch's name in a checkpoint.
 _SAFETENSORS = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64",
     "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32",
@@ -16,7 +16,7 @@ _TORCH = {name: torch_name for torch_name, name in _SAFETENSORS.items()}
 
 
 class CannotSave(TypeError):
-    """A tensor that cannot be saved as it is; the sentence names it."""
+    """A tensor cannot be saved as it is; the message names it."""
 
 
 def dtype_name(dtype):
@@ -25,7 +25,7 @@ def dtype_name(dtype):
 
 
 def dtype_of(name):
-    """torch's type; None where this torch has none of that name."""
+    """torch's type of that name; None if this version of torch has none."""
     found = getattr(torch, _TORCH.get(name, name), None)
     return found if isinstance(found, torch.dtype) else None
 
@@ -35,7 +35,7 @@ def byte_size(tensor):
 
 
 def identity(tensor):
-    """Equal for tensors that are the same bytes: tied weights."""
+    """Equal for tensors that share the same bytes: tied weights."""
     if tensor.numel() == 0:
         return id(tensor)
     return (str(tensor.device), tensor.data_ptr(), tuple(tensor.shape), tensor.stride(),
@@ -43,7 +43,7 @@ def identity(tensor):
 
 
 def check(tensor, path):
-    """That it is plain memory."""
+    """Raises CannotSave unless the tensor is plain memory."""
     why = None
     if tensor.layout is not torch.strided:
         why = "it is %s" % str(tensor.layout).rpartition(".")[2]
@@ -52,13 +52,13 @@ def check(tensor, path):
     elif tensor.device.type == "meta":
         why = "it is on the meta device and has no values"
     elif is_wrapped(tensor):
-        why = "a %s is spread or wrapped; save those with robustrun.dcp" % type(tensor).__name__
+        why = "it is a %s, distributed or wrapped; use robustrun.dcp" % type(tensor).__name__
     if why:
         raise CannotSave("cannot save tensor '%s': %s" % (path, why))
 
 
 def is_wrapped(tensor):
-    """Whether its values are not its own memory: DTensor and its like."""
+    """Whether the values are not in the tensor's own memory, as with DTensor."""
     if type(tensor) in (torch.Tensor, torch.nn.Parameter):
         return False
     try:
@@ -70,7 +70,7 @@ def is_wrapped(tensor):
 
 
 def as_memory(tensor):
-    """The tensor's values as contiguous CPU memory: itself where it is that, else a copy."""
+    """The values as a contiguous CPU tensor: the tensor itself if it is one, else a copy."""
     tensor = tensor.detach()
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
@@ -90,7 +90,7 @@ def to_bytes(tensor):
 
 
 def from_bytes(dtype, shape, data):
-    """A new tensor; ValueError when the bytes are not as many as its values need."""
+    """A new tensor with these bytes. Raises ValueError if their number does not match the shape."""
     kind = dtype_of(dtype)
     if kind is None:
         raise ValueError("this torch has no type %s" % dtype)
@@ -113,7 +113,7 @@ def new(dtype, shape, device=None):
 
 
 def was_written(tensor):
-    """Tells autograd that somebody changed its memory."""
+    """Tells autograd that the tensor's memory was changed."""
     try:
         torch.autograd.graph.increment_version(tensor)
     except (AttributeError, RuntimeError):
@@ -128,8 +128,8 @@ def version(tensor):
 
 
 def random_states():
-    """What this process draws from, as plain values: Python's, torch's, and numpy's and CUDA's
-    where they are in use."""
+    """The states of the random number generators as plain values: Python's and torch's, and numpy's
+    and CUDA's if they are in use."""
     import random
     import sys
 
@@ -165,7 +165,7 @@ def _byte_tensor(data):
 
 
 def copy(target, source):
-    """Values of `source` into `target`, unless they are the same bytes."""
+    """Copies the values of `source` to `target`, unless they share the same bytes."""
     if identity(target) != identity(source):
         with torch.no_grad():
             target.copy_(source)

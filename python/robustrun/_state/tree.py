@@ -1,8 +1,8 @@
-"""From what a script wants saved to named tensors and plain values, and back in place.
+"""Converts a script's state to named tensors and plain values, and restores it in place.
 
-A state is made of dicts, lists and tuples; in them are tensors, plain values, and objects that have
-state_dict() and load_state_dict(). Planning a load checks everything and changes nothing; what
-cannot be put back is named, all of it at once.
+A state consists of dicts, lists and tuples that contain tensors, plain values, and objects with
+state_dict() and load_state_dict(). Planning a load checks everything and changes nothing; an error
+names all items that do not match.
 """
 
 import collections
@@ -17,7 +17,7 @@ DICTS = (dict, collections.OrderedDict, collections.defaultdict, collections.Cou
 
 
 class StateMismatch(ValueError):
-    """The checkpoint and the state that wants it do not have the same items."""
+    """The checkpoint and the state do not have the same items."""
 
 
 def child(path, key):
@@ -29,8 +29,8 @@ def _is_object(value):
 
 
 def flatten(state):
-    """(tree of plain values with a Ref for each tensor, {name: tensor}); equal tensors, tied
-    weights, are there once."""
+    """Splits a state into (tree of plain values with a Ref for each tensor, {name: tensor}). Tied
+    weights, which share their bytes, appear once."""
     tensors, names = {}, {}
 
     def take(value, path, depth):
@@ -60,7 +60,7 @@ def flatten(state):
 
 
 def inline(value, path):
-    """A state of one rank: plain values, tensors with their bytes."""
+    """The state as plain values, with each tensor replaced by an Inline."""
     if isinstance(value, torch.Tensor):
         tensor_bytes.check(value, path)
         return Inline(tensor_bytes.dtype_name(value.dtype), tuple(value.shape),
@@ -74,7 +74,7 @@ def inline(value, path):
 
 
 def outline(value):
-    """The other way: with real tensors again. ValueError when their bytes are not right."""
+    """The inverse of inline(). Raises ValueError if a tensor's bytes do not match its shape."""
     if type(value) is Inline:
         return tensor_bytes.from_bytes(*value)
     if isinstance(value, dict):
@@ -86,7 +86,7 @@ def outline(value):
 
 
 def _is_bare(value):
-    """Whether there are neither tensors nor objects in it: it may be replaced as a whole."""
+    """Whether the value contains neither tensors nor objects, so that it can be replaced whole."""
     if isinstance(value, dict):
         return all(_is_bare(item) for item in value.values())
     if type(value) in (list, tuple):
@@ -95,16 +95,16 @@ def _is_bare(value):
 
 
 class Plan:
-    """What is to be read into which tensor, and what is to be done when all of that was right."""
+    """Which tensors to read, and the calls that complete the load once all bytes are verified."""
 
     def __init__(self):
         self.reads = []  # (Ref, tensor)
-        self.fresh = []  # indices into reads: tensors made by build(), not yet there
+        self.fresh = []  # indices into reads of tensors that make_fresh() has yet to allocate
         self.after = []  # calls
         self.problems = []
 
     def restore(self, state, tree):
-        """Plans all of it; StateMismatch names what does not fit."""
+        """Plans the restoration of `state`. Raises StateMismatch naming what does not match."""
         placed = self._place(state, tree, "")
         if placed is not state:
             self.problems.append("the state must be a dict, a list, a tensor or an object")
@@ -115,7 +115,7 @@ class Plan:
             raise StateMismatch("cannot load the checkpoint: " + "; ".join(shown))
 
     def _place(self, target, saved, path):
-        """What its container should hold in its place: mostly itself."""
+        """The object that should replace `target` in its container: usually `target` itself."""
         if isinstance(target, torch.Tensor):
             return self._place_tensor(target, saved, path)
         if callable(getattr(target, "load_state_dict", None)):
@@ -184,7 +184,7 @@ class Plan:
         return target
 
     def _build(self, saved, path):
-        """The saved values with new tensors, to be filled, for Refs."""
+        """The saved values, with a holder for a new tensor in place of each Ref."""
         if type(saved) is Ref:
             if tensor_bytes.dtype_of(saved.dtype) is None:
                 self.problems.append("this torch has no type %s for '%s'" % (saved.dtype, path))
@@ -214,14 +214,15 @@ class Plan:
     def _same_keys(self, here, there, path):
         for key in here:
             if key not in there:
-                self.problems.append("'%s' is wanted, but not in the checkpoint" % child(path, key))
+                self.problems.append("'%s' is not in the checkpoint" % child(path, key))
         for key in there:
             if key not in here:
-                self.problems.append("'%s' was saved, but nobody wants it" % child(path, key))
+                self.problems.append("'%s' is in the checkpoint, but not in the state"
+                                     % child(path, key))
 
 
 class _Holder:
-    """The place of a tensor that is made when it is known to be what the checkpoint says."""
+    """Holds the place of a tensor that is allocated after the checkpoint has been checked."""
 
     tensor = None
 
@@ -233,7 +234,7 @@ def _held(item):
 
 
 def make_fresh(plan):
-    """Allocates what build() left open."""
+    """Allocates the tensors that _build() left open."""
     for index in plan.fresh:
         ref, holder = plan.reads[index]
         holder.tensor = tensor_bytes.new(ref.dtype, ref.shape)
@@ -241,8 +242,8 @@ def make_fresh(plan):
 
 
 def _is_own_memory(module, own):
-    """Whether writing into what state_dict() gave writes into the module: not so with hooks that
-    make copies, and with extra states that are no tensors."""
+    """Whether writing to the tensors from state_dict() writes to the module. Not with hooks that
+    make copies, nor with extra states that are not tensors."""
     def key(tensor):
         return (str(tensor.device), tensor.data_ptr(), tuple(tensor.shape), tensor.dtype)
 

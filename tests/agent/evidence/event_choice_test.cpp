@@ -7,7 +7,7 @@
 
 #include "agent/node/limits.h"
 #include "tests/support/scratch.h"
-#include "tracer/record_counters.h"
+#include "tracer/record_collectives.h"
 
 namespace event_choice_test {
 

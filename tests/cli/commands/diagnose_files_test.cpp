@@ -11,7 +11,7 @@
 #include "tests/paths.h"
 #include "tests/tracer/record_image.h"
 #include "tracer/analysis/analyze.h"
-#include "tracer/flight_recorder.h"
+#include "tracer/flight_memberships.h"
 #include "tracer/progress_record.h"
 
 namespace diagnose_files_test {
@@ -322,8 +322,8 @@ TEST_CASE("ranks that are nonsense are left out") {
 
 TEST_CASE("a verdict is one sentence, its reasons, and what else is known") {
   tracer::Verdict verdict;
-  verdict.sentence = "nobody waits";
-  CHECK(cli::verdict_text(verdict, {}) == "nobody waits\n");
+  verdict.sentence = "no rank is blocked";
+  CHECK(cli::verdict_text(verdict, {}) == "no rank is blocked\n");
   CHECK(cli::verdict_json(verdict, {}).find("\"operation\":null") != std::string::npos);
 
   verdict.finding = tracer::Finding::kNeverEntered;

@@ -143,7 +143,7 @@ def test_an_impossible_export_says_what_to_do(saved, out):
     assert "each of 3 ranks saved a state of its own in step 4" in said
     assert "--to torch or safetensors, or --rank N" in said
     said = ckpt("export", *both(saved), "--to", "torch", "--rank=3", out / "x", code=1)
-    assert "step 4 is of ranks 0 to 2; there is no rank 3" in said
+    assert "step 4 was saved by ranks 0 to 2; there is no rank 3" in said
     job(2, "save_same", saved, "5", script=JOB)
     said = ckpt("export", *both(saved), "--to", "torch", "--rank=0", out / "x", code=1)
     assert "step 5 is one state of all ranks" in said

@@ -125,7 +125,7 @@ def test_damage_found_by_the_rank_that_reads_for_all_fails_all(folder):
     job(2, "save", folder, "1")
     flip_a_bit(folder, "model.complex")
     said = job(2, "load", folder, "1", code=1)
-    assert "model.complex" in said and "cannot go on: rank" in said
+    assert "model.complex" in said and "cannot continue: rank" in said
     assert "poisoned: damaged" in ckpt("ls", *both(folder))
 
 
@@ -240,9 +240,9 @@ print(len(wanted["model"]))
 """
     for form in ("torch", "dcp"):
         assert int(plain_python(program, str(folder / "whole.pt"), form, str(folder / form))) > 9
-    assert "is there already" in ckpt("export", *both(folder), "--to", "dcp", str(folder / "dcp"),
+    assert "already exists" in ckpt("export", *both(folder), "--to", "dcp", str(folder / "dcp"),
                                       code=1)
-    assert "no type complex128, which 'model.complex'" in ckpt(
+    assert "no type complex128, the type of 'model.complex'" in ckpt(
         "export", *both(folder), "--to", "safetensors", str(folder / "st"), code=1)
 
 

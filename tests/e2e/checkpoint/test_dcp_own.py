@@ -32,7 +32,7 @@ def test_own_data_of_a_rank_is_restored_and_refused_or_remapped_with_other_ranks
 def test_a_request_for_data_that_no_rank_saved_is_an_error(folder):
     job(2, "save", folder, "5")
     said = own_job(2, "load_own", folder, "5", code=1)
-    assert "'counts' of each rank is wanted, but not in the checkpoint" in said
+    assert "'counts' is requested per rank, but not in the checkpoint" in said
 
 
 @with_newer_torch

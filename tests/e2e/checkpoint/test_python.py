@@ -172,9 +172,10 @@ def test_a_mismatch_is_named_and_nothing_is_changed(places):
               "model": torch.nn.Linear(2, 2, bias=False)}
     with pytest.raises(checkpoint.StateMismatch) as told:
         checkpoint.load_latest(wanted, places)
-    for words in ("'b' has shape (4,) here and (3,)", "'gone' was saved, but nobody wants it",
-                  "'new' is wanted, but not in the checkpoint", "'n' is a list here and a dict",
-                  "'model/bias' was saved, but nobody wants it"):
+    for words in ("'b' has shape (4,) here and (3,)", "'new' is not in the checkpoint",
+                  "'gone' is in the checkpoint, but not in the state",
+                  "'n' is a list here and a dict",
+                  "'model/bias' is in the checkpoint, but not in the state"):
         assert words in str(told.value)
     assert wanted["a"].sum() == 0
     with pytest.raises(checkpoint.StateMismatch, match="type F64 here and F32"):

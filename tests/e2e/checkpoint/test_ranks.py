@@ -79,7 +79,7 @@ def test_a_state_that_does_not_fit_on_one_rank_changes_nothing_on_any(folder):
     said = job(folder, "mismatch", 2)
     assert [each["kind"] for each in said] == ["RankFailed", "StateMismatch"]
     assert "rank 1 of 2 failed: StateMismatch" in said[0]["what"]
-    assert "'mine' is wanted, but not in the checkpoint" in said[0]["what"]
+    assert "'mine' is not in the checkpoint" in said[0]["what"]
     assert said[0]["unchanged"] and said[1]["unchanged"]
 
 
@@ -133,7 +133,7 @@ def test_damage_of_the_only_checkpoint_is_an_error_on_all_ranks(folder):
 
 
 @pytest.mark.parametrize("mode, kind, words", [
-    ("nowhere", "RuntimeError", "the ranks do not find the same checkpoint"),
+    ("nowhere", "RuntimeError", "the ranks found different checkpoints"),
     ("no-parent", "RankFailed", "FileNotFoundError")])
 def test_a_rank_with_other_directories_is_an_error_at_once(folder, mode, kind, words):
     job(folder, "save", 2)

@@ -147,7 +147,7 @@ def test_dumps_of_a_job_that_does_not_hang_name_no_rank(robustrun):
     folder = copy(robustrun, "flight_recorder/gloo.json.2")
     finished = robustrun.run("diagnose", "--from", str(folder))
     assert finished.code == 0
-    assert finished.text.startswith("nobody waits")
+    assert finished.text.startswith("no rank is blocked")
 
 
 def test_unusable_files_are_named(robustrun):

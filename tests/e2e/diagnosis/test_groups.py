@@ -65,8 +65,8 @@ def test_where_dumps_do_not_show_the_stopped_gpu_its_group_is_named_and_no_wrong
     for job, verdict in verdicts:
         if verdict["culprits"]:
             continue
-        assert "have all come to" in verdict["sentence"]
-        candidates = verdict["sentence"].split(" have all come to")[0]
+        assert "have all reached" in verdict["sentence"]
+        candidates = verdict["sentence"].split(" have all reached")[0]
         if candidates.endswith(" more"):  # of all 16 ranks a sentence names some
             continue
         assert str(job.truth[0]) in candidates.replace(",", " ").split()

@@ -66,7 +66,7 @@ def check_slow_link(training):
     since = len(training.job.err())
     training.data.slow(training.machines["h2"], "100mbit")
     line = training.says(["slow: ", "h2"], since)
-    assert "comes last" not in line
+    assert "arrives last" not in line
     training.data.full_speed(training.machines["h2"])
     training.goes_on(50)
     assert training.job.attempt() == 0

@@ -30,7 +30,7 @@ def test_a_slow_rank_is_named_while_the_job_runs(robustrun, factor, begins):
     job = start_job(robustrun, "--nproc-per-node=3", "job.py", factor, begins)
     job.says("slow: rank 1 ", NAMED_WITHIN_S)
     (line,) = [line for line in job.err().splitlines() if "slow: " in line]
-    assert "comes last" in line
+    assert "arrives last" in line
     assert "hang: " not in job.err()
     job.stop()
 

@@ -1,9 +1,10 @@
-// R2 without any record: no operation is known to be unfinished, and stacks show ranks inside calls
-// of torch.distributed while others are in the script. So do point-to-point operations over gloo,
-// of which torch keeps no record, and ranks that wait for a process group to be made.
+// R2 without any record: no operation is known to be unfinished, and stacks show some ranks inside
+// calls of torch.distributed while others are in the script. This also covers point-to-point
+// operations over gloo, which torch does not record, and ranks that wait for the creation of a
+// process group.
 //
-// A stack is of one moment, and which send belongs to which receive is not known: the verdict is
-// inferred, and the watch that looks again and again decides whether it lasts
+// A stack shows one moment, and which send matches which receive is unknown. So the verdict is
+// inferred, and the watch that looks repeatedly decides whether it lasts
 // (supervisor/watch/hang_watch.h).
 
 #include <fmt/format.h>
@@ -26,7 +27,7 @@ const ThreadStack* main_python(const Evidence& evidence) {
   return nullptr;
 }
 
-// "recv", "batch_isend_irecv": the call of torch.distributed that the script has made.
+// The function of torch.distributed that the script called: "recv", "batch_isend_irecv".
 std::string function_of(const ThreadStack& stack) {
   std::string function;
   for (const Frame& frame : stack.frames) {
@@ -37,14 +38,15 @@ std::string function_of(const ThreadStack& stack) {
   return function;
 }
 
-// What the innermost line calls, which shows in no frame: "request.wait()" is C++.
+// The call in the innermost line if it is C++ and so has no frame: "request.wait()".
 std::string call_of(const ThreadStack& stack) {
   const auto frame =
       std::ranges::find_if(stack.frames, [](const Frame& f) { return !f.call.empty(); });
   return frame == stack.frames.end() ? "" : frame->call.substr(0, kNameBytes);
 }
 
-// Its record shows what else it calls: a stack beside it is of a moment earlier or later.
+// Whether calls of `function` appear in the rank's record. Then the record counts, and the stack is
+// of an earlier or later moment.
 bool is_recorded(const RankSnapshot& rank, std::string_view function) {
   constexpr std::string_view kUnrecorded[] = {"send",
                                               "recv",
@@ -58,7 +60,7 @@ bool is_recorded(const RankSnapshot& rank, std::string_view function) {
       rank.comms, [](const Membership& m) { return m.counts_completion && m.entered > 0; });
 }
 
-// "recv at p2p.py:33: dist.recv(x, src=1)"; empty: it is in no such call.
+// The call in which the rank waits: "recv at p2p.py:33: dist.recv(x, src=1)"; empty: none.
 std::string waiting_at(const Case& facts, std::uint32_t at) {
   const Whereabouts& where = facts.where[at];
   const ThreadStack* const stack = main_python(facts.view.rank(at).evidence);
@@ -79,7 +81,7 @@ std::string waiting_at(const Case& facts, std::uint32_t at) {
   return text;
 }
 
-// No rank steps: since the last step of any.
+// The time since the last step of any rank.
 base::Nanos without_steps(const FleetView& view) {
   base::Nanos shortest = base::Nanos::max();
   for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
@@ -90,10 +92,10 @@ base::Nanos without_steps(const FleetView& view) {
 
 struct Ranks {
   std::vector<std::uint32_t> waiting;
-  std::vector<std::string> calls;  // of them
+  std::vector<std::string> calls;  // the calls that these wait in
   std::vector<std::uint32_t> out;  // dead or stopped
   std::vector<std::uint32_t> plain, loader, phase;
-  bool is_unclear = false;  // there are others, whose stacks do not tell
+  bool is_unclear = false;  // there are ranks whose stacks do not show what they do
 };
 
 Ranks sort_ranks(const Case& facts) {
@@ -109,7 +111,7 @@ Ranks sort_ranks(const Case& facts) {
       ranks.loader.push_back(at);
     } else if (is_long_phase(reason)) {
       ranks.phase.push_back(at);
-    } else if (is_the_scripts_own(reason)) {
+    } else if (is_in_script(reason)) {
       ranks.plain.push_back(at);
     } else {
       ranks.is_unclear = true;
@@ -130,7 +132,7 @@ Accused accused_of(const Case& facts, Ranks& ranks) {
     return {is_dead ? Finding::kDied : Finding::kStopped, ranks.out};
   }
   if (!ranks.plain.empty()) {
-    // Who does something may be about to come.
+    // A rank that is moving may be about to arrive.
     std::vector<std::uint32_t> still = ranks.plain;
     std::erase_if(still, [&](auto at) { return is_moving(facts.view.rank(at).evidence); });
     return {Finding::kNeverEntered, still.empty() ? ranks.plain : still};
@@ -164,8 +166,8 @@ std::optional<Verdict> rule_calls_by_stack(const Case& facts) {
   Verdict verdict;
   if (accused.ats.empty() || accused.ats.size() * 2 > view.rank_count()) {
     verdict.finding = Finding::kUndecided;
-    verdict.sentence = fmt::format("no operation is recorded, and {}{}", calls_text(facts, ranks),
-                                   for_text(lasting));
+    verdict.sentence =
+        fmt::format("no operation is recorded; {}{}", calls_text(facts, ranks), for_text(lasting));
     for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
       verdict.is_moving |= is_moving(view.rank(at).evidence);
     }
@@ -175,7 +177,7 @@ std::optional<Verdict> rule_calls_by_stack(const Case& facts) {
   } else {
     std::vector<Blame> blames;
     for (const std::uint32_t at : accused.ats) {
-      blames.push_back({at, Guilt::kAbsent, 0, 0, {}, kNobodyWaits});
+      blames.push_back({at, Guilt::kAbsent, 0, 0, {}, kNoWait});
     }
     Accusation made = accuse(facts, accused.finding, blames);
     verdict = made.verdict;
@@ -183,10 +185,10 @@ std::optional<Verdict> rule_calls_by_stack(const Case& facts) {
     const bool are_out = !ranks.out.empty();
     const std::string what =
         accused.finding == Finding::kStopped ? made.choose("is stopped", "are stopped")
-        : are_out
-            ? made.choose("has ended", "have ended")
-            : fmt::format("{} not come to what the others wait in", made.choose("has", "have"));
-    verdict.sentence = fmt::format("{} {}{}", made.who, what, for_text(lasting));
+        : are_out                            ? made.choose("has ended", "have ended")
+                  : fmt::format("{} not reached the calls that the others wait in",
+                                made.choose("has", "have"));
+    verdict.sentence = fmt::format("{} {}{}", made.named, what, for_text(lasting));
     if (!are_out) verdict.sentence += whereabouts_text(facts, made);
     verdict.sentence += "; " + calls_text(facts, ranks);
   }

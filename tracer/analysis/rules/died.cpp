@@ -1,6 +1,5 @@
-// R1: a rank has ended and others wait for it. Once somebody has failed, those who waited are gone,
-// too: then it is a rank that ended by itself, with exit code 0, before an operation in which
-// others were.
+// R1: a rank has ended and others wait for it. After a failure, when the waiting ranks have ended
+// too (rule_ended_early): a rank exited with code 0 before an operation that others had entered.
 
 #include <fmt/format.h>
 
@@ -32,7 +31,7 @@ End end_of(const Case& facts, const Accusation& made) {
   return {"died", end};
 }
 
-// The operation that it was in when it died, or did not come to any more.
+// The operation that the rank was inside when it died, or had not reached.
 std::string where_it_ended(const Case& facts, const Blame& blame, const Accusation& made) {
   if (made.operation.empty()) return "";
   for (const Member& member : facts.view.comms()[blame.comm].members) {
@@ -59,14 +58,14 @@ std::optional<Verdict> rule_died(const Case& facts) {
   made.verdict.is_moving = false;
   if (!is_waited_for) made.verdict.lasting = facts.graph.longest_wait();
   const End end = end_of(facts, made);
-  made.verdict.sentence = made.who + " " + end.verb + where_it_ended(facts, dead.front(), made);
+  made.verdict.sentence = made.named + " " + end.verb + where_it_ended(facts, dead.front(), made);
   if (!end.cause.empty()) made.verdict.sentence += ": " + end.cause;
   made.verdict.sentence += waiting_text(facts, made);
   if (!is_waited_for) {
     const std::vector<std::uint32_t> waiting = all_waiting(facts);
     made.verdict.victims = global_ranks(facts.view, waiting);
-    made.verdict.sentence += fmt::format("; what {} part in is not known, {} ranks wait",
-                                         made.choose("it took", "they took"), waiting.size());
+    made.verdict.sentence += fmt::format("; {} communicators are unknown, {} ranks wait",
+                                         made.choose("its", "their"), waiting.size());
   }
   return made.verdict;
 }
@@ -81,7 +80,7 @@ std::optional<Verdict> rule_ended_early(const Case& facts) {
     for (const Member& member : comm.members) {
       if (has_left(member, wait.ordinal)) ended.push_back(member.at);
     }
-    // One that has left nothing may be the member that nobody has seen.
+    // A rank that left no record may be the unseen member.
     const bool is_seen = !ended.empty();
     for (std::uint32_t at = 0; at < facts.view.rank_count() && !is_seen; ++at) {
       const RankSnapshot& rank = facts.view.rank(at);
@@ -114,8 +113,7 @@ std::optional<Verdict> rule_ended_early(const Case& facts) {
       verdict.signature = facts.view.signature(comm, wait.ordinal).value_or(Signature{});
     }
     verdict.sentence =
-        fmt::format("{} {} ended with 0 before {}", ranks_text(facts.view, ended),
-                    ended.size() == 1 ? "has" : "have",
+        fmt::format("{} ended with exit code 0 before {}", ranks_text(facts.view, ended),
                     operation_text(facts.view, comm, wait.ordinal, verdict.signature));
     return verdict;
   }

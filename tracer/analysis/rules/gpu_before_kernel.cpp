@@ -1,5 +1,5 @@
-// R3: a rank has launched an operation and its GPU has not come to it, while peers are inside it;
-// or its thread waits for its GPU and so does not come to the next operation.
+// R3: a rank has launched an operation that its GPU has not reached while peers are inside it; or
+// the rank's thread waits for its GPU and therefore does not reach the next operation.
 
 #include <fmt/format.h>
 
@@ -42,13 +42,13 @@ std::optional<Verdict> rule_gpu_before_kernel(const Case& facts) {
   Accusation made = accuse(facts, Finding::kGpuBeforeKernel, queued);
   if (is_launched) {
     made.verdict.sentence =
-        fmt::format("the {} of {} {} not reached {}{}", made.choose("GPU", "GPUs"), made.who,
+        fmt::format("the {} of {} {} not reached {}{}", made.choose("GPU", "GPUs"), made.named,
                     made.choose("has", "have"), made.operation, for_text(made.age));
   } else {
     made.verdict.confidence = Confidence::kInferred;
     made.verdict.sentence =
-        fmt::format("{} {} not entered {}{}", made.who, made.choose("has", "have"), made.operation,
-                    for_text(made.age)) +
+        fmt::format("{} {} not entered {}{}", made.named, made.choose("has", "have"),
+                    made.operation, for_text(made.age)) +
         whereabouts_text(facts, made);
   }
   made.verdict.sentence += waiting_text(facts, made);

@@ -1,10 +1,12 @@
-// R4a, R4d: all are inside; a GPU has room to send and all that it needs for that, and sends not.
+// R4a, R4d: all members are inside; a GPU has room to send and all the data it needs, and sends
+// nothing.
 //
-// What a send needs is what other peers of its channel send: in a ring the one before, in a tree
-// the children, or the parent. A member of a tree that has one peer alone, both ways, may be a
-// leaf, which needs nothing, or the root: when a rank hangs, all that is under way in a tree
-// drains, and then the two ends of the path between it and the root look alike. NCCL's trees have
-// different roots on different channels, so who is to be suspected on all of them is the culprit.
+// A send needs the data that the other peers on its channel send: in a ring, the previous rank; in
+// a tree, the children or the parent. A tree member with a single peer, in both directions, may be
+// a leaf, which needs nothing, or the root. When a rank hangs, all data in transit in the tree
+// drains, and then the two ends of the path between that rank and the root look alike. NCCL's trees
+// have different roots on different channels, so the rank that is suspected on all channels is the
+// culprit.
 
 #include <fmt/format.h>
 
@@ -53,7 +55,7 @@ Idle is_idle(const Flow& send, const Flows& flows, const Channel& channel, bool 
     if (!waits_to_be_consumed(*flow)) return Idle::kNo;
     has_data = true;
   }
-  // Of a tree, who is not seen may be what it waits for.
+  // In a tree, it may wait for a member that was not seen.
   if (channel.is_tree) return all_seen ? Idle::kPerhaps : Idle::kNo;
   return has_data ? Idle::kYes : Idle::kNo;
 }
@@ -61,7 +63,7 @@ Idle is_idle(const Flow& send, const Flows& flows, const Channel& channel, bool 
 struct Suspects {
   std::vector<const Member*> members;
   bool is_proved = false;
-  bool is_narrowed = false;  // a channel has cleared somebody whom another suspects
+  bool is_narrowed = false;  // one channel cleared a member that another suspects
 };
 
 std::vector<const Member*> suspects_on(const Channel& channel, bool all_seen, bool& is_proved) {
@@ -77,7 +79,7 @@ std::vector<const Member*> suspects_on(const Channel& channel, bool all_seen, bo
   return found;
 }
 
-// Who may be idle on every channel that stands still.
+// The members that may be idle on every stuck channel.
 Suspects suspects_of(const Transport& transport) {
   Suspects suspects;
   bool is_first = true;
@@ -97,7 +99,7 @@ Suspects suspects_of(const Transport& transport) {
   return suspects;
 }
 
-// Where flows do not tell: the only member whose GPU reports errors.
+// The only member whose GPU reports errors; nullptr: none, or several.
 const Member* with_errors(const Case& facts, const Communicator& comm) {
   const Member* found = nullptr;
   for (const Member& member : comm.members) {
@@ -113,7 +115,7 @@ Verdict verdict_of(const Case& facts, const std::vector<Blame>& blames, std::str
   Accusation made = accuse(facts, Finding::kGpuInKernel, blames);
   add_members(facts, blames.front().comm, made);
   made.verdict.sentence =
-      fmt::format("the {} of {} {} inside {}{}{}", made.choose("GPU", "GPUs"), made.who,
+      fmt::format("the {} of {} {} inside {}{}{}", made.choose("GPU", "GPUs"), made.named,
                   made.choose("hangs", "hang"), made.operation, for_text(made.age), because) +
       waiting_text(facts, made);
   for (const Blame& blame : blames) {
@@ -139,8 +141,8 @@ std::optional<Verdict> rule_gpu_in_kernel(const Case& facts) {
   if (suspects.members.empty() || !is_clear) return std::nullopt;
   std::vector<Blame> blames;
   for (const Member* member : suspects.members) blames.push_back(transport->blame(*member));
-  Verdict verdict = verdict_of(
-      facts, blames, ": it has room to send and all that it needs for that, and sends nothing");
+  Verdict verdict =
+      verdict_of(facts, blames, ": it has room to send and the data to do so, but sends nothing");
   if (!suspects.is_proved) verdict.confidence = Confidence::kInferred;
   return verdict;
 }

@@ -1,7 +1,9 @@
-// R4a, of a job at rest: operations that all their members have come to, and that do not end. In a
-// dump without times nothing tells which of the members holds one up. But a GPU that does nothing
-// any more holds up all that it has come to: the rank that several of them have in common is it. Of
-// one alone it is the member that has called far more than the others without finishing it.
+// R4a, at rest: all members have reached an operation, and it does not complete.
+//
+// A dump without timings does not show which member's GPU is stuck. But a stuck GPU blocks every
+// operation that it has reached, so a rank that several stuck operations share is the culprit. For
+// a single operation it is the member that has called far more than the others without finishing
+// it. Otherwise the verdict lists the members and names no rank.
 
 #include <fmt/format.h>
 
@@ -16,7 +18,7 @@
 namespace robustrun::tracer {
 namespace {
 
-struct Standing {  // an operation that all have come to
+struct Standing {  // an operation that all members have reached
   const Wait* wait = nullptr;
   std::vector<std::uint32_t> members;
 };
@@ -27,7 +29,7 @@ std::vector<Standing> standing_of(const Case& facts) {
   for (const Wait& wait : facts.graph.waits()) {
     const Communicator& comm = view.comms()[wait.comm];
     if (wait.has_edges || comm.uncounted > 0) continue;
-    // Of what has left the recorder it is not known whether it is the oldest.
+    // An operation that has left the ring may not be the oldest unfinished one.
     const bool is_told = wait.signature.kind != OpKind::kUnknown;
     if (wait.peer < 0 && !is_told) continue;
     if (wait.peer < 0) {
@@ -60,8 +62,8 @@ std::size_t called_by(const FleetView& view, std::uint32_t at) {
   return pending;
 }
 
-// The member that has called more than twice as much as any other, and several more; none: all are
-// alike.
+// The member with more than twice as many pending calls as any other, and at least several more;
+// none: no member stands out.
 std::optional<std::uint32_t> one_far_ahead(const FleetView& view,
                                            const std::vector<std::uint32_t>& members) {
   constexpr std::size_t kSeveral = 3;
@@ -72,7 +74,8 @@ std::optional<std::uint32_t> one_far_ahead(const FleetView& view,
   return called[0].second;
 }
 
-// Of ranks that share most of what stands, if it is one rank alone and more than one operation.
+// The rank that most stuck operations share, if that is a single rank and it is in more than one of
+// them.
 std::optional<std::uint32_t> most_shared(const std::vector<Standing>& standing) {
   std::map<std::uint32_t, std::size_t> shares;
   for (const Standing& one : standing) {
@@ -95,7 +98,7 @@ bool holds(const Standing& standing, std::uint32_t at) {
 
 struct Found {
   std::vector<Blame> blames;
-  std::vector<std::uint32_t> comms;  // of what they hold up
+  std::vector<std::uint32_t> comms;  // communicators of the operations that they block
   std::vector<Standing> undecided;
 };
 
@@ -139,12 +142,12 @@ std::string one_of_text(const Case& facts, const Standing& standing) {
   if (signature.kind == OpKind::kUnknown) {
     signature = facts.view.signature(comm, standing.wait->ordinal).value_or(signature);
   }
-  return fmt::format("{} have all come to {}, which does not end",
+  return fmt::format("{} have all reached {}, which does not complete",
                      ranks_text(facts.view, standing.members),
                      operation_text(facts.view, comm, standing.wait->ordinal, signature));
 }
 
-// The members of what stands, and no rank among them.
+// Lists the members of the stuck operations and names no rank.
 Verdict undecided(const Case& facts, const std::vector<Standing>& standing) {
   const Wait& wait = *standing.front().wait;
   const Communicator& comm = facts.view.comms()[wait.comm];
@@ -158,7 +161,7 @@ Verdict undecided(const Case& facts, const std::vector<Standing>& standing) {
   const std::vector<std::uint32_t> waiting = all_waiting(facts);
   verdict.victims = global_ranks(facts.view, waiting);
   verdict.sentence =
-      fmt::format("{}: the GPU of one of them stands, and dumps without times do not tell which",
+      fmt::format("{}: one of their GPUs is stuck, and dumps without timings do not show which",
                   one_of_text(facts, standing.front()));
   for (const Standing& one : standing) {
     if (verdict.evidence.size() < kEvidenceLines) {
@@ -166,7 +169,7 @@ Verdict undecided(const Case& facts, const std::vector<Standing>& standing) {
     }
   }
   verdict.evidence.push_back(
-      "with TORCH_NCCL_ENABLE_TIMING=1 a dump tells whose GPU has not begun");
+      "with TORCH_NCCL_ENABLE_TIMING=1 a dump shows which GPU has not started");
   return verdict;
 }
 
@@ -181,10 +184,10 @@ std::optional<Verdict> rule_gpu_stands(const Case& facts) {
   Accusation made = accuse(facts, Finding::kGpuInKernel, found.blames);
   for (const std::uint32_t comm : found.comms) add_members(facts, comm, made);
   made.verdict.confidence = Confidence::kInferred;
-  made.verdict.sentence = fmt::format(
-      "the {} of {} {} nothing any more: all members have come to {}, and it does not end{}",
-      made.choose("GPU", "GPUs"), made.who, made.choose("finishes", "finish"), made.operation,
-      waiting_text(facts, made));
+  made.verdict.sentence =
+      fmt::format("the {} of {} {} stuck: all members have reached {}, and it does not complete{}",
+                  made.choose("GPU", "GPUs"), made.named, made.choose("is", "are"), made.operation,
+                  waiting_text(facts, made));
   for (const Standing& one : found.undecided) {
     if (made.verdict.evidence.size() < kEvidenceLines) {
       made.verdict.evidence.push_back(one_of_text(facts, one));

@@ -1,4 +1,4 @@
-// R11: most ranks of a node are culprits at once: it is the node, not they. After ByteRobust's
+// R11: most ranks of a node are culprits at once, so the node is the culprit. This is ByteRobust's
 // grouping of outliers (arXiv 2509.16293, section 5), by node.
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace robustrun::tracer {
 namespace {
 
-// Those that a node can be the cause of.
+// The findings that a node can cause.
 constexpr std::array kByNode = {
     Finding::kDied,       Finding::kStopped,         Finding::kNeverEntered,
     Finding::kInputStall, Finding::kGpuBeforeKernel, Finding::kGpuInKernel,
@@ -33,7 +33,7 @@ std::optional<Verdict> rule_group_failure(const Case& facts, const Verdict& verd
     if (!at || facts.view.rank(*at).node.empty()) return std::nullopt;
     ++culprits_of[facts.view.rank(*at).node];
   }
-  // At most half of the nodes: else it is the job, or all there is.
+  // If more than half of the nodes are concerned, it is the job, not a node.
   if (culprits_of.empty() || culprits_of.size() * 2 > ranks_of.size()) return std::nullopt;
   for (const auto& [node, count] : culprits_of) {
     if (ranks_of[node] < 2 || count * 2 <= ranks_of[node]) return std::nullopt;

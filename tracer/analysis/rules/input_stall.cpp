@@ -1,4 +1,4 @@
-// R9: everybody who is absent without a phase to excuse it waits for its data loader.
+// R9: all absent ranks without a long phase as an excuse wait for their data loaders.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ std::optional<Verdict> rule_input_stall(const Case& facts) {
   if (absent.loader.empty() || !absent.plain.empty()) return std::nullopt;
   Accusation made = accuse(facts, Finding::kInputStall, absent.loader);
   made.verdict.sentence =
-      fmt::format("{} {} not entered {}{}", made.who, made.choose("has", "have"), made.operation,
+      fmt::format("{} {} not entered {}{}", made.named, made.choose("has", "have"), made.operation,
                   for_text(made.age)) +
       whereabouts_text(facts, made) + waiting_text(facts, made);
   return made.verdict;

@@ -1,13 +1,13 @@
-// R7 where there is no kernel to time (gloo): a rank that comes last to collectives again and
-// again, so that the others wait for it.
+// R7 without kernels to time (gloo): a rank that repeatedly arrives last at collectives, so that
+// the others wait for it.
 //
-// Every rank notes by its machine's clock when it came to an operation. A clock that is wrong
-// shifts all times of a machine alike, lateness does not: whoever was late for one operation leaves
-// it together with the others and comes to the next one in time. So times are taken relative to the
-// median rank's, and a machine's to its own best ones, over all communicators with the same
-// members. A machine all of whose ranks are late for every single one cannot be told from one whose
-// clock is wrong: nobody on it is named. Ranks of one machine have one clock, and tell on each
-// other.
+// Every rank records by its machine's clock when it entered an operation. A wrong clock shifts all
+// times of a machine alike; lateness does not, because a rank that was late for one operation
+// leaves it together with the others and reaches the next one in time. So times are taken relative
+// to the median rank's, and a machine's times relative to its own best ones, over all communicators
+// with the same members. A machine whose ranks are all late for every single operation cannot be
+// distinguished from one with a wrong clock, so none of its ranks is named. Ranks on one machine
+// share a clock and can be compared directly.
 
 #include <fmt/format.h>
 
@@ -25,20 +25,20 @@ namespace {
 
 using base::Nanos;
 
-// When each member came to one operation, in the order of the members.
+// When each member entered one operation, in the order of the members.
 struct Arrival {
   Nanos first{};
   Signature signature;
-  std::vector<Nanos> late;  // relative to the others, by clocks that need not be right
+  std::vector<Nanos> late;  // relative to the other members, by possibly wrong clocks
 };
 
 struct Band {
-  const Communicator* comm = nullptr;  // one of those with these members
+  const Communicator* comm = nullptr;  // one of the communicators with these members
   std::vector<Arrival> arrivals;
-  std::vector<std::vector<std::size_t>> clocks;  // members that share one
+  std::vector<std::vector<std::size_t>> clocks;  // groups of members that share a clock
 };
 
-// A node without a name is one of its own.
+// Groups the members by node. A member without a node's name has a clock of its own.
 std::vector<std::vector<std::size_t>> clocks_of(const FleetView& view, const Communicator& comm) {
   std::map<std::string, std::vector<std::size_t>> by_node;
   std::vector<std::vector<std::size_t>> clocks;
@@ -59,7 +59,7 @@ Nanos nth(std::vector<Nanos> values, std::size_t n) {
   return values[n];
 }
 
-// Times are outside input: what no clock shows is no time, and of two for one operation the first
+// Times are outside input: implausible ones are ignored, and the first of two for one operation
 // counts.
 void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
   const std::size_t members = comm.members.size();
@@ -68,7 +68,7 @@ void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
   for (std::size_t m = 0; m < members; ++m) {
     for (const Past& past : comm.members[m].view->recent) {
       if (past.entered_at <= Nanos{} || past.entered_at > kClockMax) continue;
-      // Of what the first member does not know nobody's lateness is known.
+      // An operation that the first member has no record of is skipped.
       if (m == 0 && times.try_emplace(past.ordinal, members).second) {
         signatures[past.ordinal] = past.signature;
       }
@@ -87,7 +87,7 @@ void add_arrivals(const Communicator& comm, std::vector<Arrival>& arrivals) {
   }
 }
 
-// By the members' places in the fleet.
+// The bands by their members' indices.
 std::map<std::vector<std::uint32_t>, Band> bands_of(const FleetView& view) {
   std::map<std::vector<std::uint32_t>, Band> bands;
   for (const Communicator& comm : view.comms()) {
@@ -105,11 +105,11 @@ std::map<std::vector<std::uint32_t>, Band> bands_of(const FleetView& view) {
   return bands;
 }
 
-// Leaves of each lateness what its machine's clock does not explain. Which member is the median one
-// may rest on wrong clocks at first, so it is done again with what is known by then.
+// Reduces each lateness to what the machine's clock does not explain. At first, wrong clocks may
+// decide which member is the median, so the correction is repeated.
 void remove_clocks(Band& band) {
   const std::size_t members = band.arrivals.front().late.size();
-  if (band.clocks.size() == 1) {  // it explains nothing; of two ranks the first came in time
+  if (band.clocks.size() == 1) {  // one clock needs no correction; the first of two is in time
     for (Arrival& arrival : band.arrivals) {
       const Nanos middle = nth(arrival.late, (members - 1) / 2);
       for (Nanos& one : arrival.late) one -= middle;
@@ -122,7 +122,7 @@ void remove_clocks(Band& band) {
       for (Nanos& one : arrival.late) one -= middle;
     }
     for (const std::vector<std::size_t>& sharing : band.clocks) {
-      std::vector<Nanos> own;  // of the first of them
+      std::vector<Nanos> own;  // the earliest of the machine's ranks, per operation
       for (const Arrival& arrival : band.arrivals) {
         Nanos first = arrival.late[sharing.front()];
         for (const std::size_t m : sharing) first = std::min(first, arrival.late[m]);
@@ -138,14 +138,15 @@ void remove_clocks(Band& band) {
 
 struct Late {
   std::size_t member = 0;
-  std::size_t times = 0;  // that it was the last one, and late
+  std::size_t times = 0;  // how often it was the last one, and late
   std::size_t operations = 0;
-  Nanos usual{};  // how late, median of those
-  double share = 0;  // of the whole time
+  Nanos usual{};  // median lateness of these
+  double share = 0;  // part of the whole time
 };
 
-// Whoever evaluates or saves now and then is late for an operation that it mostly comes to in time;
-// whoever is slow, for the same ones again and again. Steps repeat their operations.
+// Steps repeat their operations. A slow rank is late for the same operations again and again; a
+// rank that evaluates or saves now and then is late for an operation that it mostly reaches in
+// time.
 bool is_habit(const std::vector<const Arrival*>& late, const std::vector<Arrival>& all) {
   const auto is_alike = [&](const Arrival& one) {
     return std::ranges::any_of(
@@ -208,7 +209,8 @@ std::optional<Verdict> rule_late_rank(const Case& facts) {
     verdict.is_moving = true;
     verdict.lost_share = std::clamp(late->share, 0.0, 1.0);
     verdict.sentence = fmt::format(
-        "{} comes last, {} behind the others, to {} of {} collectives ({}): {:.0f} % of the time{}",
+        "{} arrives last, {} behind the others, at {} of {} collectives ({}): {:.0f} % of the "
+        "time{}",
         ranks_text(facts.view, {culprit}), base::rough_duration_words(late->usual), late->times,
         late->operations, group_text(facts.view, *band.comm), 100 * late->share,
         waiting_text(facts.view, victims, false));

@@ -1,7 +1,7 @@
-// R5: a rank is still inside an operation that nobody can leave before all have entered it, and
-// most of the others have left it, or one of them has finished the next such one as well, which
-// needed all of them again: what is missing is at that rank. At rest one that has left it is
-// enough: everybody had the time to.
+// R5: a rank is still inside an operation that no member can leave before all have entered it, and
+// either most others have left it, or one of them has even finished the next such operation, which
+// needed all members again: the fault is at that rank. At rest it is enough that one member has
+// left, because all had the time to.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,8 @@ std::size_t finished_by(const Communicator& comm, std::uint64_t ordinal) {
       comm.members, [&](const Member& m) { return m.counts && m.ordinal > ordinal; }));
 }
 
-// Whether a member has finished it and the one after, and nobody can leave either of them alone.
+// Whether a member has finished this operation and the next, where the next synchronises all
+// members.
 bool is_left_far_behind(const FleetView& view, const Communicator& comm, std::uint64_t ordinal) {
   const std::optional<Signature> next = view.signature(comm, ordinal + 1);
   if (!next || !synchronises_all(next->kind)) return false;
@@ -26,7 +27,7 @@ bool is_left_far_behind(const FleetView& view, const Communicator& comm, std::ui
                              [&](const Member& m) { return m.counts && m.ordinal > ordinal + 1; });
 }
 
-// The kernel runs on all channels: the GPU is where it hangs.
+// Whether the rank's kernel runs on all channels, so that the GPU is what hangs.
 bool is_in_kernel(const Communicator& comm, std::uint32_t at) {
   for (const Member& member : comm.members) {
     if (member.at != at || member.pending == nullptr) continue;
@@ -36,7 +37,7 @@ bool is_in_kernel(const Communicator& comm, std::uint32_t at) {
   return false;
 }
 
-// Of those who are behind: for whom it is clear enough that they are.
+// The ranks that are behind with sufficient certainty.
 std::vector<Blame> left_behind(const Case& facts) {
   std::vector<Blame> behind;
   for (const Blame& blame : facts.graph.blames()) {
@@ -65,8 +66,8 @@ std::optional<Verdict> rule_left_behind(const Case& facts) {
   if (!is_proved) made.verdict.confidence = Confidence::kInferred;
   const Blame& first = behind.front();
   const Communicator& comm = facts.view.comms()[first.comm];
-  made.verdict.sentence = fmt::format("{} {} still inside {}{}", made.who, made.choose("is", "are"),
-                                      made.operation, for_text(made.age));
+  made.verdict.sentence = fmt::format("{} {} still inside {}{}", made.named,
+                                      made.choose("is", "are"), made.operation, for_text(made.age));
   made.verdict.sentence += first.signature.kind == OpKind::kSend
                                ? ", which has been received"
                                : fmt::format(": {} of {} members have finished it",

@@ -1,6 +1,6 @@
-// R8b: a stuck link and a network interface that is down on one side of it; or, without a link that
-// is seen to be stuck, an operation that all have entered and nobody leaves, and such an interface.
-// What every node reports is how the machines are wired.
+// R8b: a link is stuck, and a network interface is down at one of its ends. rule_interface_down: no
+// link is seen to be stuck, but an operation that all have entered does not complete, and an
+// interface is down. Interfaces that are down on every node are not in use and are ignored.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,8 @@ namespace {
 
 using Reports = std::map<std::string, std::set<std::string>>;  // node -> lines
 
-// Without the lines that all nodes have in common, when there are several nodes.
+// The reports of the members' nodes. With several nodes, lines that all of them have in common are
+// left out.
 Reports reports_of(const FleetView& view, const Communicator& comm) {
   Reports reports;
   std::map<std::string, std::size_t> nodes_with;
@@ -58,8 +59,8 @@ void add_words(const Case& facts, const Wait& wait, const Reports& reports, Accu
     verdict.nodes.push_back(node);
     for (const std::string& line : said) lines.push_back(fmt::format("{}: {}", node, line));
   }
-  verdict.sentence = fmt::format("{}; {} does not move for {}", lines.front(), made.operation,
-                                 base::rough_duration_words(wait.age)) +
+  verdict.sentence = fmt::format("{}; {} has made no progress for {}", lines.front(),
+                                 made.operation, base::rough_duration_words(wait.age)) +
                      waiting_text(facts, made);
   verdict.evidence.insert(verdict.evidence.begin(), lines.begin(), lines.end());
 }
@@ -71,7 +72,7 @@ std::optional<Verdict> rule_link_down(const Case& facts) {
   if (!links) return std::nullopt;
   const Reports reports = reports_of(facts.view, facts.view.comms()[links->wait->comm]);
   std::vector<Edge> edges;
-  std::vector<std::uint32_t> ends;  // of stuck links, on a node that reports
+  std::vector<std::uint32_t> ends;  // ends of stuck links on nodes with reports
   for (const Edge& edge : links->edges) {
     for (const base::Rank rank : {edge.from, edge.to}) {
       const std::optional<std::uint32_t> at = facts.view.find(rank);
@@ -95,7 +96,7 @@ std::optional<Verdict> rule_link_down(const Case& facts) {
 }
 
 std::optional<Verdict> rule_interface_down(const Case& facts) {
-  // Where flows are known they would show it.
+  // If flows are known, they would show a stuck link.
   if (stuck_transport(facts)) return std::nullopt;
   const Wait* const wait = wait_of_all(facts);
   if (wait == nullptr) return std::nullopt;

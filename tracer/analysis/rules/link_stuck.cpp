@@ -1,6 +1,6 @@
-// R4b: all are inside; data has left one rank and does not arrive at another, which is ready for
-// it. Without flows (gloo): TCP repeats a segment that is not acknowledged; a process that merely
-// does not read would have its kernel acknowledge it.
+// R4b: all members are inside; data has left one rank and does not arrive at another, which is
+// ready for it. Without flows (gloo): TCP retransmits a segment that is not acknowledged. If the
+// peer process merely did not read, its kernel would acknowledge it.
 
 #include <fmt/format.h>
 

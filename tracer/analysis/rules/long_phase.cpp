@@ -1,5 +1,5 @@
-// R10: whoever is absent does what takes long by right: a checkpoint, an evaluation, a first
-// compilation. No fault; the time-out is to be longer.
+// R10: the absent ranks are in a phase that legitimately takes long: a checkpoint, an evaluation, a
+// first compilation. Not a fault; the time-out is longer.
 
 #include <fmt/format.h>
 
@@ -16,22 +16,22 @@ std::optional<Verdict> rule_long_phase(const Case& facts) {
   if (blames.empty()) return std::nullopt;
   Accusation made = accuse(facts, Finding::kLongPhase, blames);
   const std::uint32_t first = made.culprits.front();
-  made.verdict.sentence = fmt::format("{} {} busy with {}", made.who, made.choose("is", "are"),
+  made.verdict.sentence = fmt::format("{} {} busy with {}", made.named, made.choose("is", "are"),
                                       words_of(facts.where[first].reason));
-  if (const std::string& place = facts.where[first].place; !place.empty()) {
+  if (const std::string place = place_text(facts.where[first]); !place.empty()) {
     made.verdict.sentence += " in " + place;
   }
   made.verdict.sentence += fmt::format(" and {} not entered {}{}", made.choose("has", "have"),
                                        made.operation, for_text(made.age)) +
-                           waiting_text(facts, made) + "; that may take its time";
+                           waiting_text(facts, made) + "; this may be normal";
   return made.verdict;
 }
 
 namespace {
 
-// What all ranks have in common who are in no operation.
+// What all ranks, none of which is inside an operation, have in common.
 struct Together {
-  std::string what;  // "checkpoint", "train.py:87 data loader"; empty: nothing
+  std::string what;  // "checkpoint", "load (train.py:87), data loader"; empty: nothing
   bool is_phase = false;
 };
 
@@ -47,29 +47,29 @@ Together together(const Case& facts) {
 
 }  // namespace
 
-std::optional<Verdict> rule_nobody_inside(const Case& facts) {
+std::optional<Verdict> rule_all_outside(const Case& facts) {
   const FleetView& view = facts.view;
   if (!facts.graph.waits().empty() || view.rank_count() == 0) return std::nullopt;
   Verdict verdict;
-  std::vector<std::uint32_t> everybody;
+  std::vector<std::uint32_t> all;
   for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
-    everybody.push_back(at);
+    all.push_back(at);
     verdict.is_moving |= is_moving(view.rank(at).evidence);
     verdict.lasting = std::max(verdict.lasting, view.rank(at).step_age.value_or(base::Nanos{0}));
   }
   const auto [what, is_phase] = together(facts);
-  // Of programs without any communicator only the stacks tell.
+  // Without any communicator, only stacks show anything.
   const std::string outliers = view.comms().empty() ? outliers_text(facts) : "";
   if (what.empty() && outliers.empty()) return std::nullopt;
   const bool all_seen = view.rank_count() >= view.fleet().world_size;
   verdict.finding = is_phase ? Finding::kLongPhase : Finding::kUndecided;
   verdict.confidence = is_phase && all_seen ? Confidence::kExact : Confidence::kInferred;
-  if (is_phase) verdict.culprits = global_ranks(view, everybody);
-  if (is_phase) verdict.nodes = nodes_of(view, everybody);
-  verdict.sentence = what.empty()
-                         ? outliers
-                         : fmt::format("all {} ranks are outside any recorded operation, in {}",
-                                       everybody.size(), what);
+  if (is_phase) verdict.culprits = global_ranks(view, all);
+  if (is_phase) verdict.nodes = nodes_of(view, all);
+  verdict.sentence =
+      what.empty()
+          ? outliers
+          : fmt::format("all {} ranks are outside any recorded operation, in {}", all.size(), what);
   if (std::string stacks = stacks_text(facts); !stacks.empty()) {
     verdict.evidence.push_back(std::move(stacks));
   }

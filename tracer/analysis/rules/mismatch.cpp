@@ -1,8 +1,8 @@
-// R6: members of a communicator have entered different things under the same ordinal.
+// R6: members of a communicator have entered different operations under the same ordinal.
 //
-// Looks at ordinals that not all members have finished: what is finished holds nobody up. Who
-// deviates is decided by a majority of all members, seen or not; without one nobody is healthy by
-// proof, and both sides are named when both are seen whole.
+// Considers only ordinals that not all members have finished, because finished operations block no
+// rank. A majority of all members, seen or not, decides which ones deviate. Without a majority
+// neither side is proven healthy, and both are named if all members were seen.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 namespace robustrun::tracer {
 namespace {
 
-struct Said {  // by one member about one ordinal
+struct Call {  // what one member called under one ordinal
   std::uint64_t ordinal = 0;
   Signature signature;
   std::uint32_t at = 0;
@@ -38,7 +38,7 @@ bool is_comparable(const Signature& s) {
   return s.kind != OpKind::kUnknown && s.kind != OpKind::kOther && !is_point_to_point(s.kind);
 }
 
-// What is not known agrees with everything.
+// Whether two signatures differ. Unknown parts agree with everything.
 bool disagree(const Signature& a, const Signature& b) {
   if (a.kind != b.kind) return true;
   const auto known = [](DataType t) { return t != DataType::kUnknown; };
@@ -48,41 +48,41 @@ bool disagree(const Signature& a, const Signature& b) {
   return a.root >= 0 && b.root >= 0 && a.root != b.root;
 }
 
-// Everything that members have said about collectives that are not finished everywhere.
-std::vector<Said> unfinished(const FleetView& view, const Communicator& comm) {
+// All known calls of collectives that some member has not finished.
+std::vector<Call> unfinished(const FleetView& view, const Communicator& comm) {
   std::uint64_t head = UINT64_MAX;
   for (const Member& member : comm.members) {
     if (member.counts && !view.is_dead(member.at)) head = std::min(head, member.ordinal);
   }
-  std::vector<Said> said;
+  std::vector<Call> calls;
   for (const Member& member : comm.members) {
     if (!member.counts) continue;
     const auto add = [&](std::uint64_t ordinal, const Signature& signature) {
       if (ordinal >= head && is_comparable(signature)) {
-        said.push_back({ordinal, signature, member.at});
+        calls.push_back({ordinal, signature, member.at});
       }
     };
     for (const Past& past : member.view->recent) add(past.ordinal, past.signature);
     for (const Operation& pending : member.view->pending) add(pending.ordinal, pending.signature);
   }
-  std::ranges::sort(said, {}, [](const Said& s) { return std::pair(s.ordinal, s.at); });
-  const auto same = [](const Said& a, const Said& b) {
+  std::ranges::sort(calls, {}, [](const Call& s) { return std::pair(s.ordinal, s.at); });
+  const auto same = [](const Call& a, const Call& b) {
     return a.ordinal == b.ordinal && a.at == b.at;
   };
-  said.erase(std::ranges::unique(said, same).begin(), said.end());
-  std::ranges::sort(said, {}, [](const Said& s) { return std::pair(s.key(), s.at); });
-  return said;
+  calls.erase(std::ranges::unique(calls, same).begin(), calls.end());
+  std::ranges::sort(calls, {}, [](const Call& s) { return std::pair(s.key(), s.at); });
+  return calls;
 }
 
 // The first ordinal about which members disagree.
-std::optional<Dispute> dispute_of(const std::vector<Said>& said) {
-  for (std::size_t begin = 0; begin < said.size();) {
+std::optional<Dispute> dispute_of(const std::vector<Call>& calls) {
+  for (std::size_t begin = 0; begin < calls.size();) {
     std::size_t end = begin;
     std::size_t usual = begin;
     std::size_t most = 0;
-    while (end < said.size() && said[end].ordinal == said[begin].ordinal) {
+    while (end < calls.size() && calls[end].ordinal == calls[begin].ordinal) {
       std::size_t same = end;
-      while (same < said.size() && said[same].key() == said[end].key()) ++same;
+      while (same < calls.size() && calls[same].key() == calls[end].key()) ++same;
       if (same - end > most) {
         most = same - end;
         usual = end;
@@ -90,15 +90,15 @@ std::optional<Dispute> dispute_of(const std::vector<Said>& said) {
       end = same;
     }
     Dispute dispute;
-    dispute.ordinal = said[begin].ordinal;
-    dispute.usual = said[usual].signature;
+    dispute.ordinal = calls[begin].ordinal;
+    dispute.usual = calls[usual].signature;
     for (std::size_t i = begin; i < end; ++i) {
-      if (!disagree(said[i].signature, dispute.usual)) {
-        dispute.agreeing.push_back(said[i].at);
+      if (!disagree(calls[i].signature, dispute.usual)) {
+        dispute.agreeing.push_back(calls[i].at);
         continue;
       }
-      if (dispute.deviating.empty()) dispute.other = said[i].signature;
-      dispute.deviating.push_back(said[i].at);
+      if (dispute.deviating.empty()) dispute.other = calls[i].signature;
+      dispute.deviating.push_back(calls[i].at);
     }
     if (!dispute.deviating.empty()) return dispute;
     begin = end;
@@ -106,8 +106,8 @@ std::optional<Dispute> dispute_of(const std::vector<Said>& said) {
   return std::nullopt;
 }
 
-// Where the members are no majority: whether most of those who say anything about this operation in
-// other groups of that name call it as the usual one, or as the other. None: neither.
+// Without a majority among the members: whether most members of other groups of the same name call
+// this operation like the usual side (true) or like the other side (false). None: neither.
 std::optional<bool> usual_elsewhere(const Case& facts, const Communicator& comm,
                                     const Dispute& dispute) {
   const std::string& name = comm.members.front().view->name;
@@ -180,14 +180,14 @@ Verdict verdict_of(const Case& facts, const Wait& wait, Dispute dispute) {
   } else {
     verdict.sentence =
         fmt::format("{} disagree about {}: {}", ranks_text(facts.view, both), where, sides);
-    if (both.size() < comm.size) {  // the others could make either side the majority
+    if (both.size() < comm.size) {  // unseen members could make either side the majority
       verdict.culprits.clear();
       verdict.nodes.clear();
     }
   }
-  if (elsewhere) verdict.sentence += ", as other groups of that name do";
+  if (elsewhere) verdict.sentence += ", as do other groups of that name";
   if (verdict.lasting > base::Nanos{}) {
-    verdict.sentence += "; nothing moves" + for_text(verdict.lasting);
+    verdict.sentence += "; no progress" + for_text(verdict.lasting);
   }
   verdict.evidence.insert(verdict.evidence.begin(), where + ": " + sides);
   return verdict;

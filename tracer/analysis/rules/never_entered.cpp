@@ -1,6 +1,6 @@
-// R2: a member has not entered an operation that others are inside, and is in no other: its thread
-// is somewhere else. What its stack shows decides whether it is that, an input stall (R9), a long
-// phase (R10) or its own GPU (R3).
+// R2: a member has not entered an operation that others are inside, and it is inside no other: its
+// thread is elsewhere. Its stack decides whether the finding is this one, an input stall (R9), a
+// long phase (R10) or its own GPU (R3).
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ Absent sort_absent(const Case& facts) {
 
 namespace {
 
-// Whom others wait for in operations that all but them have come to.
+// Adds unseen ranks: others wait for them in operations that all other members have reached.
 void add_unseen(const Case& facts, Verdict& verdict) {
   std::vector<base::Rank> unseen = unseen_suspects(facts).certain;
   std::erase_if(
@@ -41,7 +41,7 @@ void add_unseen(const Case& facts, Verdict& verdict) {
   if (unseen.empty()) return;
   std::vector<std::uint32_t> numbers;
   for (const base::Rank rank : unseen) numbers.push_back(rank.value);
-  verdict.sentence += fmt::format("; {} {}, for whom others wait, {} no record",
+  verdict.sentence += fmt::format("; {} {}, which others wait for, {} no record",
                                   unseen.size() > 1 ? "ranks" : "rank", list_text(numbers),
                                   unseen.size() > 1 ? "have" : "has");
   verdict.culprits.insert(verdict.culprits.end(), unseen.begin(), unseen.end());
@@ -49,7 +49,7 @@ void add_unseen(const Case& facts, Verdict& verdict) {
   verdict.confidence = Confidence::kInferred;
 }
 
-bool is_anybody_inside(const Case& facts) {
+bool has_pending(const Case& facts) {
   for (const Communicator& comm : facts.view.comms()) {
     for (const Member& member : comm.members) {
       if (!member.view->pending.empty()) return true;
@@ -63,14 +63,15 @@ bool is_anybody_inside(const Case& facts) {
 std::optional<Verdict> rule_never_entered(const Case& facts) {
   const Absent absent = sort_absent(facts);
   std::vector<Blame> blames = absent.plain;
-  // In the loader for as long as others are absent without reason: not to be told apart.
+  // Ranks in their data loaders cannot be distinguished from ranks that are absent without a
+  // reason.
   if (!blames.empty()) blames.insert(blames.end(), absent.loader.begin(), absent.loader.end());
-  const bool nobody_else = absent.loader.empty() && absent.phase.empty() && absent.own_gpu.empty();
-  if (blames.empty() && nobody_else) blames = absent.unrecorded;
+  const bool is_alone = absent.loader.empty() && absent.phase.empty() && absent.own_gpu.empty();
+  if (blames.empty() && is_alone) blames = absent.unrecorded;
   if (blames.empty()) return std::nullopt;
 
   Accusation made = accuse(facts, Finding::kNeverEntered, blames);
-  bool is_unclear = false;  // what they wait for may be somebody else
+  bool is_unclear = false;  // they may wait for another rank themselves
   for (const std::uint32_t at : made.culprits) {
     const Reason reason = facts.where[at].reason;
     is_unclear |= reason == Reason::kControlPlane || reason == Reason::kCommunication;
@@ -80,12 +81,12 @@ std::optional<Verdict> rule_never_entered(const Case& facts) {
       std::ranges::all_of(blames, [](const Blame& b) { return b.guilt == Guilt::kCalled; });
   if (is_called) {
     made.verdict.sentence = fmt::format("{} {} inside the call of {}{} and {} launched it",
-                                        made.who, made.choose("is", "are"), made.operation,
+                                        made.named, made.choose("is", "are"), made.operation,
                                         for_text(made.age), made.choose("has not", "have not"));
   } else {
     made.verdict.sentence =
-        fmt::format("{} {} not entered {}{}", made.who, made.choose("has", "have"), made.operation,
-                    for_text(made.age));
+        fmt::format("{} {} not entered {}{}", made.named, made.choose("has", "have"),
+                    made.operation, for_text(made.age));
   }
   made.verdict.sentence += whereabouts_text(facts, made) + waiting_text(facts, made);
   if (facts.view.fleet().at_rest) add_unseen(facts, made.verdict);
@@ -94,11 +95,11 @@ std::optional<Verdict> rule_never_entered(const Case& facts) {
 }
 
 std::optional<Verdict> rule_halted(const Case& facts) {
-  if (!is_anybody_inside(facts)) return std::nullopt;
+  if (!has_pending(facts)) return std::nullopt;
   Verdict verdict;
   add_halted(facts, verdict);
   if (verdict.culprits.empty()) return std::nullopt;
-  // It says of what those have no record for whom others wait.
+  // rule_not_seen() names the operation that the unseen ranks are missing from.
   std::optional<Verdict> unseen = rule_not_seen(facts);
   if (unseen && !unseen->culprits.empty()) return unseen;
   verdict.finding = Finding::kNeverEntered;

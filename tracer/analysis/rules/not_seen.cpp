@@ -1,6 +1,6 @@
-// The last resort of R2: everybody who is seen is inside, and a member is not seen. It is named as
-// a suspicion. Of a job at rest several are, by the operations in which nobody else is missing;
-// while one runs, two or more are not told apart.
+// The last resort of R2: all seen members are inside an operation, and a member was not seen. It is
+// named as a suspicion. In a running job, two or more unseen members cannot be told apart. At rest,
+// several can be named, by the operations in which no other member is missing.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 using Ranks = std::vector<base::Rank>;
 
-// Who of them a wait may be for.
+// The ranks that the wait may be for.
 Ranks may_be_waited_for(const Case& facts, const Wait& wait) {
   const Communicator& comm = facts.view.comms()[wait.comm];
   const Member* const peer = wait.peer < 0 ? nullptr : comm.find(wait.peer);
@@ -24,7 +24,7 @@ Ranks may_be_waited_for(const Case& facts, const Wait& wait) {
   return unseen_members(facts, comm);
 }
 
-// Of each operation in which nobody but them is missing.
+// For each operation that only unseen members are missing from: these members.
 std::set<Ranks> missed_alone(const Case& facts) {
   std::set<Ranks> missed;
   for (const Wait& wait : facts.graph.waits()) {
@@ -35,7 +35,7 @@ std::set<Ranks> missed_alone(const Case& facts) {
   return missed;
 }
 
-void erase_those_with(std::set<Ranks>& missed, base::Rank rank) {
+void erase_with(std::set<Ranks>& missed, base::Rank rank) {
   std::erase_if(missed, [&](const Ranks& r) { return std::ranges::find(r, rank) != r.end(); });
 }
 
@@ -46,7 +46,8 @@ const Wait* longest_unseen(const Case& facts) {
   return nullptr;
 }
 
-// Beside `named`: of whom no communicator tells anything. Empty when they are many together.
+// Ranks other than `named` without a record in any communicator. Empty if these and `named` are
+// more than a quarter of all ranks.
 std::vector<std::uint32_t> without_any_record(const Case& facts, const Ranks& named) {
   std::vector<std::uint32_t> found;
   for (std::uint32_t at = 0; at < facts.view.rank_count(); ++at) {
@@ -75,8 +76,8 @@ Unseen unseen_suspects(const Case& facts) {
     all.insert(ranks.begin(), ranks.end());
     if (ranks.size() == 1) alone.insert(ranks.front());
   }
-  for (const base::Rank rank : alone) erase_those_with(missed, rank);
-  // Where several are missing, the one whom most such operations have in common.
+  for (const base::Rank rank : alone) erase_with(missed, rank);
+  // Where several are missing, take the one that most of these operations have in common.
   while (!missed.empty()) {
     std::map<base::Rank, std::size_t> shares;
     for (const Ranks& ranks : missed) {
@@ -86,7 +87,7 @@ Unseen unseen_suspects(const Case& facts) {
     const auto most = std::ranges::max_element(shares, {}, by_share);
     if (std::ranges::count(shares, most->second, by_share) > 1) break;
     alone.insert(most->first);
-    erase_those_with(missed, most->first);
+    erase_with(missed, most->first);
   }
   unseen.certain.assign(alone.begin(), alone.end());
   for (const Ranks& ranks : missed) alone.insert(ranks.begin(), ranks.end());
@@ -113,10 +114,10 @@ std::optional<Verdict> rule_not_seen(const Case& facts) {
   Ranks culprits;
   if (comm.uncounted == 1) culprits = ranks;
   bool is_here = true;  // all of them are members
-  std::vector<std::uint32_t> others;  // that left nothing either; no rank waits for them
+  std::vector<std::uint32_t> others;  // without a record either, but no rank waits for them
   if (facts.view.fleet().at_rest) {
     Unseen unseen = unseen_suspects(facts);
-    // Of few; where half the files are missing, that proves nothing about any of them.
+    // If many files are missing, a missing one proves nothing about its rank.
     const bool is_few = unseen.possible.size() * 4 <= facts.view.rank_count();
     culprits = is_few ? std::move(unseen.possible) : std::move(unseen.certain);
     is_here = std::ranges::includes(ranks, culprits);

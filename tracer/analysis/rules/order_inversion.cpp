@@ -1,8 +1,8 @@
-// R6b: ranks wait for each other in different operations, straight or in a circle, and nobody among
-// them for anybody else: they have called the operations in different orders, or one of them has
-// left one out. Which of the two it was shows only later, and there is no later. Who it was may
-// show: ranks of one program have called as many operations of one kind of group before the same
-// one of another, and one that has not is it.
+// R6b: ranks wait for each other in different operations, directly or in a circle, and none of them
+// waits for any other rank. They called the operations in different orders, or one of them left an
+// operation out; a hung job cannot show which of the two. The culprit may show: ranks of one
+// program have called equally many operations of one kind of group before the same operation of
+// another, so a rank with a different count is the culprit.
 
 #include <fmt/format.h>
 
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kSidesNamed = 6;
 
-struct Side {  // of a knot: those who are inside the same operation
-  Wait wait;  // the longest of them
+struct Side {  // the ranks of a knot that are inside the same operation
+  Wait wait;  // the longest one
   std::vector<std::uint32_t> ats;
 };
 
@@ -52,13 +52,13 @@ std::vector<Side> sides_of(const Case& facts, const std::vector<std::uint32_t>& 
   return sides;
 }
 
-// What a rank had called when it came to an operation.
+// What a rank had called when it reached an operation.
 struct Called {
   std::uint32_t at = 0;
-  std::uint64_t before = 0;  // of another group, up to there
+  std::uint64_t before = 0;  // number of operations of another group called before
 };
 
-// The rank's membership in the one group of that name; nullptr: it has none, or several.
+// The rank's membership in the group `name`; nullptr: it has none, or several of that name.
 const Membership* member_of(const RankSnapshot& rank, std::string_view name) {
   const Membership* found = nullptr;
   for (const Membership& comm : rank.comms) {
@@ -69,7 +69,7 @@ const Membership* member_of(const RankSnapshot& rank, std::string_view name) {
   return found;
 }
 
-// How many operations of `other` the rank had called when it called this one of `own`.
+// How many operations of `other` the rank had called when it called operation `ordinal` of `own`.
 std::optional<std::uint64_t> called_before(const Membership& own, std::uint64_t ordinal,
                                            const Membership& other) {
   const auto come = std::ranges::find(own.recent, ordinal, &Past::ordinal);
@@ -83,7 +83,7 @@ std::optional<std::uint64_t> called_before(const Membership& own, std::uint64_t 
   return before;
 }
 
-// Those who differ from more than half of all; empty: all agree, or there is no such majority.
+// The ranks that differ from the majority; empty: all agree, or no value has a majority.
 std::vector<std::uint32_t> minority(const std::vector<Called>& called) {
   std::map<std::uint64_t, std::size_t> counts;
   for (const Called& one : called) ++counts[one.before];
@@ -97,8 +97,9 @@ std::vector<std::uint32_t> minority(const std::vector<Called>& called) {
   return few;
 }
 
-// Of those who have called what one side is inside, members of its group or, at rest, of groups of
-// the same name, who had called more or less than most in groups like the other side's.
+// Among the ranks that called the operation of `side` (members of its group or, at rest, of groups
+// of the same name): those that had called more or fewer operations of the other side's kind of
+// group than most.
 std::vector<std::uint32_t> deviating(const Case& facts, const Side& side, const Side& other) {
   if (side.wait.peer >= 0 || other.wait.peer >= 0) return {};
   const FleetView& view = facts.view;
@@ -121,7 +122,7 @@ std::vector<std::uint32_t> deviating(const Case& facts, const Side& side, const 
   return few;
 }
 
-// Of the knot.
+// The ranks of `knot` that deviate between any two of its sides.
 std::vector<std::uint32_t> deviating(const Case& facts, const std::vector<Side>& sides,
                                      const std::vector<std::uint32_t>& knot) {
   std::set<std::uint32_t> found;
@@ -142,7 +143,7 @@ bool is_member(const Case& facts, const Side& side, std::uint32_t at) {
   return std::ranges::any_of(comm.members, [&](const Member& m) { return m.at == at; });
 }
 
-// Everybody in one of them is missed in the other.
+// Whether all ranks of each side are members of the other side's group, where they are missing.
 bool miss_each_other(const Case& facts, const Side& a, const Side& b) {
   const auto all_in = [&](const Side& inside, const Side& missed) {
     return std::ranges::all_of(inside.ats,
@@ -162,18 +163,19 @@ std::string text_of(const Case& facts, const Side& side) {
                      operation_text(facts.view, comm, side.wait.ordinal, signature));
 }
 
-// What they have done, and that they cannot get out of it.
+// Why the ranks cannot proceed.
 std::string conclusion(const Case& facts, const std::vector<Side>& sides, bool is_majority) {
   if (sides.size() > 2 || !miss_each_other(facts, sides[0], sides[1])) {
-    return "they wait in a circle, because some call them in another order or have left one out";
+    return "they wait in a circle, because some call the operations in a different order or have "
+           "left one out";
   }
   if (!is_majority) {
-    return "they wait for each other, because they call them in different orders or one has left "
-           "one out";
+    return "they wait for each other, because they call the operations in different orders or one "
+           "has left one out";
   }
   const Side& few = sides[1];
   return fmt::format(
-      "they wait for each other, because {} {} them in another order or {} left one "
+      "they wait for each other, because {} {} the operations in a different order or {} left one "
       "out",
       ranks_text(facts.view, few.ats), few.ats.size() > 1 ? "call" : "calls",
       few.ats.size() > 1 ? "have" : "has");
@@ -181,13 +183,14 @@ std::string conclusion(const Case& facts, const std::vector<Side>& sides, bool i
 
 std::string conclusion(const Case& facts, const std::vector<std::uint32_t>& few) {
   return fmt::format(
-      "they wait for each other, straight or in a circle, because {} {} left one out or {} them in "
-      "another order than most",
+      "they wait for each other, directly or in a circle, because {} {} left an operation out or "
+      "{} the operations in a different order than most",
       ranks_text(facts.view, few), few.size() > 1 ? "have" : "has",
       few.size() > 1 ? "call" : "calls");
 }
 
-// Without that they may only be late: with something pending, and their thread elsewhere.
+// Whether the rank certainly waits. Otherwise its thread may be elsewhere, with operations pending,
+// and it is only late.
 bool is_proved_waiting(const Case& facts, std::uint32_t at) {
   const Reason reason = facts.where[at].reason;
   if (reason == Reason::kCommunication || reason == Reason::kOwnGpu) return true;
@@ -221,7 +224,7 @@ std::optional<Verdict> rule_order_inversion(const Case& facts) {
     }
     if (blames.empty()) continue;
     Accusation made = accuse(facts, Finding::kOrderInversion, blames);
-    // A knot of half the job, and nothing that tells who tied it.
+    // At rest, a knot of many ranks in which none stands out: no rank is named.
     const bool is_anyone = few.empty() && !is_majority && blames.size() > kSidesNamed;
     if (is_anyone && facts.view.fleet().at_rest) {
       made.verdict.culprits.clear();

@@ -1,6 +1,6 @@
-// R4c: all are inside; the thread that moves data of one rank stands still. The other end knows
-// better: a sender of more steps that have arrived than the receiver has noticed, or a receiver of
-// more than the sender has; or the one posts no buffer, or sends nothing, though it could.
+// R4c: all members are inside; the proxy thread of one rank, which moves its data, is stuck. The
+// other end proves it: the peer has sent more than this rank has noticed, or has received more than
+// this rank has noticed; or this rank posts no buffer, or sends nothing, although it could.
 
 #include <fmt/format.h>
 
@@ -51,9 +51,10 @@ std::optional<Verdict> rule_proxy_stuck(const Case& facts) {
   Accusation made = accuse(facts, Finding::kProxyStuck, blames);
   add_members(facts, transport->wait().comm, made);
   if (!is_proved) made.verdict.confidence = Confidence::kInferred;
-  made.verdict.sentence = fmt::format("the thread that moves data of {} stands still inside {}{}",
-                                      made.who, made.operation, for_text(made.age)) +
-                          waiting_text(facts, made);
+  made.verdict.sentence =
+      fmt::format("the proxy {} of {} {} stuck inside {}{}", made.choose("thread", "threads"),
+                  made.named, made.choose("is", "are"), made.operation, for_text(made.age)) +
+      waiting_text(facts, made);
   return made.verdict;
 }
 

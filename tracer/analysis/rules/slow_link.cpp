@@ -1,5 +1,5 @@
-// R8: the time that a byte spends on the way, compared among links of one kind: within a node, and
-// between nodes. Several bad links that share a rank or a node are that one's fault.
+// R8: the time that a byte spends in transit, compared among links of one kind: within a node, or
+// between nodes. If several slow links share a rank or a node, that is the culprit.
 
 #include <fmt/format.h>
 

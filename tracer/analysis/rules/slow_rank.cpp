@@ -1,7 +1,7 @@
-// R7: everybody waits in an operation that synchronises all, but for the one that comes last: its
-// durations are the shortest, again and again. No clocks are compared, only durations of the same
-// operations. A rank that is late only because it waits for another in some other communicator is
-// a victim there, and so not named.
+// R7: in operations that synchronise all members, every rank waits except the one that arrives
+// last, whose durations are the shortest, again and again. No clocks are compared, only durations
+// of the same operations. A rank that is late only because it waits for another rank in some other
+// communicator is a victim there and is not named.
 
 #include <fmt/format.h>
 
@@ -21,14 +21,14 @@ namespace {
 struct Slow {
   std::uint32_t at = 0;
   std::uint32_t comm = 0;
-  double lost_ns = 0;   // by the others, in each operation
+  double lost_ns = 0;   // the others' loss per operation
   double queued_ns = 0;  // more than the others between launch and start
   double gap_ns = 0;     // more than the others between two operations
 };
 
 double ns(base::Nanos t) { return static_cast<double>(t.count()); }
 
-// Ordinals of operations that nobody leaves before all are there.
+// Ordinals of the operations that synchronise all members.
 std::set<std::uint64_t> synchronising(const Communicator& comm) {
   std::set<std::uint64_t> ordinals;
   for (const Past& past : comm.members.front().view->recent) {
@@ -37,7 +37,7 @@ std::set<std::uint64_t> synchronising(const Communicator& comm) {
   return ordinals;
 }
 
-// By ordinal, the times of every member; operations that one has no times of are left out.
+// For each operation that all members have timed: the timings in the order of the members.
 std::vector<std::vector<const Timing*>> common_timings(const Communicator& comm) {
   std::map<std::uint64_t, std::vector<const Timing*>> by_ordinal;
   const std::set<std::uint64_t> wanted = synchronising(comm);
@@ -62,7 +62,8 @@ double median_of(const std::vector<std::vector<const Timing*>>& rows, std::size_
   return median(std::move(numbers));
 }
 
-// What a member lets the others wait, by its durations; of two the longer is the measure.
+// How long each member makes the others wait: the usual duration, which for two members is the
+// longer one, minus its own.
 std::vector<double> losses(const std::vector<double>& durations) {
   const double usual = durations.size() == 2 ? std::ranges::max(durations) : median(durations);
   std::vector<double> lost;
@@ -96,7 +97,7 @@ std::vector<Slow> late_in(const Communicator& comm, std::uint32_t c) {
   return late;
 }
 
-// Slow here, and waiting for somebody late elsewhere.
+// Whether the rank waits for a late rank in another communicator.
 bool is_victim(const Case& facts, const Slow& one, const std::vector<std::vector<Slow>>& late) {
   for (const MemberAt where : facts.view.memberships(one.at)) {
     const std::vector<Slow>& others = late[where.comm];
@@ -107,8 +108,8 @@ bool is_victim(const Case& facts, const Slow& one, const std::vector<std::vector
 }
 
 std::string_view cause_of(const Slow& late) {
-  if (late.queued_ns > late.lost_ns / 2) return ", as its GPU is behind";
-  if (late.gap_ns > late.lost_ns / 2) return ", as its host calls late";
+  if (late.queued_ns > late.lost_ns / 2) return ", because its GPU lags";
+  if (late.gap_ns > late.lost_ns / 2) return ", because its host calls late";
   return "";
 }
 
@@ -153,7 +154,7 @@ std::optional<Verdict> rule_slow_rank(const Case& facts) {
   if (comm.members.size() == 2) verdict.confidence = Confidence::kInferred;
   const auto lost = base::Nanos(static_cast<std::int64_t>(first->lost_ns));
   verdict.sentence = fmt::format("{} {} slow: the others in {} wait {} in each operation for {}{}",
-                                 made.who, made.choose("is", "are"), group_text(facts.view, comm),
+                                 made.named, made.choose("is", "are"), group_text(facts.view, comm),
                                  base::rough_duration_words(lost), made.choose("it", "them"),
                                  made.is_plural() ? "" : cause_of(*first)) +
                      whereabouts_text(facts, made);

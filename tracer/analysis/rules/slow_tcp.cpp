@@ -1,10 +1,10 @@
-// R8 where there are no flows (gloo): what TCP brings over a connection while it has data under
-// way, compared among links of one kind.
+// R8 without flows (gloo): the throughput of TCP connections while they have data in flight,
+// compared among links of one kind.
 //
-// Whoever sends slowly makes all others wait, and in a ring all are busy for equally long. Of its
-// two neighbours it slows down both: the acknowledgements of what it gets queue behind its own
-// data. So slow links may be most of a small ring. They then count only when one rank or node has
-// its part in all of them.
+// A slow sender makes all others wait, and in a ring all are busy for equally long. It slows down
+// the links to both of its neighbours, because acknowledgements of the data it receives queue
+// behind its own data. So most links of a small ring may be slow; they then count only if one rank
+// or node is part of all of them.
 
 #include <fmt/format.h>
 
@@ -24,14 +24,14 @@ struct TcpLink {
   Edge edge;
   double bytes = 0;
   double busy_s = 0;
-  double share = 0;  // of the time in which it was watched: its busiest connection's
+  double share = 0;  // part of the watched time that its busiest connection was busy
   [[nodiscard]] double rate() const {
     // The kernel counts whole ticks of its clock.
     return bytes / std::max(busy_s, std::chrono::duration<double>(kTcpTick).count());
   }
 };
 
-// Those that carry data; [0] within a node, [1] between nodes.
+// The links that carry data; [0] within a node, [1] between nodes.
 std::array<std::vector<TcpLink>, 2> tcp_links_of(const FleetView& view) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t at = 0; at < view.rank_count(); ++at) all.push_back(at);
@@ -95,7 +95,7 @@ std::optional<Verdict> rule_slow_tcp(const Case& facts) {
   for (const TcpLink& link : worst.links) {
     edges.push_back(link.edge);
     lines.push_back(fmt::format(
-        "rank {} to rank {}: {} within {:.2f} s of data under way, {}; {} on the best links",
+        "rank {} to rank {}: {} in {:.2f} s with data in flight, {}; {} on the best links",
         link.edge.from.value, link.edge.to.value,
         amount_text(static_cast<std::uint64_t>(link.bytes)), link.busy_s, rate_text(link.rate()),
         rate_text(worst.usual)));

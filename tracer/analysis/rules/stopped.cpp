@@ -18,7 +18,8 @@ std::string state_of(const RankSnapshot& rank) {
                               : fmt::format(" (state {})", process.state.substr(0, 1));
 }
 
-// A stopped rank may leave no fresh record: then it is all that some operation lacks.
+// A stopped rank may leave no fresh record. Whether the stopped ranks are all that some operation
+// lacks.
 bool lacks_only(const Case& facts, const std::vector<Blame>& stopped) {
   std::vector<base::Rank> ranks;
   for (const Blame& blame : stopped) ranks.push_back(facts.view.rank(blame.at).rank);
@@ -47,7 +48,8 @@ std::optional<Verdict> rule_stopped(const Case& facts) {
   made.verdict.is_moving = false;
   const std::string state =
       made.is_plural() ? "" : state_of(facts.view.rank(made.culprits.front()));
-  made.verdict.sentence = fmt::format("{} {} stopped{}", made.who, made.choose("is", "are"), state);
+  made.verdict.sentence =
+      fmt::format("{} {} stopped{}", made.named, made.choose("is", "are"), state);
   if (!is_waited_for) {
     made.victims = all_waiting(facts);
     made.verdict.victims = global_ranks(facts.view, made.victims);

@@ -1,5 +1,5 @@
-// R2 by stacks: a member has no record of an operation that others are inside, as it has not come
-// to its first one yet, and its stack shows what keeps it.
+// R2 by stacks: a member has no record of an operation that others are inside, because it has not
+// reached its first one yet, and its stack shows what keeps it.
 
 #include <fmt/format.h>
 
@@ -12,12 +12,12 @@ namespace robustrun::tracer {
 namespace {
 
 struct WithoutRecord {
-  std::vector<std::uint32_t> elsewhere;  // their threads are in no call of torch.distributed
-  bool is_all = true;  // of the members without a record
+  std::vector<std::uint32_t> elsewhere;  // threads outside any call of torch.distributed
+  bool is_all = true;  // these are all of the members without a record
 };
 
 WithoutRecord without_record(const Case& facts, const Communicator& comm) {
-  std::vector<std::uint32_t> seen;  // without a record, that is
+  std::vector<std::uint32_t> seen;  // members without a record that have a snapshot
   for (const base::Rank rank : facts.view.missing_members(comm)) {
     if (const auto at = facts.view.find(rank)) seen.push_back(*at);
   }
@@ -61,13 +61,13 @@ std::optional<Verdict> rule_unseen_elsewhere(const Case& facts) {
       blames.push_back({at, Guilt::kAbsent, wait.comm, wait.ordinal, {}, wait.age});
     }
     Accusation made = accuse(facts, finding_of(facts, unseen.elsewhere), blames);
-    // Others without a record may be what keeps them; else every member was seen.
+    // Otherwise, other members without a record may be what keeps them.
     made.verdict.confidence = unseen.is_all ? Confidence::kExact : Confidence::kInferred;
     made.verdict.lasting = wait.age;
     add_members(facts, wait.comm, made);
     made.verdict.sentence =
-        fmt::format("{} {} not entered {}{}", made.who, made.choose("has", "have"), made.operation,
-                    for_text(made.age)) +
+        fmt::format("{} {} not entered {}{}", made.named, made.choose("has", "have"),
+                    made.operation, for_text(made.age)) +
         whereabouts_text(facts, made) + waiting_text(facts, made);
     return made.verdict;
   }
