@@ -1,11 +1,11 @@
-"""Saves and restores tensors as told on stdin, a line each, for bench/figures/checkpoint.py.
+"""Saves and restores tensors by commands on stdin, a line each, for bench/figures/checkpoint.py.
 
     checkpoint_job.py FOLDER COUNT BYTES
 
-Answers a line of JSON for each command (save-ours, save-parity, save-torch, save-dcp, load-ours,
-load-torch; keep-torch saves beside what is there): seconds until all is on the disk or in the
-tensors, CPU seconds of this process, and by how much its memory rose above what it was before.
-Tensors are random and touched before the first command.
+Answers each command with a line of JSON: the seconds until all data are on the disk or in the
+tensors, CPU seconds of this process, and the rise of its peak memory. Commands: save-ours,
+save-parity, save-torch, save-dcp, load-ours, load-torch; keep-torch saves without removing the
+other files. Tensors are random and touched before the first command.
 """
 
 import json
@@ -69,7 +69,7 @@ class Job:
         with engine.begin(self.step, WRITERS) as save:
             save.write("rank-0", self.structure, [t.data_ptr() for t in self.tensors.values()])
             if not save.commit() or save.notes:
-                sys.exit(f"our save went wrong: {save.notes}")
+                sys.exit(f"our save failed: {save.notes}")
 
     def save_parity(self):
         if self.protected_engine is None:
@@ -101,29 +101,29 @@ class Job:
     def check(self, loaded):
         for name, tensor in self.tensors.items():
             if not torch.equal(tensor, loaded[name]):
-                sys.exit(f"{name} is not what was saved")
+                sys.exit(f"{name} differs from the saved tensor")
 
     def run(self, command):
-        kind, who = command.split("-")
+        kind, library = command.split("-")
         if kind == "keep":
             kind = "save"
-        elif kind == "save":  # room for a new one; the peers would write over theirs
+        elif kind == "save":  # makes room; the peers would overwrite their own files
             shutil.rmtree(self.folder / "dcp", ignore_errors=True)
             (self.folder / "state.pt").unlink(missing_ok=True)
             for each in (self.ours, *self.protected):
                 for old in each.glob("step-*"):
                     shutil.rmtree(old)
         drop_cache(self.folder)
-        pathlib.Path("/proc/self/clear_refs").write_text("5")  # VmHWM starts again
+        pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM
         before = memory_kb("VmRSS")
         cpu = resource.getrusage(resource.RUSAGE_SELF)
         start = time.monotonic()
-        getattr(self, f"{kind}_{who}")()
+        getattr(self, f"{kind}_{library}")()
         seconds = time.monotonic() - start
         after = resource.getrusage(resource.RUSAGE_SELF)
         peak = memory_kb("VmHWM")
         if kind == "load":
-            self.check(self.targets if who == "ours" else self.loaded)
+            self.check(self.targets if library == "ours" else self.loaded)
             for tensor in self.targets.values():
                 tensor.zero_()
             self.loaded = None

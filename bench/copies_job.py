@@ -1,7 +1,7 @@
 """What a copy of a state costs its worker, beside memcpy and DCP's async_save; run by robustrun.
 
-Arguments: ROUNDS MIB FOLDER. Prints one JSON object for each kind of state: seconds, one for each
-round.
+Arguments: ROUNDS MIB DCP_ROUNDS FOLDER. Prints one JSON object for each kind of state, with the
+seconds of each round.
 """
 
 import ctypes
@@ -17,8 +17,8 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from robustrun._checkpoint import c_api, memory_copies
 
-ROUNDS, MIB, FOLDER = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-DCP_ROUNDS = 5  # 20,000 tensors take its process half a minute
+ROUNDS, MIB, DCP_ROUNDS = map(int, sys.argv[1:4])
+FOLDER = sys.argv[4]
 KINDS = {"16 MiB": (MIB // 16, 4 << 20), "1 tensor": (1, MIB << 18),
          "32 KiB": (min(20_000, MIB << 5), 8 << 10), "64 MiB in all": (4, 4 << 20)}
 

@@ -1,9 +1,9 @@
-"""A small data-parallel training over gloo that notes when it gets where: for figures/nodeloss.py.
+"""A small data-parallel training over gloo that notes times of its start: for figures/nodeloss.py.
 
     ddp_job.py FOLDER
 
 FOLDER gets one file per event: user.<rank>.<pid> at the first line of the script, step.<rank>.<pid>
-after the first step that all ranks did together; each holds CLOCK_MONOTONIC in ns.
+after the first step of all ranks; each holds CLOCK_MONOTONIC in ns.
 """
 
 import os

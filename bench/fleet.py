@@ -1,7 +1,8 @@
-"""A run with many agents on this machine, each over TLS as from another one, and its journal.
+"""A run with many agents on this machine, connected over TLS as from others, and its journal.
 
-They are real ones with a worker each, or, where only the supervisor is looked at, pretended by one
-process (tests/helpers/simulated_agents.cpp), whose workers do a step with every heartbeat.
+The agents are real, with a worker each; or, for figures of the supervisor alone, one process
+simulates them (tests/helpers/simulated_agents.cpp), and their workers do a step with every
+heartbeat.
 """
 
 import contextlib
@@ -17,7 +18,8 @@ import sys
 import time
 
 import journal
-from harness import BIN, ROBUSTRUN, clean_environment, wait_for
+from harness import BIN, ROBUSTRUN, start, wait_for
+from helpers.processes import end
 
 FOREVER = ["/bin/sleep", "100000"]  # the fake worker
 
@@ -35,39 +37,30 @@ def memory_mib(pid, field="VmRSS"):
 
 
 class Run:
-    """A robustrun of a program, started with these options; `workers` of it in all."""
+    """A run of `program` with these options and `workers` workers in all."""
 
     def __init__(self, folder, workers, *options, program=("--no-python", *FOREVER)):
         self.count = workers
         self.start = time.monotonic_ns()
         self.log = folder / "log"
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [ROBUSTRUN, "--run-dir", folder / "run", *options, *program],
-                cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=log)
+        self.process = start([ROBUSTRUN, "--run-dir", folder / "run", *options, *program], folder,
+                             output="log")
         self.journal = journal.Journal(folder / "run" / "journal")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process, 60)
 
-    def wait(self, condition, seconds=120):
+    def wait(self, condition, what, seconds=120):
         """The first true value of a condition on the journal's records."""
         def look():
             if self.process.poll() is not None:
                 sys.exit(f"the run ended with {self.process.returncode}:\n{self.log.read_text()}")
             return condition(self.journal.update())
 
-        return wait_for(look, seconds)
+        return wait_for(look, what, seconds)
 
     def started(self, attempt):
         """WorkerStarted of every rank in an attempt, in the order of the journal."""
@@ -76,16 +69,17 @@ class Run:
                      if record.body.get(1, 0) == attempt]
             return found if len(found) == self.count else None
 
-        return self.wait(all_started)
+        return self.wait(all_started, f"{self.count} workers of attempt {attempt}")
 
     def agents(self):
         """Process ids of the agents, by node."""
         return {record.node: record.body[1] for record in self.journal.of("AgentJoined")}
 
     def after(self, moment, kind, rule=None):
+        """The newest record of this kind and rule since a moment."""
         return self.wait(lambda records: next(
             (record for record in records[::-1] if record.at >= moment and record.kind == kind
-             and (rule is None or record.rule == rule)), None))
+             and (rule is None or record.rule == rule)), None), rule or kind)
 
 
 class Fleet(Run):
@@ -100,7 +94,7 @@ class Simulation(Run):
     """`count` simulated agents with `workers` each, which join a run of one real worker."""
 
     def __init__(self, folder, count, workers):
-        # Either process has a descriptor per agent.
+        # Both processes have a descriptor per agent.
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         secret = folder / "secret"
@@ -112,9 +106,9 @@ class Simulation(Run):
                          "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "bench",
                          "--secret-file", secret, "--preflight", "off")
         command = hashlib.sha256("\0".join(FOREVER).encode()).hexdigest()
-        self.agents_process = subprocess.Popen(
+        self.agents_process = start(
             [BIN.parent / "test-helpers" / "simulated_agents", endpoint, "bench", secret, command,
-             str(count), str(workers)], stdin=subprocess.DEVNULL)
+             count, workers], folder, output="agents")
 
     def __exit__(self, *_):
         super().__exit__()

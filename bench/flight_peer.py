@@ -1,6 +1,6 @@
-"""Which ranks torchfrtrace names: reads folders of dumps, one a line, writes JSON.
+"""The ranks that torchfrtrace names: reads folders of dumps, one a line, and writes JSON.
 
-It prints what does not match. As named count the ranks that it calls missing or "Culprit rank".
+It prints mismatches; the ranks that it calls missing or "Culprit rank" count as named.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import re
 import sys
 import types
 
-# torchfrtrace ends with a NameError where this package is missing; it only lays out tables.
+# torchfrtrace ends with a NameError without this package, which only lays out tables.
 sys.modules["tabulate"] = types.SimpleNamespace(tabulate=lambda data, headers=None: data)
 
 from torch.distributed.flight_recorder import fr_trace  # noqa: E402
@@ -20,7 +20,7 @@ from torch.distributed.flight_recorder import fr_trace  # noqa: E402
 def named(folder):
     said = io.StringIO()
     logging.getLogger("Flight Recorder").handlers = [logging.StreamHandler(said)]
-    # What it has printed before it fails counts.
+    # Its output counts even if it fails afterwards.
     with contextlib.redirect_stdout(said), contextlib.suppress(Exception, SystemExit):
         fr_trace.main([folder, "--allow-incomplete-ranks"])
     ranks = {int(rank) for rank in re.findall(r"Culprit rank (\d+)", said.getvalue())}

@@ -7,7 +7,7 @@ import tempfile
 
 from harness import PYTHON, clean_environment
 
-# What it needs beyond torch, which the environment has.
+# ft_launcher and what it needs besides torch, which the environment has.
 PACKAGES = ("nvidia-resiliency-ext", "pyyaml", "psutil", "pynvml", "defusedxml", "packaging")
 FT_LAUNCHER = [PYTHON, "-m", "nvidia_resiliency_ext.fault_tolerance.launcher",
                "--ignore-missing-fault-tol-cfg"]
@@ -15,7 +15,7 @@ FT_LAUNCHER = [PYTHON, "-m", "nvidia_resiliency_ext.fault_tolerance.launcher",
 
 @contextlib.contextmanager
 def ft_launcher():
-    """Its variables, or None where it cannot be had."""
+    """The environment variables with which it runs; None if it cannot be installed or run."""
     with tempfile.TemporaryDirectory(prefix="robustrun-bench-ft-") as folder:
         variables = {"PYTHONPATH": folder}
         try:

@@ -2,8 +2,8 @@
 
     gpt_job.py SECONDS
 
-Trains for SECONDS from the end of its first step on. Rank 0 leaves pace.json in its folder: the
-steps that were done in them, how long they took, and CLOCK_MONOTONIC at the end of the first step.
+Trains for SECONDS after its first step. Rank 0 leaves pace.json in its folder: the number of steps
+in that time, their duration, and CLOCK_MONOTONIC at the end of the first step.
 """
 
 import json
@@ -17,7 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 SECONDS = float(sys.argv[1])
 VOCABULARY, LENGTH, WIDTH, HEADS, LAYERS, BATCH = 65, 64, 128, 4, 4, 8
-ASKED_EVERY = 20  # steps; then all ranks hear whether the time is over
+ASKED_EVERY = 20  # steps; then rank 0 broadcasts whether the time is over
 
 
 class Block(nn.Module):

@@ -1,4 +1,4 @@
-"""Ranks in 32 gloo groups, all of which do an operation in every step: for figures/tracing.py."""
+"""Ranks in 32 gloo groups, each with an operation in every step: for figures/tracing.py."""
 
 import time
 
@@ -6,13 +6,13 @@ import torch
 import torch.distributed as dist
 
 GROUPS = 32
-PACE_S = 0.2  # a step leaves the processors, which all ranks share, time to spare
+PACE_S = 0.2  # the ranks share the processors and must not use all of their time
 
 
 def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    # The world's is the first of them.
+    # The first group is the world.
     groups = [None, *(dist.new_group() for _ in range(GROUPS - 1))]
     weight = torch.nn.Parameter(torch.zeros(64))
     optimizer = torch.optim.SGD([weight], lr=0.01)

@@ -1,9 +1,9 @@
-"""Faults on purpose in real gloo trainings, and what robustrun says of them.
+"""Injected faults in real gloo trainings, and robustrun's verdicts on them.
 
-Every seed is one job: it draws its faults, times and victims, and gives one line of results per
-fault. Seeds that were played are kept in bench/campaigns/hangs.jsonl, with the commit that played
-them, and not played again: a campaign grows over several runs of the command. Without that file it
-begins anew.
+Every seed is one job, which draws its faults, times and victims and yields one line of results per
+fault. Played seeds are kept in bench/campaigns/hangs.jsonl, with the commit that played them, and
+are not played again: a campaign grows over several runs of the command. Without that file it begins
+anew.
 """
 
 import collections
@@ -16,13 +16,13 @@ import subprocess
 import threading
 import time
 
-from harness import ROBUSTRUN, ROOT, Scratch, clean_environment, wait_for
+from harness import ROBUSTRUN, ROOT, Scratch, start, wait_for
 
 SCRIPT = ROOT / "tests" / "e2e" / "diagnosis" / "faulty_job.py"
 RESULTS = ROOT / "bench" / "campaigns" / "hangs.jsonl"
 RANKS = (2, 3, 4, 4, 4, 8, 8, 16)
 HEALTHY_RANKS = (2, 4, 4, 8)
-JOBS_AT_ONCE = 2   # they wait most of the time
+JOBS_AT_ONCE = 2   # jobs wait most of the time
 # A worker recovers from these: many of them share one job.
 PASSING = ("stop", "gil-lock", "collective-sleep", "data-stall")
 PASSING_PER_JOB = 8
@@ -30,26 +30,28 @@ PASSING_S = 12
 # These end the attempt: one per job.
 FINAL = ("sleep", "spin", "loader", "gil", "skip", "order", "size", "inversion", "slow", "kill")
 NAMED_WITHIN_S = 40
-# What a group's usual pace is takes 16 s to learn (supervisor/limits.h).
+# A group's usual pace takes 16 s to learn (supervisor/limits.h).
 PACE_LEARNT_STEPS = 700
-WATCHED_ON_S = 4   # after a culprit was named: it should stay the same
-# Two sides contradict each other, and with two ranks nobody is the majority: both are named.
+WATCHED_ON_S = 4   # after a culprit was named: the verdict should not change
+# Two sides contradict each other; two ranks have no majority, so both are named.
 AMBIGUOUS_OF_TWO = ("skip", "order")
 PAUSES = "checkpoint,evaluation,straggler,pause"
 
 
 class Job:
-    """A training in a folder of its own; `report` is there once it has ended."""
+    """A training in a folder of its own; its report is complete once it has ended."""
 
     def __init__(self, folder, ranks, *arguments, script=(), env=None):
         self.folder, self.run = folder, folder / "run"
         self.out, self.err = folder / "out", folder / "err"
         command = [ROBUSTRUN, "--run-dir", self.run, f"--nproc-per-node={ranks}", "--omp=1",
                    *arguments, SCRIPT, *script]
-        with open(self.out, "wb") as out, open(self.err, "wb") as err:
-            self.process = subprocess.Popen(
-                list(map(str, command)), cwd=folder, env=clean_environment(**(env or {})),
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        self.begin(command, **(env or {}))
+
+    def begin(self, command, **variables):
+        with open(self.out, "wb") as out:
+            self.process = start(command, self.folder, output=self.err.name, stdout=out,
+                                 **variables)
 
     def __enter__(self):
         return self
@@ -68,9 +70,9 @@ class Job:
         return status["steps"] if status else 0
 
     def trains(self, more=10):
-        """Waits until it has done some more steps."""
+        """Waits until the job has done `more` steps."""
         before = self.steps()
-        wait_for(lambda: self.steps() >= before + more, 120)
+        wait_for(lambda: self.steps() >= before + more, f"{more} more steps", 120)
 
     def report(self):
         return self.ask("report", "--json", self.run)
@@ -85,7 +87,7 @@ class Job:
 
 
 def judged(kind, victim, ranks, at, until, report, seed):
-    """One line of results: what was said between the fault and the end of its effect."""
+    """One line of results: the verdicts between the fault and the end of its effect."""
     said = [hang for hang in report["hangs"]
             if at <= hang["at_s"] < until and hang["stage"] != "passed"]
     two_sided = kind == "inversion" or (ranks == 2 and kind in AMBIGUOUS_OF_TWO)
@@ -122,7 +124,7 @@ def play_passing(seed):
         job.process.wait(60)
         report = job.report()
     faults = report["injected"]
-    # What is said after the next fault may be said of it.
+    # A verdict after the next fault may be about that one.
     ends = [fault["at_s"] for fault in faults[1:]] + [math.inf]
     return [judged(fault["kind"], fault["rank"], ranks, fault["at_s"],
                    min(end, fault["at_s"] + PASSING_S + 2), report, f"passing {seed}")
@@ -143,7 +145,7 @@ def play_final(seed):
             job.ask("inject", job.run, "kill", f"--rank={victim}")
             job.says("restart 1 of", NAMED_WITHIN_S)
         else:
-            wait_for(lambda: b"fault" in job.out.read_bytes(), 120)
+            wait_for(lambda: b"fault" in job.out.read_bytes(), "the fault of the script", 120)
             job.says(rf"(hang|slow): .*rank {victim}\b|restart 1 of", NAMED_WITHIN_S)
             time.sleep(WATCHED_ON_S)
         job.process.terminate()
@@ -153,7 +155,7 @@ def play_final(seed):
         return [judged_death(kind, victim, ranks, report["injected"][0]["at_s"], report,
                              f"final {seed}")]
     at = float(re.search(r"fault \w+ \d+ \d+ ([\d.]+)", out)[1]) - report["started_s"]
-    if kind == "size":  # gloo ends the process that gets what it did not expect
+    if kind == "size":  # gloo ends a process that receives an unexpected size
         return [judged_mismatch(victim, ranks, at, report, f"final {seed}")]
     return [judged(kind, victim, ranks, at, math.inf, report, f"final {seed}")]
 
@@ -169,8 +171,9 @@ def judged_death(kind, victim, ranks, at, report, seed):
 
 
 def judged_mismatch(victim, ranks, at, report, seed):
-    """By the verdict on what was called before the death that it led to. The dead one has left
-    nothing: of few ranks the others are no majority, and both sides are told instead."""
+    """One line of results for a mismatch of sizes, by the verdict on the calls before the death
+    that it led to. The dead rank leaves no record; if the other ranks are too few for a majority,
+    the verdict names both sides."""
     line = judged("size", victim, ranks, at, math.inf, report, seed)
     both = [hang for hang in report["hangs"] if hang["at_s"] >= at and not hang["culprits"]
             and re.search(rf"\brank {victim} (\([^)]*\) )?calls\b", hang["text"])]
@@ -186,7 +189,7 @@ def play_healthy(seed):
            "PAUSE_S": dice.choice((1, 3, 6))}
     script = (dice.randrange(80, 160), 0.02)
     with Scratch() as folder, Job(folder, ranks, script=script, env=env) as job:
-        wait_for(lambda: job.process.poll() is not None, 600)
+        wait_for(lambda: job.process.poll() is not None, "the end of the job", 600)
         report = job.report()
     said = {"suspected": [], "slow": [], "convicted": [], "passed": []}
     for hang in report["hangs"]:
@@ -206,9 +209,9 @@ def played():
 
 
 def play(which, how, seeds):
-    """Plays those of the seeds that are new; their results are kept at once.
+    """Plays the new ones of the seeds, and stores the results of each at once.
 
-    `how(seed)` gives lines of results, each with "seed": "WHICH SEED"."""
+    `how(seed)` returns lines of results, each with "seed": "WHICH SEED"."""
     RESULTS.parent.mkdir(exist_ok=True)
     known = {line["seed"] for line in played()}
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=9", "HEAD"],
@@ -234,14 +237,14 @@ def wilson(hits, count, z=1.96):
 
 
 def table(faults):
-    """Per kind: how many, named, missed, called something wrong, and as what they were found."""
+    """Per kind: the number of faults, of named and of wrong ones, and the findings."""
     kinds = collections.defaultdict(list)
     for fault in faults:
         kinds[fault["kind"]].append(fault)
     rows = []
-    for kind, those in sorted(kinds.items()):
-        findings = collections.Counter(str(fault["finding"]) for fault in those)
-        rows.append([kind, str(len(those)), str(sum(f["named_s"] is not None for f in those)),
-                     str(sum(bool(f["wrong"]) for f in those)),
+    for kind, members in sorted(kinds.items()):
+        findings = collections.Counter(str(fault["finding"]) for fault in members)
+        rows.append([kind, str(len(members)), str(sum(f["named_s"] is not None for f in members)),
+                     str(sum(bool(f["wrong"]) for f in members)),
                      ", ".join(f"{name} {count}" for name, count in findings.most_common())])
     return rows

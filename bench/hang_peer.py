@@ -14,7 +14,7 @@ FAULT = (10**6, 0.02, "sleep", VICTIM, STEP)
 
 
 class Lines:
-    """What a stream brings, and when."""
+    """The lines of a stream, with the time of each."""
 
     def __init__(self, stream):
         self.seen = []
@@ -35,7 +35,7 @@ def fault_time(text):
 
 
 def torch_alone():
-    """Seconds from the fault to torch's first word, its error, and whether that names the rank."""
+    """Seconds from the fault to torch's first line, its error, and whether that names the rank."""
     command = [*TORCHRUN, f"--nproc-per-node={RANKS}", campaign.SCRIPT, *FAULT]
     with Scratch() as folder, open(folder / "out", "wb") as out:
         process = subprocess.Popen(
@@ -44,8 +44,9 @@ def torch_alone():
             stderr=subprocess.PIPE, text=True, errors="replace")
         lines = Lines(process.stderr)
         try:
-            at = wait_for(lambda: fault_time((folder / "out").read_text(errors="replace")), 120)
-            wait_for(lambda: process.poll() is not None, 6 * TIMEOUT_S)
+            at = wait_for(lambda: fault_time((folder / "out").read_text(errors="replace")),
+                          "the fault of the script", 120)
+            wait_for(lambda: process.poll() is not None, "the end of torchrun", 6 * TIMEOUT_S)
         finally:
             process.terminate()
             process.wait(60)
@@ -59,7 +60,7 @@ def torch_alone():
 def robustrun():
     """Seconds from the fault until its rank is named."""
     with Scratch() as folder, campaign.Job(folder, RANKS, "--hang-timeout=0", script=FAULT) as job:
-        wait_for(lambda: b"fault" in job.out.read_bytes(), 120)
+        wait_for(lambda: b"fault" in job.out.read_bytes(), "the fault of the script", 120)
         job.says(rf"hang: .*rank {VICTIM}\b", campaign.NAMED_WITHIN_S)
         job.process.terminate()
         job.process.wait(60)
@@ -73,7 +74,7 @@ def measure():
     print(f"    torch, {first_word:.1f} s after the fault: {error}")
     named = robustrun()
     met = named is not None and named < first_word
-    note = "names " + ("it" if names else "nobody") + f", time-out set to {TIMEOUT_S} s"
-    return Figure("a hung rank named; torch's first word", "s",
+    note = "names " + ("it" if names else "no rank") + f", time-out set to {TIMEOUT_S} s"
+    return Figure("a hung rank named; torch's first line", "s",
                   [float("inf") if named is None else named], [first_word],
-                  "before torch speaks", met, f"torch {note}")
+                  "before torch's first line", met, f"torch {note}")

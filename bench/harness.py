@@ -1,10 +1,12 @@
-"""What all measurements share: where the programs are, taking turns, the table and the JSON."""
+"""What all measurements share: programs, processes, rounds, the deadline of --quick, the table."""
 
+import contextlib
 import dataclasses
 import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -12,6 +14,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests" / "e2e"))
+from helpers.processes import children_of, command_of, end  # noqa: E402
+
 BIN = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build")) / "bin"
 ROBUSTRUN = BIN / "robustrun"
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -22,7 +27,7 @@ FOREIGN = ("PET_", "TORCHELASTIC_", "ROBUSTRUN_", "OMP_NUM_THREADS", "MASTER_", 
 
 @dataclasses.dataclass
 class Figure:
-    """One claim: readings of ours and of the peer, and what was asked for."""
+    """One claim: readings of ours and of the peer, and the target."""
 
     name: str
     unit: str
@@ -56,13 +61,70 @@ def median_ratio(ours, peer):
 
 
 def in_turns(rounds, *measures):
-    """Readings of each, one after the other, so that a noisy minute hits all."""
+    """Readings of each measure, taken in turns, so that a noisy minute hits all of them. With
+    --quick no round begins that would not end in time; the first one always does."""
     readings = tuple([] for _ in measures)
+    longest = 0.0
     for number in range(rounds):
+        began = time.monotonic()
+        if number and DEADLINE.is_before(began + longest):
+            print(f"  {number} of {rounds} rounds: no time for more", flush=True)
+            break
         for turn in range(len(measures)):
             which = (number + turn) % len(measures)
             readings[which].append(measures[which]())
+        longest = max(longest, time.monotonic() - began)
     return readings
+
+
+QUICK_MAX_S = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Quick:
+    """What --quick makes of a measurement: QUICK of each module in figures/."""
+
+    seconds: int       # that it takes on two quiet cores
+    takes: str         # what is measured, and what is left out
+    rounds: int = 1
+    longer: str = ""   # why it cannot end within QUICK_MAX_S
+
+    def __str__(self):
+        return f"{self.takes}; {self.seconds} s" + (f": {self.longer}" if self.longer else "")
+
+    @property
+    def limit_s(self):
+        return 2 * self.seconds if self.longer else QUICK_MAX_S
+
+
+class Deadline:
+    """The moment at which a quick measurement is given up; infinite without --quick."""
+
+    def __init__(self):
+        self.at = float("inf")
+
+    def is_before(self, moment):
+        return self.at < moment
+
+    @contextlib.contextmanager
+    def of(self, quick):
+        """Gives the `with` block `quick.limit_s` seconds; then the measurement ends with an error
+        that shows its processes."""
+        def give_up(*_):
+            sys.exit(f"not over after {quick.limit_s} s\n{processes_shown()}")
+
+        self.at = time.monotonic() + quick.limit_s
+        before = signal.signal(signal.SIGALRM, give_up)
+        signal.setitimer(signal.ITIMER_REAL, quick.limit_s)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+            self.at = float("inf")
+
+
+DEADLINE = Deadline()
 
 
 def clean_environment(**extra):
@@ -73,47 +135,95 @@ def clean_environment(**extra):
     return environment
 
 
+@dataclasses.dataclass
+class Started:
+    """A process of the measurement, the folder it runs in, and the file that has its output."""
+
+    process: subprocess.Popen
+    folder: pathlib.Path
+    output: pathlib.Path
+
+    def shown(self):
+        code = self.process.poll()
+        state = "still runs" if code is None else f"ended with {code}"
+        lines = self.output.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+        command = " ".join(map(str, self.process.args))
+        return "\n".join([f"  process {self.process.pid} {state}: {command}",
+                          *(f"    {line}" for line in lines or ["(no output)"])])
+
+
+STARTED = []
+LINES_SHOWN = 8
+
+
+def start(command, folder, output="output", stdout=None, **variables):
+    """Starts a process in a folder, with clean_environment(**variables). Its output goes to the
+    file `output` in the folder (only its stderr if `stdout` is given); a measurement that fails
+    shows its last lines. The folder's Scratch ends the process."""
+    path = pathlib.Path(folder) / output
+    with open(path, "ab") as file:
+        process = subprocess.Popen(list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL,
+                                   stdout=file if stdout is None else stdout, stderr=file,
+                                   env=clean_environment(**variables))
+    STARTED.append(Started(process, pathlib.Path(folder), path))
+    return process
+
+
+def processes_shown():
+    """The running processes of the measurement and the newest one, with their last lines."""
+    pids = {one.process.pid for one in STARTED}
+    shown = [one for one in STARTED if one.process.poll() is None or one is STARTED[-1]]
+    others = [f"  process {pid} still runs: {b' '.join(command_of(pid)).decode(errors='replace')}"
+              for pid in children_of(os.getpid()) if pid not in pids]
+    return "\n".join([*(one.shown() for one in shown), *others])
+
+
 class Scratch:
-    """A folder for one measurement, gone afterwards."""
+    """A folder for one measurement; at its end its processes are ended and it is removed."""
 
     def __enter__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="robustrun-bench-"))
         return self.path
 
     def __exit__(self, *_):
+        for one in [one for one in STARTED if one.folder.is_relative_to(self.path)]:
+            end(one.process)
+            STARTED.remove(one)
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def timed(command, folder, stdout=subprocess.DEVNULL, **env):
+def timed(command, folder, stdout=None, **variables):
     """Wall seconds of a command that must succeed."""
-    start = time.monotonic()
-    finished = subprocess.run(command, cwd=folder, env=clean_environment(**env), stdout=stdout,
-                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    seconds = time.monotonic() - start
-    if finished.returncode != 0:
-        errors = finished.stderr.decode(errors="replace")
-        sys.exit(f"{command} failed with {finished.returncode}:\n{errors}")
+    began = time.monotonic()
+    process = start(command, folder, stdout=stdout, **variables)
+    code = process.wait()
+    seconds = time.monotonic() - began
+    if code != 0:
+        sys.exit(f"a command failed\n{processes_shown()}")
     return seconds
 
 
 def empty_memory():
-    """Of all files. Takes root."""
+    """Drops all files from the page cache. Takes root."""
     subprocess.run(["sync"], check=True)
     pathlib.Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def wait_for(condition, what, seconds=60):
+    """The condition's first true value. After `seconds`, or at the deadline of --quick, the
+    measurement ends with an error that shows its processes and their last lines."""
+    began = now = time.monotonic()
+    while now < began + seconds and not DEADLINE.is_before(now):
         value = condition()
         if value:
             return value
         time.sleep(0.002)
-    sys.exit("a measurement did not come to its end in time")
+        now = time.monotonic()
+    sys.exit(f"waited {now - began:.0f} s for {what}\n{processes_shown()}")
 
 
 def show(figures):
-    rows = [["figure", "robustrun", "peer", "ratio (range)", "asked for", ""]]
+    rows = [["figure", "robustrun", "peer", "ratio (range)", "target", ""]]
     rows += [figure.row() for figure in figures]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
@@ -123,7 +233,7 @@ def show(figures):
 
 
 def save(name, figures, quick, load):
-    """`load`: of the machine, before."""
+    """Writes bench/results/NAME.json; `load` is the machine's before the measurement."""
     folder = ROOT / "bench" / "results"
     folder.mkdir(exist_ok=True)
     content = {"bench": name, "quick": quick, "cpus": os.cpu_count(),

@@ -1,11 +1,12 @@
 """Reads the journal of a run (docs/formats/journal.md): times of events and decisions.
 
-Only what measurements need: the hashes are not checked, and the torn tail of a killed run ends the
-reading.
+Only what measurements need: hashes are not checked, and reading stops at the torn tail of a killed
+run.
 """
 
 import dataclasses
 import pathlib
+import re
 import struct
 
 HEADER_BYTES = 64
@@ -19,19 +20,10 @@ KINDS = {1: "RunStarted", 2: "AgentJoined", 3: "AgentLost", 4: "PortReserved", 5
          31: "StartStages", 32: "CheckpointNoted", 33: "CheckpointDemoted", 34: "BackupSolved",
          35: "CopiesKept", 36: "HeldCopiesSaved", 37: "SavingOver",
          64: "Decision", 65: "Finish", 66: "GroupFormed"}
-# Rules of a Decision: supervisor/core/types/decision.h.
-RULES = ("Start", "WorkerFailed", "StartFailed", "AgentLost", "PortConflict", "Restart",
-         "BudgetExhausted", "CrashLoop", "InfrastructureGivenUp", "DoNotRequeue", "Signal",
-         "SecondSignal", "TimeLimit", "StepGoal", "Succeeded", "BudgetRefilled", "NodeReplaced",
-         "GroupShrunk", "GroupGrew", "WaitForNodes", "SpareChanged", "Resumed", "Preempted",
-         "NodeEnding", "Preflight", "PreflightWarning", "NodeUnfit", "Placed", "NotPlaced",
-         "HangSuspected", "HangConvicted", "HangPassed", "Slow", "Mismatch",
-         "NodeHealth", "MachineFault", "NodeEvicted", "NodeReturned", "StopTimeCheck",
-         "Updated", "Updating", "RolledBack", "MetricAlarm", "SlowUnclear", "SlowKept", "SlowDrain",
-         "SlowEvicted", "SlowOver",
-         "Replay", "Replayed", "MetricFault", "ResumePoint", "CheckpointPoisoned",
-         "CheckpointKept", "CopiesPlaced", "CopiesSaved", "CopiesLost", "CopiesAwaited",
-         "NodeLeft")
+HEADER = pathlib.Path(__file__).resolve().parents[1] / "supervisor/core/types/decision.h"
+# Rules of a Decision, in the order of their numbers.
+RULES = re.findall(r"^  k(\w+),", HEADER.read_text().split("enum class Rule")[1].split("};")[0],
+                   re.MULTILINE)
 
 
 @dataclasses.dataclass
@@ -82,7 +74,7 @@ def fields(data):
 
 
 def parse(data, offset):
-    """Whole records from `offset` on, and the offset behind the last of them."""
+    """The whole records from `offset` on, and the offset after the last one."""
     records = []
     while offset + 16 <= len(data):
         size, kind = struct.unpack_from("<II", data, offset)
@@ -98,7 +90,7 @@ def parse(data, offset):
 
 
 class Journal:
-    """A journal that may still grow: update() reads what is new."""
+    """A journal that may still grow: update() reads the new records."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
@@ -113,7 +105,7 @@ class Journal:
                     head = file.read(HEADER_BYTES)
                     if len(head) < HEADER_BYTES:
                         return self.records
-                    assert head.startswith(MAGIC), f"{self.path} is no journal"
+                    assert head.startswith(MAGIC), f"{self.path} is not a journal"
                     self.magic_seen = True
                 file.seek(self.offset)
                 records, read = parse(file.read(), 0)

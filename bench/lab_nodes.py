@@ -1,5 +1,5 @@
 """Eight machines of a lab (tests/e2e/helpers/machines.py), each with a cache of its own, and runs
-on them. All share this one's processors. Takes root.
+on them. All share one computer's processors. Takes root.
 """
 
 import subprocess
@@ -25,14 +25,14 @@ class Nodes:
                 f"--wd={self.folder}", *map(str, words)]
 
     def clear(self, *names):
-        """Of every machine's cache, and of memory."""
+        """Removes these from every machine's cache, and empties the page cache."""
         for machine in self.all:
             subprocess.run(self.within(machine, "rm", "-rf", *(self.cache / n for n in names)),
                            check=True)
         empty_memory()
 
     def run(self, prefix, *words, cache=None, **environment):
-        """A robustrun at the place that `prefix` leads to."""
+        """Starts robustrun on the machine that `prefix` enters."""
         return subprocess.Popen(
             [*prefix, ROBUSTRUN, f"--cache-dir={cache or self.cache}", "--preflight=off",
              "--nproc-per-node=1", *words], cwd=self.folder, stdout=subprocess.DEVNULL,
@@ -44,7 +44,7 @@ class Nodes:
 
 
 def finish(run):
-    """What it said."""
+    """Waits for a run's success; returns its messages."""
     _, errors = run.communicate()
     if run.returncode != 0:
         sys.exit(f"a start failed:\n{errors}")

@@ -1,24 +1,23 @@
-"""Links that fail under real gloo trainings on several machines, and what robustrun says of them.
+"""Links that fail under real gloo trainings on several machines, and robustrun's verdicts on them.
 
-Machines are network namespaces with a network for data alone
-(tests/e2e/diagnosis/data_network.py), so that robustrun's own connections stay.
-`play_network(seed)` is a play of hang_campaign.py: its lines of results are of the same form.
-Takes root.
+Machines are network namespaces with a separate network for data
+(tests/e2e/diagnosis/data_network.py), so that robustrun's own connections stay up.
+`play_network(seed)` is a play of hang_campaign.py, with lines of results of the same form. Takes
+root.
 
     link-cut   the cable of a machine is pulled: the machine's rank is the culprit
-    link-drop  packets between two machines disappear: the link is, with both of its ends
-    slow-link  what leaves a machine passes slowly: the rank, or one of its links, is
+    link-drop  packets between two machines are lost: the link, with both of its ends, is
+    slow-link  a machine sends slowly: the rank, or one of its links, is
 """
 
 import random
 import re
-import subprocess
 import sys
 import time
 import uuid
 
 from hang_campaign import SCRIPT, Job
-from harness import ROBUSTRUN, ROOT, Scratch, clean_environment
+from harness import ROBUSTRUN, ROOT, Scratch
 
 sys.path.append(str(ROOT / "tests" / "e2e"))
 from diagnosis.data_network import DataNetwork  # noqa: E402
@@ -26,13 +25,13 @@ from helpers.machines import Lab  # noqa: E402
 from helpers.runner import MARKER  # noqa: E402
 
 KINDS = ("link-cut", "link-drop", "slow-link")
-# What is right to say of each; whoever names the rank by all of its links is right, too.
+# The right findings for each kind. Naming the rank by all of its links is right, too.
 FINDINGS = {"link-cut": ("link down", "link stuck"), "link-drop": ("link stuck",),
             "slow-link": ("slow link",)}
 MACHINES = (3, 4)
 PAYLOAD_MB = 4
 RATES = ("50mbit", "100mbit", "200mbit")
-PACE_LEARNT_S = 20  # before, nothing is known to be slower than usual
+PACE_LEARNT_S = 20  # robustrun needs the usual pace to find a slow link
 NAMED_WITHIN_S = 40
 WATCHED_ON_S = 4
 BEGUN_STEPS = 40
@@ -47,12 +46,8 @@ class LabJob(Job):
         command = [*lab.prefix, ROBUSTRUN, "--run-dir", self.run,
                    f"--hosts=h[1-{len(lab.machines)}]", "--iface=eth0", "--nproc-per-node=1",
                    "--omp=1", "--hang-timeout=0", SCRIPT, 10**6, 0.05]
-        environment = clean_environment(**lab.home.environment(), **data.environment(),
-                                        PAYLOAD=payload, **{MARKER: lab.marker})
-        with open(self.out, "wb") as out, open(self.err, "wb") as err:
-            self.process = subprocess.Popen(
-                list(map(str, command)), cwd=folder, env=environment,
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        self.begin(command, **lab.home.environment(), **data.environment(), PAYLOAD=payload,
+                   **{MARKER: lab.marker})
 
 
 def names(rank, text):
@@ -70,7 +65,8 @@ def is_right(kind, victim, partner, hang):
 
 
 def is_wrong(victim, partner, hang):
-    """Of what is not right. One end of the link alone, and nobody, are no wrong culprits."""
+    """Whether a finding that is not right blames something innocent. One end of the link alone,
+    or no culprit, is not wrong."""
     if hang["culprits"]:
         return bool(set(hang["culprits"]) - {victim, partner})
     return any(hang["finding"] in findings for findings in FINDINGS.values())
@@ -116,7 +112,7 @@ def play_network(seed):
 
 
 def strike(kind, data, lab, victim, partner, dice):
-    """The Unix time of the fault."""
+    """Causes the fault; returns its Unix time."""
     machine = lab[f"h{victim + 1}"]
     at = time.time()
     if kind == "link-cut":

@@ -1,4 +1,4 @@
-"""A web server that is far away, and machines around it, as the tests have them. Takes root."""
+"""The remote web server of the tests, with machines around it. Takes root."""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""What the kernel keeps in memory of files: for measurements that begin at the disk."""
+"""The page cache, for measurements that begin at the disk."""
 
 import os
 
 
 def drop_cache(folder):
-    """Of all files below `folder`, those that are written back."""
+    """Drops the written-back pages of all files below `folder`."""
     for path in folder.rglob("*"):
         if path.is_file():
             fd = os.open(path, os.O_RDONLY)

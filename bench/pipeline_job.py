@@ -1,11 +1,11 @@
-"""The traffic of a training with pipelines and data parallelism over gloo, without its arithmetic:
+"""The traffic of a training with pipelines and data parallelism over gloo, without computations:
 for figures/pods.py.
 
     pipeline_job.py FILE INTERFACE DP PP STEPS MICROBATCHES CHUNK_BYTES GRADIENT_BYTES
 
 Ranks as Megatron orders them (tp = 1): DP neighbours first. A step sends MICROBATCHES chunks down
 each pipeline and as many back up, then reduces the gradient in each data-parallel group. Rank 0
-writes the seconds of each step to FILE, the first one left out.
+writes the seconds of each step but the first to FILE.
 """
 
 import json
@@ -35,7 +35,7 @@ class Step:
         self.gradient = torch.ones(gradient_bytes // FLOAT_BYTES)
 
     def pipeline(self):
-        """Every chunk goes on as soon as it is there; the last stage turns them round."""
+        """Forwards every chunk as soon as it arrives; the last stage sends them back."""
         arriving = [None if self.before is None else dist.irecv(chunk, self.before, tag=2 * i)
                     for i, chunk in enumerate(self.down)]
         returning = [None if self.after is None else dist.irecv(chunk, self.after, tag=2 * i + 1)

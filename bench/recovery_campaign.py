@@ -1,9 +1,9 @@
-"""Faults of every kind that needs no GPU, in trainings on several nodes, and what comes of them:
-does the run go on by itself, what does it lose, and is the right machine blamed?
+"""Faults of every kind that needs no GPU, in trainings on several nodes, and their outcomes.
 
-Every seed is one job with a row of faults, one after the other; it draws their kinds, victims and
-times. Seeds that were played are kept in bench/campaigns/recovery.jsonl, with the commit that
-played them, and not played again. Without that file the campaign begins anew.
+Does the run go on by itself, what does it lose, and is the right machine blamed? Every seed is one
+job with a series of faults; it draws their kinds, victims and times. Played seeds are kept in
+bench/campaigns/recovery.jsonl, with the commit that played them, and are not played again. Without
+that file the campaign begins anew.
 """
 
 import json
@@ -11,7 +11,7 @@ import random
 import subprocess
 import time
 
-from harness import ROBUSTRUN, ROOT, Scratch, clean_environment, wait_for
+from harness import ROBUSTRUN, ROOT, Scratch, start, wait_for
 
 TRAINING = ROOT / "examples" / "train.py"
 RESULTS = ROOT / "bench" / "campaigns" / "recovery.jsonl"
@@ -28,7 +28,7 @@ KINDS = {
     "stop-and-go": ("--for=4s",),
     "gil-lock": ("--for=4s",),
     "agent-death": (),
-    "net-drop": ("--for=30s",),  # longer than a silent node is waited for
+    "net-drop": ("--for=30s",),  # longer than the lease of a silent node
     "net-delay": ("--for=4s",),
 }
 OF_NODES = ("agent-death", "net-drop", "net-delay")
@@ -38,17 +38,14 @@ OPTIONS = ("--launcher=processes", f"--nnodes={NODES}", f"--spares={SPARES}", "-
 
 
 class Training:
-    """It runs until it is stopped; `report` is complete then."""
+    """A training that runs until stop(); then its report is complete."""
 
     def __init__(self, folder):
         self.folder, self.run = folder, folder / "run"
         command = [ROBUSTRUN, "--run-dir", self.run, *OPTIONS, TRAINING, "--steps", 10**9,
                    "--checkpoint", folder / "checkpoints", "--every", CHECKPOINT_STEPS,
                    "--slow", 0.02]
-        with open(folder / "err", "wb") as err:
-            self.process = subprocess.Popen(
-                list(map(str, command)), cwd=folder, env=clean_environment(),
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
+        self.process = start(command, folder, output="err")
 
     def __enter__(self):
         return self
@@ -69,12 +66,12 @@ class Training:
         return self.ask("status", "--json", self.run) or {}
 
     def step(self):
-        """The script's own number, of all ranks the least; -1: none was said in this attempt."""
+        """The lowest step of all ranks, as the script counts; -1: none yet in this attempt."""
         step = self.status().get("step")
         return -1 if step is None else step
 
     def hosts(self):
-        """By rank: a worker on each."""
+        """The nodes' names by rank; each has one worker."""
         nodes = [node for node in self.status()["nodes"] if node["node_rank"] is not None]
         return [node["name"] for node in sorted(nodes, key=lambda node: node["node_rank"])]
 
@@ -84,7 +81,7 @@ class Training:
         return subprocess.run(list(map(str, words)), capture_output=True).returncode == 0
 
     def goes_beyond(self, step, within_s):
-        """Seconds until every rank has done more than that step; none: it did not come to that."""
+        """Seconds until every rank has done more than that step; None if that did not happen."""
         began = time.monotonic()
         while time.monotonic() < began + within_s and self.process.poll() is None:
             if self.step() > step:
@@ -98,7 +95,7 @@ def play(seed):
     dice = random.Random(f"recovery {seed}")
     lines = []
     with Scratch() as folder, Training(folder) as training:
-        wait_for(lambda: training.step() > 0, 120)
+        wait_for(lambda: training.step() > 0, "the first step", 120)
         for _ in range(FAULTS_PER_JOB):
             kind, victim = dice.choice(sorted(KINDS)), dice.randrange(NODES)
             reached = training.step()
@@ -106,7 +103,7 @@ def play(seed):
             before = training.step()
             if not training.inject(kind, victim):
                 continue
-            # What passes by itself is over when much more has been done than before it.
+            # A passing fault is over once the training is well beyond the step of the fault.
             took = training.goes_beyond(before + SETTLED_STEPS, RECOVERED_WITHIN_S)
             lines.append({"seed": f"recovery {seed}", "kind": kind, "victim": victim,
                           "recovered_s": took})
@@ -121,16 +118,16 @@ def play(seed):
 
 
 def judged(lines, report):
-    """With what the report says: who was blamed, what was lost, who was evicted for it."""
+    """The lines with the report's facts: blamed and evicted nodes, and lost steps."""
     faults = report["injected"]
     begins = [fault["at_s"] for fault in faults] + [float("inf")]
     for line, fault, end in zip(lines, faults, begins[1:], strict=False):
-        those = [one for one in report["incidents"] if fault["at_s"] - 0.5 <= one["at_s"] < end]
+        found = [one for one in report["incidents"] if fault["at_s"] - 0.5 <= one["at_s"] < end]
         hangs = [one for one in report["hangs"] if fault["at_s"] <= one["at_s"] < end]
-        line |= {"node": fault["node"], "incidents": len(those),
-                 "blamed": those[0]["node"] if those else "",
+        line |= {"node": fault["node"], "incidents": len(found),
+                 "blamed": found[0]["node"] if found else "",
                  "culprits": hangs[-1]["culprits"] if hangs else [],
-                 "lost": max([one["steps_lost"] or 0 for one in those], default=0),
+                 "lost": max([one["steps_lost"] or 0 for one in found], default=0),
                  "evicted": [name for one in report["evictions"]
                              if fault["at_s"] <= one["at_s"] < end for name in one["nodes"]]}
     return lines
@@ -143,7 +140,7 @@ def played():
 
 
 def play_all(jobs):
-    """Those of the first so many seeds that are new; their results are kept at once."""
+    """Plays the new ones of the first `jobs` seeds, and stores the results of each at once."""
     RESULTS.parent.mkdir(exist_ok=True)
     known = {line["seed"] for line in played()}
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=9", "HEAD"],

@@ -1,8 +1,8 @@
-"""Two ranks over gloo with a sharded state, as FSDP has it, that save and restore it as told.
+"""Two ranks over gloo with a sharded state, as FSDP has it, that save and restore it by commands.
 
     sharded_job.py FOLDER COUNT BYTES        under a launcher; commands on rank 0's stdin
 
-Answers a line of JSON for each command ({save,load}-{ours,dcp,torch}): seconds until the last rank
+Answers each command ({save,load}-{ours,dcp,torch}) with a line of JSON: seconds until the last rank
 was done. torch: a file of each rank's own shards.
 """
 
@@ -89,10 +89,10 @@ class Job:
         dist.barrier()
 
     def run(self, command):
-        kind, who = command.split("-")
+        kind, library = command.split("-")
         self.prepare("save" if kind == "save" else kind)
         began = time.monotonic()
-        getattr(self, f"{'save' if kind == 'keep' else kind}_{who}")()
+        getattr(self, f"{'save' if kind == 'keep' else kind}_{library}")()
         dist.barrier()
         seconds = time.monotonic() - began
         if self.digest() != self.sums:

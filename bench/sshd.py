@@ -1,4 +1,4 @@
-"""sshd of the bench's own: on many loopback addresses, with keys made here, without rc files."""
+"""A private sshd on many loopback addresses, with keys made here and no rc files."""
 
 import getpass
 import os
@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 
-from harness import wait_for
+from harness import start, wait_for
 
 SERVER = """\
 HostKey {folder}/host_key
@@ -53,15 +53,15 @@ def free_port():
 
 
 class LoopbackHosts:
-    """`count` addresses that sshd serves, and configurations of clients that know them.
+    """`count` addresses that sshd serves, and client configurations for them.
 
-    One server for all, or with `apart` one for each: a machine that can be killed.
+    One server for all; with `apart` one for each, which stands for a machine that can be killed.
     """
 
     def __init__(self, folder, count, apart=False):
         self.folder = pathlib.Path(folder)
         self.names = f"127.0.1.[1-{count}]"
-        # All loopback addresses are meant; sshd takes a list of at most 16.
+        # 0.0.0.0 includes all loopback addresses; sshd takes a list of at most 16.
         self.listen = [f"127.0.1.{n}" for n in range(1, count + 1)] if apart else ["0.0.0.0"]
         self.port = free_port()
         self.servers = []
@@ -82,12 +82,9 @@ class LoopbackHosts:
 
     def start_server(self, address):
         log = self.folder / f"sshd.{address}.log"
-        with open(log, "wb") as errors:
-            server = subprocess.Popen(
-                [tool("sshd"), "-D", "-e", "-f", self.folder / "sshd_config",
-                 "-o", f"ListenAddress={address}:{self.port}"],
-                stdin=subprocess.DEVNULL, stderr=errors)
-        wait_for(lambda: "listening on" in log.read_text())
+        server = start([tool("sshd"), "-D", "-e", "-f", self.folder / "sshd_config",
+                        "-o", f"ListenAddress={address}:{self.port}"], self.folder, output=log.name)
+        wait_for(lambda: "listening on" in log.read_text(), f"sshd on {address}")
         return server
 
     def __exit__(self, *_):
@@ -102,7 +99,7 @@ class LoopbackHosts:
             folder.mkdir()
             forced = f"KexAlgorithms {key_exchange}\n" if key_exchange else ""
             (folder / "config").write_text(self.filled_in(CLIENT) + forced)
-            # ~/.ssh/config is the user's; no tool here takes another one without changing its way.
+            # Tools read ~/.ssh/config, which is the user's; only ssh -F names another one.
             (folder / "ssh").write_text(
                 f'#!/bin/sh\nexec {tool("ssh")} -F {folder}/config "$@"\n')
             (folder / "ssh").chmod(0o700)
@@ -112,13 +109,13 @@ class LoopbackHosts:
         return template.format(folder=self.folder, port=self.port, user=getpass.getuser())
 
     def children(self):
-        """The sessions that are open."""
+        """The processes of open sessions."""
         return [int(pid) for server in self.servers
                 for task in pathlib.Path(f"/proc/{server.pid}/task").glob("*/children")
                 for pid in task.read_text().split()]
 
     def cpu_seconds(self):
-        """Of the servers and of all sessions that have ended, with what they ran."""
+        """CPU seconds of the servers, their ended sessions and the commands of these."""
         ticks = 0
         for server in self.servers:
             stat = pathlib.Path(f"/proc/{server.pid}/stat").read_text().rsplit(")", 1)[1].split()

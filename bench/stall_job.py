@@ -1,8 +1,8 @@
-"""Steps of a second on each rank, and a copy of its state behind each of them; run by robustrun.
+"""Steps of a second on each rank, with a copy of its state after each; run by robustrun.
 
     stall_job.py STEPS MIB FOLDER
 
-Prints what each save held the step up for, in seconds, as a line of JSON for each rank: ours, by
+Prints a line of JSON for each rank with the seconds for which each save delayed the step: ours, by
 robustrun.checkpoint.save(every_step=True), and DCP's async_save by a thread, in turns.
 """
 
@@ -20,7 +20,7 @@ STEP_S = 1.0
 
 
 def step(weight):
-    """Processors are busy, as they are while a step is prepared and its results are looked at."""
+    """Keeps the processor busy, as a training does between its steps."""
     end = time.monotonic() + STEP_S
     while time.monotonic() < end:
         torch.mm(weight, weight)
@@ -34,7 +34,7 @@ def main():
     state = {f"t{i}": torch.randn(mib << 16) for i in range(4)}
     weight = torch.randn(256, 256)
     ours, theirs, pending = [], [], None
-    for number in range(steps + 2):  # the first ones take memory
+    for number in range(steps + 2):  # the first ones allocate memory
         step(weight)
         began = time.monotonic()
         checkpoint.save(state, number, directories=folder + "/ours", every_step=True,

@@ -1,9 +1,9 @@
-"""A data-parallel training over gloo that notes what its steps cost: for figures/tracing.py.
+"""A data-parallel training over gloo that notes the cost of its steps: for figures/tracing.py.
 
     step_job.py WARM_STEPS STEPS
 
-Every rank leaves cost.<rank>.json in its folder: seconds of wall and of processor time, of all
-threads, for the STEPS after the first ones.
+Every rank leaves cost.<rank>.json in its folder: wall and processor seconds of all threads, for
+the STEPS after WARM_STEPS.
 """
 
 import json

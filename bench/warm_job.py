@@ -1,4 +1,4 @@
-"""A rank that saves its state, waits to be killed, and, started again, restores it and says when.
+"""A rank that saves its state and waits to be killed; its restart restores it and notes when.
 
     warm_job.py MODE MIB FOLDER      MODE: memory, disk (robustrun.checkpoint), torch (torch.save)
 """
@@ -24,7 +24,7 @@ def note(name, *words):
 
 
 def restore(state):
-    """How many bytes of memory that outlived the attempt before."""
+    """Restores the state; returns how many of its bytes came from the agent's memory."""
     if MODE == "torch":
         for name, tensor in torch.load(OWN, weights_only=True).items():
             state[name].copy_(tensor)
@@ -63,6 +63,6 @@ if ATTEMPT == 0:
 from_memory = restore(state)
 note("restored", time.monotonic_ns(), from_memory)
 if not all(bool((tensor == value).all()) for tensor in state.values()):
-    sys.exit("not what was saved")
+    sys.exit("the restored state differs from the saved one")
 dist.barrier()
 dist.destroy_process_group()

@@ -1,11 +1,10 @@
 """Reading an image through robustrun-blocks when its store has all blocks.
 
-A blob of 1 GiB that nothing compresses, in a store on the same disk as the file itself. Each
-reading has a server of its own, which has checked no block yet, and reads all of the image in
-order, by read(2) of 1 MiB; the peer reads the file itself in the same way. Three cases, by what
-lies in the page cache before: nothing; the bytes of the store (and of the file), but no page of the
-image; the pages of the image (and of the file), as for everybody but the first who reads. Takes
-root.
+A blob of 1 GiB of random bytes, in a store on the same disk as the file itself. Each reading has a
+server of its own, which has checked no block yet, and reads the whole image in order, by read(2) of
+1 MiB; the peer reads the file itself in the same way. Three cases, by the content of the page cache
+before: nothing; the bytes of the store (and of the file), but no page of the image; the pages of
+the image (and of the file), as for every reader but the first. Takes root.
 """
 
 import contextlib
@@ -17,6 +16,7 @@ import time
 from harness import (
     BIN,
     Figure,
+    Quick,
     Scratch,
     clean_environment,
     empty_memory,
@@ -27,6 +27,8 @@ from harness import (
 
 SIZE = 1 << 30
 PIECE = 1 << 20
+ROUNDS = 7
+QUICK = Quick(50, "1 round instead of 7")
 
 
 def make_blob(path):
@@ -56,13 +58,13 @@ class Readings:
         self.mount = folder / "mount"
         self.cpu_s = {}  # of servers, by case
         make_blob(self.file)
-        with self.served(fetching=True) as image:
+        with self.served() as image:
             read_all(image)
         self.data = next(self.cache.glob("blocks/*/data"))
 
     @contextlib.contextmanager
-    def served(self, case=None, fetching=False):
-        """The image; without `fetching` whatever is not in the store is an error."""
+    def served(self, case=None):
+        """The mounted image. CPU time of its server counts for `case`."""
         server = subprocess.Popen(
             [BIN / "robustrun-blocks", "serve", "--source", self.file, "--cache", self.cache,
              "--mount", self.mount, "--socket", self.folder / "socket", "--origin-rate", "0"],
@@ -76,7 +78,7 @@ class Readings:
             used = os.wait4(server.pid, 0)[2]
             server.returncode = 0
             server.stdout.close()
-        wait_for(lambda: not os.path.ismount(self.mount))
+        wait_for(lambda: not os.path.ismount(self.mount), f"the unmount of {self.mount}")
         if case:
             self.cpu_s.setdefault(case, []).append(used.ru_utime + used.ru_stime)
 
@@ -109,10 +111,10 @@ class Readings:
 
 def measure(quick):
     if os.geteuid() != 0:
-        sys.exit("this measurement mounts and empties the page cache: it wants root")
+        sys.exit("this measurement mounts and empties the page cache: it takes root")
     with Scratch() as folder:
         readings = Readings(folder)
-        rounds = 2 if quick else 7
+        rounds = QUICK.rounds if quick else ROUNDS
         cold, cold_file = in_turns(rounds, readings.image_cold, readings.file_cold)
         stored, warm, warm_file = in_turns(rounds, readings.image_of_warm_store,
                                            readings.image_warm, readings.file_warm)

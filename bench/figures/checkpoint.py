@@ -1,25 +1,30 @@
 """Saving and restoring random tensors over one directory of a disk: until durable, until verified.
 
-In pairs, one right after the other: fio on the same directory (the limit; its mode is chosen in a
-pilot), torch.save with fsync and torch.load, torch's FileSystemWriter (DCP). The page cache is
-dropped before each restore. A ratio is met when the 95 % interval of its median reaches the target.
+Adjacent pairs, with fio on the same directory (the limit; a pilot chooses its mode), torch.save
+with fsync and torch.load, and torch's FileSystemWriter (DCP). The page cache is dropped before each
+restore. A ratio is met when the 95 % interval of its median reaches the target; fewer than six
+pairs have no such interval, and their range stands in.
 """
 
 import json
+import math
 import statistics
 import subprocess
 import sys
 
 import harness
+from sshd import tool
 
 JOB = harness.ROOT / "bench" / "checkpoint_job.py"
 SHAPES = {"64 x 16 MiB": (64, 16 << 20), "1 x 1 GiB": (1, 1 << 30),
           "20,000 x 32 KiB": (20_000, 32 << 10)}
+MEDIAN_PAIRS_MIN = 6  # for a 95 % interval of the median
 FIO_MODES = [("psync", 1, 1), ("psync", 1, 2), ("psync", 1, 4), ("io_uring", 8, 1),
              ("libaio", 8, 1)]
-# Ranks (from 1) of the sorted ratios that bound the median with at least 95 % (binomial).
-MEDIAN_RANKS = {10: (2, 9), 20: (6, 15)}
 EXTRA_MIB_MAX = 48  # of the arena: 16 for writing, 32 for reading, and the header of the file
+ROUNDS, PILOT_ROUNDS = 20, 5
+QUICK = harness.Quick(45, "2 pairs instead of 20; the first shape alone; fio's first mode, without "
+                      "a pilot; no parity", rounds=2)
 
 
 class Tensors:
@@ -43,7 +48,7 @@ class Tensors:
         return json.loads(line)
 
     def do(self, command):
-        """GB/s."""
+        """The GB/s of a command of checkpoint_job.py."""
         print(command, file=self.process.stdin, flush=True)
         reading = self.answer()
         self.readings.append((command, reading))
@@ -61,6 +66,7 @@ class Fio:
     def __init__(self, folder, size):
         self.folder = folder
         self.size = size
+        self.program = tool("fio")
         folder.mkdir()
         self.mode = {}
 
@@ -69,20 +75,26 @@ class Fio:
         if direction == "write":
             self.clear()
         finished = subprocess.run(
-            ["fio", "--name=limit", f"--directory={self.folder}", f"--size={self.size // jobs}",
-             f"--numjobs={jobs}", "--bs=8m", f"--rw={direction}", "--direct=1", "--end_fsync=1",
+            [self.program, "--name=limit", f"--directory={self.folder}",
+             f"--size={self.size // jobs}", f"--numjobs={jobs}", "--bs=8m", f"--rw={direction}",
+             "--direct=1", "--end_fsync=1",
              f"--ioengine={engine}", f"--iodepth={depth}", "--output-format=json", "--thread"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         if finished.returncode != 0:
             return 0.0
-        jobs_said = json.loads(finished.stdout)["jobs"]
-        return self.size / max(job["job_runtime"] for job in jobs_said) / 1e6
+        jobs_done = json.loads(finished.stdout)["jobs"]
+        return self.size / max(job["job_runtime"] for job in jobs_done) / 1e6
 
     def clear(self):
         for path in self.folder.iterdir():
             path.unlink()
 
     def pilot(self, rounds):
+        """Chooses the fastest mode for each direction; the first one if there are no rounds."""
+        if not rounds:
+            self.mode = {"write": FIO_MODES[0], "read": FIO_MODES[0]}
+            self.lay_out(self.mode["read"])
+            return
         for direction in ("write", "read"):
             speeds = {}
             for _ in range(rounds):
@@ -97,7 +109,7 @@ class Fio:
         self.lay_out(self.mode["read"])
 
     def lay_out(self, mode):
-        """Files to read that were written, one for each job."""
+        """Writes the files that will be read, one for each job."""
         self.run("write", ("psync", 1, mode[2]))
 
     def write(self):
@@ -110,22 +122,29 @@ class Fio:
 
 
 def median_interval(ours, peer):
+    """The bounds of the median ratio with at least 95 % (order statistics, binomial)."""
     ratios = sorted(a / b for a, b in zip(ours, peer, strict=True))
-    low, high = MEDIAN_RANKS[len(ratios)]
-    return ratios[low - 1], ratios[high - 1]
+    count, beyond, tail = len(ratios), 0, 0.0
+    while (tail := tail + math.comb(count, beyond) / 2**count) <= 0.025:
+        beyond += 1
+    low = max(0, beyond - 1)
+    return ratios[low], ratios[count - 1 - low]
 
 
 def ratio(name, ours, peer, target, note=""):
     low, high = median_interval(ours, peer)
-    text = f"95 % interval {low:.2f} to {high:.2f}" + (f"; {note}" if note else "")
+    bounds = "95 % interval" if len(ours) >= MEDIAN_PAIRS_MIN else "range"
+    text = f"{bounds} {low:.2f} to {high:.2f}" + (f"; {note}" if note else "")
     return harness.Figure(name, "GB/s", ours, peer, f">= {target}x", high >= target, text)
 
 
-def limits(shape, tensors, fio, rounds, figures):
+def limits(shape, tensors, fio, rounds, figures, quick):
     small = shape.startswith("20,000")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("save-ours"), fio.write)
-    again = harness.in_turns(rounds, fio.write, fio.write)
-    itself = "fio against itself {:.2f} to {:.2f}".format(*median_interval(*again))
+    itself = ""
+    if not quick:
+        again = harness.in_turns(rounds, fio.write, fio.write)
+        itself = "fio against itself {:.2f} to {:.2f}".format(*median_interval(*again))
     figures.append(ratio(f"{shape}: save, fio", ours, limit, 0.7 if small else 0.9, itself))
     fio.lay_out(fio.mode["read"])
     tensors.do("save-ours")
@@ -143,10 +162,10 @@ def peers(shape, tensors, rounds, figures):
                                    lambda: tensors.do("save-torch"))
     figures.append(ratio(f"{shape}: save, torch.save", ours, plain, 2.5))
 
-    def load(who):
-        return lambda: tensors.do(f"load-{who}")
+    def load(kind):
+        return lambda: tensors.do(f"load-{kind}")
 
-    # Both lie there: a save of one kind removes all others.
+    # keep-torch leaves ours in place; any other save removes the files of all kinds.
     tensors.do("save-ours")
     tensors.do("keep-torch")
     ours, plain = harness.in_turns(rounds, load("ours"), load("torch"))
@@ -154,8 +173,8 @@ def peers(shape, tensors, rounds, figures):
 
 
 def parity(shape, tensors, fio, rounds, figures):
-    """As over ten disks of which two may be lost: here all are folders of one, which takes 1.25
-    bytes for each of data. The limit is fio's, of data alone."""
+    """Ten folders of one disk stand for ten disks of which two may be lost; it writes 1.25 bytes
+    for each byte of data. The limit is fio writing the data alone."""
     tensors.do("save-parity")
     ours, limit = harness.in_turns(rounds, lambda: tensors.do("save-parity"), fio.write)
     figures.append(ratio(f"{shape}: save with parity 8 + 2, fio without", ours, limit, 0.72,
@@ -175,19 +194,20 @@ def costs(shape, tensors, figures):
 
 
 def measure(quick):
-    rounds = 10 if quick else 20
+    rounds = QUICK.rounds if quick else ROUNDS
     figures = []
     with harness.Scratch() as scratch:
         fio = Fio(scratch / "fio", 1 << 30)
-        fio.pilot(3 if quick else 5)
-        for number, (shape, (count, size)) in enumerate(SHAPES.items()):
+        fio.pilot(0 if quick else PILOT_ROUNDS)
+        shapes = list(SHAPES.items())[:1 if quick else None]
+        for number, (shape, (count, size)) in enumerate(shapes):
             tensors = Tensors(scratch / f"tensors-{number}", count, size)
             for command in ("save-ours", "load-ours"):  # the first touches memory
                 tensors.do(command)
             tensors.readings.clear()
-            limits(shape, tensors, fio, rounds, figures)
+            limits(shape, tensors, fio, rounds, figures, quick)
             costs(shape, tensors, figures)
-            if number == 0:
+            if number == 0 and not quick:
                 parity(shape, tensors, fio, rounds, figures)
             peers(shape, tensors, rounds, figures)
             tensors.close()

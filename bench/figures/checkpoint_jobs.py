@@ -1,13 +1,12 @@
 """Checkpoints of two ranks on this machine: sharded states, a copy in every step, restarts.
 
 Sharded: 1 GiB as FSDP has it, over gloo, through robustrun.dcp; beside it DCP's FileSystemWriter
-and a torch.save of each rank, both with fsync, and fio on the same directory, which is the limit;
-the page cache is dropped before each restore.
-Copies: steps of a second, a copy of 64 MiB on each rank behind each. Warm restart: from SIGKILL of
-one rank until both have their state again, of copies in the agent's memory and of a checkpoint on
-disk; torchrun with torch.save beside it. There torch.load finds its file in the page cache, and
-robustrun, which reads past it, does not. A torchrun whose gloo meets itself of before waits for
-half an hour; it counts as PEER_WAIT_S.
+and a torch.save of each rank, both with fsync, and fio on the same directory, which is the limit.
+The page cache is dropped before each restore. Copies: steps of a second, with a copy of 64 MiB on
+each rank after each step. Warm restart: from SIGKILL of one rank until both ranks have their state
+again, from copies in the agent's memory and from a checkpoint on disk, beside torchrun with
+torch.save. torch.load finds its file in the page cache; robustrun reads past it. A torchrun whose
+gloo connects to ports of the previous attempt waits for half an hour; it counts as PEER_WAIT_S.
 """
 
 import json
@@ -25,9 +24,12 @@ from harness import (
     ROOT,
     TORCHRUN,
     Figure,
+    Quick,
     Scratch,
     clean_environment,
     in_turns,
+    processes_shown,
+    start,
     wait_for,
 )
 
@@ -39,11 +41,16 @@ STALL_MAX_S = 0.01
 COUNT, SIZE = 64, 16 << 20
 RESTART_MIB = 512  # of each rank
 PEER_WAIT_S = 60
+ROUNDS, STEPS, RESTARTS = 20, 20, 10
+QUICK = Quick(55, "2 pairs with fio and DCP and 1 restart, instead of 20 and 10; neither "
+              "torch.save nor a copy in every step", rounds=2)
+
+
+VARIABLES = {"ROBUSTRUN_LIBRARY": LIBRARY, "PYTHONPATH": ROOT / "python", "OMP_NUM_THREADS": 1}
 
 
 def environment():
-    return clean_environment(ROBUSTRUN_LIBRARY=LIBRARY, PYTHONPATH=ROOT / "python",
-                             OMP_NUM_THREADS=1)
+    return clean_environment(**VARIABLES)
 
 
 class Ranks:
@@ -60,7 +67,7 @@ class Ranks:
             env={**environment(), **meeting, "RANK": str(rank)}) for rank in range(2)]
 
     def do(self, command):
-        """GB/s."""
+        """The GB/s of a command of sharded_job.py."""
         print(command, file=self.processes[0].stdin, flush=True)
         line = self.processes[0].stdout.readline()
         if not line:
@@ -74,11 +81,14 @@ class Ranks:
             each.wait()
 
 
-def sharded(rounds):
+PEERS = {"dcp": "DCP", "torch": "torch.save of each rank"}
+
+
+def sharded(rounds, pilot_rounds, peers):
     figures = []
     with Scratch() as folder:
         fio = Fio(folder / "fio", COUNT * SIZE)
-        fio.pilot(3)
+        fio.pilot(pilot_rounds)
         ranks = Ranks(folder)
         for command in ("save-ours", "load-ours"):
             ranks.do(command)
@@ -89,7 +99,7 @@ def sharded(rounds):
         pair = in_turns(rounds, lambda: ranks.do("load-ours"), fio.read)
         figures.append(ratio("sharded over 2 ranks: restore, fio", *pair, 0.9))
         fio.clear()
-        for peer, what in (("dcp", "DCP"), ("torch", "torch.save of each rank")):
+        for peer, what in peers.items():
             pair = in_turns(rounds, lambda: ranks.do("save-ours"),
                             lambda peer=peer: ranks.do(f"save-{peer}"))
             figures.append(ratio(f"sharded over 2 ranks: save, {what}", *pair, 2.5))
@@ -121,7 +131,7 @@ def every_step(steps):
 
 
 def noted(folder, name):
-    """What both ranks noted in the same attempt."""
+    """The words that both ranks noted in the same attempt; None while there are none."""
     for first in folder.glob(f"{name}.0.*"):
         paths = [first, folder / f"{name}.1{first.suffix}"]
         if first.suffix != ".part" and paths[1].exists():
@@ -130,7 +140,7 @@ def noted(folder, name):
 
 
 def back(process, folder, seconds):
-    """What both noted of their state; nothing from a torchrun that hangs, which is ended."""
+    """What both ranks noted of their restored state; None if torchrun hangs, which is ended."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:
         if restored := noted(folder, "restored"):
@@ -140,21 +150,20 @@ def back(process, folder, seconds):
         process.terminate()
         process.wait()
         return None
-    return noted(folder, "restored") or sys.exit("the ranks did not get their state back")
+    return noted(folder, "restored") or sys.exit(
+        f"the ranks did not restore their state in {seconds} s\n{processes_shown()}")
 
 
 def restored_s(launcher, mode):
-    """From SIGKILL of rank 1 until both ranks have their state, however many restarts that takes:
-    torchrun's gloo often meets the port of the dead rank in the first."""
+    """Seconds from SIGKILL of rank 1 until both ranks have their state, in however many restarts:
+    in the first, torchrun's gloo often connects to the port of the dead rank."""
     with Scratch() as folder:
         saves = folder / "saves"
         saves.mkdir()
         words = [str(BENCH / "warm_job.py"), mode, str(RESTART_MIB), str(saves)]
-        process = subprocess.Popen(
-            [*launcher, "--nproc-per-node=2", "--max-restarts=5", *words], cwd=folder,
-            env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
-        saved = wait_for(lambda: noted(folder, "saved"), 300)
+        process = start([*launcher, "--nproc-per-node=2", "--max-restarts=5", *words], folder,
+                        **VARIABLES)
+        saved = wait_for(lambda: noted(folder, "saved"), "the save of both ranks", 300)
         time.sleep(2)
         killed = time.monotonic_ns()
         os.kill(saved[1][0], signal.SIGKILL)
@@ -182,9 +191,10 @@ def restarts(rounds):
                    "less", statistics.median(disk) < statistics.median(torchrun)),
             Figure(f"failure to state restored, {of}: copies in memory, from disk", "s", memory,
                    disk, "reported", True,
-                   "the state lost with the disk's is what came after its last save")]
+                   "the copy on disk lacks what came after its save")]
 
 
 def measure(quick):
-    return [*sharded(10 if quick else 20), *every_step(5 if quick else 20),
-            *restarts(3 if quick else 10)]
+    if quick:
+        return [*sharded(QUICK.rounds, 0, {"dcp": PEERS["dcp"]}), *restarts(1)]
+    return [*sharded(ROUNDS, 3, PEERS), *every_step(STEPS), *restarts(RESTARTS)]

@@ -1,7 +1,8 @@
-"""Copies of a state in the agent's memory: what they stop training for, and reading them back.
+"""Copies of a state in the agent's memory: how long they stop training, and reading them back.
 
-The limit is a warm copy of the same tensors, libc's or torch's, whichever is faster at that moment;
-torch.distributed.checkpoint's async_save is beside it. Saves go to tmpfs: no disk is measured here.
+The limit is a warm copy of the same tensors by libc or by torch, whichever is faster at that
+moment; torch.distributed.checkpoint's async_save is beside it. Saves go to tmpfs, so that no disk
+is measured.
 """
 
 import json
@@ -10,17 +11,22 @@ import subprocess
 import sys
 import tempfile
 
-from harness import ROBUSTRUN, ROOT, Figure, Scratch, clean_environment
+from harness import ROBUSTRUN, ROOT, Figure, Quick, Scratch, clean_environment
 
 STALL_MAX = 1.15       # of a memcpy
-RESTORE_MIN = 0.8      # of a memcpy's bandwidth, which is less than that of memcpy and CRC
+RESTORE_MIN = 0.8      # of a memcpy's bandwidth; a restore also computes a CRC
+DCP_ROUNDS = 5         # 20,000 tensors take its process half a minute
 STEP_SHARE_MAX = 0.01  # of a step of one second, up to 64 MiB
 STEP_KIND = "64 MiB in all"
+ROUNDS, MIB = 20, 1024
+QUICK_MIB, QUICK_DCP_ROUNDS = 256, 1
+QUICK = Quick(55, "3 pairs of 256 MiB instead of 20 of 1 GiB, 1 of DCP's instead of 5", rounds=3)
 
 
 def readings(quick):
+    sizes = (QUICK.rounds, QUICK_MIB, QUICK_DCP_ROUNDS) if quick else (ROUNDS, MIB, DCP_ROUNDS)
     command = [ROBUSTRUN, "--nproc-per-node=1", "--max-restarts=0",
-               ROOT / "bench" / "copies_job.py", "5" if quick else "20", "256" if quick else "1024"]
+               ROOT / "bench" / "copies_job.py", *map(str, sizes)]
     with Scratch() as folder, tempfile.TemporaryDirectory(dir="/dev/shm") as saves:
         ran = subprocess.run([*command, saves], cwd=folder, stdin=subprocess.DEVNULL, text=True,
                              env=clean_environment(OMP_NUM_THREADS=2),

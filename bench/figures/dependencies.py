@@ -1,12 +1,11 @@
 """Dependencies on a node that has none of them: pip, uv with a warm cache, and a snapshot.
 
-The wheels are those of this project's own test environment, put together again from what is
-installed (their content is real, their compression ours). Each reading is one stage on a node
-without the packages: `pip install --target` from the wheels; the same by uv, whose cache has
-them unpacked and lies on the same file system, so that it links; and ours, from the agent's
-start of it to the mounted snapshot, as its log says. Then all three from the command to the end
-of the packages' import. Memory holds nothing of files before, the interpreters' own included. Takes
-root.
+The wheels are those of this project's test environment, repacked from the installed packages (real
+content, our compression). Each reading is one stage on a node without the packages: `pip install
+--target` from the wheels; the same by uv, whose cache has them unpacked on the same file system, so
+that it links; and ours, from the agent's start of the stage to the mounted snapshot, by its log.
+Then all three from the command to the end of the packages' import. The page cache is empty before
+each, without even the interpreter. Takes root.
 """
 
 import base64
@@ -26,6 +25,7 @@ import harness
 from harness import (
     BIN,
     Figure,
+    Quick,
     Scratch,
     clean_environment,
     empty_memory,
@@ -33,16 +33,18 @@ from harness import (
     median_ratio,
 )
 
-QUICK = ("numpy", "sympy", "mpmath", "networkx")
-PACKAGES = (*QUICK, "torch", "filelock", "fsspec", "jinja2", "markupsafe", "setuptools",
+FEW_PACKAGES = ("numpy", "sympy", "mpmath", "networkx")
+PACKAGES = (*FEW_PACKAGES, "torch", "filelock", "fsspec", "jinja2", "markupsafe", "setuptools",
             "typing_extensions", "packaging", "safetensors")
+ROUNDS = 5
+QUICK = Quick(55, "2 rounds of 4 packages instead of 5 of 13", rounds=2)
 IMPORTED = ("numpy", "torch", "sympy", "networkx")
 UV = pathlib.Path(harness.PYTHON).parent / "uv"
 READY = re.compile(r"the dependencies of \S+ are at \S+ after (\d+) ms")
 
 
 def installed(name, environment):
-    """Its name, its version and its folder of metadata."""
+    """A package's name, its version and its folder of metadata."""
     ask = ("import importlib.metadata as m, sys\n"
            "d = m.distribution(sys.argv[1])\n"
            "print(d.metadata['Name'], d.version, d._path)")
@@ -52,7 +54,8 @@ def installed(name, environment):
 
 
 def repack(name, wheels, environment):
-    """A wheel from what is installed; programs are left out, as pip makes them anew."""
+    """Makes a wheel of an installed package, without its programs, which pip makes anew; returns
+    the requirement that pins it."""
     given, version, info = installed(name, environment)
     info = pathlib.Path(info.strip())
     tag = next(line.split()[1] for line in (info / "WHEEL").read_text().splitlines()
@@ -77,7 +80,8 @@ def repack(name, wheels, environment):
 
 
 def wheelhouse(folder, packages):
-    """Their wheels in `wheels`, and requirements.txt, which pins them, from there alone."""
+    """Makes the packages' wheels and a requirements.txt that pins them; returns the wheels'
+    folder."""
     wheels = folder / "wheels"
     wheels.mkdir()
     environment = clean_environment()
@@ -87,7 +91,7 @@ def wheelhouse(folder, packages):
 
 
 def installers(folder, wheels):
-    """The environment in which pip and uv know these wheels (a folder or a page)."""
+    """The environment in which pip and uv find these wheels (a folder or a page)."""
     return {"PIP_FIND_LINKS": wheels, "PIP_DISABLE_PIP_VERSION_CHECK": 1, "UV_FIND_LINKS": wheels,
             "UV_CACHE_DIR": folder / "uv-cache", "XDG_CACHE_HOME": folder / "cache",
             "TMPDIR": folder}
@@ -150,16 +154,16 @@ class Installs:
 
 def measure(quick):
     if os.geteuid() != 0:
-        sys.exit("this measurement empties the page cache: it wants root")
+        sys.exit("this measurement empties the page cache: it takes root")
     if not UV.exists():
         sys.exit("no uv in .venv: scripts/install-deps.sh test installs it")
     with Scratch() as folder:
-        installs = Installs(folder, QUICK if quick else PACKAGES)
+        installs = Installs(folder, FEW_PACKAGES if quick else PACKAGES)
         installs.uv()  # warms its cache
         installs.ours()  # makes the snapshot
         installs.stages.clear()
         installs.totals.clear()
-        in_turns(3 if quick else 5, installs.ours, installs.pip, installs.uv)
+        in_turns(QUICK.rounds if quick else ROUNDS, installs.ours, installs.pip, installs.uv)
         stages, totals = installs.stages, installs.totals
         size = sum(path.stat().st_size for path in installs.wheels.iterdir()) >> 20
     note = f"{size} MiB of wheels"

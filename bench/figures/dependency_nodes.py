@@ -1,10 +1,10 @@
 """Dependencies on eight machines at once: until each of them has the snapshot mounted.
 
-Links of 200 Mbit/s each way: eight machines share two processors, and with faster ones the stage is
-their turns. The stage `environment` of `robustrun report`, of each machine by its
-own clock: the snapshot lies in a cache that all of them see; each has a cache of its own, the
-snapshot lies in one of these, and machines pass it on. Packages are those of `dependencies
---quick`. Memory holds nothing of files before. Takes root.
+Links have 200 Mbit/s each way: eight machines share two processors, and with faster links the
+processors would be measured. The readings are the stage `environment` of `robustrun report`, by
+each machine's own clock, in two cases: the snapshot lies in a cache that all machines share; each
+machine has a cache of its own, the snapshot lies in one of them, and machines pass it on. Packages
+are those of `dependencies --quick`. The page cache is empty before. Takes root.
 """
 
 import json
@@ -13,31 +13,34 @@ import statistics
 import subprocess
 import sys
 
-from harness import ROBUSTRUN, Figure, Scratch, clean_environment, in_turns
+from harness import ROBUSTRUN, Figure, Quick, Scratch, clean_environment, in_turns
 from lab_nodes import NODES, Nodes, finish
 from origin import BURST, LATENCY, Lab
 
-from figures.dependencies import QUICK, installers, wheelhouse
+from figures.dependencies import FEW_PACKAGES, installers, wheelhouse
 
 RATE = "200mbit"
+ROUNDS = 7
+QUICK = Quick(55, "1 round instead of 7")
 CAME = "the dependencies came from other nodes"
 
 
 class Machines(Nodes):
     def __init__(self, lab, folder):
         super().__init__(lab, folder)
-        self.environment = installers(folder, wheelhouse(folder, QUICK))
+        self.environment = installers(folder, wheelhouse(folder, FEW_PACKAGES))
         self.shared = folder / "shared"
         self.shared.mkdir(mode=0o700)
         self.ratios = {"shared": [], "own": []}
-        (folder / "train.py").write_text(f"import {QUICK[0]}\n")
+        (folder / "train.py").write_text(f"import {FEW_PACKAGES[0]}\n")
         for machine in self.all:
             limit = ("root", "tbf", "rate", RATE, "burst", BURST, "latency", LATENCY)
             machine.within("tc", "qdisc", "add", "dev", "eth0", *limit)
             lab.within_hub("tc", "qdisc", "add", "dev", machine.cable, *limit)
 
     def job(self, count, cache):
-        """The stage of each of the first `count` machines, by what the report says of them."""
+        """The median and the longest stage of the first `count` machines, by the report, and how
+        many of them got the snapshot from others."""
         errors = finish(self.run(self.lab.prefix, *self.hosts(count), "--deps=requirements.txt",
                                  f"--run-dir={self.folder / 'run'}", "train.py", cache=cache,
                                  **self.environment))
@@ -47,7 +50,7 @@ class Machines(Nodes):
         stage = next(each for each in json.loads(done.stdout)["stages"]
                      if each["of"] == "start" and each["stage"] == "environment")
         if stage["samples"] != count:
-            sys.exit(f"{stage['samples']} of {count} machines told of their dependencies")
+            sys.exit(f"{stage['samples']} of {count} machines reported their dependencies")
         return stage["median_s"], stage["max_s"], errors.count(CAME)
 
     def with_shared_cache(self):
@@ -69,14 +72,14 @@ class Machines(Nodes):
 
 def measure(quick):
     if os.geteuid() != 0:
-        sys.exit("this measurement makes network namespaces and mounts: it wants root")
+        sys.exit("this measurement makes network namespaces and mounts: it takes root")
     with Scratch() as folder:
         lab = Lab(folder / "lab", str(folder)).add(NODES)
         try:
             machines = Machines(lab, folder)
             for cache in (machines.shared, None):
                 machines.job(1, cache)  # makes the snapshot
-            shared, own = in_turns(3 if quick else 7, machines.with_shared_cache,
+            shared, own = in_turns(QUICK.rounds if quick else ROUNDS, machines.with_shared_cache,
                                    machines.with_own_caches)
         finally:
             lab.close()

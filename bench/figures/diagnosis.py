@@ -1,12 +1,12 @@
 """Dumps of hung jobs: which ranks `diagnose --from` names, beside torchfrtrace.
 
 The jobs are those of tests/e2e/diagnosis/flight_jobs.py: 16 ranks with NCCL in groups TP, PP, EP
-and DP, one to three of which are faulty. All dumps are written as torch does, with pickles, and
-both judge the same folders. torchfrtrace (torch.distributed.flight_recorder.fr_trace) prints what
-does not match: as named count the ranks that it calls missing or "Culprit rank". It fails without
-the package tabulate, so one that lays out nothing stands in. Exact: just the faulty ranks are
-named. Of a GPU that stands, dumps without times tell no more than the members of its operation:
-"group" are the jobs in which those are told and no rank is named.
+and DP, with one to three faulty ranks. All dumps are pickles, as torch writes them, and both tools
+judge the same folders. torchfrtrace (torch.distributed.flight_recorder.fr_trace) prints mismatches;
+the ranks that it calls missing or "Culprit rank" count as named. It fails without the package
+tabulate, so a stand-in that lays out nothing replaces it. Exact: precisely the faulty ranks are
+named. When a GPU stands still, dumps without times show only the members of its operation: "group"
+are the jobs in which these are reported and no rank is named.
 """
 
 import collections
@@ -16,18 +16,19 @@ import re
 import subprocess
 import sys
 
-from harness import PYTHON, ROBUSTRUN, ROOT, Figure, Scratch
+from harness import PYTHON, ROBUSTRUN, ROOT, Figure, Quick, Scratch
 
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from diagnosis import flight_jobs  # noqa: E402
 
-# How each kind is called, and the least part of jobs with one faulty rank that is to be exact.
-# Nothing is asked where the dumps do not tell.
+# For each kind: its name, and the target for the share of exact verdicts in jobs with one faulty
+# rank. There is no target where dumps do not hold the answer.
 KINDS = {"sleep": ("a rank asleep", 1.0), "lock": ("an empty dump", 1.0),
          "watchdog": ("a blind recorder", 0.8), "gpu": ("a GPU stands, its host goes on", 0),
          "skip": ("an operation left out", 0.8)}
 COUNTS = (1, 2, 3)
-SEEDS, QUICK_SEEDS = 200, 12
+SEEDS, QUICK_SEEDS = 200, 4
+QUICK = Quick(55, "4 seeds of each kind instead of 200")
 
 
 def judge_ours(folder):
@@ -46,7 +47,8 @@ def judge_ours(folder):
 
 
 def judge_torchs(folders):
-    """What it names in each folder, in one process: torch takes seconds to import."""
+    """The ranks that torchfrtrace names in each folder. One process: torch takes seconds to
+    import."""
     done = subprocess.run([PYTHON, ROOT / "bench" / "flight_peer.py"],
                           input="\n".join(map(str, folders)), capture_output=True,
                           text=True, check=True)
@@ -80,8 +82,8 @@ def played(kind, count, seeds, scratch):
 def measure(quick):
     seeds = QUICK_SEEDS if quick else SEEDS
     figures = []
-    print(f"    {seeds} seeds each; named are exactly the faulty ranks / some of them / their group"
-          " / nobody / a wrong one too")
+    print(f"    {seeds} seeds each; jobs in which exactly the faulty ranks are named / some of "
+          "them / their group / none / a wrong one too")
     for kind, (what, least) in KINDS.items():
         shares = {}
         for count in COUNTS:
@@ -90,10 +92,10 @@ def measure(quick):
                 ours = [outcome(*judge_ours(folder), truth) for truth, folder in jobs]
                 torchs = [outcome(named, set(), truth) for (truth, _), named in
                           zip(jobs, judge_torchs([f for _, f in jobs]), strict=True)]
-            for who, told in (("robustrun", ours), ("torchfrtrace", torchs)):
-                tally = collections.Counter(told)
-                shares[who, count] = tally["exact"] / len(jobs)
-                print(f"    {what:32}{count} of {len(jobs):3} jobs  {who:13}" + " / ".join(
+            for tool, outcomes in (("robustrun", ours), ("torchfrtrace", torchs)):
+                tally = collections.Counter(outcomes)
+                shares[tool, count] = tally["exact"] / len(jobs)
+                print(f"    {what:32}{count} of {len(jobs):3} jobs  {tool:13}" + " / ".join(
                     str(tally[one]) for one in ("exact", "some", "group", "none", "wrong")))
         figures.append(Figure(
             f"{what}: named exactly", "", [shares["robustrun", 1]], [],

@@ -1,20 +1,20 @@
-"""How much of its time a training spends on new steps when a worker dies every minute: ours beside
-torchrun and ft_launcher, all at once, and a training that nothing happens to.
+"""How much of its time a training spends on new steps when a worker dies every minute.
 
-All four run the same script for the same time on the same machine, with a checkpoint about every
-second; the same ranks are hit at the same moments. The ratio is of steps: those that are done at
-the end to those that the undisturbed one has done (effective training time ratio, as far as it can
-be known of a launcher that does not tell). Two rows of faults: workers that die, which every
-launcher notices; and the same with every fifth rank stopped instead (SIGSTOP), which then hangs in
-a collective. (torchrun needs several attempts for many of the deaths: ranks look for each other
-at the ports of the attempt before, which its store still holds: "connectFullMesh failed".)
+robustrun, torchrun, ft_launcher and an undisturbed training run at once: the same script for the
+same time on the same machine, with a checkpoint about every second. The same ranks are hit at the
+same moments. The ratio is of steps done at the end, to those of the undisturbed training: the
+effective training time ratio, as far as it can be known of a launcher that does not report it. Two
+rows of faults: workers that die, which every launcher notices; and the same with every fifth rank
+stopped instead (SIGSTOP), which then hangs in a collective. (torchrun needs several attempts for
+many of the deaths: ranks look for each other at the ports of the previous attempt, which its store
+still holds: "connectFullMesh failed".)
 """
 
+import contextlib
 import os
 import pathlib
 import random
 import signal
-import subprocess
 import time
 
 from ft_peer import FT_LAUNCHER, ft_launcher
@@ -23,23 +23,27 @@ from harness import (
     ROOT,
     TORCHRUN,
     Figure,
+    Quick,
     Scratch,
-    clean_environment,
+    start,
     wait_for,
 )
+from helpers.processes import end
 from sshd import free_port
 
 TRAINING = ROOT / "examples" / "train.py"
 RANKS = 2
 BETWEEN_FAULTS_S = 60
-LENGTH_S, LENGTH_QUICK_S = 1800, 300
+LENGTH_S, LENGTH_QUICK_S = 1800, 150
+QUICK = Quick(165, "150 s with 1 death instead of half an hour; no hangs, no ft_launcher",
+              longer="what is measured is a fault a minute")
 STEP_S, CHECKPOINT_STEPS = 0.1, 10
 HANG_EVERY = 5
 ASKED = 0.97  # ByteRobust's (arXiv 2509.16293), at a far lower rate of faults
 
 
 class Training:
-    """Ends with its context; its steps can be asked afterwards."""
+    """A training in a folder of its own, which end() ends; steps() can be asked afterwards."""
 
     def __init__(self, folder, command, **variables):
         folder.mkdir()
@@ -47,25 +51,15 @@ class Training:
         words = [*command, f"--nproc-per-node={RANKS}", "--max-restarts=1000", TRAINING,
                  "--steps", 10**9, "--slow", STEP_S, "--checkpoint", folder / "checkpoints",
                  "--every", CHECKPOINT_STEPS, "--pid-dir", folder / "pids"]
-        with open(folder / "out", "wb") as out:
-            self.process = subprocess.Popen(
-                list(map(str, words)), cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                env=clean_environment(OMP_NUM_THREADS=1, **variables))
+        self.process = start(words, folder, OMP_NUM_THREADS=1, **variables)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        for rank in range(RANKS):  # a rank that was stopped hears nothing
+    def end(self):
+        end(self.process, 60)
+        for rank in range(RANKS):  # a stopped rank does not react to SIGTERM
             self.hit(rank, signal.SIGKILL)
 
     def hit(self, rank, how):
-        """False: there is no such rank that runs."""
+        """Sends a signal to a rank; returns False if the rank does not run."""
         try:
             pid = int((self.folder / "pids" / f"rank-{rank}.pid").read_text())
             stat = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -77,13 +71,13 @@ class Training:
         return True
 
     def steps(self):
-        """Of the newest checkpoint: what a restart goes on from."""
+        """The step of the newest checkpoint, from which a restart goes on."""
         return max((int(path.stem.removeprefix("step-"))
                     for path in (self.folder / "checkpoints").glob("step-*.pt")), default=0)
 
 
 def faults(length_s, with_hangs):
-    """(seconds, rank, signal), the same for everybody."""
+    """(seconds, rank, signal), the same for all trainings."""
     dice = random.Random(f"ettr {with_hangs}")
     for number in range(1, int(length_s / BETWEEN_FAULTS_S)):
         at = number * BETWEEN_FAULTS_S - dice.uniform(0, 5)
@@ -99,7 +93,8 @@ def run_together(commands, length_s, with_hangs):
         trainings = {name: Training(folder / name, command, **variables)
                      for name, (command, variables) in commands.items()}
         try:
-            wait_for(lambda: all(one.steps() for one in trainings.values()), 120)
+            wait_for(lambda: all(one.steps() for one in trainings.values()),
+                     "the first checkpoint of each training", 120)
             for at, rank, how in faults(length_s, with_hangs):
                 time.sleep(max(0.0, began + at - time.monotonic()))
                 for name, training in trainings.items():
@@ -108,11 +103,11 @@ def run_together(commands, length_s, with_hangs):
             return {name: training.steps() for name, training in trainings.items()}, hits
         finally:
             for training in trainings.values():
-                training.__exit__()
+                training.end()
 
 
 def alone(launcher):
-    """Several of them at once would meet at their default port."""
+    """The launcher with a port of its own: several at once cannot share the default one."""
     return [*launcher, f"--master-port={free_port()}"]
 
 
@@ -132,12 +127,12 @@ def figures_of(steps, hits, words, asked):
 def measure(quick):
     length_s = LENGTH_QUICK_S if quick else LENGTH_S
     found = []
-    with ft_launcher() as ft:
+    with contextlib.nullcontext() if quick else ft_launcher() as ft:
         commands = {"robustrun": ([ROBUSTRUN], {}), "torchrun": (alone(TORCHRUN), {}),
                     "undisturbed": (alone(TORCHRUN), {})}
         if ft is not None:
             commands["ft_launcher"] = (alone(FT_LAUNCHER), ft)
-        for with_hangs in (False, True):
+        for with_hangs in (False,) if quick else (False, True):
             words = "new steps, deaths and hangs" if with_hangs else "new steps, deaths"
             steps, hits = run_together(commands, length_s, with_hangs)
             found += figures_of(steps, hits, words, ASKED)

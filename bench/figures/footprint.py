@@ -3,10 +3,9 @@
 import pathlib
 import signal
 import statistics
-import subprocess
 import time
 
-from harness import ROBUSTRUN, TORCHRUN, Figure, Scratch, clean_environment, in_turns, wait_for
+from harness import ROBUSTRUN, TORCHRUN, Figure, Quick, Scratch, in_turns, start, wait_for
 
 WORKERS = 8
 SETTLED_S = 5  # an agent looks less often once workers have stood still for 3 s
@@ -17,6 +16,8 @@ time.sleep(600)
 """
 MEMORY_MAX_MIB = 30
 CPU_MAX_PERCENT = 0.15
+ROUNDS, SECONDS, QUICK_SECONDS = 10, 5, 4
+QUICK = Quick(60, "2 rounds of 4 s instead of 10 of 5 s", rounds=2)
 
 
 def children(pid):
@@ -39,19 +40,18 @@ def cpu_seconds(pid):
 def one_reading(command, ours, seconds):
     with Scratch() as folder:
         (folder / "idle.py").write_text(SCRIPT)
-        process = subprocess.Popen([*command, "--nproc-per-node", str(WORKERS), "idle.py"],
-                                   cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: all((folder / f"up.{rank}").exists() for rank in range(WORKERS)))
+        process = start([*command, "--nproc-per-node", WORKERS, "idle.py"], folder)
+        wait_for(lambda: all((folder / f"up.{rank}").exists() for rank in range(WORKERS)),
+                 f"{WORKERS} workers")
         time.sleep(SETTLED_S)
-        # Ours: supervisor and agent; the shims are counted too, to hide nothing.
+        # Ours: the supervisor, its agent, and the shims, whose CPU counts too.
         pids = [process.pid]
         if ours:
             pids += children(process.pid)
             pids += [shim for agent in pids[1:] for shim in children(agent)]
-        before, start = sum(map(cpu_seconds, pids)), time.monotonic()
+        before, began = sum(map(cpu_seconds, pids)), time.monotonic()
         time.sleep(seconds)
-        used = (sum(map(cpu_seconds, pids)) - before) / (time.monotonic() - start) * 100
+        used = (sum(map(cpu_seconds, pids)) - before) / (time.monotonic() - began) * 100
         memory = sum(map(rss_mib, pids[:2] if ours else pids))
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -59,7 +59,7 @@ def one_reading(command, ours, seconds):
 
 
 def measure(quick):
-    rounds, seconds = (2, 4) if quick else (10, 5)
+    rounds, seconds = (QUICK.rounds, QUICK_SECONDS) if quick else (ROUNDS, SECONDS)
     ours, peer = in_turns(rounds, lambda: one_reading([ROBUSTRUN], True, seconds),
                           lambda: one_reading(TORCHRUN, False, seconds))
     memory, cpu = [m for m, _ in ours], [c for _, c in ours]

@@ -1,10 +1,10 @@
-"""From a fault of a machine that the kernel or NVML tells of until the order to evict it.
+"""From a machine fault that the kernel or NVML reports until the order to evict the machine.
 
-Three "nodes" of this machine, one of them a spare; the kernel's log of each is a file, and a line
-of an Xid that no machine survives is written to one of them at a random moment. NVML is the mock of
-the tests, with the real interface, on one node: it cannot be evicted, which is decided at the same
-place. Nobody else does this, so there is no peer: with torchrun the next one to know is the
-time-out of a collective.
+Three "nodes" of this machine, one of them a spare. The kernel log of each is a file, and an Xid
+that no machine survives is written to one of them at a random moment. NVML is the mock of the
+tests, with the real interface, on one node, which cannot be evicted; the decision about that is
+made at the same place. There is no peer: torchrun has nothing like it, and would learn of the fault
+by the time-out of a collective.
 """
 
 import random
@@ -13,9 +13,11 @@ import subprocess
 import time
 
 import journal
-from harness import ROBUSTRUN, ROOT, Figure, Scratch, clean_environment, wait_for
+from harness import ROBUSTRUN, ROOT, Figure, Quick, Scratch, in_turns, start, wait_for
 
 ASKED_S = 2.5
+ROUNDS = 20
+QUICK = Quick(45, "3 faults of each kind instead of 20", rounds=3)
 FALLEN = "4,1,1000000,-;NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.\n"
 JOB = "import time\nopen('runs.' + __import__('os').environ['RANK'], 'w')\ntime.sleep(1000)\n"
 NODES = 2
@@ -25,15 +27,11 @@ def seconds_until(decided, folder, options, variables, make_known):
     """From `make_known()` to the first decision that `decided` accepts."""
     (folder / "job.py").write_text(JOB)
     run = folder / "run"
-    with open(folder / "err", "wb") as err:
-        process = subprocess.Popen(
-            [str(word) for word in (ROBUSTRUN, "--run-dir", run, "--nproc-per-node=1", *options,
-                                    "job.py")],
-            cwd=folder, env=clean_environment(**variables), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=err)
+    process = start([ROBUSTRUN, "--run-dir", run, "--nproc-per-node=1", *options, "job.py"], folder,
+                    **variables)
     try:
-        wait_for((folder / "runs.0").exists)
-        time.sleep(random.uniform(1, 3))  # anywhere between two looks of the agent
+        wait_for((folder / "runs.0").exists, "the worker of rank 0")
+        time.sleep(random.uniform(1, 3))  # at any time between two polls of the agent
         began = time.monotonic_ns()
         make_known()
         log = journal.Journal(run / "journal")
@@ -43,7 +41,7 @@ def seconds_until(decided, folder, options, variables, make_known):
             later = (one for one in log.of("Decision") if one.at > began)
             return next(filter(decided, later), None)
 
-        return (wait_for(found).at - began) / 1e9
+        return (wait_for(found, "the decision about the fault").at - began) / 1e9
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -56,13 +54,13 @@ def by_the_kernel():
             log.parent.mkdir(parents=True)
             log.write_text("")
 
-        def say():
+        def report_xid():
             with open(logs[1], "a") as log:
                 log.write(FALLEN)
 
         return seconds_until(lambda one: one.rule == "NodeEvicted", folder,
                              ("--launcher=processes", f"--nnodes={NODES}", "--spares=1"),
-                             {"ROBUSTRUN_HEALTH_ROOT": folder / "machine{node}"}, say)
+                             {"ROBUSTRUN_HEALTH_ROOT": folder / "machine{node}"}, report_xid)
 
 
 def by_nvml():
@@ -83,11 +81,11 @@ def by_nvml():
 
 
 def measure(quick):
-    rounds = 3 if quick else 20
+    rounds = QUICK.rounds if quick else ROUNDS
     figures = []
     for name, once in (("Xid in the kernel's log, until the eviction", by_the_kernel),
                        ("Xid event of NVML, until the decision", by_nvml)):
-        took = [once() for _ in range(rounds)]
+        (took,) = in_turns(rounds, once)
         figures.append(Figure(name, "s", took, [], f"all below {ASKED_S}", max(took) < ASKED_S,
                               f"at most {max(took):.2f} s"))
     return figures

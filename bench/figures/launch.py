@@ -1,8 +1,10 @@
 """Launch overhead: wall time of N times /bin/true, against torchrun."""
 
-from harness import ROBUSTRUN, TORCHRUN, Figure, Scratch, in_turns, median_ratio, timed
+from harness import ROBUSTRUN, TORCHRUN, Figure, Quick, Scratch, in_turns, median_ratio, timed
 
 TARGETS = {1: 1 / 20, 8: None, 64: 1 / 5}
+ROUNDS = 10
+QUICK = Quick(25, "3 rounds instead of 10", rounds=3)
 
 
 def compare(count, rounds):
@@ -18,7 +20,7 @@ def compare(count, rounds):
 def measure(quick):
     figures = []
     for count, limit in TARGETS.items():
-        ours, peer = compare(count, 3 if quick else 10)
+        ours, peer = compare(count, QUICK.rounds if quick else ROUNDS)
         met = limit is None or median_ratio(ours, peer) <= limit
         target = f"at most 1/{round(1 / limit)}" if limit else "-"
         figures.append(Figure(f"launch of {count}", "ms", ours, peer, target, met))

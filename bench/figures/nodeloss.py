@@ -1,17 +1,16 @@
 """A whole node killed in a 4-node gloo training, until all ranks run user code again; torchrun.
 
 Ours: over SSH, each node an sshd with an address of its own, four nodes and a warm spare that takes
-the place; what dies is that sshd with all below it. Theirs: c10d with --nnodes 3:4, three restarts
-(none, its default, would end the job) and defaults else, so the three that are left go on; what
-dies is an agent with its worker, not the one that holds the store. "User code" is the first line of
-the script, "first step" the first one that all ranks did together.
+the place of the lost one. The fault kills that sshd and everything below it. Theirs: c10d with
+--nnodes 3:4, three restarts (with none, its default, the job would end) and defaults otherwise, so
+the three other nodes go on. The fault kills an agent with its worker, not the one that holds the
+store. "User code" is the first line of the script, "first step" the first step of all ranks.
 """
 
 import os
 import pathlib
 import signal
 import statistics
-import subprocess
 import time
 
 import journal
@@ -20,10 +19,11 @@ from harness import (
     ROOT,
     TORCHRUN,
     Figure,
+    Quick,
     Scratch,
-    clean_environment,
     in_turns,
     median_ratio,
+    start,
     wait_for,
 )
 from sshd import LoopbackHosts, free_port
@@ -32,7 +32,9 @@ NODES = 4
 JOB = ROOT / "bench" / "ddp_job.py"
 RATIO_MAX = 1 / 5
 SECONDS_MAX = 300
-STEP_SECONDS_MAX = 60   # from user code; a group that is not one any more never gets there
+STEP_SECONDS_MAX = 60   # from user code; a broken group never does a step
+ROUNDS = 10
+QUICK = Quick(55, "1 round instead of 10")
 
 
 def below(pid):
@@ -48,7 +50,7 @@ def below(pid):
 
 
 def kill_node(agent):
-    """Stopped first, all of them, so that none sees another's end; then killed."""
+    """Stops all of its processes, so that none sees another end; then kills them."""
     pids = below(agent)
     at = time.monotonic_ns()
     for which in (signal.SIGSTOP, signal.SIGKILL):
@@ -61,7 +63,7 @@ def kill_node(agent):
 
 
 def all_at(folder, event, ranks, after=0):
-    """When the last of `ranks` ranks got there, after a moment; None while one has not."""
+    """When the last of `ranks` ranks noted the event after a moment; None while one has not."""
     newest = {}
     for path in folder.glob(f"{event}.*.*[0-9]"):
         rank, at = path.name.split(".")[1], int(path.read_text())
@@ -70,20 +72,23 @@ def all_at(folder, event, ranks, after=0):
     return max(newest.values()) if len(newest) == ranks else None
 
 
-def recovery(start, ranks_after):
+def recovery(start_job, ranks_after):
     """Seconds until user code, until the first step (None: never), and our phases.
 
-    `start` gives the process whose tree is the node that dies, and what ends the job.
+    `start_job` returns the process whose tree is the node to kill, and a function that ends the
+    job.
     """
     with Scratch() as folder:
         marks = folder / "marks"
         marks.mkdir()
-        victim, end = start(folder, [JOB, marks])
+        victim, end = start_job(folder, [JOB, marks])
         try:
-            wait_for(lambda: all_at(marks, "step", NODES), SECONDS_MAX)
+            wait_for(lambda: all_at(marks, "step", NODES), "the first step of all ranks",
+                     SECONDS_MAX)
             time.sleep(1)
             killed = kill_node(victim)
-            user = wait_for(lambda: all_at(marks, "user", ranks_after, killed), SECONDS_MAX)
+            user = wait_for(lambda: all_at(marks, "user", ranks_after, killed),
+                            f"user code on {ranks_after} ranks after the kill", SECONDS_MAX)
             step = first_step(marks, ranks_after, killed)
         finally:
             end()
@@ -100,7 +105,7 @@ def first_step(marks, ranks, killed):
 
 
 def phases(folder, killed):
-    """Of our own run, in ms behind the kill: noticed, stopped, group formed, workers started."""
+    """Of our own run, in ms after the kill: noticed, stopped, group formed, workers started."""
     path = folder / "run" / "journal"
     if not path.exists():
         return None
@@ -117,12 +122,10 @@ def phases(folder, killed):
 
 def start_ours(folder, script):
     hosts = LoopbackHosts(folder, NODES + 1, apart=True).__enter__()
-    with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(
-            [ROBUSTRUN, "--hosts", hosts.names, "--spares", "1", "--ssh-transport", "libssh2",
-             "--nproc-per-node", "1", "--run-dir", folder / "run", *script],
-            cwd=folder, env=clean_environment(PATH=hosts.path()), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=log)
+    process = start(
+        [ROBUSTRUN, "--hosts", hosts.names, "--spares", "1", "--ssh-transport", "libssh2",
+         "--nproc-per-node", "1", "--run-dir", folder / "run", *script], folder,
+        PATH=hosts.path())
 
     def end():
         process.send_signal(signal.SIGTERM)
@@ -134,15 +137,12 @@ def start_ours(folder, script):
 
 def start_torchrun(folder, script):
     port = free_port()
-    environment = clean_environment()
     processes = [
-        subprocess.Popen(
+        start(
             [*TORCHRUN, "--nnodes", f"{NODES - 1}:{NODES}", "--nproc-per-node", "1",
              "--max-restarts", "3", "--rdzv-backend", "c10d", "--rdzv-id", "bench",
              "--rdzv-endpoint", f"127.0.0.1:{port}",
-             "--rdzv-conf", f"is_host={int(number == 0)}", *script],
-            cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+             "--rdzv-conf", f"is_host={int(number == 0)}", *script], folder)
         for number in range(NODES)]
 
     def end():
@@ -158,7 +158,7 @@ def start_torchrun(folder, script):
 
 
 def measure(quick):
-    ours, peer = in_turns(3 if quick else 10, lambda: recovery(start_ours, NODES),
+    ours, peer = in_turns(QUICK.rounds if quick else ROUNDS, lambda: recovery(start_ours, NODES),
                           lambda: recovery(start_torchrun, NODES - 1))
     user = [reading[0] for reading in ours], [reading[0] for reading in peer]
     parts = [reading[2] for reading in ours]

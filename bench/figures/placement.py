@@ -1,25 +1,28 @@
 """Placement of jobs in clusters with uneven free nodes: weighted max spread, bound, time to solve.
 
-Arnold's three settings with three affinities each and 200 random clusters (bench/placement), all
-measured by bench/placement/metric.py and not by robustrun's own figures, which are checked by it.
-Peers: see bench/placement/baselines.py; the best of them in each instance is what ours is beside.
-Ratios are of minipods touched, which is never 0; "never worse" is of the spread of eq. 2, too.
+Arnold's three settings with three affinities each, and 200 random clusters (bench/placement).
+bench/placement/metric.py measures all of them, and checks robustrun's own figures. The peers are in
+bench/placement/baselines.py; in each instance ours is compared with the best of them. Ratios are of
+minipods touched, which is never 0; "never worse" includes the spread of eq. 2.
 """
 
 import math
 import statistics
 
-from harness import ROBUSTRUN, Figure, Scratch, clean_environment
+from harness import ROBUSTRUN, Figure, Quick, Scratch, clean_environment
 from placement import baselines, clusters, metric
 from placement.planner import Planner, names
 
+RANDOM, QUICK_RANDOM = 200, 40
+ROUNDS = 11
+QUICK = Quick(45, "40 random clusters instead of 200, 3 rounds of times instead of 11", rounds=3)
 RATIO_OF_PAPER = {"mean": 1.2, "most": 1.67}
 BOUND_MET_MIN = 0.95
 EXCESS_UNITS_MAX = 1
 TIME_EXCESS_MAX = 1.05
 TOLERANCE = 1e-4
-# 30 MB between stages, as of a 7B GPT (section 2), and as much in the data-parallel groups as makes
-# the instance's affinity of what spreading costs: 17 % of collectives, 70 % of point to point.
+# 30 MB between stages, as a 7B GPT has (section 2). The data-parallel traffic follows from the
+# instance's affinity and the cost of spreading: 17 % of collectives, 70 % of point to point.
 PP_BYTES = 30e6
 LOSS = {"dp": 0.17, "pp": 0.70}
 # 16 leaves with 16 uplinks of 400 Gbit/s each.
@@ -31,7 +34,7 @@ def traffic_of(alpha):
 
 
 class Case:
-    """One instance: ours, the others', and what robustrun says of its own."""
+    """One instance: our placement, those of the peers, and robustrun's own figures."""
 
     def __init__(self, planner, instance):
         self.instance = instance
@@ -41,7 +44,7 @@ class Case:
         self.plan = planner.instance(instance, f"--traffic={volumes}", gbps=GBPS)
         self.ours = judge.quality(names(self.plan))
         self.check_figures(judge)
-        # The bound of the minipods alone: with leaves theirs is in the sum.
+        # The bound of the minipods alone: with leaves, the sum has the leaves' part as well.
         flat = planner.instance(instance, leaves=False)
         self.cost, self.bound = flat["cost"]["worst"], flat["bound"]
         self.excess_units = (self.ours.spread - self.bound) / max(
@@ -54,7 +57,8 @@ class Case:
         self.seconds, self.least_seconds = seconds[0], min(seconds)
 
     def check_figures(self, judge):
-        """What robustrun says of its spreads, and of the order of names, is so."""
+        """Asserts that robustrun's figures agree with the metric, for its own placement and for
+        the orders of names."""
         found = {spread["kind"]: spread["worst"] for spread in self.plan["spreads"]
                  if spread["level"] == "minipod"}
         for kind, worst in self.ours.worst.items():
@@ -162,7 +166,7 @@ def time_figures(planner, rounds):
     return figures
 
 
-GROWTH_MAX = 1.5  # times that of n log n, from the least to the largest
+GROWTH_MAX = 1.5  # times the growth of n log n, from the smallest to the largest
 
 
 def growth_figure(sizes):
@@ -178,8 +182,9 @@ def measure(quick):
     with Scratch() as folder:
         planner = Planner(ROBUSTRUN, folder, clean_environment())
         paper = [Case(planner, instance) for instance in clusters.arnold()]
-        drawn = [Case(planner, instance) for instance in clusters.random_clusters()]
+        drawn = [Case(planner, instance)
+                 for instance in clusters.random_clusters(QUICK_RANDOM if quick else RANDOM)]
         return [*spread_figures("the paper's settings", paper),
                 *spread_figures("random clusters", drawn),
                 *bound_figures(paper + drawn),
-                *time_figures(planner, 3 if quick else 11)]
+                *time_figures(planner, QUICK.rounds if quick else ROUNDS)]

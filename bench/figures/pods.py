@@ -1,10 +1,10 @@
 """A job on 8 machines in two pods with slow links between them: computed against natural order.
 
-Machines are network namespaces (tests/e2e/helpers/machines.py), pods bridges, each with an uplink
-that token buckets limit both ways. Racks of two hosts go to the pods in turns, and names run along
-the racks, so natural order puts every pipeline astride of the uplinks. The job moves what a
-training with pipelines and data parallelism moves (pipeline_job.py); the prediction is that of
-`robustrun plan`. Takes root.
+Machines are network namespaces (tests/e2e/helpers/machines.py), pods are bridges, each with an
+uplink that token buckets limit both ways. Racks of two hosts go to the pods in turns, and names run
+along the racks, so natural order puts every pipeline across the uplinks. The job sends what a
+training with pipelines and data parallelism sends (pipeline_job.py); `robustrun plan` makes the
+prediction. Takes root.
 """
 
 import json
@@ -17,6 +17,7 @@ from harness import (
     ROBUSTRUN,
     ROOT,
     Figure,
+    Quick,
     Scratch,
     clean_environment,
     in_turns,
@@ -40,6 +41,8 @@ IFACE = "eth0"  # of every machine
 TRAFFIC = {"pp": 2 * MICROBATCHES * CHUNK_BYTES, "dp": 2 * (DP - 1) * GRADIENT_BYTES // DP}
 LIMIT_SECONDS = 300
 GAIN_SHARE_MIN = 0.5
+ROUNDS = 5
+QUICK = Quick(55, "1 round instead of 5")
 
 
 def topology():
@@ -109,7 +112,8 @@ def measure(quick):
         plan = Planner(ROBUSTRUN, folder, pods.environment()).call(
             hosts, "--nproc-per-node=1", *network)
         check(plan)
-        ours, natural = in_turns(2 if quick else 5, lambda: pods.step_seconds(hosts, *network),
+        ours, natural = in_turns(QUICK.rounds if quick else ROUNDS,
+                                 lambda: pods.step_seconds(hosts, *network),
                                  lambda: pods.step_seconds(hosts, "--topology=off"))
     predicted = plan["network_seconds"]["ours"] / plan["network_seconds"]["natural"]
     ratio = median_ratio(ours, natural)
@@ -120,7 +124,7 @@ def measure(quick):
 
 
 def check(plan):
-    """Its prediction is that of the metric's own formula."""
+    """Asserts that the plan's prediction is the result of the metric's own formula."""
     sizes = {"tp": 1, "dp": DP, "pp": PP}
     for order, hosts in (("ours", names(plan)), ("natural", sorted(POD_OF))):
         seconds = metric.network_seconds(sizes, 1, [POD_OF[host] for host in hosts], TRAFFIC,

@@ -1,8 +1,8 @@
-"""Whether runs recover from faults by themselves, with what loss, and whom they blame.
+"""Whether runs recover from faults by themselves, with what loss, and which machine they blame.
 
 The campaign is bench/recovery_campaign.py: DDP trainings over gloo on four "nodes" of this machine
-and a spare. What counts as recovered: every rank does new steps, further than before the fault. The
-peer would be a batch script around torchrun: it goes on after a worker's death with --max-restarts,
+and a spare. A run has recovered when every rank does steps beyond those before the fault. The peer
+would be a batch script around torchrun: it goes on after a worker's death with --max-restarts,
 names no machine, replaces none, and waits half an hour for a hang.
 """
 
@@ -11,12 +11,13 @@ import statistics
 
 import recovery_campaign as campaign
 from hang_campaign import wilson
-from harness import Figure
+from harness import Figure, Quick
 
-JOBS, JOBS_QUICK = 13, 2
+JOBS, JOBS_QUICK = 13, 1
+QUICK = Quick(1, "shows the stored campaign (bench/campaigns); plays 1 job only if it is empty")
 INCIDENTS_ASKED = 100
-# A fault of these is one machine's, and the attempt ends of it. Not of net-drop: what is cut is the
-# agent's way to the supervisor; its workers go on with the others', so the node is kept.
+# Faults of one machine that end the attempt. net-drop is not among them: it cuts the agent's
+# connection to the supervisor; the workers go on, so the node is kept.
 OF_ONE_MACHINE = ("kill", "segfault", "abort", "exception", "agent-death", "stop")
 
 
@@ -37,11 +38,11 @@ def show_table(lines):
         kinds[line["kind"]].append(line)
     print(f"    {'kind':14}{'faults':>8}{'recovered':>11}{'median s':>10}{'blamed':>8}"
           f"{'evicted':>9}")
-    for kind, those in sorted(kinds.items()):
-        took = [line["recovered_s"] for line in those if line["recovered_s"] is not None]
+    for kind, faults in sorted(kinds.items()):
+        took = [line["recovered_s"] for line in faults if line["recovered_s"] is not None]
         middle = f"{statistics.median(took):.1f}" if took else "-"
-        print(f"    {kind:14}{len(those):8}{len(took):11}{middle:>10}"
-              f"{sum(map(is_blamed, those)):8}{sum(bool(line['evicted']) for line in those):9}")
+        print(f"    {kind:14}{len(faults):8}{len(took):11}{middle:>10}"
+              f"{sum(map(is_blamed, faults)):8}{sum(bool(line['evicted']) for line in faults):9}")
 
 
 def measure(quick):
@@ -54,10 +55,10 @@ def measure(quick):
     wrong = sum(any(name != line["node"] for name in line["evicted"]) for line in lines)
     evicted = sum(len(line["evicted"]) for line in lines)
     return [share("incidents after which the run went on by itself", len(recovered), lines, 0.99),
-            share("of them, nothing lost beyond the last checkpoint", len(kept), recovered, 1),
-            share("faults of one machine that were put down to it",
+            share("of these, nothing lost beyond the last checkpoint", len(kept), recovered, 1),
+            share("faults of one machine that were attributed to it",
                   sum(map(is_blamed, single)), single, 0.95),
-            Figure("machines evicted that had no fault made on them", "", [wrong], [], "reported",
+            Figure("machines evicted without a fault of theirs", "", [wrong], [], "reported",
                    True, f"of {evicted} evicted"),
             Figure("time from the fault to new steps", "s",
                    [line["recovered_s"] for line in recovered], [], "reported", True),

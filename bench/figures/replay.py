@@ -1,12 +1,12 @@
-"""A real campaign of faults, played again in the simulator: both ETTRs, side by side.
+"""A real campaign of faults, repeated in the simulator: both ETTRs, side by side.
 
 Trainings of the same kind run on this machine, one after the other, each with faults of its own
-seed: workers that are killed, workers that stop for ever (a hang), agents that die. Short ones are
-the calibration: all times that the simulator uses are medians over their journals (of one before
-the campaign, and in full of one behind it, too: a machine is not as fast at any time). Of the
-campaign it is told the layout, the policy and which fault struck when and where, and plays that
-again (`robustrun sim --replay`). Its ETTR has to be within 2 points of what `robustrun report` says
-of the real run.
+seed: workers that are killed, workers that stop for ever (a hang), agents that die. Short trainings
+are the calibration: all times in the simulator are medians over their journals (one training before
+the campaign; without --quick another one after it, since a machine is not equally fast at all
+times). From the campaign the simulator gets the layout, the policy, and kind, time and place of
+each fault, and repeats it (`robustrun sim --replay`). Its ETTR has to be within 2 points of the
+ETTR in `robustrun report` of the real run.
 """
 
 import json
@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import time
 
-from harness import ROBUSTRUN, ROOT, Figure, Scratch, clean_environment, wait_for
+from harness import ROBUSTRUN, ROOT, Figure, Quick, Scratch, start, wait_for
 
 TRAINING = ROOT / "examples" / "train.py"
 NODES, SPARES = 2, 1
@@ -30,13 +30,15 @@ RECOVERED_WITHIN_S = 120
 STEP_S, CHECKPOINT_STEPS = 0.1, 10
 DECK = ("kill", "kill", "kill", "stop", "agent-death")  # stop: for ever
 POINTS_MAX = 2.0
+QUICK = Quick(260, "5 faults instead of 35, one calibration of 85 s instead of two of 154 s",
+              longer="each fault takes up to 20 s, and all three kinds are needed twice")
 OPTIONS = ("--launcher=processes", f"--nnodes={NODES}", f"--spares={SPARES}", "--nproc-per-node=1",
            "--omp=1", "--max-restarts=1000", "--hang-timeout=20s", "--shutdown-timeout=3s",
            "--node-lost-after=5s")
 
 
 def faults(length_s, between_s, seed):
-    """(seconds, kind, rank), with as many of each kind as the deck says."""
+    """(seconds, kind, rank), in the proportions of the deck."""
     dice = random.Random(f"replay {seed}")
     deck, at = [], between_s * dice.uniform(0.8, 1.2)
     while at < length_s - between_s / 2:
@@ -56,13 +58,13 @@ def step_of(run):
 
 
 def wait_until_it_trains(run, seconds):
-    """Steps are done while we look: who hangs has done steps, too."""
+    """Waits until steps advance; a hung training has done steps too, but they stand still."""
     def is_training():
         before = step_of(run)
         time.sleep(5 * STEP_S)
         return 0 < before < step_of(run)
 
-    wait_for(is_training, seconds)
+    wait_for(is_training, "steps of the training", seconds)
 
 
 def inject(run, kind, rank):
@@ -76,27 +78,25 @@ def inject(run, kind, rank):
 
 
 def campaign(folder, length_s, between_s, seed):
-    """The run's directory, with its whole journal."""
+    """Runs a training with faults; returns its run directory, with the whole journal."""
     folder.mkdir()
     run = folder / "run"
     command = [ROBUSTRUN, "--run-dir", run, *OPTIONS, TRAINING, "--steps", 10**9, "--verified",
                "--checkpoint", folder / "checkpoints", "--every", CHECKPOINT_STEPS, "--slow",
                STEP_S]
     done = 0
-    with open(folder / "err", "wb") as err:
-        process = subprocess.Popen(list(map(str, command)), cwd=folder, env=clean_environment(),
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err)
-        try:
-            wait_until_it_trains(run, 300)
-            began = time.monotonic()
-            for at, kind, rank in faults(length_s, between_s, seed):
-                time.sleep(max(0.0, began + at - time.monotonic()))
-                done += inject(run, kind, rank)
-            time.sleep(max(0.0, began + length_s - time.monotonic()))
-            wait_until_it_trains(run, RECOVERED_WITHIN_S)
-        finally:
-            process.terminate()
-            process.wait(120)
+    process = start(command, folder)
+    try:
+        wait_until_it_trains(run, 300)
+        began = time.monotonic()
+        for at, kind, rank in faults(length_s, between_s, seed):
+            time.sleep(max(0.0, began + at - time.monotonic()))
+            done += inject(run, kind, rank)
+        time.sleep(max(0.0, began + length_s - time.monotonic()))
+        wait_until_it_trains(run, RECOVERED_WITHIN_S)
+    finally:
+        process.terminate()
+        process.wait(120)
     took, load = time.monotonic() - began, os.getloadavg()[0]
     print(f"  seed {seed}: {done} faults in {took:.0f} s, load {load:.1f}", flush=True)
     return run
@@ -108,7 +108,7 @@ def calibrate(folder, decks, seed):
 
 
 def run_all(folder, quick):
-    """The campaign's run, and those of the calibration."""
+    """The run directories of the campaign and of the calibration."""
     decks = CALIBRATION_QUICK_DECKS if quick else CALIBRATION_DECKS
     calibration = [calibrate(folder / "seed-1", decks, 1)]
     length_s = CAMPAIGN_QUICK_S if quick else CAMPAIGN_S
@@ -137,7 +137,7 @@ def show(played):
 
 
 def keep(runs):
-    """Their journals, where somebody wants to look at them."""
+    """Copies the runs' journals to the folder $REPLAY_KEEP, if it is set."""
     folder = os.environ.get("REPLAY_KEEP")
     for run in runs if folder else ():
         kept = pathlib.Path(folder) / run.parent.name

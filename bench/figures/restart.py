@@ -3,7 +3,6 @@
 import os
 import signal
 import statistics
-import subprocess
 import time
 
 from harness import (
@@ -11,9 +10,10 @@ from harness import (
     ROBUSTRUN,
     TORCHRUN,
     Figure,
+    Quick,
     Scratch,
-    clean_environment,
     in_turns,
+    start,
     wait_for,
 )
 
@@ -28,6 +28,8 @@ while attempt == "0":
     time.sleep(1)
 """
 OURS_MAX_MS = 50
+ROUNDS = 10
+QUICK = Quick(25, "3 rounds instead of 10", rounds=3)
 
 
 def notes(folder, attempt, count):
@@ -38,18 +40,16 @@ def notes(folder, attempt, count):
         except OSError:
             return None
 
-    return wait_for(read)
+    return wait_for(read, f"the first line of {count} ranks in attempt {attempt}")
 
 
 def recovery_ms(command, count):
     with Scratch() as folder:
         (folder / "job.py").write_text(SCRIPT)
-        process = subprocess.Popen(
-            [*command, "--nproc-per-node", str(count), "--max-restarts", "3", "job.py"],
-            cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = start(
+            [*command, "--nproc-per-node", count, "--max-restarts", "3", "job.py"], folder)
         victim = int(notes(folder, 0, count)[count - 1][0])
-        time.sleep(0.3)  # every rank is asleep: what is measured begins with the kill
+        time.sleep(0.3)  # every rank is asleep by now
         killed = time.monotonic_ns()
         os.kill(victim, signal.SIGKILL)
         back = max(int(at) for _, at in notes(folder, 1, count))
@@ -58,16 +58,15 @@ def recovery_ms(command, count):
 
 
 def interpreters_ms(count):
-    """What nobody's launcher can save: `count` interpreters at once, until user code."""
+    """The floor for any launcher: `count` interpreters at once, until user code."""
     with Scratch() as folder:
         (folder / "job.py").write_text(SCRIPT.replace('attempt == "0"', "False"))
-        start = time.monotonic_ns()
-        started = [subprocess.Popen([PYTHON, "-u", "job.py"], cwd=folder,
-                                    env=clean_environment(RANK=rank)) for rank in range(count)]
+        began = time.monotonic_ns()
+        started = [start([PYTHON, "-u", "job.py"], folder, RANK=rank) for rank in range(count)]
         back = max(int(at) for _, at in notes(folder, 0, count))
         for process in started:
             process.wait(60)
-        return (back - start) / 1e6
+        return (back - began) / 1e6
 
 
 def compare(count, rounds):
@@ -83,7 +82,7 @@ def compare(count, rounds):
 def measure(quick):
     figures = []
     for count in (2, 8):
-        ours, peer, bare = compare(count, 3 if quick else 10)
+        ours, peer, bare = compare(count, QUICK.rounds if quick else ROUNDS)
         figures.append(Figure(f"restart of {count}", "ms", ours, peer, "never slower",
                               all(a <= b for a, b in zip(ours, peer, strict=True))))
         own = [total - floor for total, floor in zip(ours, bare, strict=True)]

@@ -1,9 +1,9 @@
 """The simulated core at 25,000 nodes, its time per event and that of three months, and its standbys
 beside ByteRobust's.
 
-What ByteRobust publishes of its warm standbys (arXiv 2509.16293, section 6.2 and Figure 12) is a
-ratio of weighted averages: of each number of machines that may fail in a day, and of a switch with
-32 machines. The same averages are taken of ours, and printed beside; they have no pass or fail.
+ByteRobust publishes ratios of weighted averages for its warm standbys (arXiv 2509.16293, section
+6.2 and Figure 12): over each number of machines that may fail in a day, and a switch with 32
+machines. The same averages of ours are printed beside them; they have no target.
 """
 
 import json

@@ -1,10 +1,9 @@
 """Inside a Slurm allocation of 8 nodes: until all agents are connected, and a torch job's start.
 
-Agents: from the start of robustrun until the supervisor has journaled the last agent's hello;
-beside the whole of `srun --ntasks-per-node=1 /bin/true` in the same allocation. Job: from the
-command until every rank has done a step of a gloo training; beside srun with an environment set by
-hand, so that no launcher is in between. The cluster is that of the tests: eight slurmds on this
-machine.
+Agents: from the start of robustrun until the supervisor has journaled the last agent's hello,
+beside `srun --ntasks-per-node=1 /bin/true` in the same allocation. Job: from the command until
+every rank has done a step of a gloo training, beside srun with an environment set by hand and no
+launcher in between. The cluster is the one of the tests: eight slurmds on this machine.
 """
 
 import sys
@@ -17,6 +16,7 @@ from harness import (
     ROBUSTRUN,
     ROOT,
     Figure,
+    Quick,
     Scratch,
     clean_environment,
     in_turns,
@@ -33,8 +33,9 @@ from slurm.jobs import Allocation  # noqa: E402
 NODES = 8
 JOB = ROOT / "bench" / "ddp_job.py"
 AGENTS_RATIO_MAX = 1.3
-# Equal but for noise, which two cores with eight interpreters have.
-START_RATIO_MAX = 1.05
+START_RATIO_MAX = 1.05  # equal, with the noise of eight interpreters on two cores
+ROUNDS, JOB_ROUNDS = 20, 10
+QUICK = Quick(55, "2 rounds of agents instead of 20, 1 training instead of 10", rounds=2)
 
 
 class Bench:
@@ -76,13 +77,14 @@ class Bench:
         return (time.monotonic_ns() - start) / 1e6
 
     def job_ms(self, command, **more):
-        """Until the last first step; then the command is ended."""
+        """Milliseconds until every rank has done its first step; then ends the command."""
         with Scratch() as folder:
             start = time.monotonic_ns()
             process = self.cluster.daemon(*(str(word) for word in command(folder)), cwd=folder,
                                           **more)
             try:
-                wait_for(lambda: len(list(folder.glob("step.*[0-9]"))) == NODES, 180)
+                wait_for(lambda: len(list(folder.glob("step.*[0-9]"))) == NODES,
+                         f"the first step of {NODES} ranks", 180)
                 steps = [int(path.read_text()) for path in folder.glob("step.*[0-9]")]
             finally:
                 process.terminate()
@@ -104,8 +106,8 @@ class Bench:
 
 def measure(quick):
     with Bench() as bench:
-        agents, true = in_turns(5 if quick else 20, bench.agents_ms, bench.true_ms)
-        ours, bare = in_turns(2 if quick else 10, bench.our_job_ms, bench.bare_job_ms)
+        agents, true = in_turns(QUICK.rounds if quick else ROUNDS, bench.agents_ms, bench.true_ms)
+        ours, bare = in_turns(1 if quick else JOB_ROUNDS, bench.our_job_ms, bench.bare_job_ms)
     return [
         Figure(f"{NODES} agents connected", "ms", agents, true, f"at most {AGENTS_RATIO_MAX}",
                median_ratio(agents, true) <= AGENTS_RATIO_MAX, "peer: srun /bin/true"),

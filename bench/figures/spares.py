@@ -1,20 +1,19 @@
 """Replacement of a node by a warm spare: from SIGKILL of a whole node (its agent and all below it)
-until every rank of the new attempt has done its first step, of a gloo job that imports torch.
+until every rank of the new attempt has done its first step, in a gloo job that imports torch.
 
-Beside it, in the same turns: the same without standbys, the same with more spares than can be
-needed, and the whole job stopped and launched again (from SIGTERM on, so without any detection).
-An agent is first started again in place (docs/recovery.md), so each run loses its node twice.
+Beside it, in turns: the same without standby workers; the same with more spares than can be needed;
+and the whole job stopped and launched again (from SIGTERM on, so without any detection). A lost
+agent is first restarted in place (docs/recovery.md), so each run loses its node twice.
 """
 
 import pathlib
-import subprocess
 import time
 
+import harness
 from harness import (
     ROBUSTRUN,
     Figure,
     Scratch,
-    clean_environment,
     in_turns,
     median_ratio,
     wait_for,
@@ -23,7 +22,7 @@ from harness import (
 from figures.nodeloss import below, kill_node
 
 NODES = 2
-# One step of all, noted; waits to be stopped.
+# Notes its first step with all ranks; waits to be stopped.
 SCRIPT = """
 import os, time
 import torch
@@ -43,12 +42,13 @@ while True:
 """
 FASTER_THAN_RELAUNCH, SLOWER_THAN_UNLIMITED = 5, 1.1
 UNLIMITED = 3
-SETTLED_S = 3.0  # nothing of the start is under way any more
+SETTLED_S = 3.0  # after the start, before the fault
+ROUNDS = 10
 STOP_S = 30
 
 
 def notes(folder, attempt):
-    """Of each rank: its pid, and when it had done its step."""
+    """For each rank: its pid, and when it had done its step."""
     def read():
         try:
             return [[int(word) for word in (folder / f"step.{rank}.{attempt}").read_text().split()]
@@ -56,7 +56,7 @@ def notes(folder, attempt):
         except OSError:
             return None
 
-    return wait_for(read, 120)
+    return wait_for(read, f"the first step of {NODES} ranks in attempt {attempt}", 120)
 
 
 def done_at(folder, attempt):
@@ -72,7 +72,7 @@ def agent_of(worker):
 
 
 def waiting_standbys(top):
-    """Interpreters below a process that hold torch and wait for an order."""
+    """How many standby workers below a process have imported torch and wait for an order."""
     found = 0
     for pid in below(top):
         entry = pathlib.Path(f"/proc/{pid}")
@@ -86,10 +86,8 @@ def waiting_standbys(top):
 
 
 def start(folder, *options):
-    return subprocess.Popen(
-        [ROBUSTRUN, "--launcher=processes", f"--nnodes={NODES}", "--nproc-per-node=1", *options,
-         "job.py"], cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return harness.start([ROBUSTRUN, "--launcher=processes", f"--nnodes={NODES}",
+                          "--nproc-per-node=1", *options, "job.py"], folder)
 
 
 def stop(process):
@@ -105,7 +103,8 @@ def replacement_ms(spares, *options):
         kill_node(agent_of(notes(folder, 0)[-1][0]))
         victim = agent_of(notes(folder, 1)[-1][0])
         if "--standby=off" not in options:
-            wait_for(lambda: waiting_standbys(process.pid) == NODES + spares, 120)
+            wait_for(lambda: waiting_standbys(process.pid) == NODES + spares,
+                     f"{NODES + spares} standby workers that have imported torch", 120)
         time.sleep(SETTLED_S)
         killed = kill_node(victim)
         done = done_at(folder, 2)
@@ -130,9 +129,9 @@ def relaunch_ms():
         return (done - stopped) / 1e6
 
 
-def measure(quick):
+def measure():
     warm, unlimited, cold, relaunched = in_turns(
-        3 if quick else 10, lambda: replacement_ms(1), lambda: replacement_ms(UNLIMITED),
+        ROUNDS, lambda: replacement_ms(1), lambda: replacement_ms(UNLIMITED),
         lambda: replacement_ms(1, "--standby=off"), relaunch_ms)
     name = "warm spare until first step, beside "
     share = median_ratio(warm, relaunched)

@@ -1,11 +1,13 @@
-"""Restart with standby workers: from SIGKILL of one rank until every rank is back, of a script that
-imports torch; against torchrun, nvidia-resiliency-ext's ft_launcher, and ourselves without. Then
-spares.py: a node is replaced."""
+"""Restart with standby workers: from SIGKILL of one rank until every rank is back.
 
+The script imports torch. Peers: torchrun, nvidia-resiliency-ext's ft_launcher, and robustrun
+without standby workers. Then spares.py: a node is replaced.
+"""
+
+import contextlib
 import os
 import pathlib
 import signal
-import subprocess
 import time
 
 from ft_peer import FT_LAUNCHER, ft_launcher
@@ -13,17 +15,18 @@ from harness import (
     ROBUSTRUN,
     TORCHRUN,
     Figure,
+    Quick,
     Scratch,
-    clean_environment,
     in_turns,
     median_ratio,
+    start,
     wait_for,
 )
 
 from figures import spares
 
 COUNT = 2
-# Notes when its first line ran, and when it had what it imports; trains a step; waits to be killed.
+# Notes when its first line ran and when its imports were done; trains a step; waits to be killed.
 SCRIPT = """
 import time
 first_line = time.monotonic_ns()
@@ -42,7 +45,10 @@ while attempt == "0":
     time.sleep(1)
 """
 TORCHRUN_SHARE, FT_SHARE = 1 / 5, 1 / 3
-SETTLED_S = 5.0  # nothing of the start is under way any more
+SETTLED_S, QUICK_SETTLED_S = 5.0, 2.0  # after the start, before the kill
+ROUNDS = 10
+QUICK = Quick(40, "1 round instead of 10; neither ft_launcher, which has to be installed, nor the "
+              "replacement of a node")
 
 
 def notes(folder, attempt):
@@ -53,11 +59,11 @@ def notes(folder, attempt):
         except OSError:
             return None
 
-    return wait_for(read, 120)
+    return wait_for(read, f"the imports of {COUNT} ranks in attempt {attempt}", 120)
 
 
 def waiting_standbys(marker):
-    """Interpreters of this run that hold torch and wait for an order."""
+    """How many standby workers of this run have imported torch and wait for an order."""
     found = 0
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -72,19 +78,21 @@ def waiting_standbys(marker):
     return found
 
 
-def recovery_ms(command, ready=None, **variables):
-    """Until the first line of every rank, and until all have their imports."""
+def recovery_ms(settled_s, command, ready=None, **variables):
+    """Until the first line of every rank, and until the imports of all are done.
+
+    `ready(marker)` counts the standby workers of the run; None: the command has none."""
     with Scratch() as folder:
         (folder / "job.py").write_text(SCRIPT)
         variables["RR_BENCH_MARKER"] = folder.name
-        process = subprocess.Popen(
-            [*command, f"--nproc-per-node={COUNT}", "--max-restarts=3", "job.py"],
-            cwd=folder, env=clean_environment(**variables), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = start(
+            [*command, f"--nproc-per-node={COUNT}", "--max-restarts=3", "job.py"], folder,
+            **variables)
         victim = notes(folder, 0)[COUNT - 1][0]
         if ready:
-            wait_for(lambda: ready(folder.name.encode()) == COUNT, 120)
-        time.sleep(SETTLED_S)
+            wait_for(lambda: ready(folder.name.encode()) == COUNT,
+                     f"{COUNT} standby workers that have imported torch", 120)
+        time.sleep(settled_s)
         killed = time.monotonic_ns()
         os.kill(victim, signal.SIGKILL)
         back = notes(folder, 1)
@@ -92,19 +100,21 @@ def recovery_ms(command, ready=None, **variables):
         return tuple((max(note[which] for note in back) - killed) / 1e6 for which in (1, 2))
 
 
-def compare(rounds, ft):
-    """Readings of ours with standbys, without, torchrun and ft_launcher."""
-    measures = [lambda: recovery_ms([ROBUSTRUN], waiting_standbys),
-                lambda: recovery_ms([ROBUSTRUN, "--standby=off"]),
-                lambda: recovery_ms(TORCHRUN)]
+def compare(rounds, settled_s, ft):
+    """Readings of robustrun with and without standby workers, torchrun, and ft_launcher if `ft`
+    has its variables."""
+    measures = [lambda: recovery_ms(settled_s, [ROBUSTRUN], waiting_standbys),
+                lambda: recovery_ms(settled_s, [ROBUSTRUN, "--standby=off"]),
+                lambda: recovery_ms(settled_s, TORCHRUN)]
     if ft is not None:
-        measures.append(lambda: recovery_ms(FT_LAUNCHER, **ft))
+        measures.append(lambda: recovery_ms(settled_s, FT_LAUNCHER, **ft))
     return in_turns(rounds, *measures)
 
 
 def measure(quick):
-    with ft_launcher() as ft:
-        readings = compare(3 if quick else 10, ft)
+    with contextlib.nullcontext() if quick else ft_launcher() as ft:
+        readings = (compare(QUICK.rounds, QUICK_SETTLED_S, ft) if quick
+                    else compare(ROUNDS, SETTLED_S, ft))
     figures = []
     for which, until in enumerate(("first line", "imports done")):
         warm, cold, torchrun, *peer = ([each[which] for each in of] for of in readings)
@@ -118,6 +128,8 @@ def measure(quick):
             share = median_ratio(warm, peer[0])
             figures.append(Figure(f"warm against ft_launcher, until {until}", "ms", warm, peer[0],
                                   f"at most {FT_SHARE:.3g}", share <= FT_SHARE))
+    if quick:
+        return figures
     if ft is None:
         figures[0].note = "ft_launcher does not run here"
-    return figures + spares.measure(quick)
+    return figures + spares.measure()

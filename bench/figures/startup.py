@@ -1,10 +1,10 @@
-"""Start of a training whose Python environment lies on storage that is far away.
+"""Start of a training whose Python environment lies on remote storage.
 
 The environment is seen through FUSE, where each answer takes a millisecond (tests/helpers/
 slow_view.cpp), and mounted anew for every start, so that none of it is in memory. From the command
-to the end of the first step: torchrun; robustrun without reading ahead; its first start, which is
-recorded; its second one, which reads ahead. What recording costs is read from starts whose files
-are all in memory as well, which are the shortest and differ least.
+to the end of the first step: torchrun; robustrun without reading ahead; its first start, which it
+records; its second start, which reads ahead. The cost of recording is also taken from starts with
+all files in memory, which are the shortest and vary least.
 """
 
 import contextlib
@@ -16,9 +16,12 @@ import sys
 import time
 
 import harness
-from harness import BIN, Figure, Scratch, clean_environment, in_turns, median_ratio
+from harness import BIN, Figure, Quick, Scratch, clean_environment, in_turns, median_ratio
 
 LATENCY_US = 1000
+ROUNDS, NEAR_ROUNDS = 5, 20
+QUICK = Quick(55, "1 start of each kind instead of 5; none without reading ahead or with all files "
+              "in memory")
 VIEW = BIN.parent / "test-helpers" / "slow_view"
 SCRIPT = """
 import sys, time
@@ -33,11 +36,11 @@ open(sys.argv[1], "w").write(str(time.monotonic()))
 
 @contextlib.contextmanager
 def far(environment, place):
-    """The environment as on storage that is far away, with nothing of it in memory."""
+    """The environment as on remote storage, with nothing of it in memory."""
     place.mkdir(exist_ok=True)
     view = subprocess.Popen([VIEW, environment, place, str(LATENCY_US)])
     try:
-        harness.wait_for(lambda: os.path.ismount(place), 10)
+        harness.wait_for(lambda: os.path.ismount(place), f"the mount of {VIEW.name}", 10)
         yield place / "bin" / "python"
     finally:
         subprocess.run(["umount", place], check=True)
@@ -96,20 +99,27 @@ class Starts:
 
 def measure(quick):
     if os.geteuid() != 0 or not VIEW.exists():
-        sys.exit("this measurement mounts a view (FUSE): it wants root, and libfuse3 at the build")
+        sys.exit("this measurement mounts a view (FUSE): it takes root, and libfuse3 at the build")
     with Scratch() as folder:
         starts = Starts(folder)
         starts.first()
+        if quick:
+            second, torchrun = in_turns(QUICK.rounds, starts.second, starts.torchrun)
+            return [beside_torchrun(second, torchrun)]
         second, without, torchrun, first = in_turns(
-            2 if quick else 5, starts.second, starts.without, starts.torchrun, starts.first)
+            ROUNDS, starts.second, starts.without, starts.torchrun, starts.first)
         starts.near_recorded()
-        recorded, near = in_turns(10 if quick else 20, starts.near_recorded, starts.near_without)
+        recorded, near = in_turns(NEAR_ROUNDS, starts.near_recorded, starts.near_without)
     return [
         Figure("first step, second start / without reading ahead", "s", second, without,
                "at most half", median_ratio(second, without) <= 0.5),
-        Figure("first step, second start / torchrun", "s", second, torchrun, "-", True),
+        beside_torchrun(second, torchrun),
         Figure("first step, recorded start / without", "s", first, without,
                "at most 1.02", median_ratio(first, without) <= 1.02),
         Figure("first step, recorded start / without, files in memory", "s", recorded, near,
                "at most 1.02", median_ratio(recorded, near) <= 1.02),
     ]
+
+
+def beside_torchrun(second, torchrun):
+    return Figure("first step, second start / torchrun", "s", second, torchrun, "-", True)

@@ -1,17 +1,18 @@
-"""Hangs in real gloo trainings: named how soon, and how surely. What watching costs: tracing.
+"""Hangs in real gloo trainings: how soon and how surely their culprits are named.
 
-A campaign of faults and of healthy runs (hang_campaign.py); its seeds accumulate over calls. The
-peer is torch, which says nothing before its time-out: 600 s by default with NCCL, which is what
-stands beside ours, and 30 min with gloo (what it says then: tracing).
+A campaign of faults and of healthy runs (hang_campaign.py), whose seeds accumulate over calls. The
+peer is torch, which reports nothing before its time-out: 600 s by default with NCCL, the value
+shown beside ours, and 30 min with gloo. `tracing` has torch's report, and the cost of watching.
 """
 
 import hang_campaign as campaign
 import network_faults
-from harness import Figure
+from harness import Figure, Quick
 
 PLAYS = {"final": campaign.play_final, "network": network_faults.play_network,
          "passing": campaign.play_passing, "healthy": campaign.play_healthy}
-QUICK = {"final": 10, "network": 3, "passing": 1, "healthy": 2}
+QUICK = Quick(1, "shows the stored campaign (bench/campaigns); plays 1 job only if it is empty")
+FEW = {"final": 1}
 WHOLE = {"final": 60, "network": 24, "passing": 16, "healthy": 100}
 FAULTS_ASKED, HEALTHY_ASKED = 200, 100
 TORCH_TIMEOUT_S = 600
@@ -23,7 +24,7 @@ def percentile(values, share):
 
 
 def timing(name, values, share, limit_s):
-    """`share` of the values is at most what is shown."""
+    """Shows the value that `share` of the values do not exceed."""
     value = percentile(values, share)
     return Figure(name, "s", [value], [TORCH_TIMEOUT_S], f"below {limit_s} s", value < limit_s,
                   f"{len(values)} faults")
@@ -53,7 +54,7 @@ def show_table(faults):
 
 
 def measure(quick):
-    for which, count in (QUICK if quick else WHOLE).items():
+    for which, count in (FEW if quick else WHOLE).items():
         campaign.play(which, PLAYS[which], range(1, count + 1))
     lines = campaign.played()
     faults = [line for line in lines if line["kind"] != "healthy"]

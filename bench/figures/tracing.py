@@ -3,12 +3,12 @@
 - Callbacks: tests/helpers/nccl_player plays NCCL to the plugin in one thread, in all six versions
   of the interface; a step's callbacks and an operation's as a whole, and each one by itself.
 - Steps: a DDP training over gloo with --trace=auto beside --trace=off, in turns.
-- Agent and bytes: one node with 8 ranks in 32 communicators each, which do nothing but what is
-  healthy, once of NCCL (played) and once of gloo. Its agent is connected over TLS, as from another
-  machine, and its own processor time is taken.
-- Analysis: 16,384 ranks in four groups each, one of which holds all others up.
-- torch alone says something about a hang when its time-out is over: by default after 30 min, with
-  NCCL after 10 min. That is set to 20 s here, to show what it says then, and about whom.
+- Agent and bytes: one node with 8 healthy ranks in 32 communicators each, once of NCCL (played) and
+  once of gloo. Its agent is connected over TLS, as from another machine; the processor time is the
+  agent's own.
+- Analysis: 16,384 ranks in four groups each, where one rank blocks all others.
+- torch alone reports a hang when its time-out is over: by default after 30 min, with NCCL after
+  10 min. It is set to 20 s here, to show torch's report and the rank that it names.
 """
 
 import json
@@ -25,6 +25,7 @@ from harness import (
     ROBUSTRUN,
     ROOT,
     Figure,
+    Quick,
     Scratch,
     clean_environment,
     in_turns,
@@ -40,7 +41,11 @@ STEP_RATIO_MAX = 1.01
 AGENT_MAX_PERCENT = 1
 LOG_MAX_KB_S = 10
 ANALYSIS_MAX_S = 1
-SETTLED_AFTER_S = 15  # imports are over, and what is said once has been said
+SETTLED_AFTER_S = 15  # imports are over, and the records of the start are written
+NODE_SECONDS = 30
+MEDIAN_PAIRS_MIN = 6  # for a 95 % interval of the median
+QUICK = Quick(45, "1 round of callbacks instead of 9, 2 pairs of steps instead of 20, 3 analyses "
+              "instead of 10; neither the load of a node, which takes 90 s, nor torch's time-out")
 
 
 def played(version):
@@ -56,7 +61,7 @@ def played(version):
 
 
 def callbacks(runs):
-    """The worst version's of each kind; what each takes is printed."""
+    """Figures of the slowest version for each kind of callback; prints all of them."""
     readings = in_turns(runs, *[lambda version=version: played(version) for version in VERSIONS])
     by_version = {version: {name: [one[name] for one in ones] for name in ones[0]}
                   for version, ones in zip(VERSIONS, readings, strict=True)}
@@ -67,19 +72,20 @@ def callbacks(runs):
                  for times in by_version.values()]
         print(f"    {name:15}" + "".join(cells).rstrip())
 
-    def worst(those):
+    def slowest(candidates):
         return max(((statistics.median(times[name]), version, name)
-                    for version, times in by_version.items() for name in those if name in times))
+                    for version, times in by_version.items()
+                    for name in candidates if name in times))
 
     figures = []
     kinds = {"plugin callback, mean of a step's": ["of a step"],
              "plugin callback, mean of an operation's": ["of an operation"],
-             "plugin callback, the dearest by itself": names[2:]}
-    for kind, those in kinds.items():
-        value, version, name = worst(those)
+             "plugin callback, the slowest by itself": names[2:]}
+    for kind, candidates in kinds.items():
+        value, version, name = slowest(candidates)
         figures.append(Figure(kind, "ns", by_version[version][name], [],
                               f"below {CALLBACK_MAX_NS} ns", value < CALLBACK_MAX_NS,
-                              f"version {version}" + f", {name}" * (len(those) > 1)))
+                              f"version {version}" + f", {name}" * (len(candidates) > 1)))
     return figures
 
 
@@ -95,7 +101,7 @@ def trained(trace, steps):
 
 
 def median_interval(values):
-    """Of 95 % at least: order statistics, whatever the distribution."""
+    """An interval of the median with at least 95 %, by order statistics, for any distribution."""
     ordered, beyond, share = sorted(values), 0, 0.0
     while True:
         share += math.comb(len(ordered), beyond) / 2 ** len(ordered)
@@ -111,14 +117,15 @@ def step_time(pairs, steps):
     for name, which in (("step of a gloo training", "wall"), ("processor time of its step", "cpu")):
         ours, peer = [one[which] for one in traced], [one[which] for one in plain]
         low, high = median_interval([a / b for a, b in zip(ours, peer, strict=True)])
-        note = f"{pairs} pairs, 95 % interval of the median {low:.4f} to {high:.4f}"
+        bounds = "95 % interval of the median" if len(ours) >= MEDIAN_PAIRS_MIN else "range"
+        note = f"{len(ours)} pairs, {bounds} {low:.4f} to {high:.4f}"
         figures.append(Figure(f"{name}, traced / not", "ms", ours, peer, "below 1.01",
                               median_ratio(ours, peer) < STEP_RATIO_MAX, note))
     return figures
 
 
 def wire_bytes(agent):
-    """What a process has sent and received over its TCP connections."""
+    """Bytes that a process has sent and received over its TCP connections."""
     shown = subprocess.run(["ss", "-tinpH"], capture_output=True, text=True, check=True).stdout
     lines = shown.splitlines()
     own = [after for line, after in zip(lines, lines[1:], strict=False) if f"pid={agent}," in line]
@@ -127,12 +134,12 @@ def wire_bytes(agent):
 
 
 def logged_bytes(folder):
-    """Of the run's own files; what workers print is theirs."""
+    """Bytes of the run's own files, without the output of workers."""
     return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
 
 
 def node_load(seconds, *program):
-    """% of a core of the agent, KB/s of files and of connections; hangs that were suspected."""
+    """The agent's CPU in % of a core, KB/s of files and of connections, and suspected hangs."""
     options = ["--launcher=processes", "--nnodes=1", f"--nproc-per-node={RANKS}", "--omp=1"]
     with Scratch() as folder, Run(folder, RANKS, *options, program=program) as run:
         run.started(0)
@@ -160,7 +167,7 @@ def steps_of(folder):
 
 
 def wait_for_steps(run, folder):
-    run.wait(lambda _: steps_of(folder))
+    run.wait(lambda _: steps_of(folder), "the first step")
     time.sleep(SETTLED_AFTER_S)
     return steps_of(folder)
 
@@ -185,7 +192,7 @@ def node_loads(rounds, seconds):
 
 
 def analysis(runs):
-    """The unit test's own reading: it also checks that the verdict is right."""
+    """The reading of the unit test, which also checks the verdict."""
     command = [BIN / "test_tracer", "-s", "-tc=*ranks with four communicators each*"]
     seconds = []
     for _ in range(runs):
@@ -198,10 +205,13 @@ def analysis(runs):
 
 def measure(quick):
     figures = []
-    for part in (lambda: callbacks(3 if quick else 9),
-                 lambda: step_time(*((10, 300) if quick else (20, 600))),
-                 lambda: node_loads(1 if quick else 3, 30),
-                 lambda: [analysis(3 if quick else 10)], lambda: [hang_peer.measure()]):
+    if quick:
+        parts = (lambda: callbacks(1), lambda: step_time(2, 150), lambda: [analysis(3)])
+    else:
+        parts = (lambda: callbacks(9), lambda: step_time(20, 600),
+                 lambda: node_loads(3, NODE_SECONDS), lambda: [analysis(10)],
+                 lambda: [hang_peer.measure()])
+    for part in parts:
         for figure in part():
             middle = statistics.median(figure.ours)
             print(f"    {figure.name}: {middle:.4g} {figure.unit}", flush=True)

@@ -1,14 +1,14 @@
-"""What others do with the same free nodes: each a function of an instance that gives the names of
-the nodes by place.
+"""Other methods on the same free nodes: functions of an instance that return the nodes' names by
+place.
 
 The packers (best-fit, random-fit, GPU-packing, and fewest minipods, which the paper does not have)
-choose nodes only; as in the paper (Arnold, arXiv 2509.15940, section 5) nodes of one minipod get
-continuous indices. What an index means is the program's affair: with Megatron's order of ranks the
-indices run along the data-parallel groups, with one that follows the scheduling unit (the paper's
-modified Megatron; its unit in table 1 is the PP group) along the pipelines. Each packer counts with
-the better of both.
+only choose nodes; as in the paper (Arnold, arXiv 2509.15940, section 5) nodes of one minipod get
+continuous indices. The program decides what an index means: with Megatron's order of ranks the
+indices run along the data-parallel groups; with an order that follows the scheduling unit (the
+paper's modified Megatron; its unit in table 1 is the PP group) they run along the pipelines. Each
+packer counts with the better of both.
 
-The paper has a line for each of them; what is not in that line is said at the function.
+The paper has a line for each method; each function documents what that line leaves open.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ def natural(instance):
 
 
 def slurm_tree(instance):
-    """Slurm's topology/tree chooses, ranks follow its host list."""
+    """The nodes that Slurm's topology/tree chooses, with ranks in the order of its host list."""
     return sorted(slurm_order.choose(instance), key=number_of)
 
 
@@ -59,15 +59,15 @@ def _take(instance, minipods):
 
 
 def best_fit(instance):
-    """The minipod with the least remaining resources first; one that holds the whole job at once
-    is taken before all others, again the smallest of them."""
+    """The minipod with the least remaining resources first; minipods that can hold the whole job
+    come before all others, the smallest first."""
     free = free_by_minipod(instance)
     whole = [name for name in free if len(free[name]) >= instance.needed]
     return _take(instance, sorted(whole or free, key=lambda name: (len(free[name]), name)))
 
 
 def gpu_packing(instance):
-    """Gandiva's packing, minipods for its GPUs: those in use for the largest part first."""
+    """Gandiva's packing, with minipods instead of GPUs: the most used one first."""
     free, size = free_by_minipod(instance), {}
     for node in instance.nodes:
         size[node.minipod] = size.get(node.minipod, 0) + 1
@@ -88,8 +88,8 @@ def fewest_minipods(instance):
 
 
 def random_fit(instance):
-    """Balanced random: each node from a minipod drawn among those that have one left, one draw of
-    the whole with a fixed seed."""
+    """Balanced random: each node comes from a random minipod that has one left. One draw with a
+    fixed seed stands for the method."""
     prng = SplitMix64(SEED)
     free = free_by_minipod(instance)
     left = {name: list(nodes) for name, nodes in sorted(free.items())}
@@ -101,8 +101,8 @@ def random_fit(instance):
 
 
 def along_pipelines(instance, names):
-    """The same nodes with their indices along the pipelines: places are sorted by the first rank's
-    place in its pipeline group, and get the nodes in their order."""
+    """The same nodes with their indices along the pipelines: places are sorted by their first
+    rank's position in its pipeline group, and get the nodes in order."""
     stage = instance.tp * instance.dp  # ranks of one pipeline stage
 
     def key(place):
@@ -124,13 +124,13 @@ NAMES = [*PACKERS, "topo-aware", *ORDERS]
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    names: list           # of the nodes, by place
+    names: list           # the nodes' names, by place
     quality: metric.Quality
 
 
 def all_of(instance):
-    """By baseline: what it does; for packers with the better of both meanings of an index, and with
-    Megatron's order of ranks, in a second dictionary."""
+    """Two dictionaries of candidates by baseline: with the better of both meanings of an index for
+    packers, and with Megatron's order of ranks."""
     judge = metric.Judge(instance, GPUS_PER_NODE)
     better, megatron = {}, {}
 

@@ -1,12 +1,12 @@
 """Topology-aware placement by dual recursive bipartition (Amaral et al., SC'17; Scotch before it).
 
-The minipods are divided into two halves of about the same number of free nodes, and so is the job:
-all of it goes to the smaller half that holds it, otherwise its communication graph is cut in two
-parts that fit, with few connections between them, by Fiduccia and Mattheyses' method (DAC 1982).
-Then each half is divided again, down to single minipods; in one, nodes are taken along the leaves.
+The minipods are divided into two halves with about the same number of free nodes. If a half can
+hold the whole job, the smaller such half gets it. Otherwise the job's communication graph is cut
+into two parts that fit, with few connections between them, by Fiduccia and Mattheyses' method (DAC
+1982). Each half is divided again, down to single minipods, where nodes are taken along the leaves.
 
 The graph's nodes are the job's places. Neighbours in a ring of data-parallel ranks and in a
-pipeline are joined, once per pair and kind, with the weight that the kind has in the objective.
+pipeline have an edge, once per pair and kind, with the kind's weight in the objective.
 """
 
 from placement.clusters import GPUS_PER_NODE
@@ -55,7 +55,7 @@ class Cut:
                    for other, weight in self.graph[place].items() if self.side.get(other) == 1)
 
     def gain(self, place):
-        """What the cut loses when `place` changes sides."""
+        """How much less the cut weighs when `place` changes sides."""
         here = self.side[place]
         return sum(weight if self.side[other] != here else -weight
                    for other, weight in self.graph[place].items() if other in self.side)
@@ -67,8 +67,8 @@ class Cut:
         return self
 
     def one_pass(self):
-        """Each place moves at most once, the best move first even if it costs; the moves after the
-        best moment are taken back. Returns whether anything was gained."""
+        """Moves each place at most once, the best move first even if it costs; then takes back the
+        moves after the best state. Returns whether the cut weighs less."""
         buckets = _Buckets((place, self.side[place], self.gain(place)) for place in self.side)
         moves, total, best_total, best_count = [], 0, 0, 0
         while (choice := buckets.best(self._may_leave)) is not None:
@@ -77,7 +77,7 @@ class Cut:
             self._move(place)
             for other, weight in self.graph[place].items():
                 if other in buckets.gain:
-                    # The edge is cut now or is not any more: for the other's move it is reversed.
+                    # The edge was cut or joined, which reverses its part in the other's gain.
                     same = self.side[other] == self.side[place]
                     buckets.change(other, -2 * weight if same else 2 * weight)
             moves.append(place)
@@ -103,7 +103,7 @@ class Cut:
 
 
 class _Buckets:
-    """Free places by side and gain; the last one that came is the first to go."""
+    """Free places by side and gain; of equal ones, the last to come is the first to go."""
 
     def __init__(self, entries):
         self.gain, self.side, self.bucket = {}, {}, ({}, {})
@@ -138,7 +138,7 @@ class _Buckets:
 
 
 def halves(minipods, free):
-    """Two sets of minipods with about as many free nodes."""
+    """Two sets of minipods with about the same number of free nodes."""
     parts, sizes = ([], []), [0, 0]
     for minipod in sorted(minipods, key=lambda name: (-free[name], name)):
         side = int(sizes[1] < sizes[0])
@@ -148,7 +148,7 @@ def halves(minipods, free):
 
 
 def divide(graph, places, sizes, stage_places):
-    """`places` in two parts that fit into `sizes`: the best of several beginnings."""
+    """Cuts `places` into two parts that fit into `sizes`: the best result of several starts."""
     least, most = len(places) - sizes[1], min(sizes[0], len(places))
     shares = {max(0, least), most, min(most, max(least, len(places) * sizes[0] // sum(sizes)))}
     along_pipelines = sorted(places, key=lambda place: (place % stage_places, place))
@@ -162,7 +162,7 @@ def divide(graph, places, sizes, stage_places):
 
 
 def place(instance):
-    """Names of nodes by place."""
+    """The nodes' names, by place."""
     nodes = {}
     for node in sorted(instance.free, key=lambda node: (node.leaf, int(node.name[1:]))):
         nodes.setdefault(node.minipod, []).append(node.name)

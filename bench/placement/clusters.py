@@ -1,17 +1,17 @@
-"""Clusters and jobs that placements are compared on: always the same ones.
+"""The clusters and jobs on which placements are compared.
 
-Fixed before any solver was tuned on them, and not to be changed afterwards: another question gets
-another function. What they are made of:
+They were fixed before any solver was tuned on them and must not change: another question gets
+another function. Their construction:
 
 - Numbers come from SplitMix64 with a seed per instance, so they depend on no library's version.
-- A minipod's leaves have 16 nodes each (32-port switches, half of them uplinks), the last one what
-  is left; it has at most 16 leaves. Free nodes are uneven: each minipod has a weight from 1 to 8.
-  Besides its free nodes it has some in use by others, at most as many; in half of the minipods
-  those others hold whole leaves, in the other half nodes anywhere.
+- A minipod's leaves have 16 nodes each (32-port switches, half of them uplinks), the last one the
+  rest; a minipod has at most 16 leaves. Free nodes are uneven: each minipod has a weight from 1 to
+  8. Other jobs use up to as many nodes again; in half of the minipods these jobs hold whole leaves,
+  in the other half nodes anywhere.
 - Hosts are n1, n2, ... without leading zeros, so that lexicographic order is not the natural one.
-  Which host is where follows one of NAMINGS; only the first of them sorts by minipod.
-- The paper (Arnold, arXiv 2509.15940, table 1) gives minipods, nodes and jobs of its settings, not
-  what is free where: its number of nodes is taken for that of the free ones.
+  The place of each host follows one of NAMINGS; only the first of them sorts by minipod.
+- The paper (Arnold, arXiv 2509.15940, table 1) gives minipods, nodes and jobs of its settings, but
+  not which nodes are free: its number of nodes is taken as the number of free ones.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ class Instance:
     tp: int
     dp: int
     pp: int
-    alpha: float       # what DP counts; PP counts the rest
+    alpha: float       # the weight of DP; PP has the rest
     naming: str
 
     @property
@@ -85,8 +85,8 @@ class Instance:
         return [node for node in self.nodes if node.free]
 
     def toml(self, leaves=True, gbps=None):
-        """The topology file that tells robustrun of this cluster; with `leaves` False nodes hang on
-        minipods. `gbps`: by level, what a switch's uplinks carry."""
+        """The topology file of this cluster; with `leaves` False nodes are attached to minipods.
+        `gbps`: by level, the bandwidth of a switch's uplinks."""
         below = {"minipod": {}, "leaf": {}}
         for node in self.nodes:
             below["leaf"].setdefault(node.leaf, []).append(node.name)
@@ -178,7 +178,7 @@ def arnold():
 
 
 def _draw_job(prng, free):
-    """Sizes whose product fills whole nodes: 30 to 95 % of the free ones, at least 2."""
+    """Sizes whose product fills whole nodes: 30 to 95 % of the free nodes, at least 2."""
     while True:
         tp, pp = prng.choice((1, 2, 4, 8)), prng.choice((2, 3, 4, 6, 8, 12, 16))
         least, most = max(2, -(-free * 30 // 100)), free * 95 // 100
@@ -205,8 +205,8 @@ def random_clusters(count=200):
 
 
 def large(nodes, candidates, pp=8, alpha=0.3):
-    """For times: a job on `nodes` of about as many `candidates`, in minipods of some 93 free
-    nodes as in the paper's setting iii."""
+    """For solving times: a job on `nodes` of `candidates` nodes, in minipods of some 93 free nodes
+    as in the paper's setting iii."""
     dp, rest = divmod(nodes, pp)
     assert rest == 0, "pp does not divide the nodes"
     minipods = max(2, round(candidates / 93))

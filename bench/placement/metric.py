@@ -1,12 +1,12 @@
 """How good a placement is: Arnold's weighted maximal spread (arXiv 2509.15940, eq. 2 and 3).
 
-Written from the paper and from Megatron's order of ranks, without a look at robustrun's solver, so
-that its figures can be checked, too.
+Written from the paper and from Megatron's order of ranks, independently of robustrun's solver, so
+that it can check the solver's figures.
 
-The spread of a group is the number of minipods in which some of its nodes are and others are not:
-0 if one minipod holds the group, otherwise the number of minipods it touches. It is never 1, and a
-ratio of two spreads may be one to 0. So there is `touched`, as well: the number of minipods without
-that exception, which is what the paper's own program (eq. 4) minimises; ratios are taken of that.
+The spread of a group is the number of minipods that hold some of its nodes but not all: 0 if one
+minipod holds the group, otherwise the number of minipods that it touches. It is never 1, and a
+ratio of two spreads may have a 0 below. So there is `touched` as well: the number of minipods
+without that exception, which the paper's own program (eq. 4) minimises; ratios are of `touched`.
 """
 
 import collections
@@ -17,9 +17,9 @@ ORDER = ("tp", "cp", "ep", "dp", "pp")  # Megatron's default, the fastest digit 
 
 
 def groups(sizes, gpus_per_node, order=ORDER):
-    """By kind (dp, pp): for each group of ranks the places (nodes of the job, counted from 0) that
-    hold it, as a set. `sizes`: by kind; what is missing has size 1, and cp and ep always have.
-    Kinds that stay within the nodes are left out."""
+    """By kind (dp, pp): for each group of ranks, the set of places (nodes of the job, counted from
+    0) that hold it. `sizes` is by kind; missing kinds have size 1, as cp and ep always have. Kinds
+    that stay within the nodes are left out."""
     names = [name for name in order if sizes.get(name, 1) > 1]
     assert all(name in ("tp", "dp", "pp") for name in names)
     strides, world = {}, 1
@@ -40,10 +40,10 @@ def groups(sizes, gpus_per_node, order=ORDER):
 
 
 def network_seconds(sizes, gpus_per_node, switch_by_place, traffic, gbps):
-    """An estimate of a step's time between switches: data-parallel groups are rings, pipelines
-    chains that send half of their bytes each way; a kind takes as long as its busiest uplink, all
-    at once, and kinds follow one another. `traffic`: bytes per rank and step, by kind; `gbps`: of
-    a switch's uplinks, each way."""
+    """An estimate of a step's time between switches. Data-parallel groups are rings, pipelines are
+    chains that send half of their bytes each way. A kind takes as long as its busiest uplink;
+    kinds follow one another. `traffic`: bytes per rank and step, by kind; `gbps`: a switch's
+    uplinks together, each way."""
     seconds = 0.0
     world = math.prod(sizes.values())
     strides, stride = {}, 1
@@ -74,7 +74,7 @@ def network_seconds(sizes, gpus_per_node, switch_by_place, traffic, gbps):
 
 
 def spread(minipods):
-    """Eq. 3, of the minipods of a group's nodes."""
+    """Eq. 3, for the minipods of a group's nodes."""
     touched = len(set(minipods))
     return touched if touched > 1 else 0
 
@@ -82,20 +82,20 @@ def spread(minipods):
 @dataclasses.dataclass(frozen=True)
 class Quality:
     spread: float    # eq. 2
-    touched: float   # the same of minipods touched
+    touched: float   # the same for minipods touched
     worst: dict      # by kind: the largest spread
-    mean: dict       # by kind: of all groups of ranks
+    mean: dict       # by kind: the mean over all groups of ranks
 
 
 def weights(alpha, kinds):
-    """What each kind counts: a job with one kind only has no trade-off to make."""
+    """The weight of each kind; a job with one kind only has no trade-off to make."""
     if len(kinds) == 1:
         return {kind: 1.0 for kind in kinds}
     return {"dp": alpha, "pp": 1 - alpha}
 
 
 def quality(groups_by_kind, alpha, minipod_by_place):
-    """Of a placement: `minipod_by_place[p]` is where the node of place p is."""
+    """The quality of a placement: `minipod_by_place[p]` is the minipod of the node of place p."""
     weight = weights(alpha, groups_by_kind.keys())
     worst, most, mean = {}, {}, {}
     for kind, members in groups_by_kind.items():
@@ -109,7 +109,7 @@ def quality(groups_by_kind, alpha, minipod_by_place):
 
 
 class Judge:
-    """Of all placements of one instance (clusters.Instance)."""
+    """Judges placements of one instance (clusters.Instance)."""
 
     def __init__(self, instance, gpus_per_node):
         self.sizes = {"tp": instance.tp, "dp": instance.dp, "pp": instance.pp}
@@ -120,7 +120,7 @@ class Judge:
         self.needed, self.alpha = instance.needed, instance.alpha
 
     def quality(self, names):
-        """`names`: of the nodes, by place. Fails if they are no placement of the job."""
+        """`names`: the nodes' names by place. Fails if they are not a placement of the job."""
         assert len(names) == self.needed, f"{len(names)} places, not {self.needed}"
         assert len(set(names)) == len(names), "a node has two places"
         assert self.free.issuperset(names), "a node that is not free has a place"

@@ -1,4 +1,4 @@
-"""`robustrun plan` of an instance: what it would do, without starting anything."""
+"""`robustrun plan` of an instance: the placement, without starting anything."""
 
 import json
 import subprocess
@@ -7,13 +7,13 @@ from placement.clusters import GPUS_PER_NODE
 
 
 class Planner:
-    """Files of one folder are used again and again: one plan at a time."""
+    """Plans one at a time: all plans use the same files of one folder."""
 
     def __init__(self, binary, folder, environment=None):
         self.binary, self.folder, self.environment = binary, folder, environment
 
     def call(self, *options):
-        """What it says as JSON; an error of its own is an error here."""
+        """The plan as JSON; a failed command is an AssertionError."""
         done = subprocess.run([self.binary, "plan", "--json", *map(str, options)],
                               cwd=self.folder, env=self.environment, capture_output=True,
                               text=True, stdin=subprocess.DEVNULL)
@@ -27,8 +27,8 @@ class Planner:
                 f"--hostfile={self.folder / 'hosts'}"]
 
     def instance(self, instance, *more, **of_topology):
-        """Of clusters.Instance, its free nodes in the order of their numbers. `of_topology`: as
-        for Instance.toml()."""
+        """The plan of a clusters.Instance, with its free nodes in the order of their numbers.
+        `of_topology`: the arguments of Instance.toml()."""
         files = self.write(instance.toml(**of_topology), [node.name for node in instance.free])
         return self.call(*files, f"--nnodes={instance.needed}",
                          f"--nproc-per-node={GPUS_PER_NODE}",
@@ -43,5 +43,5 @@ class Planner:
 
 
 def names(plan):
-    """Of the nodes, by place."""
+    """The nodes' names, by place."""
     return [node["name"] for node in sorted(plan["nodes"], key=lambda node: node["place"])]

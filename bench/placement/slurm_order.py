@@ -1,12 +1,13 @@
 """Which nodes Slurm's topology/tree takes for a job that asks for a number of whole nodes.
 
-As its sources have it (24.x, plugin topology/tree, for nodes of equal weight and no required ones):
-leaves are added one at a time, all their free nodes in the order of the node table, until there
-are enough. The next leaf is the best by comparison one after the other: of two at equal distance
-from those already taken, the first level, from the leaf upwards, on which a switch holds all that
-is missing decides, the tighter one if both do; if none does below their common switch, the one with
-more nodes on the last level looked at. A nearer leaf wins if it, or its ancestor at which the
-comparison ended, holds what is missing. The distance is the sum over the leaves taken.
+As in its sources (24.x, plugin topology/tree, for nodes of equal weight and no required ones):
+leaves are added one at a time, each with all its free nodes in the order of the node table, until
+there are enough nodes. Pairwise comparison finds the best next leaf. Of two leaves at equal
+distance from the taken ones, levels are compared from the leaf upwards. The first level on which a
+switch holds all missing nodes decides: the leaf below that switch wins; if both switches do, the
+tighter one. If no level below their common switch decides, the leaf whose switch has more nodes on
+the last level wins. A nearer leaf wins if the leaf, or its ancestor at which the comparison ended,
+holds all missing nodes. The distance is the sum over the taken leaves.
 """
 
 
@@ -36,7 +37,7 @@ class _Tree:
             self.distance[other] += 0 if same_leaf else 2 if same_minipod else 4
 
     def compare(self, one, other, missing):
-        """1, -1 or 0 as `one` is better, worse or the same; whether it held what is missing."""
+        """1, -1 or 0 if `one` is better, worse or equal; and whether it held all missing nodes."""
         while True:
             fits, other_fits = self.free[one] >= missing, self.free[other] >= missing
             if fits and other_fits:
@@ -55,7 +56,7 @@ def _sign(number):
 
 
 def choose(instance):
-    """Names of the nodes, in the order in which they are taken."""
+    """Names of the nodes, in the order in which they were taken."""
     tree, chosen = _Tree(instance), []
     while len(chosen) < instance.needed:
         missing = instance.needed - len(chosen)
