@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "cli/commands/commands.h"
-#include "cli/commands/end_of_run.h"
+#include "cli/runs/end_of_run.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/options/values.h"

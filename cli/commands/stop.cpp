@@ -7,7 +7,7 @@
 
 #include "base/core/exit_status.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/end_of_run.h"
+#include "cli/runs/end_of_run.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"

@@ -1,11 +1,11 @@
-#include "cli/commands/end_of_run.h"
+#include "cli/runs/end_of_run.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/core/words.h"
 #include "base/io/fd.h"
-#include "cli/commands/commands.h"
+#include "cli/text/terminal.h"
 #include "supervisor/run/farewell.h"
 #include "supervisor/run_dir/journal.h"
 
