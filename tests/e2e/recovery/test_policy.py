@@ -47,8 +47,8 @@ def test_a_broken_machine_is_evicted_and_a_spare_takes_its_rank(robustrun):
     report = robustrun.report()
     assert [one["nodes"] for one in report["evictions"]] == [[name]]
     assert report["incidents"][0]["looks_like"]["action"] == "evict"
-    # It uses up none of the script's restarts.
-    assert lines(finished, "not counted because the script is not to blame")
+    # No restart of the script's own is used up by it.
+    assert lines(finished, "free restart (likely not your code)")
 
 
 def test_without_a_node_to_spare_all_nodes_are_checked_and_the_reason_is_given(robustrun):
@@ -69,7 +69,7 @@ def test_a_twice_broken_machine_is_evicted_and_returns_when_it_passes_a_test(rob
     assert finished.code == 0, finished.errors
     (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
     name = re.search(r"(\S+) is evicted", evicted)[1]
-    assert "no spare is there: waiting up to 600 s for a node (--wait-for-nodes)" in evicted
+    assert "there is no spare: waiting up to 600 s for a node (--wait-for-nodes)" in evicted
     assert lines(finished, f"{name} is surely broken (uncorrectable ECC error), and no spare")
     assert lines(finished, f"{name} is tested again meanwhile")
     assert lines(finished, f"{name} passed a full check and takes part again")
@@ -80,7 +80,7 @@ def test_a_machine_that_stays_broken_ends_a_run_that_may_not_wait_with_the_reaso
     finished = run(robustrun, "--nnodes=2", "--wait-for-nodes=0", "--max-restarts=1", attempts=9)
     assert finished.code == 94, finished.errors
     assert not lines(finished, "is evicted:")
-    assert len(lines(finished, "no spare is there: start the run with spares (--spares)")) == 2
+    assert len(lines(finished, "there is no spare: start the run with spares (--spares)")) == 2
 
 
 def test_an_unexplained_crash_leads_to_one_check_and_then_a_restart(robustrun):

@@ -188,7 +188,7 @@ TEST_CASE("without a row the exit and its time are what is known") {
   CHECK(signal.confidence == Confidence::kLow);
   WorkerExited lost = killed(0, 3, SIGKILL);
   lost.shim_lost = true;
-  CHECK(of(lost, FaultPhase::kProgressing).name == "its keeper was killed from outside");
+  CHECK(of(lost, FaultPhase::kProgressing).name == "its shim was killed");
 }
 
 TEST_CASE("what robustrun found itself") {
