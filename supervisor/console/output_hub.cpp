@@ -66,7 +66,8 @@ class OutputHub::Impl : public std::enable_shared_from_this<Impl> {
   bool waking_ = false;
   bool ended_ = false;
   base::Nanos ended_at_{};
-  std::map<std::uint64_t, base::Nanos> told_;   // who may ask on, and when it was told something
+  std::map<std::uint64_t, base::Nanos>
+      told_;  // by watcher that may ask on: time of its last answer
   std::uint64_t last_watcher_ = 0;
   std::function<void()> on_done_;
 };

@@ -19,8 +19,8 @@ base::Result<std::unique_ptr<AgentListener>> AgentListener::open(
                                : wire::Authority::from_pem(network.run_id, before->authority));
   const auto addresses = RR_TRY(wire::local_addresses(network.interface));
   opened->run_id_ = network.run_id;
-  // Without a secret that people share, a token of ours goes to the agents that we launch. An open
-  // group without one is for people who asked for it (--insecure-rdzv).
+  // Without a shared secret, the agents that we launch get a token made here. --insecure-rdzv does
+  // without any secret.
   if (before != nullptr) {
     opened->secret_ = before->token;
   } else if (network.secret.empty() && !network.insecure) {

@@ -136,8 +136,8 @@ struct Outage {
   }
   // Replaces the classification and the machines to blame.
   void trace_to(Classification what, std::vector<base::NodeId> nodes);
-  // Classification of the root; where the root is a sequel of another failure, of the first fault
-  // that is none.
+  // Classification of the root; if the root is a sequel of another failure, of the first fault that
+  // is not a sequel.
   std::optional<Classification> looks_like;
   std::vector<base::NodeId> nodes;  // machines of the fault that was classified
   std::optional<Classification> said;  // the classification reported last

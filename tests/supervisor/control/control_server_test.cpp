@@ -142,7 +142,7 @@ TEST_CASE("random bytes never end the server") {
     if (round % 2 == 0) {
       CHECK(is_refusal(client.ask(bytes)));
     } else {
-      client.send(bytes);  // a length that is none, or is too long, or never ends
+      client.send(bytes);  // no length, one that is too long, or one that never ends
     }
   }
   CHECK(f.loop.run_until([&] { return f.client().ask(R"({"command":"echo"})") != ""; }));

@@ -117,9 +117,9 @@ TEST_CASE("the same draws hit the same ranks, in whatever order the nodes are li
 }
 
 TEST_CASE("there is no target while no worker runs") {
-  const Injector::Group nobody{{0}, {}};
+  const Injector::Group empty{{0}, {}};
   const Injector::Group spares{{0}, {{NodeId{0}, "alpha", "", {}}}};
-  for (const auto& none : {nobody, spares}) {
+  for (const auto& none : {empty, spares}) {
     CHECK(code_of(request(FaultKind::kKill), none) == Errc::kUnavailable);
     CHECK(code_of(request(FaultKind::kDiskFull), none) == Errc::kUnavailable);
     CHECK(code_of(of_rank(FaultKind::kKill, 0), none) == Errc::kUnavailable);

@@ -193,9 +193,9 @@ TEST_CASE("without a row the exit and its time are what is known") {
 
 TEST_CASE("what robustrun found itself") {
   FaultRow row;
-  row.name = "nobody comes";
+  row.name = "a rank is missing";
   row.found = {"hang"};
-  CHECK(classify_finding("hang", "\"so\"", {row}).name == "nobody comes");
+  CHECK(classify_finding("hang", "\"so\"", {row}).name == "a rank is missing");
   CHECK(classify_finding("hang", "\"so\"", {row}).evidence == "\"so\"");
   CHECK(classify_finding("slow", "\"so\"", {row}).name == "slow");
   CHECK(name_of(said({"hang"}), {row}) == "exit after progress");

@@ -241,7 +241,7 @@ TEST_CASE("machines of a hang are evicted together when it comes again; the inno
     tracer::Verdict verdict;
     verdict.finding = tracer::Finding::kGroupFailure;
     verdict.culprits = {{0}, {1}};
-    verdict.sentence = "nobody knows which";
+    verdict.sentence = "the rank is unknown";
     h.tell(Diagnosed{h.job.attempt(), Diagnosed::Stage::kConvicted, verdict, {}});
     h.all_gone();
   };
@@ -284,7 +284,7 @@ TEST_CASE("machines that are cleared and suspected again are spares so often, an
     tracer::Verdict verdict;
     verdict.finding = tracer::Finding::kGroupFailure;
     verdict.culprits = {{0}, {1}};
-    verdict.sentence = "nobody knows which";
+    verdict.sentence = "the rank is unknown";
     h.tell(Diagnosed{h.job.attempt(), Diagnosed::Stage::kConvicted, verdict, {}});
     h.all_gone();
     for (const CheckNodes& order : h.all<CheckNodes>()) {

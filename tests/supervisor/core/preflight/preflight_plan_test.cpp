@@ -70,7 +70,7 @@ TEST_CASE("the first round has all nodes; of an odd number the first node has tw
   CHECK(first_round(5) == std::vector<Pairing>{{0, 1}, {2, 3}, {4, 0}});
 }
 
-TEST_CASE("the second round has every suspect, with a partner that is none") {
+TEST_CASE("the second round has every suspect, with a partner that is no suspect") {
   CHECK(second_round(3, {0, 1, 2}).empty());
   CHECK(second_round(4, {}).empty());
   for (std::uint32_t nodes = 2; nodes < 40; ++nodes) {

@@ -190,7 +190,7 @@ TEST_CASE("rank 0 explains a port conflict, whichever worker was seen first") {
   CHECK(build_report(story.entries).incidents.at(0).rank == 0U);
 }
 
-TEST_CASE("a lost agent is an incident of its node, a dismissed one is none") {
+TEST_CASE("a lost agent is an incident of its node, a dismissed agent is not") {
   Story story;
   story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
   story.event(500, AgentLost{"killed by SIGKILL", true});

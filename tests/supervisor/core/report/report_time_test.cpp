@@ -93,7 +93,7 @@ TEST_CASE("a hang is unproductive from its beginning, not from when it was notic
         "productive 8.000");
 }
 
-TEST_CASE("a hang that resolved itself was a stall; mere slowness is none") {
+TEST_CASE("a hang that resolved itself was a stall; mere slowness was not") {
   Story story = begun();
   story.event(23000, diagnosed(Diagnosed::Stage::kSuspected, 3s));
   story.event(30000, diagnosed(Diagnosed::Stage::kPassed, 3s));
