@@ -59,7 +59,7 @@ Result<Snapshot> take_blocks(const std::string& cache, const Snapshot& announced
   }
   Snapshot made = RR_TRY(bootstrap::finish_snapshot(cache, announced));
   if (made.sum == announced.sum && made.bytes == announced.bytes) return made;
-  bootstrap::remove_snapshot(cache, {made});
+  bootstrap::remove_snapshot(cache, made.key);
   return base::fail(Errc::kCorrupt, "the received file is not the announced snapshot");
 }
 

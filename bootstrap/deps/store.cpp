@@ -274,11 +274,11 @@ std::vector<CacheEntry> list_snapshots(const std::string& cache, std::int64_t no
   return all;
 }
 
-bool remove_snapshot(const std::string& cache, const CacheEntry& stored) {
-  const std::string about = about_path(cache, stored.name);
-  if (stored.in_use || is_locked(about)) return false;
+bool remove_snapshot(const std::string& cache, const std::string& key) {
+  const std::string about = about_path(cache, key);
+  if (is_locked(about)) return false;
   ::unlink(about.c_str());  // without it the other file does not count
-  ::unlink(snapshot_path(cache, stored.name).c_str());
+  ::unlink(snapshot_path(cache, key).c_str());
   return true;
 }
 
@@ -298,7 +298,7 @@ SnapshotsRemoved collect_snapshots(const std::string& cache, std::uint64_t bytes
   for (auto stored = all.rbegin(); stored != all.rend(); ++stored) {
     const bool is_old = unused_s > 0 && now_s - stored->used_s > unused_s;
     if (stored->damage.empty() && !is_old && result.bytes_left <= bytes_max) continue;
-    if (!remove_snapshot(cache, *stored)) continue;
+    if (stored->in_use || !remove_snapshot(cache, stored->name)) continue;
     result.bytes_left -= stored->bytes;
     result.removed.push_back(*stored);
   }

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned kPrivate = 0700;
-constexpr const char* kJournal = "/journal";
+constexpr const char* kJournalName = "/journal";
 
 // Runs in different folders may have the same id.
 std::string link_of(const std::string& index, const std::string& run_directory) {
@@ -43,7 +43,7 @@ class Collection {
  public:
   void add(const std::string& directory) {
     struct stat status{};
-    if (::stat((directory + kJournal).c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+    if (::stat((directory + kJournalName).c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     if (!seen_.insert({status.st_dev, status.st_ino}).second) return;
     runs_.push_back({fs::path(directory).filename(), directory, modified(status)});
   }

@@ -26,7 +26,7 @@ RunRow row_of(const KnownRun& run, const Surroundings& around) {
   }
   const supervisor::RunStatus status = supervisor::status_of_journal(readout->entries);
   row.program = status.program;
-  row.state = status.state;
+  row.state = supervisor::to_string(status.state);
   row.exit_code = status.exit_code;
   row.workers = status.workers;
   row.nodes = static_cast<std::uint32_t>(std::ranges::count_if(

@@ -9,6 +9,7 @@
 
 #include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
+#include "supervisor/core/report/incident.h"
 #include "supervisor/core/report/page.h"
 
 namespace robustrun::supervisor {
