@@ -1,6 +1,6 @@
-# configs/faults.toml and configs/policy.toml within the program: they are found beside it too, but a
-# copy of the program alone (a build tree, a binary that somebody carried elsewhere) must know what
-# failures look like, and what is done about them.
+# Compiles configs/faults.toml and configs/policy.toml into the program. An installation has them as
+# files too, but the program alone (in a build tree, or copied elsewhere) must have its rules for
+# failures.
 set(tables_cpp ${CMAKE_BINARY_DIR}/generated/built_in_tables.cpp)
 foreach(table faults policy)
   set(table_toml ${PROJECT_SOURCE_DIR}/configs/${table}.toml)

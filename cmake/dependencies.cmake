@@ -1,4 +1,4 @@
-# Third-party libraries, all from Debian packages; docs/dependencies.md says why each.
+# Third-party libraries, all from Debian packages; docs/dependencies.md gives the reasons.
 find_package(Threads REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(fmt REQUIRED)
@@ -27,7 +27,7 @@ if(ROBUSTRUN_TESTS)
   find_package(doctest REQUIRED)
 endif()
 
-# Headers alone: Debian has no static libraries of them (base/core/fmt_impl.cpp, base/io/log.cpp).
+# Header-only: Debian has no static libraries of them (base/core/fmt_impl.cpp, base/io/log.cpp).
 add_library(rr_fmt INTERFACE)
 add_library(rr_spdlog INTERFACE)
 target_link_libraries(rr_spdlog INTERFACE rr_fmt)

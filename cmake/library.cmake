@@ -1,6 +1,6 @@
-# librobustrun.so: checkpoints for other languages (checkpoint/c_api/api.h), loaded into whatever Python
-# has: it brings its own C++ library and shows rr_* alone. Of base/io it needs three files; so neither
-# the log nor OpenSSL is within it. tests/e2e/checkpoint/test_library.py looks at the result.
+# librobustrun.so: checkpoints for other languages (checkpoint/c_api/api.h). It is loaded into any
+# Python process, so it has its own C++ library and exports only rr_*. It has three files of base/io,
+# and neither the log nor OpenSSL. tests/e2e/checkpoint/test_library.py checks the result.
 set(library_exports ${PROJECT_SOURCE_DIR}/checkpoint/c_api_exports.map)
 set_target_properties(rr_base_core rr_checkpoint PROPERTIES POSITION_INDEPENDENT_CODE ON
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

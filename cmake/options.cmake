@@ -15,7 +15,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Paths relative to the source tree: a clone elsewhere finds what another one compiled.
+  # Paths relative to the source tree: all clones share one cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
 endif()
@@ -27,14 +27,15 @@ target_compile_definitions(rr_options INTERFACE ROBUSTRUN_VERSION="${PROJECT_VER
 target_compile_options(rr_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Wswitch-enum
   $<$<BOOL:${ROBUSTRUN_WERROR}>:-Werror>)
-# __FILE__ below the tree alone: no builder's path in messages, and a cache serves each clone.
+# __FILE__ relative to the tree: no path of the build machine in messages, and one ccache for all
+# clones.
 target_compile_options(rr_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
-# g++ 12.2 at -O2 moves a Result<string> into an empty optional and frees its text twice (seen with
-# valgrind, which is silent with this, or at -O1).
+# At -O2, g++ 12.2 frees the text of a Result<string> twice when it moves into an empty optional
+# (shown by valgrind; not with this option, nor at -O1).
 target_compile_options(rr_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fno-ipa-modref>)
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(rr_options INTERFACE -Wno-subobject-linkage  # a .cpp is no main file there
-    -Wno-maybe-uninitialized)  # variants moved through code inlined deeper than it can follow
+  target_compile_options(rr_options INTERFACE -Wno-subobject-linkage  # a .cpp is included there
+    -Wno-maybe-uninitialized)  # wrong about moved variants in deeply inlined code
 endif()
 if(MOLD)
   target_link_options(rr_options INTERFACE -fuse-ld=mold)

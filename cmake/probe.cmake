@@ -1,6 +1,6 @@
-# robustrun-probe: tests of GPUs. A program of its own, because it alone links CUDA, cuBLAS and NCCL;
-# built where all three are found (-DCUDAToolkit_ROOT=…, -DNCCL_ROOT=… and CMAKE_PREFIX_PATH help).
-# No compiler of NVIDIA's is needed.
+# robustrun-probe: tests of GPUs. A program of its own, because only it links CUDA, cuBLAS and NCCL. It
+# is built where all three are found (-DCUDAToolkit_ROOT=…, -DNCCL_ROOT=… and CMAKE_PREFIX_PATH help),
+# without NVIDIA's compiler.
 set(ROBUSTRUN_CUDA AUTO CACHE STRING "Build robustrun-probe (CUDA, NCCL): AUTO, ON or OFF")
 set_property(CACHE ROBUSTRUN_CUDA PROPERTY STRINGS AUTO ON OFF)
 if(NOT ROBUSTRUN_CUDA MATCHES "^(AUTO|ON|OFF)$")
@@ -13,7 +13,7 @@ endif()
 set(cuda_hints ${CUDAToolkit_ROOT} $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda)
 set(nccl_hints ${NCCL_ROOT} $ENV{NCCL_HOME} ${cuda_hints})
 set(probe_missing "")
-# Python packages of NVIDIA have their libraries with a number alone.
+# In NVIDIA's Python packages libraries exist only with a version number.
 function(rr_find_part name header hints)
   find_path(${name}_INCLUDE_DIR ${header} HINTS ${hints} PATH_SUFFIXES include)
   set(file lib${name}.so)

@@ -1,6 +1,6 @@
 # rr_room(NAME DIR folder [LINK …] [PRIVATE_LINK …] [EXCLUDE file …])
-# One static library per room, of all .cpp files of its folder and its sub-rooms. EXCLUDE: files, or
-# folders with a slash at their end, that belong to something else.
+# One static library per room, of all .cpp files in its folder and sub-rooms. EXCLUDE: files, or
+# folders with a slash at the end, that belong to another target.
 function(rr_room name)
   cmake_parse_arguments(ROOM "" "DIR" "LINK;PRIVATE_LINK;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ROOM_DIR}/*.cpp)
@@ -16,5 +16,5 @@ function(rr_room name)
   target_link_libraries(rr_${name} PUBLIC rr_options ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE_LINK})
 endfunction()
 
-# <linux/tcp.h>, which it needs, says again what <netinet/tcp.h> says.
+# It includes <linux/tcp.h>, which defines the same names as <netinet/tcp.h>.
 set_source_files_properties(agent/evidence/worker_sockets.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

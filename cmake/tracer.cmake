@@ -1,7 +1,6 @@
-# NCCL's profiler plugin: loaded into whatever Python has, so it needs libc alone, of 2.28 or newer,
-# and shows nothing but the tables that NCCL looks for. NCCL unloads it with its last communicator
-# and loads it again: it stays (-z nodelete).
-# tests/e2e/diagnosis/test_tracer_library.py looks at the result.
+# NCCL's profiler plugin. It is loaded into any Python process, so it needs only glibc 2.28 or newer
+# and exports only the tables that NCCL looks up. NCCL unloads it with its last communicator and loads
+# it again, so it is kept (-z nodelete). tests/e2e/diagnosis/test_tracer_library.py checks the result.
 file(GLOB tracer_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tracer/nccl/*.cpp)
 set(tracer_exports ${PROJECT_SOURCE_DIR}/tracer/nccl/exports.map)
 add_library(robustrun_tracer MODULE ${tracer_sources})

@@ -45,6 +45,8 @@ def parse_arguments():
     parser.add_argument("--slow", type=float, default=0.0, help="seconds to sleep in every step")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--curve", type=pathlib.Path, help="file for the exact loss of every step")
+    parser.add_argument("--die-at", type=int, default=0, metavar="STEP",
+                        help="rank 1 kills itself with SIGKILL after this step, on the first start")
     parser.add_argument("--pid-dir", type=pathlib.Path, help="folder for rank-N.pid files")
     return parser.parse_args()
 
@@ -181,6 +183,9 @@ def main():
             save(args, done, network, optimizer)
         if stops:
             break
+        if done == args.die_at and rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+            print(f"step {done:5d}  rank 1 kills itself with SIGKILL", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(args.slow)
     if rank == 0:
         print(f"accuracy {accuracy(args, network):.1%} after {done} steps", flush=True)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Formatting of all files, ruff on the Python files, clones, clang-tidy on the C++ files.
 #
-# clang-tidy takes seconds a unit: one that passed before, with the same headers and options, in this
-# clone or another, is not looked at again.
+# clang-tidy takes seconds a unit. A unit that passed before with the same headers and options, in
+# this clone or another, is skipped.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=0
@@ -14,14 +14,14 @@ clang-format-19 --dry-run -Werror "${cpp[@]}" || failed=1
 echo "ruff"
 .venv/bin/ruff check --no-cache --quiet . bench/run || failed=1
 
-# The same text twice: ten lines or more, of whatever language. Tests may say a thing again.
+# Clones of ten lines or more, in any language. Tests may repeat themselves.
 echo "jscpd"
 clones=$(.venv/bin/jscpd --min-lines 10 --min-tokens 50 --exit-code 1 --fail-on-empty \
   --ignore 'tests/**,build*/**,.venv*/**,**/*.md' --reporters console . 2>&1) ||
   { echo "$clones"; failed=1; }
 
-# clang-tidy sees what the compiler sees: a file of the build that includes several of ours
-# (cmake/options.cmake). It takes no option of g++'s own.
+# Like the compiler, clang-tidy gets files of the build that include several of ours
+# (cmake/options.cmake), without the options that only g++ knows.
 mkdir -p build/lint
 sed -E 's/ -fno-ipa-modref| -Wno-(subobject-linkage|maybe-uninitialized)//g' \
   build/compile_commands.json > build/lint/compile_commands.json

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The units that clang-tidy has to look at: `lint_units.py FOLDER` prints "KEY<tab>FILE" for each.
+"""The units that clang-tidy checks: `lint_units.py FOLDER` prints "KEY<tab>FILE" for each.
 
-FOLDER holds a compile_commands.json. A unit's key changes with what the verdict depends on: the
-unit's text and that of all our headers that it includes, its compiler options, .clang-tidy, and
-the version of clang-tidy. It does not change with the place of the clone, so that verdicts are
-kept outside of it (scripts/lint.sh).
+FOLDER holds a compile_commands.json. A unit's key is a hash of everything that the verdict depends
+on: the unit's text and the text of all our headers that it includes, its compiler options,
+.clang-tidy, and the version of clang-tidy. It is the same in every clone, so verdicts are kept
+outside of the clone (scripts/lint.sh).
 """
 
 import functools
@@ -21,7 +21,7 @@ INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 @functools.cache
 def included(path):
-    """Files of ours that `path` names, and its text without this clone's place."""
+    """The files of ours that `path` includes, and its text without the path of this clone."""
     text = path.read_bytes()
     names = (name.decode() for name in INCLUDE.findall(text))
     candidates = (ROOT / name for name in names)

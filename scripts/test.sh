@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test. Just
-# before come the skipped cases with their reasons, and what failed with the lines that say why.
+# Runs every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test.
+# Before that line come the skipped cases with their reasons, and the failed tests with the lines
+# that show the cause.
 #
-# Tests with real processes and deadlines run beside each other and beside a compiler. When few of
-# them fail, these run once more, alone; who passes then counts as passed, and is named as unsteady.
+# Tests with real processes and deadlines run beside each other and beside a compiler. If few of them
+# fail, these run once more, alone; a test that then passes counts as passed and is listed as
+# unsteady.
 #
-#   scripts/test.sh [--times] [SECONDS [LABELS]]   per fuzzer (default 5); of CTest, a regular
-#                                                  expression. --times: where the time went, too
+#   scripts/test.sh [--times] [SECONDS [LABELS]]   SECONDS per fuzzer (default 5); LABELS of CTest, a
+#                                                  regular expression; --times prints durations, too
 set -uo pipefail
 cd "$(dirname "$0")/.."
 times=
@@ -14,7 +16,7 @@ times=
 fuzz_seconds=${1:-5}
 labels=${2:-^ci$}
 jobs=$(nproc)
-unsteady_max=3  # more is no chance
+unsteady_max=3  # more failures than this are not chance
 passed=0
 failed=0
 failures=$(mktemp)
@@ -29,7 +31,7 @@ trap clean EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Sanitizers name places with it: clang's own llvm-symbolizer need not be there.
+# The sanitizers' symbolizer: llvm-symbolizer may be missing.
 symbolizer=external_symbolizer_path=$(command -v addr2line)
 export ASAN_OPTIONS=$symbolizer UBSAN_OPTIONS=$symbolizer:print_stacktrace=1 TSAN_OPTIONS=$symbolizer
 
@@ -39,7 +41,7 @@ asan_targets() {
 }
 export -f asan_targets
 
-phase() {  # name, command…; its time goes to the table of --times
+phase() {  # name, command…; the command's time goes to the table of --times
   local name=$1 began=$SECONDS status
   shift
   "$@"
@@ -48,7 +50,7 @@ phase() {  # name, command…; its time goes to the table of --times
   return $status
 }
 
-slowest() {  # a folder of CTest: its entries that took longest
+slowest() {  # a folder of CTest; prints its slowest entries
   sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9]+)\.[0-9]+ sec.*/\2 \1/p' "$1/ctest.log" |
     sort -rn | head -n 20 | while read -r took name; do printf '%6d s    %s\n' "$took" "$name"; done
 }
@@ -73,8 +75,8 @@ build() {  # folder, targets…; a build that fails is one failed test
   return 1
 }
 
-# While other tests run, which come first: for kernels that share processors between sessions
-# (sched_autogroup_enabled) in a session of its own, as nice counts within one.
+# Builds the sanitized tests while other tests run, with the lowest priority: in a session of its own,
+# since kernels with sched_autogroup_enabled apply nice only within a session.
 build_meanwhile() {
   setsid nice -n 19 bash -c 'echo 19 > /proc/self/autogroup
     cmake --preset asan > /dev/null && cmake --build build/asan -j "$1" --target $(asan_targets)
@@ -83,12 +85,12 @@ build_meanwhile() {
   builder=$!
 }
 
-built() {  # what was begun; errors are shown by whoever builds it again
+built() {  # waits for the build in the background; the next build shows its errors again
   [ -z "$builder" ] || wait "$builder"
   builder=
 }
 
-tell() {  # verdict, name; output at stdin: the lines of a failed test that say why
+tell() {  # verdict, name; a failed test's output on stdin; prints the lines that show the cause
   echo "$1: $2"
   grep -E '^E  |^FAILED|ERROR|rror: |\*\*\*(Timeout|Exception|Not Run)' | cut -c 1-140 |
     awk 'NR <= 3 { print "    " $0 } NR > 3 { before = last; last = $0 }
@@ -96,11 +98,11 @@ tell() {  # verdict, name; output at stdin: the lines of a failed test that say 
   return 0
 }
 
-failed_in() {  # a log of ctest: names
+failed_in() {  # a log of ctest; prints the names of failed tests
   sed -nE 's|^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .*\*\*\*.*|\1|p' "$1" | sort
 }
 
-tell_of_ctest() {  # verdict, folder, its log; names at stdin
+tell_of_ctest() {  # verdict, folder, its log; names on stdin
   local name
   while read -r name; do
     awk -v name="$name" '/^ *[0-9]+\/[0-9]+ Test +#/ { on = ($4 == name || $5 == name) } on' "$3" |
@@ -112,14 +114,14 @@ run_ctest() {  # folder, ctest's options…
   local folder=$1 log=$1/ctest.log again=$1/ctest-again.log
   shift
   rm -f "$again"
-  # More at once than there are processors: they wait more than they work.
+  # More tests at once than processors: tests mostly wait.
   ctest --test-dir "$folder" --output-on-failure -j $((2 * jobs)) "$@" | tee "$log"
   # ctest shows nothing of a test that passed.
   sed -nE 's/^SKIPPED /skipped: /p' "$folder/Testing/Temporary/LastTest.log" >> "$skipped"
   local bad all
   read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
   [ -n "${all:-}" ] || { count 0 1; return; }
-  # What a sanitizer has found is there, however seldom.
+  # A finding of a sanitizer is an error, even if it does not come again.
   if [ "$bad" -gt 0 ] && [ "$bad" -le $unsteady_max ] &&
      ! grep -qE 'ERROR: [A-Za-z]+Sanitizer|runtime error: ' "$log"; then
     built  # so that nothing runs beside them
@@ -152,18 +154,19 @@ asan() {
     phase "unit tests under ASan and UBSan" run_ctest build/asan -L unit && phase "fuzzers" fuzz
 }
 
-# What has threads, or talks to one: pool, channel, writers, pumps and console; NCCL's plugin;
-# checkpoints' mounts and copies.
+# Tests of code with threads: pool, channel, writers, pumps and console; NCCL's plugin; checkpoints'
+# mounts and copies.
 tsan() {
   local tests around=() log=build/tsan/tests.log
-  # What threads touch mounts and memory with; a tensor that somebody changes is a race on purpose.
+  # Threads that touch mounts and memory. The test of a tensor that changes while it is copied has an
+  # intended race.
   local threaded='*/directory_lock_*,*/mount_threads_*,*/stuck_mount_*,*/bulk_read_*,*/staging_*'
   local race='*changes*while*it*is*copied*'
   threaded+=',*/hold_board_*'
   cmake --preset tsan > /dev/null || { count 0 1; return; }
   # shellcheck disable=SC2086
   phase "build with TSan" build build/tsan --target $tsan_targets || return
-  # The thread sanitizer cannot live with as random addresses as newer kernels give.
+  # The thread sanitizer cannot handle the address randomization of newer kernels.
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
   for tests in test_base test_wire "test_agent -sf=*/log_*,*/health_*" "test_supervisor -sf=*/console_*" \
       "test_tracer -sf=*/plugin_*" "test_checkpoint -sf=$threaded -tce=$race"; do

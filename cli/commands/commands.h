@@ -37,7 +37,8 @@ enum class Command : std::uint8_t {
   kSim,
   kLs,
   kLogs,
-  kRm
+  kRm,
+  kDemo
 };
 
 struct Choice {
@@ -85,6 +86,8 @@ int update_command(std::span<const std::string> argv, const Surroundings& around
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun sim [options]`: what a job's ETTR would be on a cluster.
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun demo`: a training that loses a rank and recovers.
+int demo_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ls`: this user's runs.
 int ls_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun logs [RUN]`: the workers' output, from their files.

@@ -38,6 +38,7 @@ Subcommands (a script of the same name in this directory wins):
   resume [RUN] [--detach]   Supervises a run whose supervisor is gone.
   inject [RUN] KIND         A fault on purpose in a running job, for drills;
                             inject --help lists them.
+  demo                      A small training that loses a rank and recovers.
   ls                        Your runs, the newest first. --all, --json.
   logs [RUN]                What the workers wrote: --rank, --attempt, --follow,
                             --stderr, --grep.

@@ -28,6 +28,7 @@ namespace robustrun::cli {
 [[nodiscard]] std::string update_help();
 [[nodiscard]] std::string sim_help();
 [[nodiscard]] std::string replay_help();
+[[nodiscard]] std::string demo_help();
 [[nodiscard]] std::string ls_help();
 [[nodiscard]] std::string logs_help();
 [[nodiscard]] std::string rm_help();

@@ -306,6 +306,10 @@ Result<SimLine> parse_sim_line(std::span<const std::string> argv) {
   });
 }
 
+Result<DemoLine> parse_demo_line(std::span<const std::string> argv) {
+  return parse_own_line<DemoLine>(argv, [](CLI::App&, DemoLine&) {});
+}
+
 Result<LsLine> parse_ls_line(std::span<const std::string> argv) {
   return parse_own_line<LsLine>(argv, [](CLI::App& app, LsLine& line) {
     app.add_flag("-a,--all", line.all);

@@ -135,6 +135,11 @@ struct CacheLine {
   bool help = false;
 };
 
+// `robustrun demo`
+struct DemoLine {
+  bool help = false;
+};
+
 // `robustrun ls [--all] [--json]`
 struct LsLine {
   bool all = false;
@@ -180,6 +185,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<SimLine> parse_sim_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<DemoLine> parse_demo_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LsLine> parse_ls_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LogsLine> parse_logs_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<RmLine> parse_rm_line(std::span<const std::string> argv);

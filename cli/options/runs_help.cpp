@@ -1,8 +1,16 @@
-// The help of ls, logs and rm.
+// The help of demo, ls, logs and rm.
 
 #include "cli/options/help_text.h"
 
 namespace robustrun::cli {
+
+std::string demo_help() {
+  return "usage: robustrun demo\n\n"
+         "Trains a small network on two ranks of this machine, on processors, with the torch of\n"
+         "your Python. Halfway rank 1 is killed with SIGKILL; the run recovers from its last\n"
+         "checkpoint, ends, and shows its report. Takes about 20 s and needs no GPU.\n\n"
+         "Exit codes: 0 it recovered, 2 there is no Python with torch, else as of a run.\n";
+}
 
 std::string ls_help() {
   return "usage: robustrun ls [--all] [--json]\n\n"

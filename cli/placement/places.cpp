@@ -17,11 +17,6 @@ using base::Result;
 
 constexpr std::string_view kNoFiles = "/dev/null";
 
-std::string temporary_folder(const Surroundings& around) {
-  const auto chosen = around.variable("TMPDIR");
-  return chosen && !chosen->empty() ? around.absolute(*chosen) : "/tmp";
-}
-
 std::string private_root(const Surroundings& around) {
   return fmt::format("{}/robustrun-{}", temporary_folder(around), around.uid);
 }
@@ -130,6 +125,11 @@ std::string runs_folder(const Surroundings& around) {
 
 std::string private_runs_folder(const Surroundings& around) {
   return private_root(around) + "/runs";
+}
+
+std::string temporary_folder(const Surroundings& around) {
+  const auto chosen = around.variable("TMPDIR");
+  return chosen && !chosen->empty() ? around.absolute(*chosen) : "/tmp";
 }
 
 std::string state_folder(const Surroundings& around) {

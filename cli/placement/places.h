@@ -40,6 +40,9 @@ struct Places {
 [[nodiscard]] std::string runs_folder(const Surroundings& around);
 [[nodiscard]] std::string private_runs_folder(const Surroundings& around);
 
+// $TMPDIR or /tmp.
+[[nodiscard]] std::string temporary_folder(const Surroundings& around);
+
 // What robustrun remembers of a user between runs: robustrun in $XDG_STATE_HOME or ~/.local/state;
 // empty where there is no home.
 [[nodiscard]] std::string state_folder(const Surroundings& around);

@@ -1,4 +1,4 @@
-"""What tests get by a name: robustrun in a folder of the test's own, jobs, hosts and clusters."""
+"""Fixtures: robustrun in a folder of the test's own, jobs, hosts and clusters."""
 
 import os
 
@@ -11,8 +11,7 @@ from slurm.cluster import Cluster
 
 
 def pytest_collection_modifyitems(config, items):
-    """What is marked `nightly` runs with ROBUSTRUN_NIGHTLY=1 alone, else pytest counts it as
-    deselected."""
+    """Tests marked `nightly` run only with ROBUSTRUN_NIGHTLY=1; otherwise they are deselected."""
     if os.environ.get("ROBUSTRUN_NIGHTLY") == "1":
         return
     kept = [each for each in items if not each.get_closest_marker("nightly")]
@@ -30,8 +29,8 @@ def robustrun(tmp_path):
 
 @pytest.fixture
 def nodes(robustrun):
-    """Starts jobs of several nodes on this machine, each node an agent of its own that calls home
-    over TLS as from another machine."""
+    """Starts jobs of several nodes on this machine. Each node has an agent of its own, which
+    connects over TLS as from another machine."""
 
     def start(*arguments, **options):
         return start_job(robustrun, "--launcher=processes", *arguments, **options)
@@ -42,7 +41,7 @@ def nodes(robustrun):
 
 @pytest.fixture
 def farm(robustrun):
-    """Hosts with sshd on loopback; `farm(5)` starts five and gives them back."""
+    """Hosts with sshd on loopback; `farm(5)` starts five and returns them."""
     made = []
 
     def make(count, **options):
@@ -56,7 +55,7 @@ def farm(robustrun):
 
 @pytest.fixture
 def lab(robustrun):
-    """Machines with a network of their own; `lab(4)` boots four and gives them back."""
+    """Machines with a network of their own; `lab(4)` boots four and returns them."""
     made = []
 
     def make(count, **options):

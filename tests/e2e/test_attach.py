@@ -1,5 +1,5 @@
-"""The console of a run, shown in other shells: complete, as its own command would, for many
-at once, and never at the run's expense.
+"""The console of a run in other shells: complete, as the run's own command shows it, for many
+readers at once, and without slowing the run.
 """
 
 import json
@@ -21,7 +21,7 @@ def detached(robustrun):
 
 
 class Shown:
-    """An attach whose output can be looked at while it goes on."""
+    """A running `attach` whose output can be read at any time."""
 
     def __init__(self, run, *words):
         self.out, self.err = run.folder / "shown.out", run.folder / "shown.err"
@@ -36,7 +36,7 @@ class Shown:
         return Finished(code, self.out.read_bytes(), self.err.read_bytes())
 
 
-def test_attach_shows_what_the_command_would_and_ends_with_its_code(detached):
+def test_attach_shows_the_same_as_the_command_and_ends_with_its_code(detached):
     run = detached("--nproc-per-node=2", "--ranks-filter=1", "--max-restarts=0")
     run.steps()
     attached = Shown(run, "--lines=3")
@@ -48,11 +48,11 @@ def test_attach_shows_what_the_command_would_and_ends_with_its_code(detached):
     assert re.search(r"^\[rank 1\] err 1 \d+$", done.errors, re.MULTILINE)
     assert "err 1" not in done.text and "out 1" not in done.errors
     assert "failed after" in done.errors  # the report
-    # What it showed is a part of the console, in one piece.
+    # Its output is one contiguous part of the console.
     shown = re.findall(r"out 1 (\d+)", done.text)
     numbers = [int(n) for n in shown]
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
-    # Up to its end, whichever rank failed first.
+    # Up to its end, no matter which rank failed first.
     assert shown[-1] == re.findall(r"out 1 (\d+)", run.console())[-1]
 
 
@@ -81,12 +81,12 @@ def test_history_comes_first(detached):
     run.enough()
     done = attached.finish()
     assert "hello from 0, attempt 0" in done.text
-    assert "starting 1 worker" in done.errors  # our own log is of the console
+    assert "starting 1 worker" in done.errors  # our own log belongs to the console
     numbers = [int(n) for n in re.findall(r"out 0 (\d+)", done.text)]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_lines_are_folded_for_whoever_attaches(detached):
+def test_lines_are_folded_in_an_attached_console(detached):
     alike = SCRIPT.replace("{rank} {n}", "{n}").replace("n = 0\n", BARRIER + "n = 0\n")
     run = detached("--nproc-per-node=3", "--fold-lines", script=alike)
     attached = Shown(run, "--lines=1000")
@@ -111,12 +111,12 @@ def test_a_foreground_run_can_be_watched_from_elsewhere(robustrun):
     assert (robustrun.folder / "shown").read_bytes() == own.out
 
 
-def test_readers_that_do_not_read_hold_up_nobody(detached):
+def test_readers_that_do_not_read_delay_neither_the_run_nor_other_readers(detached):
     run = detached(script=FLOOD)
     stuck = [run.attach() for _ in range(3)]
     for one in stuck:
         os.kill(one.pid, signal.SIGSTOP)
-    silent = [run.attach(stdout=subprocess.PIPE) for _ in range(3)]  # nobody reads these pipes
+    silent = [run.attach(stdout=subprocess.PIPE) for _ in range(3)]  # no one reads these pipes
 
     def count():
         return int((run.folder / "count").read_text()) if (run.folder / "count").exists() else 0
@@ -140,7 +140,7 @@ def test_readers_that_do_not_read_hold_up_nobody(detached):
     assert any(b"are missing here" in done.err for done in results)
 
 
-def test_many_talk_to_one_run(detached):
+def test_many_commands_can_query_one_run(detached):
     run = detached()
     run.steps()
     attached = [run.attach(stdout=subprocess.DEVNULL) for _ in range(12)]

@@ -1,5 +1,5 @@
-"""Bad input: one clear line that says what is wrong, where and what to do; exit code 2; nothing
-started, nothing left behind."""
+"""Bad input: one clear line with the error, its place and a remedy; exit code 2; nothing is started
+or left behind."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ def test_missing_script(refused):
     assert "trian.py" in error and "no such file" in error.lower()
 
 
-def test_a_folder_is_no_script(robustrun, refused):
+def test_a_folder_is_not_a_script(robustrun, refused):
     (robustrun.folder / "empty").mkdir()
     assert "empty" in refused("empty")
 

@@ -22,7 +22,7 @@ with open(os.path.join(os.environ["OUT"], "rank" + os.environ["RANK"] + ".json")
     json.dump(seen, out)
 """
 
-# Differ between two runs, or on purpose (docs/compat.md): compared by rule below.
+# These differ between runs, or by design (docs/compat.md); rules below compare them.
 FREE = {
     "MASTER_PORT",
     "MASTER_ADDR",
@@ -58,7 +58,7 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run"]
 
 
 @pytest.mark.parametrize("count", [1, 2, 8])
-def test_compat_environment_is_torchruns(robustrun, shown, count):
+def test_the_compat_environment_is_the_same_as_with_torchrun(robustrun, shown, count):
     theirs, _ = shown(TORCHRUN, count)
     ours, _ = shown([str(robustrun.binary), "--compat=torchrun"], count)
     for rank in range(count):
@@ -128,7 +128,7 @@ def test_bytes_that_are_not_text_pass_both_ways(robustrun):
     assert finished.out == b"caf\xe9\xff\x00\xfe\n"
 
 
-def test_stdin_is_nobodys_unless_a_rank_is_named(robustrun):
+def test_stdin_goes_to_no_rank_unless_one_is_named(robustrun):
     robustrun.write(
         "read.py", "import os, sys; print(os.environ['RANK'], repr(sys.stdin.read()))\n"
     )
@@ -141,7 +141,7 @@ def test_stdin_is_nobodys_unless_a_rank_is_named(robustrun):
     assert sorted(finished.text.splitlines()) == ["0 ''", "1 'hello'"]
 
 
-def test_closed_standard_descriptors_do_no_harm(robustrun):
+def test_closed_standard_descriptors_are_harmless(robustrun):
     robustrun.write(
         "fds.py", "import os\nopen('fds', 'w').write(str(sorted(os.listdir('/proc/self/fd'))))\n"
     )

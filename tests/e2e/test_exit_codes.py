@@ -7,7 +7,7 @@ import signal
 import pytest
 from helpers.processes import wait_for
 
-# What the script does, the run's code in native mode, and with --compat=torchrun.
+# The script, and the exit codes of the run in native mode and with --compat=torchrun.
 ENDINGS = [
     ("pass", 0, 0),
     ("raise SystemExit(3)", 3, 1),
@@ -48,7 +48,7 @@ def test_a_failure_before_any_progress_that_repeats_is_a_crash_loop(robustrun):
     assert "no such dataset" in finished.errors
 
 
-def test_compat_restarts_as_often_as_told(robustrun):
+def test_compat_restarts_as_often_as_allowed(robustrun):
     robustrun.write("end.py", "open('starts', 'a').write('x')\nraise ValueError('boom')\n")
     assert robustrun.run("--compat=torchrun", "--max-restarts=3", "end.py").code == 1
     assert (robustrun.folder / "starts").read_text() == 4 * "x"
@@ -72,7 +72,7 @@ def test_compat_starts_as_many_workers_as_torchrun_under_a_low_limit_of_descript
 
 
 @pytest.mark.parametrize("allowed", [0, 2])
-def test_compat_restarts_no_more_than_told_when_a_worker_cannot_be_started(robustrun, allowed):
+def test_compat_restarts_as_often_as_allowed_when_a_worker_cannot_be_started(robustrun, allowed):
     robustrun.write("note.py", NOTE_START + "import time; time.sleep(100)\n")
     finished = robustrun.run(
         "--compat=torchrun", f"--max-restarts={allowed}", "--nproc-per-node=64", "note.py",
@@ -88,10 +88,11 @@ def test_compat_restarts_no_more_than_told_when_a_worker_cannot_be_started(robus
     "mode, name, code",
     [("native", "SIGTERM", 143), ("native", "SIGINT", 130), ("torchrun", "SIGTERM", 1)],
 )
-def test_a_worker_that_signals_its_parent_ends_the_run_as_if_that_were_the_launcher(
+def test_a_signal_from_a_worker_to_its_parent_ends_the_run_as_under_torchrun(
     robustrun, mode, name, code
 ):
-    """As under torchrun, whose workers are its children: all of them get the signal, and time."""
+    """As under torchrun, whose workers are its children: all of them get the signal, and time to
+    end."""
     robustrun.write(
         "preempt.py",
         "import os, signal, sys, time\n"
@@ -133,7 +134,7 @@ def test_time_limit_ends_the_run(robustrun):
     assert "time limit" in finished.errors
 
 
-def test_stop_after_steps_ends_the_run_well(robustrun):
+def test_stop_after_steps_ends_the_run_successfully(robustrun):
     robustrun.write(
         "steps.py",
         "import itertools, time, robustrun\n"

@@ -1,4 +1,4 @@
-"""What robustrun itself costs while its workers do nothing that it has to look at."""
+"""The cost of robustrun itself while its workers are idle."""
 
 import pathlib
 import time
@@ -10,7 +10,7 @@ SECONDS = 10
 SLEEP = (
     "import os, time\nopen('up.' + os.environ['RANK'], 'w').close()\ntime.sleep(600)\n"
 )
-# A look at each worker ten times a second is one read; all else is far below as much again.
+# Polling each worker ten times a second takes one read each; everything else takes far less.
 READS_PER_SECOND_MAX = 2 * 10 * WORKERS
 # Supervisor and agent wake up for their clocks, not for each worker.
 WAKE_UPS_PER_SECOND_MAX = 30
@@ -29,13 +29,13 @@ def wake_ups_of(pid):
     )
 
 
-def test_workers_that_sleep_are_looked_at_cheaply(robustrun):
+def test_polling_sleeping_workers_is_cheap(robustrun):
     robustrun.write("sleep.py", SLEEP)
     running = robustrun.start("--nproc-per-node", str(WORKERS), "sleep.py")
     folder = robustrun.folder
     wait_for(lambda: len(list(folder.glob("up.*"))) == WORKERS, what="all workers")
     agent = running.agent()
-    time.sleep(2)  # what a start does once
+    time.sleep(2)  # one-time work of the start
 
     def rates(seconds):
         def counts():

@@ -22,7 +22,7 @@ def detached(robustrun):
     return lambda *arguments, **options: Detached(robustrun, *arguments, **options)
 
 
-def test_a_detached_run_goes_on_by_itself(detached):
+def test_a_detached_run_continues_without_its_command(detached):
     run = detached(*SEVERAL)
     assert "is up" in run.began.errors
     assert run.name in run.began.errors
@@ -31,7 +31,7 @@ def test_a_detached_run_goes_on_by_itself(detached):
     assert os.getsid(supervisor) == supervisor
     assert os.readlink(f"/proc/{supervisor}/fd/0") == "/dev/null"
     assert os.readlink(f"/proc/{supervisor}/fd/2") == str(run.directory / "console.log")
-    os.kill(supervisor, signal.SIGHUP)  # as at the end of a login
+    os.kill(supervisor, signal.SIGHUP)  # as at the end of a login session
     run.steps()
     run.enough()
     run.wait_end()
@@ -43,7 +43,7 @@ def test_a_detached_run_goes_on_by_itself(detached):
     assert (run.directory / "console.log").stat().st_mode & 0o777 == 0o600
 
 
-def test_status_says_who_is_who(detached):
+def test_status_lists_ranks_nodes_and_processes(detached):
     run = detached(*SEVERAL)
     run.steps()
     status = run.status()
@@ -64,7 +64,7 @@ def test_status_says_who_is_who(detached):
     assert re.search(r"step \d+, \d+ steps done, [\d.]+ steps/s", text)
 
 
-def test_status_tells_restarts_and_a_lost_agent(detached):
+def test_status_shows_restarts_and_a_lost_agent(detached):
     run = detached(*SEVERAL, "--max-restarts=3")
     run.steps()
     (run.folder / "fail.1").touch()
@@ -94,14 +94,14 @@ def test_status_of_a_run_whose_supervisor_was_killed(detached):
     text = run.do("status").text
     assert f"it was pid {pid} on {os.uname().nodename}" in text
     assert f"robustrun resume {run.name}" in text
-    # Nothing is signalled by a number that a file says.
+    # A pid from a file is not enough to send a signal.
     stop = run.do("stop")
     assert stop.code == 1 and "no end" in stop.errors
     attach = run.do("attach")
     assert attach.code == 1 and "nobody listens" in attach.errors
 
 
-def test_a_supervisor_that_is_stopped_does_not_answer_and_is_not_waited_for(detached):
+def test_status_does_not_wait_for_a_stopped_supervisor(detached):
     run = detached()
     pid = run.wait_state("running")["pid"]
     os.kill(pid, signal.SIGSTOP)
@@ -114,7 +114,7 @@ def test_a_supervisor_that_is_stopped_does_not_answer_and_is_not_waited_for(deta
         assert run.do("stop").code == 1
     finally:
         os.kill(pid, signal.SIGCONT)
-    # It hears of it now.
+    # Now it receives the request.
     run.wait_end()
     assert run.robustrun.report(run.directory)["exit_code"] == 143
 
@@ -171,7 +171,7 @@ while True:
 """
 
 
-def test_stop_may_bring_its_own_grace(detached):
+def test_stop_can_set_the_grace_period(detached):
     run = detached("--shutdown-timeout=600", script=STUBBORN)
     wait_for((run.folder / "ready").exists, what="the script's start")
     stop = run.do("stop", "--grace=500ms")
@@ -191,8 +191,8 @@ def test_a_second_stop_kills_at_once(detached):
     run.robustrun.expect_nothing_left()
 
 
-def test_which_run_is_meant(robustrun):
-    for words in (["status"], ["stop"], ["attach"], ["status", "nobody"], ["stop", "nobody"]):
+def test_an_ambiguous_or_unknown_run_is_an_error(robustrun):
+    for words in (["status"], ["stop"], ["attach"], ["status", "unknown"], ["stop", "unknown"]):
         done = robustrun.run(*words)
         assert done.code == 2 and "cannot find" in done.errors, words
     first = Detached(robustrun, "--rdzv-id=first")
@@ -217,7 +217,7 @@ def test_which_run_is_meant(robustrun):
     (["--stdin=0", "job.py"], 2, "standard input"),
     (["--no-python", "./not-executable"], 2, "not-executable"),
 ])
-def test_what_cannot_be_detached_is_said_at_once(robustrun, words, code, said):
+def test_a_command_that_cannot_be_detached_is_refused_at_once(robustrun, words, code, said):
     robustrun.write("job.py", SCRIPT)
     robustrun.write("not-executable", "")
     done = robustrun.run("--detach", *words)
@@ -248,7 +248,7 @@ def test_ctrl_c_before_the_run_is_up_ends_it(robustrun):
 
 
 def test_the_console_is_bounded_by_rotation(detached):
-    # What rotates, and when, is a matter of unit tests; here: the standard descriptors follow.
+    # Unit tests check the rotation itself; here, the standard descriptors follow it.
     run = detached(script=FLOOD)
     log = run.directory / "console.log"
     wait_for(lambda: (run.directory / "console.log.1").exists(), 600, "a full console")
@@ -267,7 +267,7 @@ def test_stop_reaches_a_supervisor_on_another_machine(lab, robustrun):
     job = start_job(robustrun, "--hosts=h[1-2]", "--iface=eth0", *lockstep(robustrun), env=home,
                     prefix=machines.prefix)
     job.moves(world=2)
-    # There is no socket of the supervisor's in that machine's folder, and another name.
+    # That machine has another name, and no socket of the supervisor in its folder.
     (job.run / "control").unlink()
     machines.move_hub(cut=False)
     program, *rest = map(str, [*machines.prefix, robustrun.binary, "stop", job.run])
@@ -281,7 +281,7 @@ def test_stop_reaches_a_supervisor_on_another_machine(lab, robustrun):
 
 @pytest.fixture
 def open_runner():
-    """In a folder that stays open to others: sessions of pytest that begin shut the one of all."""
+    """A folder that stays open to other users: each session of pytest closes the common one."""
     with tempfile.TemporaryDirectory(prefix="rr-open-", dir="/tmp") as folder:
         runner = Runner(pathlib.Path(folder))
         yield runner
@@ -292,7 +292,7 @@ def open_runner():
 def test_the_run_of_another_user_is_out_of_reach(open_runner):
     run = Detached(open_runner)
     pid = run.wait_state("running")["pid"]
-    # As somebody else who, by mistake, may enter the folders: the socket still serves its owner.
+    # As another user with access to the folders by mistake: the socket serves its owner only.
     for folder in [run.directory, *run.directory.parents]:
         if folder.is_relative_to(run.folder):
             folder.chmod(folder.stat().st_mode | 0o055)
@@ -331,7 +331,7 @@ def test_a_detached_run_is_resumed_detached(detached):
     assert resumed.text.split() == [run.name]
     status = run.wait_state("running")
     assert before and status["pid"] not in (0, pid)
-    # What it knows of the past is in the journal.
+    # It knows the past from the journal.
     assert status["attempt"] == 0 and status["workers"] == 4
     assert [n["node_rank"] for n in status["nodes"]] == [0, 1, None]
     wait_for(lambda: all(n["agent"] == "joined" for n in run.status()["nodes"]), what="all agents")

@@ -1,4 +1,4 @@
-"""What a run tells other programs: metrics, events, incidents; and that none of them harms it."""
+"""The output of a run for other programs: metrics, events, incidents; none of these can harm it."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ from helpers.runner import ROOT
 
 
 class Job:
-    """In the foreground, its log in a file."""
+    """A run in the foreground with its log in a file."""
 
     def __init__(self, robustrun, *arguments, script=SCRIPT, **options):
         robustrun.write("job.py", script)
@@ -105,7 +105,7 @@ def test_metrics_of_a_run_and_of_its_restart(robustrun):
     assert last[("effective_training_time_ratio",)] == pytest.approx(report["time"]["ettr"])
 
 
-def test_the_server_answers_nothing_else_and_nobody_holds_the_run_up(robustrun):
+def test_the_server_answers_nothing_else_and_clients_cannot_delay_the_run(robustrun):
     job = Job(robustrun, "--metrics-port=0")
     url = job.url()
     for wrong, code in ((url.replace("/metrics", "/"), 404), (url, 405)):
@@ -126,7 +126,7 @@ def test_the_server_answers_nothing_else_and_nobody_holds_the_run_up(robustrun):
         one.close()
 
 
-def test_events_tell_every_decision_of_the_journal(robustrun):
+def test_events_contain_every_decision_of_the_journal(robustrun):
     job = Job(robustrun, "--events=events.jsonl", "--max-restarts=1")
     events_file = job.folder / "events.jsonl"
     wait_for(lambda: events_file.exists() and '"event":"progress"' in events_file.read_text(), 150,
@@ -152,7 +152,7 @@ def test_events_tell_every_decision_of_the_journal(robustrun):
 
 
 def journaled_rules(path):
-    """Words of the rules, as the core's own list has them."""
+    """The words of the rules in the core's own list."""
     listed = (ROOT / "supervisor/core/types/decision.h").read_text().split("enum class Rule")[1]
     names = re.findall(r"^  k(\w+),", listed.split("};")[0], re.MULTILINE)
     words = [re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower() for name in names]
@@ -171,7 +171,7 @@ def test_events_into_a_descriptor_whose_reader_leaves(robustrun):
     assert not re.search(r" (warn|error) ", job.said())
 
 
-def test_a_full_disk_for_events_is_said_once_and_harms_nothing(robustrun):
+def test_a_full_disk_for_events_is_reported_once_and_is_harmless(robustrun):
     job = Job(robustrun, "--events=/dev/full")
     wait_for(lambda: "cannot write /dev/full" in job.said(), what="the warning")
     job.fail(1)
@@ -193,7 +193,7 @@ def test_the_command_gets_the_incident(robustrun):
     assert "rank 1" in incident["text"] and incident["run_id"] == robustrun.newest_run().name
 
 
-def test_a_run_that_gives_up_tells_that_too(robustrun):
+def test_a_run_that_gives_up_reports_that_too(robustrun):
     robustrun.write("job.py", "raise SystemExit(7)\n")
     done = robustrun.run("--max-restarts=0", "--on-incident=tee -a incidents", "job.py")
     assert done.code == 7
@@ -216,7 +216,7 @@ def test_a_command_that_hangs_delays_neither_restart_nor_end(robustrun):
     robustrun.expect_nothing_left()
 
 
-def test_a_command_that_fails_is_said_and_harms_nothing(robustrun):
+def test_a_failing_command_is_reported_and_is_harmless(robustrun):
     job = Job(robustrun, "--on-incident=false")
     wait_for(lambda: len(list(job.folder.glob("robustrun-runs/*"))) == 1, what="the run")
     job.fail(1)
@@ -224,7 +224,7 @@ def test_a_command_that_fails_is_said_and_harms_nothing(robustrun):
     job.end()
 
 
-def test_what_cannot_be_opened_is_said_before_anything_starts(robustrun):
+def test_an_outlet_that_cannot_be_opened_is_reported_before_anything_starts(robustrun):
     robustrun.write("job.py", "open('started', 'w')\n")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -241,7 +241,7 @@ def test_what_cannot_be_opened_is_said_before_anything_starts(robustrun):
     assert not (robustrun.folder / "started").exists()
 
 
-def test_a_supervisor_that_takes_over_goes_on_counting(robustrun):
+def test_a_new_supervisor_continues_the_counters(robustrun):
     run = Detached(robustrun, "--metrics-file=run.prom", "--events=events.jsonl")
     run.steps()
     (run.folder / "fail.0").touch()

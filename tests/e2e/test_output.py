@@ -1,4 +1,4 @@
-"""Worker output through the real binary: complete, in order, prefixed as asked, never blocking."""
+"""Worker output through the real binary: complete, in order, prefixed, and never blocking."""
 
 import hashlib
 import os
@@ -74,8 +74,9 @@ def test_a_console_on_a_full_disk_does_not_stop_the_training(robustrun):
     assert (logs_of(robustrun) / "stdout.log").read_bytes().count(b"\n") == 1000
 
 
-def test_a_log_disk_that_is_full_is_said_and_survived(robustrun):
-    """A tmpfs of one megabyte as run directory: the console has everything, the file what fits."""
+def test_a_full_log_disk_is_reported_and_the_run_survives(robustrun):
+    """The run directory is a tmpfs of one megabyte: the console has everything, the file what
+    fits."""
     mount = robustrun.folder / "small"
     mount.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", mount], check=True)
@@ -100,15 +101,15 @@ def test_a_log_disk_that_is_full_is_said_and_survived(robustrun):
         (["--redirects", "0:1"], "out\n"),
     ],
 )
-def test_torchruns_routing(robustrun, arguments, expected):
+def test_output_is_routed_as_by_torchrun(robustrun, arguments, expected):
     robustrun.write("say.py", "import sys; print('out'); print('err', file=sys.stderr)\n")
     command = ["--compat=torchrun", "--nproc-per-node=2", "--log-dir", "logs"]
     finished = robustrun.run(*command, *arguments, "say.py")
     assert "".join(sorted(finished.text.splitlines(keepends=True))) == expected, finished.errors
 
 
-def test_a_stopped_terminal_holds_nobody_for_ever(robustrun):
-    """Nobody reads our output: workers wait a while, then go on; what was dropped is said."""
+def test_a_stopped_terminal_does_not_block_workers_for_ever(robustrun):
+    """The output is not read: workers wait a while, then go on, and the loss is reported."""
     running = robustrun.start("--no-python", SOURCE, "400000", "64")
     wait_for(lambda: running.process.poll() is not None, 180, "the end without a reader")
     assert running.process.returncode == 0
@@ -142,7 +143,7 @@ def test_ctrl_c_on_a_terminal_reaches_the_workers_once(robustrun):
 
 
 def drain(master):
-    """Reads what the terminal shows until the program at its other end is gone."""
+    """Reads the terminal until the program at its other end has ended."""
     try:
         while os.read(master, 65536):
             pass
@@ -150,8 +151,8 @@ def drain(master):
         pass
 
 
-def test_the_last_words_of_a_worker_are_all_in_the_report(robustrun):
-    """Many small writes right before the end, as a crash dump makes them."""
+def test_the_last_output_of_a_worker_is_complete_in_the_report(robustrun):
+    """Many small writes right before the end, as in a crash dump."""
     # $$$$: launchers take $$ for one $.
     script = "for i in $(seq 200); do echo word $i >&2; done; kill -9 $$$$"
     robustrun.run("--max-restarts", "0", "--no-python", "/bin/bash", "-c", script)

@@ -1,4 +1,4 @@
-"""`robustrun plan`: what it says, what it refuses, and that a run follows it."""
+"""`robustrun plan`: its output, what it refuses, and that a run follows it."""
 
 import json
 import re
@@ -68,7 +68,7 @@ def test_the_plan_is_one_json_object(planner):
     assert all(node["switches"][1] == POD_OF[node["name"]] for node in nodes)
     names = [node["name"] for node in nodes] + plan["spares"]
     assert len(set(names)) == 10
-    # Both stages of a replica are below one pod; in natural order most are not.
+    # Both stages of each replica are in one pod; in natural order most are not.
     for first, second in zip(nodes[:4], nodes[4:], strict=True):
         assert POD_OF[first["name"]] == POD_OF[second["name"]]
     assert plan["cost"]["worst"] < plan["orders"]["natural"]["worst"]
@@ -76,7 +76,7 @@ def test_the_plan_is_one_json_object(planner):
     assert plan["solve_us"] >= 0
 
 
-def test_time_is_told_where_traffic_and_bandwidths_are_known(planner):
+def test_time_is_shown_where_traffic_and_bandwidths_are_known(planner):
     plan = json.loads(said(planner, *JOB, "--traffic=dp=100MB,pp=1GB", "--json"))
     seconds = plan["network_seconds"]
     assert 0 < seconds["ours"] < seconds["natural"]
@@ -155,11 +155,11 @@ def test_every_node_has_its_reason(planner):
         ),
     ],
 )
-def test_what_cannot_be_planned(planner, arguments, line):
+def test_impossible_plans_are_refused(planner, arguments, line):
     assert refused(planner, "--topology=net.toml", *arguments) == f"robustrun: {line}\n"
 
 
-def test_a_picture_that_cannot_be_written_is_told(planner):
+def test_a_picture_that_cannot_be_written_is_an_error(planner):
     error = refused(planner, *JOB, "--svg=missing/plan.svg")
     assert error.startswith("robustrun: cannot use --svg=missing/plan.svg: ")
     assert len(error.splitlines()) == 1
@@ -176,7 +176,7 @@ def test_a_cluster_in_circles_is_refused(planner):
 
 
 @pytest.mark.parametrize("subcommand", ["run", "check", "submit"])
-def test_others_do_not_know_the_options_of_plan(planner, subcommand):
+def test_other_subcommands_refuse_the_options_of_plan(planner, subcommand):
     planner.write("t.py", "")
     done = planner.run(subcommand, "--svg=a.svg", "t.py")
     assert done.code == 2 and "--svg: it is for robustrun plan alone" in done.errors
@@ -188,7 +188,7 @@ def test_without_a_topology_the_hosts_keep_their_order(planner):
     assert plan["cost"] == {"worst": 0, "mean": 0}
 
 
-WHO = """
+PLACES = """
 import os
 line = " ".join(os.environ[name] for name in ("RANK", "GROUP_RANK", "LOCAL_RANK"))
 with open(f"rank-{os.environ['RANK']}", "w") as file:
@@ -197,9 +197,9 @@ with open(f"rank-{os.environ['RANK']}", "w") as file:
 
 
 def run_job(planner, *arguments):
-    planner.write("who.py", WHO)
+    planner.write("places.py", PLACES)
     job = planner.run(
-        "--launcher=processes", "--preflight=off", "--run-dir=run", *arguments, "who.py"
+        "--launcher=processes", "--preflight=off", "--run-dir=run", *arguments, "places.py"
     )
     assert job.code == 0, job.errors
     return job.errors
@@ -231,7 +231,7 @@ def test_rank_0_is_where_the_user_wants_it(planner):
     assert POD_OF[order["0"]] == POD_OF[order["2"]], "its group is whole all the same"
 
 
-def test_in_torchruns_place_the_options_work_too(planner):
+def test_the_options_also_work_in_place_of_torchrun(planner):
     log = run_job(planner, "--compat=torchrun", "--log-level=info", "--topology=net.toml",
                   "--hosts=n[1-2,4-5]", "--nproc-per-node=2", "--parallel=tp=2,dp=2,pp=2")
     order = table_of(log)

@@ -1,4 +1,4 @@
-"""`robustrun sim`: the ETTR of a job on a cluster that is simulated."""
+"""`robustrun sim`: the ETTR of a job on a simulated cluster."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def policy(study, name="robustrun"):
     return next(one for one in study["policies"] if one["name"] == name)
 
 
-def test_a_table_says_what_the_job_gets_and_what_that_rests_on():
+def test_the_table_shows_the_result_and_its_assumptions():
     shown = sim(*SMALL).stdout
     for words in ("32 machines of 8 GPUs and ", "ETTR", "robustrun", "torchrun",
                   "byterobust", "checkpoint every", "productive (ETTR)", "Worth having",
@@ -45,7 +45,7 @@ def test_the_account_of_every_policy_closes_and_repeats():
     assert answer("--compare", everybody, "--seed", "50") != study
 
 
-def test_spares_and_checkpoints_that_are_worth_having():
+def test_useful_numbers_of_spares_and_checkpoints_are_found():
     study = answer("--checkpoint-save", "20s")
     tried = {one["spares"]: one["ettr"]["mean"] for one in study["spares_tried"]}
     assert tried[0] < tried[2]
@@ -55,7 +55,7 @@ def test_spares_and_checkpoints_that_are_worth_having():
     assert study["young_daly_s"] / 5 < best["every_s"] < study["young_daly_s"] * 5
 
 
-def test_a_number_of_spares_that_is_named_is_played_alone():
+def test_a_given_number_of_spares_is_simulated_alone():
     study = answer("--spares", "2")
     assert (study["spares"], study["spares_tried"], study["best_spares"]) == (2, [], None)
     shown = sim(*SMALL, "--spares", "2").stdout
@@ -74,7 +74,7 @@ def test_the_residual_is_the_same_for_all():
     assert policy(none)["ettr"]["mean"] > policy(study)["ettr"]["mean"]
 
 
-def test_the_policy_counts(tmp_path):
+def test_the_policy_affects_the_result(tmp_path):
     never = tmp_path / "policy.toml"
     never.write_text("[slow]\nrounds = 0\n")
     slow = tmp_path / "failures.toml"
@@ -88,7 +88,7 @@ def test_the_policy_counts(tmp_path):
     assert kept["ettr"]["mean"] < shipped["ettr"]["mean"]
 
 
-def test_a_picture(tmp_path):
+def test_the_picture_is_drawn(tmp_path):
     picture = tmp_path / "sim.svg"
     sim(*SMALL, "--svg", str(picture))
     root = xml.etree.ElementTree.parse(picture).getroot()
@@ -124,7 +124,7 @@ def test_bad_input_is_one_clear_error(options, words):
     ("rate_per_node_day = 0.1\nrepair = 0\n", "repair has to be a time"),
     ("rate_per_node_day = nan\n", "has to be a number"),
 ])
-def test_a_bad_file_of_failures_is_refused_with_its_place(tmp_path, text, words):
+def test_a_bad_file_of_failures_is_refused_with_the_line_of_the_error(tmp_path, text, words):
     path = tmp_path / "failures.toml"
     path.write_text(text)
     said = sim("--failures", str(path), code=2).stderr

@@ -1,4 +1,4 @@
-"""`robustrun sim` fed by real journals: rates, times, and a run that is played again."""
+"""`robustrun sim` with real journals: rates, times, and a repeated run."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ def sim(*options, code=0):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The directory of a real run on two nodes whose rank 1 died once, by its own hand."""
+    """The directory of a real run on two nodes whose rank 1 killed itself once."""
     folder = tmp_path_factory.mktemp("site")
     script = folder / "job.py"
     script.write_text(
@@ -64,7 +64,7 @@ def test_a_real_run_gives_rates_and_times(run):
     assert not origins["robustrun: device fault noticed"][1].startswith("journals: ")
 
 
-def test_what_is_given_wins_and_more_machines_fail_more_often(run):
+def test_options_override_the_journal_and_more_machines_fail_more_often(run):
     options = ("--from-journal", run, "--json", "--days", "1", "--seeds", "1", "--spares", "0",
                "--compare", "none")
     few = json.loads(sim(*options, "--nodes", "2").stdout)
@@ -76,14 +76,14 @@ def test_what_is_given_wins_and_more_machines_fail_more_often(run):
     assert more["between_failures_s"] == pytest.approx(few["between_failures_s"] / 2)
 
 
-def test_a_table_for_people_names_what_is_not_known(run):
+def test_the_table_names_unknown_values(run):
     shown = sim("--from-journal", run.parent, "--days", "1", "--seeds", "1", "--spares", "0").stdout
     for words in ("Journals of 1 run", "95 % interval (Poisson)", "Not in the journals: ",
                   "Too few failures (1)", "a hang, until it was suspected"):
         assert words in shown, words
 
 
-def test_the_run_is_played_again_beside_its_own_report(run):
+def test_the_repeated_run_is_shown_beside_its_own_report(run):
     played = json.loads(sim("--replay", run, "--json").stdout)
     report = subprocess.run([BINARY, "report", "--json", run], capture_output=True, text=True,
                             check=True)
@@ -98,7 +98,7 @@ def test_the_run_is_played_again_beside_its_own_report(run):
     assert "medians over this run's own incidents" in shown and "points" in shown
 
 
-def test_journals_of_other_runs_are_said_to_be_others(run, tmp_path):
+def test_journals_of_other_runs_are_marked_as_such(run, tmp_path):
     other = tmp_path / "second"
     other.mkdir()
     shutil.copy(run / "journal", other / "journal")
@@ -126,9 +126,9 @@ def test_hostile_bytes_are_one_clear_error(run, tmp_path, change, words):
     assert "Traceback" not in said.stderr and len(said.stderr.splitlines()) <= 3
 
 
-def test_a_damaged_record_ends_the_journal_and_that_is_said(run, tmp_path):
+def test_a_damaged_record_ends_the_journal_and_is_reported(run, tmp_path):
     def change(content):
-        content[-200] ^= 0x55  # far behind the run's beginning
+        content[-200] ^= 0x55  # far after the start of the run
         return bytes(content)
     path = damaged(run / "journal", tmp_path, change)
     said = sim("--from-journal", path, "--days", "1", "--seeds", "1", "--spares", "0")
@@ -140,6 +140,6 @@ def test_a_damaged_record_ends_the_journal_and_that_is_said(run, tmp_path):
     ("--from-journal", "/proc"),
     ("--replay", "/nowhere/run"),
 ])
-def test_what_is_not_there_is_named(options):
+def test_missing_files_are_named(options):
     said = sim(*options, code=2).stderr
     assert options[1] in said

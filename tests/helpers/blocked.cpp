@@ -1,5 +1,5 @@
-// Waits where no signal but SIGKILL reaches it (state D): in vfork(), whose child does not end.
-// Writes "ready\n" first. With an argument it has a child that does so, and waits for signals.
+// Waits in state D, where only SIGKILL reaches it: in vfork(), whose child does not end. Writes
+// "ready\n" first. With an argument, a child does so, and the parent waits for signals.
 #include <unistd.h>
 
 namespace {

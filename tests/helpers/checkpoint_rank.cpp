@@ -1,6 +1,6 @@
-// checkpoint_rank RUN ATTEMPT RANK WORLD STEPS DIRECTORY... : one rank of several that save the
-// same steps without talking. Prints each step that it found committed behind its part. Exits with
-// 0 when all its parts are written, 9 when it is fenced off.
+// checkpoint_rank RUN ATTEMPT RANK WORLD STEPS DIRECTORY... : one of several ranks that save the
+// same steps without communication. Prints each step that it found committed after writing its
+// part. Exits with 0 when all its parts are written, with 9 when it is fenced off.
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// checkpoint_saver [parity] DIRECTORY... : saves step after step for ever and prints each one that
-// was committed. To be killed.
+// checkpoint_saver [parity] DIRECTORY... : saves step after step until it is killed, and prints
+// each committed step.
 
 #include <unistd.h>
 

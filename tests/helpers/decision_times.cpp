@@ -1,5 +1,5 @@
-// How long the core takes for an event of a simulated job of so many machines, under the shipped
-// policy and Llama 3's failures: the ceiling of one supervisor. One JSON object on stdout, times in
+// The core's time per event of a simulated job of NODES machines, under the shipped policy and
+// Llama 3's failures: the limit of one supervisor. Prints one JSON object, with times in
 // milliseconds.
 //
 //   decision_times NODES DAYS SEED
@@ -30,7 +30,7 @@ JobTerms terms_of(std::uint32_t nodes, double days) {
   return job;
 }
 
-// Of some events, ascending once sorted.
+// Times of some events, ascending once sorted.
 class Taken {
  public:
   void add(Nanos time) {

@@ -1,6 +1,6 @@
 #pragma once
-// NCCL as a profiler plugin sees it, in one of six versions: the calls that NCCL makes, without any
-// communication behind them. Events that a version does not have do nothing and give null.
+// NCCL as a profiler plugin sees it, in one of six versions: NCCL's calls without communication.
+// Events that a version lacks do nothing and return null.
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Plays robustrun-probe: a machine with two GPUs whose tests go well, but for those that
-// FAKE_PROBE names: "gemm=hang,copy=crash". What there is besides: see behave().
+// A fake robustrun-probe: a machine with two GPUs whose tests succeed, except those that FAKE_PROBE
+// names: "gemm=hang,copy=crash". behave() has all kinds.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -37,13 +37,13 @@ GpuFacts healthy(const std::string& test) {
   return facts;
 }
 
-// Also under a sanitizer, which would make another end of it.
+// Also under a sanitizer, which would change the exit.
 void die_of_a_fault() {
   std::signal(SIGSEGV, SIG_DFL);
   std::raise(SIGSEGV);
 }
 
-// What is printed in the end; hangs and deaths do not come back.
+// The final output; hangs and deaths do not return.
 std::string behave(const std::string& how, const std::string& test) {
   GpuFacts facts = healthy(test);
   const std::string result = robustrun::probe::write_result(test, facts);

@@ -1,6 +1,6 @@
 // Writes numbered lines to standard output as fast as they are taken, as a worker of the logs
 // figure: line_source LINES LINE_BYTES [LABEL]. Each line is "LABEL NUMBER ....\n", LINE_BYTES long
-// in all, so that whoever reads them can tell a lost or reordered one.
+// in all, so that a reader can detect a lost or reordered one.
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // memory_saver save|rescue DIRECTORY... : copies the sample state of one step after the other into
-// the memory that is descriptor 3 and saves the copies, and prints "staged STEP" and "saved STEP"
-// when that is done; or saves what another left there, as an agent does. To be killed.
+// the memory at descriptor 3 and saves the copies, with "staged STEP" and "saved STEP" on stdout,
+// until it is killed; or saves the copies of another process from there, as an agent does.
 
 #include <cstdio>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Copies the sample state of step 1, 2, ... into the memory that is descriptor 3, and prints each
-// step when its copy is complete. For ever: it is there to be killed.
+// Copies the sample state of step 1, 2, ... into the memory at descriptor 3, and prints each step
+// when its copy is complete, until it is killed.
 
 #include <cstdio>
 

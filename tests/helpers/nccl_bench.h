@@ -1,8 +1,8 @@
 #pragma once
-// What the plugin's callbacks cost one thread: the scenario `bench` of nccl_player, as JSON.
+// The cost of the plugin's callbacks on one thread: the scenario `bench` of nccl_player, as JSON.
 //
-// Nanoseconds per callback, of a step's and of all that one operation brings, timed as a whole; and
-// of each callback by itself (timed_nccl.h).
+// Nanoseconds per callback: the mean over a step, and over a whole operation; and each callback by
+// itself (timed_nccl.h).
 
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ inline void play_operations(Player& player, const FakeComm& comm, int count) {
   }
 }
 
-// Versions 1 to 3 tell of a step also as a state of its flow, which is timed by itself alone.
+// Versions 1 to 3 also report a step as a state of its flow, which is only timed by itself.
 inline void play_steps(Player& player, const PlayedOp& op, int count, bool has_op_states) {
   FakeNccl& nccl = player.nccl();
   void* const flow = nccl.proxy_op(op.comm.context, op.task, ::getpid(), 2, count, true);
@@ -39,7 +39,7 @@ inline void play_steps(Player& player, const PlayedOp& op, int count, bool has_o
   player.stop(flow);
 }
 
-// Of this thread: whoever else has the processor meanwhile does not count.
+// Of this thread: time in which other threads have the processor does not count.
 inline double processor_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -1,5 +1,5 @@
 #pragma once
-// Scenarios of nccl_player in which NCCL tells of flows only while the mask asks for them.
+// Scenarios of nccl_player in which NCCL reports flows only while the mask asks for them.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace robustrun::test {
 
 inline constexpr std::uint64_t kMaskedComm = 0xabc;
 
-// As NCCL does, which takes the mask when an operation is called.
+// Like NCCL, which reads the mask when an operation is called.
 inline void complete_as_masked(Player& player, const PlayedOp& op, bool is_last_stuck) {
   const auto mask = static_cast<std::uint64_t>(player.nccl().mask());
   const bool has_flows = (mask & (abi::kProxyOp | abi::kProxyStep)) != 0;
@@ -47,7 +47,7 @@ inline void play_masked(Player& player) {
   for (int i = 0; i < 3; ++i) complete_as_masked(player, player.enqueue(comm), i == 2);
 }
 
-// The second is stuck; then all events are wished for.
+// The second is stuck; then all events are requested.
 inline void play_suspected(Player& player) {
   const FakeComm comm = player.nccl().init(kMaskedComm, 4, 1);
   complete_as_masked(player, player.enqueue(comm), false);
@@ -57,7 +57,7 @@ inline void play_suspected(Player& player) {
   complete_as_masked(player, player.enqueue(comm), true);
 }
 
-// The last one is stuck, a while after all events were wished for.
+// The last one is stuck, a while after all events were requested.
 inline void play_settled(Player& player) {
   const FakeComm comm = player.nccl().init(kMaskedComm, 4, 1);
   complete_as_masked(player, player.enqueue(comm), false);
@@ -72,8 +72,8 @@ inline int number_of(const char* variable) {
   return text == nullptr ? 0 : std::atoi(text);
 }
 
-// A worker of a job: after some operations its last rank does not come to the next one, in which
-// the others wait; until it is killed.
+// A worker of a job, until it is killed: after some operations its last rank does not enter the
+// next one, in which the others wait.
 inline void play_hang(Player& player) {
   const int rank = number_of("RANK");
   const int size = number_of("WORLD_SIZE");

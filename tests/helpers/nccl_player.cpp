@@ -1,5 +1,5 @@
 // nccl_player LIBRARY SCENARIO VERSION: loads the profiler plugin as NCCL would, plays a scenario
-// in that version of the interface and ends; what the plugin made of it is in the progress record.
+// in that version of the interface and ends; the plugin's result is in the progress record.
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kKey = 0xabc;
 const char* g_library = nullptr;
 
-// Operation 1 is done, 2 is stuck on its way, 3 blocks in the launch (where NCCL tells of that).
+// Operation 1 is done, 2 is stuck on its way, 3 blocks in the launch (where NCCL reports that).
 void stuck(Player& player) {
   FakeNccl& nccl = player.nccl();
   const FakeComm comm = nccl.init(kKey, 4, 1);
@@ -79,8 +79,8 @@ void overflow(Player& player) {
   }
 }
 
-// Two operations finish the other way round; a third one's end is never told, but the fourth is
-// done.
+// Two operations finish in the opposite order; the end of a third is never reported, but the fourth
+// is done.
 void disorder(Player& player) {
   const FakeComm comm = player.nccl().init(kKey, 4, 1);
   const PlayedOp first = player.enqueue(comm);
@@ -91,7 +91,7 @@ void disorder(Player& player) {
   player.complete(player.enqueue(comm));
 }
 
-// One group, the second one of which is finished first.
+// One group, whose second operation finishes first.
 void together(Player& player) {
   FakeNccl& nccl = player.nccl();
   const FakeComm comm = nccl.init(kKey, 4, 1);
@@ -112,7 +112,7 @@ void must(bool claim) {
   if (!claim) std::abort();
 }
 
-// Handles of slots that others have by now: an operation, a flow, a communicator.
+// Handles of slots that have been reused: an operation, a flow, a communicator.
 void reused(Player& player) {
   FakeNccl& nccl = player.nccl();
   const FakeComm closed = nccl.init(kKey + 1, 4, 1);
@@ -135,7 +135,7 @@ void reused(Player& player) {
   player.stop(old.task);
 }
 
-// Everything that must not be believed; in the end one more operation, which must count.
+// Everything that the plugin must reject; at the end one more operation, which must count.
 void stale(Player& player) {
   FakeNccl& nccl = player.nccl();
   const FakeComm comm = nccl.init(kKey, 4, 1);
@@ -145,7 +145,7 @@ void stale(Player& player) {
   nccl.finalize(closed);
   nccl.finalize(closed);
   const PlayedOp op = player.enqueue(comm);
-  // Another process's: its numbers look like ours.
+  // A handle of another process, with numbers like ours.
   must(nccl.proxy_op(comm.context, op.task, ::getpid() + 1, 2, 4, true) == nullptr);
   void* const flow = nccl.proxy_op(comm.context, op.task, ::getpid(), 2, 4, true);
   void* const step = player.send(op, flow, 0);
@@ -169,9 +169,9 @@ void stale(Player& player) {
     void* const noise = std::bit_cast<void*>(number);
     nccl.state(noise, i % 25);
     nccl.stop(noise);
-    const FakeComm nobody{noise, 1, 0};
+    const FakeComm unknown{noise, 1, 0};
     player.stop(nccl.proxy_step(noise, noise, i));
-    player.stop(nccl.coll(nobody, noise, noise, 1, 1));
+    player.stop(nccl.coll(unknown, noise, noise, 1, 1));
   }
   player.complete(player.enqueue(comm));
 }
@@ -220,7 +220,7 @@ void graph(Player& player) {
   }
 }
 
-// Collectives of which NCCL tells no more than that they were called, among others.
+// Collectives of which NCCL reports only the call, among others.
 void unreported(Player& player) {
   const FakeComm comm = player.nccl().init(kKey, 4, 1);
   for (int i = 0; i < 3000; ++i) {
@@ -230,7 +230,7 @@ void unreported(Player& player) {
   player.leave(player.call(comm, 1000, 2));
 }
 
-// The call returns first, the operation is handed over by another thread.
+// The call returns first; another thread hands the operation over.
 void nonblocking(Player& player) {
   const FakeComm comm = player.nccl().init(kKey, 4, 1);
   for (int i = 0; i < 10; ++i) {
@@ -283,7 +283,7 @@ int open_record() {
   return path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
 }
 
-// The boot module has said that this process is the worker.
+// The boot module has marked this process as the worker.
 void boot(Player& player) {
   const int fd = open_record();
   const auto pid = static_cast<std::uint64_t>(::getpid());
@@ -292,7 +292,7 @@ void boot(Player& player) {
   many(player);
 }
 
-// Hangs, and goes on as another program.
+// Hangs, and continues as another program.
 void again(Player& player) {
   stuck(player);
   const std::string version = std::to_string(player.nccl().version());
@@ -300,8 +300,8 @@ void again(Player& player) {
   std::abort();
 }
 
-// Prints the mask at first, after the agent's wish has changed and an operation, and after that
-// wish was for nothing.
+// Prints the mask at first, after the agent has asked for other events and an operation has run,
+// and after the agent has asked for none.
 void wish(Player& player) {
   const FakeComm comm = player.nccl().init(kKey, 4, 1);
   std::printf("%x", static_cast<unsigned>(player.nccl().mask()));

@@ -1,6 +1,6 @@
 #pragma once
-// What NCCL does around one collective, in pieces: the thread that calls, the GPU, and the thread
-// that moves data. For the scenarios of nccl_player.
+// NCCL's actions around one collective, in pieces: the calling thread, the GPU, and the thread that
+// moves data. For the scenarios of nccl_player.
 
 #include <unistd.h>
 
@@ -83,7 +83,7 @@ class Player {
     return step;
   }
 
-  // As NCCL does: nothing is said about events that gave no handle.
+  // Like NCCL: events without a handle are not reported again.
   void stop(void* handle) {
     if (handle != nullptr) nccl_.stop(handle);
   }

@@ -18,8 +18,8 @@
 
 namespace robustrun::test {
 
-// Operations on their way from the threads that call to those that move data: at most so many that
-// each finds a slot.
+// Operations on their way from the calling threads to those that move data; their number is
+// limited, so that each finds a slot.
 class Handoff {
  public:
   bool push(const PlayedOp& op) {
@@ -41,8 +41,8 @@ class Handoff {
   std::deque<PlayedOp> ops_;
 };
 
-// Four threads call, each on a communicator of its own; two move data, in whatever order; one says
-// everything again about operations that are finished.
+// Four threads call, each on a communicator of its own; two move data, in any order; one reports
+// everything again about finished operations.
 inline void play_threads(Player& player) {
   constexpr int kCallers = 4;
   constexpr int kOps = 800;

@@ -1,4 +1,4 @@
-// A worker that prints what it was given, one "name value" per line: descriptors, signals,
+// A worker that prints what it inherited, one "name value" per line: descriptors, signals,
 // session, parent, folder, processors, memory policy, and count, bytes and a checksum of its
 // arguments.
 

@@ -1,5 +1,5 @@
-// Trees of processes for the tests of killing. Every process writes one byte to stdout once it
-// stands and keeps stdout open: end of file means that all are dead. None outlives kLifeSeconds.
+// Trees of processes for tests of killing. Every process writes one byte to stdout once it is set
+// up and keeps stdout open: end of file means that all are dead. None outlives kLifeSeconds.
 //   shim_tree family N [EXIT]   N processes, each with a session of its own and orphaned at once;
 //                               the worker then sleeps, or exits with EXIT
 //   shim_tree stubborn          ignores every signal that can be ignored
@@ -64,15 +64,15 @@ void ignore_all() {
   for (int signal = 1; signal < SIGRTMAX; ++signal) std::signal(signal, SIG_IGN);
 }
 
-// Shared by all processes of the bomb: who holds each place, 0 for nobody.
+// Shared by all processes of the bomb: the pid that holds each place, 0 for none.
 struct Places {
   int count;
   std::atomic<pid_t> holders[1024];
 };
 constexpr pid_t kReserved = -1;
 
-// A place that is free or whose holder is dead; reserved before the fork, so that there are never
-// more processes than places.
+// A place that is free or whose process is dead; it is reserved before the fork, so that there are
+// never more processes than places.
 std::atomic<pid_t>* reserve_place(Places& places) {
   for (int i = 0; i < places.count; ++i) {
     auto& holder = places.holders[(getpid() + i) % places.count];

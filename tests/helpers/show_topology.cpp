@@ -1,6 +1,6 @@
-// show_topology FILE: the cluster that topo/ reads in it, one line per node in the file's order:
-// "node: switch switch ...", from the bottom up; and "LEVEL switches" for each level. An error on
-// stderr and exit code 2.
+// show_topology FILE: prints the cluster that topo/ reads from it, one line per node in the file's
+// order: "node: switch switch ...", from the bottom up; and "LEVEL switches" for each level. Errors
+// go to stderr, with exit code 2.
 
 #include <cstdio>
 #include <fstream>

@@ -1,5 +1,5 @@
-// Many agents with pretended workers in one process, for figures of the supervisor alone: each
-// joins a run over TLS as a machine of its own, obeys its orders, and reports a step of every
+// Many agents with simulated workers in one process, for figures of the supervisor alone. Each
+// joins a run over TLS as a machine of its own, follows its orders, and reports a step of every
 // worker with each heartbeat.
 //
 //   simulated_agents HOST:PORT RUN SECRET_FILE COMMAND_DIGEST AGENTS WORKERS_EACH

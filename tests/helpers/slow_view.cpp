@@ -1,12 +1,11 @@
-// slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN]]: a folder seen as on storage that is far
-// away, or that fails.
+// slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN]]: a view of a folder as on remote or
+// failing storage.
 //
-// Read-only, through FUSE, in the foreground until it is unmounted. What the kernel asks for (a
-// name, the opening of a file, a piece of its bytes, a listing) is answered LATENCY_US later, each
-// on a thread of its own, so that waits overlap as round trips over a network do. The kernel keeps
-// what it has read (kernel_cache), and names for a minute. COUNTS: a file that has the number of
-// reads and of bytes at the end. BROKEN:
-// reads of files in whose paths this is found fail with EIO.
+// Read-only, through FUSE, in the foreground until it is unmounted. Requests of the kernel (a name,
+// an open, a read, a listing) are answered LATENCY_US later, each on a thread of its own, so that
+// waits overlap like round trips over a network. The kernel caches reads (kernel_cache), and names
+// for a minute. COUNTS: a file for the final number of reads and of bytes. BROKEN: reads of files
+// with this in their paths fail with EIO.
 
 #define FUSE_USE_VERSION 312
 #include <dirent.h>

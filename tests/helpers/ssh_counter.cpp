@@ -1,5 +1,6 @@
-// Stands in for the ssh client: notes its arguments in ITSELF.runs, a line each time, and becomes
-// the real one. A program and no script, because those are not trusted to treat all hosts alike.
+// Replaces the ssh client: appends its arguments to ITSELF.runs, a line each time, and becomes the
+// real client. A program and not a script, because robustrun does not trust a script to treat all
+// hosts alike.
 
 #include <unistd.h>
 

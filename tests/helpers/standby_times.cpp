@@ -1,11 +1,11 @@
-// How long a simulated job stands still when machines die together, from when they are evicted
-// until all workers run again, with fewer standbys and with one for each: what ByteRobust calls
-// scheduling time. One JSON object on stdout, times in seconds.
+// The pause of a simulated job when machines die together, from their eviction until all workers
+// run again, with limited standbys and with one for each machine: ByteRobust's scheduling time.
+// Prints one JSON object, with times in seconds.
 //
 //   standby_times NODES RESCHEDULE_S MOST DIE...
 //
-// NODES machines train; standbys are as many as ByteRobust's rule says for its 0.0012 failures per
-// machine and day, and in the second row MOST. A machine for which there is none comes after
+// NODES machines train. The number of standbys follows ByteRobust's rule for its 0.0012 failures
+// per machine and day; in the second row it is MOST. A machine without a standby is replaced after
 // RESCHEDULE_S.
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #pragma once
-// FakeNccl that takes the time of every callback of another one by itself, less what it takes to
-// read the clock twice. What NCCL does to fill in an event is within.
+// A FakeNccl that times every callback of another one, less the time for reading the clock twice.
+// NCCL's own work to fill in an event is included.
 
 #include <algorithm>
 #include <array>
@@ -56,7 +56,7 @@ inline constexpr std::array kCallbackNames = {"",
                                               "step state",
                                               "flow state"};
 
-// Hands on every call and takes its time. Of each kind of event one handle is open at a time.
+// Forwards every call and times it. Each kind of event has one open handle at a time.
 class TimedNccl final : public FakeNccl {
  public:
   explicit TimedNccl(FakeNccl& nccl) : FakeNccl(nccl.version()), nccl_(nccl) {}

@@ -1,4 +1,4 @@
-"""What the tidy tests look at: the files of the tree, and C++ text without comments and strings."""
+"""The input of the tidy tests: files of the tree, and C++ text without comments and strings."""
 
 import ast
 import functools
@@ -13,7 +13,7 @@ NOT_OURS = {".git", ".venv", ".venv-torches", "build", "robustrun-runs", "__pyca
 
 @functools.lru_cache(None)
 def files():
-    """All files that are, or would be, under version control, relative to the root."""
+    """All files that are or could be under version control, relative to the root."""
     try:
         listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT,
                                  capture_output=True, check=True).stdout.decode()
@@ -70,7 +70,7 @@ def includes(name):
 
 
 def python_imports(name):
-    """Which files below python/ a Python file imports, at its top or in a function."""
+    """The files below python/ that a Python file imports, at its top or in a function."""
     found = set()
     for node in ast.walk(ast.parse(text(name))):
         if isinstance(node, ast.Import):
@@ -86,7 +86,7 @@ def python_imports(name):
 
 
 def circles(uses):
-    """(one, other) for each use that leads back to where it starts. `uses`: {one: others}."""
+    """(one, other) for each use that is part of a circle. `uses`: {one: others}."""
     def reachable(start):
         seen, left = set(), list(uses.get(start, ()))
         while left:

@@ -1,4 +1,4 @@
-"""The rules of the Python package find what they forbid."""
+"""The rules of the Python package find violations."""
 
 import pytest
 import source_tree

@@ -1,9 +1,10 @@
-"""docs/architecture.md and the style of the house, enforced.
+"""Enforces docs/architecture.md and the style of the tree.
 
-Each rule returns its violations as {"rule path": detail}. What allow.txt lists is tolerated, and
-that list may only shrink: an entry that no longer occurs fails too.
+Each rule yields its violations as (path, detail). Entries of allow.txt are tolerated, and that list
+may only shrink: an entry that no longer occurs fails too.
 """
 
+import collections
 import concurrent.futures
 import os
 import pathlib
@@ -15,6 +16,7 @@ import pytest
 import rules
 from source_tree import (
     ROOT,
+    blank,
     circles,
     code,
     files,
@@ -44,7 +46,7 @@ def is_in(name, places):
 
 
 def rule_layers():
-    """A room includes only itself and the rooms that the table gives it."""
+    """A room includes only itself and the rooms that the table allows."""
     for name in matching(*CPP):
         room = room_of(name)
         for included in includes(name) if room else []:
@@ -57,7 +59,7 @@ def rule_layers():
 
 
 def sub_room_of(name):
-    """The folder of a room that a file lies in; None for the room's own files."""
+    """The sub-folder of a room in which a file lies; None for files in the room's own folder."""
     room = room_of(name)
     inner = name[len(room):].split("/") if room else []
     return room + inner[0] + "/" if len(inner) > 1 else None
@@ -77,13 +79,13 @@ def rule_sub_rooms():
 
 
 def python_layer_of(name):
-    """The sub-package that a file lies in, as the table names it; None for a user's module."""
+    """The sub-package of a file, as named in the table; None for a module that users import."""
     inner = name[len(rules.PYTHON_PACKAGE):].split("/")
     return inner[0] + "/" if len(inner) > 1 else None
 
 
 def rule_python_layers():
-    """A sub-package of the Python package imports only itself and those that the table gives it."""
+    """A sub-package of the Python package imports only itself and those that the table allows."""
     for name in matching(".py", under=rules.PYTHON_PACKAGE):
         layer = python_layer_of(name)
         if layer and layer not in rules.PYTHON_LAYERS:
@@ -94,14 +96,14 @@ def rule_python_layers():
 
 
 def rule_python_circles():
-    """No module of the Python package imports one that imports it, in a function neither."""
+    """Imports of modules of the Python package have no circles, not even inside functions."""
     uses = {name: python_imports(name) for name in matching(".py", under=rules.PYTHON_PACKAGE)}
     for name, imported in circles(uses):
         yield name, f"is in a circle: imports {imported}"
 
 
 def rule_python_packages():
-    """A sub-package of the Python package opens with its question, and shows its files at once."""
+    """A sub-package of the Python package opens with its question, and has few files."""
     shown = {}
     for name in matching(".py", under=rules.PYTHON_PACKAGE):
         shown.setdefault(os.path.dirname(name) + "/", []).append(name)
@@ -116,7 +118,7 @@ def rule_python_packages():
 
 
 def rule_folders():
-    """A folder shows its files at a glance."""
+    """A folder has few enough files to be read at a glance."""
     shown = {}
     for name in [*matching(*CPP), *matching(".py", ".c", under="tests/")]:
         shown.setdefault(os.path.dirname(name), []).append(name)
@@ -148,7 +150,7 @@ def rule_include_confinement():
 
 
 def rule_heavy_headers_once():
-    """Headers that take seconds are in one .cpp of a room."""
+    """A header that takes seconds to compile is included by one .cpp of a room."""
     for pattern in rules.ONE_CPP_PER_ROOM:
         users = {}
         for name in matching(*CPP):
@@ -169,11 +171,24 @@ def rule_token_confinement():
 
 
 def rule_columns():
-    """A line fits into the columns that the formatters use."""
+    """A line of code fits into the columns of the formatters."""
     for name in matching(*CPP, ".py"):
         for number, line in enumerate(text(name).splitlines(), 1):
             if len(line) > rules.COLUMNS_MAX:
                 yield name, f"{number}: {len(line)} columns"
+
+
+def rule_markdown_columns():
+    """A line of Markdown fits into a diff, except in code blocks (fenced or indented)."""
+    for name in matching(".md"):
+        if name in rules.LONG_LINES_PAGES:
+            continue
+        prose = re.sub(r"^ *```.*?^ *```", blank, text(name), flags=re.DOTALL | re.MULTILINE)
+        for number, line in enumerate(prose.splitlines(), 1):
+            is_row = line.lstrip().startswith("|")
+            limit = rules.TABLE_ROW_COLUMNS_MAX if is_row else rules.COLUMNS_MAX
+            if len(line.rstrip()) > limit and not line.startswith("    "):
+                yield name, f"{number}: {len(line.rstrip())} columns, at most {limit}"
 
 
 def rule_headers():
@@ -208,7 +223,7 @@ def rule_text():
 
 
 def rule_readmes():
-    """Each room says in a page what it is for."""
+    """Each room has a README."""
     for room in rules.ROOMS_WITH_README:
         name = room + "README.md"
         if not is_in(room, files()) and not any(file.startswith(room) for file in files()):
@@ -225,7 +240,7 @@ def headers_to_compile():
 
 def rule_self_contained_headers():
     """Every header compiles alone."""
-    # Objects, though they are not needed: a compiler cache keeps them, and most do not change.
+    # With objects, although they are not needed, because a compiler cache can serve them.
     cache = ["ccache"] if shutil.which("ccache") else []
     environment = {**os.environ, "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
 
@@ -245,7 +260,7 @@ def rule_self_contained_headers():
 
 
 def rule_layer_table():
-    """docs/architecture.md has the table of layers as it is."""
+    """docs/architecture.md shows the current table of layers."""
     page = "docs/architecture.md"
     rows = re.findall(r"^\| `([a-z/]+/)` \|.*\| ([^|]*) \|$", text(page), re.MULTILINE)
     told = {room: re.findall(r"`([^`]+)`", may_use) for room, may_use in rows}
@@ -256,7 +271,7 @@ def rule_layer_table():
 
 
 def rule_citations():
-    """A page that is named is in the repository."""
+    """Every page that is cited is in the repository."""
     pages = {name for name in files() if name.endswith(".md")}
     endings = (*CPP, ".py", ".md", ".txt", ".cmake", ".toml", ".proto", ".sh", "Makefile")
     for name in matching(*endings):
@@ -317,6 +332,13 @@ def test_the_allow_list_only_shrinks():
     still = {key for rule in RULES for key in violations(rule)}
     assert allowed() <= still, f"take out of allow.txt: {sorted(allowed() - still)}"
     assert len(allowed()) <= ALLOWED_MAX
+
+
+def test_vague_phrases_only_become_fewer():
+    counts = collections.Counter({name: len(re.findall(rules.VAGUE_PHRASES, text(name)))
+                                  for name in matching(*CPP, ".py", ".md")})
+    most = ", ".join(f"{name} {count}" for name, count in counts.most_common(20) if count)
+    assert counts.total() <= rules.VAGUE_PHRASES_MAX, f"{counts.total()} of them: {most}"
 
 
 def test_the_layer_table_has_no_circles():

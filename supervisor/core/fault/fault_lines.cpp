@@ -18,30 +18,11 @@ constexpr bool is_name_byte(char c) {
          c == '.';
 }
 
-// "[rank3]: Traceback" -> "Traceback"
-std::string_view without_rank(std::string_view line) {
-  if (!line.starts_with("[rank")) return line;
-  const std::size_t digits = line.find_first_not_of("0123456789", 5);
-  if (digits == 5 || digits == std::string_view::npos) return line;
-  if (line.substr(digits).starts_with("]: ")) return line.substr(digits + 3);
-  return line.substr(digits) == "]:" ? std::string_view() : line;
-}
-
-// "torch.OutOfMemoryError" of "torch.OutOfMemoryError: CUDA …", without its module; empty: none.
-std::string_view exception_type(std::string_view line) {
-  const auto end =
-      static_cast<std::size_t>(std::ranges::find_if_not(line, is_name_byte) - line.begin());
-  if (end == 0 || (end < line.size() && !line.substr(end).starts_with(":"))) return {};
-  const std::string_view name = line.substr(0, end);
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? name : name.substr(dot + 1);
-}
-
 // Follows what Python prints, line by line.
 class TracebackReader {
  public:
   void read(std::string_view whole, FaultLine::Source source) {
-    std::string_view text = without_rank(whole.substr(0, kFaultLineBytesMax));
+    std::string_view text = without_rank_prefix(whole.substr(0, kFaultLineBytesMax));
     while (text.ends_with('\r')) text.remove_suffix(1);
     if (text.starts_with(kTracebackHead) || text.starts_with(kFrameHead)) {
       in_frames_ = true;
@@ -98,6 +79,23 @@ std::size_t first_looked_at(const std::vector<std::string>& lines) {
 }
 
 }  // namespace
+
+std::string_view without_rank_prefix(std::string_view line) {
+  if (!line.starts_with("[rank")) return line;
+  const std::size_t digits = line.find_first_not_of("0123456789", 5);
+  if (digits == 5 || digits == std::string_view::npos) return line;
+  if (line.substr(digits).starts_with("]: ")) return line.substr(digits + 3);
+  return line.substr(digits) == "]:" ? std::string_view() : line;
+}
+
+std::string_view exception_type(std::string_view line) {
+  const auto end =
+      static_cast<std::size_t>(std::ranges::find_if_not(line, is_name_byte) - line.begin());
+  if (end == 0 || (end < line.size() && !line.substr(end).starts_with(":"))) return {};
+  const std::string_view name = line.substr(0, end);
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
 
 std::vector<FaultLine> fault_lines(const WorkerExited& exited) {
   TracebackReader reader;

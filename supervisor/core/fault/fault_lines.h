@@ -29,6 +29,13 @@ struct FaultLine {
 // kFaultLineBytesMax.
 std::vector<FaultLine> fault_lines(const WorkerExited& exited);
 
+// "[rank3]: Traceback" -> "Traceback": torch puts the rank before each line.
+std::string_view without_rank_prefix(std::string_view line);
+
+// The type of the exception that `line` names, without its module: "OutOfMemoryError" of
+// "torch.OutOfMemoryError: CUDA …". Empty: `line` names none.
+std::string_view exception_type(std::string_view line);
+
 // Whether it is one of Python's own for mistakes in programs (TypeError, ...): its message holds
 // the program's words, which tell nothing of the machine.
 bool is_programming_error(std::string_view exception);

@@ -1,1 +1,1 @@
-"""Is what is loaded what was saved, whatever dies or breaks in between?"""
+"""Is the loaded state the saved one, whatever dies or breaks in between?"""

@@ -2,8 +2,8 @@
 
     python dcp_job.py WORLD COMMAND DIRECTORY [ARG]
 
-The ranks are forked from what has imported torch. What a state should hold is computed from a
-seed, so that every world size knows it without the others.
+The ranks are forked from an interpreter that has imported torch. The expected state is computed
+from a seed, so that every world size knows it.
 """
 
 import math
@@ -84,7 +84,7 @@ def check_same(found, wanted):
 
 
 def blank(state):
-    """The same, holding something else."""
+    """The same state with other values."""
     for tensor in state["model"].values():
         local = tensor.to_local() if isinstance(tensor, DTensor) else tensor
         local.copy_(torch.ones_like(local))
@@ -109,8 +109,8 @@ def load(folder, rank, world, seed, read_only=False, same=False):
 
 
 def check_read_once(state, loaded, world, same):
-    """What several ranks hold alike was read by one of them: what all hold in any case, replicas of
-    shards where each of them wants `same` pieces as were saved."""
+    """Checks that shared data was read by one rank: data that all ranks hold in any case, and
+    replicas of shards where all replicas ask for the `same` pieces as were saved."""
     always = replicas = mine = 0
     for tensor in state["model"].values():
         copies = world
@@ -130,19 +130,19 @@ def check_read_once(state, loaded, world, same):
 
 
 def load_same(folder, rank, world, seed):
-    """As many ranks as have saved it."""
+    """Loads with as many ranks as saved."""
     load(folder, rank, world, seed, same=True)
 
 
 def fail_one(folder, rank, world, seed):
-    """One rank cannot read what it shares with some: they hear of it, and none waits for it."""
+    """One rank cannot read data that it shares with others: these get an error and do not wait."""
     from robustrun._checkpoint import c_api
 
     read, calls = c_api.Checkpoint.read, []
 
     def broken(self, requests):
         calls.append(requests)
-        if rank == 1 and len(calls) > 1:  # the first is of what all share
+        if rank == 1 and len(calls) > 1:  # the first is for data that all share
             raise OSError("this rank's disk is gone")
         return read(self, requests)
 
@@ -155,7 +155,7 @@ def look(folder, rank, world, seed):
 
 
 def load_step(folder, rank, world, seed):
-    """An older one, by its step."""
+    """Loads an older checkpoint by its step."""
     state = blank(state_of(world, int(seed)))
     dcp.load(state, storage_reader=RobustReader([folder, folder + "-2"]),
              checkpoint_id="step-" + seed)
@@ -171,7 +171,7 @@ def whole(folder, rank, world, seed):
 
 
 def reshard(folder, rank, world, seed):
-    """What another world saved, and back for the next one."""
+    """Loads the checkpoint of another world size, and saves for the next one."""
     load(folder, rank, world, seed)
     save(folder, rank, world, int(seed) + 1)
 
@@ -255,11 +255,11 @@ def save_async(folder, rank, world, kind):
             blank(state)  # training goes on
         getattr(answer, "upload_completion", answer).result()
     assert RobustReader([folder, folder + "-2"]).latest() == 2
-    dcp.save(state_of(world, 3), storage_writer=writer, checkpoint_id=2)  # this step once more
+    dcp.save(state_of(world, 3), storage_writer=writer, checkpoint_id=2)  # the same step again
 
 
 def save_cached(folder, rank, world, seed):
-    """With plans that DCP keeps from the first save."""
+    """Saves with plans that DCP caches from the first save."""
     writer = RobustWriter([folder, folder + "-2"])
     for seed in (1, 2):
         dcp.save(state_of(world, seed), storage_writer=writer, checkpoint_id=seed,
@@ -276,7 +276,7 @@ def save_cached(folder, rank, world, seed):
 
 
 def save_plain(folder, rank, world, seed):
-    """As a script without DCP does."""
+    """Saves as a script without DCP does."""
     from robustrun import checkpoint
 
     model, optimizer = model_of(1, 1)
@@ -298,7 +298,7 @@ class SameMemory:
 
 
 def save_torn(folder, rank, world, way):
-    """Rank 1's tensor changes behind the first copy of its bytes; torch knows, or does not."""
+    """Rank 1's tensor changes after the first copy of its bytes, with or without torch's notice."""
     from robustrun._checkpoint import c_api
 
     writer = RobustWriter([folder, folder + "-2"])
@@ -338,7 +338,7 @@ def save_odd(folder, rank, world, seed):
 
 
 def zombie(folder, rank, world, other):
-    """Saves, and once more when a later attempt has been there."""
+    """Saves, and again after a later attempt has saved."""
     writer = RobustWriter([folder, folder + "-2"])
     dcp.save(state_of(world, 1), storage_writer=writer, checkpoint_id=1)
     if rank == 0:

@@ -15,7 +15,7 @@ def writer_of(folder, **more):
 
 
 def save_copies(folder, rank, world, every):
-    """Each `every`-th is written, in weeks, and the one that waits for the disk."""
+    """Writes each `every`-th copy, which takes weeks, and a save that waits for the disk."""
     every = int(every)
     writer = writer_of(folder, drain_rate=1, blocking=False) if every == 1 else \
         writer_of(folder, drain_rate=1, every_step=True, disk_every=every)
@@ -32,7 +32,7 @@ def save_copies(folder, rank, world, every):
 
 
 class Bare(DefaultSavePlanner):
-    """One that tells nobody what it has made."""
+    """A saver that reports its copies to no agent."""
 
     def create_global_plan(self, plans):
         answer = super().create_global_plan(plans)

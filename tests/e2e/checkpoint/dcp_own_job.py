@@ -1,4 +1,4 @@
-"""As dcp_job.py: what each rank has for itself beside the state."""
+"""As dcp_job.py, for the rank's own data beside the state."""
 
 import dcp_job
 import dcp_torch as dcp
@@ -8,7 +8,7 @@ from robustrun.dcp import RobustReader, RobustWriter
 
 
 class Loader:
-    """A dataloader that knows where it is."""
+    """A dataloader that saves its position."""
 
     def __init__(self, at):
         self.at = at
@@ -22,7 +22,7 @@ class Loader:
 
 
 def save_own(folder, rank, world, seed, kind=None):
-    """What each rank has for itself, as it is when the save is asked for."""
+    """The rank's own data at the time of the save call."""
     loader, counts = Loader(10 * rank + int(seed)), {"rank": rank}
     torch.manual_seed(rank)
     writer = RobustWriter([folder, folder + "-2"], axes=[("dp", 1), ("tp", world)],
@@ -62,12 +62,12 @@ def load_own(folder, rank, world, seed):
     found = torch.rand(4)
     torch.manual_seed(rank)
     assert torch.equal(found, torch.rand(4))
-    # Who only looks need not take it.
+    # A reader that does not resume need not take it.
     load(folder, rank, world, seed, read_only=True)
 
 
 def load_own_elsewhere(folder, rank, world, seed):
-    """By another number of ranks, or by others than they were: told, or remapped."""
+    """Loads with another number of ranks, or other ranks: refused, or remapped."""
     def remap(name, values, rank, size):
         if name == "random":
             return None

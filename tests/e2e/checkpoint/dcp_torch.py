@@ -1,7 +1,7 @@
-"""torch.distributed.checkpoint and DTensors in the words of torch 2.8, whichever torch is here.
+"""torch.distributed.checkpoint and DTensors with the interface of torch 2.8, for any torch.
 
 Without a checkpoint_id (torch 2.1, 2.2) the step is set on the writer and on the reader, as
-docs/checkpoints.md says. What this torch does not have at all is None.
+docs/checkpoints.md says. Names that this torch lacks are None.
 """
 
 import inspect
@@ -22,11 +22,11 @@ except ImportError:  # torch 2.1
     from torch.distributed._tensor import DeviceMesh
 
     def init_device_mesh(kind, sizes):
-        """Of one axis: DCP refuses others."""
+        """A mesh of one axis; DCP refuses others."""
         return DeviceMesh(kind, torch.arange(math.prod(sizes)))
 
     def distribute_tensor(tensor, mesh, places):
-        """As along the axis that cuts it first; nothing is sent: gloo cannot send every type."""
+        """Shards along one axis without communication: gloo cannot send every type."""
         place = next((each for each in places if not each.is_replicate()), places[0])
         part = tensor
         if not place.is_replicate():
@@ -61,7 +61,7 @@ def save(state, *, storage_writer, checkpoint_id=None, planner=None):
 
 
 def load(state, *, storage_reader, checkpoint_id=None):
-    # dcp.load of torch 2.3 puts plain values into a copy of the state, whoever reads them.
+    # dcp.load of torch 2.3 puts plain values into a copy of the state, with any reader.
     if _takes_ids(getattr(_dcp, "load", None)) and not torch.__version__.startswith("2.3."):
         return _dcp.load(state, storage_reader=storage_reader, checkpoint_id=checkpoint_id)
     if checkpoint_id is not None:

@@ -1,4 +1,4 @@
-"""What is about torch, with other versions of it: `scripts/install-deps.sh torches` brings them."""
+"""The tests that depend on torch, with other versions: `scripts/install-deps.sh torches`."""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ with_each_torch = pytest.mark.parametrize("python", PYTHONS, ids=lambda path: pa
 
 @pytest.mark.parametrize("suite", SUITES)
 @with_each_torch
-def test_what_is_about_torch_holds_with_this_one(python, suite):
+def test_the_tests_of_torch_pass_with_this_version(python, suite):
     files = [TESTS / name for name in suite.split()]
     done = subprocess.run([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *files],
                           cwd=TESTS.parent)
@@ -32,7 +32,7 @@ def folder(tmp_path):
 
 
 @with_each_torch
-def test_what_an_older_torch_saved_this_one_loads(python, folder):
+def test_this_torch_loads_a_checkpoint_of_an_older_one(python, folder):
     job(4, "save", folder, "1", python=python)
     job(2, "reshard", folder, "1")
     assert "sound" in ckpt("verify", "--all", *both(folder))

@@ -2,7 +2,7 @@
 
     python own_states_job.py WORLD COMMAND DIRECTORY [ARG]     as dcp_job.py
 
-What torch.save makes of the same states is DIRECTORY/whole.RANK.pt.
+torch.save writes the same states to DIRECTORY/whole.RANK.pt.
 """
 
 import collections
@@ -13,8 +13,8 @@ from robustrun import checkpoint
 
 
 def state_of(rank, seed):
-    """Same names and other values, shapes and items on each rank. (As a script has it, as plain
-    values and tensors.)"""
+    """The same names with other values, shapes and items on each rank: (the state of a script, the
+    same as plain values and tensors)."""
     g = torch.Generator().manual_seed(100 * seed + rank)
     model = torch.nn.Sequential(torch.nn.Linear(4 + rank, 8), torch.nn.BatchNorm1d(8))
     for each in model.parameters():

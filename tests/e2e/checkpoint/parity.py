@@ -1,5 +1,5 @@
-"""The other reader of checkpoints: what lost and damaged files held, by docs/checkpoint-format.md
-("Parity") alone."""
+"""The second reader of checkpoints: rebuilds lost and damaged files, written from
+docs/checkpoint-format.md ("Parity") alone."""
 
 from pathlib import Path
 
@@ -35,8 +35,8 @@ def added(a, b):
 
 
 class Files:
-    """What all files of a checkpoint hold; every byte is checked. `rebuilt`: names of those that
-    were put together from parity. AssertionError when too much is lost."""
+    """The bytes of all files of a checkpoint, all of them checked. `rebuilt`: the names of files
+    that were rebuilt from parity. AssertionError if too much is lost."""
 
     def __init__(self, manifest, folders):
         self.manifest, self.rebuilt = manifest, []
@@ -62,7 +62,7 @@ class Files:
                    for group in self.manifest["groups"] for each in group["data"])
 
     def _damage(self, index):
-        """[(begin, end)] of the parts whose CRC is wrong: the header, and blocks behind it."""
+        """[(begin, end)] of the parts with a wrong CRC: the header, and blocks after it."""
         file, content = self.manifest["files"][index], self._contents[index]
         begins = range(file["header_bytes"], file["bytes"], BLOCK)
         assert len(begins) == len(file["blocks"])
@@ -76,7 +76,7 @@ class Files:
                    for begin, end in self._bad[member["file"]])
 
     def _range(self, member, size):
-        """Followed by zeros up to the longest one."""
+        """The files, padded with zeros to the length of the longest."""
         begin = member["offset"]
         return bytes(self._contents[member["file"]][begin:begin + member["bytes"]]).ljust(size,
                                                                                          b"\0")
@@ -87,7 +87,7 @@ class Files:
         lost = [c for c in range(k) if self._is_lost(data[c])]
         rows = [r for r in range(m) if not self._is_lost(parity[r])][:len(lost)]
         assert all(each["bytes"] == size for each in parity) and len(rows) == len(lost)
-        equations = []  # factors of what is lost, and the sum of that
+        equations = []  # factors of the lost files, and their sum
         for r in rows:
             total = self._range(parity[r], size)
             for c in set(range(k)) - set(lost):
@@ -100,7 +100,7 @@ class Files:
 
 
 def solved(equations):
-    """By elimination."""
+    """Solves by Gaussian elimination."""
     for i in range(len(equations)):
         pivot = next(j for j in range(i, len(equations)) if equations[j][0][i])
         equations[i], equations[pivot] = equations[pivot], equations[i]

@@ -1,4 +1,4 @@
-"""robustrun.checkpoint in the own process of a test that imports these, outside of any launcher."""
+"""robustrun.checkpoint in the test's own process, outside of any launcher."""
 
 import os
 import sys
@@ -23,6 +23,6 @@ def plain_process(monkeypatch):
 
 
 def start_again():
-    """As after a start of its own."""
+    """The state of a process that has just started."""
     checkpoint._close()
     sessions._session = None

@@ -2,7 +2,7 @@
 
     ranks_job.py FOLDER MODE [WORLD]     WORLD: forks them; else a launcher has started this rank
 
-Each rank leaves FOLDER/told.RANK: what it loaded or why it could not, and FOLDER/rank.RANK.
+Each rank writes FOLDER/told.RANK, with what it loaded or why it failed, and FOLDER/rank.RANK.
 """
 
 import json
@@ -126,7 +126,7 @@ def then_alone(folder, rank):
 
 
 def kept_in_memory(folder, rank):
-    """Under robustrun: nothing is on disk but what the agent saves of the killed attempt."""
+    """Under robustrun: the disk has only what the agent saves from the killed attempt."""
     if os.environ["ROBUSTRUN_ATTEMPT"] != "0":
         return run(folder, "load", rank, dist.get_world_size())
     checkpoint.save(state_of(STEP), STEP, folder.split(":"), replicated=True, every_step=True,

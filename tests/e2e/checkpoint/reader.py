@@ -1,4 +1,4 @@
-"""Another reader of checkpoints, from docs/checkpoint-format.md alone."""
+"""A second reader of checkpoints, written from docs/checkpoint-format.md alone."""
 
 import json
 import struct
@@ -105,8 +105,7 @@ def read_manifest(path):
 
 
 def joined(shard, read):
-    """Its bytes, of `read(index of file, offset, bytes)`; the CRCs of pieces and shard are checked.
-    """
+    """A shard's bytes, by `read(index of file, offset, bytes)`; checks all CRCs."""
     data = b""
     for piece in shard["pieces"]:
         part = read(piece["file"], piece["offset"], piece["bytes"])
@@ -117,7 +116,7 @@ def joined(shard, read):
 
 
 def read_shard(manifest, folders, shard):
-    """Of files that are all there."""
+    """A shard's bytes when no file is lost."""
     def read(file, offset, size):
         name = manifest["files"][file]["name"]
         (path,) = [Path(folder) / name for folder in folders if (Path(folder) / name).exists()]
@@ -127,7 +126,7 @@ def read_shard(manifest, folders, shard):
 
 
 def read_safetensors(path):
-    """As the published format says it, strictly: name -> (dtype, shape, bytes)."""
+    """Reads a file strictly by the published format: name -> (dtype, shape, bytes)."""
     data = Path(path).read_bytes()
     (size,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8:8 + size])

@@ -1,8 +1,8 @@
-"""Saves some steps under disk_recorder.so and says in its log when each save had returned.
+"""Saves some steps under disk_recorder.so and marks in its log when each save has returned.
 
     python recorded_saver.py MODE STEPS DIRECTORY...
 
-MODE: plain; parity; keep (old ones are removed); staged (from a copy in memory); dcp (torch's own
+MODE: plain; parity; keep (removes old ones); staged (from a copy in memory); dcp (torch's own
 distributed checkpoints); ranks (two writers of the engine, without torch).
 """
 

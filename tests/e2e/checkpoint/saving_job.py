@@ -1,6 +1,6 @@
-"""A job whose ranks save with robustrun.checkpoint, and what it writes down for the test.
+"""A job whose ranks save with robustrun.checkpoint, and its notes for the test.
 
-Each rank's state is a function of the step: whoever reads it knows whether it is right, to the bit.
+Each rank's state is a function of the step, so any reader can check it to the bit.
 """
 
 # What each script begins with. Goes on with `step`, the one that was loaded, or -1.
@@ -42,7 +42,7 @@ else:
 
 
 def notes(folder, name, ranks=2):
-    """The numbers of each rank; None: not all have written them down."""
+    """The numbers of each rank; None until all ranks have noted them."""
     paths = [folder / f"{name}.{rank}" for rank in range(ranks)]
     if not all(path.exists() for path in paths):
         return None
@@ -50,6 +50,6 @@ def notes(folder, name, ranks=2):
 
 
 def resumed_at(folder, attempt):
-    """The steps at which the ranks of that attempt have begun; None: not all have."""
+    """The first steps of that attempt's ranks; None until all have begun."""
     found = notes(folder, f"resumed.{attempt}")
     return found and [each[0] for each in found]

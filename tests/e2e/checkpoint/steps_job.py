@@ -1,4 +1,4 @@
-"""What the tests of robustrun.checkpoint train: a worker that saves at every step and can be killed
+"""The training in tests of robustrun.checkpoint: a worker that saves at every step and may die
 anywhere. Writes "loaded STEP DIGEST LOADER" and, after each save, "saved STEP DIGEST LOADER"."""
 
 import argparse
@@ -13,7 +13,7 @@ from robustrun import checkpoint
 
 
 def digest(state, rank):
-    """Of all that a step leaves behind in this rank."""
+    """A digest of this rank's whole state after a step."""
     sums = hashlib.sha256()
     for name, tensor in sorted(state["model"].state_dict().items()):
         sums.update(name.encode() + tensor.numpy().tobytes())

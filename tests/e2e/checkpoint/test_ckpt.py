@@ -42,7 +42,7 @@ def newest(folders):
                 if each["state"] == "committed")
 
 
-def test_ls_inspect_and_verify_say_the_same_in_words_and_in_json(folders):
+def test_ls_inspect_and_verify_report_the_same_as_text_and_json(folders):
     found = newest(folders)
     assert found["step"] >= 3 and found["generation"] == 1 and found["tensors"] == 5
     assert f"{found['step']}" in ckpt("ls", *folders)
@@ -73,7 +73,7 @@ def test_damage_and_loss_are_named_and_have_exit_code_1(folders):
     assert "lost" in ckpt("verify", "--step", str(found["step"]), *folders, code=1)
 
 
-def test_what_cannot_be_done_is_said(tmp_path):
+def test_impossible_requests_are_errors(tmp_path):
     assert "no such directory" in ckpt("ls", tmp_path / "none", code=2)
     assert "needs a directory" in ckpt("verify", code=2)
     assert "ls, inspect, verify, repair" in ckpt("mend", tmp_path, code=2)
@@ -81,7 +81,7 @@ def test_what_cannot_be_done_is_said(tmp_path):
     assert json.loads(ckpt("ls", "--json", tmp_path)) == []
 
 
-def test_repair_writes_copies_of_the_manifest_anew_and_says_what_is_lost(folders):
+def test_repair_rewrites_copies_of_the_manifest_and_reports_losses(folders):
     found = newest(folders)
     copies = [Path(each) / "MANIFEST" for each in found["folders"]]
     whole = copies[0].read_bytes()
@@ -93,7 +93,7 @@ def test_repair_writes_copies_of_the_manifest_anew_and_says_what_is_lost(folders
     assert copies[1].read_bytes() == whole
     assert "sound" in ckpt("verify", *folders)
     data = sorted(Path(found["folders"][0]).glob("*.safetensors"))[0]
-    data.unlink()  # without parity there is nothing that it could be made of
+    data.unlink()  # without parity it cannot be rebuilt
     said = ckpt("repair", *folders, code=1)
     assert "NOT WHOLE" in said and data.name in said
 
@@ -103,7 +103,7 @@ def steps_left(folders):
             if each["state"] == "committed"]
 
 
-def test_prune_keeps_the_newest_that_are_sound_and_those_that_are_pinned(folders):
+def test_prune_keeps_pinned_checkpoints_and_the_newest_sound_ones(folders):
     before = steps_left(folders)
     oldest = str(before[-1])
     assert "pinned" in ckpt("pin", "--step", oldest, *folders)
@@ -120,7 +120,7 @@ def test_prune_keeps_the_newest_that_are_sound_and_those_that_are_pinned(folders
     assert steps_left(folders) == before[:2]
 
 
-def test_prune_removes_nothing_when_one_that_would_stay_is_damaged(folders):
+def test_prune_removes_nothing_when_a_checkpoint_to_keep_is_damaged(folders):
     before = steps_left(folders)
     found = newest(folders)
     data = sorted(Path(found["folders"][0]).glob("*.safetensors"))[0]
@@ -132,7 +132,7 @@ def test_prune_removes_nothing_when_one_that_would_stay_is_damaged(folders):
     assert steps_left(folders) == before
 
 
-def test_prune_and_pin_say_what_they_need(folders):
+def test_prune_and_pin_report_missing_arguments(folders):
     assert "needs --keep N" in ckpt("prune", *folders, code=2)
     assert "at least 1" in ckpt("--help")
     assert "needs --step N" in ckpt("pin", *folders, code=2)
@@ -142,7 +142,7 @@ def test_prune_and_pin_say_what_they_need(folders):
     assert "FENCE" in said and "checksum" in said
 
 
-def test_a_reader_written_from_the_page_of_the_format_reads_it(folders):
+def test_a_reader_written_from_the_format_page_can_read_it(folders):
     said = json.loads(ckpt("inspect", "--json", *folders))
     manifest = read_manifest(Path(said["folders"][0]) / "MANIFEST")
     for key in ("step", "generation", "attempt", "sequence", "axes", "mounts", "writers"):

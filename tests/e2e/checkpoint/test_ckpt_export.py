@@ -1,4 +1,4 @@
-"""robustrun ckpt export of states that each rank saved for itself, and what it leaves behind."""
+"""robustrun ckpt export of per-rank states, and its leftovers."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from robustrun._checkpoint import c_api, sessions  # noqa: E402
 JOB = Path(__file__).with_name("own_states_job.py")
 WORLD = 3
 
-# Compares what it finds with what torch itself saved of the same, where robustrun is not.
+# Compares the files with torch's own, in an interpreter without robustrun.
 COMPARE = """
 import json, sys, torch
 assert "robustrun" not in sys.modules
@@ -138,7 +138,7 @@ same(found, wanted, ())
 """, out, saved / "whole.1.pt")
 
 
-def test_what_cannot_be_exported_says_what_to_do(saved, out):
+def test_an_impossible_export_says_what_to_do(saved, out):
     said = ckpt("export", *both(saved), "--to", "dcp", out / "x", code=1)
     assert "each of 3 ranks saved a state of its own in step 4" in said
     assert "--to torch or safetensors, or --rank N" in said
@@ -152,7 +152,7 @@ def test_what_cannot_be_exported_says_what_to_do(saved, out):
     assert [each.name for each in out.iterdir()] == ["x"]
 
 
-def test_damage_of_the_last_rank_leaves_nothing_of_the_others(saved, out):
+def test_damage_of_the_last_rank_leaves_no_files_of_the_others(saved, out):
     whole = json.loads(ckpt("inspect", "--json", *both(saved)))
     shard = next(each for each in whole["shards"] if (each["name"], each["rank"]) == ("large", 2))
     name = whole["files"][shard["pieces"][0]["file"]]["name"]
@@ -168,7 +168,7 @@ def test_damage_of_the_last_rank_leaves_nothing_of_the_others(saved, out):
 
 
 @pytest.mark.parametrize("form, words", [("torch", ()), ("safetensors", ()), ("dcp", ["--rank=1"])])
-def test_a_disk_that_gets_full_has_nothing_of_it_left(saved, out, form, words):
+def test_an_export_that_fills_the_disk_is_removed(saved, out, form, words):
     size = 1 if words else 2  # MB; a rank's state takes 1.6
     if os.geteuid() != 0:
         pytest.skip("mounting takes root")
@@ -183,7 +183,7 @@ def test_a_disk_that_gets_full_has_nothing_of_it_left(saved, out, form, words):
 
 @pytest.fixture
 def plain_process(monkeypatch):
-    """Outside of any launcher, and as after a start of its own."""
+    """Outside of any launcher, in the state of a process that has just started."""
     for name in ("ROBUSTRUN_RUN_ID", "WORLD_SIZE", "RANK", checkpoint.DIRECTORY_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     checkpoint._close()
@@ -211,7 +211,7 @@ def test_a_ranks_state_that_is_too_large_for_a_file_has_an_index(saved, out, mon
         assert torch.equal(found["model.0.weight"], wanted["model"]["0.weight"])
 
 
-def test_of_two_items_with_one_name_each_is_exported_or_none(folder, out, plain_process):
+def test_two_items_with_the_same_name_are_both_exported_or_neither(folder, out, plain_process):
     state = {"a": {"b": torch.tensor(1)}, "a.b": torch.tensor(2), "s": 3, 1: 4}
     checkpoint.save(state, 1, directories=both(folder))
     export.export(both(folder), "torch", out / "x", rank=0)

@@ -13,7 +13,7 @@ from helpers.forked_python import forked_python
 BUILD = Path(os.environ.get("ROBUSTRUN_BUILD_DIR", "build")).resolve()
 ROOT = Path(__file__).resolve().parents[3]
 JOB = Path(__file__).with_name("dcp_job.py")
-# Before: no FSDP on CPUs, async_save does not copy tensors of the host, plans are not kept.
+# Older: no FSDP on CPUs, async_save does not copy host tensors, plans are not cached.
 TORCH = tuple(map(int, importlib.metadata.version("torch").split(".")[:2]))
 with_newer_torch = pytest.mark.skipif(TORCH < (2, 7), reason="torch before 2.7")
 
@@ -26,7 +26,7 @@ def environment(**more):
 
 
 def job(world, command, folder, *words, code=0, script=JOB, python=sys.executable, **more):
-    """What it said on stderr."""
+    """Runs the job; returns its stderr."""
     done = forked_python(python).run([script, str(world), command, folder, *words],
                                      environment(**more))
     assert done.returncode == code, done.stdout + done.stderr
@@ -41,7 +41,7 @@ def ckpt(*words, code=0, **more):
 
 
 def plain_python(program, *words):
-    """Without robustrun: no environment, no site folders but the interpreter's own."""
+    """An interpreter without robustrun: no environment, no foreign site folders."""
     done = forked_python().run(["-c", program, *words], {}, isolated=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -93,7 +93,7 @@ def test_a_model_and_its_optimizer_sharded_over_four_go_on_over_two_and_one(fold
 
 @with_newer_torch
 @pytest.mark.parametrize("kind", ["THREAD", "PROCESS"])
-def test_what_is_saved_asynchronously_is_what_was_when_it_began(folder, kind):
+def test_an_asynchronous_save_has_the_state_at_its_start(folder, kind):
     job(2, "save_async", folder, kind)
     job(1, "load", folder, "3")
     steps = [each["step"] for each in json.loads(ckpt("ls", "--json", *both(folder)))]
@@ -102,12 +102,12 @@ def test_what_is_saved_asynchronously_is_what_was_when_it_began(folder, kind):
 
 
 @with_newer_torch
-def test_plans_that_dcp_keeps_do_not_bring_back_an_older_save(folder):
+def test_cached_plans_of_dcp_do_not_bring_back_an_older_save(folder):
     job(2, "save_cached", folder)
 
 
 def flip_a_bit(folder, name):
-    """Of the newest one's tensor; the file."""
+    """Damages the tensor in the newest checkpoint; returns the file."""
     whole = json.loads(ckpt("inspect", "--json", *both(folder)))
     shard = next(each for each in whole["shards"] if each["name"] == name)
     piece = shard["pieces"][0]
@@ -121,7 +121,7 @@ def flip_a_bit(folder, name):
     return path
 
 
-def test_damage_that_one_rank_meets_as_it_reads_for_all_fails_all(folder):
+def test_damage_found_by_the_rank_that_reads_for_all_fails_all(folder):
     job(2, "save", folder, "1")
     flip_a_bit(folder, "model.complex")
     said = job(2, "load", folder, "1", code=1)
@@ -129,7 +129,7 @@ def test_damage_that_one_rank_meets_as_it_reads_for_all_fails_all(folder):
     assert "poisoned: damaged" in ckpt("ls", *both(folder))
 
 
-def test_a_flipped_bit_is_refused_the_tensor_named_and_the_next_start_takes_the_one_before(folder):
+def test_a_flipped_bit_is_refused_by_tensor_and_the_next_start_takes_an_older_checkpoint(folder):
     job(2, "save", folder, "1")
     job(2, "save", folder, "2")
     path = flip_a_bit(folder, "model.columns")
@@ -145,7 +145,7 @@ def test_a_flipped_bit_is_refused_the_tensor_named_and_the_next_start_takes_the_
     job(2, "load", folder, "1")
 
 
-def test_what_read_metadata_meets_is_said_although_torch_swallows_it(folder):
+def test_an_error_in_read_metadata_is_reported_although_torch_swallows_it(folder):
     job(1, "save", folder, "1")
     for manifest in folder.parent.glob("*/step-*/*/MANIFEST"):
         manifest.write_bytes(b"RRMANIFE and nothing else")
@@ -161,14 +161,14 @@ def test_a_tensor_that_changes_while_it_is_saved_is_refused_by_name(folder, way)
     assert [each["step"] for each in found if each["state"] == "committed"] == [3, 1]
 
 
-def test_an_attempt_that_was_followed_by_another_cannot_save_any_more(folder):
+def test_an_attempt_cannot_save_after_a_later_one_has_begun(folder):
     said = job(2, "zombie", folder, "", code=1, ROBUSTRUN_RUN_ID="otter", ROBUSTRUN_ATTEMPT="0")
     assert "generation 1 may not commit: 2 was admitted since" in said
     assert [each["step"] for each in json.loads(ckpt("ls", "--json", *both(folder)))
             if each["state"] == "committed"] == [2, 1]
 
 
-def test_who_only_looks_takes_nothing_from_a_job_that_saves(folder):
+def test_a_reader_does_not_disturb_a_job_that_saves(folder):
     job(1, "save", folder, "1", ROBUSTRUN_RUN_ID="otter", ROBUSTRUN_ATTEMPT="3")
     before = (folder / "FENCE").read_bytes()
     job(1, "look", folder, "1", ROBUSTRUN_RUN_ID="heron", ROBUSTRUN_ATTEMPT="0")
@@ -177,7 +177,7 @@ def test_who_only_looks_takes_nothing_from_a_job_that_saves(folder):
     assert (folder / "FENCE").read_bytes() != before
 
 
-def test_what_is_no_plain_value_is_refused_by_name_and_nothing_is_committed(folder):
+def test_other_than_plain_values_are_refused_by_name_and_nothing_is_committed(folder):
     said = job(2, "save_odd", folder, code=1)
     # Up to torch 2.3 a dict without tensors is one value.
     name = "cannot save extra.odd.inside"
@@ -187,7 +187,7 @@ def test_what_is_no_plain_value_is_refused_by_name_and_nothing_is_committed(fold
                for each in json.loads(ckpt("ls", "--json", *both(folder))))
 
 
-def test_nothing_of_a_pickle_lies_in_the_folders(folder):
+def test_the_folders_contain_no_pickle(folder):
     job(2, "save", folder, "1")
     files = [path for each in both(folder) for path in each.rglob("*") if path.is_file()]
     assert len(files) > 6
@@ -212,7 +212,7 @@ def load(state, folder):
 
 def test_exports_load_in_torch_and_dcp_where_robustrun_is_not_installed(folder):
     job(4, "save", folder, "1")
-    job(1, "whole", folder, "1")  # what it should be, by torch alone
+    job(1, "whole", folder, "1")  # the expected values, by torch alone
     for form in ("torch", "dcp"):
         assert "step 1 is in" in ckpt("export", *both(folder), "--to", form, "--step=1",
                                       str(folder / form))
@@ -246,7 +246,7 @@ print(len(wanted["model"]))
         "export", *both(folder), "--to", "safetensors", str(folder / "st"), code=1)
 
 
-def test_what_a_plain_script_saved_is_exported_too(folder):
+def test_a_save_of_a_plain_script_is_exported_too(folder):
     job(1, "save_plain", folder, "5")
     ckpt("export", folder, "--to", "torch", folder / "torch", PYTHON_EXEC=sys.executable)  # no fork
     for form in ("dcp", "safetensors"):

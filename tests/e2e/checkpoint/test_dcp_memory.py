@@ -15,7 +15,7 @@ from helpers.processes import wait_for
 torch = pytest.importorskip("torch")
 JOB = Path(__file__).with_name("dcp_memory_job.py")
 
-# Each tensor is a function of the step, so that whoever reads it knows whether it is right.
+# Each tensor is a function of the step, so any reader can check it.
 SCRIPT = r"""
 import os, signal, sys, time
 import torch
@@ -116,7 +116,7 @@ def start_job(robustrun, mode, last, *options, **environment):
 
 @pytest.mark.parametrize(
     "mode", [pytest.param("kill", marks=pytest.mark.nightly), "kill-drain-other"])
-def test_a_step_that_no_disk_has_is_resumed_from_memory_other_shards_from_disk(robustrun, mode):
+def test_a_step_without_files_is_resumed_from_memory_and_other_shards_from_disk(robustrun, mode):
     finished = start_job(robustrun, mode, 9).finish(300)
     assert finished.code == 0, finished.errors
     resumed = read_notes(robustrun.folder / "saves", "resumed.1")
@@ -133,13 +133,13 @@ def test_a_step_that_no_disk_has_is_resumed_from_memory_other_shards_from_disk(r
     assert "saved the copy in memory of step 6, which is committed" in finished.errors
     found = json.loads(ckpt("ls", "--json", robustrun.folder / "saves/checkpoints"))
     steps = [each["step"] for each in found if each["state"] == "committed"]
-    # The agent saves what is only in memory at the end of the run, too: step 8.
+    # At the end of the run, too, the agent saves what is only in memory: step 8.
     assert steps == ([8, 6, 3] if "drain" in mode else [8, 6])
     assert "sound" in ckpt("verify", "--all", robustrun.folder / "saves/checkpoints")
     robustrun.expect_nothing_left()
 
 
-def test_workers_killed_at_any_moment_lose_no_step_that_all_had_copied(robustrun):
+def test_workers_killed_at_any_time_lose_no_step_that_all_had_copied(robustrun):
     seed = random.randrange(1 << 30)
     print("seed", seed)
     chance = random.Random(seed)
@@ -195,14 +195,14 @@ def test_copies_are_written_in_the_background_without_an_agent_too(folder):
     ckpt("export", *both(folder), "--to", "torch", str(folder / "x.pt"))
 
 
-def test_some_copies_are_written_and_a_save_that_waits_comes_behind_them(folder):
+def test_some_copies_are_written_and_a_synchronous_save_follows_them(folder):
     memory_job(2, "save_copies", folder, "2")
     job(2, "load", folder, "5")
     assert committed(folder) == [5, 4, 2]
 
 
 @pytest.mark.parametrize("way", ["torn", "planner", "finish"])
-def test_what_cannot_be_copied_is_refused_and_never_committed(folder, way):
+def test_a_value_that_cannot_be_copied_is_refused_and_never_committed(folder, way):
     said = memory_job(2, "save_refused", folder, way)
     assert {"torn": "tensor 'model.columns' changed while step 1 was being saved",
             "planner": "with a Bare, which does not keep its `metadata`",

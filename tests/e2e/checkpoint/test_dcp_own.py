@@ -1,4 +1,4 @@
-"""What each rank has for itself, kept by robustrun.dcp beside the state that torch plans."""
+"""The ranks' own data, which robustrun.dcp keeps beside the state that torch plans."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def own_job(*words, **more):
     return job(*words, script=JOB, **more)
 
 
-def test_what_each_rank_has_for_itself_comes_back_and_is_refused_or_remapped_elsewhere(folder):
+def test_own_data_of_a_rank_is_restored_and_refused_or_remapped_with_other_ranks(folder):
     own_job(2, "save_own", folder, "5")
     own_job(2, "load_own", folder, "5")
     for world in (2, 1, 4):
@@ -29,7 +29,7 @@ def test_what_each_rank_has_for_itself_comes_back_and_is_refused_or_remapped_els
     ckpt("export", *both(folder), "--to", "torch", str(folder / "x.pt"))
 
 
-def test_who_wants_what_no_rank_has_saved_is_told(folder):
+def test_a_request_for_data_that_no_rank_saved_is_an_error(folder):
     job(2, "save", folder, "5")
     said = own_job(2, "load_own", folder, "5", code=1)
     assert "'counts' of each rank is wanted, but not in the checkpoint" in said
@@ -37,6 +37,6 @@ def test_who_wants_what_no_rank_has_saved_is_told(folder):
 
 @with_newer_torch
 @pytest.mark.parametrize("kind", ["THREAD", "PROCESS"])
-def test_what_each_rank_has_for_itself_is_taken_before_an_asynchronous_save(folder, kind):
+def test_own_data_of_a_rank_is_copied_before_an_asynchronous_save(folder, kind):
     own_job(2, "save_own", folder, "5", kind)
     own_job(2, "load_own", folder, "5")

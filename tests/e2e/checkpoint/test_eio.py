@@ -1,4 +1,4 @@
-"""load_latest() where a disk gives EIO: parity, else the checkpoint before, and by name."""
+"""load_latest() with EIO from a disk: parity or the previous checkpoint, and a named file."""
 
 import contextlib
 import subprocess
@@ -21,7 +21,7 @@ def places(tmp_path):
 
 @contextlib.contextmanager
 def failing(place, broken):
-    """`place` on a disk that gives EIO for what is read from paths with `broken` in them."""
+    """`place` on a disk that returns EIO for reads of paths that contain `broken`."""
     need_fuse(VIEW)
     start_again()
     behind = place.with_name(place.name + "-behind")
@@ -44,7 +44,7 @@ def eight_tensors(value):
     return {name: torch.full((1 << 18,), float(value)) for name in "abcdefgh"}
 
 
-def test_what_a_disk_does_not_give_is_named_and_the_one_before_is_taken(places):
+def test_a_read_error_is_named_and_the_previous_checkpoint_is_taken(places):
     for step in (1, 2):
         assert checkpoint.save(eight_tensors(step), step, places).committed
     state = eight_tensors(0)
@@ -55,7 +55,7 @@ def test_what_a_disk_does_not_give_is_named_and_the_one_before_is_taken(places):
         assert not c_api.catalogue(places)[0].poisoned
     with failing(places[1], ".safetensors"), pytest.warns(RuntimeWarning), pytest.raises(
             checkpoint.Unreadable, match="Input/output error"):
-        checkpoint.load_latest(state, places)  # never as if there had been none
+        checkpoint.load_latest(state, places)  # never a start without a checkpoint
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert checkpoint.load_latest(state, places) == 2
@@ -63,7 +63,7 @@ def test_what_a_disk_does_not_give_is_named_and_the_one_before_is_taken(places):
 
 
 @pytest.mark.parametrize("bad", [0, 1])
-def test_with_parity_a_disk_that_gives_nothing_costs_nothing(places, tmp_path, bad):
+def test_with_parity_an_unreadable_disk_loses_nothing(places, tmp_path, bad):
     places.append(tmp_path / "c")
     assert checkpoint.save(eight_tensors(1), 1, places, parity=1).committed
     state = eight_tensors(0)

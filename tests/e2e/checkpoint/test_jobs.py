@@ -1,4 +1,4 @@
-"""robustrun.checkpoint in jobs that are killed: what is loaded is what was saved, bit for bit."""
+"""robustrun.checkpoint in killed jobs: the loaded state is the saved one, bit for bit."""
 
 import functools
 import os
@@ -20,7 +20,7 @@ LINE = re.compile(r"(loaded|saved) (\S+) (\S+) (.*)")
 
 @pytest.fixture
 def shm():
-    """A folder where syncing costs nothing: who is only killed loses nothing that was written."""
+    """A folder in memory, where syncing is cheap: killed processes lose nothing that they wrote."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         yield pathlib.Path(folder)
 
@@ -61,7 +61,7 @@ class Job:
         return self.finish()
 
     def finish(self):
-        """(exit codes, what all of them said)"""
+        """(exit codes, output of all)"""
         codes = [each.wait(500) for each in self.ranks]
         self.port.close()
         self.said.seek(0)
@@ -69,7 +69,7 @@ class Job:
 
 
 def lines_of(folder, rank):
-    """(kind, step, digest, loader) of the lines that are whole."""
+    """(kind, step, digest, loader) of the complete lines."""
     try:
         text = (folder / f"rank-{rank}.log").read_text()
     except FileNotFoundError:
@@ -90,14 +90,14 @@ def undisturbed(ranks, steps, *words):
 
 @pytest.mark.parametrize("ranks, words, rounds, steps",
                          [(1, [], 4, 60), (2, [], 2, 30), (2, ["--own"], 1, 20)])
-def test_ranks_killed_while_they_save_go_on_as_if_nothing_had_been(shm, ranks, words, rounds,
+def test_ranks_killed_while_saving_resume_without_a_trace(shm, ranks, words, rounds,
                                                                   steps):
     seed = int(os.environ.get("ROBUSTRUN_TEST_SEED", random.randrange(2**32)))
     print("seed", seed)
     chance = random.Random(seed)
     wanted = undisturbed(ranks, steps, *words)
     folder = shm / "killed"
-    told = 0  # the newest step that every rank has been told is on disk
+    told = 0  # the newest step whose save has returned on every rank
     for turn in range(rounds + 1):
         job = Job(folder, ranks, "--steps", str(steps), *words)
         if turn == rounds:
@@ -121,7 +121,7 @@ def test_ranks_killed_while_they_save_go_on_as_if_nothing_had_been(shm, ranks, w
         assert "each of 2 ranks saved a state of its own, and there are 1 ranks now" in said
 
 
-def test_another_number_of_ranks_is_refused_by_name_unless_it_is_said_who_takes_what(shm):
+def test_another_number_of_ranks_is_refused_by_name_without_a_mapping(shm):
     folder = shm / "job"
     codes, said = Job(folder, 2, "--steps", "3").finish()
     assert codes == [0, 0], said
@@ -142,7 +142,7 @@ def test_another_number_of_ranks_is_refused_by_name_unless_it_is_said_who_takes_
     assert [wider.new_lines(rank)[0][1] for rank in range(2)] == ["4", "4"]
 
 
-def test_under_robustrun_a_killed_worker_costs_no_step_that_was_saved(robustrun, shm):
+def test_under_robustrun_a_killed_worker_loses_no_saved_step(robustrun, shm):
     wanted = undisturbed(2, 30)
     folder = shm / "job"
     folder.mkdir()
@@ -165,7 +165,7 @@ def test_under_robustrun_a_killed_worker_costs_no_step_that_was_saved(robustrun,
     assert attempts == {"g2"}
 
 
-def test_the_example_of_the_documentation_goes_on_where_it_was(shm):
+def test_the_example_of_the_documentation_resumes_at_its_step(shm):
     text = (ROOT / "docs" / "checkpoints.md").read_text()
     script = re.search(r"```python\n(.*?)```", text, re.S).group(1)
     for last in (10, 20):

@@ -1,4 +1,4 @@
-"""A last checkpoint before a stop: DDP over gloo, real signals, files that say who saved what."""
+"""A last checkpoint before a stop: DDP over gloo, real signals, and notes of each rank's saves."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def save(stop):
     began = time.monotonic_ns()
     state = {"step": stop.step, "reason": stop.reason, "left": stop.seconds_left}
     torch.save((state, model.state_dict()), folder / f"rank-{rank}.pt")
-    dist.barrier()  # collectives work: nobody is in a step
+    dist.barrier()  # collectives work: no rank is in a step
     took = time.monotonic_ns() - began
     note("saved", step=stop.step, directories=[str(folder)], bytes=100, blocking_ns=took,
          total_ns=took)
@@ -101,10 +101,10 @@ def test_without_it_a_signal_ends_the_workers_at_once(robustrun):
     assert not list(saved.glob("*.pt"))
 
 
-def test_when_a_rank_has_failed_nobody_saves_and_nobody_waits(robustrun):
+def test_after_a_failed_rank_no_rank_saves_or_waits(robustrun):
     running, saved = start(robustrun, "on_stop", "fail",
                            options=["--shutdown-timeout=60", "--max-restarts=0"])
-    finished = running.finish(50)  # less than the time that a save would have
+    finished = running.finish(50)  # less than the time allowed for a save
     assert finished.code == 7, finished.errors
     assert not list(saved.glob("*.pt"))
 

@@ -1,4 +1,4 @@
-"""librobustrun.so: what it needs and shows, and what its interface does with what it is given."""
+"""librobustrun.so: its dependencies, its exports, and its handling of input."""
 
 import array
 import ctypes
@@ -24,7 +24,7 @@ def read(*command):
     return subprocess.run([*command, LIBRARY], capture_output=True, text=True, check=True).stdout
 
 
-def test_it_needs_nothing_that_python_does_not_have():
+def test_it_needs_only_libraries_that_python_has():
     dynamic = read("readelf", "-dW")
     assert set(re.findall(r"NEEDED.*\[(.*)\]", dynamic)) <= NEEDED
     assert "TEXTREL" not in dynamic and "RUNPATH" not in dynamic
@@ -35,7 +35,7 @@ def test_it_runs_with_the_libc_of_older_systems():
     assert versions and max(tuple(map(int, version)) for version in versions) <= GLIBC_OLDEST
 
 
-def test_it_shows_the_functions_of_its_headers_and_nothing_else():
+def test_it_exports_the_functions_of_its_headers_and_nothing_else():
     header = "".join((ROOT / "checkpoint" / "c_api" / name).read_text()
                      for name in ("api.h", "memory.h", "local.h"))
     declared = set(re.findall(r"^RR_API [\w *]+\b(rr_\w+)\(", header, re.M))
@@ -69,7 +69,7 @@ def put(engine, step, values, writers=("rank-0",), writer="rank-0", states=()):
         return save.commit(), save.attempt
 
 
-def test_two_that_save_the_same_step_write_one_checkpoint(places):
+def test_two_writers_of_the_same_step_write_one_checkpoint(places):
     values = array.array("f", range(5000))
     one, two = Engine(places, "run-1", 0), Engine(places, "run-1", 0)
     assert one.generation == two.generation == 1
@@ -94,7 +94,7 @@ def test_two_that_save_the_same_step_write_one_checkpoint(places):
                 found.read([bad])
 
 
-def test_a_later_attempt_takes_over_and_the_earlier_one_is_told(places):
+def test_a_later_attempt_takes_over_and_the_earlier_one_gets_an_error(places):
     values = array.array("f", [1, 2])
     old = Engine(places, "run-1", 0)
     assert put(old, 1, values)[0]
@@ -104,7 +104,7 @@ def test_a_later_attempt_takes_over_and_the_earlier_one_is_told(places):
     with pytest.raises(c_api.Conflict, match="attempt 1 was here"):
         Engine(places, "run-1", 0)
     assert put(new, 1, values)[0] and Checkpoint(places).generation == 2
-    # Of two supervisors the later one's attempts follow, however often the first one restarted.
+    # Attempts of a later supervisor come after all attempts of the first one.
     first, second = Engine(places, "run-1", 9, 1), Engine(places, "run-1", 2, 2)
     assert put(second, 5, values)[0]
     with pytest.raises(c_api.Conflict):
@@ -113,7 +113,7 @@ def test_a_later_attempt_takes_over_and_the_earlier_one_is_told(places):
         Engine(places, "run-1", 10, 1)
 
 
-def test_poisoned_pinned_and_pruned(places):
+def test_checkpoints_are_poisoned_pinned_and_pruned(places):
     engine, values = Engine(places, "run-1"), array.array("f", [1])
     names = [put(engine, step, values)[1] for step in range(1, 6)]
     with Checkpoint(places) as newest, Checkpoint(places, names[0]) as first:
@@ -131,7 +131,7 @@ def test_poisoned_pinned_and_pruned(places):
         c_api.prune(places, 0)
 
 
-def test_what_changed_while_it_was_written_is_named(places):
+def test_data_that_changes_during_a_save_is_named(places):
     engine, values = Engine(places, "run-1"), array.array("f", range(100))
     with engine.begin(1, ["r"]) as save:
         with pytest.raises(c_api.CheckpointError, match="not written"):
@@ -144,7 +144,7 @@ def test_what_changed_while_it_was_written_is_named(places):
     assert c_api.catalogue(places)[0].state == "incomplete"
 
 
-def test_descriptions_that_are_cut_or_contradict_themselves_are_refused(places):
+def test_truncated_or_contradictory_descriptions_are_refused(places):
     engine, values = Engine(places, "run-1"), array.array("f", range(64))
     address = values.buffer_info()[0]
     good = Structure([shard("w", 64), shard("v", 3)])
@@ -180,7 +180,7 @@ def test_descriptions_that_are_cut_or_contradict_themselves_are_refused(places):
         engine.begin(-1, ["r"])
 
 
-def test_what_cannot_be_opened_is_said(tmp_path):
+def test_an_open_error_is_reported(tmp_path):
     with pytest.raises(c_api.NotFound, match="no such directory"):
         Engine([tmp_path / "none"], "run-1")
     with pytest.raises(c_api.CheckpointError, match="one word"):

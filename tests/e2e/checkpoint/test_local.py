@@ -27,7 +27,7 @@ while True:
     time.sleep(0.05)
 """
 
-# What the first attempt begins to drain takes for ever; later ones save nothing.
+# Drains of the first attempt take for ever; later attempts save nothing.
 BROKEN_OFF = saving_job.BEGIN + r"""
 for step in range(step + 1, 3 if attempt == 0 else step + 1):
     robustrun.step(step)
@@ -63,7 +63,7 @@ def started(lab, robustrun, script, replicated):
     return machines, job, saves
 
 
-# Each test has one of the kinds in the gate.
+# Each test runs with one of the kinds in `make test`.
 OWN, REPLICATED = pytest.param(False, id="own"), pytest.param(True, id="replicated")
 
 
@@ -76,7 +76,7 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
     machines, job, saves = started(lab, robustrun, SCRIPT, replicated)
     places = saves / "checkpoints"
     assert job.wait(lambda: notes(saves, "saved.0"), "saves", 120) == [[4], [4]]
-    # 0 and 3 are drained, and 0 went behind 3; 4 is on the machines' disks alone.
+    # 0 and 3 are drained, 0 was removed after 3; 4 is only on the machines' disks.
     found = listed(robustrun, places)
     assert sorted(found) == [3, 4] and found[3]["drained"] and found[3]["verified"]
     assert found[4]["local"] == ["h1", "h2"] and not found[4]["drained"]
@@ -84,7 +84,7 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
     files = manifest["nodes"]["h1"] + manifest["nodes"]["h2"]
     assert sorted(files) == list(range(len(manifest["files"]))) and len(files) == 2
     manifest = read_manifest(Path(found[3]["folders"][0]) / "MANIFEST")
-    for shard in manifest["shards"]:  # as anybody who reads the page of the format
+    for shard in manifest["shards"]:  # as any reader of the format page does
         if shard["bytes"] < 200_000:
             assert read_shard(manifest, found[3]["folders"], shard)
     assert "on local disks alone: h1, h2" in robustrun.run("ckpt", "ls", places).text
@@ -93,7 +93,7 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
     assert "DAMAGED" not in verified.text
     assert robustrun.run("ckpt", "verify", "--step=3", places).code == 0
 
-    # A worker dies: its machine's disk is still there, and the newest step is taken.
+    # A worker dies: its machine's disk is intact, and the newest step is taken.
     victim = machines["h2"].workers("job.py")[0]
     os.kill(victim, signal.SIGKILL)
     assert job.wait(lambda: resumed_at(saves, 1), "a resumption", 120) == [4, 4]
@@ -101,7 +101,7 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
     found = listed(robustrun, places)
     assert sorted(found) == [5, 6, 7] and [step for step in found if found[step]["drained"]] == [5]
 
-    # A machine is lost with its disk: 7 and 6 cannot be read by all, nor are they marked.
+    # A machine is lost with its disk: not all ranks can read 7 and 6, and they are not marked.
     machines["h2"].lose_power()
     assert job.wait(lambda: resumed_at(saves, 2), "a resumption", 120) == [5, 5]
     job.wait(lambda: "is on a local disk of a machine that is not there" in job.out() + job.err(),
@@ -115,7 +115,7 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
 
 
 @pytest.mark.parametrize("replicated", [nightly(OWN), REPLICATED])
-def test_a_drain_that_a_dead_worker_broke_off_is_finished_by_the_next_attempt(lab, robustrun,
+def test_the_next_attempt_finishes_a_drain_that_a_dead_worker_began(lab, robustrun,
                                                                               replicated):
     machines, job, saves = started(lab, robustrun, BROKEN_OFF, replicated)
     places = saves / "checkpoints"

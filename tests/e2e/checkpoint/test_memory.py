@@ -1,4 +1,4 @@
-"""Copies in the agent's memory: what a killed worker had not saved is saved, and read back."""
+"""Copies in the agent's memory: unsaved state of a killed worker is saved and read back."""
 
 import os
 import random
@@ -9,8 +9,8 @@ from helpers.processes import open_files_of, wait_for
 
 torch = pytest.importorskip("torch")
 
-# Each rank's state is a function of the step: whoever reads it knows whether it is right. One copy
-# in memory each step; nothing is ever saved to disk by the worker.
+# Each rank's state is a function of the step, so any reader can check it. One copy in memory each
+# step; the worker never saves to disk.
 SCRIPT = r"""
 import os, signal, time
 import torch
@@ -99,8 +99,8 @@ def test_a_step_that_was_only_in_memory_is_resumed_from_it(robustrun):
     robustrun.expect_nothing_left()
 
 
-def test_a_rate_for_copies_does_not_hold_up_what_the_agent_saves(robustrun):
-    """The worker would write step 4 for weeks; it dies at step 7."""
+def test_a_rate_limit_for_copies_does_not_slow_the_saves_of_the_agent(robustrun):
+    """The worker's write of step 4 would take weeks; it dies at step 7."""
     running = start_job(robustrun, "kill-drain", 9, ROBUSTRUN_CHECKPOINT_DRAIN_RATE="20")
     finished = running.finish(250)
     assert finished.code == 0, finished.errors
@@ -108,7 +108,7 @@ def test_a_rate_for_copies_does_not_hold_up_what_the_agent_saves(robustrun):
     assert "saved the copy in memory of step 7, which is committed" in finished.errors
 
 
-def test_workers_killed_at_any_moment_lose_no_step_that_all_had_copied(robustrun):
+def test_workers_killed_at_any_time_lose_no_step_that_all_had_copied(robustrun):
     seed = random.randrange(1 << 30)
     print("seed", seed)
     chance = random.Random(seed)

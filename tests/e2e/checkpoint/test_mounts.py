@@ -1,4 +1,4 @@
-"""save() and load_latest() over directories of which one hangs, is dead, or cannot be made."""
+"""save() and load_latest() when one directory hangs, is dead, or cannot be made."""
 
 import contextlib
 import signal
@@ -11,7 +11,7 @@ from checkpoint.plain_process import plain_process, start_again, torch  # noqa: 
 from helpers.fuse import await_mount, need_fuse
 from robustrun import checkpoint
 
-PATIENCE_S = 4  # a disk that others write to may take a second to sync
+PATIENCE_S = 4  # a busy disk may take a second to sync
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def patience(monkeypatch):
 
 @pytest.fixture
 def view(tmp_path):
-    """A mount of its own, (path, server); what is in it lies in tmp_path / "behind"."""
+    """A private mount, (path, server), whose files lie in tmp_path / "behind"."""
     need_fuse("bindfs")
     behind, path = tmp_path / "behind", tmp_path / "view"
     behind.mkdir()
@@ -31,7 +31,7 @@ def view(tmp_path):
         await_mount(server, path)
         yield path, server
     finally:
-        server.kill()  # whoever waits for it gets an error
+        server.kill()  # processes that wait for it get an error
         server.wait(60)
         subprocess.run(["umount", "--lazy", path], check=True)
 
@@ -45,7 +45,7 @@ def is_state_of(state, value):
 
 
 def told(call, *arguments, **options):
-    """What it answers, and what it warned of; in time."""
+    """The result of the call and its warnings, in time."""
     answers, caught = [], []
 
     def run():
@@ -76,7 +76,7 @@ def names(warned, place):
     return any(str(place) in each for each in warned)
 
 
-def test_a_directory_that_hangs_takes_no_more_than_the_patience(tmp_path, view):
+def test_a_hung_directory_takes_no_longer_than_the_time_limit(tmp_path, view):
     path, server = view
     places = [tmp_path / "a", path / "below"]
     with hanging(server):
@@ -88,7 +88,7 @@ def test_a_directory_that_hangs_takes_no_more_than_the_patience(tmp_path, view):
         assert is_state_of(state, 1)
 
 
-def test_a_home_that_hangs_is_an_error_that_names_it(view):
+def test_a_hung_home_is_an_error_that_names_it(view):
     path, server = view
     with hanging(server):
         errors = []
@@ -105,7 +105,7 @@ def test_a_home_that_hangs_is_an_error_that_names_it(view):
 
 @pytest.mark.parametrize("below", ["", "below"])
 @pytest.mark.parametrize("parity", [0, 1])
-def test_a_mount_that_died_stops_nobody_who_starts_again(tmp_path, view, parity, below):
+def test_a_dead_mount_does_not_block_a_restart(tmp_path, view, parity, below):
     path, server = view
     places = [tmp_path / "a", tmp_path / "b", path / below]
     saved, warned = told(checkpoint.save, state_of(1), 1, places[:2 + parity], parity=parity)
@@ -123,7 +123,7 @@ def test_a_mount_that_died_stops_nobody_who_starts_again(tmp_path, view, parity,
     assert is_state_of(state, 2)
 
 
-def test_a_directory_whose_mount_is_missing_is_done_without_but_not_the_home(tmp_path):
+def test_a_missing_mount_is_tolerated_except_for_the_home(tmp_path):
     places = [tmp_path / "a", tmp_path / "mount" / "b"]
     saved, warned = told(checkpoint.save, state_of(1), 1, places)
     assert saved.committed and names(warned, places[1]) and "No such file" in " ".join(warned)

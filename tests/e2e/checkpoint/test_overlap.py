@@ -14,9 +14,9 @@ from helpers.processes import wait_for
 
 torch = pytest.importorskip("torch")
 
-# Each rank's state is a function of the step; ranks know of each other by files alone, so that
-# nothing but the agents' word keeps one from loading before another's copy is saved. The first
-# attempt makes two copies in memory and saves none; then rank 1 dies when it is told to.
+# Each rank's state is a function of the step. Ranks communicate only by files, so that only the
+# agents keep a rank from loading before another rank's copy is saved. The first attempt makes two
+# copies in memory and saves none; then rank 1 dies on request.
 SCRIPT = r"""
 import os, signal, sys, time
 import torch
@@ -70,7 +70,7 @@ else:
 
 
 class SlowDisk:
-    """A folder that takes so many bytes a second."""
+    """A folder with a limited number of bytes per second."""
 
     def __init__(self, folder, rate):
         self.below, self.path = folder / "below", folder / "slow"
@@ -112,7 +112,8 @@ def is_committed(saves):
 
 
 def committed_in(robustrun, saves):
-    """Steps. Agents do not hear of each other, and may save older copies, which stay incomplete."""
+    """The saved steps. Agents may also save older copies, which stay incomplete: they do not know
+    of each other's."""
     listed = robustrun.run("ckpt", "ls", "--json", saves)
     assert listed.code == 0, listed.errors
     return sorted(each["step"] for each in json.loads(listed.text)
@@ -128,18 +129,18 @@ def environment(robustrun, saves, mib, mode="load"):
 
 
 def restarted(robustrun, folder):
-    """What the second attempt's ranks note when they are up; they were standby workers."""
+    """The notes of the second attempt's ranks, which were standby workers."""
     robustrun.waiting_standbys(2)
     (folder / "die").touch()
     return wait_for(lambda: notes(folder, "up"), 120, "new workers")
 
 
 def is_refused(finished):
-    """The machine has too little memory for this test."""
+    """Skips where the machine has too little memory for this test."""
     return "no longer outlive it" in finished.errors
 
 
-def test_workers_start_while_copies_are_saved_for_longer_than_8_s_and_load_what_becomes_of_them(
+def test_workers_start_while_copies_are_saved_for_more_than_8_s_and_load_the_result(
         robustrun, slow_disk):
     saves = slow_disk(80 << 20)  # 800 MiB: 10 s, and 12 s are waited for
     folder, env = environment(robustrun, saves, 400)
@@ -163,7 +164,7 @@ def test_workers_start_while_copies_are_saved_for_longer_than_8_s_and_load_what_
     robustrun.expect_nothing_left(10)
 
 
-def test_a_rank_on_another_node_waits_for_copies_that_are_saved_there(nodes, slow_disk):
+def test_a_rank_waits_for_copies_that_another_node_saves(nodes, slow_disk):
     robustrun = nodes.runner
     saves = slow_disk(40 << 20)  # 200 MiB: 5 s
     folder, env = environment(robustrun, saves, 100)
@@ -177,7 +178,7 @@ def test_a_rank_on_another_node_waits_for_copies_that_are_saved_there(nodes, slo
     robustrun.expect_nothing_left(10)
 
 
-def test_a_save_that_comes_first_waits_for_the_copies_of_before(robustrun, slow_disk):
+def test_a_save_without_a_load_waits_for_earlier_copies(robustrun, slow_disk):
     saves = slow_disk(40 << 20)
     folder, env = environment(robustrun, saves, 100, "save")
     running = robustrun.start("--nproc-per-node=2", "job.py", env=env)
@@ -190,8 +191,8 @@ def test_a_save_that_comes_first_waits_for_the_copies_of_before(robustrun, slow_
     robustrun.expect_nothing_left(10)
 
 
-def test_a_run_that_ends_meanwhile_has_saved_them(robustrun, slow_disk):
-    """Workers that do not ask for checkpoints are not held, and their agent stays until all is on
+def test_a_run_that_ends_meanwhile_has_saved_the_copies(robustrun, slow_disk):
+    """Workers that load no checkpoint do not wait, and their agent stays until all copies are on
     disk."""
     saves = slow_disk(40 << 20)
     folder, env = environment(robustrun, saves, 100, "plain")

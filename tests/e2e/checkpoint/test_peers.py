@@ -1,5 +1,5 @@
-"""Copies on a second machine: a machine is lost for good, and the job goes on from a step that
-nobody had written to a disk."""
+"""Copies on a second machine: a machine is lost for good, and the job goes on from a step that was
+on no disk."""
 
 import json
 import time
@@ -30,7 +30,7 @@ while True:
 
 
 def ranks_at_peers(job):
-    """Those of which a second machine has a copy."""
+    """The steps of which a second machine has a copy."""
     at_peer = {}
     for record in job.records(COPIES_KEPT):
         for copy in map(fields, record.body.get(2, [])):
@@ -56,7 +56,7 @@ def start_copied(robustrun, machines, saves, copied, *options, hosts=3, script=S
 
 
 @rounds(of_ci=1)
-def test_a_lost_machine_costs_no_step_that_its_peer_has(lab, robustrun, seed):
+def test_a_lost_machine_loses_no_step_that_its_peer_holds(lab, robustrun, seed):
     chance = dice(seed, "peers' copies")
     machines = lab(3)
     saves = robustrun.folder / "saves"
@@ -75,7 +75,7 @@ def test_a_lost_machine_costs_no_step_that_its_peer_has(lab, robustrun, seed):
     robustrun.expect_nothing_left()
 
 
-def test_a_run_that_a_lost_machine_ends_has_saved_what_its_peer_has(lab, robustrun):
+def test_a_run_ended_by_a_lost_machine_has_saved_the_copies_of_its_peer(lab, robustrun):
     machines = lab(2)
     saves = robustrun.folder / "saves"
     job = start_copied(robustrun, machines, saves, 7, "--wait-for-nodes=0", "--standby=off",
@@ -158,7 +158,7 @@ def losses_of(folder, rank):
 
 
 def undisturbed_losses(steps):
-    """As the job's, by one process without any interruption."""
+    """The same training in one process without interruption."""
     code = {}
     exec(TRAINING, code)
     threads = torch.get_num_threads()
@@ -175,7 +175,7 @@ def undisturbed_losses(steps):
 
 
 @rounds(of_ci=1)
-def test_copies_that_are_made_faster_than_sent_are_of_one_step_at_the_peers(lab, robustrun, seed):
+def test_copies_made_faster_than_sent_are_of_the_same_step_on_all_peers(lab, robustrun, seed):
     chance = dice(seed, "rounds of copies")
     machines = lab(3)
     saves = robustrun.folder / "saves"

@@ -1,7 +1,7 @@
-"""The power goes while a real process saves: what was said to be saved is there, and nothing torn.
+"""Loss of power while a real process saves: finished saves are intact, and nothing is torn.
 
 The process runs with tests/recorder's library in front of libc; the states that a loss of power
-may leave are made from its log (helpers/power_loss.py) and looked at by the engine.
+may leave are made from its log (helpers/power_loss.py) and checked by the engine.
 """
 
 import filecmp
@@ -42,7 +42,7 @@ def seed():
 
 
 def record(shm, mode, mounts, lies=None):
-    """What a process did that saved some steps: (records, its directories)."""
+    """The writes of a process that saved some steps: (records, its directories)."""
     places = [shm / "live" / name for name in "abc"[:mounts]]
     for place in places:
         place.mkdir(parents=True)
@@ -67,7 +67,7 @@ def promises(records, moment):
 
 
 def wrong_in(records, moment, places):
-    """What is wrong with what is left; None: nothing."""
+    """The error in the remaining state, or None."""
     digests, promised = promises(records, moment)
     newest = 0
     for found in c_api.catalogue(places):
@@ -87,8 +87,8 @@ def wrong_in(records, moment, places):
 
 
 def first_fault(shm, records, roots, seed, count):
-    """The first of `count` random states in which something is wrong; None: none."""
-    shutil.rmtree(shm / "live")  # files are looked for where they were, too
+    """The first bad one of `count` random states; None if all are good."""
+    shutil.rmtree(shm / "live")  # files are also expected at their old paths
     for number, (moment, disk, luck) in enumerate(power_loss.states(records, roots, seed, count)):
         left = shm / f"left-{number}"
         left.mkdir()
@@ -111,14 +111,14 @@ def differences(one, other):
 
 @pytest.mark.parametrize("mode, mounts", [("plain", 2), ("parity", 3), ("keep", 2), ("staged", 2),
                                           ("dcp", 2), ("ranks", 2)])
-def test_what_was_said_to_be_saved_is_there_whatever_the_power_takes(shm, seed, mode, mounts):
+def test_finished_saves_survive_any_loss_of_power(shm, seed, mode, mounts):
     records, roots = record(shm, mode, mounts)
     disk = power_loss.Disk(roots)
     for each in records:
         disk.apply(*each)
     (shm / "all").mkdir()
     disk.leave(power_loss.ALL, shm / "all")
-    for root in roots:  # nothing went past the recorder
+    for root in roots:  # the recorder has seen all writes
         assert differences(root, shm / "all" / root.name) == []
     kinds = {each[0] for each in records}
     assert {"create", "write", "sync", "rename", "mkdir", "mark", "size"} <= kinds
@@ -133,6 +133,6 @@ def test_what_was_said_to_be_saved_is_there_whatever_the_power_takes(shm, seed, 
     "/step-[0-9]+$",        # the step's: the attempt's name
     "/live/[ab]$",          # a mount's: the step's name
 ])
-def test_a_sync_that_was_forgotten_is_found(shm, seed, forgotten):
+def test_a_missing_sync_is_found(shm, seed, forgotten):
     records, roots = record(shm, "ranks", 2, lies=forgotten)
     assert first_fault(shm, records, roots, seed, 200) is not None

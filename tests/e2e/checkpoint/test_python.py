@@ -1,4 +1,4 @@
-"""robustrun.checkpoint with real torch: what is put back, what is refused, and by which name."""
+"""robustrun.checkpoint with real torch: what is restored, and what is refused under which name."""
 
 import collections
 import ctypes
@@ -40,7 +40,7 @@ def random_tensor(dtype, *shape):
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2])
-def test_with_parity_a_lost_directory_costs_nothing(tmp_path, lost):
+def test_with_parity_a_lost_directory_loses_nothing(tmp_path, lost):
     places = [tmp_path / name for name in "abc"]
     state = {"w": random_tensor(torch.float32, 3000, 1000), "small": torch.arange(5), "n": 3}
     checkpoint.save(state, 1, directories=places, parity=1)
@@ -57,7 +57,7 @@ def test_with_parity_a_lost_directory_costs_nothing(tmp_path, lost):
     assert subprocess.run([*ckpt, "verify", *map(str, places)]).returncode == 0
 
 
-def test_parity_needs_a_directory_more(places):
+def test_parity_needs_an_extra_directory(places):
     with pytest.raises(checkpoint.CheckpointError, match="3 or more are needed"):
         checkpoint.save({"w": torch.zeros(4)}, 1, directories=places, parity=2)
 
@@ -86,7 +86,7 @@ def test_every_type_of_torch_comes_back_bit_for_bit_or_is_refused_by_name(places
     assert checkpoint.load_latest(back, places) == 1
 
 
-def test_every_shape_comes_back_into_every_memory(places):
+def test_every_shape_is_restored_into_every_memory_layout(places):
     whole = torch.arange(24, dtype=torch.float32).reshape(4, 6)
     numbers = torch.tensor([1 + 2j, 3 - 4j])
     saved = {"turned": whole.t(), "part": whole[1:3, ::2], "empty": torch.empty(0, 7),
@@ -101,7 +101,7 @@ def test_every_shape_comes_back_into_every_memory(places):
     assert checkpoint.load_latest(back, places) == 3
     for name in saved:
         assert torch.equal(saved[name], back[name]), name
-    assert into.sum() == whole[1:3, ::2].sum()  # nothing beside it was touched
+    assert into.sum() == whole[1:3, ::2].sum()  # memory around it is unchanged
 
 
 def test_tied_weights_are_written_once_and_stay_tied(places):
@@ -149,7 +149,7 @@ def test_plain_values_of_all_kinds_come_back_in_place(places):
         checkpoint.save({"a": {"b": torch.ones(1)}, "a/b": torch.ones(2)}, 2, places)
 
 
-def test_damaged_plain_values_never_do_more_than_say_so():
+def test_damaged_plain_values_only_raise_an_error():
     data = codec.encode({"a": [1, 2.0, "x", b"y", (None, True)], "s": torch.Size([1])})
     for at in range(len(data)):
         with pytest.raises(codec.Damaged):
@@ -165,7 +165,7 @@ def test_damaged_plain_values_never_do_more_than_say_so():
             codec.decode(bad)
 
 
-def test_what_does_not_fit_is_named_and_nothing_was_changed(places):
+def test_a_mismatch_is_named_and_nothing_is_changed(places):
     checkpoint.save({"a": torch.ones(2), "b": torch.ones(3), "gone": torch.ones(1), "n": {"x": 1},
                      "model": torch.nn.Linear(2, 2)}, 1, places)
     wanted = {"a": torch.zeros(2), "b": torch.zeros(4), "new": torch.zeros(1), "n": [],
@@ -184,7 +184,7 @@ def test_what_does_not_fit_is_named_and_nothing_was_changed(places):
 
 
 class Hooked(torch.nn.Module):
-    """Its state_dict() is a copy, and has something that is no tensor."""
+    """Its state_dict() is a copy and has an item that is not a tensor."""
 
     def __init__(self):
         super().__init__()
@@ -198,7 +198,7 @@ class Hooked(torch.nn.Module):
         self.extra = state["extra"]
 
 
-def test_modules_that_do_not_hand_out_their_memory_are_loaded_too(places):
+def test_modules_whose_state_dict_is_a_copy_are_loaded_too(places):
     model = Hooked()
     model.weight.data += 5
     model.extra = ["x"]
@@ -243,7 +243,7 @@ def test_a_resumed_training_draws_the_same_numbers_and_has_the_same_losses(place
     assert (random.random(), numpy.random.rand()) == drawn
 
 
-def test_a_damaged_checkpoint_is_said_poisoned_and_the_one_before_is_taken(places):
+def test_a_damaged_checkpoint_is_marked_poisoned_and_the_previous_one_is_taken(places):
     state = {"a": torch.ones(1000)}
     assert checkpoint.load_latest(state, places) is None
     for step in (1, 2):
@@ -267,7 +267,7 @@ def test_a_damaged_checkpoint_is_said_poisoned_and_the_one_before_is_taken(place
         for data in each.glob("*/*/*.safetensors"):
             data.unlink()
     with pytest.warns(RuntimeWarning), pytest.raises(checkpoint.NotFound, match="is missing"):
-        checkpoint.load_latest(state, places)  # never as if there had been none
+        checkpoint.load_latest(state, places)  # never a start without a checkpoint
 
 
 @pytest.mark.parametrize("way", ["torch", "numpy"])
@@ -281,7 +281,7 @@ def test_a_tensor_that_changes_while_it_is_saved_is_refused_by_name(places, monk
         if way == "torch":
             state["torn"].add_(1)
         else:
-            state["torn"].numpy()[7] = 3  # behind torch's back
+            state["torn"].numpy()[7] = 3  # without torch's notice
 
     monkeypatch.setattr(c_api.Save, "write", write_and_change)
     with pytest.raises(checkpoint.ChangedWhileSaved, match="tensor 'torn' changed while step 2"):
@@ -291,7 +291,7 @@ def test_a_tensor_that_changes_while_it_is_saved_is_refused_by_name(places, monk
     assert checkpoint.save(state, 3, places).committed
 
 
-def test_an_older_attempt_that_still_runs_is_told(places, monkeypatch):
+def test_an_older_attempt_that_still_runs_gets_an_error(places, monkeypatch):
     state = {"a": torch.ones(1)}
     monkeypatch.setenv("ROBUSTRUN_RUN_ID", "job")
     monkeypatch.setenv("ROBUSTRUN_ATTEMPT", "0")
@@ -300,11 +300,11 @@ def test_an_older_attempt_that_still_runs_is_told(places, monkeypatch):
         pass
     with pytest.raises(checkpoint.Conflict):
         checkpoint.save(state, 2, places)
-    # Whoever only looks stops nobody.
+    # A reader does not stop the attempt.
     start_again()
     monkeypatch.setenv("ROBUSTRUN_ATTEMPT", "1")
     checkpoint.save(state, 2, places)
-    # Another supervisor goes on with the run, and restarts it under a number that was used.
+    # Another supervisor continues the run and uses a restart number again.
     start_again()
     monkeypatch.setenv("ROBUSTRUN_INCARNATION", "2")
     with c_api.Engine(places, "job", 2, 1):
@@ -317,13 +317,13 @@ def test_an_older_attempt_that_still_runs_is_told(places, monkeypatch):
 
 
 def read_by_system_calls():
-    """Bytes that this process has read, from wherever."""
+    """Bytes that this process has read from any file."""
     with open("/proc/self/io") as file:
         return int(file.readline().split()[1])
 
 
 @pytest.mark.parametrize("way", ["auto", "ring", "direct", "buffered"])
-def test_how_disks_are_read_and_written_is_told_by_the_environment(places, monkeypatch, way):
+def test_the_environment_sets_how_disks_are_read_and_written(places, monkeypatch, way):
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_IO", way)
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_PATIENCE", "120.5")
     assert c_api.io_options() == (("auto", "ring", "direct", "buffered").index(way), 120_500)

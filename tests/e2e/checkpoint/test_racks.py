@@ -1,5 +1,5 @@
 """Copies in memory on a machine of another rack: a whole rack loses its power, and the job goes on
-from a step that nobody had written to a disk."""
+from a step that was on no disk."""
 
 import pytest
 from checkpoint.test_peers import SCRIPT, notes, ranks_at_peers
@@ -19,7 +19,7 @@ NETWORKS = {
 
 
 def resumption(folder):
-    """What the ranks of the newest attempt that is complete loaded, or None."""
+    """The steps that the ranks of the newest complete attempt loaded, or None."""
     attempts = {int(path.name.split(".")[1]) for path in folder.glob("resumed.*.*")
                 if path.name.split(".")[-1].isdigit()}
     found = [notes(folder, f"resumed.{each}", WORLD) for each in sorted(attempts)]
@@ -29,7 +29,7 @@ def resumption(folder):
 @rounds(of_ci=1)
 @pytest.mark.parametrize(
     "network", ["labels", pytest.param("leaves", marks=pytest.mark.nightly)])
-def test_a_rack_that_is_lost_costs_no_step_that_the_others_have(lab, robustrun, network, seed):
+def test_a_lost_rack_loses_no_step_that_the_others_hold(lab, robustrun, network, seed):
     machines = lab(6)
     saves = robustrun.folder / "saves"
     (saves / "checkpoints").mkdir(parents=True)
@@ -50,7 +50,7 @@ def test_a_rack_that_is_lost_costs_no_step_that_the_others_have(lab, robustrun, 
     print("loses rack", rack, "with", lost, "of", job.group_names())
     assert len(lost) == 2
     for name in lost:
-        machines[name].pull()  # no agent hears of the other's end
+        machines[name].pull()  # no agent notices the end of the other
     for name in lost:
         machines[name].crash()
     for rank, (step, from_memory, size) in enumerate(

@@ -1,4 +1,4 @@
-"""Ranks that hold the same state load it together: one reads, all have it, or all raise."""
+"""Ranks with the same state load it together: one reads for all, and all succeed or all raise."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def environment():
 
 
 def job(folder, mode, ranks, launcher=(), code=0):
-    """What each rank told."""
+    """The notes of each rank."""
     work = folder / "work"
     for old in work.glob("told.*"):
         old.unlink()
@@ -60,7 +60,7 @@ def check_read_once(said, ranks):
 
 
 @pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.nightly), 4])
-def test_every_byte_is_read_by_one_rank_and_all_have_it(folder, ranks):
+def test_every_byte_is_read_by_one_rank_for_all(folder, ranks):
     job(folder, "save", ranks)
     said = job(folder, "load", ranks)
     check_read_once(said, ranks)
@@ -68,7 +68,7 @@ def test_every_byte_is_read_by_one_rank_and_all_have_it(folder, ranks):
         assert abs(each["from_disk"] - each["bytes"] / ranks) <= 8 << 20, said
 
 
-def test_what_two_ranks_saved_four_load_under_torchrun(folder):
+def test_four_ranks_under_torchrun_load_a_save_of_two(folder):
     torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node")
     job(folder, "save", 2, (*torchrun, "2"))
     check_read_once(job(folder, "load", 4, (*torchrun, "4")), 4)
@@ -105,22 +105,22 @@ def states_of(folder):
     return {found.step: found.poisoned for found in c_api.catalogue([folder / "a", folder / "b"])}
 
 
-def test_of_what_a_disk_does_not_give_to_one_rank_all_take_the_one_before_at_once(folder):
+def test_after_a_read_error_of_one_rank_all_take_the_previous_checkpoint_at_once(folder):
     job(folder, "save-two", 2)
     with failing(folder / "b", "step-000000000003"):
         check_the_one_before(folder, job(folder, "load", 2), "Input/output error")
-    assert states_of(folder) == {3: "", 2: ""}  # another day it may be read
+    assert states_of(folder) == {3: "", 2: ""}  # it may be readable later
     assert [each["step"] for each in job(folder, "load", 2)] == [3, 3]
 
 
-def test_of_damage_that_one_rank_finds_all_take_the_one_before_at_once(folder):
+def test_after_damage_found_by_one_rank_all_take_the_previous_checkpoint_at_once(folder):
     job(folder, "save-two", 2)
     damage(folder, 3)
     check_the_one_before(folder, job(folder, "load", 2), "step-000000000003")
     assert states_of(folder) == {3: "damaged", 2: ""}
 
 
-def test_damage_without_one_before_is_an_error_on_all_ranks(folder):
+def test_damage_of_the_only_checkpoint_is_an_error_on_all_ranks(folder):
     job(folder, "save", 2)
     damage(folder, 3)
     said = job(folder, "load", 2)
@@ -135,7 +135,7 @@ def test_damage_without_one_before_is_an_error_on_all_ranks(folder):
 @pytest.mark.parametrize("mode, kind, words", [
     ("nowhere", "RuntimeError", "the ranks do not find the same checkpoint"),
     ("no-parent", "RankFailed", "FileNotFoundError")])
-def test_a_rank_that_looks_elsewhere_is_found_out_at_once(folder, mode, kind, words):
+def test_a_rank_with_other_directories_is_an_error_at_once(folder, mode, kind, words):
     job(folder, "save", 2)
     said = job(folder, mode, 2)
     assert said[0]["kind"] == kind and words in said[0]["what"], said
@@ -149,7 +149,7 @@ def test_a_rank_that_fails_at_the_end_of_its_load_fails_all(folder):
     assert "rank 1 does not like its loader" in said[0]["what"]
 
 
-def test_a_rank_that_only_looks_waits_for_nobody_and_reads_all_of_it(folder):
+def test_a_rank_that_loads_alone_waits_for_no_other_and_reads_everything(folder):
     job(folder, "save", 2)
     said = job(folder, "read-only", 2)
     assert said[0]["kind"] == "loaded" and said[0]["from_disk"] == said[0]["bytes"]
@@ -173,7 +173,7 @@ def test_under_robustrun_ranks_with_a_group_share_and_ranks_without_read_all(rob
 
 
 
-def test_each_rank_hands_on_what_it_has_in_memory_and_nobody_reads_a_disk(robustrun):
+def test_each_rank_shares_its_copies_in_memory_and_no_rank_reads_a_disk(robustrun):
     said = under(robustrun, "memory")
     check_read_once(said, 2)
     for each in said:

@@ -1,5 +1,5 @@
-"""The other reader, which was written from docs/checkpoint-format.md alone, and the engine find the
-same: where directories are lost, and in plain values of all kinds."""
+"""The second reader, written from docs/checkpoint-format.md alone, and the engine agree: with lost
+directories, and for plain values of all kinds."""
 
 import collections
 import ctypes
@@ -20,7 +20,7 @@ from robustrun._checkpoint import c_api
 JOB = Path(__file__).with_name("own_states_job.py")
 
 
-def test_its_arithmetic_is_that_of_the_papers():
+def test_its_arithmetic_agrees_with_the_papers():
     assert crc32c(b"123456789") == 0xE3069283 and crc32c(b"") == 0  # RFC 3720's polynomial
     assert crc32c(bytes(32)) == 0x8A9136AA and crc32c(b"\xff" * 32) == 0x62A8AB43  # its B.4
     assert times(0x80, 2) == 0x1D and times(7, 11) == times(11, 7) == 49
@@ -66,7 +66,7 @@ def by_the_other(places):
 
 
 def check_same(places, state):
-    """Both, and that it is what was saved. Answers the other's Files."""
+    """Asserts that both readers find the saved data. Returns the second reader's Files."""
     start_again()
     found, files = by_the_other(places)
     assert found == {name: raw(each) for name, each in state.items()}
@@ -80,7 +80,7 @@ def lose(place):
 
 
 @pytest.mark.parametrize("count, parity", [(2, 1), (3, 1), (4, 1), (3, 2), (5, 2), (5, 3)])
-def test_lost_directories_are_put_together_again_to_the_same_bits(tmp_path, count, parity):
+def test_lost_directories_are_rebuilt_to_the_same_bits(tmp_path, count, parity):
     state = random_state(count)
     kept = [tmp_path / f"kept-{each}" for each in range(count)]
     checkpoint.save(state, 1, directories=kept, parity=parity)
@@ -100,7 +100,7 @@ def test_lost_directories_are_put_together_again_to_the_same_bits(tmp_path, coun
     assert gone, "there was nothing to lose"
 
 
-def test_of_more_than_an_extent_each_range_is_put_together_again(tmp_path):
+def test_each_range_of_several_extents_is_rebuilt(tmp_path):
     places = [tmp_path / name for name in "abc"]
     large = torch.arange(25 << 18, dtype=torch.int32)  # 25 MiB in four pieces
     state = {"large": large, **random_state(1, 3)}
@@ -114,7 +114,7 @@ def test_of_more_than_an_extent_each_range_is_put_together_again(tmp_path):
     assert max(ranges) == 8 << 20 and len(ranges) > 2, ranges
 
 
-def test_damage_in_one_directory_and_the_loss_of_another_take_parity_of_two(tmp_path):
+def test_damage_in_one_directory_and_loss_of_another_need_a_parity_of_two(tmp_path):
     places = [tmp_path / name for name in "abcd"]
     state = random_state(4)
     checkpoint.save(state, 1, directories=places, parity=2)
@@ -145,7 +145,7 @@ VALUES = {
 
 
 def exact(value):
-    """Equal for the same types, orders and bits alone."""
+    """A key that is equal only for the same types, orders and bits."""
     if isinstance(value, dict):
         return type(value), [(exact(key), exact(each)) for key, each in value.items()]
     if type(value) in (list, tuple):
@@ -154,7 +154,7 @@ def exact(value):
 
 
 def neutral(value):
-    """What the other reader has for what torch has."""
+    """The second reader's value for a value of torch."""
     if isinstance(value, torch.Tensor):
         names = {torch.bfloat16: "BF16", torch.float32: "F32", torch.int64: "I64",
                  torch.bool: "BOOL", torch.complex128: "complex128"}
@@ -196,7 +196,7 @@ def test_plain_values_of_all_kinds_are_the_same_to_the_bit(tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"\2N", b"\1NN", b"\1l\1\0\0\0", b"\1?", b"\1i\2\0\0\0\0"])
-def test_bytes_that_are_no_value_are_none(data):
+def test_bytes_that_are_not_a_value_are_refused(data):
     with pytest.raises((AssertionError, KeyError, struct.error)):
         decode(data)
 

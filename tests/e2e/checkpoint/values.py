@@ -1,4 +1,4 @@
-"""The other reader of checkpoints: states of robustrun.checkpoint and robustrun.dcp as values, by
+"""The second reader of checkpoints: states of robustrun.checkpoint and robustrun.dcp as values, by
 docs/checkpoint-format.md alone. Without torch."""
 
 import collections
@@ -51,7 +51,7 @@ def decode(data):
 
 
 def states_of(manifest, rank):
-    """{name: value} of what a rank saved, with `tree` that is rank 0's where all hold the same."""
+    """{name: value} of a rank's save; `tree` is rank 0's if all ranks hold the same."""
     kept = {(each, name): data for each, name, data in manifest["states"]}
     found = {name: decode(data) for (each, name), data in kept.items() if each == rank}
     about = found["robustrun"]

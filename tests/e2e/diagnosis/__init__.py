@@ -1,1 +1,1 @@
-"""Is the rank, machine or line named at which a job hangs, slows down or fails?"""
+"""When a job hangs, slows down or fails: is the right rank, machine or line named?"""

@@ -1,5 +1,5 @@
-"""A second network of a lab's machines: eth1 of each, on a bridge of its own, for the workers'
-data alone. What is pulled, dropped or slowed down here leaves robustrun's own connections alone.
+"""A second network of a lab's machines: eth1 of each, on a bridge of its own, only for the workers'
+data. Faults of this network leave robustrun's own connections alone.
 
 Everything is unnamed and ends with the lab.
 """
@@ -8,12 +8,12 @@ from helpers.machines import run
 
 INTERFACE = "eth1"
 NET = "10.78.0"
-# The queue before the bottleneck holds 50 ms at most, as a switch's would: TCP finds the rate.
+# The queue before the bottleneck holds at most 50 ms, like a switch's, so TCP finds the rate.
 BURST, LATENCY = "32kb", "50ms"
 
 
 def show_own_interfaces(machine):
-    """/sys as the machine's own kernel would have it: with its interfaces, not the hub's."""
+    """Mounts /sys with the machine's interfaces, instead of the hub's."""
     script = ("mount -t sysfs none /mnt && "
               "if mountpoint -q /sys/fs/cgroup; then mount --move /sys/fs/cgroup /mnt/fs/cgroup; fi"
               " && mount --move /mnt /sys")
@@ -39,7 +39,7 @@ class DataNetwork:
 
     @staticmethod
     def cable(machine):
-        """The hub's end of it."""
+        """The hub's end of the machine's cable."""
         return f"data{machine.number}"
 
     @staticmethod
@@ -47,26 +47,26 @@ class DataNetwork:
         return f"{NET}.{machine.number}"
 
     def environment(self):
-        """Of a job whose workers are to exchange their data here."""
+        """The variables of a job whose workers exchange their data over this network."""
         return {"GLOO_SOCKET_IFNAME": INTERFACE}
 
     def pull(self, machine):
-        """The cable: the machine's interface loses its carrier."""
+        """Pulls the cable: the machine's interface loses its carrier."""
         self.lab.within_hub("ip", "link", "set", self.cable(machine), "down")
 
     def plug(self, machine):
         self.lab.within_hub("ip", "link", "set", self.cable(machine), "up")
 
     def take_down(self, machine):
-        """The interface itself, as its administrator would."""
+        """Sets the interface down, as an administrator would."""
         machine.within("ip", "link", "set", INTERFACE, "down")
 
     def bring_up(self, machine):
         machine.within("ip", "link", "set", INTERFACE, "up")
 
     def drop(self, one, other, where="switch"):
-        """Packets between two machines disappear, both ways; no interface shows it. `where`: at
-        the switch, or in the machine `one` itself, by a firewall."""
+        """Drops packets between two machines, both ways; no interface shows it. `where`: at the
+        switch, or in the machine `one` itself, by a firewall."""
         here, there = self.address(one), self.address(other)
         if where == "switch":
             self.lab.within_hub(
@@ -88,7 +88,7 @@ class DataNetwork:
             one.within("nft", "delete table inet hole")
 
     def slow(self, machine, rate):
-        """What leaves the machine passes at `rate` (tc's words: "20mbit") at most."""
+        """Limits what the machine sends to `rate`, in tc's notation ("20mbit")."""
         machine.within("tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", "rate", rate,
                        "burst", BURST, "latency", LATENCY)
 

@@ -1,9 +1,9 @@
-"""A gloo training whose ranks can be told to err in ways that no signal makes.
+"""A gloo training with faults that no signal can cause.
 
     faulty_job.py STEPS PACE_S [FAULT RANK STEP]...
 
-Data-parallel, with what healthy trainings do besides: rank 0 evaluates and saves now and then (see
-the environment below), the others wait for it. FAULT, at that rank and step:
+Data-parallel, with the pauses of healthy trainings: rank 0 evaluates and saves now and then (see
+the environment below), and the others wait for it. FAULT, at that rank and step:
 
     sleep         sleeps before a collective
     spin          computes for ever instead of entering it
@@ -14,16 +14,16 @@ the environment below), the others wait for it. FAULT, at that rank and step:
     order         calls a broadcast in its place
     inversion     uses two groups in the opposite order
     crash         raises an exception
-    slow          is late for every collective from then on (SLOW_S); with SLOW_MACHINE=FILE (to
-                  be made by it) so is whoever runs on that machine later, and nobody else
+    slow          is late for every collective from then on (SLOW_S); with SLOW_MACHINE=FILE,
+                  which it makes, the ranks that run on its machine later are late instead
     input         waits for standard input, as in a debugger
 
 A rank that sleeps, computes or waits for its data set goes on when there is a file "over.FAULT" in
-the working directory, and may have other faults later: all are one rank's.
+the working directory, and may have other faults later; all faults are of one rank.
 
 Environment: PAUSES="checkpoint,evaluation,straggler,pause" (healthy ones), PAUSE_EVERY (steps),
-PAUSE_S, SEED; PAYLOAD (MB that are reduced in each step besides, for links to have work);
-GLOO_TIMEOUT_S in the place of torch's 30 minutes.
+PAUSE_S, SEED; PAYLOAD (MB that each step also reduces, to load the links); GLOO_TIMEOUT_S instead
+of torch's 30 minutes.
 """
 
 import ctypes
@@ -86,27 +86,27 @@ def save_checkpoint(model, path):
 
 
 def slow_storage(seconds):
-    """Stands for a file system that takes its time: called from where the checkpoint is saved."""
+    """Stands for a slow file system: called while the checkpoint is saved."""
     time.sleep(seconds)
 
 
 def pause(step, model, rng):
-    """What healthy jobs do, too. All ranks draw alike; one of them acts."""
+    """The pauses of healthy jobs. All ranks draw the same numbers; one of them pauses."""
     if not PAUSES or step == 0 or step % PAUSE_EVERY:
         return
-    kind, who = rng.choice(PAUSES), rng.randrange(WORLD)
+    kind, pausing = rng.choice(PAUSES), rng.randrange(WORLD)
     if kind == "evaluation" and RANK == 0:
         evaluate(model)
     elif kind == "checkpoint" and RANK == 0:
         save_checkpoint(model, "checkpoint-%d.pt" % os.getpid())
-    elif kind == "straggler" and who == RANK:
+    elif kind == "straggler" and pausing == RANK:
         time.sleep(PAUSE_S / 2)
     elif kind == "pause":
         time.sleep(PAUSE_S)
 
 
 def reduce_metrics(step, groups, strays):
-    """One collective of each group, in the same order everywhere but for who strays."""
+    """One collective of each group, in the same order on all ranks but the faulty one."""
     value = torch.ones(64)
     first, second = groups
     if strays and FAULT == "skip":
@@ -144,7 +144,7 @@ def err(samples):
 
 
 def machine():
-    """Where an agent is a machine: its process, the parent of our shim."""
+    """The machine, if agents stand for machines: the agent's process, the parent of our shim."""
     with open("/proc/%d/stat" % os.getppid()) as file:
         return file.read().rpartition(")")[2].split()[1]
 

@@ -1,20 +1,20 @@
-"""Hung jobs of 16 ranks with NCCL, played, and what PyTorch's Flight Recorder would hold of them.
+"""Simulated hung jobs of 16 ranks with NCCL, and what PyTorch's Flight Recorder would hold of them.
 
     python flight_jobs.py KIND SEED FOLDER [--faulty N]  writes the dumps of one job, and the truth
     python flight_jobs.py --campaign ROBUSTRUN [--seeds N] recall and precision of `diagnose`
 
 The job trains as Megatron does: pipeline stages (1F1B, batched sends and receives), tensor-parallel
-and expert-parallel collectives within a layer, data-parallel gradients, a norm over all ranks. What
-is played is the machinery, not the dumps: a host that launches ahead of its GPU until it must wait
-for it; streams in order, one per communicator, behind one of computations; collectives that end
-when all members have come to them; sends that end with their receive. A fault stops or changes one
-of these, and the rest of the job comes to rest by itself. Nothing here knows the analyzer's rules.
+and expert-parallel collectives within a layer, data-parallel gradients, a norm over all ranks. The
+simulation is of the machinery, not of the dumps: a host that launches ahead of its GPU until it
+must wait for it; ordered streams, one per communicator, after one of computations; collectives that
+end when all members have entered; sends that end with their receive. A fault stops or changes one
+of these, and the rest of the job comes to rest by itself. Nothing here uses the analyzer's rules.
 
 KIND, of ranks chosen by the seed:
   sleep    the host launches nothing any more
   lock     the same, and its dump is empty, empty but for pg_status, of no length, or missing
   gpu      the GPU does nothing any more, the host goes on
-  watchdog the GPU stops, and the recorder learnt of nothing some time before: a driver that hangs
+  watchdog the GPU stops, some time after the recorder's last update: a driver that hangs
   skip     one operation is left out
   order    two operations of different groups are called in the other order
 """
@@ -36,7 +36,6 @@ sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "flight_recorder"))
 import write_nccl  # noqa: E402
 
 WORLD = 16
-EPOCH_NS = 1_767_225_600_000_000_000  # 2026-01-01
 KINDS = ("sleep", "lock", "gpu", "watchdog", "skip", "order")
 DESCRIPTIONS = {"tp": "TENSOR_MODEL_PARALLEL_GROUP", "pp": "PIPELINE_MODEL_PARALLEL_GROUP",
                 "dp": "DATA_PARALLEL_GROUP", "ep": "EXPERT_MODEL_PARALLEL_GROUP",
@@ -53,7 +52,7 @@ class Call:
 
     def __init__(self, group, kind, size=0, overlaps=False, peers=(), batched=True):
         self.group, self.kind, self.size = group, kind, size
-        self.overlaps = overlaps  # computations do not wait for it
+        self.overlaps = overlaps  # computations do not wait for this call
         self.peers = peers  # of a batch: (is_send, rank)
         self.batched = batched
         self.number = 0  # of the collective, or of the batch, in its group and on its rank
@@ -75,7 +74,7 @@ class Job:
         self.draw_faults(faulty)
         self.play()
 
-    # What is trained, and by whom.
+    # The training and its layout.
 
     def draw_layout(self):
         draw = self.random
@@ -152,7 +151,7 @@ class Job:
                 exchange((False, before))
             for i in range(rest):
                 layers()
-                # One by one, stages take turns: else both would send first.
+                # Unbatched, stages take turns; otherwise both would send first.
                 exchange((True, after), (False, after))
                 layers(is_last_backward=not warm and i == rest - 1)
                 if i == rest - 1:
@@ -170,7 +169,7 @@ class Job:
             program.append(Call(group["dp"], "all_reduce", 1))
         return program
 
-    # What goes wrong.
+    # The faults.
 
     def draw_faults(self, count):
         draw = self.random
@@ -207,7 +206,7 @@ class Job:
         self.changed[rank] = at = draw.choice(swaps)
         program[at], program[at + 1] = program[at + 1], program[at]
 
-    # How it goes on from there.
+    # The simulation.
 
     def play(self):
         self.number_calls()
@@ -217,7 +216,7 @@ class Job:
         self.calls = [[c for c in program if isinstance(c, Call)] for program in self.programs]
         self.host_free = [self.random.uniform(0, 0.001) for _ in range(WORLD)]
         self.pending = [[] for _ in range(WORLD)]  # launched, not ended
-        self.here = collections.defaultdict(dict)  # what all must come to → rank → call
+        self.here = collections.defaultdict(dict)  # operation of a group → rank → call
         self.transfers = collections.defaultdict(dict)
         if self.gpu_stops:
             self.scale_gpu_stops()
@@ -230,7 +229,7 @@ class Job:
         self.observe()
 
     def scale_gpu_stops(self):
-        """From parts of the whole run to seconds: plays it once without the fault."""
+        """Converts shares of the whole run to seconds, by a simulation without the fault."""
         sound = object.__new__(Job)
         sound.__dict__.update(self.__dict__)
         sound.random = random.Random(f"{self.kind} {self.seed} sound")
@@ -267,7 +266,7 @@ class Job:
                     call.pairs.append((call.group.name, way, pairs[(way, is_send)]))
 
     def host(self, rank):
-        """Launches what comes next, unless it has to wait: then the end of a call wakes it."""
+        """Launches the next call, unless the host has to wait; then the end of a call wakes it."""
         program = self.programs[rank]
         i = self.next_call[rank]
         if i >= len(program) or self.stops_at.get(rank) == i:
@@ -288,7 +287,7 @@ class Job:
         self.at(self.now + self.random.uniform(20e-6, 60e-6), self.host, rank)
 
     def try_to_come(self, rank):
-        """Calls that nothing on their own GPU holds up any more come to their operation."""
+        """Calls that nothing on their own GPU blocks any more enter their operation."""
         busy_streams = set()
         held = False
         for call in self.pending[rank]:
@@ -350,7 +349,7 @@ class Job:
         if waits or full:
             self.host(rank)
 
-    # What the recorder of each rank has seen of it.
+    # The records of each rank.
 
     def observe(self):
         self.is_hung = any(self.pending)
@@ -363,7 +362,7 @@ class Job:
                     call.seen_ended = call.ended + self.random.uniform(0, 0.001)
                     if self.timing:
                         call.seen_started = call.came
-        # Who has come to a fault that still holds somebody up.
+        # The faulty ranks that have reached their fault, and those that still block another rank.
         self.truth = [rank for rank in self.faulty if self.has_come_to_its_fault(rank)]
         self.blocking = [rank for rank in self.truth if self.holds_up(rank)]
 
@@ -441,7 +440,7 @@ class Job:
         if time is None:
             return None
         skew = (rank * 7919 % 41 - 20) * 1_000_000  # clocks differ by some ms
-        return EPOCH_NS + skew + int(time * 1e9)
+        return write_nccl.EPOCH_NS + skew + int(time * 1e9)
 
     def groups_of(self, rank):
         return [group for group in self.all_groups if rank in group.ranks]
@@ -497,19 +496,12 @@ class Job:
 
 def as_bytes(dump, form):
     if form == "pickle":
-        return pickle.dumps(dump)  # as a tool of Python would write it again
+        return pickle.dumps(dump)  # as a Python tool would write it
     if form == "torch":
         pickler = write_nccl.Pickler()
         pickler.put(dump)
         return pickler.finish()
-    for entry in dump["entries"]:
-        for key in ("time_discovered_started_ns", "time_discovered_completed_ns"):
-            entry[key] = entry[key] or 0
-    for status in dump["pg_status"].values():
-        for key, value in status.items():
-            status[key] = str(value)
-    dump["nccl_comm_state"] = {}
-    return json.dumps(dump, sort_keys=True, separators=(",", ":")).encode()
+    return write_nccl.as_json(dump)
 
 
 def diagnose(robustrun, folder):

@@ -1,9 +1,9 @@
-"""Ranks in a row that pass a tensor on over gloo, point to point: torch keeps no record of that.
+"""A chain of ranks that pass a tensor on over gloo, point to point, of which torch keeps no record.
 
     p2p_job.py STEPS PACE_S STYLE [FAULT RANK STEP]
 
 STYLE: blocking (send, recv), requests (isend, irecv, wait) or batch (batch_isend_irecv); with
-"-stepless" behind it no optimizer steps, so that nothing tells how far the job is. FAULT, at that
+"-stepless" appended, no optimizer steps, so that the job has no visible progress. FAULT, at that
 rank and step, of the first attempt: sleep, or gil (a C call that keeps the interpreter's lock).
 """
 

@@ -1,5 +1,5 @@
 """A worker that becomes tests/helpers/nccl_player: NCCL as its plugin sees it, in the worker's own
-process. Rank 0 leaves a process behind that answers as NCCL's RAS does.
+process. Rank 0 leaves a process behind that answers like NCCL's RAS.
 
     ras_worker.py FOLDER nccl|plain
 """
@@ -13,7 +13,7 @@ import time
 
 
 def report(folder, world):
-    """All are well but the last rank, which does not answer."""
+    """A report in which all ranks are well but the last, which does not answer."""
     said = {"ranks": [], "missing_ranks": []}
     for rank in range(world):
         one = {

@@ -1,7 +1,7 @@
 """    slow_save_job.py SAVES
 
-Rank 0 saves for a while, again and again, and the others wait for it in a barrier; behind the
-barrier it has something else to do, for as long as a look at the workers takes."""
+Rank 0 saves for a while, again and again, and the others wait for it in a barrier. After the
+barrier it is busy elsewhere, for as long as a poll of the workers takes."""
 
 import os
 import sys
@@ -31,5 +31,5 @@ for step in range(10 * int(sys.argv[1])):
             save_checkpoint(5 + step / 10 * 0.7)
         dist.barrier()
         if RANK == 0:
-            time.sleep(1.5)  # behind the barrier
+            time.sleep(1.5)  # after the barrier
 dist.destroy_process_group()

@@ -1,4 +1,4 @@
-"""Numbers of a training that go wrong: said on the console, in the report and among the events."""
+"""Bad numbers of a training are reported on the console, in the report and among the events."""
 
 import json
 
@@ -16,7 +16,7 @@ def alarms_of(robustrun):
     return [(a["metric"], a["kind"], a["over"]) for a in robustrun.report()["alarms"]]
 
 
-def test_a_loss_that_is_not_a_number_is_said_everywhere_and_nothing_is_stopped(robustrun):
+def test_a_loss_that_is_not_a_number_is_reported_everywhere_and_nothing_is_stopped(robustrun):
     robustrun.write("job.py", REPORTING.replace("REPORT", "robustrun.step(step, loss=loss)"))
     finished = robustrun.run("--events=events", "job.py")
     assert finished.code == 0, finished.errors
@@ -30,7 +30,7 @@ def test_a_loss_that_is_not_a_number_is_said_everywhere_and_nothing_is_stopped(r
     assert len(said) == 2 and said[0].startswith("loss is not a number")
 
 
-def test_numbers_are_read_from_the_output_of_a_script_that_knows_nothing_of_us(robustrun):
+def test_numbers_are_read_from_the_output_of_an_unmodified_script(robustrun):
     line = "print(f'iteration {step} | lm loss: {loss:.4f} | ok', flush=True)"
     script = REPORTING.replace("import robustrun, time", "import time").replace("REPORT", line)
     robustrun.write("job.py", script)

@@ -1,5 +1,5 @@
-"""What a run says of failures that look like something else, and of time that was not training:
-real jobs over gloo, none of which imports robustrun."""
+"""Reports of failures that look like something else, and of time without training: real jobs over
+gloo, none of which imports robustrun."""
 
 import os
 import pathlib
@@ -82,7 +82,7 @@ def incident(robustrun, index=0):
     return robustrun.report()["incidents"][index]
 
 
-def test_a_rank_that_ends_early_is_blamed_and_not_the_one_that_misses_it(robustrun):
+def test_a_rank_that_ends_early_is_blamed_and_not_the_one_that_waits_for_it(robustrun):
     robustrun.write("job.py", ENDS_EARLY)
     finished = robustrun.run("--nproc-per-node=2", "--max-restarts=0", "job.py")
     assert finished.code != 0
@@ -93,7 +93,7 @@ def test_a_rank_that_ends_early_is_blamed_and_not_the_one_that_misses_it(robustr
     assert incident(robustrun)["cause"].startswith("rank 1 ended with 0 at step 30")
 
 
-def test_a_restart_that_begins_anew_is_said_first_and_its_steps_are_lost(robustrun):
+def test_a_restart_from_the_beginning_is_reported_first_and_counts_lost_steps(robustrun):
     robustrun.write("job.py", STARTS_OVER)
     finished = robustrun.run("--nproc-per-node=2", "job.py")
     assert finished.code == 0, finished.errors
@@ -106,7 +106,7 @@ def test_a_restart_that_begins_anew_is_said_first_and_its_steps_are_lost(robustr
     assert spent["recomputing"] > 0.5
 
 
-def test_a_restart_that_goes_on_from_its_checkpoint_did_resume(robustrun):
+def test_a_restart_from_a_checkpoint_counts_as_resumed(robustrun):
     robustrun.write("job.py", RESUMES)
     finished = robustrun.run("--nproc-per-node=2", "job.py")
     assert finished.code == 0, finished.errors
@@ -114,7 +114,7 @@ def test_a_restart_that_goes_on_from_its_checkpoint_did_resume(robustrun):
     assert incident(robustrun)["steps_lost"] == 10
 
 
-def test_a_hang_that_was_open_at_the_end_was_no_training(robustrun):
+def test_an_open_hang_at_the_end_does_not_count_as_training(robustrun):
     robustrun.write("job.py", HANGS)
     job = start_job(robustrun, "--nproc-per-node=2", "job.py")
     job.says("hang: rank 1 ", 150)
@@ -125,7 +125,7 @@ def test_a_hang_that_was_open_at_the_end_was_no_training(robustrun):
     assert spent[-1] == "ending"
 
 
-def test_without_steps_nobody_knows_what_was_productive(robustrun):
+def test_without_steps_productive_time_is_unknown(robustrun):
     robustrun.write("job.py", "import time\ntime.sleep(0.5)\n")
     finished = robustrun.run("job.py")
     assert finished.code == 0
@@ -134,11 +134,11 @@ def test_without_steps_nobody_knows_what_was_productive(robustrun):
     assert robustrun.report()["time"]["ettr"] is None
 
 
-def test_a_data_loaders_process_that_somebody_killed_is_not_out_of_memory(robustrun):
+def test_a_killed_process_of_a_data_loader_is_not_reported_as_out_of_memory(robustrun):
     robustrun.write("job.py", LOADER)
     assert robustrun.run("--max-restarts=0", "job.py").code == 1
     looks = incident(robustrun)["looks_like"]
-    # By chance, torch notices the signal or that the process is gone.
+    # torch notices either the signal or the missing process.
     assert looks["name"] in ("a data loader's process was killed by a signal",
                              "a data loader's process ended")
     assert "OOM" not in looks["symptom"]
@@ -177,7 +177,7 @@ def test_a_data_loaders_process_that_the_kernel_killed_ran_out_of_memory(robustr
     ("breakpoint()", "a breakpoint without a terminal"),
     ("input('go on? ')", "input() without a terminal"),
 ])
-def test_a_script_that_waits_for_a_terminal_is_told_so(robustrun, line, name):
+def test_a_script_that_waits_for_a_terminal_is_reported_as_such(robustrun, line, name):
     robustrun.write("job.py", f"x = 1\n{line}\nprint(x)\n")
     finished = robustrun.run("--max-restarts=0", "job.py")
     assert finished.code == 1

@@ -1,4 +1,4 @@
-"""What failures look like: a real worker raises or prints, and the run says what that means."""
+"""Classes of failures: a real worker raises or prints, and the run reports what that means."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def looks(robustrun):
     return incident["looks_like"]
 
 
-def test_a_full_disk_is_named_with_the_line_that_says_so(robustrun):
+def test_a_full_disk_is_named_with_the_line_that_shows_it(robustrun):
     robustrun.write("job.py", DISK_FULL)
     finished = robustrun.run("--max-restarts=0", "job.py")
     assert finished.code == 1
@@ -40,7 +40,7 @@ def test_a_full_disk_is_named_with_the_line_that_says_so(robustrun):
     assert "likely    Insufficient disk space, no space left (infrastructure, high" in text
 
 
-def test_what_no_row_knows_is_classed_by_exit_and_time(robustrun):
+def test_a_failure_without_a_row_is_classified_by_exit_and_time(robustrun):
     robustrun.write("job.py", "import os\nos._exit(7)\n")
     assert robustrun.run("--max-restarts=0", "job.py").code == 7
     what = looks(robustrun)
@@ -76,7 +76,7 @@ def test_a_bad_file_is_refused_with_its_line(robustrun):
 
 
 @pytest.mark.parametrize("compat", [["--compat=torchrun"], []], ids=["compat", "native"])
-def test_compat_mode_says_nothing_of_it(robustrun, compat):
+def test_compat_mode_reports_no_class(robustrun, compat):
     robustrun.write("job.py", DISK_FULL)
     finished = robustrun.run(*compat, "--max-restarts=0", "--run-dir=r", "job.py")
     assert (WORD in finished.errors) == (not compat)

@@ -1,5 +1,5 @@
-"""`robustrun diagnose --from`: a job under plain torchrun hangs, its ranks have written down what
-PyTorch's Flight Recorder knows, and the files name the one that the others wait for."""
+"""`robustrun diagnose --from`: a job under plain torchrun hangs, its ranks have written dumps of
+PyTorch's Flight Recorder, and the dumps name the rank that blocks the others."""
 
 import json
 import os
@@ -15,8 +15,8 @@ FIXTURES = ROOT / "tests" / "fixtures"
 WORLD = 4
 ABSENT = 2
 
-# Every rank trains; then ABSENT stays away, while the others sit in all_reduce for good. A thread
-# of each writes down what torch's own recorder holds once they do.
+# Every rank trains; then ABSENT stays away while the others wait in all_reduce for ever. Then a
+# thread of each rank writes the dump of torch's own recorder.
 SCRIPT = '''
 import os, pathlib, pickle, sys, threading, time
 os.environ["TORCH_FR_BUFFER_SIZE"] = "2000"
@@ -70,7 +70,7 @@ dist.all_reduce(torch.ones(12_000))
 
 @pytest.fixture
 def dumps(robustrun):
-    """Folders "json" and "pickle" with what the ranks of a hung job wrote."""
+    """Folders "json" and "pickle" with the dumps of a hung job."""
     script = robustrun.write("train.py", SCRIPT)
     job = robustrun.start(
         "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={WORLD}", str(script),
@@ -103,7 +103,7 @@ def test_the_rank_that_never_enters_is_named(robustrun, dumps, form):
     assert verdict["operation"]["ordinal"] == 5
     assert verdict["operation"]["count"] == 12_000
 
-    # Of a rank that left nothing (killed, its node gone) this is said, and no other is accused.
+    # A rank without a dump (killed, its node gone) is reported, and no other is blamed.
     (dumps / form / f"trace_{ABSENT}").unlink()
     verdict = json.loads(robustrun.run("diagnose", "--json", "--from", str(dumps / form)).out)
     assert verdict["culprits"] in ([], [ABSENT])
@@ -143,14 +143,14 @@ def test_reports_of_ras_name_the_rank(robustrun, name, finding, culprit):
     assert (verdict["finding"], verdict["culprits"]) == (finding, [culprit])
 
 
-def test_files_of_a_job_that_does_not_wait(robustrun):
+def test_dumps_of_a_job_that_does_not_hang_name_no_rank(robustrun):
     folder = copy(robustrun, "flight_recorder/gloo.json.2")
     finished = robustrun.run("diagnose", "--from", str(folder))
     assert finished.code == 0
     assert finished.text.startswith("nobody waits")
 
 
-def test_what_cannot_be_used_is_named(robustrun):
+def test_unusable_files_are_named(robustrun):
     def refused(*arguments, code=1):
         finished = robustrun.run("diagnose", *arguments)
         assert (finished.code, finished.out) == (code, b"")
@@ -165,7 +165,7 @@ def test_what_cannot_be_used_is_named(robustrun):
     notes = robustrun.write("notes.txt", "hello")
     assert "notes.txt: it is no progress record" in refused("--from", str(notes))
 
-    # The same rank twice, and a dump of nobody: only the user knows what is meant.
+    # The same rank twice, and a dump without a rank: only the user knows what is meant.
     shutil.copy(folder / "gloo.pickle.1", folder / "again_1")
     error = refused("--from", str(folder))
     assert "again_1" in error and "gloo.pickle.1" in error and "rank 1" in error
@@ -173,7 +173,7 @@ def test_what_cannot_be_used_is_named(robustrun):
     assert "final: its name does not end in the rank" in refused("--from", str(folder))
     (folder / "final").unlink()
 
-    # What is cut is left out with a word, unless the user named it.
+    # A truncated file is left out with a warning, unless the user named it.
     cut = folder / "gloo.pickle.3"
     cut.write_bytes(cut.read_bytes()[:-100])
     finished = robustrun.run("diagnose", "--from", str(folder))

@@ -1,6 +1,6 @@
 """`robustrun diagnose --from`: hung jobs of 16 ranks with NCCL in groups TP, PP, EP and DP, played
-by flight_jobs.py with one to three faulty ranks. The floors are what its campaign gives, less what
-a few seeds may differ by."""
+by flight_jobs.py with one to three faulty ranks. The limits are the results of its campaign, less
+the noise of a few seeds."""
 
 import json
 
@@ -11,7 +11,8 @@ SEEDS = range(1000, 1008)
 
 
 def judge(robustrun, kind, faulty, seeds=SEEDS):
-    """Ranks named rightly, missed though others wait for them, and named wrongly; and verdicts."""
+    """Counts of ranks named rightly, missed although they block others, and named wrongly; and the
+    verdicts."""
     right = missed = wrong = 0
     verdicts = []
     for seed in seeds:
@@ -35,7 +36,7 @@ def judge(robustrun, kind, faulty, seeds=SEEDS):
 
 
 @pytest.mark.parametrize("kind", ["sleep", "lock"])
-def test_one_rank_that_calls_nothing_any_more_is_named(robustrun, kind):
+def test_one_rank_that_stops_calling_is_named(robustrun, kind):
     right, missed, wrong, verdicts = judge(robustrun, kind, 1)
     assert (right, missed, wrong) == (len(verdicts), 0, 0)
 
@@ -52,13 +53,13 @@ def test_several_ranks_in_different_groups_are_named(robustrun, kind, faulty):
         assert exact >= 0.8 * len(verdicts)
 
 
-def test_a_rank_that_finishes_nothing_any_more_is_named(robustrun):
+def test_a_rank_that_stops_finishing_operations_is_named(robustrun):
     right, missed, wrong, _ = judge(robustrun, "watchdog", 1)
     assert right >= 0.7 * (right + missed)
     assert wrong == 0
 
 
-def test_where_nothing_tells_which_gpu_stands_its_group_is_named_and_no_rank_wrongly(robustrun):
+def test_where_dumps_do_not_show_the_stopped_gpu_its_group_is_named_and_no_wrong_rank(robustrun):
     _, _, wrong, verdicts = judge(robustrun, "gpu", 1)
     assert wrong == 0
     for job, verdict in verdicts:
@@ -78,14 +79,14 @@ def test_a_rank_that_leaves_one_operation_out_is_named(robustrun):
     assert right >= 0.8 * len(verdicts)
 
 
-def test_ages_are_not_those_of_the_files(robustrun):
+def test_ages_do_not_come_from_the_times_of_the_files(robustrun):
     _, _, _, verdicts = judge(robustrun, "sleep", 1, range(1000, 1002))
     for _, verdict in verdicts:
         assert verdict["lasting_s"] < 60  # the job ran in January 2026
         assert " min " not in verdict["sentence"]
 
 
-def test_what_python_writes_again_says_the_same(robustrun):
+def test_a_dump_rewritten_by_python_gives_the_same_verdict(robustrun):
     for seed in range(1000, 1004):
         said = set()
         for form in ("pickle", "torch", "json"):

@@ -1,5 +1,5 @@
-"""Hangs of a real gloo training: the terminal names who is waited for, where and why; healthy
-pauses are left alone; a proved hang ends the attempt, and the next one goes on."""
+"""Hangs of a real gloo training: the terminal names the blocking rank, the place and the cause;
+healthy pauses are left alone; a proven hang ends the attempt, and the next one goes on."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 RANKS = 3
-NAMED_WITHIN_S = 150  # generous: what is measured is in bench/, here others use the processors
+NAMED_WITHIN_S = 150  # generous for busy machines; bench/ measures the times
 
 
 def start(robustrun, *fault, options=(), steps=100000, pace=0.05, env=None):
@@ -22,7 +22,7 @@ def start(robustrun, *fault, options=(), steps=100000, pace=0.05, env=None):
 
 
 def hang_said(job, words, since=0):
-    """Waits for a line of robustrun that says `hang: …` and has all of these words."""
+    """Waits for a line `hang: …` of robustrun that has all of these words."""
 
     def said():
         lines = [line for line in job.err()[since:].splitlines() if "hang: " in line]
@@ -44,7 +44,7 @@ def diagnose(job, *options):
     return asked.stdout
 
 
-FAULTS = {  # and what is said of them
+FAULTS = {  # and their verdicts
     "sleep": ["has not entered", "all_reduce", "faulty_job.py", "2 ranks wait for it"],
     "loader": ["has not entered", "data loader"],
     "spin": ["has not entered", "faulty_job.py"],
@@ -52,7 +52,7 @@ FAULTS = {  # and what is said of them
 }
 
 
-def test_a_rank_that_does_not_enter_is_named_and_with_hang_timeout_0_left_alone(robustrun):
+def test_a_rank_that_does_not_enter_is_named_and_left_alone_with_hang_timeout_0(robustrun):
     """One fault after the other, the last of which does not end."""
     words = [word for i, fault in enumerate(FAULTS) for word in (fault, 1, 100 + 30 * i)]
     job = start(robustrun, *words, options=["--hang-timeout=0"])
@@ -97,7 +97,7 @@ def test_two_groups_in_opposite_order_are_an_inversion(robustrun):
     job.stop()
 
 
-def test_ranks_that_call_different_collectives_are_told_apart_and_the_next_attempt_goes_on(
+def test_a_mismatch_of_collectives_is_named_and_the_next_attempt_goes_on(
         robustrun):
     job = start(robustrun, "order", 1, 30, steps=200, pace=0.02,
                 options=["--summary-json", "summary.json"])
@@ -108,7 +108,7 @@ def test_ranks_that_call_different_collectives_are_told_apart_and_the_next_attem
     assert re.search(r"hang: rank 1 .*calls them in another order", ended.errors)
     report = json.loads((robustrun.folder / "summary.json").read_text())
     assert report["attempts"] == 2
-    # Where others use the processors, a look may find some rank late that only waits for them.
+    # On a busy machine a poll may find a waiting rank late.
     convicted = [hang for hang in report["hangs"] if hang["stage"] == "convicted"]
     assert [hang["culprits"] for hang in convicted] == [[1]]
 

@@ -1,5 +1,5 @@
-"""Links that fail under a real gloo training on several machines: the data has a network of its
-own, so that robustrun itself is not cut off. The node or the link is named."""
+"""Links that fail under a real gloo training on several machines. Data has a network of its own, so
+that robustrun itself is not cut off. The node or the link is named."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ from helpers.jobs import start_job
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 NAMED_WITHIN_S = 90   # generous, as in test_hangs.py
 STARTED_WITHIN_S = 240  # three torches at once
-PACE_LEARNT_S = 20  # eight windows of two seconds: what is usual
+PACE_LEARNT_S = 20  # eight windows of two seconds: the usual pace
 
 
 class Training:
@@ -39,11 +39,11 @@ class Training:
         self.job.wait(lambda: self.steps() >= before + more, f"{more} more steps", within_s)
 
     def begun(self):
-        """It trains; from now on what is said of hangs is about the fault."""
+        """Waits until the job trains; later verdicts are about the fault."""
         self.goes_on(30)
 
     def says(self, words, since=0, within_s=NAMED_WITHIN_S):
-        """The first line of robustrun from then on that has all of these words."""
+        """The first line of robustrun since then that has all of these words."""
 
         def said():
             lines = self.said_of_hangs(since)
@@ -132,7 +132,7 @@ def test_packets_lost_between_two_machines_name_the_link_and_are_forgiven(lab, r
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_a_slow_link_is_said_and_left_alone(lab, robustrun, ranks):
+def test_a_slow_link_is_reported_and_left_alone(lab, robustrun, ranks):
     training = Training(robustrun, lab(3), payload=4, ranks=ranks)
     training.begun()
     time.sleep(PACE_LEARNT_S)

@@ -1,5 +1,5 @@
-"""Hangs that no record of operations shows: point-to-point over gloo, and before the first
-collective. Stacks and steps tell. And hangs that come back in the same line of the script."""
+"""Hangs without records of operations: point-to-point over gloo, and before the first collective.
+Stacks and steps show them. And hangs that recur in the same line of the script."""
 
 import json
 import pathlib
@@ -39,7 +39,7 @@ def nightly(*values):
 
 @pytest.mark.parametrize("style", ["blocking", "requests-stepless",
                                    *nightly("blocking-stepless", "requests", "batch")])
-def test_a_rank_that_peers_wait_for_point_to_point_is_named_and_no_healthy_one(robustrun, style):
+def test_a_rank_that_blocks_point_to_point_peers_is_named_and_no_healthy_one(robustrun, style):
     job = start(robustrun, "p2p_job.py", 100000, 0.02, style, "sleep", 1, 500)
     job.wait(lambda: "fault sleep" in job.out(), "500 steps", NAMED_WITHIN_S)
     assert "hang" not in job.err()
@@ -67,7 +67,7 @@ def test_a_lock_before_the_first_collective_is_named_by_the_stack(robustrun):
     job.stop()
 
 
-def test_a_hang_that_comes_back_in_the_same_line_counts_and_the_third_ends_the_run(robustrun):
+def test_hangs_in_the_same_line_are_counted_and_the_third_ends_the_run(robustrun):
     job = start(robustrun, "returning_hang_job.py",
                 options=["--max-restarts=1", "--hang-timeout=10"], ranks=2)
     ended = job.finish(400)
@@ -82,8 +82,8 @@ def test_a_hang_that_comes_back_in_the_same_line_counts_and_the_third_ends_the_r
 
 
 @pytest.mark.parametrize("saves", [3, *nightly(6)])
-def test_what_others_waited_for_is_not_told_with_a_stack_of_later(robustrun, saves):
-    """Saves of some seconds: none is told with the line behind the barrier that waited for it."""
+def test_a_wait_is_not_reported_with_a_later_stack(robustrun, saves):
+    """Saves of some seconds: no report has the line after the barrier that waited for it."""
     job = start(robustrun, "slow_save_job.py", saves)
     ended = job.finish(300)
     assert ended.code == 0, ended.errors

@@ -1,4 +1,4 @@
-"""NCCL's RAS as a witness: asked on one node when somebody is suspected, where NCCL is in use."""
+"""NCCL's RAS as evidence: queried on one node when a rank is suspected, if NCCL is in use."""
 
 import json
 import pathlib
@@ -48,7 +48,7 @@ def diagnosis(job):
     return json.loads(asked.stdout)
 
 
-def test_what_ras_says_of_a_rank_stands_beside_the_verdict(robustrun):
+def test_the_state_of_a_rank_in_ras_is_shown_beside_the_verdict(robustrun):
     job, said = start(robustrun, "nccl")
     addresses = {(said / f"address{rank}").read_text() for rank in range(RANKS)}
     assert len(addresses) == 1 and addresses.pop().startswith("127.0.0.1:")
@@ -63,7 +63,7 @@ def test_what_ras_says_of_a_rank_stands_beside_the_verdict(robustrun):
     job.stop()
 
 
-def test_the_users_own_address_is_kept_and_asked(robustrun):
+def test_the_users_own_address_is_kept_and_used(robustrun):
     held = HeldPort()
     port = held.number
     job, said = start(robustrun, "nccl", env={"NCCL_RAS_ADDR": f"127.0.0.1:{port}"})
@@ -73,7 +73,7 @@ def test_the_users_own_address_is_kept_and_asked(robustrun):
     held.close()
 
 
-def test_where_nccl_is_not_in_use_nobody_connects(robustrun):
+def test_without_nccl_there_is_no_connection_to_ras(robustrun):
     job, said = start(robustrun, "plain")
     for _ in range(2):
         diagnosis(job)

@@ -1,4 +1,4 @@
-"""A machine that slows a real training down is voted on, and replaced where that is worth it."""
+"""A machine that slows a real training down is put to a vote, and replaced where that pays."""
 
 import json
 import pathlib
@@ -12,9 +12,9 @@ from helpers.jobs import start_job
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
 NODES = ("--launcher=processes", "--nproc-per-node=1", "--nnodes=3")
 PACE_S, LATE_S = 0.05, 0.4
-AT_STEP = 340           # about 20 s of steps, from which it is known what is usual
+AT_STEP = 340           # about 20 s of steps, which define the usual pace
 SAID_WITHIN_S = 300     # generous: others use the processors
-# Five looks in ten seconds; a restart is known to be cheap.
+# Five polls in ten seconds; a restart is known to be cheap.
 POLICY = '[slow]\nevery = "2s"\ndrain_within = "1s"\nassumed_price = "%s"\n'
 
 
@@ -32,7 +32,7 @@ def steps(job):
 
 
 class Pace:
-    """Whether the job does ten steps in less time than the late rank alone would take for them."""
+    """Whether the job does ten steps faster than the late rank could."""
 
     def __init__(self, job):
         self.job, self.readings = job, []
@@ -64,7 +64,7 @@ def test_the_slow_machine_is_replaced_by_the_spare_and_the_job_is_fast_again(rob
     report = robustrun.report(job.run)
     assert [one["nodes"] for one in report["evictions"]] == [[name]]
     costs = {(one["of"], one["phase"]): one for one in report["costs"]}
-    # Of each node: three that start, and three again; the spare joins with them.
+    # For each node: three starts, and three again; the spare joins with them.
     assert costs["start", "agent"]["samples"] == 4
     for phase in ("processes", "interpreter", "first step"):
         assert costs["start", phase]["samples"] == costs["restart", phase]["samples"] == 3
@@ -76,7 +76,7 @@ def test_the_slow_machine_is_replaced_by_the_spare_and_the_job_is_fast_again(rob
     ((), "1s", "2 other machines are there, and 3 are needed"),
     (("--spares=1", "--time-limit=1h"), "2h", "costs 2 h 00 min and would gain"),
 ])
-def test_a_slow_machine_stays_where_nothing_is_gained_and_it_is_said_why(robustrun, options, price,
+def test_a_slow_machine_stays_where_nothing_is_gained_with_the_reason(robustrun, options, price,
                                                                          why):
     job = start(robustrun, *options, price=price)
     job.wait(lambda: re.search(rf"slows the job down .*and stays: .*{why}", job.err()),

@@ -35,7 +35,7 @@ def test_a_slow_rank_is_named_while_the_job_runs(robustrun, factor, begins):
     job.stop()
 
 
-def test_nobody_is_named_among_ranks_that_are_alike(robustrun):
+def test_no_rank_is_named_among_equally_fast_ones(robustrun):
     robustrun.write("job.py", SCRIPT)
     job = start_job(robustrun, "--nproc-per-node=3", "--stop-after-steps=350", "job.py", 1, 0)
     finished = job.finish(300)

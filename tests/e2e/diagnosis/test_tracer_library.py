@@ -1,4 +1,4 @@
-"""NCCL's profiler plugin, loaded into other people's processes: what it needs and shows."""
+"""NCCL's profiler plugin, which is loaded into foreign processes: its dependencies and exports."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def read(*command):
     return subprocess.run([*command, LIBRARY], capture_output=True, text=True, check=True).stdout
 
 
-def test_it_needs_nothing_but_libc():
+def test_it_needs_only_libc():
     dynamic = read("readelf", "-dW")
     assert re.findall(r"NEEDED.*\[(.*)\]", dynamic) == ["libc.so.6"]
     assert "NODELETE" in dynamic
@@ -34,13 +34,13 @@ def test_it_runs_with_the_libc_of_older_systems():
     assert versions and max(tuple(map(int, version)) for version in versions) <= GLIBC_OLDEST
 
 
-def test_it_shows_the_tables_that_nccl_looks_for_and_nothing_else():
+def test_it_exports_the_tables_that_nccl_looks_up_and_nothing_else():
     symbols = [line.split() for line in read("nm", "-D", "--defined-only").splitlines()]
     assert {name for _, _, name in symbols} == SHOWN
     assert {kind for _, kind, _ in symbols} <= {"D", "R"}
 
 
-def test_it_has_nothing_to_run_when_it_is_loaded():
+def test_it_runs_no_code_when_it_is_loaded():
     sections = read("readelf", "-SW")
     assert ".ctors" not in sections and ".tbss" not in sections and ".tdata" not in sections
 

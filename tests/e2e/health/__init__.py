@@ -1,1 +1,1 @@
-"""Are machines and GPUs that are not fit found, before and during a run?"""
+"""Are unfit machines and GPUs found, before and during a run?"""

@@ -1,4 +1,4 @@
-"""What tests of GPUs get by a name: NVIDIA's library, played."""
+"""Fixtures for tests of GPUs: a fake of NVIDIA's library."""
 
 import pathlib
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def nvml(tmp_path_factory):
-    """A folder with a libnvidia-ml.so.1 of the test's."""
+    """A folder with the fake libnvidia-ml.so.1."""
     folder = tmp_path_factory.mktemp("nvml")
     source = pathlib.Path(__file__).parent / "nvml_mock.c"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libnvidia-ml.so.1", source],

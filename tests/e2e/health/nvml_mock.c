@@ -23,7 +23,7 @@ nvmlReturn_t nvmlInit_v2(void) {
 }
 
 nvmlReturn_t nvmlShutdown(void) {
-  const char *path = getenv("NVML_DONE"); /* made when somebody has seen all */
+  const char *path = getenv("NVML_DONE"); /* made once all events have been read */
   FILE *file = path ? fopen(path, "w") : NULL;
   if (file) fclose(file);
   return 0;

@@ -1,4 +1,4 @@
-"""The alignment test with real torch: who computes other bits, or damages bytes, is named."""
+"""The alignment test with real torch: a rank that computes other bits or damages bytes is named."""
 
 import json
 import os
@@ -35,12 +35,12 @@ def test_ranks_that_agree_are_aligned(robustrun):
     assert found["tested"]["results"] > 30
 
 
-def test_the_outvoted_rank_is_named_to_people_programs_and_the_supervisor(robustrun):
+def test_the_outvoted_rank_is_named_on_the_console_in_json_and_to_the_supervisor(robustrun):
     finished, found = align(robustrun, flip="rank=2")
     assert finished.code == OUTVOTED
     assert "outvoted: rank 2 on " in finished.text
     assert [accused["rank"] for accused in found["outvoted"]] == [2]
-    # The bit is flipped after the second update: what is computed before is right.
+    # The bit is flipped after the second update: earlier results are right.
     assert "float32 step 3, output" in found["outvoted"][0]["why"]
     incident = robustrun.report()["incidents"][0]
     assert incident["looks_like"]["name"] == "this rank computes other bits than the others"
@@ -48,7 +48,7 @@ def test_the_outvoted_rank_is_named_to_people_programs_and_the_supervisor(robust
     assert "rank 2" in incident["looks_like"]["evidence"]
 
 
-def test_two_ranks_that_differ_are_not_told_apart(robustrun):
+def test_of_two_differing_ranks_none_is_blamed(robustrun):
     finished, found = align(robustrun, ranks=2, flip="rank=1")
     assert finished.code == UNDECIDED
     assert "cannot say which: ranks 0,1" in finished.text
@@ -73,7 +73,7 @@ def test_damaged_bytes_are_traced_to_their_node(robustrun):
     assert found["tested"]["results"] == 0
 
 
-def test_a_node_is_called_as_robustrun_calls_it(robustrun):
+def test_a_node_has_the_name_that_robustrun_gives_it(robustrun):
     finished, found = align(
         robustrun, "--launcher=processes", "--hosts=n[1-3]", "--nproc-per-node=1", flip="node=n3")
     assert finished.code == OUTVOTED

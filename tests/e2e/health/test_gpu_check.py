@@ -1,4 +1,4 @@
-"""`robustrun check --gpu`: the tests of GPUs, with a program that plays robustrun-probe."""
+"""`robustrun check --gpu`: the tests of GPUs, with a fake robustrun-probe."""
 
 import os
 import stat
@@ -6,8 +6,8 @@ import stat
 import pytest
 from health.test_preflight import check, only, rows
 
-# The first node that comes gets the number 0, and so on; each test of a node is a process of its
-# own, below that node's agent.
+# Nodes are numbered in the order of their arrival; each test of a node is a process of its own,
+# below that node's agent.
 PROBE = """#!/usr/bin/env python3
 import json, os, pathlib, sys, time
 test, home = sys.argv[1], pathlib.Path(os.environ["PROBE_HOME"])
@@ -37,7 +37,7 @@ print(json.dumps(result).replace('{"probe": ', '{"probe":'))
 
 @pytest.fixture
 def probe(robustrun):
-    """Makes the program: what it says differently from a healthy machine, by node and test."""
+    """Makes the program, with the unhealthy results by node and test."""
     def made(says):
         folder = robustrun.folder / "probe"
         folder.mkdir()
@@ -50,7 +50,7 @@ def probe(robustrun):
     return made
 
 
-def test_without_the_program_it_is_said_what_is_missing(robustrun):
+def test_a_missing_probe_is_an_error_that_names_it(robustrun):
     done = check(robustrun, "--gpu", env={"PATH": "/usr/bin:/bin"})
     words = only(done, "unfit")[1]
     if not (robustrun.binary.parent / "robustrun-probe").exists():

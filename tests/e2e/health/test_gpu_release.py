@@ -1,4 +1,4 @@
-"""New workers wait for the GPU memory of those before them, and not for ever."""
+"""New workers wait for the GPU memory of the previous ones, for a limited time."""
 
 import os
 import signal
@@ -18,14 +18,14 @@ os.replace(f"pid.{attempt}.part", f"pid.{attempt}")
 time.sleep(1000)
 """
 DEAD = 2**31 - 1  # no process has such a number
-NOBODY, HELD = "process 0 0\n", f"process 0 {DEAD}\n"
+FREE, HELD = "process 0 0\n", f"process 0 {DEAD}\n"
 
 
 def test_gpu_memory_of_the_dead_is_waited_for_and_its_holder_named(robustrun, nvml):
     robustrun.write("job.py", SCRIPT)
     (robustrun.folder / "machine" / "dev").mkdir(parents=True)
     (robustrun.folder / "machine" / "dev" / "nvidiactl").touch()
-    sensors = robustrun.write("sensors", NOBODY)
+    sensors = robustrun.write("sensors", FREE)
 
     def say(text):
         robustrun.write("sensors.part", text)

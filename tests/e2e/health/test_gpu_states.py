@@ -1,4 +1,4 @@
-"""The helper of an agent that asks NVIDIA's library what the GPUs do (agent/gpu/gpu_state.h)."""
+"""The agent's helper that asks NVIDIA's library for the state of GPUs (agent/gpu/gpu_state.h)."""
 
 import subprocess
 
@@ -11,7 +11,7 @@ def states(robustrun, folder, says):
     return done.stdout.decode().splitlines()
 
 
-def test_what_each_gpu_does_is_printed(robustrun, nvml):
+def test_the_state_of_each_gpu_is_printed(robustrun, nvml):
     assert states(robustrun, nvml, "550.54.15 3\n") == [
         "gpu 0", "name Mock GPU 0", "uuid GPU-00000000", "pci 00000000:3b:00.0",
         "utilisation_percent 97", "power_w 90", "power_limit_w 700",
@@ -28,10 +28,10 @@ def test_a_library_that_refuses_is_quoted(robustrun, nvml):
         "refused nvmlInit failed with 18 (Driver/library version mismatch)"]
 
 
-def test_a_machine_without_the_library_has_nothing_to_say(robustrun, tmp_path):
+def test_a_machine_without_the_library_prints_no_state(robustrun, tmp_path):
     assert states(robustrun, tmp_path, "550.54.15 8\n") == []
 
 
-def test_there_is_an_end_to_the_gpus(robustrun, nvml):
+def test_the_number_of_gpus_is_limited(robustrun, nvml):
     lines = states(robustrun, nvml, "550.54.15 4000000\n")
     assert sum(line.startswith("gpu ") for line in lines) == 64

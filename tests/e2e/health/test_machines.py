@@ -1,4 +1,4 @@
-"""What agents notice about their machines, from files that a test feeds to the supervisor's
+"""What agents notice about their machines, from files that the test writes to the supervisor's
 journal."""
 
 import contextlib
@@ -12,7 +12,7 @@ from helpers.processes import open_files_of
 NODE_HEALTH = 20
 FALLEN = "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus."
 SOURCE_GPU, SOURCE_NETWORK, SOURCE_DISK = 1, 2, 3
-# Sooner than the next look that comes by itself (agent/health/limits.h).
+# Sooner than the next regular poll (agent/health/limits.h).
 BEFORE_LINKS_S, BEFORE_GPUS_S = 4.5, 9.5
 
 
@@ -51,7 +51,7 @@ class Machines:
 
 
 def findings(job):
-    """(node, source, subject, line, xid, over) of everything that was told."""
+    """(node, source, subject, line, xid, over) of all reports."""
     return [
         (record.node, record.number(1), record.text(2), record.text(3), record.number(4),
          bool(record.number(5)))
@@ -60,7 +60,7 @@ def findings(job):
 
 
 def told(job, words, deadline_s=60.0):
-    """Waits for a finding whose line holds the words."""
+    """Waits for a report whose line has the words."""
     def find():
         return next((one for one in findings(job) if words in one[3]), None)
 
@@ -79,7 +79,7 @@ def start(robustrun):
     return started
 
 
-def test_a_line_of_the_kernel_log_is_told_at_once(robustrun, start):
+def test_a_line_of_the_kernel_log_is_reported_at_once(robustrun, start):
     machines = Machines(robustrun.folder)
     job = start(machines)
     machines.say("usb 1-1: new high-speed USB device")
@@ -109,7 +109,7 @@ def test_the_log_may_be_a_fifo(robustrun, start):
     job.stop()
 
 
-def test_each_node_tells_of_itself(robustrun, start):
+def test_each_node_reports_about_itself(robustrun, start):
     machines = Machines(robustrun.folder, 2)
     job = start(machines, "--launcher=processes", "--nnodes=2", "--nproc-per-node=1")
     machines.say("nfs: server filer-1 not responding, still trying", node=1)
@@ -131,14 +131,14 @@ def test_a_machine_whose_gpu_is_gone_is_evicted(robustrun, start):
     robustrun.expect_nothing_left()
 
 
-def test_a_flapping_and_a_lost_link_are_told(robustrun, start):
+def test_a_flapping_and_a_lost_link_are_reported(robustrun, start):
     machines = Machines(robustrun.folder)
     machines.link("eth7", True, 3)
     job = start(machines)
     machines.link("eth7", True, 4)
     assert told(job, "flap")[1:3] == (SOURCE_NETWORK, "eth7")
     machines.link("eth7", False, 5)
-    machines.say("mlx5_core 0000:3b:00.0 eth7: Link down")  # makes the agent look at once
+    machines.say("mlx5_core 0000:3b:00.0 eth7: Link down")  # makes the agent poll at once
     assert not told(job, "its link is down", BEFORE_LINKS_S)[5]
     machines.link("eth7", True, 5)
     machines.say("mlx5_core 0000:3b:00.0 eth7: Link up")
@@ -148,7 +148,7 @@ def test_a_flapping_and_a_lost_link_are_told(robustrun, start):
 
 @contextlib.contextmanager
 def dead_mount(folder):
-    """A FUSE file system whose server never answers; gives back what brings it to its end."""
+    """A FUSE file system whose server never answers; returns a function that ends it."""
     libc = ctypes.CDLL(None, use_errno=True)
     try:
         device = os.open("/dev/fuse", os.O_RDWR)
@@ -167,7 +167,7 @@ def dead_mount(folder):
         libc.umount2(os.fsencode(folder), 2)  # MNT_DETACH
 
 
-def test_a_dead_mount_is_told_and_holds_nobody(robustrun, start):
+def test_a_dead_mount_is_reported_and_blocks_nothing(robustrun, start):
     machines = Machines(robustrun.folder)
     folder = machines.path("dev/shm")
     folder.mkdir()
@@ -185,7 +185,7 @@ def test_a_dead_mount_is_told_and_holds_nobody(robustrun, start):
     robustrun.expect_nothing_left()
 
 
-def test_a_mount_that_is_still_dead_at_the_end_does_not_keep_the_run(robustrun, start):
+def test_a_dead_mount_does_not_delay_the_end_of_the_run(robustrun, start):
     machines = Machines(robustrun.folder)
     folder = machines.path("dev/shm")
     folder.mkdir()
@@ -196,7 +196,7 @@ def test_a_mount_that_is_still_dead_at_the_end_does_not_keep_the_run(robustrun, 
         robustrun.expect_nothing_left()
 
 
-def test_events_and_sensors_of_gpus_are_told_once(robustrun, start, nvml):
+def test_events_and_sensors_of_gpus_are_reported_once(robustrun, start, nvml):
     machines = Machines(robustrun.folder)
     machines.write("dev/nvidiactl", "")
     events = robustrun.write("events", "")
@@ -220,7 +220,7 @@ def test_events_and_sensors_of_gpus_are_told_once(robustrun, start, nvml):
 
 
 @pytest.mark.parametrize("option", ["--health=off", "--compat=torchrun"])
-def test_what_is_off_looks_at_nothing(robustrun, option):
+def test_with_health_off_nothing_is_read(robustrun, option):
     machines = Machines(robustrun.folder)
     robustrun.write("wait.py", "import time\nopen('begun', 'w')\ntime.sleep(1000)\n")
     job = start_job(robustrun, option, "wait.py", env=machines.variables)
@@ -230,7 +230,7 @@ def test_what_is_off_looks_at_nothing(robustrun, option):
     robustrun.expect_nothing_left()
 
 
-def test_a_full_check_says_where_the_kernel_log_cannot_be_read(robustrun):
+def test_a_full_check_reports_an_unreadable_kernel_log(robustrun):
     machines = Machines(robustrun.folder)
 
     def check():

@@ -1,4 +1,4 @@
-"""Nodes are checked before anything starts on them, and `robustrun check` does it alone."""
+"""Nodes are checked before anything starts on them; `robustrun check` only checks."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ def check(runner, *arguments, prefix=(), env=None, timeout=180):
 
 
 def rows(finished):
-    """Node to its verdict and what was found, of the table."""
+    """Node to its verdict and findings, from the table."""
     table, name = {}, None
     for line in finished.text.splitlines()[1:]:
         if line.startswith("    "):
@@ -51,7 +51,7 @@ def test_a_check_of_sound_nodes_prints_a_table_and_leaves_nothing(robustrun, dep
     done = check(robustrun, "--launcher=processes", "--nnodes=4", f"--preflight={depth}")
     table = rows(done)
     assert len(table) == 4
-    # How fast four agents are that share a busy machine is chance.
+    # The speed of four agents on a busy machine is random.
     allowed = {"ok", "warning"} | ({"slow"} if depth == "full" else set())
     verdicts = {verdict for verdict, _ in table.values()}
     assert verdicts <= allowed, done.text
@@ -64,7 +64,7 @@ def test_a_check_of_sound_nodes_prints_a_table_and_leaves_nothing(robustrun, dep
     robustrun.expect_nothing_left()
 
 
-def test_one_machine_is_checked_when_it_is_asked_for(robustrun):
+def test_one_machine_is_checked_on_request(robustrun):
     done = check(robustrun)
     assert done.code == 0 and len(rows(done)) == 1, done.errors
     robustrun.write("hello.py", HELLO)
@@ -74,7 +74,7 @@ def test_one_machine_is_checked_when_it_is_asked_for(robustrun):
     assert "pre-flight" not in plain.errors and "pre-flight" in asked.errors
 
 
-def test_options_of_a_check_are_those_of_a_run(robustrun):
+def test_a_check_takes_the_options_of_a_run(robustrun):
     assert "robustrun check" in check(robustrun, "--help").text
     assert check(robustrun, "--nnodes=none").code == 2
     missing = check(robustrun, "--launcher=processes", "--nnodes=2", "no-such-script.py")
@@ -97,7 +97,7 @@ def test_several_nodes_are_checked_before_the_first_worker_starts(nodes):
     assert "pre-flight" not in off.err()
 
 
-# What h1's and h2's kernels do with packets between them, and what is said of it.
+# Faults of packets between h1 and h2, and the findings.
 CUTS = {
     "all packets": (
         "h1", "output ip daddr {h2} drop", "what h1 sends to h2 is lost (timeout after 3 s); what "
@@ -137,7 +137,7 @@ def cut(machines, name):
 
 
 @pytest.mark.parametrize("name", CUTS)
-def test_a_broken_direction_is_named_and_it_alone(lab, robustrun, name):
+def test_only_the_broken_direction_is_named(lab, robustrun, name):
     machines = lab(4)
     words = cut(machines, name)
     began = time.monotonic()
@@ -162,7 +162,7 @@ def test_a_spare_takes_the_place_of_a_node_that_cannot_be_reached(lab, robustrun
     assert "pre-flight: h2 left out: h1 cannot reach h2: timeout after 3 s" in finished.errors
 
 
-def test_without_a_spare_the_run_says_why_it_does_not_start(lab, robustrun):
+def test_without_a_spare_the_run_does_not_start_and_gives_the_reason(lab, robustrun):
     machines = lab(2)
     words = cut(machines, "all packets")
     job = start_job(robustrun, "--hosts=h[1-2]", "--iface=eth0", *QUICK,
@@ -179,7 +179,7 @@ def within_mounts(machine, *words):
 
 
 @pytest.mark.parametrize("what", ["shared memory", "disk", "torch", "script"])
-def test_what_one_host_lacks_is_named(lab, robustrun, what):
+def test_what_a_host_lacks_is_named(lab, robustrun, what):
     machines = lab(3)
     logs = robustrun.folder / "logs"
     logs.mkdir()
@@ -234,7 +234,7 @@ def test_a_clock_that_is_an_hour_off_is_a_warning(farm, robustrun):
 
 @contextlib.contextmanager
 def sluggish(pid):
-    """A process that runs for a fiftieth of the time: less than a busy machine leaves others."""
+    """Slows a process down to a fiftieth of the time, less than it would get on a busy machine."""
     over = threading.Event()
 
     def pulse():
@@ -257,7 +257,7 @@ def sluggish(pid):
 
 
 def finish_with_a_slow_node(nodes, spares):
-    """A checked run whose second agent is slow, and its lines that say so of that one alone."""
+    """A checked run whose second agent is slow, and its lines that name only that node as slow."""
     job = nodes("--nnodes=4", f"--spares={spares}", "--preflight=full", "--time-limit=400",
                 *lockstep(nodes.runner, 3))
     agent = job.wait(lambda: job.agents().get(1), "the second agent")
@@ -271,8 +271,8 @@ def finish_with_a_slow_node(nodes, spares):
 
 
 @pytest.mark.parametrize("spares", [0, 1])
-def test_a_slow_node_is_named_and_replaced_when_there_is_another(nodes, spares):
-    for _ in range(3):  # on a machine that has much else to do, the others may be late as well
+def test_a_slow_node_is_named_and_replaced_if_there_is_a_spare(nodes, spares):
+    for _ in range(3):  # on a busy machine the others may be late as well
         job, finished, slow = finish_with_a_slow_node(nodes, spares)
         if slow:
             break
@@ -280,7 +280,7 @@ def test_a_slow_node_is_named_and_replaced_when_there_is_another(nodes, spares):
     assert (1 in job.group()) == (not spares)
 
 
-def test_a_stopped_agent_is_named_and_nobody_waits_for_it_for_long(nodes):
+def test_a_stopped_agent_is_named_and_delays_the_check_only_briefly(nodes):
     job = nodes("--nnodes=2", "--spares=1", "--preflight=full", *QUICK,
                 *lockstep(nodes.runner, 3))
     agent = job.wait(lambda: job.agents().get(1), "the second agent")
@@ -358,7 +358,7 @@ def test_another_supervisor_checks_again_and_goes_on(nodes, nvml):
     nodes.runner.expect_nothing_left()
 
 
-def test_a_host_that_does_not_come_is_in_the_table(farm, robustrun):
+def test_an_absent_host_is_in_the_table(farm, robustrun):
     hosts = farm(2)
     hosts["h2"].die()
     done = check(robustrun, "--hosts=h[1-2]", env=hosts.home.environment())

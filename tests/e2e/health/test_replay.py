@@ -1,4 +1,4 @@
-"""`robustrun replay`: six "machines", one of which spoils every group that it is in."""
+"""`robustrun replay`: six "machines", one of which makes every group fail that it is in."""
 
 import os
 import signal
@@ -42,14 +42,14 @@ def test_the_users_own_job_names_the_machine(robustrun, bad):
     finished = replay(robustrun, *SIX, "job.py", bad, "-")
     assert finished.code == SUSPECT, finished.errors
     assert finished.text == bad + "\n"
-    # Two phases of three groups of two; who fails first ends its peer, perhaps before its script.
+    # Two phases of three groups of two; a failure ends the peer, perhaps before its script starts.
     assert finished.errors.count(": passed") == 4
     assert finished.errors.count(": failed: exit code 7") == 2
     sizes = {line.split()[1] for line in (robustrun.folder / "machines").read_text().splitlines()}
     assert sizes == {"2"}
 
 
-def test_a_fault_that_does_not_show_names_nobody(robustrun):
+def test_a_fault_that_does_not_recur_names_no_machine(robustrun):
     robustrun.write("job.py", JOB)
     finished = replay(robustrun, *SIX, "job.py", "-", "-")
     assert finished.code == 0

@@ -1,4 +1,4 @@
-"""Replay as a step of the policy: real jobs on several "nodes" whose faulty one shows in groups."""
+"""Replay as a step of the policy: real jobs on several "nodes", with one that fails in groups."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 NODES = ("--launcher=processes", "--nproc-per-node=1")
 POLICY = '[ladder]\ncheck = ["replay x1", "restart"]\n'
 
-# Rank 1 of the first attempt crashes, as nothing explains; the next attempt ends well.
+# Rank 1 of the first attempt crashes without explanation; the next attempt succeeds.
 CRASHING = r"""
 import glob, os, signal, time
 import robustrun
@@ -37,20 +37,20 @@ while list(replayed()):
 print("ran on", os.environ["ROBUSTRUN_NODE"], flush=True)
 """
 
-# The user's own program at a reduced size: tells where and as what it ran. Its second argument
-# decides which nodes it fails on: one by its number, "all", "hang" (on 2), or none.
+# The user's own program at a reduced size: notes its node and rank. Its second argument decides on
+# which nodes it fails: one by its number, "all", "hang" (on 2), or none.
 REPLAYED = r"""
 import os, subprocess, sys, time
-folder, who = sys.argv[1], sys.argv[2]
+folder, faulty = sys.argv[1], sys.argv[2]
 node = os.environ["ROBUSTRUN_NODE"]
 names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 with open(os.path.join(folder, f"{node}.{time.monotonic_ns()}"), "w") as file:
     file.write(" ".join(os.environ[name] for name in names))
 print("replayed on", node, flush=True)
-if who == "hang" and node.endswith("2"):
+if faulty == "hang" and node.endswith("2"):
     subprocess.Popen(["sleep", "3000"])
     time.sleep(3000)
-if who == "all" or node.endswith(who):
+if faulty == "all" or node.endswith(faulty):
     sys.exit(3)
 """
 
@@ -60,13 +60,14 @@ def lines(finished, *words):
     return [line for line in log if all(word in line for word in words)]
 
 
-def run(robustrun, who, *options, policy=POLICY):
+def run(robustrun, faulty, *options, policy=POLICY):
     robustrun.write("job.py", CRASHING)
     robustrun.write("small.py", REPLAYED)
     robustrun.write("site.toml", policy)
     seen = robustrun.folder / "seen"
     seen.mkdir()
-    finished = robustrun.run(*NODES, "--policy=site.toml", f"--replay-cmd=small.py '{seen}' {who}",
+    finished = robustrun.run(*NODES, "--policy=site.toml",
+                             f"--replay-cmd=small.py '{seen}' {faulty}",
                              *options, "job.py")
     assert finished.code == 0, finished.errors
     return finished, sorted(path.read_text() for path in seen.iterdir())
@@ -91,14 +92,14 @@ def test_the_machine_in_both_failing_groups_is_evicted_and_a_spare_takes_its_pla
     assert all(log.read_text().startswith("replayed on") for log in logs)
 
 
-def test_what_fails_everywhere_is_no_machines_fault(robustrun):
+def test_a_failure_on_all_nodes_is_blamed_on_no_machine(robustrun):
     finished, seen = run(robustrun, "all", "--nnodes=4", "--spares=1")
     assert lines(finished, "the replay: it fails everywhere")
     assert not lines(finished, "evicted")
-    assert len(seen) == 4  # the second phase would say no more
+    assert len(seen) == 4  # the second phase would add nothing
 
 
-def test_a_group_that_hangs_has_failed_and_nothing_of_it_is_left(robustrun):
+def test_a_hung_group_counts_as_failed_and_leaves_nothing(robustrun):
     policy = POLICY + '[replay]\nlimit = "15s"\n'
     finished, _ = run(robustrun, "hang", "--nnodes=4", "--spares=1", policy=policy)
     (found,) = lines(finished, "is in the groups that failed in both phases")
@@ -106,7 +107,7 @@ def test_a_group_that_hangs_has_failed_and_nothing_of_it_is_left(robustrun):
     robustrun.expect_nothing_left()
 
 
-def test_a_fault_that_does_not_show_lets_the_run_go_on(robustrun):
+def test_after_a_fault_that_does_not_recur_the_run_goes_on(robustrun):
     finished, seen = run(robustrun, "none", "--nnodes=2")
     assert lines(finished, "the replay: no group failed")
     assert not lines(finished, "evicted")
@@ -123,7 +124,7 @@ def test_one_machine_alone_is_not_replayed(robustrun):
     assert "replay: there is no other machine to compare with" in incident["alternatives"]
 
 
-# Its loss is not a number from step 10 of the first attempts on: as many as its argument says.
+# Its loss is not a number from step 10 on in as many first attempts as its argument says.
 DIVERGING = """
 import os, sys, time
 import robustrun

@@ -1,1 +1,1 @@
-"""What tests of several folders use: robustrun, its processes, jobs, and machines to run on."""
+"""Helpers for tests of several folders: robustrun, its processes, jobs, and machines to run on."""

@@ -1,10 +1,10 @@
-"""Runs that go on without the command that started them, for the tests of daily operations."""
+"""Detached runs for the tests of daily operations."""
 
 import json
 
 from helpers.processes import wait_for
 
-# Ranks that count, report their steps, and end when told to.
+# Ranks that count, report their steps, and end on request.
 SCRIPT = r"""
 import os, sys, time
 import robustrun
@@ -30,7 +30,7 @@ open(f"ready.{rank}", "w").close()
 while len([f for f in os.listdir(".") if f.startswith("ready.")]) < int(os.environ["WORLD_SIZE"]):
     time.sleep(0.005)
 """
-# Prints as fast as it can, for readers that cannot.
+# Prints as fast as it can, for slow readers.
 FLOOD = r"""
 import os, time
 block = ("x" * 99 + "\n") * 1000

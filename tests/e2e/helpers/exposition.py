@@ -1,4 +1,4 @@
-"""Reads a page of metrics as strictly as Prometheus does (text format 0.0.4), and stricter: every
+"""Reads a page of metrics as strictly as Prometheus (text format 0.0.4), and more: every
 family has HELP and TYPE before its samples, once; counters end in _total; no sample comes twice."""
 
 import re

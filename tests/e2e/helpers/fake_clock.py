@@ -1,5 +1,5 @@
 """CLOCK_REALTIME that jumps for some processes while they run, by libfaketime. The monotonic clock
-and the kernel's own time stay as they are, as when somebody sets a machine's clock.
+and the kernel's own time stay unchanged, as when a machine's clock is set.
 """
 
 import datetime
@@ -20,7 +20,7 @@ class FakeClock:
         if LIBRARY is None:
             pytest.fail("no libfaketime: scripts/install-deps.sh test installs it")
         self.file = folder / "clock"
-        # libfaketime's clock_nanosleep fails for Python's time.sleep: workers go without.
+        # libfaketime's clock_nanosleep fails for Python's time.sleep, so workers do not have it.
         self.python = folder / "python-in-true-time"
         self.python.write_text(f'#!/bin/sh\nunset LD_PRELOAD\nexec {sys.executable} "$@"\n')
         self.python.chmod(0o755)
@@ -38,7 +38,7 @@ class FakeClock:
         }
 
     def set(self, offset_s):
-        """Jumps at once: so many seconds from the true time."""
+        """Jumps at once, to `seconds` from the true time."""
         fresh = self.file.with_suffix(".new")
         fresh.write_text(f"{offset_s:+d}\n")
         os.replace(fresh, self.file)

@@ -1,11 +1,10 @@
 """An interpreter that has imported torch once and forks for each script that a test runs.
 
-A fork is as `python SCRIPT`, `python -m MODULE` or `python -c PROGRAM` in a new session, without
-the seconds of a processor that `import torch` takes. Only torch and the standard library are there
-already: robustrun is imported by each fork, from the PYTHONPATH that it is given. What robustrun
-itself starts as a worker is never such a fork.
+A fork is like `python SCRIPT`, `python -m MODULE` or `python -c PROGRAM` in a new session, without
+the processor time of `import torch`. Only torch and the standard library are imported already: each
+fork imports robustrun from its own PYTHONPATH. Workers of robustrun are never such forks.
 
-`executable` is a program for PYTHON_EXEC: what calls it gets a fork, with its output and exit code.
+`executable` is a program for PYTHON_EXEC: it runs a fork with its own output and exit code.
 
     forked_python.py SOCKET      the interpreter; it ends when its standard input does
 """
@@ -28,7 +27,7 @@ import threading
 import traceback
 import types
 
-# Older torches have not all of them.
+# Older versions of torch lack some of them.
 MODULES = (
     "numpy", "torch", "torch._dynamo", "torch.distributed.nn", "torch.distributed.checkpoint",
     "torch.distributed.checkpoint.state_dict", "torch.distributed.fsdp", "torch.distributed.run",
@@ -53,7 +52,7 @@ def receive(connection, size):
 
 
 class Fork:
-    """A script that runs, or has run."""
+    """A script that runs or has ended."""
 
     def __init__(self, path, words, environment, folder, out, err, isolated=False):
         self.returncode = None
@@ -66,7 +65,7 @@ class Fork:
         self.pid = struct.unpack("<i", receive(self._connection, 4))[0]
 
     def wait(self, timeout=None):
-        """Its exit code, as of Popen."""
+        """Its exit code, as in Popen."""
         if self.returncode is None:
             self._connection.settimeout(timeout)
             try:
@@ -87,7 +86,7 @@ class Fork:
                 os.kill(self.pid, number)
 
     def close(self):
-        """Ends it, and what it has started in its session."""
+        """Kills it and all processes of its session."""
         self._connection.close()
 
 
@@ -214,7 +213,7 @@ def become(request, descriptors):
 
 
 def handle(connection):
-    """One request, in a process of its own; who hangs up ends what it asked for."""
+    """One request, in a process of its own. A client that hangs up ends its script."""
     head, descriptors, _, _ = socket.recv_fds(connection, 4, 2)
     request = json.loads(receive(connection, struct.unpack("<I", head)[0]))
     pid = os.fork()
@@ -260,7 +259,7 @@ def serve(path):
                 finally:
                     os._exit(0)
             connection.close()
-    # All that was started counts as this one's time.
+    # Processor time of all children counts as this process's.
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)

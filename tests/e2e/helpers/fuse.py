@@ -8,7 +8,7 @@ from helpers.processes import wait_for
 
 
 def need_fuse(program):
-    """Skips where the machine has no FUSE; what serves it is there."""
+    """Skips where the machine has no FUSE."""
     if not os.access("/dev/fuse", os.W_OK):
         pytest.skip("no FUSE: /dev/fuse cannot be opened")
     if not shutil.which(program):
@@ -16,6 +16,6 @@ def need_fuse(program):
 
 
 def await_mount(server, path):
-    """Until that process has mounted something there; not if it ends instead."""
+    """Waits until that process has mounted something there; fails if it ends."""
     wait_for(lambda: os.path.ismount(path) or server.poll() is not None, what="the mount")
     assert os.path.ismount(path), f"the file system at {path} ended with {server.returncode}"

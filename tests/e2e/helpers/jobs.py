@@ -1,7 +1,7 @@
-"""Jobs on several nodes: what their journal says, who runs where, and how to end one of them.
+"""Jobs on several nodes: their journal, their processes by node, and ways to end them.
 
-`Job` is a running robustrun whose output goes to files, so that a test can look at it at any time.
-Which process is the agent of which node it reads from the journal (docs/formats/journal.md).
+`Job` is a running robustrun whose output goes to files, so that a test can read it at any time. The
+agent's process of each node comes from the journal (docs/formats/journal.md).
 """
 
 import contextlib
@@ -28,15 +28,15 @@ from helpers.runner import Running
 HEADER = 64
 AGENT_JOINED, AGENT_LOST, WORKER_STARTED, DECISION, FINISH, GROUP_FORMED = 2, 3, 5, 64, 65, 66
 
-# The signs of life, quicker than the default: silent nodes are lost after two seconds.
+# Heartbeats faster than the default: silent nodes are lost after two seconds.
 QUICK = (
     "--heartbeat-interval=0.2", "--node-suspect-after=0.6", "--node-lost-after=2",
     "--orphan-grace=3",
 )
 
-# Ranks that go in step, as collectives make them: nobody does step n + 1 before all have done n.
-# Whoever loses a peer fails, as gloo does. Rank 0 keeps the step reached in the file "step", and
-# every attempt goes on from there; "steps" has a line for each step, to see it move.
+# Ranks in lockstep, as with collectives: no rank does step n + 1 before all have done step n. A
+# rank that loses a peer fails, as with gloo. Rank 0 keeps the current step in the file "step", and
+# every attempt goes on from there; "steps" has a line for each step.
 LOCKSTEP = r"""
 import os, socket, sys, time
 import robustrun
@@ -147,7 +147,7 @@ class Record:
 
 
 def read_journal(path):
-    """Every whole record of a journal that is perhaps still written."""
+    """Every whole record of a journal that may still be written."""
     try:
         data = pathlib.Path(path).read_bytes()
     except OSError:
@@ -172,7 +172,7 @@ def descendants(pid):
 
 
 def kill_at_once(pids, how=signal.SIGKILL):
-    """None of them can react to the death of another: all are stopped first."""
+    """Kills processes at once: all are stopped first, so that none reacts to another's death."""
     for signum in (signal.SIGSTOP, how):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
@@ -180,7 +180,7 @@ def kill_at_once(pids, how=signal.SIGKILL):
 
 
 def listening_ports(pid):
-    """TCP ports on which this very process listens, whatever network namespace it is in."""
+    """TCP ports on which this process listens, in its own network namespace."""
     inodes = {file.removeprefix("socket:[").removesuffix("]") for file in open_files_of(pid)}
     ports = set()
     for name in ("tcp", "tcp6"):
@@ -192,7 +192,7 @@ def listening_ports(pid):
 
 
 class Job(Running):
-    """A robustrun over several nodes that is still going."""
+    """A running robustrun over several nodes."""
 
     def __init__(self, runner, process, run, out, err):
         super().__init__(runner, process)
@@ -211,7 +211,7 @@ class Job(Running):
         return [record.text(3) for record in self.records(DECISION)]
 
     def agents(self):
-        """Node to the pid of its agent, of those that are there."""
+        """Node to the pid of its agent, for the connected ones."""
         there = {}
         for record in self.records(AGENT_JOINED, AGENT_LOST):
             if record.kind == AGENT_JOINED:
@@ -247,7 +247,7 @@ class Job(Running):
         return [agent, *descendants(agent)]
 
     def node_workers(self, node):
-        """What runs below the shims of this node: workers and their children."""
+        """Processes below the shims of this node: workers and their children."""
         # Helpers of a check (versions, GPUs) have no rank.
         return [
             p for p in self.node_processes(node)[1:]
@@ -263,7 +263,8 @@ class Job(Running):
         return max((record.number(1) for record in started), default=-1)
 
     def started(self, count, attempt=None):
-        """Waits until so many workers of an attempt (default: any newest) run; its number."""
+        """Waits until `count` workers of an attempt (default: any newest) run; returns the
+        attempt's number."""
 
         def seen():
             now = self.attempt() if attempt is None else attempt
@@ -282,7 +283,7 @@ class Job(Running):
         return [tuple(map(int, line.split())) for line in whole if line.count(" ") == 2]
 
     def moves(self, deadline_s=90, more=3, world=None):
-        """Waits until the job has done some more steps (of a group of that many ranks)."""
+        """Waits until the job has done `more` steps (in a group of `world` ranks)."""
         before = len(self.lines())
 
         def moved():
@@ -292,11 +293,11 @@ class Job(Running):
         self.wait(moved, f"{more} more steps", deadline_s)
 
     def says(self, text, deadline_s=60):
-        """Waits for words of robustrun itself."""
+        """Waits for words in robustrun's own output."""
         self.wait(lambda: text in self.err(), f"the words {text!r}", deadline_s)
 
     def wait(self, condition, what, deadline_s=60):
-        """As wait_for, but fails at once when the run has ended, and shows what it said."""
+        """As wait_for, but fails at once when the run has ended, and shows its output."""
 
         def checked():
             value = condition()
@@ -365,7 +366,7 @@ def start_job(runner, *arguments, run=None, cwd=None, prefix=(), **options):
 
 
 def strike_processes(job, victim):
-    """Pids of a worker, an agent, a node, or all agents of the group, that a test is to end."""
+    """Pids of a worker, an agent, a node, or all agents of the group, for a test to kill."""
     first = job.group()[0]
     return {
         "worker": lambda: job.node_workers(first),

@@ -1,5 +1,5 @@
-"""Machines of a test's own: network, pid, mount and host name spaces with an sshd as their first
-process, on one bridge. Cables can be pulled and machines lose their power.
+"""Private machines for tests: namespaces (network, pid, mount, host name) with an sshd as the first
+process, on one bridge. Cables can be pulled, and machines can lose their power.
 
 Takes root. Everything is unnamed and ends with the test's process.
 """
@@ -79,7 +79,7 @@ class Machine:
                 env={"PATH": os.environ["PATH"]},
             )
         self.init = wait_for(self._find_init, what=f"the start of {self.name}")
-        # A dead machine's end of the cable may not be gone yet.
+        # The cable of a dead machine may still exist.
         subprocess.run([*lab.prefix, "ip", "link", "del", self.cable], capture_output=True)
         lab.within_hub("ip", "link", "add", self.cable, "type", "veth",
                        "peer", "name", "eth0", "address", f"02:00:00:00:00:{self.number:02x}",
@@ -112,7 +112,7 @@ class Machine:
         run("nsenter", "-t", self.init, "-n", *words)
 
     def processes(self):
-        """All of the machine but its first process, by their pids outside."""
+        """All processes of the machine but the first, by their outer pids."""
         home = namespace(self.init, "pid")
         return [
             int(entry.name) for entry in pathlib.Path("/proc").iterdir()
@@ -136,12 +136,12 @@ class Machine:
         ]
 
     def agents(self):
-        """Without what one has just forked: that looks like it until it runs something else."""
+        """Without a process's new fork, which looks like it until it runs another program."""
         found = self._with(b"--stdin-credential")
         return [pid for pid in found if parent_of(pid) not in found]
 
     def pull(self):
-        """Pulls the cable: nothing gets in or out, and nobody is told."""
+        """Pulls the cable: nothing gets in or out, and neither end is notified."""
         self.lab.within_hub("ip", "link", "set", self.cable, "down")
 
     def plug(self):
@@ -156,12 +156,12 @@ class Machine:
         self.within("nft", "delete table inet cut")
 
     def lose_power(self):
-        """Silent: the cable first, so that no last word gets out."""
+        """Cuts the power silently: the cable first, so that no last packet gets out."""
         self.pull()
         self.crash()
 
     def crash(self):
-        """All processes die at once; what their sockets still say gets out."""
+        """Kills all processes at once; the last packets of their sockets get out."""
         os.kill(self.init, signal.SIGKILL)
         self.process.wait(timeout=30)
 
@@ -173,7 +173,7 @@ class Machine:
 
 
 class Lab:
-    """Machines h1, h2, … and the hub where the user's shell is, with a home that knows them."""
+    """Machines h1, h2, … and the hub, where the user's shell runs with a home that knows them."""
 
     def __init__(self, folder, marker, six=False):
         need_root()
@@ -216,12 +216,12 @@ class Lab:
 
     @property
     def prefix(self):
-        """What robustrun's command line begins with to run in the hub."""
+        """The prefix of commands that run in the hub."""
         return ("nsenter", "-t", str(self.hub.pid), "-n")
 
     def move_hub(self, cut=True):
-        """The user sits down at another machine: from now on `prefix` leads there. `cut`: the
-        hub's own address is nobody's any more. Folders are shared."""
+        """Moves the user to another machine: from now on `prefix` leads there. `cut` removes the
+        hub's own address. Folders are shared."""
         before = self.hub
         if cut:
             self.within_hub("ip", "link", "set", "cable", "down")

@@ -1,8 +1,8 @@
-"""What a loss of power may leave of what disk_recorder.so wrote down (tests/recorder).
+"""States that a loss of power may leave, made from the log of disk_recorder.so (tests/recorder).
 
-What was synced is there. Of a file's later writes each sector is there or not, in any order, and
-its length is any that it had since; of a folder's later changes each is there or not. A rename
-within a folder is one change. That a file was synced says nothing about its name.
+Synced data survive. Of a file's later writes each sector survives or not, in any order, and its
+length is any that it had since; of a folder's later changes each survives or not. A rename within a
+folder is one change. Syncing a file does not sync its name.
 """
 
 import os
@@ -45,7 +45,7 @@ class Folder:
     def __init__(self):
         self.names = {}  # as a process sees it
         self.synced = {}
-        self.pending = []  # changes, each {name: what is there then, or None}
+        self.pending = []  # changes, each {name: inode after it, or None}
 
     def apply(self, names):
         for name, what in names.items():
@@ -66,7 +66,7 @@ class Folder:
 
 
 class Luck:
-    """What is kept of that which was not synced."""
+    """Decides which unsynced data survive."""
 
     def __init__(self, chance):
         self.chance = chance
@@ -89,7 +89,7 @@ class Luck:
 
 
 class All:
-    """Nothing is lost: what a process sees."""
+    """Nothing is lost: the view of a process."""
 
     keeps = staticmethod(lambda: True)
     sector = staticmethod(lambda: 1 << 40)
@@ -101,7 +101,7 @@ ALL = All()
 
 
 class Disk:
-    """The state behind the first records of a log."""
+    """The state after the first records of a log."""
 
     def __init__(self, roots):
         self.roots = {str(root): Folder() for root in roots}
@@ -151,7 +151,7 @@ class Disk:
             assert kind == "mark", kind
 
     def leave(self, luck, target):
-        """Makes what is left in folders of `target` with the names of the roots."""
+        """Writes the surviving files to folders of `target` with the names of the roots."""
         for root, folder in self.roots.items():
             make(folder, luck, pathlib.Path(target) / os.path.basename(root))
 
@@ -178,8 +178,8 @@ def read_log(path):
 
 
 def states(records, roots, seed, count):
-    """`count` states that may be left: (number of records before the loss, Disk, Luck). Moments at
-    which something had just been synced or marked, and the last one, come more often."""
+    """`count` possible states: (number of records before the loss, Disk, Luck). The moments right
+    after a sync or a mark, and the last moment, are more frequent."""
     chance = random.Random(seed)
     moments = [i + 1 for i, record in enumerate(records) if record[0] in ("sync", "mark")]
     chosen = [chance.choice(moments) if chance.random() < 0.5 else

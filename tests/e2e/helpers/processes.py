@@ -1,15 +1,16 @@
-"""Processes, as /proc shows them, and waiting for what they do."""
+"""Processes, as /proc shows them, and waiting for conditions about them."""
 
 import contextlib
 import os
 import pathlib
 import socket
+import subprocess
 import time
 
 
 def wait_for(condition, deadline_s=60.0, what="the condition"):
-    """The condition's first true value; fails after the deadline, which is generous: other tests
-    use the processors, too. Polls, because the conditions are about other processes and files."""
+    """The condition's first true value; fails after the deadline, which is generous, because other
+    tests use the processors too. Polls, because conditions are about other processes and files."""
     end = time.monotonic() + deadline_s
     while True:
         value = condition()
@@ -28,7 +29,7 @@ def read_environ(pid):
 
 
 def is_alive(pid):
-    """Running, not a zombie that nobody has reaped yet."""
+    """Running, not a zombie that its parent has not reaped yet."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
@@ -49,7 +50,7 @@ def program_of(pid):
 
 
 def children_of(pid):
-    """Of all threads of a process; none when it has ended."""
+    """Children of all threads of a process; empty when it has ended."""
     found = []
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -59,8 +60,19 @@ def children_of(pid):
     return found
 
 
+def end(process, seconds=30):
+    """Ends a child process: SIGTERM, and SIGKILL after `seconds`. Returns its exit code."""
+    if process.poll() is None:
+        process.terminate()
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait(seconds)
+
+
 def open_files_of(pid):
-    """What the descriptors of a process lead to; without those that it closes meanwhile."""
+    """The targets of a process's descriptors, without those that it closes meanwhile."""
     found = []
     with contextlib.suppress(OSError):
         for entry in os.listdir(f"/proc/{pid}/fd"):
@@ -70,8 +82,8 @@ def open_files_of(pid):
 
 
 class HeldPort:
-    """A TCP port that nobody else is given until close(): bound here, but not listened on, which
-    leaves it to servers that set SO_REUSEADDR, as all do that may be started again at once."""
+    """A TCP port that the kernel gives no other process until close(). It is bound here but not
+    listened on, so a server that sets SO_REUSEADDR can take it."""
 
     def __init__(self, address=""):
         self._socket = socket.socket()
@@ -84,7 +96,7 @@ class HeldPort:
 
 
 def is_standby(pid):
-    """An interpreter that has not become a worker: it has no progress record."""
+    """Whether a process is an interpreter that has not become a worker: without progress record."""
     if b"ROBUSTRUN_STANDBY_SOCKET=" not in read_environ(pid):
         return False
     try:
@@ -94,7 +106,7 @@ def is_standby(pid):
 
 
 def is_waiting_standby(pid):
-    """It has sent what it has imported: it holds torch and sleeps on its socket."""
+    """Whether a standby worker has imported torch and sleeps on its socket."""
     try:
         maps = pathlib.Path(f"/proc/{pid}/maps").read_text(errors="replace")
         sleeps_in = pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0]

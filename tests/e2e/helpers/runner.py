@@ -1,7 +1,7 @@
-"""Runs the real binary as a user would, in a folder of its own, and knows every process it made.
+"""Runs the real binary as a user would, in a folder of its own, and tracks all of its processes.
 
-Each test has a marker in the environment of everything it starts: `marked()` finds what is alive
-of it wherever it hid (setsid, double fork), and the end of a test kills by pid what is left.
+Each test has a marker in the environment of everything it starts: `marked()` finds its living
+processes wherever they hide (setsid, double fork), and the end of a test kills the rest by pid.
 """
 
 import dataclasses
@@ -51,7 +51,7 @@ class Finished:
 
 
 class Running:
-    """A robustrun that is still going."""
+    """A running robustrun."""
 
     def __init__(self, runner, process):
         self.runner = runner
@@ -139,12 +139,12 @@ class Runner:
         ]
 
     def standbys(self):
-        """Pids of interpreters that wait, or import."""
+        """Pids of standby workers that wait or import."""
         return sorted(pid for pid in self.marked()
                       if b"shim" not in program_of(pid) and is_standby(pid))
 
     def waiting_standbys(self, count, besides=()):
-        """Pids of `count` standby workers that have imported all; waits until they have."""
+        """Waits for `count` standby workers that have done their imports; returns their pids."""
         def find():
             pids = [pid for pid in self.standbys()
                     if pid not in besides and is_waiting_standby(pid)]

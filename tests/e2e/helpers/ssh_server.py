@@ -1,8 +1,8 @@
-"""OpenSSH servers of a test's own: one per host name h1, h2, …, each on a loopback address, and a
-home folder in which `ssh h1` works. Nothing of the machine's own ssh is used or changed.
+"""Private OpenSSH servers for tests: one per host name h1, h2, …, each on a loopback address, and a
+home folder in which `ssh h1` works. The machine's own ssh is neither used nor changed.
 
-A host's sshd can be killed with all its sessions and what they started, as a machine dies, and be
-started again.
+A host's sshd can be killed with all its sessions and their processes, as when a machine dies, and
+restarted.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ def make_key(path, kind):
 
 
 def public_key(path):
-    """Type and base64, as known_hosts wants them."""
+    """Type and base64, in the format of known_hosts."""
     return " ".join(pathlib.Path(f"{path}.pub").read_text().split()[:2])
 
 
@@ -123,7 +123,7 @@ class Host:
         self.environment = {}
 
     def restart_with(self, environment):
-        """Starts the sshd again; its sessions have these variables, too."""
+        """Restarts the sshd; its sessions also have these variables."""
         self.die()
         self.environment = environment
         return self.boot()
@@ -157,7 +157,7 @@ class Host:
         return [self.process.pid, *descendants(self.process.pid)]
 
     def strays(self):
-        """What came through this host and has lost its parent since."""
+        """Processes that came through this host and have lost their parents since."""
         needle = f" {self.address} {self.farm.port}".encode()
         found = []
         for entry in pathlib.Path("/proc").iterdir():
@@ -170,19 +170,19 @@ class Host:
         return found
 
     def die(self):
-        """The machine is gone: sshd, sessions, agents and workers at one stroke."""
+        """Kills the machine: sshd, sessions, agents and workers at once."""
         pids = self.processes()
         for stray in self.strays():
             pids += [stray, *descendants(stray)]
         pids = list(dict.fromkeys(pids))
         kill_at_once(pids, how=signal.SIGSTOP)
-        # The door first: else, on a busy machine, it could still answer who saw the agent die.
+        # The listener first: on a busy machine it could still accept a reconnection.
         self.process.kill()
         self.process.wait(timeout=30)
         kill_at_once(pids)
 
     def hang_up(self):
-        """Ends the sessions alone; who runs in them is not told. Gives back their pids."""
+        """Ends the sessions alone, without a signal to their processes. Returns the pids."""
         sessions = []
         for pid in descendants(self.process.pid):
             with contextlib.suppress(OSError):
@@ -222,7 +222,7 @@ class Farm:
         return self.hosts[name]
 
     def add(self, count):
-        """Starts so many more hosts; known ones, with a Host entry each."""
+        """Starts `count` more hosts, each known by a Host entry."""
         for _ in range(count):
             number = len(self.hosts) + 1
             host = Host(self, f"h{number}", f"{self.network}.{number}")
@@ -232,7 +232,7 @@ class Farm:
         return self
 
     def expect_empty(self, within_s=20.0):
-        """No agent and no worker is left on any host."""
+        """Asserts that no agent and no worker is left on any host."""
         def left():
             return [pid for host in self.hosts.values() for pid in host.strays() if is_alive(pid)]
 

@@ -1,1 +1,1 @@
-"""Do workers see the whole image, wherever it lies and whatever fails on the way?"""
+"""Do workers see the whole image, wherever it lies and whatever fails?"""

@@ -1,5 +1,5 @@
-"""robustrun-blocks as a test runs it, a client of its socket, and web servers: nginx, and one that
-does what a test wants."""
+"""robustrun-blocks under test, a client of its socket, and web servers: nginx, and one with answers
+chosen by the test."""
 
 import contextlib
 import http.server
@@ -7,13 +7,12 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import socket
 import struct
 import subprocess
 import threading
 
-from helpers.processes import HeldPort, wait_for
+from helpers.processes import HeldPort, end, wait_for
 from helpers.runner import BUILD
 
 PROGRAM = BUILD / "bin" / "robustrun-blocks"
@@ -58,7 +57,7 @@ class Client:
             kind, id, _, data = self.receive()
             if kind == EVENT:
                 self.events.append(data.decode())
-            elif kind != WANT and id == wanted:  # questions of the server have ids of their own
+            elif kind != WANT and id == wanted:  # requests of the server have ids of their own
                 return kind, data
 
     def status(self):
@@ -114,12 +113,7 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(30)
-            except subprocess.TimeoutExpired:
-                self.kill()
+        end(self.process)
         subprocess.run(["umount", "-l", self.mount], stderr=subprocess.DEVNULL, check=False)
         self.process.stdout.close()
         self.process.stderr.close()
@@ -128,7 +122,7 @@ class Server:
 
 
 class Nginx:
-    """`certificate`: of https, with its key in the same file."""
+    """`certificate`: for https, with its key in the same file."""
 
     def __init__(self, folder, root, certificate=None):
         assert shutil.which("nginx"), "no nginx: scripts/install-deps.sh test installs it"
@@ -175,8 +169,8 @@ class Nginx:
 
 
 class OddServer:
-    """Serves ranges of some bytes. `behave(request, first, last)` may answer by itself (and then
-    returns True); `requests` counts."""
+    """Serves ranges of some bytes, and counts `requests`. `behave(request, first, last)` may answer
+    itself, and then returns True."""
 
     def __init__(self, data, behave=lambda request, first, last: False):
         self.data = data

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Passes TCP connections on, each byte DELAY seconds later, both ways: a network that is far away.
+"""Forwards TCP connections, each byte DELAY seconds later, both ways: a network with latency.
 
     delay_proxy.py LISTEN_ADDRESS:PORT TARGET_ADDRESS:PORT DELAY
 """

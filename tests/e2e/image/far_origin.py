@@ -1,5 +1,5 @@
-"""A web server that is far away: nginx in a network namespace of its own, behind a link of a given
-rate and a delay, on the bridge of a lab (helpers/machines.py). Takes root.
+"""A remote web server: nginx in a network namespace of its own, behind a link with a given rate and
+delay, on the bridge of a lab (helpers/machines.py). Takes root.
 """
 
 import pathlib
@@ -67,7 +67,7 @@ class Origin:
                    for line in lines[1:])
 
     def sent(self):
-        """Bytes that have left it, with the headers of all packets."""
+        """Bytes that the server has sent, with the headers of all packets."""
         for line in pathlib.Path(f"/proc/{self.space.pid}/net/dev").read_text().splitlines():
             name, _, counts = line.partition(":")
             if name.strip() == "eth0":
@@ -75,13 +75,12 @@ class Origin:
         raise AssertionError("the origin has no network")
 
     def answers(self):
-        """Of every range that was asked for so far: where it begins, and the bytes that nginx
-        sent of it."""
+        """For every requested range so far: its beginning, and the bytes that nginx sent."""
         found = re.findall(r"^206 (\d+) bytes=(\d+)-\d+$", self.log.read_text(), re.MULTILINE)
         return [(int(first), int(sent)) for sent, first in found]
 
     def cut(self):
-        """Pulls the cable: nothing gets in or out, and nobody is told."""
+        """Pulls the cable: nothing gets in or out, and neither end is notified."""
         self.lab.within_hub("ip", "link", "set", "origin", "down")
 
     def mend(self):

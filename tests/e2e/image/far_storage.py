@@ -11,17 +11,17 @@ SUM_BYTES = 16  # docs/formats/block-store.md
 
 
 def give_folder(machine, folder):
-    """One of its own in the place of `folder`, in memory, for as long as the machine runs."""
+    """Mounts a private folder in memory over `folder`, for as long as the machine runs."""
     subprocess.run(["nsenter", "-t", str(machine.init), "-m", "mount", "-t", "tmpfs", "-o",
                     "mode=700", "none", folder], check=True)
 
 
 def blocks_kept(machine, cache):
-    """Their numbers, of all blobs in that folder of the machine."""
+    """The numbers of the blocks of all blobs in that folder of the machine."""
     found = []
     for path in pathlib.Path(f"/proc/{machine.init}/root{cache}").glob("blocks/*/sums"):
         data = b""
-        with contextlib.suppress(FileNotFoundError):  # a cache that is just being laid out
+        with contextlib.suppress(FileNotFoundError):  # a cache that is being created
             data = path.read_bytes()
         found += [at // SUM_BYTES for at in range(0, len(data), SUM_BYTES)
                   if any(data[at:at + SUM_BYTES])]
@@ -29,8 +29,8 @@ def blocks_kept(machine, cache):
 
 
 class Far:
-    """A folder that each machine sees through a FUSE mount of its own, which counts what it reads,
-    and a cache that is each machine's own."""
+    """A folder that each machine sees through a FUSE mount of its own, which counts its reads, and
+    a cache of its own for each machine."""
 
     def __init__(self, runner, machines):
         self.helper = pathlib.Path(runner.binary).parent.parent / "test-helpers/slow_view"
@@ -49,7 +49,7 @@ class Far:
         return ["nsenter", "-t", str(machine.init), "-m"]
 
     def mount(self):
-        """Nothing is read yet, and nothing of it is in memory."""
+        """Mounts anew: nothing is read yet, and nothing is in memory."""
         self.views = []
         for machine in self.machines.machines.values():
             self.views.append(subprocess.Popen(
@@ -63,7 +63,7 @@ class Far:
     def bytes_read(self):
         """Ends the mounts."""
         for machine in self.machines.machines.values():
-            # A block server may still be on its way out.
+            # A block server may still be ending.
             unmount = [*self.within(machine), "umount", self.path]
             wait_for(lambda unmount=unmount: subprocess.run(unmount).returncode == 0,
                      what="the end of the storage's readers")
@@ -73,5 +73,5 @@ class Far:
                    for name in self.machines.machines)
 
     def blocks_at(self, machine):
-        """How many the machine's cache has."""
+        """The number of blocks in the machine's cache."""
         return len(blocks_kept(machine, self.cache))

@@ -1,8 +1,8 @@
-"""A real environment with PyTorch on a web server far away, and eight machines that start from it.
+"""A real environment with PyTorch on a remote web server, and eight machines that start from it.
 
 The image has 1 GiB or more, the server is nginx behind 400 Mbit/s and 5 ms, each machine has a
-cache of its own, and the links between machines are not limited. What is asserted is what leaves
-the server and what workers see, not how quick that is: all machines share this one's processors.
+cache of its own, and the links between machines are not limited. The test asserts what leaves the
+server and what workers see, not how fast: all machines share one computer's processors.
 Takes root, some minutes, and the memory for eight caches.
 """
 
@@ -28,9 +28,9 @@ NODES, NODE_HEALTH = 8, 20
 SIZE_MIN, COLD_MIN = 1 << 30, 128 << 20
 MEMORY_BESIDES = 6 << 30  # eight interpreters with PyTorch, and the image itself
 COPIES_MAX = 1.2
-EDGES = 2 * (64 << 10)  # what a server looks at to know which file it is
+EDGES = 2 * (64 << 10)  # the part by which a server identifies the file
 
-# A training that goes on until it is told to, and then reads what no start has read.
+# A training that runs until it is told to end, and then reads what no start has read.
 SCRIPT = """
 import hashlib, os, sys, time
 import torch
@@ -59,7 +59,7 @@ def free_memory():
 
 
 def make_image(folder):
-    """Of the environment that runs this test. Its path, and the sum of its file cold.bin."""
+    """An image of this test's environment: its path, and the sum of its file cold.bin."""
     assert importlib.util.find_spec("torch"), "no PyTorch: scripts/install-deps.sh test installs it"
     environment = pathlib.Path(sys.prefix).resolve()
     size = sum(path.lstat().st_size for path in environment.rglob("*"))
@@ -110,7 +110,7 @@ class Site:
         return list(pathlib.Path(f"/proc/{machine.init}/root{self.cache}").glob(pattern))
 
     def hot(self, machine):
-        """Blocks that its next start reads ahead."""
+        """Blocks that the machine's next start reads ahead."""
         (profile,) = self.place(machine, "hot/*.blocks")
         runs = re.findall(r"^run (\d+) (\d+) ", profile.read_text(), re.MULTILINE)
         return {int(first) + i for first, count in runs for i in range(int(count))}
@@ -120,7 +120,7 @@ class Site:
             shutil.rmtree(*self.place(machine, "blocks"))
 
     def have_all(self):
-        # How much is allocated is seen at once; the sums are counted when that is enough.
+        # The allocated size is cheap to see; the sums are counted once it is large enough.
         data = [path for machine in self.machines for path in self.place(machine, "blocks/*/data")]
         return (len(data) == NODES
                 and all(path.stat().st_blocks * 512 >= self.size for path in data)
@@ -146,7 +146,7 @@ def learn(site):
     assert finished.code == 0, finished.errors
     assert finished.text.count("has stepped") == NODES, finished.text
     hot = set().union(*(site.hot(machine) for machine in site.machines))
-    assert len(hot) * BLOCK > 64 << 20  # PyTorch is no less
+    assert len(hot) * BLOCK > 64 << 20  # PyTorch is not smaller
     return hot
 
 
@@ -195,7 +195,7 @@ def start_warm_with_a_rotten_block(site):
     assert block_of(data, block) == right
     answers = site.answers()
     print(f"warm caches: {sum(count for _, count in answers) >> 10} KiB left the server")
-    # The machine gets it from another one; from the server at worst.
+    # The machine gets it from another one, or at worst from the server.
     assert sum(count for _, count in answers) <= NODES * EDGES + BLOCK
 
 

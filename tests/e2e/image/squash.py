@@ -22,7 +22,7 @@ LEFT_OUT = ("test", "idlelib", "lib2to3", "tkinter", "turtledemo", "distutils", 
 
 
 def squash(tree, image, *options):
-    """Without compression: it is the test's time."""
+    """Makes an image without compression, to save time."""
     subprocess.run(["mksquashfs", tree, image, "-quiet", "-no-progress", "-noappend", "-noI",
                     "-noD", "-noF", "-noX", *options], check=True, stdout=subprocess.DEVNULL)
     return image
@@ -54,7 +54,7 @@ def copy_to(tree, path):
 
 
 def system_tree(tree):
-    """What a container image has: its own interpreter and libraries, names, and empty folders."""
+    """The tree of a container image: interpreter, libraries, user names, and empty folders."""
     real = SYSTEM_PYTHON.resolve()
     library = pathlib.Path("/usr/lib") / real.name
     shutil.copytree(library, tree / str(library).lstrip("/"), symlinks=False,

@@ -1,5 +1,4 @@
-"""An agent that is killed leaves its block server behind, and the next one of the run takes it
-over, over SSH."""
+"""A killed agent leaves its block server behind; the run's next agent takes it over, over SSH."""
 
 import contextlib
 import os
@@ -78,7 +77,7 @@ def test_the_next_agent_takes_the_server_over_and_mounts_nothing_twice(training)
     job.runner.expect_nothing_left()
 
 
-def test_a_server_that_was_stopped_is_replaced_by_the_next_agent(training):
+def test_the_next_agent_replaces_a_stopped_server(training):
     machines, job = training
     victim = machines["h1"]
     (server,) = servers_of(victim)

@@ -1,5 +1,5 @@
-"""robustrun-blocks with real FUSE, a real web server and a real squashfs: what is read through it
-is right, whatever happens to the store, the source and the server."""
+"""robustrun-blocks with real FUSE, a real web server and a real squashfs: reads are right, whatever
+happens to the store, the source and the server."""
 
 import errno
 import filecmp
@@ -41,7 +41,7 @@ def digest(path):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with `image`, a squashfs of `tree`, as a web server has it."""
+    """A folder for the web server with `image`, a squashfs of `tree`."""
     for tool in ("mksquashfs", "squashfuse_ll"):
         if not shutil.which(tool):
             pytest.fail(f"no {tool}: scripts/install-deps.sh test installs it")
@@ -94,7 +94,7 @@ def test_a_squashfs_from_a_web_server_has_the_same_files(tmp_path, site, nginx):
     assert not server.socket.exists()
 
 
-def test_https_is_read_from_who_has_a_certificate_that_is_trusted(tmp_path, site, monkeypatch):
+def test_https_needs_a_trusted_certificate(tmp_path, site, monkeypatch):
     certificate = tmp_path / "certificate.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                     "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=origin",
@@ -114,7 +114,7 @@ def test_https_is_read_from_who_has_a_certificate_that_is_trusted(tmp_path, site
         server.close()
 
 
-def test_the_second_start_finds_what_the_first_one_read(tmp_path, nginx):
+def test_the_second_start_finds_the_blocks_of_the_first_one(tmp_path, nginx):
     order = [9, 2, 3, 14, 0]
     with Server(tmp_path, nginx.url("image"), "--origin-rate", 0) as server:
         assert server.status()["recording"] == 1
@@ -123,7 +123,7 @@ def test_the_second_start_finds_what_the_first_one_read(tmp_path, nginx):
         assert server.status()["demand_fetches"] == len(order)
         assert server.client.ask(SETTLED) == (OK, b"")
         assert server.status()["recording"] == 0
-        server.read(6 * BLOCK, 4096)  # not part of the start any more
+        server.read(6 * BLOCK, 4096)  # no longer part of the start
         server.quit()
         profile = (server.cache / "hot" / f"{server.key}.blocks").read_text()
         runs = [line.split()[1:3] for line in profile.splitlines() if line.startswith("run")]
@@ -144,7 +144,7 @@ def test_the_second_start_finds_what_the_first_one_read(tmp_path, nginx):
         assert server.status()["origin_bytes"] == 0
 
 
-def test_once_all_is_there_nobody_notices_that_the_source_is_gone(tmp_path, site, nginx):
+def test_with_all_blocks_in_the_store_the_source_may_disappear(tmp_path, site, nginx):
     with Server(tmp_path, nginx.url("image"), "--origin-rate", 10000) as server:
         server.wait_status("all_done")
         nginx.stop()
@@ -154,7 +154,7 @@ def test_once_all_is_there_nobody_notices_that_the_source_is_gone(tmp_path, site
         nginx.start()
 
 
-def test_after_a_kill_the_next_server_takes_the_place(tmp_path, site, nginx):
+def test_after_a_kill_the_next_server_takes_over(tmp_path, site, nginx):
     with Server(tmp_path, nginx.url("image")) as first:
         first.read(0, 100)
         first.kill()
@@ -202,7 +202,7 @@ def test_two_servers_share_one_store(tmp_path, site):
             assert three.status()["origin_bytes"] == 0
 
 
-def test_a_full_disk_is_passed_by(tmp_path, site):
+def test_a_full_disk_is_tolerated(tmp_path, site):
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
@@ -242,16 +242,16 @@ def test_peers_are_asked_before_the_source(tmp_path, site):
         assert got["b"] == (OK, content[4 * BLOCK:5 * BLOCK])
         status = other.status()
         assert status["peer_bytes"] == BLOCK and status["origin_bytes"] == BLOCK
-        server.client.close()  # the agent is gone: the source alone is left
+        server.client.close()  # the agent is gone: only the source is left
         assert server.read(5 * BLOCK, 10) == content[5 * BLOCK:5 * BLOCK + 10]
         server.client = other
 
 
-def test_it_ends_when_nobody_needs_it(tmp_path, site):
+def test_it_ends_when_it_is_no_longer_needed(tmp_path, site):
     with Server(tmp_path, site / "image", "--idle-exit", 1) as server:
         with open(server.image, "rb") as image:
             server.client.close()
-            time.sleep(3)  # longer than it would wait, were the image not open
+            time.sleep(3)  # longer than it would wait with the image closed
             assert server.process.poll() is None
             assert image.read(10) == (site / "image").read_bytes()[:10]
         assert server.process.wait(20) == 0
@@ -304,7 +304,7 @@ def test_a_wrong_range_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("fault", ["503", "reset", "short", "slow"])
-def test_a_server_that_falters_is_asked_again(tmp_path, fault):
+def test_requests_to_a_failing_server_are_retried(tmp_path, fault):
     data = random.Random(5).randbytes(6 * BLOCK + 17)
     with OddServer(data) as odd:
         def falter(request, first, last):
@@ -332,7 +332,7 @@ def test_a_server_that_falters_is_asked_again(tmp_path, fault):
             assert status["origin_bytes"] == len(data)
 
 
-def test_an_image_that_is_changed_under_us_is_an_error_that_says_so(tmp_path):
+def test_a_changed_image_is_an_error_that_says_so(tmp_path):
     with OddServer(bytes(4 * BLOCK)) as odd, \
             Server(tmp_path, odd.url, "--origin-rate", 0) as server:
         server.read(0, 10)
@@ -342,7 +342,7 @@ def test_an_image_that_is_changed_under_us_is_an_error_that_says_so(tmp_path):
         assert failed.value.errno == errno.EIO
         assert "it was changed while it was served" in server.status()["trouble"]
         assert any('"v2"' in event for event in server.client.events)
-        assert server.read(100, 10) == bytes(10)  # what is in the store stays as it was
+        assert server.read(100, 10) == bytes(10)  # the content of the store is unchanged
 
 
 def test_a_changed_file_is_an_error_too(tmp_path):

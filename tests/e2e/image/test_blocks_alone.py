@@ -1,4 +1,4 @@
-"""robustrun-blocks without what it usually has: a cache that can be written, and an agent."""
+"""robustrun-blocks without a writable cache, or without an agent."""
 
 import errno
 import fcntl
@@ -35,7 +35,7 @@ def failing_store(tmp_path_factory):
 
 @pytest.fixture
 def refuse(failing_store, monkeypatch):
-    """Servers from now on get an error of a call, but for the first `count` times."""
+    """From now on a system call of servers fails, except for the first `count` times."""
 
     def begin(call, error, count=0):
         monkeypatch.setenv("LD_PRELOAD", str(failing_store))
@@ -68,7 +68,7 @@ def closed_cache(request, tmp_path, odd, refuse):
         subprocess.run(["umount", "-l", cache], check=True)
 
 
-def test_a_cache_that_cannot_be_written_keeps_no_image_from_being_served(
+def test_an_image_is_served_even_if_the_cache_cannot_be_written(
     tmp_path, odd, closed_cache
 ):
     with Server(tmp_path, odd.url, cache=closed_cache) as server:
@@ -88,7 +88,7 @@ def away(request, first, last):
     return True
 
 
-def test_who_connects_late_hears_of_the_cache_and_of_the_source(tmp_path, odd, closed_cache):
+def test_a_late_client_gets_the_state_of_the_cache_and_of_the_source(tmp_path, odd, closed_cache):
     with Server(tmp_path, odd.url, "--retry-budget", 1, cache=closed_cache) as server:
         odd.behave = away
         with pytest.raises(OSError):
@@ -104,7 +104,7 @@ def test_who_connects_late_hears_of_the_cache_and_of_the_source(tmp_path, odd, c
                                           (errno.ENOSPC, "the disk"),
                                           (errno.EACCES, "Permission denied")],
                          ids=["quota", "disk", "right"])
-def test_a_cache_that_takes_no_more_is_said_once_and_all_is_served(
+def test_a_full_cache_is_reported_once_and_everything_is_served(
     tmp_path, odd, refuse, error, words
 ):
     refuse("pwrite", error, 2)
@@ -127,7 +127,7 @@ def test_a_cache_that_takes_no_more_is_said_once_and_all_is_served(
         assert server.quit() == 0
 
 
-def test_a_cache_of_somebody_else_is_refused_all_the_same(tmp_path, odd):
+def test_a_cache_of_another_user_is_still_refused(tmp_path, odd):
     (tmp_path / "cache/blocks").mkdir(parents=True)
     os.chown(tmp_path / "cache/blocks", 65534, 65534)
     with Server(tmp_path, odd.url) as server:
@@ -153,10 +153,10 @@ def test_it_ends_with_all_that_a_dead_agent_mounted_when_no_other_agent_comes(tm
                 subprocess.run(["mount", "-t", "squashfs", "-o", "loop,ro", server.image, root],
                                check=True)
                 server.client.close()
-                time.sleep(3)  # longer than it would wait, were its agent dead
+                time.sleep(3)  # longer than it would wait for a dead agent
                 assert server.process.poll() is None
                 another = Client(server.socket)
-                another.status()  # it is known to the server
+                another.status()  # the server knows the mount
                 owner.close()
                 time.sleep(3)  # nor while an agent is connected
                 assert server.process.poll() is None

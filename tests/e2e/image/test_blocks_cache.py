@@ -1,4 +1,4 @@
-"""What robustrun-blocks keeps, as `robustrun cache` lists, verifies and removes it."""
+"""The cache of robustrun-blocks, listed, verified and pruned by `robustrun cache`."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def odd():
 
 @pytest.fixture
 def cache(robustrun, tmp_path):
-    """Runs `robustrun cache VERB …`; its exit code and what it printed."""
+    """Runs `robustrun cache VERB …`; returns its exit code and output."""
 
     def run(*words):
         done = robustrun.run("cache", *words, "--cache-dir", tmp_path / "cache", "--json")
@@ -38,7 +38,7 @@ def serve(tmp_path, odd, *options):
     return Server(tmp_path, odd.url, "--origin-rate", 0, "--prefetch", 0, *options)
 
 
-def test_a_block_that_rotted_is_found_and_the_next_start_fetches_it_again(tmp_path, odd, cache):
+def test_a_damaged_block_is_found_and_the_next_start_fetches_it_again(tmp_path, odd, cache):
     with serve(tmp_path, odd) as server:
         assert server.image.read_bytes() == odd.data
         server.quit()
@@ -63,7 +63,7 @@ def test_a_block_that_rotted_is_found_and_the_next_start_fetches_it_again(tmp_pa
 
     asked = odd.requests
     with serve(tmp_path, odd) as server:
-        opened = odd.requests - asked  # to see what the source has
+        opened = odd.requests - asked  # to see the content of the source
         assert server.image.read_bytes() == odd.data
         status = server.status()
         assert status["origin_bytes"] == BLOCK and status["rotten"] == 0
@@ -71,7 +71,7 @@ def test_a_block_that_rotted_is_found_and_the_next_start_fetches_it_again(tmp_pa
     assert blobs(cache("verify")[1])[0]["here"] == len(odd.data)
 
 
-def test_what_is_in_use_stays_and_goes_when_nobody_has_it_open(tmp_path, odd, cache):
+def test_a_blob_in_use_stays_until_it_is_closed(tmp_path, odd, cache):
     with serve(tmp_path, odd) as server:
         server.read(2 * BLOCK, 10)
         code, removed = cache("gc", "--max", "0", "--unused", "1s")
@@ -81,7 +81,7 @@ def test_what_is_in_use_stays_and_goes_when_nobody_has_it_open(tmp_path, odd, ca
         assert server.read(2 * BLOCK, 10) == odd.data[2 * BLOCK:][:10]
         asked = odd.requests
         assert server.read(2 * BLOCK + 500, 10) == odd.data[2 * BLOCK + 500:][:10]
-        assert odd.requests == asked  # it is still kept
+        assert odd.requests == asked  # it is still there
         server.quit()
     code, removed = cache("gc", "--max", "0")
     assert code == 0

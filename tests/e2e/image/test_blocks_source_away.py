@@ -1,5 +1,5 @@
-"""robustrun-blocks that starts while its source is away: what is kept is served, what is not fails
-in time, and a source that comes back as another file is not mixed with it."""
+"""robustrun-blocks starts while its source is away: stored blocks are served, others fail in time,
+and a source that comes back as another file is not mixed with them."""
 
 import contextlib
 import errno
@@ -54,7 +54,7 @@ def fails_in_time(server, offset):
     assert time.monotonic() - began < 30
 
 
-def test_what_is_kept_is_served_and_the_rest_when_the_source_is_back(restarted, odd):
+def test_stored_blocks_are_served_and_the_others_once_the_source_is_back(restarted, odd):
     trouble = restarted.status()["trouble"]
     assert "503" in trouble and "goes on with what is kept of it: 3 of 6 blocks" in trouble
     assert any("goes on with what is kept" in event for event in restarted.client.events)
@@ -65,7 +65,7 @@ def test_what_is_kept_is_served_and_the_rest_when_the_source_is_back(restarted, 
     assert restarted.read(2 * BLOCK, 10) == odd.data[2 * BLOCK:][:10]
     odd.behave = be_there
 
-    def is_read():  # what failed a moment ago is not tried at once
+    def is_read():  # a recent failure is not retried at once
         with contextlib.suppress(OSError):
             return restarted.image.read_bytes() == odd.data
     wait_for(is_read, 20, "all of it")
@@ -85,7 +85,7 @@ def test_a_source_that_comes_back_as_another_file_is_not_mixed_in(restarted, odd
     assert restarted.read(2 * BLOCK, 10) == odd.data[2 * BLOCK:][:10]
 
 
-def test_a_source_that_answers_counts_and_not_what_it_was(tmp_path, odd):
+def test_the_answer_of_the_source_counts_and_not_its_former_file(tmp_path, odd):
     with Server(tmp_path, odd.url, "--origin-rate", 0) as first:
         first.read(0, 10)
     odd.etag = '"v2"'
@@ -107,7 +107,7 @@ def test_without_a_known_blob_there_is_no_start(tmp_path, odd):
         assert "503" in other.words
 
 
-def test_a_source_that_says_nothing_does_not_keep_it_from_starting(tmp_path, odd):
+def test_a_silent_source_does_not_prevent_a_start(tmp_path, odd):
     with Server(tmp_path, odd.url, "--origin-rate", 0) as first:
         first.read(0, 10)
 
@@ -118,7 +118,7 @@ def test_a_source_that_says_nothing_does_not_keep_it_from_starting(tmp_path, odd
     began = time.monotonic()
     with Server(tmp_path, odd.url, "--origin-rate", 0, "--retry-budget", 2) as second:
         assert second.key == first.key
-        assert time.monotonic() - began < 9  # and not the ten seconds of a connection that stalls
+        assert time.monotonic() - began < 9  # and not the ten seconds of a stalled connection
         assert "does not answer" in second.status()["trouble"]
         assert second.read(5, 10) == odd.data[5:15]
         fails_in_time(second, BLOCK)

@@ -1,4 +1,4 @@
-"""Images of which the user says the SHA-256: by robustrun-blocks alone, and in a job."""
+"""Images with a SHA-256 given by the user: in robustrun-blocks alone, and in a job."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ def kept_sums(cache):
     return sums.read_bytes()
 
 
-def test_what_was_checked_comes_from_the_cache_whoever_has_it(tmp_path, odd):
+def test_checked_content_comes_from_the_cache_for_any_source(tmp_path, odd):
     # Without reading ahead as well: the digest would not be checked.
     with serve(tmp_path, odd, digest_of(odd), "--prefetch", 0) as server:
         assert server.read(3 * BLOCK, 10) == odd.data[3 * BLOCK:][:10]
@@ -56,7 +56,7 @@ def test_what_was_checked_comes_from_the_cache_whoever_has_it(tmp_path, odd):
             assert mirror.requests > 0 and server.status()["stored_blocks"] == 0
 
 
-def test_another_content_is_told_and_forgotten(tmp_path, odd):
+def test_another_content_is_reported_and_removed(tmp_path, odd):
     with serve(tmp_path, odd, OTHER) as server:
         assert server.read(0, 10) == odd.data[:10]
         wait_for(lambda: server.status() and server.client.events, 60, "the news")
@@ -85,7 +85,7 @@ def keep_checked_with_a_rotten_block(folder, odd, block):
         os.pwrite(file.fileno(), b"damage", block * BLOCK + 100)
 
 
-def test_a_block_that_rots_later_is_fetched_again_and_all_are_checked_again(tmp_path, odd):
+def test_a_block_damaged_later_is_fetched_again_and_all_are_checked_again(tmp_path, odd):
     keep_checked_with_a_rotten_block(tmp_path, odd, 9)
     requests = odd.requests
     with serve(tmp_path, odd, digest_of(odd)) as server:
@@ -100,7 +100,7 @@ def test_a_block_that_rots_later_is_fetched_again_and_all_are_checked_again(tmp_
 
 
 @pytest.mark.parametrize("is_right", [True, False])
-def test_a_block_that_rots_comes_from_a_mirror_too_whose_content_is_checked(tmp_path, odd,
+def test_a_damaged_block_may_come_from_a_mirror_whose_content_is_checked(tmp_path, odd,
                                                                             is_right):
     keep_checked_with_a_rotten_block(tmp_path, odd, 9)
     content = odd.data if is_right else odd.data[:9 * BLOCK] + b"other" + odd.data[9 * BLOCK + 5:]
@@ -118,7 +118,7 @@ def test_a_block_that_rots_comes_from_a_mirror_too_whose_content_is_checked(tmp_
                 assert not any(kept_sums(server.cache))
 
 
-def test_what_is_no_digest_is_refused(tmp_path, odd):
+def test_an_invalid_digest_is_refused(tmp_path, odd):
     server = serve(tmp_path, odd, "12")
     assert server.process.wait(20) == 2
     assert "64 hexadecimal digits" in server.words and odd.requests == 0
@@ -164,11 +164,11 @@ def test_a_job_with_the_right_digest_has_a_checked_image(nodes, image):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_job_with_another_content_ends_though_it_reads_no_more(nodes, image, count):
+def test_a_job_with_another_content_ends_even_if_it_reads_no_more(nodes, image, count):
     ready = [nodes.runner.folder / f"ready.{rank}" for rank in range(count)]
     middle = len(image.data) // BLOCK // 2
 
-    # Data that nobody reads: all of the image is there after the first step.
+    # Data that no worker reads: the whole image is stored after the first step.
     def hold_back(request, first, last):
         while first // BLOCK == middle and not all(each.exists() for each in ready):
             if image.stop_event.wait(0.05):

@@ -1,4 +1,4 @@
-"""An image that several machines take from one storage by blocks; each leaves it about once."""
+"""Several machines read an image by blocks from one storage, which sends each block about once."""
 
 import os
 import pathlib
@@ -77,13 +77,13 @@ def test_each_block_of_an_image_leaves_the_storage_about_once(far, robustrun):
     robustrun.expect_nothing_left()
 
 
-def test_those_who_are_there_share_while_one_machine_is_late(far, robustrun):
+def test_the_present_machines_share_blocks_while_one_is_late(far, robustrun):
     late = far.machines["h4"]
     late.drop("input")
     began = time.monotonic()
     job = start(robustrun, far, "--ssh-timeout=180")
     job.wait(lambda: have_all(far, "h1", "h2", "h3"), "all blocks elsewhere", 150)
-    # Each by itself has them sooner than a machine that comes when others wait no longer.
+    # Each has all blocks before the late machine comes, for which the others do not wait.
     time.sleep(max(0.0, WAITS_FOR_PEERS_S + 1 - (time.monotonic() - began)))
     late.pass_all()
     finished = job.finish(300)
@@ -96,8 +96,7 @@ def test_those_who_are_there_share_while_one_machine_is_late(far, robustrun):
 
 
 def under_way(robustrun, far):
-    """A job whose machines give each other the blocks of an image so slowly that most are to
-    come."""
+    """A job whose machines exchange the blocks of an image so slowly that most are missing."""
     job = start(robustrun, far, "--peers-rate=4")
     job.wait(lambda: all(far.blocks_at(m) >= 8 for m in far.machines.machines.values()),
              "the first blocks", 150)
@@ -105,7 +104,7 @@ def under_way(robustrun, far):
 
 
 @pytest.mark.parametrize("far", [32 << 20], indirect=True)
-def test_a_stopped_server_holds_no_other_machine_up(far, robustrun):
+def test_a_stopped_server_delays_no_other_machine(far, robustrun):
     job = under_way(robustrun, far)
     victim = far.machines["h2"]
     server = server_of(victim)
@@ -114,7 +113,7 @@ def test_a_stopped_server_holds_no_other_machine_up(far, robustrun):
     try:
         job.wait(lambda: have_all(far, "h1", "h3", "h4"), "all blocks elsewhere", 150)
         print(f"the others had all {time.monotonic() - stopped:.1f} s later")
-        assert not have_all(far, "h2"), "it was stopped too late to hold anybody up"
+        assert not have_all(far, "h2"), "it was stopped too late to delay the others"
     finally:
         os.kill(server, signal.SIGCONT)
     finished = job.finish(300)
@@ -124,7 +123,7 @@ def test_a_stopped_server_holds_no_other_machine_up(far, robustrun):
 
 @pytest.mark.parametrize("far", [32 << 20], indirect=True)
 @pytest.mark.parametrize("victim", ["server", "agent"])
-def test_what_dies_while_it_passes_blocks_on_is_replaced(far, robustrun, victim):
+def test_a_server_or_agent_that_dies_while_it_passes_blocks_on_is_replaced(far, robustrun, victim):
     job = under_way(robustrun, far)
     machine = far.machines["h3"]
     os.kill(server_of(machine) if victim == "server" else machine.agents()[0], signal.SIGKILL)

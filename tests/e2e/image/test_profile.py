@@ -1,5 +1,5 @@
-"""Which blocks of an image a start reads is kept beside the image: what one node has learned, the
-next one, whose cache is empty, begins with."""
+"""The profile of the blocks that a start reads is kept beside the image, so a node with an empty
+cache begins with what another node has learned."""
 
 import os
 import subprocess
@@ -47,19 +47,19 @@ def start(robustrun, tmp_path):
     return run
 
 
-def test_a_node_with_an_empty_cache_begins_with_what_another_has_learned(start):
+def test_a_node_with_an_empty_cache_begins_with_the_profile_of_another(start):
     learned = start("a", READING)
     assert runs_of(start.beside) == learned
     assert not any(missed for _, _, missed in learned)
     assert [path.name for path in start.beside.parent.iterdir()
             if path != start.image] == [start.beside.name]
-    # It reads less, and so keeps what it has not read as missed: it knew of that.
+    # It reads less; the unread blocks stay in the profile as missed once.
     begun_with = start("b", "import robustrun\nrobustrun.step(1)\n")
     missed = sum(count for _, count, missed in begun_with if missed == 1)
     assert missed * 128 << 10 > 2 << 20
 
 
-def test_an_image_whose_folder_is_not_to_be_written_is_used_all_the_same(start):
+def test_an_image_in_a_read_only_folder_can_be_used(start):
     folder = start.image.parent
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     try:
@@ -70,7 +70,7 @@ def test_an_image_whose_folder_is_not_to_be_written_is_used_all_the_same(start):
         subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_profile_of_another_version_is_replaced_and_somebodys_file_is_not(start):
+def test_a_profile_of_another_version_is_replaced_but_a_foreign_file_is_not(start):
     start.beside.write_text("robustrun-blocks 1\n")
     learned = start("a", READING)
     assert runs_of(start.beside) == learned

@@ -20,7 +20,7 @@ NODE_HEALTH = 20
 SUM_BYTES = 16
 LOST = "the image's storage does not answer"
 
-# What rank 1 reads, nobody has read before.
+# No other process has read the files of rank 1.
 SCRIPT = """
 import hashlib, mmap, os, time, of_the_image, robustrun
 path = of_the_image.__file__.replace("of_the_image.py", "data.bin")
@@ -91,7 +91,7 @@ def kept_blocks(folder):
 
 
 @pytest.mark.parametrize("read", READS)
-def test_a_job_that_needs_what_nobody_gives_ends_with_the_node_and_the_cause(training, read):
+def test_a_job_that_needs_lost_blocks_ends_with_the_node_and_the_cause(training, read):
     job = training("--prefetch=off", read=read)
     go_away(training)
     job.runner.write("away", "")
@@ -99,7 +99,7 @@ def test_a_job_that_needs_what_nobody_gives_ends_with_the_node_and_the_cause(tra
     finished = job.finish(120)
     assert finished.code != 0
     print(f"ended after {time.monotonic() - began:.1f} s")
-    assert time.monotonic() - began < 50  # and not a budget for each page: 32 of a block alone
+    assert time.monotonic() - began < 50  # and not a time limit for each page: one block has 32
     assert "sum" not in finished.text
     node = job.group_names()[1]
     (told,) = [record for record in job.records(NODE_HEALTH) if not record.number(5)]
@@ -115,8 +115,8 @@ def test_a_job_that_needs_what_nobody_gives_ends_with_the_node_and_the_cause(tra
     assert f"{node}: image {training.storage.url}: parts of it" in finished.errors
 
 
-def test_a_storage_that_comes_back_is_told_and_the_job_goes_on(training):
-    # Not of the same part: squashfs remembers that it could not be read.
+def test_a_storage_that_comes_back_is_reported_and_the_job_goes_on(training):
+    # Another part of the file: squashfs remembers a failed one.
     script = SCRIPT.replace("with open", """
 import errno
 try:
@@ -145,7 +145,7 @@ with open""")
     assert f"image {training.storage.url}: the source answers again" in finished.errors
 
 
-def test_a_job_whose_nodes_have_all_of_it_does_not_notice(training, image):
+def test_a_job_whose_nodes_have_all_blocks_does_not_notice(training, image):
     bytes_of_it, right = image
     job = training()
     blocks = -(-len(bytes_of_it) // BLOCK)

@@ -1,4 +1,4 @@
-"""Images of somebody who is not root: mounted by squashfuse and fusermount3, in every mode."""
+"""Images of a user without root: mounted by squashfuse and fusermount3, in every mode."""
 
 import os
 import pathlib
@@ -12,11 +12,11 @@ from helpers.runner import BUILD
 from image.squash import SYSTEM_PYTHON, squash, system_tree
 
 pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else takes root"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root"),
     pytest.mark.skipif(not os.path.exists("/dev/fuse"), reason="no FUSE: /dev/fuse"),
     pytest.mark.skipif(not SYSTEM_PYTHON.exists(), reason="no /usr/bin/python3 to copy"),
 ]
-NOBODY = 65534
+PLAIN_UID = 65534
 FUSE = os.makedev(10, 229)
 SCRIPT = """
 import os, robustrun, sys
@@ -26,21 +26,21 @@ robustrun.step(1)
 
 
 @pytest.fixture
-def nobody():
-    """A folder of somebody's, and what words begin with that they say."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="rr-nobody-"))
+def plain_user():
+    """A folder of another user, and the prefix of commands that run as that user."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="rr-user-"))
     (folder / "runtime").mkdir(mode=0o700)
-    device = folder / "fuse"  # everybody's, as distributions have it; this machine's may be root's
+    device = folder / "fuse"  # for all users, as distributions have it
     os.mknod(device, stat.S_IFCHR | 0o666, FUSE)
     device.chmod(0o666)
     for path in (folder, folder / "runtime"):
-        os.chown(path, NOBODY, NOBODY)
+        os.chown(path, PLAIN_UID, PLAIN_UID)
     prefix = ["unshare", "--mount", "sh", "-c", f'mount --bind {device} /dev/fuse && exec "$@"',
-              "sh", "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+              "sh", "setpriv", f"--reuid={PLAIN_UID}", f"--regid={PLAIN_UID}", "--clear-groups"]
     reach = subprocess.run([*prefix, BUILD / "bin" / "robustrun", "--version"], capture_output=True)
     try:
         if reach.returncode != 0:
-            pytest.skip(f"nobody cannot run {BUILD / 'bin/robustrun'}: {reach.stderr.decode()}")
+            pytest.skip(f"a user cannot run {BUILD / 'bin/robustrun'}: {reach.stderr.decode()}")
         yield folder, prefix
     finally:
         shutil.rmtree(folder)
@@ -54,12 +54,12 @@ def image(tmp_path_factory):
 
 @pytest.mark.parametrize("mode", ["pagecache", "blocks"])
 @pytest.mark.parametrize("runtime", ["none", "bwrap"])
-def test_an_image_needs_no_root(nobody, image, mode, runtime):
-    folder, prefix = nobody
+def test_an_image_needs_no_root(plain_user, image, mode, runtime):
+    folder, prefix = plain_user
     shutil.copy(image, folder / "image.sqsh")
     (folder / "image.sqsh").chmod(0o644)
     (folder / "train.py").write_text(SCRIPT)
-    # Its mounts are seen from within alone.
+    # Its mounts are visible only from within.
     look = 'cd "$0" && "$@"; code=$?; grep "$0" /proc/self/mounts; exit $code'
     done = subprocess.run(
         [*prefix, "sh", "-c", look, folder, BUILD / "bin" / "robustrun",
@@ -70,5 +70,5 @@ def test_an_image_needs_no_root(nobody, image, mode, runtime):
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     interpreter = f"{folder}/runtime/robustrun" if runtime == "none" else "/usr/bin/python3"
-    assert f"uid {NOBODY} interpreter {interpreter}" in done.stdout
+    assert f"uid {PLAIN_UID} interpreter {interpreter}" in done.stdout
     assert done.stdout.split()[-1] == str(runtime == "bwrap"), "a mount is left"

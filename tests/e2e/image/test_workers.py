@@ -1,4 +1,4 @@
-"""Workers whose environment comes from a squashfs image: mounted where it lies, served by blocks,
+"""Workers with an environment from a squashfs image: mounted from its file or served by blocks,
 first on PATH or as the root of a container."""
 
 import contextlib
@@ -43,7 +43,7 @@ open("ready", "w").close()
 while True:
     time.sleep(0.05)
 """
-# Reads what nobody has read yet, again and again.
+# Reads unread parts of the image, again and again.
 READING = """
 import os, of_the_image, robustrun
 path = of_the_image.__file__.replace("of_the_image.py", "data.bin")
@@ -76,7 +76,8 @@ def mounts_below(folder):
 
 @pytest.fixture
 def run(robustrun):
-    """With a folder of its own for sockets and mounts, whose path is short enough for sockets."""
+    """robustrun with a private folder for sockets and mounts, whose path is short enough for
+    sockets."""
     robustrun.runtime = pathlib.Path(tempfile.mkdtemp(prefix="rr-image-"))
     robustrun.environment["XDG_RUNTIME_DIR"] = str(robustrun.runtime)
     del robustrun.environment["PYTHON_EXEC"]  # a path of this machine, not of the image
@@ -140,12 +141,12 @@ def test_the_image_is_read_ahead_at_the_next_start(run, packages_image):
     (profile,) = (run.folder / "cache/robustrun/hot").glob("*.hot")
     files = [line.split(" ", 5)[5] for line in profile.read_text().splitlines()
              if line.startswith("file ")]
-    assert files[0] == str(packages_image)  # all that follows lies in it
+    assert files[0] == str(packages_image)  # the rest lies in it
     assert any(name.endswith("of_the_image.py") for name in files)
     recorded = profile.read_bytes()
     again = run.run(f"--image={packages_image}", "--prefetch=on", script)
     assert again.code == 0, again.errors
-    assert profile.read_bytes() == recorded  # all of it was found there, so nothing is made anew
+    assert profile.read_bytes() == recorded  # everything was found there, so nothing is made anew
 
 
 @pytest.mark.parametrize("make, said", [
@@ -153,7 +154,7 @@ def test_the_image_is_read_ahead_at_the_next_start(run, packages_image):
     (lambda path: path.write_bytes(b"hsqs"), "it is no squashfs image"),
     (None, "No such file or directory; check the path"),
 ])
-def test_what_is_no_image_is_said_and_not_tried_again(run, make, said):
+def test_a_file_that_is_not_an_image_is_reported_and_not_retried(run, make, said):
     image = run.folder / "bad.sqsh"
     if make:
         make(image)
@@ -165,7 +166,7 @@ def test_what_is_no_image_is_said_and_not_tried_again(run, make, said):
     assert not run.mounts()
 
 
-def test_half_an_image_is_said_to_be_cut_short(run, packages_image):
+def test_a_truncated_image_is_reported_as_such(run, packages_image):
     image = run.folder / "half.sqsh"
     image.write_bytes(packages_image.read_bytes()[:100_000])
     done = run.run(f"--image={image}", run.write("train.py", "print(1)"))
@@ -173,7 +174,7 @@ def test_half_an_image_is_said_to_be_cut_short(run, packages_image):
     assert "it is cut short" in done.errors
 
 
-def test_an_image_without_python_is_said(run):
+def test_an_image_without_python_is_an_error(run):
     (run.folder / "tree/bin").mkdir(parents=True)
     (run.folder / "tree/bin/tool").write_text("#!/bin/sh\necho here\n")
     (run.folder / "tree/bin/tool").chmod(0o755)
@@ -190,7 +191,7 @@ def test_mounts_of_an_agent_that_was_killed_are_gone_after_the_next_start(run, p
     wait_for((run.folder / "ready").exists, what="the first step")
     left = run.mounts()
     assert left
-    kill_at_once([running.pid, running.agent()])  # else another agent takes them down
+    kill_at_once([running.pid, running.agent()])  # otherwise another agent unmounts them
     running.finish()
     assert run.mounts() == left
     done = run.run(f"--image={packages_image}", run.write("train.py", SCRIPT))
@@ -198,7 +199,7 @@ def test_mounts_of_an_agent_that_was_killed_are_gone_after_the_next_start(run, p
     assert not run.mounts()
 
 
-def test_other_peoples_mounts_stay(run, packages_image):
+def test_foreign_mounts_stay(run, packages_image):
     other = run.folder / "other"
     other.mkdir()
     subprocess.run(["mount", "-t", "squashfs", "-o", "loop,ro", packages_image, other], check=True)
@@ -233,7 +234,7 @@ robustrun.step(1)
         assert not run.mounts()
         run.expect_nothing_left()
 
-    def test_a_script_of_the_image_is_found_there(self, run, system_image):
+    def test_a_script_in_the_image_is_found(self, run, system_image):
         done = run.run(f"--image={system_image}", "/opt/in_image.py")
         assert done.code == 0, done.errors
         assert "a script of the image" in done.text
@@ -242,7 +243,7 @@ robustrun.step(1)
         ("import sys; sys.exit(7)", 7),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 128 + signal.SIGSEGV),
     ])
-    def test_ends_are_those_of_the_script(self, run, system_image, line, code):
+    def test_the_exit_code_is_that_of_the_script(self, run, system_image, line, code):
         done = run.run(f"--image={system_image}", "--max-restarts=0", run.write("end.py", line))
         assert done.code == code, done.errors
         if code > 128:
@@ -267,7 +268,7 @@ os._exit(0)
         assert done.code == 0, done.errors
         run.expect_nothing_left()
 
-    def test_mounts_that_are_asked_for_are_there(self, run, system_image):
+    def test_requested_mounts_are_there(self, run, system_image):
         data = run.folder / "data"
         data.mkdir()
         (data / "file").write_text("payload")
@@ -283,7 +284,7 @@ except OSError as error:
         assert "payload" in done.text
         assert "not written: Read-only file system" in done.text
 
-    def test_a_missing_runtime_is_said(self, run, system_image):
+    def test_a_missing_runtime_is_an_error(self, run, system_image):
         programs = run.folder / "programs"
         programs.mkdir()
         (programs / "python3").symlink_to(SYSTEM_PYTHON)
@@ -307,7 +308,7 @@ class TestBlocks:
         run.expect_nothing_left()
 
     @needs_nginx
-    def test_an_image_that_the_server_lacks_is_said(self, run, packages_image):
+    def test_an_image_that_the_server_lacks_is_an_error(self, run, packages_image):
         with nginx(run.folder, packages_image.parent) as origin:
             done = run.run(f"--image={origin}/gone.sqsh", run.write("train.py", "print(1)"),
                            "--max-restarts=0")
@@ -322,7 +323,7 @@ class TestBlocks:
         assert "word from the image" in done.text
 
     @pytest.mark.parametrize("prefetch", ["on", "off"])
-    def test_what_is_read_until_the_first_step_is_the_profile(self, run, tmp_path, prefetch):
+    def test_the_profile_has_the_reads_until_the_first_step(self, run, tmp_path, prefetch):
         tree = packages_tree(tmp_path / "tree")
         (site,) = tree.glob("lib/python3*/site-packages")
         for name, size in (("before", 8 << 20), ("cold", 64 << 20), ("after", 16 << 20)):

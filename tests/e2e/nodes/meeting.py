@@ -1,4 +1,4 @@
-"""torchrun's own way: the same command on every node, by hand. Here on one machine."""
+"""torchrun's way of starting: the same command on every node, by hand. Here on one machine."""
 
 import contextlib
 import random
@@ -11,7 +11,7 @@ SECRET = "sixteen or more bytes that people share\n"
 
 
 def free_port(count=1):
-    """The first of so many free ports in a row, none of which the kernel gives to others."""
+    """The first of `count` adjacent free ports, which the kernel gives to no other process."""
     while True:
         first = random.randrange(20000, 32000)
         with contextlib.ExitStack() as taken:
@@ -24,7 +24,7 @@ def free_port(count=1):
 
 
 class Meeting:
-    """Starts the same command again and again, as people would on several machines."""
+    """Starts the same command several times, as users would on several machines."""
 
     def __init__(self, runner):
         self.runner = runner
@@ -45,7 +45,7 @@ class Meeting:
         return self.jobs[-1]
 
     def leader(self):
-        """The command whose machine hosts the supervisor: who has the journal."""
+        """The command that hosts the supervisor: the one with the journal."""
         def find():
             found = [job for job in self.jobs if (job.run / "journal").exists()]
             return found[0] if found else None

@@ -1,8 +1,8 @@
-"""The best placement of a small job, by other means than robustrun's: as an integer program of
-Arnold's eq. 2 and 3 for cbc (Debian: coinor-cbc), and by looking at all placements.
+"""The best placement of a small job, found without robustrun: as an integer program of Arnold's eq.
+2 and 3 for cbc (Debian: coinor-cbc), and by trying all placements.
 
 Nodes of a minipod are alike, so a placement is a minipod for each place. Groups come from
-bench/placement/metric.py, which knows nothing of robustrun either.
+bench/placement/metric.py, which is independent of robustrun too.
 """
 
 import dataclasses
@@ -47,8 +47,8 @@ class Job:
 
 
 def draw_job(seed, nodes_most=10, minipods_most=4):
-    """A job of 4 or more nodes that no single minipod holds and whose groups leave their nodes. In
-    half of them a node is one cell of the matrix of groups, where alignment is most often possible;
+    """A job of 4 or more nodes that no single minipod can hold and whose groups span nodes. In half
+    of the jobs a node is one cell of the matrix of groups, where alignment is most often possible;
     most have both kinds of groups, and a trade-off to make.
     """
     draw = random.Random(f"placement {seed}")
@@ -104,7 +104,7 @@ def program(job):
 
 
 def least_cost(job, folder):
-    """By cbc."""
+    """The cost of the best placement, by cbc."""
     if not shutil.which("cbc"):
         pytest.fail("no cbc: scripts/install-deps.sh test installs it")
     path = folder / "program.lp"
@@ -116,7 +116,7 @@ def least_cost(job, folder):
 
 
 def least_cost_of_all(job):
-    """By trying all of them."""
+    """The cost of the best placement, by trying all of them."""
     groups = job.groups()
     best = None
     for minipods in itertools.product(range(len(job.free)), repeat=job.nodes):

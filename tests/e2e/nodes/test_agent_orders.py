@@ -1,4 +1,4 @@
-"""The agent takes orders of one attempt at a time, whoever gives them: a supervisor that is made of
+"""The agent takes orders of one attempt at a time, from any supervisor: here one built from
 docs/formats/wire.md and protoc."""
 
 import re
@@ -26,7 +26,7 @@ def protoc(way, message, data):
 
 
 class Supervisor:
-    """Of one agent, over a socket pair."""
+    """A supervisor of one agent, over a socket pair."""
 
     def __init__(self, runner):
         self.line, theirs = socket.socketpair()
@@ -52,7 +52,7 @@ class Supervisor:
         self.say("StopWorkers", f"attempt: {attempt} signal: 15 grace: 5000000000")
 
     def heard(self):
-        """The next report of those that matter, with its numbers."""
+        """The next relevant report, with its numbers."""
         while True:
             kind, payload = self._frame()
             if kind in REPORTS:
@@ -61,7 +61,7 @@ class Supervisor:
                                        re.findall(r"^(attempt|ordered_by): (\d+)", text, re.M)}
 
     def nothing(self, mark):
-        """What was ordered before this was not answered."""
+        """Asserts that earlier orders were not answered."""
         self.say("ReservePort", f"attempt: {mark}")
         assert self.heard() == ("PortReserved", {"attempt": mark})
 
@@ -91,10 +91,10 @@ def supervisor(robustrun):
     robustrun.expect_nothing_left()
 
 
-def test_orders_of_another_supervisor_wait_for_the_end_of_what_lives(supervisor):
+def test_orders_of_another_supervisor_wait_for_the_end_of_living_workers(supervisor):
     supervisor.start(attempt=3, ordered_by=1)
     assert supervisor.heard() == ("WorkerStarted", {"attempt": 3, "ordered_by": 1})
-    # While these live it is not true that nothing does, whatever attempt is asked for.
+    # While these live, the agent must not report for any attempt that nothing lives.
     for attempt in (2, 5):
         supervisor.stop(attempt)
     supervisor.start(attempt=2, ordered_by=2)
@@ -103,7 +103,7 @@ def test_orders_of_another_supervisor_wait_for_the_end_of_what_lives(supervisor)
     assert supervisor.heard() == ("WorkersGone", {"attempt": 3})
     supervisor.stop(5)
     assert supervisor.heard() == ("WorkersGone", {"attempt": 5})
-    # The later supervisor's attempts follow, whatever their numbers; the earlier one's do not.
+    # Attempts of the later supervisor follow, with any number; those of the earlier one do not.
     supervisor.start(attempt=2, ordered_by=2)
     assert supervisor.heard() == ("WorkerStarted", {"attempt": 2, "ordered_by": 2})
     supervisor.stop(2)
@@ -113,9 +113,9 @@ def test_orders_of_another_supervisor_wait_for_the_end_of_what_lives(supervisor)
     supervisor.dismiss()
 
 
-def test_an_older_supervisor_does_not_say_who_ordered(supervisor):
+def test_orders_of_an_older_supervisor_carry_no_incarnation(supervisor):
     supervisor.start(attempt=0, ordered_by=0)
-    assert supervisor.heard() == ("WorkerStarted", {})  # zeros are left out
+    assert supervisor.heard() == ("WorkerStarted", {})  # zeros are omitted
     supervisor.stop(0)
     assert supervisor.heard() == ("WorkersGone", {})
     supervisor.start(attempt=1, ordered_by=2)

@@ -1,4 +1,4 @@
-"""Somebody sets the clock while a job runs: robustrun counts by the monotonic one alone."""
+"""The clock is set while a job runs: robustrun uses only the monotonic clock."""
 
 import time
 
@@ -7,7 +7,7 @@ from helpers.fake_clock import HOUR_S, FakeClock, is_under, log_offset
 from helpers.jobs import lockstep, start_job
 from helpers.processes import wait_for
 
-# Short, and yet long enough for a machine that has much else to do.
+# Short, yet long enough for a busy machine.
 LEASE = ("--heartbeat-interval=0.2", "--node-suspect-after=2", "--node-lost-after=3",
          "--orphan-grace=3")
 JUMPS = (HOUR_S, -HOUR_S, 0)
@@ -22,7 +22,8 @@ def clock(robustrun):
 
 
 def note_the_time(job):
-    """A harmless drill, for a line in the log: seconds by which the supervisor's clock is off."""
+    """Injects a harmless fault for a line in the log; returns the seconds by which the supervisor's
+    clock is off."""
     before = job.err().count("fault on purpose")
     done = job.runner.run("inject", str(job.run), "stop", "--rank=1", "--for=0.01")
     assert done.code == 0, done.errors
@@ -35,7 +36,7 @@ def note_the_time(job):
 
 
 def run_through_jumps(job, clock, world, supervisor_is_off):
-    """The job does not even notice, and its report counts in true seconds."""
+    """Asserts that the job is undisturbed and its report has true seconds."""
     begun, begun_at = time.monotonic(), time.time()
     job.moves(world=world)
     for jump in JUMPS:
@@ -59,7 +60,7 @@ def run_through_jumps(job, clock, world, supervisor_is_off):
 
 
 def test_the_clock_of_one_machine_jumps(nodes, clock):
-    """Under the supervisor and all agents."""
+    """The clock of the supervisor and of all agents."""
     job = nodes("--nnodes=3", *LEASE, *lockstep(nodes.runner, STEPS), env=clock.environment())
     job.moves(world=3)
     assert all(map(is_under, [job.pid, *job.agents().values()]))
@@ -84,8 +85,8 @@ def test_the_clock_of_one_of_many_machines_jumps(farm, robustrun, clock, where):
 
 
 @pytest.mark.parametrize("jump", [HOUR_S, -HOUR_S])
-def test_an_agent_is_let_in_whose_clock_is_an_hour_off(farm, robustrun, clock, jump):
-    """Both ends check each other's certificates by their own clock."""
+def test_an_agent_whose_clock_is_an_hour_off_can_join(farm, robustrun, clock, jump):
+    """Each end checks the other's certificate by its own clock."""
     hosts = farm(2)
     clock.set(jump)
     hosts["h2"].restart_with(clock.environment())

@@ -1,4 +1,4 @@
-"""The console of a job on several nodes: what of its ranks' output is shown, and how."""
+"""The console of a job on several nodes: which output of its ranks it shows, and how."""
 
 import os
 
@@ -11,7 +11,7 @@ open(f"ready.{rank}", "w").close()
 while len([f for f in os.listdir(".") if f.startswith("ready.")]) < world:
     time.sleep(0.005)
 """
-# What everybody says at the same moment, what some say, and what only one says.
+# Lines that all ranks print at the same moment, that some print, and that only one prints.
 TALK = TOGETHER + """
 print("all of us", flush=True)
 print("half", rank % 2, flush=True)
@@ -33,13 +33,13 @@ def talk(nodes):
 
 
 def logged(job, rank):
-    """What rank printed, from its log file, on whichever node it was."""
+    """The output of a rank, from its log file, on any node."""
     files = list(job.run.glob(f"logs/node{rank // 2}_*/attempt_0/{rank % 2}/stdout.log"))
     assert len(files) == 1, sorted(job.run.rglob("stdout.log"))
     return files[0].read_text().splitlines()
 
 
-def test_lines_that_ranks_of_all_nodes_print_alike_are_shown_once(talk):
+def test_equal_lines_of_ranks_on_all_nodes_are_shown_once(talk):
     job = talk("--fold-lines")
     finished = job.finish()
     assert finished.code == 0, finished.errors
@@ -51,17 +51,17 @@ def test_lines_that_ranks_of_all_nodes_print_alike_are_shown_once(talk):
     assert lines.count("[ranks 0,2,4] half 0") == 1
     assert lines.count("[ranks 1,3,5] half 1") == 1
     assert len(lines) == 9
-    # A folded line never overtakes what a rank said before, or falls behind what it said after.
-    everybody = lines.index("[ranks 0-5] all of us")
+    # A folded line keeps its place in the output of each of its ranks.
+    all_ranks = lines.index("[ranks 0-5] all of us")
     for rank in range(6):
         own = next(i for i, line in enumerate(lines) if line.endswith(f"only {rank}"))
         half = lines.index(f"[ranks {'0,2,4' if rank % 2 == 0 else '1,3,5'}] half {rank % 2}")
-        assert everybody < half < own
+        assert all_ranks < half < own
     for rank in range(6):
         assert logged(job, rank) == ["all of us", f"half {rank % 2}", f"only {rank}"]
 
 
-def test_what_ranks_say_on_stderr_is_folded_there(nodes):
+def test_stderr_is_folded_on_stderr(nodes):
     nodes.runner.write("e.py", TOGETHER + "print('trouble', file=sys.stderr)\n")
     finished = nodes(*ALL, "--fold-lines", "e.py").finish()
     assert (finished.code, finished.text) == (0, ""), finished.errors
@@ -69,7 +69,7 @@ def test_what_ranks_say_on_stderr_is_folded_there(nodes):
     assert "[ranks 0-5] trouble" in finished.errors
 
 
-def test_without_folding_every_rank_speaks_for_itself(talk):
+def test_without_folding_every_line_of_every_rank_is_shown(talk):
     finished = talk().finish()
     assert finished.code == 0, finished.errors
     assert len(finished.text.splitlines()) == 18
@@ -78,7 +78,7 @@ def test_without_folding_every_rank_speaks_for_itself(talk):
 
 
 @pytest.mark.parametrize("ranks, shown", [("0,4-5", {0, 4, 5}), ("3", {3}), ("2-3", {2, 3})])
-def test_only_the_ranks_that_were_asked_for_are_shown(talk, ranks, shown):
+def test_only_the_selected_ranks_are_shown(talk, ranks, shown):
     job = talk(f"--ranks-filter={ranks}")
     finished = job.finish()
     assert finished.code == 0, finished.errors
@@ -97,7 +97,7 @@ def test_a_filter_comes_before_the_folding(talk):
     assert {line.split()[-1] for line in lines if "only" in line} == {"1", "2", "3"}
 
 
-def test_local_ranks_of_every_node_are_filtered_alike(talk):
+def test_local_ranks_are_filtered_on_every_node(talk):
     finished = talk("--local-ranks-filter=1").finish()
     assert finished.code == 0, finished.errors
     said = [line for line in finished.text.splitlines() if "only" in line]
@@ -105,7 +105,7 @@ def test_local_ranks_of_every_node_are_filtered_alike(talk):
 
 
 @pytest.mark.parametrize("bad", ["x", "3-1", "-1", "1-"])
-def test_a_filter_that_is_none_is_refused_before_anything_runs(talk, bad):
+def test_an_invalid_filter_is_refused_before_anything_runs(talk, bad):
     job = talk(f"--ranks-filter={bad}")
     finished = job.finish()
     assert finished.code == 2, finished.errors

@@ -1,5 +1,5 @@
-"""A credential is worth one agent. Whoever has its very bytes, stolen from the standard input of
-the agent it was for, gets nothing with them, and the job does not notice more than a line."""
+"""A credential admits one agent. Its bytes, stolen from the standard input of that agent, admit no
+other, and cost the job no more than a line."""
 
 import base64
 import re
@@ -16,8 +16,8 @@ from helpers.runner import BINARY
 PREFIX = b"robustrun-credential-1 "
 RUN_ID, NODE, GENERATION, TOKEN, FINGERPRINT, ENDPOINTS = 2, 3, 4, 5, 6, 7
 
-# Takes the place of ssh: keeps the line that an agent is given on its way. The pipe is open for
-# writing, too, so that the agent's standard input does not end.
+# Replaces ssh and keeps a copy of the line for the agent. The pipe is also open for writing, so
+# that the agent's standard input does not end.
 THIEF = """#!/bin/sh
 case "$*" in *--stdin-credential*) ;; *) exec {ssh} "$@" ;; esac
 umask 077
@@ -44,7 +44,7 @@ def number(message, field):
 
 
 def raw(data):
-    """Each field of a message with its number, as it is on the wire."""
+    """Each field of a message with its number, in wire format."""
     at = 0
     while at < len(data):
         begin = at
@@ -64,7 +64,7 @@ def spliced(line, other, *numbers):
 
 
 class Heist:
-    """A job over SSH whose credentials are copied on their way."""
+    """A job over SSH whose credentials are copied on the way."""
 
     def __init__(self, robustrun, hosts, number, *arguments):
         self.loot = robustrun.folder / f"loot{number}"
@@ -93,7 +93,7 @@ class Heist:
         self.job.wait(lambda: count() >= before + more, f"{more} more steps")
 
     def credential(self, node, generation):
-        """The line that this agent was given."""
+        """The line that this agent received."""
         def find():
             for path in self.loot.iterdir():
                 if path.suffix:
@@ -114,8 +114,8 @@ class Heist:
         return job.attempt(), job.losses(), job.joins(), sorted(job.workers_of())
 
     def try_in(self, line, lines=1):
-        """Starts an agent with this credential. Its words, and the supervisor's; nothing else may
-        change. `lines`: how often it may be refused, at one address after the other."""
+        """Starts an agent with this credential; returns its messages and the supervisor's. Nothing
+        else may change. `lines`: how often it may be refused, once for each address."""
         before, refused = self.state(), len(self.refusals())
         agent = subprocess.Popen(
             [BINARY, "agent", "--stdin-credential"], stdin=subprocess.PIPE,
@@ -124,7 +124,7 @@ class Heist:
         )
         self.runner.started.append(agent)
         agent.stdin.write(line)
-        agent.stdin.flush()  # and stays open: an end would send the agent away
+        agent.stdin.flush()  # and stays open: the agent ends with its standard input
         code = agent.wait(timeout=60)
         words = agent.stderr.read().decode()
         assert code == 1, words
@@ -157,8 +157,8 @@ def end(robustrun, *heists):
     robustrun.expect_nothing_left()
 
 
-def test_the_thief_is_no_other_than_ssh(heist, robustrun):
-    """What follows rests on it: what was copied is what let the agent in."""
+def test_the_wrapper_of_ssh_copies_the_right_credential(heist, robustrun):
+    """The other tests rely on this: the copied credential is the one that admitted the agent."""
     one = heist()
     one.moves()
     for node in (0, 1):
@@ -170,7 +170,7 @@ def test_the_thief_is_no_other_than_ssh(heist, robustrun):
     end(robustrun, one)
 
 
-def test_a_credential_that_was_used_lets_nobody_in(heist, robustrun):
+def test_a_used_credential_admits_no_agent(heist, robustrun):
     one = heist()
     one.moves()
     for _ in range(2):
@@ -180,13 +180,13 @@ def test_a_credential_that_was_used_lets_nobody_in(heist, robustrun):
     end(robustrun, one)
 
 
-def test_a_credential_of_an_agent_that_was_replaced_lets_nobody_in(heist, robustrun):
+def test_a_credential_of_a_replaced_agent_admits_no_agent(heist, robustrun):
     one = heist()
     one.moves()
     kill_at_once(one.job.node_processes(1))
     one.job.wait(lambda: one.job.joins() == 3, "the next agent of node 1")
     one.job.started(2, attempt=1)
-    assert "does not answer" not in one.job.err()  # asked through the wrapper, as it must be
+    assert "does not answer" not in one.job.err()  # through the wrapper, as required
     one.moves()
     assert one.credential(1, 1) != one.credential(1, 2)
     for generation in (1, 2):
@@ -195,20 +195,20 @@ def test_a_credential_of_an_agent_that_was_replaced_lets_nobody_in(heist, robust
     end(robustrun, one)
 
 
-def test_a_credential_of_another_job_lets_nobody_in(heist, robustrun):
+def test_a_credential_of_another_job_admits_no_agent(heist, robustrun):
     one, other = heist(), heist()
     one.moves()
     other.moves()
     ours, theirs = one.credential(1, 1), other.credential(1, 1)
-    # It knows its own supervisor's key and will not speak to another.
+    # It knows its own supervisor's key and refuses any other.
     doors = len(decoded(ours)[ENDPOINTS])
     words, line = one.try_in(spliced(theirs, ours, ENDPOINTS), doors)
     assert "does not believe our certificate" in line
     assert "not of this run" in words
-    # With all that is public of the job here, it lacks the secret.
+    # With all public data of this job it still lacks the secret.
     words, line = one.try_in(spliced(theirs, ours, ENDPOINTS, FINGERPRINT, RUN_ID))
     assert "secret" in words and "secret" in line
-    # With the secret, it is still another run's.
+    # With the secret it still belongs to another run.
     words, line = one.try_in(spliced(ours, theirs, RUN_ID), doors)
     assert "not of this run" in words
     before = other.state()

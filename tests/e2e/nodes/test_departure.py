@@ -1,7 +1,7 @@
-"""Commands of torchrun's own way that are told to end, or killed, while the others go on.
+"""Commands started by hand, as with torchrun, are told to end, or killed, while the others go on.
 
-The script has no steps, as most that people start this way: what it does is known by its uptime
-alone. When it is told to end it needs a moment to save."""
+The script has no steps, like most scripts that are started this way: its uptime is the only measure
+of progress. When it is told to end it needs a moment to save."""
 
 import signal
 import time
@@ -11,8 +11,8 @@ from helpers.jobs import descendants
 from helpers.processes import is_alive, wait_for
 from nodes.meeting import Meeting
 
-# Ranks are joined by sockets, as by collectives: whoever loses a peer fails. "starts" has a line
-# for each start, "saved" for each rank that was told to end and had the time.
+# Sockets join the ranks, as collectives would: a rank that loses a peer fails. "starts" has a line
+# for each start, "saved" for each rank that was told to end and had enough time.
 SCRIPT = r"""
 import os, selectors, signal, socket, sys, time
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -74,7 +74,8 @@ class Elastic(Meeting):
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     def ranks_of(self, world, after=-1):
-        """Waits until the ranks of a group of that size have met in a later attempt: notes."""
+        """Waits until the ranks of a group of that size have met in a later attempt; returns their
+        notes."""
 
         def met():
             attempts = {}
@@ -86,7 +87,7 @@ class Elastic(Meeting):
         return wait_for(met, 60, f"{world} ranks that have met")
 
     def worker_of(self, job, ranks):
-        """The rank's note whose process runs below this command."""
+        """The note of the rank that runs below this command."""
         below = set(descendants(job.pid))
         return next(note for note in ranks if int(note[4]) in below)
 
@@ -104,7 +105,7 @@ def three(elastic, *options, script=()):
 
 
 @pytest.mark.parametrize("mode", ["native", "compat"])
-def test_commands_that_are_told_to_end_leave_and_their_workers_may_save(elastic, robustrun, mode):
+def test_commands_told_to_end_leave_after_their_workers_have_saved(elastic, robustrun, mode):
     options = ["--max-restarts=0"] + (["--compat=torchrun"] if mode == "compat" else [])
     jobs, ranks = three(elastic, *options)
     leader, guests = jobs[0], jobs[1:]
@@ -116,7 +117,7 @@ def test_commands_that_are_told_to_end_leave_and_their_workers_may_save(elastic,
         assert "ended by a signal" not in guest.err()
         assert [*worker, str(int(signal.SIGTERM))] in elastic.notes("saved")
         ranks = elastic.ranks_of(3 - left, after=attempt)
-        # torchrun counts what was taken from --max-restarts, and nothing was.
+        # torchrun counts restarts taken from --max-restarts: none.
         count = "0" if mode == "compat" else ranks[0][0]
         assert {note[3] for note in ranks} == {count}
     assert leader.process.poll() is None
@@ -170,7 +171,7 @@ def test_a_second_signal_does_not_wait(elastic):
         job.process.kill()
 
 
-def test_workers_may_save_also_when_the_leader_does_not_answer(elastic):
+def test_workers_may_save_even_if_the_leader_does_not_answer(elastic):
     jobs, ranks = three(elastic)
     worker = elastic.worker_of(jobs[2], ranks)
     jobs[0].process.send_signal(signal.SIGSTOP)
@@ -193,9 +194,9 @@ def test_the_group_grows_soon_after_a_killed_command_came_back(elastic, robustru
         began = time.monotonic()
         jobs.append(elastic.start("--max-restarts=0"))
         ranks = elastic.ranks_of(3, after=int(ranks[0][0]))
-        # A minute of uptime would count as progress; 12 s on a machine that has nothing else to do.
+        # A minute of uptime would count as progress; it takes 12 s on an idle machine.
         assert time.monotonic() - began < 30
-    # What peers failed of was not their own.
+    # The peers' failures were not their own.
     assert "restart 1 of" not in jobs[0].err()
     jobs[0].stop()
     robustrun.expect_nothing_left()

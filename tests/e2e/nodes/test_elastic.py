@@ -1,5 +1,5 @@
-"""Which nodes form the group when machines come and go: spares, shrinking, growing, waiting. How
-soon is measured in bench/."""
+"""Which nodes form the group when machines come and go: spares, shrinking, growing, waiting. bench/
+measures the times."""
 
 import time
 
@@ -24,13 +24,13 @@ def test_survivors_keep_their_ranks_when_a_spare_comes_in(farm, over, robustrun)
     hosts["h2"].die()
     job.wait(lambda: job.group_names() == ["h1", "h5", "h3", "h4"], "the spare in its place")
     job.moves(world=4)
-    # It was asked, and not waited for until its lease was over.
+    # The agent was queried, without waiting for the end of its lease.
     assert "said nothing" not in job.losses()[0][1], job.losses()
     job.stop()
 
 
 def test_a_second_loss_of_the_same_agent_takes_the_spare(nodes):
-    """Once in place, then not again."""
+    """The agent restarts once in place, and not again."""
     job = nodes("--nnodes=2", "--spares=1", *lockstep(nodes.runner))
     job.moves(world=2)
     job.wait(job.spares, "the spare")
@@ -64,7 +64,7 @@ def test_without_a_spare_the_group_shrinks_and_grows_back(farm, over, robustrun)
     robustrun.expect_nothing_left()
 
 
-def test_with_too_few_nodes_it_waits_and_says_for_what(farm, over, robustrun):
+def test_with_too_few_nodes_it_waits_and_says_why(farm, over, robustrun):
     hosts = farm(3)
     job = over(hosts, "--hosts=h[1-3]", "--nnodes=3", *lockstep(robustrun))
     job.moves(world=3)
@@ -84,7 +84,7 @@ def test_with_too_few_nodes_it_waits_and_says_for_what(farm, over, robustrun):
 
 
 @pytest.mark.parametrize("wait", ["0", "2s"])
-def test_it_does_not_wait_longer_than_told(farm, over, robustrun, wait):
+def test_it_waits_no_longer_than_the_given_time(farm, over, robustrun, wait):
     hosts = farm(2)
     job = over(hosts, "--hosts=h[1-2]", f"--wait-for-nodes={wait}", *lockstep(robustrun))
     job.moves(world=2)
@@ -111,7 +111,7 @@ def test_hosts_beyond_nnodes_are_spares(farm, over, robustrun):
     job.stop()
 
 
-def test_rank_0_is_where_it_was_asked_for(farm, over, robustrun):
+def test_rank_0_is_on_the_requested_node(farm, over, robustrun):
     hosts = farm(3)
     job = over(hosts, "--hosts=h[1-3]", "--rank0=h2", *lockstep(robustrun, 3))
     finished = job.finish()
@@ -119,7 +119,7 @@ def test_rank_0_is_where_it_was_asked_for(farm, over, robustrun):
     assert job.group_names() == ["h2", "h1", "h3"]
 
 
-def test_a_lost_spare_disturbs_nobody_and_comes_back(farm, over, robustrun):
+def test_a_lost_spare_does_not_disturb_the_job_and_comes_back(farm, over, robustrun):
     hosts = farm(3)
     job = over(hosts, "--hosts=h[1-3]", "--nnodes=2", *lockstep(robustrun))
     job.moves(world=2)

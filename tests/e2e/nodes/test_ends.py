@@ -45,7 +45,7 @@ def test_compat_turns_every_failure_into_1(nodes):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_one_signal_ends_it_all(nodes, how):
+def test_one_signal_ends_everything(nodes, how):
     nodes.runner.write(
         "wait.py",
         "import os, signal, sys, time\nrank = os.environ['RANK']\n"
@@ -78,7 +78,7 @@ def test_user_signals_reach_every_node(nodes):
     assert job.finish().code == 0
 
 
-def test_every_line_of_every_node_is_on_the_console_and_in_its_nodes_file(nodes):
+def test_every_line_of_every_node_is_on_the_console_and_in_a_file_of_its_node(nodes):
     nodes.runner.write(
         "lines.py",
         "import os, sys\nrank = os.environ['RANK']\n"

@@ -1,5 +1,5 @@
 """Agents, workers and whole nodes that die or hang at random times, on one machine with one agent
-per node. The job goes on or ends with the cause; nothing of it stays behind.
+per node. The job goes on or ends with the cause, and leaves nothing behind.
 
 Rounds and seeds: nodes.rounds(). A seed's test draws the same victims and delays each time.
 """
@@ -52,11 +52,11 @@ def victims(job, kind, draw):
 
 
 def strike(job, kind, draw):
-    """Ends somebody of a group that works; tries again when the group was just changing."""
+    """Ends a process of a working group; tries again if the group was just changing."""
     while True:
         try:
             pids = victims(job, kind, draw)
-        except KeyError:  # an agent that is lost just now
+        except KeyError:  # an agent that is being lost
             pids = []
         if pids:
             break
@@ -109,7 +109,7 @@ def test_the_job_survives_a_death_while_it_starts(nodes, seed):
     draw = dice(seed, "start")
     job = four_nodes(nodes, steps=25)
     time.sleep(draw.uniform(0, 0.4))
-    # Whoever is there by now: agents that have not said hello, shims, workers.
+    # Whatever runs by now: agents that have not connected, shims, workers.
     agents = job.children()
     if agents:
         agent = draw.choice(agents)
@@ -123,7 +123,7 @@ def test_the_job_survives_a_death_while_it_starts(nodes, seed):
 
 
 @rounds(3)
-def test_a_death_while_it_ends_keeps_it_neither_from_ending_nor_from_its_code(nodes, seed):
+def test_a_death_at_the_end_prevents_neither_the_end_nor_the_exit_code(nodes, seed):
     draw = dice(seed, "shutdown")
     how = draw.choice([signal.SIGTERM, signal.SIGINT])
     job = four_nodes(nodes, "--shutdown-timeout=5")
@@ -156,7 +156,7 @@ def test_a_second_interrupt_ends_stubborn_workers_on_every_node(nodes):
 
 
 @pytest.mark.parametrize("seconds", [1, 5])
-def test_an_agent_that_hangs_shortly_changes_nothing(nodes, seconds):
+def test_a_short_hang_of_an_agent_changes_nothing(nodes, seconds):
     job = nodes("--nnodes=2", "--spares=1", *lockstep(nodes.runner))
     job.moves()
     agent = job.agents()[job.group()[1]]
@@ -190,7 +190,7 @@ def test_a_hung_agent_is_not_given_up_while_its_ranks_take_part(nodes):
 
 
 def test_a_hung_node_is_given_up_after_ten_seconds_and_replaced(nodes):
-    """With the default lease: agent and worker stand still, so the others wait in vain."""
+    """With the default lease: agent and worker are stopped, so the others wait in vain."""
     job = nodes("--nnodes=2", "--spares=1", *lockstep(nodes.runner))
     job.moves()
     node = job.group()[1]
@@ -288,8 +288,8 @@ def test_few_descriptors_are_enough_for_four_nodes(nodes):
 
 
 @pytest.mark.parametrize("limit", [12, 16, 20, 28, 32])
-def test_too_few_descriptors_are_said(nodes, limit):
-    """However early they run out: the job is done, or a sentence says why not."""
+def test_too_few_descriptors_are_reported(nodes, limit):
+    """No matter how early they run out: the job succeeds, or an error gives the cause."""
     job = nodes("--nnodes=3", *lockstep(nodes.runner, 20), preexec_fn=limited(limit))
     finished = job.finish()
     assert finished.code in (0, 1, 2, 94), finished.errors
@@ -326,7 +326,7 @@ def test_a_full_disk_under_the_run_directory_does_not_stop_the_job(nodes):
     nodes.runner.expect_nothing_left()
 
 
-def test_a_script_that_is_not_there_starts_nothing(nodes):
+def test_a_missing_script_starts_nothing(nodes):
     finished = nodes("--nnodes=2", "no-such-script.py").finish()
     assert finished.code == 2
     assert "no-such-script.py" in finished.errors

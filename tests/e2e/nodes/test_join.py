@@ -1,4 +1,4 @@
-"""torchrun's own way: the same command on every node, by hand. Three commands on one machine."""
+"""torchrun's way of starting: the same command on every node, by hand. Three on one machine."""
 
 import os
 import pathlib
@@ -157,10 +157,10 @@ def test_the_static_form(robustrun):
                   f"--master-port={port}", f"--secret-file={secret}", "show.py", run=f"n{rank}")
         for rank in (2, 0, 1)
     ]
-    jobs.sort(key=lambda job: job.run.name)  # the leader knows best what went wrong
+    jobs.sort(key=lambda job: job.run.name)  # the leader knows the cause
     ends = [job.finish() for job in jobs]
     assert [end.code for end in ends] == [0, 0, 0], "\n".join(end.errors for end in ends)
-    # Ranks are as asked for, whoever came first.
+    # Ranks are as requested, in any order of arrival.
     for rank in range(3):
         assert (robustrun.folder / f"seen.{rank}").read_text().startswith(f"{rank} {rank} 3 3")
     assert (robustrun.folder / "n0" / "journal").exists()
@@ -218,7 +218,7 @@ def test_fewer_than_nnodes_start_after_the_last_call(meeting, robustrun):
     assert (robustrun.folder / "seen.0").read_text().split()[2] in ("1", "2")
 
 
-def test_nobody_comes(meeting, robustrun):
+def test_a_leader_without_guests_gives_up(meeting, robustrun):
     robustrun.write("t.py", "print('ran')\n")
     finished = meeting.join("--rdzv-conf=join_timeout=2", "t.py", nnodes="2").finish(120)
     assert finished.code not in (0, 137), finished.errors
@@ -227,15 +227,15 @@ def test_nobody_comes(meeting, robustrun):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="munged wants a folder that is root's")
-def test_munge_lets_own_user_in_without_a_secret(meeting, robustrun, tmp_path):
-    """A private munged with a key of its own stands for the cluster's."""
+def test_munge_admits_the_same_user_without_a_secret(meeting, robustrun, tmp_path):
+    """A private munged with a key of its own replaces the cluster's."""
     if not os.access("/usr/sbin/munged", os.X_OK):
         pytest.fail("no munged: scripts/install-deps.sh test installs munge")
     place = tmp_path / "munge"
     place.mkdir(mode=0o755)
     (place / "key").write_bytes(os.urandom(128))
     (place / "key").chmod(0o600)
-    # Clients know one place for its socket: /run/munge, which here is a name space's own.
+    # Clients know only /run/munge for its socket; here it is private to a mount namespace.
     daemon = subprocess.Popen(
         ["unshare", "--mount", "sh", "-c",
          "mkdir -p /run/munge && mount -t tmpfs -o mode=755 none /run/munge && "
@@ -280,7 +280,7 @@ def join_one_and_three(meeting, *arguments):
     "mode, leader_shows, guest_shows",
     [("native", ["out 0", "out 1"], []), ("torchrun", ["out 0"], ["out 1"])],
 )
-def test_workers_beyond_the_leaders_count_go_where_their_own_command_says(
+def test_the_output_of_workers_follows_the_options_of_their_own_command(
     meeting, robustrun, mode, leader_shows, guest_shows
 ):
     leader, guest = join_one_and_three(
@@ -315,7 +315,7 @@ def test_ranks_filter_holds_for_a_guests_own_console(meeting):
 
 
 def test_log_folders_of_several_nodes_are_torchruns(meeting, robustrun):
-    """Each command makes a folder of its own; what is random in its name is left out here."""
+    """Each command makes a folder of its own; the random part of its name is removed here."""
 
     def layout(folder):
         found = sorted(

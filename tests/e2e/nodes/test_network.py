@@ -1,5 +1,5 @@
-"""Machines that lose their network or their power: namespaces with veth cables on a bridge, an
-sshd in each. With signs of life five times a second unless the default is what is tested."""
+"""Machines that lose their network or their power: namespaces with veth cables on a bridge, an sshd
+in each. Heartbeats are five times a second, except in tests of the default."""
 
 import time
 
@@ -35,7 +35,7 @@ def test_a_job_runs_on_machines_of_one_network(lab, run, robustrun, six, transpo
         wait_until_gone(machine.agents(), 20)
 
 
-def test_a_pulled_cable_convicts_after_ten_seconds_and_the_spare_takes_over(lab, run, robustrun):
+def test_a_spare_replaces_a_node_ten_seconds_after_its_cable_is_pulled(lab, run, robustrun):
     machines = lab(3)
     job = run(machines, "--nnodes=2", "--orphan-grace=1", *lockstep(robustrun))
     job.moves(world=2)
@@ -51,7 +51,7 @@ def test_a_pulled_cable_convicts_after_ten_seconds_and_the_spare_takes_over(lab,
     assert 9.0 < took < 25
     job.moves(world=2)
     assert "does not answer" in job.losses()[0][1]
-    # Nobody tells the others: they count their own time.
+    # The other side gets no message: it counts its own time.
     wait_until_gone([*workers, *agents], 60)
     job.stop()
     robustrun.expect_nothing_left()
@@ -128,8 +128,8 @@ def test_an_agent_that_comes_back_too_late_is_refused_and_kills_its_workers(lab,
     robustrun.expect_nothing_left()
 
 
-def test_the_supervisor_cut_off_from_all_ends_nothing_in_time(lab, run, robustrun):
-    """Everybody lives, only the supervisor hears nobody for a while: the workers go on."""
+def test_a_supervisor_cut_off_for_a_while_ends_nothing(lab, run, robustrun):
+    """All processes live, but the supervisor is cut off for a while: the workers go on."""
     machines = lab(3)
     job = run(machines, "--nnodes=3", *lockstep(robustrun))
     job.moves(world=3)
@@ -145,7 +145,7 @@ def test_the_supervisor_cut_off_from_all_ends_nothing_in_time(lab, run, robustru
     robustrun.expect_nothing_left()
 
 
-def test_a_supervisor_that_stays_away_is_outlived_only_for_the_grace(lab, run, robustrun):
+def test_workers_outlive_an_absent_supervisor_only_for_the_grace_period(lab, run, robustrun):
     machines = lab(2)
     job = run(machines, *QUICK, *lockstep(robustrun))
     job.moves(world=2)
@@ -175,7 +175,7 @@ def test_cables_and_power_fail_at_random(lab, run, robustrun, seed):
             victim.drop(how)
         else:
             getattr(victim, how)()
-        # On a busy machine another one may stumble meanwhile; it is tried again after 40 s.
+        # On a busy machine another one may fail meanwhile; it is retried after 40 s.
         job.wait(lambda name=victim.name: name not in job.group_names(), "a group without it", 150)
         job.moves(world=3)
         if how in ("input", "output"):

@@ -1,4 +1,4 @@
-"""Who runs where when the network is known, and who follows a node that is lost.
+"""Which rank runs on which node when the network is known, and which spare replaces a lost node.
 
 Six hosts below two switches, four places and two spares, one below each switch. --affinity=1 makes
 two pairs of places that want to be below one switch each.
@@ -36,8 +36,8 @@ def placed(farm, robustrun):
 
 
 def lose_a_node_of_the_last_spares_switch(job, hosts):
-    """Without the topology the first spare would follow. Returns who was lost, the spare that is
-    due, and the group as it has to be."""
+    """Loses a node whose replacement, without the topology, would be the first spare. Returns the
+    lost node, the right spare, and the expected group."""
     job.wait(lambda: len(job.spares()) == 2, "both spares")
     before = job.group_names()
     spares = [host for host in LEAF_OF if host not in before]
@@ -48,7 +48,7 @@ def lose_a_node_of_the_last_spares_switch(job, hosts):
 
 
 def names_by_number(job):
-    """By the run's specification in the journal."""
+    """The order of ranks by the run's specification in the journal."""
     spec = fields(job.records(RUN_STARTED)[0].body[1][0])
     return [fields(node)[1][0].decode() for node in spec[4]]
 
@@ -57,7 +57,7 @@ def report_of(job):
     return json.loads(job.runner.run("report", "--json", job.run).out)
 
 
-def test_pairs_are_below_one_switch(placed):
+def test_pairs_are_placed_below_one_switch(placed):
     job = placed("--nnodes=4", "--spares=2")
     names = job.group_names()
     # Stages of the pipeline: ranks 0 and 2, 1 and 3.
@@ -69,7 +69,7 @@ def test_pairs_are_below_one_switch(placed):
 
 
 @pytest.mark.parametrize("resumed", [False, True])
-def test_the_spare_of_the_same_switch_follows(placed, resumed):
+def test_the_spare_of_the_same_switch_replaces_a_lost_node(placed, resumed):
     job = placed("--nnodes=4", "--spares=2")
     if resumed:
         kill_supervisor(job)
@@ -88,7 +88,7 @@ def test_the_spare_of_the_same_switch_follows(placed, resumed):
 
 
 @pytest.mark.parametrize("first", ["h3", "h5"])
-def test_rank_0_is_where_it_is_wanted(placed, first):
+def test_rank_0_is_on_the_requested_node(placed, first):
     job = placed("--nnodes=4", "--spares=2", f"--rank0={first}")
     names = job.group_names()
     assert names[0] == first
@@ -96,7 +96,7 @@ def test_rank_0_is_where_it_is_wanted(placed, first):
     job.stop()
 
 
-def test_sizes_that_do_not_fit_a_smaller_group_are_said(placed):
+def test_sizes_that_do_not_fit_a_smaller_group_are_reported(placed):
     job = placed("--include=h[1-4]", "--nnodes=3:4")
     before = job.group_names()
     placed.hosts[before[1]].die()

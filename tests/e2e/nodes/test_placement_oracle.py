@@ -1,5 +1,5 @@
-"""`robustrun plan` of small jobs costs what the best placement costs, which an integer program
-finds; and it proves no more than is true. The program itself is checked against all placements.
+"""`robustrun plan` of small jobs costs as much as the best placement, found by an integer program,
+and its bound is valid. The program itself is checked against all placements.
 
 Seeds: nodes.rounds().
 """

@@ -1,5 +1,5 @@
-"""What comes to the control port and has no business there. The job goes on, the agents come back
-in when they must, and what was refused is counted and said."""
+"""Foreign connections to the control port. The job goes on, agents can reconnect, and refusals are
+counted and reported."""
 
 import base64
 import contextlib
@@ -34,7 +34,7 @@ def port(job):
 
 
 def expect_unharmed(job):
-    """Not only does it go on: an agent that must come in anew gets in."""
+    """Asserts that the job goes on and that an agent can reconnect."""
     job.moves(world=2)
     assert (job.attempt(), job.losses()) == (0, [])
     kill_at_once([job.agents()[job.group()[1]]])
@@ -53,7 +53,7 @@ def is_closed(connection, within_s=60):
 
 
 def stranger(port):
-    """TLS 1.3 by somebody who does not belong to the job."""
+    """TLS 1.3 by a client that does not belong to the job."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -78,7 +78,7 @@ def test_garbage_closes_that_connection_and_nothing_else(job, port, seed):
     ]
     for piece in pieces:
         with socket.create_connection(("127.0.0.1", port), 60) as connection:
-            with contextlib.suppress(OSError):  # closed before we are through
+            with contextlib.suppress(OSError):  # closed before everything was sent
                 connection.sendall(piece)
                 connection.shutdown(socket.SHUT_WR)
             assert is_closed(connection)
@@ -101,7 +101,7 @@ def test_a_stranger_with_tls_is_refused(job, port, said):
     try:
         connection = stranger(port)
     except (ssl.SSLError, ConnectionError):
-        connection = None  # refused while shaking hands: as good
+        connection = None  # refused in the handshake: just as good
     if connection:
         with connection, contextlib.suppress(ssl.SSLError, ConnectionError):
             connection.sendall(said)
@@ -123,8 +123,8 @@ def test_old_tls_is_refused(job, port):
     job.moves(world=2)
 
 
-def test_hundreds_who_say_nothing_keep_nobody_out_for_long(job, port):
-    """More than may shake hands at once: they are thrown out in time for an agent to get in."""
+def test_hundreds_of_silent_connections_do_not_keep_agents_out_for_long(job, port):
+    """More connections than may shake hands at once are closed in time for an agent to connect."""
     silent = []
     try:
         for _ in range(300):
@@ -138,8 +138,8 @@ def test_hundreds_who_say_nothing_keep_nobody_out_for_long(job, port):
             connection.close()
 
 
-def test_descriptors_that_run_out_end_nothing(nodes):
-    """A supervisor with few descriptors, and somebody who takes them all for a while."""
+def test_running_out_of_descriptors_ends_nothing(nodes):
+    """A supervisor with few descriptors, and a client that takes them all for a while."""
     import resource
 
     job = nodes(
@@ -181,7 +181,7 @@ def protobuf(number, value):
 
 
 def credential(run_id, port, token=b"t" * 32, node=0, generation=1, fingerprint=b""):
-    """wire/tls/credential.h, with what another job's agent would have in it."""
+    """A credential (wire/tls/credential.h) of an agent of another job."""
     body = protobuf(1, 1) + protobuf(2, run_id) + protobuf(3, node) + protobuf(4, generation)
     body += protobuf(5, token) + protobuf(6, fingerprint)
     body += protobuf(7, f"127.0.0.1:{port}".encode())
@@ -212,16 +212,16 @@ def test_two_jobs_side_by_side_do_not_meet(nodes, job):
     assert (job.attempt(), job.losses()) == (0, [])
 
 
-def test_a_credential_that_was_used_is_not_taken_again(nodes):
-    """Whoever reads along what an agent got on its standard input cannot be that agent."""
+def test_a_used_credential_is_refused(nodes):
+    """A copy of an agent's standard input does not admit another agent."""
     runner = nodes.runner
-    # In place of the agents' program: the same, with a copy of the line that it reads.
+    # Replaces the agents' program: runs it, and keeps a copy of the line that it reads.
     job = nodes("--nnodes=2", *lockstep(runner))
     job.moves(world=2)
     agent = job.agents()[job.group()[1]]
     (port,) = listening_ports(job.pid)
     assert os.readlink(f"/proc/{agent}/exe") == str(BINARY.resolve())
-    # A torn line and an empty one say so at once.
+    # A torn or an empty line is an error at once.
     for line in (b"", b"\n", b"robustrun-credential-1 !!!\n", credential(b"x", port)[:40] + b"\n"):
         done = subprocess.run(
             [BINARY, "agent", "--stdin-credential"], input=line, capture_output=True, timeout=60,
@@ -232,7 +232,7 @@ def test_a_credential_that_was_used_is_not_taken_again(nodes):
     job.stop()
 
 
-def test_what_is_refused_is_said_without_flooding(job, port):
+def test_refusals_are_reported_without_flooding(job, port):
     for _ in range(60):
         with contextlib.suppress(ssl.SSLError, ConnectionError), stranger(port) as connection:
             connection.sendall(frame(1, b"\xff" * 8))
@@ -253,4 +253,4 @@ def test_the_port_is_closed_after_the_run(nodes):
             socket.create_connection(("127.0.0.1", port), 1).close()
         except ConnectionRefusedError:
             return
-    raise AssertionError("somebody still listens")
+    raise AssertionError("the port still accepts connections")

@@ -1,4 +1,4 @@
-"""Agents over SSH, with real sshds: both transports, hosts that do not work, and the end of it."""
+"""Agents over SSH, with real sshds: both transports, broken hosts, and the end of the job."""
 
 import contextlib
 import json
@@ -46,13 +46,13 @@ def test_a_job_runs_on_hosts_in_order(farm, over, robustrun, transport, host_key
     here = str(robustrun.folder)
     assert sorted(finished.text.splitlines()) == [f"{r} {r // 2} {here} a b" for r in range(6)]
     assert job.group_names() == ["h1", "h2", "h3"]
-    # libssh2 must not have been replaced in secret, nor OpenSSH.
+    # The chosen transport was used, without a silent fallback.
     assert ("ssh program" in finished.errors) is False
     hosts.expect_empty()
     robustrun.expect_nothing_left()
 
 
-def test_an_rsa_key_takes_openssh_and_says_why(farm, over, robustrun):
+def test_an_rsa_key_makes_openssh_the_transport_with_the_reason(farm, over, robustrun):
     hosts = farm(1)
     make_key(hosts.home.ssh / "id_rsa", "rsa")
     text = hosts.home.config.read_text().replace("id_ed25519", "id_rsa")
@@ -116,9 +116,9 @@ def test_a_changed_host_key_is_refused(farm, over, robustrun, transport):
 
 
 @TRANSPORTS
-def test_hosts_that_do_not_work_are_named_while_others_go_on(farm, over, robustrun, transport):
+def test_broken_hosts_are_named_while_the_others_go_on(farm, over, robustrun, transport):
     hosts = farm(3)
-    hosts["h2"].die()  # nobody listens
+    hosts["h2"].die()  # nothing listens there
     hosts.home.add("nowhere", "no-such-host.invalid", 22)
     hosts.home.add("locked", hosts["h1"].address, hosts.port, "IdentityFile /nonexistent",
                    "IdentityAgent none")
@@ -132,7 +132,7 @@ def test_hosts_that_do_not_work_are_named_while_others_go_on(farm, over, robustr
     )
     job.moves(world=2)
     assert job.group_names() == ["h1", "h3"]
-    # Each is named with its own cause.
+    # Each host is named with its own cause.
     for host, cause in (("h2", "refused"), ("nowhere", "name"), ("locked", "key")):
         job.wait(lambda host=host, cause=cause: any(
             host in line.split() and cause in line.lower() for line in job.err().splitlines()
@@ -154,7 +154,7 @@ def test_too_few_hosts_end_the_start_with_the_cause(farm, over, robustrun):
 
 
 @TRANSPORTS
-def test_many_connections_get_through_a_stingy_server(farm, over, robustrun, transport):
+def test_many_connections_succeed_with_a_server_that_drops_most(farm, over, robustrun, transport):
     """The sshd takes one unauthenticated connection at a time and drops most others at once."""
     hosts = farm(1, options=["MaxStartups 1:90:3"])
     for number in range(2, 9):
@@ -192,7 +192,7 @@ def test_a_broken_ssh_session_alone_changes_nothing(farm, over, robustrun, trans
     for _ in range(10):
         job.moves(world=2)
     assert (job.attempt(), job.losses()) == (0, [])
-    # Nor is the agent forgotten: it still ends with the job.
+    # The agent is not forgotten: it still ends with the job.
     job.stop()
     hosts.expect_empty()
     robustrun.expect_nothing_left()
@@ -261,7 +261,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its 
 
 
 def start_again(hosts, name, *around, first=""):
-    """Starts that host's sshd again under another command, after some shell commands."""
+    """Restarts that host's sshd under another command, after some shell commands."""
     hosts[name].die()
     script = f"{first}exec /usr/sbin/sshd -D -e -f {hosts[name].config}"
     log = open(hosts[name].log, "ab")
@@ -275,7 +275,7 @@ def start_again(hosts, name, *around, first=""):
 
 
 def hide(hosts, name, *folders):
-    """Starts that host's sshd again in a mount namespace where these folders are empty."""
+    """Restarts that host's sshd in a mount namespace where these folders are empty."""
     mounts = "".join(f"mount -t tmpfs none {shlex.quote(str(f))} && " for f in folders)
     start_again(hosts, name, "unshare", "--mount", first=mounts)
 
@@ -325,7 +325,7 @@ def test_every_host_counts_for_itself(farm, over, robustrun):
 @needs_root
 @TRANSPORTS
 def test_a_host_without_robustrun_gets_it_pushed(farm, over, robustrun, transport):
-    """Nothing of ours is there but the shared folder of the test; a second run finds it there."""
+    """The host has only the shared folder of the test; a second run finds robustrun there."""
     home = pathlib.Path.home()
     hosts = farm(1)
     hide(hosts, "h1", BUILD / "bin", BUILD / "share", home / ".cache")
@@ -345,8 +345,8 @@ def test_a_host_without_robustrun_gets_it_pushed(farm, over, robustrun, transpor
     hosts.expect_empty()
 
 
-def test_the_credential_is_nowhere_to_be_seen(farm, over, robustrun):
-    """Not in arguments, environment or any file but the supervisor's own, which is private."""
+def test_the_credential_is_visible_nowhere(farm, over, robustrun):
+    """It is in no arguments, environment or file except the supervisor's private one."""
     hosts = farm(2)
     job = over(hosts, "--hosts=h[1-2]", "--ssh-transport=openssh", *lockstep(robustrun))
     job.moves(world=2)
@@ -359,16 +359,16 @@ def test_the_credential_is_nowhere_to_be_seen(farm, over, robustrun):
             assert b"robustrun-credential" not in text
             assert b"PRIVATE KEY" not in text
     for path in robustrun.folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # the job renames files all along
+        with contextlib.suppress(FileNotFoundError):  # the job renames files all the time
             if path.is_file() and path.stat().st_mode & 0o077:
                 assert b"robustrun-credential-" not in path.read_bytes(), path
     assert oct(job.run.stat().st_mode & 0o777) == "0o700"
     job.stop()
 
 
-def test_without_an_ssh_client_the_built_in_one_serves(farm, over, robustrun, tmp_path):
+def test_without_an_ssh_client_the_built_in_one_is_used(farm, over, robustrun, tmp_path):
     hosts = farm(1)
-    # Its defaults are ~/.ssh and port 22: what a configuration file says nobody can tell it.
+    # Its defaults are ~/.ssh and port 22: it does not read configuration files.
     empty = robustrun.folder / "empty-bin"
     empty.mkdir()
     for tool in ("sh", "env"):

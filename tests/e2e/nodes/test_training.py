@@ -1,6 +1,5 @@
-"""What it is all for: a four-node DDP training, started by one command over SSH with one spare,
-that loses every machine and every agent in one sitting and ends with the loss curve of a run that
-lost nothing."""
+"""The main use: a four-node DDP training, started by one command over SSH with one spare, loses
+every machine and every agent in one session and ends with the loss curve of an undisturbed run."""
 
 import os
 import signal
@@ -10,7 +9,7 @@ from helpers.jobs import start_job, wait_until_gone
 from helpers.runner import ROOT, Runner
 
 EXAMPLE = ROOT / "examples" / "train.py"
-# The sitting decides how many steps are needed: it ends the training when it is through.
+# The session decides how many steps are needed: it ends the training when it is over.
 STEPS, EVERY = 400, 5
 
 
@@ -23,9 +22,9 @@ def arguments(folder, *more):
 
 
 def curve(folder):
-    """Step to loss; a step done twice must have had the same loss twice. But for the last bits:
-    DDP lays its buckets out anew after the first step of an attempt, and the order in which gloo
-    adds the numbers of more than two ranks depends on that."""
+    """Step to loss; repeated steps must have the same loss, except for the last bits: DDP rebuilds
+    its buckets after the first step of an attempt, and the order in which gloo adds the numbers of
+    more than two ranks depends on them."""
     losses = {}
     for line in (folder / "curve").read_text().splitlines():
         step, loss = line.split()
@@ -36,7 +35,7 @@ def curve(folder):
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
-    """The curve of four ranks that nothing happens to."""
+    """The curve of four undisturbed ranks."""
     runner = Runner(tmp_path_factory.mktemp("calm"))
     finished = runner.run(
         "--nproc-per-node=4", *arguments(runner.folder / "calm"), timeout=400
@@ -53,7 +52,7 @@ class Sitting:
         self.hosts = hosts
         self.folder = robustrun.folder / "training"
         self.go = self.folder / "go"
-        # Slow until the sitting is over, so that the end does not come first.
+        # Slow until the session is over, so that the training does not end first.
         robustrun.write(
             "train.py",
             "import pathlib, runpy, sys, time\n"
@@ -81,7 +80,7 @@ class Sitting:
         self.job.wait(lambda: self.job.attempt() > attempt, "another attempt", 90)
 
     def lose_machine(self, node):
-        """Its power fails, a spare takes over, and it is switched on again."""
+        """The machine loses its power, a spare takes over, and the machine is switched on again."""
         host = self.hosts[f"h{node + 1}"]
         attempt, pids = self.job.attempt(), self.job.node_processes(node)
         host.die()
@@ -97,7 +96,7 @@ class Sitting:
         attempt, losses, in_group = job.attempt(), len(job.losses()), node in job.group()
         os.kill(job.agents()[node], signal.SIGKILL)
         job.wait(lambda: len(job.losses()) > losses, f"the loss of the agent of node {node}")
-        if in_group:  # a spare's disturbs nobody
+        if in_group:  # a spare does not disturb the job
             self.next_attempt(attempt)
         self.trains()
 
@@ -109,8 +108,8 @@ def test_it_survives_the_loss_of_every_machine_and_every_agent(farm, robustrun, 
     job = sitting.job
     sitting.trains()
     assert job.group_names() == ["h1", "h2", "h3", "h4"]
-    # A machine that came back is the spare of the next one's loss. Each of the four loses its
-    # power, and each loses its agent.
+    # A machine that came back is the spare for the next loss. Each of the four loses its power,
+    # and each loses its agent.
     for machine, agent in ((0, 3), (1, 0), (2, 1), (3, 2)):
         job.wait(job.spares, "a spare", 150)
         sitting.lose_machine(machine)

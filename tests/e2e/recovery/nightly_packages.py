@@ -1,5 +1,5 @@
-"""As python/test_packages.py, of some fifty packages: `scripts/install-deps.sh packages` brings
-them. They do not all fit together: an import that fails halfway has read what it read."""
+"""As python/test_packages.py, for some fifty packages (`scripts/install-deps.sh packages`). Not all
+of them fit together: the reads of an import that fails halfway count too."""
 
 import pathlib
 import subprocess

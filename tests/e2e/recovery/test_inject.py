@@ -1,4 +1,4 @@
-"""Faults on purpose: each does what its name says, and the run gets over it."""
+"""Injected faults: each does what its name says, and the run recovers."""
 
 import os
 import pathlib
@@ -53,7 +53,7 @@ class Drill:
         return self.robustrun.run("inject", *arguments)
 
     def explanations(self):
-        """What the report says of each incident: the fault on purpose, without its node."""
+        """The injected fault of each incident in the report, without its node."""
         return [
             incident["injected"].partition(" on ")[0]
             for incident in self.robustrun.report()["incidents"]
@@ -71,7 +71,7 @@ def drill(robustrun):
 
 @pytest.mark.parametrize("kind, signal", [("kill", "SIGKILL"), ("segfault", "SIGSEGV"),
                                           ("abort", "SIGABRT")])
-def test_a_signal_hits_the_rank_and_the_group_starts_again(drill, kind, signal):
+def test_a_signal_hits_the_rank_and_the_group_restarts(drill, kind, signal):
     done = drill.inject(kind, "--rank=1")
     assert done.code == 0, done.errors
     assert re.search(rf"{kind}\s+rank 1 on \S+ \(pid \d+\)", done.text)
@@ -92,11 +92,11 @@ def test_an_exception_is_raised_in_the_script(drill):
     assert drill.explanations() == ["exception of rank 0"]
 
 
-def test_the_report_tells_faults_on_purpose_from_others(drill):
+def test_the_report_distinguishes_injected_faults_from_others(drill):
     assert drill.inject("stop", "--rank=0", "--for=0.05").code == 0
     assert drill.inject("kill", "--rank=1").code == 0
     drill.wait_begun(2)
-    os.kill(drill.running.workers(2)[0], signal.SIGABRT)  # nobody's drill
+    os.kill(drill.running.workers(2)[0], signal.SIGABRT)  # not an injected fault
     drill.wait_begun(3)
     assert drill.inject("agent-death").code == 0
     drill.wait_begun(4)
@@ -129,7 +129,7 @@ def test_a_held_interpreter_lock_ends_by_itself(drill):
     assert drill.begun(1) == 1
 
 
-def test_a_dead_agent_is_started_again(drill):
+def test_a_dead_agent_is_restarted(drill):
     done = drill.inject("agent-death")
     assert done.code == 0, done.errors
     drill.wait_begun(2)
@@ -148,7 +148,7 @@ def test_a_dead_supervisor_leaves_nothing(drill):
 
 
 def test_a_drill_goes_on_until_the_run_ends(drill):
-    # The second one would come when all is over, on a busy machine, too.
+    # The second fault would come after the end, even on a busy machine.
     drills = drill.robustrun.start("inject", "kill", "--every=90s", "--seed=7")
     drill.wait_begun(2)
     assert drill.finish().code == 0
@@ -157,7 +157,7 @@ def test_a_drill_goes_on_until_the_run_ends(drill):
     assert end.text.count("kill") == 1
 
 
-def test_what_cannot_be_hit_is_said(drill):
+def test_an_impossible_target_is_an_error(drill):
     assert drill.inject("kill", "--rank=9").code == 1
     assert "9" in drill.inject("kill", "--rank=9").errors
     assert drill.inject("no-such-kind").code == 2

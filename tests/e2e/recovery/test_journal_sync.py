@@ -1,5 +1,5 @@
-"""What a successor must know is on the disk before it has an effect: an attempt's number, before
-its workers run. The supervisor runs with tests/recorder's library in front of libc."""
+"""Records that a successor needs are on the disk before they have an effect: an attempt's number
+before its workers run. The supervisor runs with tests/recorder's library in front of libc."""
 
 from helpers import power_loss
 from helpers.runner import BUILD

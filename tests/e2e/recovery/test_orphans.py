@@ -1,6 +1,5 @@
-"""Nothing survives: whatever one process of ours is killed, every worker and every descendant of
-one is gone soon (within two seconds, where nobody else uses the processors), and nothing else is
-ever signalled."""
+"""Nothing survives: after the death of any one process of ours, all workers and their descendants
+are gone soon (within two seconds on an idle machine), and no other process is ever signalled."""
 
 import contextlib
 import os
@@ -9,8 +8,8 @@ import signal
 import pytest
 from helpers.processes import is_alive, wait_for
 
-# Each worker leaves a family behind that hides from process groups: children in sessions of their
-# own, and grandchildren whose parents have died.
+# Each worker has descendants outside of its process group: children in sessions of their own, and
+# grandchildren whose parents have died.
 FAMILY = r"""
 import os, signal, sys, time
 def hide():
@@ -39,7 +38,7 @@ GONE_WITHIN_S = 15
 
 @pytest.fixture
 def family(robustrun):
-    """A run in full swing: each worker with six hidden descendants."""
+    """A run whose workers have six hidden descendants each."""
     robustrun.write("family.py", FAMILY)
     running = robustrun.start("--nproc-per-node", str(WORKERS), "--max-restarts", "0", "family.py")
     for rank in range(WORKERS):
@@ -62,7 +61,7 @@ def test_nothing_survives_the_agent(robustrun, family):
     agent, workers = family.agent(), family.workers(WORKERS)
     kill(agent)
     wait_for(lambda: not any(map(is_alive, workers)), GONE_WITHIN_S, "the end of the workers")
-    # The agent is started again in place and the attempt with it; that is another family.
+    # The agent restarts in place with a new attempt, which has other descendants.
     family.process.terminate()
     family.finish()
     robustrun.expect_nothing_left()
@@ -72,7 +71,7 @@ def test_nothing_survives_a_shim(robustrun, family):
     shims, workers = family.shims(WORKERS), family.workers(WORKERS)
     kill(shims[0])
     wait_for(lambda: not any(map(is_alive, workers)), GONE_WITHIN_S, "the end of the workers")
-    # A lost shim is not the script's fault: the attempt is started again.
+    # A lost shim is not the script's fault: the group restarts.
     family.process.terminate()
     family.finish()
     robustrun.expect_nothing_left()
@@ -108,9 +107,9 @@ def test_nothing_survives_two_at_once(robustrun, family, pair):
     robustrun.expect_nothing_left()
 
 
-def test_what_we_did_not_start_is_left_alone(robustrun):
-    """robustrun is exec'ed by a shell that has a child already: not ours to touch, even when an
-    agent's remains are cleaned up in the process that is now its parent."""
+def test_processes_that_we_did_not_start_are_left_alone(robustrun):
+    """robustrun replaces a shell that already has a child. That child is not ours, even when the
+    process that is now its parent cleans up after an agent."""
     robustrun.write("wait.py", "import time; open('ready', 'w').close(); time.sleep(300)")
     script = f"sleep 300 > /dev/null 2>&1 & echo $! > foreign.pid; exec {robustrun.binary} wait.py"
     running = robustrun.start("-c", script, argv0="/bin/sh")
@@ -136,7 +135,7 @@ def test_a_worker_that_ignores_sigterm_is_killed_after_the_grace(robustrun):
 BOMB = r"""
 import os, time
 # Eight chains: every process starts its successor in a new session and dies soon after, so that
-# the number alive stays small and whoever lists them always comes too late.
+# the number alive stays small and any list of them is outdated.
 for _ in range(8):
     if os.fork() == 0:
         while True:
@@ -166,7 +165,7 @@ def test_no_descriptor_of_ours_reaches_a_worker(robustrun):
 
 
 def test_a_hung_agent_does_not_outlive_the_run(robustrun):
-    """A stopped agent answers nothing: the run ends without it, and takes it along."""
+    """A stopped agent does not answer: the run ends without it, and kills it."""
     robustrun.write("wait.py", "import time; open('ready', 'w').close(); time.sleep(300)")
     running = robustrun.start("--shutdown-timeout", "1", "wait.py")
     wait_for((robustrun.folder / "ready").exists, what="the worker")

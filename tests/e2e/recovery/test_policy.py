@@ -1,4 +1,4 @@
-"""What is done about faults: real jobs on several nodes, each fault as its own ladder wants it."""
+"""Reactions to faults: real jobs on several nodes, each fault handled by its ladder."""
 
 import re
 
@@ -28,7 +28,7 @@ NODES = ("--launcher=processes", "--nproc-per-node=1")
 
 
 def lines(finished, *words):
-    """Of the log, not of the summary behind it."""
+    """The decisions in the log, without the summary after it."""
     log = [line for line in finished.errors.splitlines() if re.match(r"\d\d:\d\d:\d\d", line)]
     return [line for line in log if all(word in line for word in words)]
 
@@ -47,11 +47,11 @@ def test_a_broken_machine_is_evicted_and_a_spare_takes_its_rank(robustrun):
     report = robustrun.report()
     assert [one["nodes"] for one in report["evictions"]] == [[name]]
     assert report["incidents"][0]["looks_like"]["action"] == "evict"
-    # No restart of the script's own is used up by it.
+    # It uses up none of the script's restarts.
     assert lines(finished, "not counted because the script is not to blame")
 
 
-def test_where_none_can_be_spared_all_nodes_are_checked_and_it_is_said_why(robustrun):
+def test_without_a_node_to_spare_all_nodes_are_checked_and_the_reason_is_given(robustrun):
     finished = run(robustrun, "--nnodes=2")
     assert finished.code == 0, finished.errors
     assert not lines(finished, "is evicted:")
@@ -64,7 +64,7 @@ def test_where_none_can_be_spared_all_nodes_are_checked_and_it_is_said_why(robus
     assert spent["localizing"] > spent.get("detecting", 0)
 
 
-def test_what_is_broken_twice_is_evicted_and_returns_when_it_passes_a_test(robustrun):
+def test_a_twice_broken_machine_is_evicted_and_returns_when_it_passes_a_test(robustrun):
     finished = run(robustrun, "--nnodes=2", attempts=2)
     assert finished.code == 0, finished.errors
     (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
@@ -76,28 +76,28 @@ def test_what_is_broken_twice_is_evicted_and_returns_when_it_passes_a_test(robus
     assert [one["returned"] for one in robustrun.report()["evictions"]] == [[name]]
 
 
-def test_what_stays_broken_ends_a_run_that_may_not_wait_and_it_is_said_why(robustrun):
+def test_a_machine_that_stays_broken_ends_a_run_that_may_not_wait_with_the_reason(robustrun):
     finished = run(robustrun, "--nnodes=2", "--wait-for-nodes=0", "--max-restarts=1", attempts=9)
     assert finished.code == 94, finished.errors
     assert not lines(finished, "is evicted:")
     assert len(lines(finished, "no spare is there: start the run with spares (--spares)")) == 2
 
 
-def test_a_crash_that_nothing_explains_is_checked_once_and_then_tried_again(robustrun):
+def test_an_unexplained_crash_leads_to_one_check_and_then_a_restart(robustrun):
     finished = run(robustrun, "--nnodes=2", how="crash", attempts=2)
     assert finished.code == 0, finished.errors
     assert len(lines(finished, "all nodes are checked before the next start")) == 1
     assert len(lines(finished, "starting 2 workers on 2 nodes again")) == 2
 
 
-def test_on_one_machine_a_crash_is_answered_by_a_restart_at_once(robustrun):
+def test_on_one_machine_a_crash_leads_to_a_restart_at_once(robustrun):
     robustrun.write("failing.py", FAILING)
     finished = robustrun.run("--nproc-per-node=2", "failing.py", "crash", "1")
     assert finished.code == 0, finished.errors
     assert not lines(finished, "are checked")
 
 
-def test_a_policy_of_ones_own_and_what_it_says(robustrun):
+def test_a_custom_policy_is_followed_and_shown(robustrun):
     robustrun.write("site.toml", '[ladder]\nevict = ["give up"]\n')
     finished = run(robustrun, "--nnodes=2", "--spares=1", "--policy=site.toml")
     assert finished.code == 94, finished.errors
@@ -107,7 +107,7 @@ def test_a_policy_of_ones_own_and_what_it_says(robustrun):
     assert "If a machine is broken (evict):\n  1. end the run\n" in said.text
 
 
-def test_with_compat_torchrun_a_restart_is_all_that_is_done(robustrun):
+def test_with_compat_torchrun_the_only_reaction_is_a_restart(robustrun):
     finished = run(robustrun, "--nnodes=2", "--spares=1", "--compat=torchrun", "--max-restarts=1")
     assert finished.code == 0, finished.errors
     assert not lines(finished, "evicted")

@@ -1,4 +1,4 @@
-"""Restart of the group: who is told what, how often, and what the report says of it."""
+"""Restart of the group: what each rank gets, how often, and how the report shows it."""
 
 import json
 import os
@@ -47,9 +47,9 @@ def test_a_killed_rank_restarts_the_whole_group(robustrun):
     assert "SIGKILL" in incident["ended"]
     assert incident["stderr_tail"] == ["trouble on rank 1"]
     phases = {phase["name"]: phase["duration_s"] for phase in incident["phases"]}
-    assert phases["stop the others"] < 25  # and not the 30 s that stubborn ones have
+    assert phases["stop the others"] < 25  # and not the 30 s of workers that ignore SIGTERM
     assert sum(phases.values()) < 60
-    # What the user sees at the end names it as well.
+    # The final summary names it as well.
     for words in ("rank 1", "SIGKILL", "trouble on rank 1"):
         assert words in finished.errors
 
@@ -105,8 +105,8 @@ def test_an_agent_that_dies_is_replaced_in_place(robustrun):
     assert "agent" in robustrun.report()["incidents"][0]["ended"]
 
 
-def test_budget_is_spent_and_said(robustrun):
-    # Fails after progress, so that no crash loop is seen: the budget decides.
+def test_the_budget_is_spent_and_reported(robustrun):
+    # Fails after progress, so it is not a crash loop: the budget decides.
     robustrun.write(
         "job.py",
         "import robustrun, time\nopen('starts', 'a').write('x')\n"
@@ -119,7 +119,7 @@ def test_budget_is_spent_and_said(robustrun):
 
 
 @pytest.mark.parametrize("segment, kept", [("left", False), ("used", True)])
-def test_stale_shared_memory_goes_before_the_next_attempt(robustrun, segment, kept):
+def test_stale_shared_memory_is_removed_before_the_next_attempt(robustrun, segment, kept):
     name = f"/dev/shm/rr_test_{robustrun.marker}_{segment}"
     robustrun.write(
         "job.py",
@@ -133,7 +133,7 @@ def test_stale_shared_memory_goes_before_the_next_attempt(robustrun, segment, ke
     )
     running = robustrun.start("job.py")
     wait_for((robustrun.folder / "ready").exists)
-    holder = open(name, "rb") if kept else None  # somebody outside the run uses it
+    holder = open(name, "rb") if kept else None  # a process outside the run uses it
     try:
         (robustrun.folder / "go").touch()
         finished = running.finish()

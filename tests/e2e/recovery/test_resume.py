@@ -1,7 +1,7 @@
 """A supervisor that dies and is replaced (`robustrun resume`): the workers never notice.
 
-The agents are processes of this machine that call home over TLS, as from other ones; the same over
-SSH is at the end. Seeds: nodes.rounds().
+The agents are processes of this machine that connect over TLS, as from other ones; the last tests
+use SSH. Seeds: nodes.rounds().
 """
 
 import os
@@ -49,7 +49,7 @@ def kill_supervisor(job):
 
 
 def resume(job, wait=True, prefix=(), **options):
-    """The same run under another supervisor, which has begun when this returns."""
+    """Continues the run under another supervisor, which has started when this returns."""
     before = takeovers(job)
     number = len(list(job.runner.folder.glob("*.err")))
     out, err = (job.runner.folder / f"resumed{number}.{end}" for end in ("out", "err"))
@@ -86,11 +86,11 @@ def test_workers_go_on_while_their_supervisor_is_replaced(four):
     assert again.attempt() == 0
     assert all(map(is_alive, workers))
     assert sorted(again.workers_of()) == sorted(workers)
-    # It supervises: a worker's death is met as ever.
+    # It supervises: a worker's death leads to a restart as always.
     kill_at_once(workers[:1])
     again.wait(lambda: again.attempt() == 1, "the next attempt")
     again.moves(world=WORLD)
-    # Each start is known by who ordered it, also when it is said again.
+    # Each start names the supervisor that ordered it, also when it is reported again.
     orders = {(record.number(1), record.number(5)) for record in again.records(WORKER_STARTED)}
     assert orders == {(0, 1), (1, 2)}
     ended = again.stop()
@@ -100,7 +100,7 @@ def test_workers_go_on_while_their_supervisor_is_replaced(four):
     job.runner.expect_nothing_left()
 
 
-def test_a_run_comes_to_its_end_under_its_third_supervisor(four):
+def test_a_run_can_end_under_its_third_supervisor(four):
     job = four(steps=700)
     job.moves(world=WORLD)
     kill_supervisor(job)
@@ -115,7 +115,7 @@ def test_a_run_comes_to_its_end_under_its_third_supervisor(four):
     job.runner.expect_nothing_left()
 
 
-def test_there_is_one_supervisor_at_a_time(four):
+def test_a_run_has_one_supervisor_at_a_time(four):
     job = four()
     job.moves(world=WORLD)
     second = job.runner.run("resume", job.run)
@@ -129,7 +129,7 @@ def test_there_is_one_supervisor_at_a_time(four):
 
 
 def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
-    # A file system without locks, as a copy of the run's directory is to the supervisor in it.
+    # A copy of the run's directory stands for a file system without locks.
     job = four()
     job.moves(world=WORLD)
     pids = set(job.workers_of())
@@ -147,7 +147,7 @@ def test_a_successor_that_cannot_see_the_lock_fences_its_predecessor(four):
 
 
 @pytest.mark.parametrize("victim", ["worker", "agent", "node", "all agents"])
-def test_deaths_while_nobody_watches_are_met_afterwards(four, victim):
+def test_deaths_without_a_supervisor_are_handled_by_the_next_one(four, victim):
     job = four()
     job.moves(world=WORLD)
     processes = strike_processes(job, victim)
@@ -161,7 +161,7 @@ def test_deaths_while_nobody_watches_are_met_afterwards(four, victim):
 
 
 def test_without_a_successor_the_grace_ends_everything(four):
-    # Without what has processes that come and go.
+    # Without options whose processes come and go.
     job = four("--orphan-grace=5", "--preflight=off", "--standby=off")
     job.moves(world=WORLD)
     everything = [pid for node in job.agents() for pid in job.node_processes(node)]
@@ -194,7 +194,7 @@ def test_a_supervisor_may_die_at_any_time(four, seed):
             time.sleep(draw.uniform(0, 0.1))
             job.process.kill()
             job.process.wait()
-            # The signal was heard, or died with the one who got it; or all was over by then.
+            # The supervisor handled the signal, died with it, or had already ended.
             before = takeovers(job)
             job = resume(job, wait=False)
             wait_for(
@@ -251,7 +251,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at_byte) {
 
 @pytest.fixture(scope="module")
 def suicide(tmp_path_factory):
-    """A library that ends robustrun behind the nth record of its journal."""
+    """A library that ends robustrun after the nth record of its journal."""
     folder = tmp_path_factory.mktemp("suicide")
     (folder / "suicide.c").write_text(SUICIDE)
     subprocess.run(
@@ -266,7 +266,7 @@ def dying(suicide, after):
 
 
 def give_it_something_to_write(job, deadline_s=150):
-    """Ends a worker of the group every now and then, until the supervisor has died."""
+    """Kills a worker of the group now and then, until the supervisor has died."""
     end = time.monotonic() + deadline_s
     while job.process.poll() is None and time.monotonic() < end:
         try:
@@ -277,7 +277,7 @@ def give_it_something_to_write(job, deadline_s=150):
             kill_at_once([pid for node in alive[:1] for pid in job.node_workers(node)])
 
 
-def test_it_may_die_behind_every_record_of_its_journal(four, suicide):
+def test_it_may_die_after_every_record_of_its_journal(four, suicide):
     """One job under a chain of supervisors, each of which dies one record later than the last;
     meanwhile agents and workers are killed, so that restarts are among the records."""
     job = four("--max-restarts=1000", env=dying(suicide, 3))
@@ -296,8 +296,8 @@ def test_it_may_die_behind_every_record_of_its_journal(four, suicide):
     job.runner.expect_nothing_left(within_s=60)
 
 
-def test_a_journal_whose_last_record_is_torn_is_gone_on_with(four):
-    """At every byte: tests/base/journal_file_test.cpp."""
+def test_a_journal_with_a_torn_last_record_can_be_continued(four):
+    """tests/base/journal_file_test.cpp tears it at every byte."""
     job = four(steps=250)
     job.moves(world=WORLD)
     kill_supervisor(job)
@@ -311,8 +311,8 @@ def test_a_journal_whose_last_record_is_torn_is_gone_on_with(four):
     job.runner.expect_nothing_left()
 
 
-def test_one_machine_starts_again(robustrun):
-    """What ran beside the supervisor ended with it; the run goes on from its checkpoint."""
+def test_a_run_on_one_machine_restarts(robustrun):
+    """All processes beside the supervisor end with it; the run resumes from its checkpoint."""
     job = start_job(robustrun, "--nproc-per-node=2", *lockstep(robustrun, 400))
     job.moves(world=2)
     kill_supervisor(job)
@@ -345,7 +345,7 @@ def started(record):
     return record.number(1), record.number(2), record.number(3)
 
 
-def test_over_ssh(farm, robustrun):
+def test_a_run_over_ssh_is_resumed(farm, robustrun):
     hosts = farm(5)
     job = start_job(
         robustrun, "--hosts=h[1-5]", "--nnodes=4", *GRACE, *lockstep(robustrun),
@@ -364,7 +364,7 @@ def test_over_ssh(farm, robustrun):
     hosts.expect_empty()
 
 
-def test_from_another_machine(lab, robustrun):
+def test_a_run_is_resumed_from_another_machine(lab, robustrun):
     machines = lab(3)
     job = start_job(
         robustrun, "--hosts=h[1-3]", "--iface=eth0", *GRACE, *lockstep(robustrun),
@@ -378,7 +378,7 @@ def test_from_another_machine(lab, robustrun):
     again.wait(lambda: again.err().count("connected again") >= 3, "all agents")
     again.moves(world=3)
     assert {started(r) for r in again.records(WORKER_STARTED)} == set(map(started, workers))
-    # They know the new address by now: a third supervisor is found without being asked for.
+    # The agents know the new address by now and find a third supervisor without help.
     kill_supervisor(again)
     third = resume(again, env=machines.home.environment(), prefix=machines.prefix)
     third.wait(lambda: third.err().count("connected again") >= 3, "all agents")
@@ -388,7 +388,7 @@ def test_from_another_machine(lab, robustrun):
         wait_for(lambda m=machine: not m.workers() and not m.agents(), what="the end on the nodes")
 
 
-def test_what_is_no_run_is_said_so(robustrun, tmp_path):
+def test_a_folder_without_a_run_is_an_error(robustrun, tmp_path):
     ended = robustrun.run("resume", tmp_path / "nothing")
     assert ended.code == 2
     job = start_job(robustrun, *lockstep(robustrun, 3))

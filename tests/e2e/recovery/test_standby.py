@@ -1,5 +1,5 @@
-"""Standby workers: a restart with interpreters that have imported torch already, which nobody can
-tell from a fresh start but by the time it takes."""
+"""Standby workers: a restart with interpreters that have already imported torch, which a program
+can distinguish from a fresh start only by its time."""
 
 import json
 import os
@@ -60,7 +60,7 @@ if __name__ == "__main__":
     while not os.path.exists(f"go.{attempt}"):
         time.sleep(0.01)
 """
-# Of one start alone; the rest of what a program sees has to be the same.
+# These differ between starts; everything else that a program sees must be the same.
 OF_ONE = {"MASTER_PORT", "ROBUSTRUN_RECORD", "ROBUSTRUN_SOCKET", "ROBUSTRUN_FLIGHT_SOCKET",
           "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID", "ROBUSTRUN_RUN_ID", "NCCL_RAS_ADDR"}
 
@@ -87,7 +87,7 @@ def go(robustrun, *attempts):
         (robustrun.folder / f"go.{attempt}").touch()
 
 
-def test_a_restart_takes_workers_that_were_there_before(robustrun):
+def test_a_restart_uses_the_standby_workers(robustrun):
     running = start(robustrun)
     first = facts(robustrun, 0)
     before = waiting(robustrun)
@@ -113,13 +113,13 @@ def test_a_restart_takes_workers_that_were_there_before(robustrun):
     assert "2 workers started warm" in robustrun.run("report", str(robustrun.newest_run())).text
     log = robustrun.newest_run() / "logs" / "attempt_1" / "0"
     assert (log / "stdout.log").read_text() == "rank 0 attempt 1\n"
-    # multiprocessing's tracker may complain of what was killed.
+    # multiprocessing's tracker may complain about the killed process.
     assert (log / "stderr.log").read_text().splitlines()[0] == "trouble"
     assert "rank 1 attempt 2" in finished.text
 
 
 def seen(robustrun, *options):
-    """What the ranks see of themselves in their second attempt."""
+    """The ranks' view of themselves in their second attempt."""
     running = start(robustrun, *options)
     victim = facts(robustrun, 0)[0]["pid"]
     if "--standby=off" not in options:
@@ -181,7 +181,7 @@ def test_a_standby_that_died_is_no_loss(robustrun):
     assert robustrun.report()["incidents"][0]["warm"] == 1
 
 
-def test_a_stopped_standby_is_not_waited_for(robustrun):
+def test_a_restart_does_not_wait_for_a_stopped_standby(robustrun):
     running = start(robustrun)
     first = facts(robustrun, 0)
     before = waiting(robustrun)
@@ -194,8 +194,8 @@ def test_a_stopped_standby_is_not_waited_for(robustrun):
     robustrun.expect_nothing_left()
 
 
-# Its standby's imports end when the file of its rank goes, which the first attempt makes; rank 1
-# imports more than rank 0.
+# A standby worker's imports end when the file of its rank is removed, which the first attempt
+# makes; rank 1 imports more than rank 0.
 GATE = """
 import os, time
 hold = "hold." + os.environ["LOCAL_RANK"]
@@ -225,7 +225,7 @@ def start_gated(robustrun):
 
 
 def importing(robustrun):
-    """Both standbys, by local rank; none of them waits yet."""
+    """Both standby workers, by local rank; they are still importing."""
     pids = wait_for(lambda: len(robustrun.standbys()) == WORKERS and robustrun.standbys(), 300,
                     "standby workers that import")
     found = {}
@@ -282,7 +282,7 @@ def test_a_standby_that_never_gets_ready_is_given_up_and_the_report_says_so(robu
     assert finished.errors.count(f"starts without a standby worker: {told}") == 1
 
 
-def test_what_an_import_read_is_the_reason_why_a_standby_is_refused(robustrun):
+def test_a_standby_whose_imports_read_the_attempt_is_refused_with_the_reason(robustrun):
     libraries = robustrun.folder / "libraries" / "site-packages"
     libraries.mkdir(parents=True)
     (libraries / "reader.py").write_text("import os\nport = os.environ.get('MASTER_PORT')\n")

@@ -1,4 +1,4 @@
-"""Standby workers on spare nodes: who takes the place of a lost node has imported already."""
+"""Standby workers on spare nodes: the replacement of a lost node has already imported."""
 
 
 import pytest
@@ -6,13 +6,13 @@ from helpers.jobs import LOCKSTEP, kill_at_once, wait_until_gone
 from helpers.processes import is_standby, program_of
 
 RANKS = 2  # of each of two nodes
-# In step, and each rank notes who it is once it has done one: a warm one had `decimal` before.
+# Ranks in step; each notes its identity after a step. A warm rank had imported `decimal` before.
 SCRIPT = r"""
 import os, sys
 first_line = set(sys.modules)
 import decimal
 """ + LOCKSTEP.replace("    robustrun.step(step)\n", r"""    robustrun.step(step)
-    own = f"who.{attempt}.{rank}"
+    own = f"identity.{attempt}.{rank}"
     if step == first + 1:
         with open(own + ".part", "w") as file:
             file.write(f"{os.getpid()} {'decimal' in first_line} {os.environ.get('LR', '')}")
@@ -35,12 +35,12 @@ class Warm:
         self.runner = nodes.runner
         self.job = nodes("--nnodes=2", "--spares=1", f"--nproc-per-node={RANKS}", *options,
                          "job.py", str(10**9), "0.02", **more)
-        self.who(0)
+        self.identities(0)
         self.spare, = self.job.wait(self.job.spares, "the spare")
 
-    def who(self, attempt):
-        """By rank: pid, whether it started warm, and its LR."""
-        files = [self.runner.folder / f"who.{attempt}.{rank}" for rank in range(2 * RANKS)]
+    def identities(self, attempt):
+        """By rank: its pid, whether it started warm, and its LR."""
+        files = [self.runner.folder / f"identity.{attempt}.{rank}" for rank in range(2 * RANKS)]
         self.job.wait(lambda: all(file.exists() for file in files), f"attempt {attempt}", 150)
         words = [file.read_text().split(" ") for file in files]
         return [(int(pid), warm == "True", lr) for pid, warm, lr in words]
@@ -58,33 +58,33 @@ class Warm:
         return self.job.wait(there, f"standbys of node {node}", 150)
 
     def lose(self, node):
-        """The second time the spare takes its place; the next attempt."""
+        """Loses the node twice, so that the spare replaces it; returns the next attempt."""
         attempt = self.job.attempt()
         kill_at_once(self.job.node_processes(node))
         self.job.wait(lambda: self.job.attempt() > attempt, "another attempt")
         return self.job.attempt()
 
     def lose_for_good(self, node):
-        self.who(self.lose(node))
+        self.identities(self.lose(node))
         return self.lose(node)
 
 
 @pytest.mark.parametrize("mode", ["spares", "all"])
-def test_a_spare_takes_over_with_workers_that_were_there_before(nodes, mode):
+def test_a_spare_takes_over_with_its_standby_workers(nodes, mode):
     run = Warm(nodes, f"--standby={mode}")
     first, last = run.job.group()
     before = run.waiting(run.spare)
-    run.who(run.lose(last))
-    # A restart without it is no reason to make others.
+    run.identities(run.lose(last))
+    # A restart without the spare does not make new standby workers.
     assert run.waiting(run.spare) == before
     in_place = run.waiting(first) if mode == "all" else run.standbys(first)
     assert len(in_place) == (RANKS if mode == "all" else 0)
 
-    after = run.who(run.lose(last))
+    after = run.identities(run.lose(last))
     assert run.job.group() == [first, run.spare]
     assert sorted(pid for pid, _, _ in after[RANKS:]) == before
     assert [warm for _, warm, _ in after] == [mode == "all"] * RANKS + [True] * RANKS
-    if mode == "spares":  # it is no spare any more
+    if mode == "spares":  # it is no longer a spare
         run.job.moves()
         assert run.standbys(run.spare) == []
     assert run.job.stop().code == 143
@@ -95,15 +95,15 @@ def test_a_spare_takes_over_with_workers_that_were_there_before(nodes, mode):
     assert f"{warm[1]} workers started warm" in text
 
 
-def test_an_update_makes_others_of_them(nodes):
+def test_an_update_replaces_the_standby_workers_of_spares(nodes):
     run = Warm(nodes)
     before = run.waiting(run.spare)
     updated = run.runner.run("update", str(run.job.run), "--env", "LR=0.5", "--now")
     assert updated.code == 0, updated.errors
-    run.who(1)
+    run.identities(1)
     wait_until_gone(before, 90, "standbys out of date")
     run.waiting(run.spare, besides=before)
-    after = run.who(run.lose_for_good(run.job.group()[1]))
+    after = run.identities(run.lose_for_good(run.job.group()[1]))
     assert run.job.group()[1] == run.spare
     assert [(warm, lr) for _, warm, lr in after[RANKS:]] == [(True, "0.5")] * RANKS
     run.job.stop()
@@ -114,14 +114,14 @@ def test_without_standbys_the_spare_starts_as_usual(nodes):
     run = Warm(nodes, "--standby=off")
     run.job.moves(more=100)  # two seconds: a few of the supervisor's heartbeats
     assert run.standbys(run.spare) == []
-    after = run.who(run.lose_for_good(run.job.group()[1]))
+    after = run.identities(run.lose_for_good(run.job.group()[1]))
     assert run.job.group()[1] == run.spare
     assert not any(warm for _, warm, _ in after)
     run.job.stop()
 
 
-def test_a_spare_that_has_no_room_keeps_none_and_says_so(nodes):
-    """What a standby measures of itself is made up by a module that is installed."""
+def test_a_spare_without_enough_memory_keeps_no_standby_workers_and_reports_it(nodes):
+    """An installed module fakes the memory that a standby worker measures."""
     packages = nodes.runner.folder / "site-packages"
     packages.mkdir()
     (packages / "greedy.py").write_text(
@@ -134,13 +134,13 @@ def test_a_spare_that_has_no_room_keeps_none_and_says_so(nodes):
                env={"PYTHONPATH": str(packages)})
     run.job.says("are more than a tenth of")
     run.job.wait(lambda: not run.standbys(run.spare), "the end of standbys that are too large")
-    after = run.who(run.lose_for_good(run.job.group()[1]))
+    after = run.identities(run.lose_for_good(run.job.group()[1]))
     assert run.job.group()[1] == run.spare
     assert not any(warm for _, warm, _ in after)
     run.job.stop()
 
 
-def test_a_spare_that_comes_back_keeps_them_again(nodes):
+def test_a_spare_that_comes_back_has_standby_workers_again(nodes):
     run = Warm(nodes, "--standby=spares")
     before = run.waiting(run.spare)
     joins = run.job.joins()

@@ -1,5 +1,5 @@
-"""The main job for real: DDP training over gloo that loses a rank, resumes from its checkpoint and
-ends with the loss curve of a run that never did, to the last bit."""
+"""The main use: a DDP training over gloo loses a rank, resumes from its checkpoint and ends with
+the loss curve of an undisturbed run, to the last bit."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def arguments(robustrun, name, *more):
 
 
 def curve(robustrun, name):
-    """Step to loss as written, bit for bit; a step done twice must have had the same loss twice."""
+    """Step to loss as written, bit for bit; a repeated step must have the same loss."""
     losses = {}
     for line in (robustrun.folder / name / "curve").read_text().splitlines():
         step, loss = line.split(" ", 1)

@@ -1,4 +1,4 @@
-"""Other code, variables and arguments for a run that goes on: used, proven, given up."""
+"""New code, variables and arguments for a running job: used, proven, rolled back."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import pytest
 from helpers.detached import SEVERAL, Detached
 from helpers.processes import wait_for
 
-# Says what it is, and steps until it is told that it is enough.
+# Prints its version, and steps until it is told to end.
 SCRIPT = r"""
 import os, sys, time
 import flavour
@@ -48,7 +48,7 @@ class Updated(Detached):
         return json.loads(self.do("update", "--list", "--json").text)["versions"]
 
     def said(self, attempt):
-        """What attempt N was: code, LR, API_KEY, arguments, working directory, restart count."""
+        """Of attempt N: code, LR, API_KEY, arguments, working directory, restart count."""
         note = self.folder / f"is.{attempt}"
         return wait_for(lambda: note.exists() and note.read_text().split("|"), 150, note.name)
 
@@ -64,7 +64,7 @@ class Updated(Detached):
 
 
 @pytest.mark.parametrize("where", [(), SEVERAL], ids=["one", "several"])
-def test_a_crashing_script_is_mended_at_the_next_restart(robustrun, where):
+def test_a_crashing_script_is_fixed_at_the_next_restart(robustrun, where):
     run = Updated(robustrun, *where)
     run.steps()
     assert run.said(0)[:2] == ["first", "none"]
@@ -72,7 +72,7 @@ def test_a_crashing_script_is_mended_at_the_next_restart(robustrun, where):
     (mended / ".git").mkdir()
     (mended / ".git" / "config").write_text("secret")
     assert run.update("--code", str(mended)).text == "1\n"
-    # It is a copy: what becomes of the folder afterwards is nobody's business.
+    # It is a copy: later changes of the folder have no effect.
     (mended / "flavour.py").write_text("raise SystemExit(9)\n")
     assert run.versions()[1]["state"] == "pending"
     assert run.status()["attempt"] == 0
@@ -106,7 +106,7 @@ def test_variables_and_arguments_are_changed_at_once(robustrun, mode):
     assert run.said(2)[1:4] == ["0.5", "", "--lr 0.1 --now"]
     run.update("--unset", "LR", "--now")
     assert run.said(3)[1] == "none"
-    # torch's count is of restarts spent, and an update spends none.
+    # torch counts spent restarts; an update spends none.
     assert run.said(3)[5] == ("0" if mode else "3")
     report = json.loads(run.do("report", "--json").text)
     assert report["incidents"] == []
@@ -118,7 +118,7 @@ def test_variables_and_arguments_are_changed_at_once(robustrun, mode):
 
 @pytest.mark.parametrize(
     "broken", ["raise RuntimeError('new and wrong')\n", "import nothing_such\n"])
-def test_a_broken_update_is_given_up_by_itself(robustrun, broken):
+def test_a_broken_update_is_rolled_back_automatically(robustrun, broken):
     run = Updated(robustrun)
     run.steps()
     run.update("--now", "--code", str(run.new_code("broken", job=broken)))
@@ -146,7 +146,7 @@ def test_a_machine_that_has_other_code_starts_nothing(robustrun):
     run.wait_end()
 
 
-def test_going_back_by_hand(robustrun):
+def test_an_update_can_be_rolled_back_by_hand(robustrun):
     run = Updated(robustrun)
     run.said(0)
     run.update("--env", "LR=1", "--now")
@@ -185,7 +185,7 @@ def test_secrets_are_kept_out_of_journal_and_report(robustrun):
     assert secret not in run.console()
 
 
-def test_another_supervisor_goes_on_with_the_version(robustrun):
+def test_another_supervisor_continues_with_the_current_version(robustrun):
     run = Updated(robustrun)
     run.said(0)
     run.update("--env", "LR=3", "--now")
@@ -200,7 +200,7 @@ def test_another_supervisor_goes_on_with_the_version(robustrun):
     run.wait_end()
 
 
-def test_what_makes_no_sense_is_refused_early(robustrun):
+def test_invalid_updates_are_refused_early(robustrun):
     run = Updated(robustrun)
     run.said(0)
 

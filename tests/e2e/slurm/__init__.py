@@ -1,1 +1,1 @@
-"""Does a run inside Slurm take what Slurm gave it, and end as Slurm wants it?"""
+"""Does a run inside Slurm use its allocation, and end as Slurm asks?"""

@@ -1,15 +1,14 @@
-"""Slurm clusters of a test's own: munged, slurmctld and a slurmd for each of the nodes n1, n2, …,
-all on this machine, with key, sockets, state and logs in one folder under /tmp. Nothing of the
-machine's own Slurm or munge is used or changed, and clusters may run side by side.
+"""Private Slurm clusters for tests: munged, slurmctld and a slurmd for each of the nodes n1, n2, …,
+all on this machine, with key, sockets, state and logs in one folder under /tmp. The machine's own
+Slurm and munge are neither used nor changed, and clusters may run side by side.
 
-As root, Slurm runs as root. For another user it runs as that user and takes that user's jobs
-alone, which is all that tests need.
+As root, Slurm runs as root. For another user it runs as that user and accepts only that user's
+jobs, which is enough for tests.
 
-What differs from a real cluster: nodes share host name, /tmp and processes (SLURMD_NODENAME tells
-them apart); a node promises more CPUs than there are; and processes that leave their parents
-outlive their step, unless the cluster is made with `proctrack="cgroup"`, which only root can have.
-Slurm looks at time limits twice a minute and counts them in minutes: `Cluster.end_in` sets the end
-of a job to the second.
+Differences from a real cluster: nodes share host name, /tmp and processes (SLURMD_NODENAME tells
+them apart); a node has more CPUs than the machine; and processes that leave their parents outlive
+their step, unless the cluster has `proctrack="cgroup"`, which takes root. Slurm checks time limits
+twice a minute and counts them in minutes: `Cluster.end_in` sets the end of a job to the second.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ from slurm import conf
 
 DAEMONS = ("/usr/sbin/munged", "/usr/sbin/slurmctld", "/usr/sbin/slurmd")
 FREEZER = "/sys/fs/cgroup/freezer"
-# States that a job does not leave any more.
+# States that a job never leaves.
 ENDED = (
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY",
     "PREEMPTED", "TIMEOUT",
@@ -45,12 +44,12 @@ def need_slurm():
 
 
 def can_track_by_cgroup():
-    """The freezer of cgroup v1, in which Slurm 22.05 keeps what a step started."""
+    """The freezer of cgroup v1, in which Slurm 22.05 keeps the processes of a step."""
     return os.geteuid() == 0 and os.access(FREEZER, os.W_OK)
 
 
 class Node:
-    """One slurmd and all that runs under it."""
+    """One slurmd and everything that runs under it."""
 
     def __init__(self, cluster, name, address, port):
         self.cluster, self.name = cluster, name
@@ -60,8 +59,8 @@ class Node:
         self.process = None
 
     def boot(self):
-        """Starts the slurmd; `Cluster.wait_idle` tells when it has registered."""
-        # Step daemons keep the folder, which tells whose they are.
+        """Starts the slurmd; `Cluster.wait_idle` waits until it has registered."""
+        # Step daemons stay in this folder, which shows to which node they belong.
         self.process = self.cluster.daemon(
             "/usr/sbin/slurmd", "-D", "-N", self.name, "-f", self.cluster.conf, cwd=self.spool
         )
@@ -77,7 +76,7 @@ class Node:
         return found
 
     def processes(self):
-        """The slurmd, the step daemons and everything started below them, by whatever way."""
+        """The slurmd, the step daemons and all of their descendants."""
         needle = f"SLURMD_NODENAME={self.name}".encode()
         pids = [
             pid for pid in self.cluster.processes() if needle in read_environ(pid).split(b"\0")
@@ -89,13 +88,13 @@ class Node:
         return list(dict.fromkeys(pids))
 
     def kill_slurmd(self):
-        """The daemon alone: steps go on, and nobody is told."""
+        """Kills the daemon alone: steps go on, and slurmctld gets no message."""
         self.process.kill()
         self.cluster.reap(self.process)
 
     def die(self):
-        """The machine is gone: daemon, steps, tasks at one stroke. Slurm would notice after
-        minutes: `Cluster.declare_down` spares the wait. `boot` brings the node back."""
+        """Kills the machine: daemon, steps and tasks at once. Slurm would notice after minutes;
+        `Cluster.declare_down` saves the wait. `boot` brings the node back."""
         kill_at_once(self.processes())
         self.cluster.reap(self.process)
 
@@ -106,8 +105,8 @@ class Cluster:
         """`count` nodes with `cpus` CPUs and `gpus` GPUs each. A job that must end gets SIGTERM
         and, `kill_wait_s` later, SIGKILL. The partition "low", the default, is preempted by
         "high": its jobs get SIGTERM, and after `grace_s` they are requeued; `requeue_after_s` is
-        how long Slurm keeps them from starting again, and how long it may take to launch a step.
-        `options`: more lines of slurm.conf; `files`: what else stands beside it, {name: text}."""
+        how long Slurm delays their next start, and the limit for the launch of a step. `options`:
+        more lines of slurm.conf; `files`: other files beside it, {name: text}."""
         need_slurm()
         # Not in the test's folder: the path of a step's socket has a limit of 107 bytes.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rr-slurm-", dir="/tmp"))
@@ -120,7 +119,7 @@ class Cluster:
         # slurmd listens on all addresses, so that ports and not addresses tell nodes apart.
         self.held = [HeldPort() for _ in range(count + 1)]
         self.port, *ports = [port.number for port in self.held]
-        # The freezer's folders are named after nodes alone.
+        # The freezer's folders are named after nodes only.
         prefix = f"p{self.port}n" if proctrack == "cgroup" else "n"
         self.nodes = [
             Node(self, f"{prefix}{number}", f"{network}.{number}", port)
@@ -142,12 +141,12 @@ class Cluster:
     # The daemons.
 
     def environment(self):
-        """What srun, sbatch and the like need to find this cluster. Slurm gives it to every
-        task, whatever --export says, so that it marks all that belongs to this cluster."""
+        """The variables with which srun, sbatch and the like find this cluster. Slurm passes them
+        to every task, whatever --export says, so they mark all processes of this cluster."""
         return {"SLURM_CONF": str(self.conf)}
 
     def _full_environment(self):
-        """As the user's shell has it; not what this test may itself have got from a Slurm."""
+        """The environment of a user's shell, without the variables of a Slurm around this test."""
         kept = {
             name: value for name, value in os.environ.items()
             if not name.startswith(("SLURM_", "SBATCH_", "SRUN_", "SALLOC_"))
@@ -170,7 +169,7 @@ class Cluster:
             self.started.remove(process)
 
     def start(self):
-        # A folder in /tmp is not one that munged trusts without --force.
+        # munged trusts a folder in /tmp only with --force.
         self.daemon(
             "/usr/sbin/munged", "--foreground", "--force",
             *(f"--{what}-file={self.folder}/munge.{what}" for what in ("pid", "log", "seed")),
@@ -197,7 +196,7 @@ class Cluster:
         return True
 
     def logs(self):
-        """The last lines of every daemon's log, and what Slurm says of its jobs and nodes."""
+        """The last lines of every daemon's log, and Slurm's lists of jobs and nodes."""
         tails = {
             path.name: path.read_text(errors="replace").splitlines()[-15:]
             for path in sorted(self.folder.glob("*.log"))
@@ -208,7 +207,7 @@ class Cluster:
         return "\n".join(f"== {name}\n" + "\n".join(lines) for name, lines in tails.items())
 
     def processes(self):
-        """Pids of all that is alive of this cluster: daemons, steps and what jobs started."""
+        """Pids of all living processes of this cluster: daemons, steps and processes of jobs."""
         needle = f"SLURM_CONF={self.conf}".encode()
         return [
             int(entry.name) for entry in pathlib.Path("/proc").iterdir()
@@ -217,8 +216,8 @@ class Cluster:
         ]
 
     def job_processes(self):
-        """What jobs started and has not ended, but neither daemons of Slurm nor commands that a
-        test gave (srun, salloc): those run on no node."""
+        """Living processes of jobs, without the daemons of Slurm and the test's own commands (srun,
+        salloc), which run on no node."""
         return [
             pid for pid in self.processes()
             if any(word.startswith(b"SLURMD_NODENAME=")
@@ -226,15 +225,15 @@ class Cluster:
         ]
 
     def expect_empty(self, within_s=30.0):
-        """No job has left a process on any node."""
+        """Asserts that no job has left a process on any node."""
         wait_for(lambda: not self.job_processes(), within_s, "the end of everything on the nodes")
 
     def close(self):
-        """By pid and without asking Slurm, which would take its time; may be called again."""
+        """Ends everything by pid, without Slurm, which would be slow; may be called again."""
         end = time.monotonic() + 20
         while (left := self.processes()) and time.monotonic() < end:
             kill_at_once(left)
-            time.sleep(0.02)  # their end may take a moment, and their children come to others
+            time.sleep(0.02)  # they may take a moment to end, and their children get other parents
             for process in self.started:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=0.05)
@@ -254,7 +253,7 @@ class Cluster:
     # The user's commands.
 
     def run(self, *words, check=True, timeout=COMMAND_S, env=None, cwd=None):
-        """srun, scontrol, …: gives back its output."""
+        """Runs srun, scontrol, …; returns its output."""
         finished = subprocess.run(
             [str(word) for word in words], env={**self._full_environment(), **(env or {})},
             cwd=cwd or self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -265,7 +264,7 @@ class Cluster:
         return finished
 
     def sbatch(self, script, *options, **more):
-        """Submits the text of a batch script; gives back the job's id. Its output goes to
+        """Submits the text of a batch script; returns the job's id. Its output goes to
         `cluster.folder / "ID.out"` if no option says otherwise."""
         path = self.folder / f"batch{time.monotonic_ns()}.sh"
         path.write_text(script)
@@ -278,7 +277,7 @@ class Cluster:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def show(self, job):
-        """What `scontrol show job` knows, as {name: text}."""
+        """The fields of `scontrol show job`, as {name: text}."""
         out = self.run("scontrol", "show", "job", "--oneliner", job).stdout
         return dict(word.split("=", 1) for word in out.split() if "=" in word)
 
@@ -286,7 +285,7 @@ class Cluster:
         return self.show(job)["JobState"]
 
     def wait_state(self, job, *states, within_s=60.0):
-        """Gives back which of the states it was."""
+        """Waits for one of the states; returns it."""
         seen = []
 
         def reached():
@@ -307,7 +306,7 @@ class Cluster:
         self.run("scancel", *options, job)
 
     def end_in(self, job, seconds):
-        """Moves the end of the job's time limit: Slurm acts on it up to 30 s later."""
+        """Moves the end of the job's time limit; Slurm acts on it up to 30 s later."""
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + seconds))
         self.run("scontrol", "update", f"JobId={job}", f"EndTime={when}")
 
@@ -315,11 +314,11 @@ class Cluster:
         self.run("scontrol", "update", f"NodeName={name}", "State=DRAIN", "Reason=test")
 
     def declare_down(self, name):
-        """What Slurm does when it notices that a node is dead."""
+        """Does what Slurm does when it notices that a node is dead."""
         self.run("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
 
     def resume(self, name):
-        """Not before Slurm has come to terms with what the node was."""
+        """Resumes the node once Slurm has finished with its former state."""
         words = ("scontrol", "update", f"NodeName={name}", "State=RESUME")
         wait_for(lambda: self.run(*words, check=False).returncode == 0, 60, f"{name} to resume")
 
@@ -329,7 +328,7 @@ class Cluster:
 
     def wait_node(self, name, *states, within_s=60.0):
         """States as sinfo has them: idle, mixed, allocated, draining, drained, down, …; a node
-        that does not answer has a star behind it."""
+        that does not answer has a trailing star."""
         return wait_for(lambda: self.node_state(name).rstrip("*") in states, within_s,
                         f"{name} in {states}")
 

@@ -1,4 +1,4 @@
-"""The configuration files of a test's own Slurm cluster: see cluster.py."""
+"""The configuration files of a private Slurm cluster (cluster.py)."""
 
 import os
 import pwd
@@ -8,11 +8,11 @@ GPUS = ("/dev/zero", "/dev/full", "/dev/null", "/dev/random")
 
 
 def write(cluster, cpus, gpus, proctrack, kill_wait_s, grace_s, requeue_after_s, options):
-    """slurm.conf, gres.conf, cgroup.conf and munge's key, into the cluster's folder."""
+    """Writes slurm.conf, gres.conf, cgroup.conf and munge's key to the cluster's folder."""
     here, user = cluster.folder, pwd.getpwuid(os.geteuid()).pw_name
     cluster.conf.write_text("\n".join([
         "ClusterName=rr",
-        # Slurm wants this host's name, which it puts in for localhost; it need not resolve.
+        # Slurm replaces localhost by this host's name, so it needs that name; it need not resolve.
         f"SlurmctldHost=localhost({cluster.controller})",
         f"SlurmctldPort={cluster.port}",
         f"SlurmUser={user}",

@@ -1,4 +1,4 @@
-"""Runs of robustrun in allocations of a Slurm cluster of the test's own (cluster.py)."""
+"""Runs of robustrun in allocations of a private Slurm cluster (cluster.py)."""
 
 import contextlib
 import pathlib
@@ -8,7 +8,7 @@ from helpers.jobs import start_job
 
 
 class Allocation:
-    """As salloc gives it to its shell, which is on no node; kept until the cluster's end."""
+    """An allocation as the shell of salloc has it, on no node; kept until the cluster's end."""
 
     def __init__(self, cluster, nodes, *options):
         self.cluster, self.size = cluster, nodes
@@ -27,7 +27,7 @@ class Allocation:
             "SLURM_NODELIST": self.nodes,
             "SLURM_JOB_NUM_NODES": str(self.size),
             "SLURM_NNODES": str(self.size),
-            # What an allocation may say of tasks is no business of our step.
+            # Our step does not use the allocation's number of tasks.
             "SLURM_NTASKS_PER_NODE": "7",
             "SLURM_NTASKS": "3",
             "SLURM_CPUS_PER_TASK": "2",
@@ -45,7 +45,7 @@ class Allocation:
 
 
 def sruns(job):
-    """Pids of the sruns of robustrun, and of the helper that each of them has."""
+    """Pids of robustrun's sruns and of their helpers."""
     return [
         pid for pid in job.runner.marked()
         if any(word.startswith(b"--job-name=robustrun-") for word in command(pid))

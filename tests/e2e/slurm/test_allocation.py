@@ -1,4 +1,4 @@
-"""Runs inside a Slurm allocation: one srun starts the agents, and they need nobody else."""
+"""Runs inside a Slurm allocation: one srun starts all agents."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def test_a_run_takes_the_whole_allocation_with_one_srun(four):
     four.allocation.cluster.expect_empty()
 
 
-def test_a_check_looks_at_the_whole_allocation_and_leaves_nothing(robustrun, allocation):
+def test_a_check_covers_the_whole_allocation_and_leaves_nothing(robustrun, allocation):
     done = allocation.run(robustrun, "check", timeout=180)
     assert done.code == 0, done.errors
     assert [line.split()[0] for line in done.text.splitlines()[1:] if not line.startswith(" ")] == (
@@ -69,7 +69,7 @@ def test_the_supervisor_dies_and_is_replaced_while_the_workers_go_on(four):
     again.moves(world=WORLD)
     assert again.attempt() == 0
     assert sorted(again.workers_of()) == sorted(workers)
-    # It supervises, and starts agents as the one before it did.
+    # It supervises, and starts agents as its predecessor did.
     agent = again.agents()[2]
     kill_at_once([agent])
     again.wait(lambda: again.attempt() == 1, "the next attempt")
@@ -98,12 +98,12 @@ def test_a_lost_agent_is_replaced_by_a_second_srun(four, how):
     kill_at_once(leftovers, how)
     job.wait(lambda: job.joins() == WORLD + 1, "another agent")
     job.moves(world=WORLD)
-    # Whatever hung was ended by the one that took its place.
+    # The new agent has ended the hung one.
     wait_until_gone(leftovers, 60, "the old agent and its worker")
     assert all(map(is_alive, others))
     assert len([pid for pid in sruns(job) if os.getsid(pid) == pid]) == 2
     if how == signal.SIGKILL:
-        # Srun's word, or the end of the connection, whichever is first.
+        # srun's message or the end of the connection, whichever comes first.
         assert [node for node, why in job.losses() if why] == [1]
     assert job.stop().code == 128 + signal.SIGTERM
     four.allocation.cluster.expect_empty()
@@ -145,7 +145,7 @@ def test_a_signal_leaves_nothing(four, ending):
     assert not sruns(job)
 
 
-def test_agents_that_do_not_obey_are_ended_by_scancel(four):
+def test_agents_that_ignore_the_stop_order_are_ended_by_scancel(four):
     job = four()
     job.moves(world=WORLD)
     hung = job.agents()[3]
@@ -167,7 +167,7 @@ def test_a_node_that_is_dead_before_the_start_is_left_out(four):
     cluster.expect_empty()
 
 
-def test_a_node_that_slurm_calls_down_is_left_out(four):
+def test_a_node_that_slurm_reports_down_is_left_out(four):
     cluster = four.allocation.cluster
     cluster[2].die()
     cluster.declare_down("n2")
@@ -198,7 +198,7 @@ def test_the_same_where_slurm_keeps_steps_in_cgroups(slurm, robustrun):
     kill_at_once([job.agents()[1]])
     job.wait(lambda: job.attempt() == 1, "the next attempt")
     job.moves(world=2)
-    # linuxproc kills workers first, one by one, so that they seem to have died by themselves.
+    # linuxproc kills workers first, one by one, so they seem to have died on their own.
     for leader in [pid for pid in sruns(job) if os.getsid(pid) == pid]:
         os.kill(leader, signal.SIGKILL)
     job.wait(lambda: job.joins() == 5, "new agents")

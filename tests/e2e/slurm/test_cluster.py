@@ -1,4 +1,4 @@
-"""The Slurm cluster of the tests: that it does what the tests of Slurm jobs take for granted."""
+"""The Slurm cluster of the tests behaves as the tests of Slurm jobs assume."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ from slurm.cluster import can_track_by_cgroup
 
 ALL = ("--nodes=4", "--ntasks=4", "--ntasks-per-node=1")
 
-# A job with a task on every node, which says what it sees: "WORD NODE" in the output.
+# A job with a task on every node, which prints what it sees: "WORD NODE".
 TELLING = """#!/bin/bash
 echo "run ${SLURM_RESTART_COUNT:-0}"
 trap 'echo batch USR1' USR1
@@ -60,7 +60,7 @@ def test_clusters_run_side_by_side_and_leave_nothing(slurm):
     for cluster, job in zip((one, two), jobs, strict=True):
         wait_for(lambda c=cluster: all(node.steps() for node in c.nodes), what="the steps")
         assert cluster.state(job) == "RUNNING"
-        # Even what got no environment is known.
+        # Even processes without an environment are found.
         wait_for(lambda c=cluster: len(c.job_processes()) >= len(c.nodes), what="the tasks")
     pids = one.processes()
     one.close()
@@ -111,7 +111,7 @@ def test_the_time_limit_ends_a_job(slurm):
     cluster.expect_empty()
 
 
-def test_a_job_is_preempted_and_comes_back(slurm):
+def test_a_preempted_job_is_requeued(slurm):
     cluster = slurm(4, kill_wait_s=3, grace_s=3, requeue_after_s=5)
     job = submit(cluster, STUBBORN)
     wait_started(cluster, job)
@@ -189,7 +189,7 @@ def test_killing_srun_ends_its_tasks_unless_its_helper_dies_as_well(slurm, whole
 
 
 @pytest.mark.skipif(not can_track_by_cgroup(), reason="no cgroup v1 freezer that is ours")
-def test_with_cgroups_nobody_outlives_a_step(slurm):
+def test_with_cgroups_no_process_outlives_a_step(slurm):
     cluster = slurm(2, proctrack="cgroup")
     cluster.run("srun", "--nodes=2", "sh", "-c", "setsid setsid sleep 1000 </dev/null >/dev/null "
                 "2>&1 & sleep 0.2")

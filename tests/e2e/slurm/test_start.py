@@ -1,5 +1,5 @@
-"""How runs begin inside Slurm: what is taken from the allocation, what is refused, batch scripts,
-tasks of an srun, and what Slurm tells agents before the end."""
+"""How runs begin inside Slurm: use of the allocation, refusals, batch scripts, tasks of an srun,
+and Slurm's signals to agents before the end."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def test_without_an_allocation_slurm_is_refused(robustrun):
     assert "sbatch or salloc" in refused.errors
 
 
-def test_a_world_that_is_not_the_wanted_one_is_refused(allocate, robustrun):
+def test_a_world_of_the_wrong_size_is_refused(allocate, robustrun):
     two = allocate(2)
     robustrun.write("job.py", "")
     for wanted in (("--nnodes=3",), ("--nnodes=1",), ("--nnodes=2", "--spares=1")):
@@ -41,7 +41,7 @@ def test_a_world_that_is_not_the_wanted_one_is_refused(allocate, robustrun):
         assert f"(Slurm job {two.job}) has 2 to run on, n[1-2]" in refused.errors
     assert "keep the others in reserve with --spares=1" in two.run(
         robustrun, "--nnodes=1", "job.py").errors
-    # What the user names otherwise counts.
+    # The user's options override the allocation.
     assert two.run(robustrun, "--launcher=local", "job.py").code == 0
     assert two.run(robustrun, "--standalone", "job.py").code == 0
     fits = two.run(robustrun, "--nnodes=1", "--spares=1", "job.py")
@@ -61,7 +61,7 @@ def test_lists_of_nodes_are_read_as_scontrol_reads_them(slurm, robustrun):
         assert sorted(re.findall(r"^node \d+ +(\S+)", shown.text, re.M)) == sorted(names)
 
 
-def test_workers_see_their_node_and_as_many_gpus_as_slurm_gave_it(allocate, robustrun):
+def test_workers_see_their_node_and_its_allocated_gpus(allocate, robustrun):
     two = allocate(2, gpus=2, options=("--gpus-per-node=2",))
     robustrun.write(
         "job.py",
@@ -113,7 +113,7 @@ def test_a_training_goes_on_while_its_supervisor_is_replaced(allocate, robustrun
     four.cluster.expect_empty()
 
 
-def test_a_batch_script_needs_no_word_about_nodes(slurm, robustrun):
+def test_a_batch_script_need_not_mention_nodes(slurm, robustrun):
     cluster = slurm(3)
     robustrun.write("job.py", "import os\nprint('RANK', os.environ['RANK'], 'of', "
                               "os.environ['WORLD_SIZE'], os.environ['SLURMD_NODENAME'])\n")
@@ -135,7 +135,7 @@ def test_tasks_of_an_srun_are_the_nodes_of_one_run(slurm, robustrun):
     out = cluster.run(*words, "job.py", env=robustrun.environment, cwd=robustrun.folder).stdout
     said = sorted(re.findall(r"RANK (.*)", out))
     assert said == ["0 of 4 n1", "1 of 4 n2", "2 of 4 n3", "3 of 4 n4"]
-    # The door is shut, and what opened it is gone.
+    # The port is closed, and the file with its secret is gone.
     assert not list((robustrun.folder / "robustrun-runs").glob(".slurm-*"))
     refused = cluster.run(*words, "--nnodes=3", "job.py", check=False, env=robustrun.environment,
                           cwd=robustrun.folder)
@@ -149,12 +149,12 @@ def test_tasks_of_an_srun_are_the_nodes_of_one_run(slurm, robustrun):
     cluster.expect_empty()
 
 
-def test_tasks_meet_only_by_a_file_that_is_theirs_alone(slurm, robustrun):
+def test_tasks_meet_only_through_a_private_file(slurm, robustrun):
     cluster = slurm(2)
     robustrun.write("job.py", "")
     runs = robustrun.folder / "robustrun-runs"
     runs.mkdir()
-    # Somebody else has laid it out; the leader replaces it, a guest that is early refuses it.
+    # Another user made the file; the leader replaces it, an early guest refuses it.
     fake = runs / ".slurm-1.0.0"
     fake.write_text("robustrun-credential-1 AAAA\n")
     fake.chmod(0o666)
@@ -168,14 +168,14 @@ def test_tasks_meet_only_by_a_file_that_is_theirs_alone(slurm, robustrun):
 
 
 def test_agents_outlive_slurms_signal_and_the_run_ends_in_order(allocate, robustrun):
-    # proctrack/linuxproc signals all that a task has started as well, so that workers die of it.
+    # proctrack/linuxproc also signals the processes that a task started, so workers die of it.
     real = can_track_by_cgroup()
     two = allocate(2, proctrack="cgroup" if real else "linuxproc")
     job = two.start(robustrun, *lockstep(robustrun))
     job.moves(world=2)
     agents = job.agents().values()
     if real:
-        two.cluster.cancel(two.job, "--signal=TERM")  # by somebody: Slurm itself wants nothing
+        two.cluster.cancel(two.job, "--signal=TERM")  # by a user: Slurm itself does not end the job
     else:
         for agent in agents:
             os.kill(agent, signal.SIGTERM)

@@ -1,5 +1,5 @@
-"""Jobs that `robustrun submit` queues, on a Slurm cluster of the test's own: what Slurm does to
-them, and what comes of it without anybody's help.
+"""Jobs of `robustrun submit` on a private Slurm cluster: how they react to Slurm without anyone's
+help.
 """
 
 import json
@@ -14,7 +14,7 @@ from helpers.processes import is_alive, wait_for
 from helpers.runner import ROOT
 from slurm.cluster import can_track_by_cgroup
 
-# Counts, and ends when told to.
+# Counts, and ends on request.
 SCRIPT = r"""
 import os, sys, time
 import robustrun
@@ -34,7 +34,7 @@ def submitted(robustrun, slurm):
     class Submitted:
         def __init__(self, *words, nodes=2, script=SCRIPT, **options):
             robustrun.write("job.py", script)
-            # Slurm lets processes that a test's step started go on, if it does not know them.
+            # Slurm does not end processes of a test's step that it does not know.
             proctrack = "cgroup" if can_track_by_cgroup() else "linuxproc"
             self.cluster = slurm(nodes, proctrack=proctrack, **options)
             self.nodes = nodes
@@ -64,7 +64,7 @@ def submitted(robustrun, slurm):
             self.wait(look, 150, f"{count} steps")
 
         def second_start(self):
-            """When Slurm's own clocks have had their time, on a busy machine, too."""
+            """Waits long enough for Slurm's own timers, on a busy machine too."""
             self.wait(lambda: self.directory(1).exists(), 180, "the second start")
 
         def wait(self, condition, deadline_s, what):
@@ -88,7 +88,7 @@ def submitted(robustrun, slurm):
             (robustrun.folder / "enough.new").rename(robustrun.folder / "enough")
 
         def preempt(self):
-            """Somebody more important wants all processors, for a moment."""
+            """A job of higher priority takes all processors for a moment."""
             self.cluster.sbatch(
                 "#!/bin/bash\nexec sleep 1\n", f"--nodes={self.nodes}", "--partition=high",
                 "--ntasks-per-node=1", "--cpus-per-task=8",
@@ -111,7 +111,7 @@ def test_a_job_runs_on_its_nodes_and_ends(submitted):
 
 
 @pytest.mark.parametrize("code, state", [(1, "FAILED"), (93, "FAILED")])
-def test_failures_of_the_script_are_not_tried_again(submitted, code, state):
+def test_failures_of_the_script_do_not_requeue_the_job(submitted, code, state):
     job = submitted("--max-restarts=0")
     job.steps()
     job.enough(code)
@@ -120,7 +120,7 @@ def test_failures_of_the_script_are_not_tried_again(submitted, code, state):
     assert job.cluster.show(job.job)["Restarts"] == "0"
 
 
-def test_a_preempted_training_goes_on_from_its_checkpoint_by_itself(submitted, robustrun, tmp_path):
+def test_a_preempted_training_resumes_from_its_checkpoint_by_itself(submitted, robustrun, tmp_path):
     steps, arguments = 150, ["--slow=0.15", "--every=1000", "--save-on-stop"]
     curves = tmp_path / "undisturbed", tmp_path / "preempted"
     alone = robustrun.run(
@@ -143,13 +143,13 @@ def test_a_preempted_training_goes_on_from_its_checkpoint_by_itself(submitted, r
     first, second = job.report(), job.report(1)
     assert (first["exit_code"], second["exit_code"]) == (94, 0)
     assert f"Slurm preempts job {job.job}" in json.dumps(first)
-    # No step was lost, none was done twice, and every loss is that of an undisturbed run.
+    # No step was lost or repeated, and every loss is the same as in an undisturbed run.
     assert "resumed from" in job.output()
     assert curves[1].read_text() == curves[0].read_text()
     job.cluster.expect_empty()
 
 
-def test_a_cancelled_job_says_so_and_stays_cancelled(submitted):
+def test_a_cancelled_job_reports_it_and_stays_cancelled(submitted):
     job = submitted(kill_wait_s=15)
     job.steps()
     job.cluster.cancel(job.job)
@@ -161,7 +161,7 @@ def test_a_cancelled_job_says_so_and_stays_cancelled(submitted):
     job.cluster.expect_empty()
 
 
-def test_a_job_that_somebody_requeues_starts_again(submitted):
+def test_a_requeued_job_starts_again(submitted):
     job = submitted(kill_wait_s=15, requeue_after_s=5)
     job.steps()
     job.cluster.run("scontrol", "requeue", job.job)
@@ -224,7 +224,7 @@ def test_a_drained_node_goes_on(submitted):
     assert job.cluster.wait_end(job.job) == "COMPLETED"
 
 
-def test_the_printed_script_is_what_is_submitted(submitted, robustrun):
+def test_the_printed_script_is_the_submitted_one(submitted, robustrun):
     job = submitted()
     printed = robustrun.run("submit", "--nodes=2", "--dry-run", "job.py")
     assert printed.code == 0
@@ -235,7 +235,7 @@ def test_the_printed_script_is_what_is_submitted(submitted, robustrun):
     assert (robustrun.folder / f"robustrun-runs/slurm-{again}/journal").exists()
 
 
-def test_what_slurm_refuses_is_shown(submitted, robustrun):
+def test_an_error_of_slurm_is_shown(submitted, robustrun):
     job = submitted()
     job.enough()
     refused = robustrun.run(

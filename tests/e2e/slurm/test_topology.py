@@ -1,5 +1,5 @@
-"""What a running slurmctld with topology/tree says of the network is read as topology.conf itself.
-Real Slurm on loopback: see cluster.py."""
+"""The topology that a running slurmctld with topology/tree reports is the one of topology.conf.
+Real Slurm on loopback (cluster.py)."""
 
 import subprocess
 
@@ -49,7 +49,7 @@ def test_scontrol_shows_the_tree_of_topology_conf(slurm):
     assert read(shown) == TREE
     assert read(cluster.folder / "topology.conf") == TREE
 
-    # What every task is told of itself is the same once more.
+    # Every task gets the same tree.
     told = cluster.folder / "told"
     told.write_text(cluster.run(
         "srun", "--nodes=6", "--ntasks=6", "--ntasks-per-node=1", "sh", "-c",
@@ -58,7 +58,7 @@ def test_scontrol_shows_the_tree_of_topology_conf(slurm):
     assert read(told) == {node: TREE[node] for node in HERE}
 
 
-def test_a_slurm_without_topology_says_so(slurm):
+def test_a_slurm_without_topology_is_an_error(slurm):
     cluster = slurm(2)
     assert cluster.run("scontrol", "show", "topology", check=False).stdout == ""
     told = cluster.folder / "told"

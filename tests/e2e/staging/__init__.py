@@ -1,1 +1,1 @@
-"""Does a start bring dependencies, files and code to every machine, and say how far it is?"""
+"""Does a start bring dependencies, files and code to every machine, and report its progress?"""

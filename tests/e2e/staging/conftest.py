@@ -1,4 +1,4 @@
-"""What tests of dependencies get by a name."""
+"""Fixtures for tests of dependencies."""
 
 import pytest
 from staging.deps_site import plain_interpreter

@@ -1,4 +1,4 @@
-"""A place where runs have dependencies: wheels and packages that the test makes, pip or uv."""
+"""A site for runs with dependencies: wheels and packages made by the test, pip or uv."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ import zipfile
 
 TOOLS = pathlib.Path(sys.executable).parent
 SCRIPT = "import tiny\nprint('tiny', tiny.VERSION, tiny.__file__)\n"
-# What a --setup-cmd runs: it counts itself, waits for a file, and installs a module.
+# The script of a --setup-cmd: counts its runs, waits for a file, and installs a module.
 BUILD = """
 import os, pathlib, time
 with open("count", "a") as count:
@@ -22,8 +22,8 @@ prefix = pathlib.Path(os.environ["ROBUSTRUN_PREFIX"])
 """
 
 
-# Builds a wheel of the module beside it (PEP 517), without any other package; an editable one
-# names the folder instead.
+# Builds a wheel of the module beside it (PEP 517) without other packages; an editable wheel names
+# the folder instead.
 BACKEND = """
 import os, zipfile
 
@@ -78,7 +78,7 @@ def make_wheel(folder, name, version, size=0, program=False):
 
 
 def plain_interpreter(folder):
-    """One with pip, and no uv beside it."""
+    """An interpreter with pip and without uv."""
     subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
     return folder / "env" / "bin" / "python"
 

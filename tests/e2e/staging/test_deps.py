@@ -1,5 +1,5 @@
 """Dependencies of a run: installed once for all starts with the same content, by pip and by uv,
-from wheels that the test makes."""
+from wheels made by the test."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_the_first_run_installs_and_the_second_one_does_not(site):
     assert f"with {site.installer}" in first.errors
     (snapshot,) = site.snapshots()
     made, trace = snapshot.stat().st_mtime_ns, site.trace()
-    shutil.rmtree(site.wheels)  # whoever installed now would fail
+    shutil.rmtree(site.wheels)  # an installation would fail now
     second = site.run("--deps=requirements.txt")
     assert second.code == 0, second.errors
     assert "tiny 1 " in second.text
@@ -51,7 +51,7 @@ def test_the_first_run_installs_and_the_second_one_does_not(site):
     assert site.snapshots() == [snapshot] and snapshot.stat().st_mtime_ns == made
 
 
-def test_without_it_the_module_is_not_there(pip_site):
+def test_without_deps_the_module_is_missing(pip_site):
     assert pip_site.run().code != 0
 
 
@@ -96,12 +96,12 @@ def test_the_content_of_an_editable_package_counts(site):
     assert len(site.snapshots()) == 2
 
 
-def test_what_is_not_pinned_is_installed_anew_after_its_time(site):
+def test_unpinned_dependencies_are_reinstalled_after_a_time(site):
     site.robustrun.write("requirements.txt", "tiny\n")
     assert "tiny 1 " in site.run("--deps=requirements.txt").text
     make_wheel(site.wheels, "tiny", "2")
     assert "tiny 1 " in site.run("--deps=requirements.txt").text
-    time.sleep(1.1)  # the time of a snapshot is in seconds
+    time.sleep(1.1)  # snapshots have times in seconds
     assert "tiny 2 " in site.run("--deps=requirements.txt", "--deps-ttl=1s").text
     assert "tiny 2 " in site.run("--deps=requirements.txt").text
     assert len(site.snapshots()) == 1
@@ -177,7 +177,7 @@ def test_a_projects_dependencies_and_its_lock(site):
 
 
 def test_an_environment_of_conda_has_its_own_interpreter(pip_site):
-    """conda is played by a program that makes what it would make."""
+    """A fake conda makes the same environment."""
     tools = pip_site.folder / "tools"
     tools.mkdir()
     conda = tools / "micromamba"
@@ -204,7 +204,7 @@ echo "VERSION = 'conda'" > "$2/lib/tiny.py"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk takes root")
-def test_a_full_cache_costs_the_snapshot_and_not_the_run(pip_site):
+def test_a_full_cache_loses_the_snapshot_but_not_the_run(pip_site):
     make_wheel(pip_site.wheels, "tiny", "1", size=3 << 20)
     small = pip_site.folder / "small"
     small.mkdir()
@@ -221,7 +221,7 @@ def test_a_full_cache_costs_the_snapshot_and_not_the_run(pip_site):
         subprocess.run(["umount", small], check=True)
 
 
-def test_files_of_packages_that_name_paths_are_read(pip_site):
+def test_path_files_of_packages_are_read(pip_site):
     with zipfile.ZipFile(pip_site.wheels / "tiny-1-py3-none-any.whl") as wheel:
         files = {name: wheel.read(name) for name in wheel.namelist()}
     code = files.pop("tiny.py")
@@ -277,7 +277,7 @@ def test_the_cache_is_listed_checked_and_made_smaller(pip_site):
     (["--setup-cmd='make"], "a quote is not closed"),
     (["--deps=requirements.txt", "--no-python"], "use --setup-cmd"),
 ])
-def test_what_cannot_be_is_said_at_once(pip_site, options, words):
+def test_impossible_options_are_refused_at_once(pip_site, options, words):
     script = "/bin/true" if "--no-python" in options else "t.py"
     done = pip_site.run(*options, script=script)
     assert done.code == 2 and words in done.errors

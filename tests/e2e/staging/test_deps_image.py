@@ -67,7 +67,7 @@ class TestContainer:
             assert "tiny 1 /usr" in done.text and "image of a test" in done.text
             assert "b'program 1" in done.text
             assert ("installing the dependencies" in done.errors) == (number == 0), done.errors
-            is_mounted = propagation == "shared"  # else it is unpacked
+            is_mounted = propagation == "shared"  # otherwise it is unpacked
             assert ("/mounts/deps-" in done.errors) == is_mounted, done.errors
         run.expect_nothing_left()
 
@@ -79,7 +79,7 @@ class TestContainer:
         assert done.code == 0, done.errors
         assert "tiny 9 /usr" in done.text
 
-    def test_what_fails_there_is_said(self, run, image):
+    def test_a_failure_in_the_container_is_reported(self, run, image):
         run.write("requirements.txt", "no-such-package==1\n")
         done = run.run(f"--image={image}", "--deps=requirements.txt", "--max-restarts=0",
                        "train.py")

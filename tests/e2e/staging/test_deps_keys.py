@@ -1,5 +1,5 @@
-"""Which dependencies are the same: by the content of all that a command, a lock or a project names,
-and by the folder where that content cannot be known."""
+"""Which dependencies are equal: by the content of all files that a command, a lock or a project
+names, and by the folder where that content cannot be known."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def test_a_command_gets_what_the_files_of_its_own_folder_ask_for(pip_site):
         done = pip_site.run(command, script=pip_site.folder / "t.py", cwd=folder)
         assert done.code == 0, done.errors
         assert f"tiny {version} " in done.text
-    assert len(pip_site.snapshots()) == 2  # what is the same in two folders is installed once
+    assert len(pip_site.snapshots()) == 2  # equal dependencies of two folders are installed once
     (pip_site.folder / "b" / "requirements.txt").write_text("tiny==1\n")
     done = pip_site.run(command, script=pip_site.folder / "t.py", cwd=pip_site.folder / "b")
     assert "tiny 1 " in done.text, done.errors

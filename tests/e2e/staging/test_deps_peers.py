@@ -59,12 +59,12 @@ def test_one_of_several_machines_installs_and_the_others_get_its_snapshot(lab, r
     robustrun.expect_nothing_left()
 
 
-def test_machines_that_come_new_get_it_from_one_that_has_it(lab, robustrun):
+def test_new_machines_get_the_snapshot_from_one_that_has_it(lab, robustrun):
     machines = lab(3)
     cache, count = prepare(robustrun, machines, 0)
     train(robustrun, machines, cache, "h2")
     finished = train(robustrun, machines, cache, "h[1-3]")
     assert finished.text.count(f" 9 {SIZE}") == 3, finished.text
-    # Who has it and needs more than two seconds to look into its cache is passed over.
+    # A machine that needs more than two seconds to read its cache is skipped.
     assert count.read_text() in ("x", "xx"), finished.errors
     assert "the dependencies came from other nodes" in finished.errors

@@ -1,5 +1,5 @@
-"""Files that are staged: brought to every machine before workers start, and read from the storage
-about once."""
+"""Staged files: copied to every machine before workers start, and read from the storage about
+once."""
 
 import hashlib
 import os
@@ -45,7 +45,7 @@ def test_a_staged_file_is_on_every_machine_and_left_the_storage_about_once(lab, 
     robustrun.expect_nothing_left()
 
 
-def test_a_stopped_machine_holds_no_other_up(lab, robustrun):
+def test_a_stopped_machine_delays_no_other(lab, robustrun):
     machines = lab(4)
     far = Far(robustrun, machines)
     blocks = 32 * MIB // BLOCK
@@ -61,7 +61,7 @@ def test_a_stopped_machine_holds_no_other_up(lab, robustrun):
         job.wait(lambda: all(far.blocks_at(m) == blocks for m in others), "all blocks elsewhere",
                  150)
         print(f"the others had all {time.monotonic() - stopped:.1f} s later")
-        assert far.blocks_at(machines["h2"]) < blocks, "it was stopped too late to hold anybody up"
+        assert far.blocks_at(machines["h2"]) < blocks, "it was stopped too late to delay the others"
     finally:
         os.kill(victim, signal.SIGCONT)
     finished = job.finish(300)
@@ -81,7 +81,7 @@ def test_an_agent_that_is_killed_while_it_passes_blocks_on_is_replaced(lab, robu
     assert finished.text.count(f"sum {right}") >= 3, finished.text
 
 
-def test_a_file_that_no_machine_has_is_said(nodes):
+def test_a_file_that_no_machine_has_is_an_error(nodes):
     nodes.runner.write("sum.py", SCRIPT)
     path = nodes.runner.folder / "nowhere.bin"
     finished = nodes("--nnodes=2", f"--cache-dir={nodes.runner.folder / 'cache'}",

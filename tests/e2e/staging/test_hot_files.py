@@ -1,5 +1,5 @@
-"""What workers read at their start is read ahead of them at the next one: a script, its modules and
-its data on a FUSE file system, as on a cluster's shared storage."""
+"""Files that workers read at their start are read ahead at the next start: a script, its modules
+and its data on a FUSE file system, as on a cluster's shared storage."""
 
 import ctypes
 import mmap
@@ -38,8 +38,7 @@ print("stepped")
 
 
 class Storage:
-    """A folder of this machine, seen through FUSE: what was read of it is cached until it is
-    mounted anew."""
+    """A folder of this machine behind FUSE: its read pages are cached until the next mount."""
 
     def __init__(self, folder):
         self.below = folder / "storage"
@@ -53,12 +52,12 @@ class Storage:
                        check=True)
 
     def unmount(self):
-        # Who read it last may still be on its way out.
+        # The last reader may still be ending.
         wait_for(lambda: subprocess.run(["umount", self.path]).returncode == 0,
                  what="the end of its readers")
 
     def resident(self, name):
-        """Pages of the file that are in memory."""
+        """Pages of the file in the page cache."""
         libc = ctypes.CDLL(None, use_errno=True)
         with open(self.path / name, "rb") as file:
             view = mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -108,7 +107,7 @@ def files_of(profile):
     return {pathlib.Path(entry[5]).name: entry[4] for entry in entries}
 
 
-def test_the_second_start_finds_in_memory_what_the_first_one_read(robustrun, storage):
+def test_the_second_start_finds_the_files_of_the_first_one_in_memory(robustrun, storage):
     (profile,) = record(robustrun, storage)
     files = files_of(profile)
     assert {"train.py", "weights.bin", "vocabulary.txt"} <= set(files)
@@ -122,14 +121,14 @@ def test_the_second_start_finds_in_memory_what_the_first_one_read(robustrun, sto
     wanted = {page for page in range(4 * MIB // 4096, 6 * MIB // 4096)}
     wait_for(lambda: wanted <= storage.resident("weights.bin"), what="the reading ahead")
     wait_for(lambda: storage.resident("vocabulary.txt"), what="the reading ahead")
-    # Of the large file only what the first start had read.
+    # Only those parts of the large file that the first start had read.
     assert len(storage.resident("weights.bin")) < 10 * MIB // 4096
     storage.go.touch()
     done = running.finish()
     assert done.code == 0 and b"stepped" in done.out
 
 
-def test_an_environment_there_is_enough_though_its_python_is_a_link_to_one_here(robustrun, storage):
+def test_a_remote_environment_is_recorded_though_its_python_is_a_local_link(robustrun, storage):
     (storage.below / "bin").mkdir()
     (storage.below / "bin" / "python").symlink_to(sys.executable)
     script = robustrun.write("t.py", "import settings, robustrun\nrobustrun.step(1)\n")
@@ -146,13 +145,13 @@ def test_several_workers_make_one_profile(robustrun, storage):
     assert list(files_of(profile)).count("weights.bin") == 1
 
 
-def test_files_that_have_changed_are_recorded_anew(robustrun, storage):
+def test_changed_files_are_recorded_again(robustrun, storage):
     (profile,) = record(robustrun, storage)
     with open(storage.below / "train.py", "a") as script:
         script.write("# another one\n")
     storage.unmount()
     storage.mount()
-    # One file in five is another one by now: this start finds it out, if it lasts long enough.
+    # One file in five has changed: this start notices it, if it lasts long enough.
     running = robustrun.start(str(storage.path / "train.py"))
     wait_for(lambda: profile.read_text().splitlines()[1] == "made 0", what="the note of it")
     storage.go.touch()
@@ -165,11 +164,11 @@ def test_files_that_have_changed_are_recorded_anew(robustrun, storage):
 
 
 @pytest.mark.parametrize("option", ["--prefetch=off", "--compat=torchrun"])
-def test_without_it_nothing_is_recorded(robustrun, storage, option):
+def test_with_prefetch_off_nothing_is_recorded(robustrun, storage, option):
     assert record(robustrun, storage, option) == []
 
 
-def test_a_program_on_a_disk_of_this_machine_is_recorded_only_when_asked_for(robustrun):
+def test_a_program_on_a_local_disk_is_recorded_only_on_request(robustrun):
     robustrun.write("t.py", "import robustrun\nrobustrun.step(1)\n")
     assert robustrun.run("t.py").code == 0
     assert profiles(robustrun) == []

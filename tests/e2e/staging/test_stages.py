@@ -1,4 +1,4 @@
-"""The stages of a start, and who lags behind: a training of torch on two nodes, unchanged."""
+"""The stages of a start, and the slowest node: an unmodified torch training on two nodes."""
 
 import json
 
@@ -7,13 +7,13 @@ import pytest
 pytest.importorskip("torch")
 
 SLOW_S = 8.0
-# One node's module takes its time; it knows by the name that robustrun gives its node.
+# The module is slow on one node, which it knows by the name that robustrun gives its node.
 HELPER = """
 import os, time
 if os.environ.get("ROBUSTRUN_NODE", "").endswith("1") and not os.path.exists("warm"):
     time.sleep({slow})
 """
-# Nothing keeps the group beyond destroy_process_group: see diagnosis/faulty_job.py.
+# Nothing may keep the group after destroy_process_group (diagnosis/faulty_job.py).
 SCRIPT = """
 import os
 import helper
@@ -71,7 +71,7 @@ def test_the_report_names_the_node_whose_imports_were_slow(training):
     assert f"imports on {slow}, rank 1: " in " ".join(text.split())
 
 
-def test_a_start_that_fails_says_how_far_it_came_and_the_restart_has_its_own_stages(training):
+def test_a_failed_start_reports_its_stage_and_the_restart_has_its_own_stages(training):
     job = training("--max-restarts=1", "--standby=off", fails=True)
     finished = job.finish(300)
     assert finished.code == 0, finished.errors
@@ -82,7 +82,7 @@ def test_a_start_that_fails_says_how_far_it_came_and_the_restart_has_its_own_sta
     assert again["imports"]["attempt"] == 1
 
 
-def test_under_compat_nothing_is_injected_and_nothing_is_said_of_workers(training):
+def test_under_compat_nothing_is_injected_and_no_stage_of_workers_is_reported(training):
     job = training("--compat=torchrun")
     finished = job.finish(300)
     assert finished.code == 0, finished.errors

@@ -1,4 +1,4 @@
-"""What a start is at, while it is under way."""
+"""The stage of a start while it is under way."""
 
 import json
 
@@ -22,7 +22,7 @@ while not os.path.exists("end"):
 """
 
 
-def test_status_says_who_holds_a_start_up_and_by_what(robustrun):
+def test_status_names_the_nodes_that_delay_a_start_and_the_stage(robustrun):
     robustrun.write("helper.py", HELPER)
     robustrun.write("train.py", SCRIPT)
     job = start_job(robustrun, "--nproc-per-node=2", "train.py")

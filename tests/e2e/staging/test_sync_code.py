@@ -1,4 +1,4 @@
-"""Code that the launcher's machine alone has, on every machine."""
+"""Code that only the launcher's machine has reaches every machine."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ def write_code(folder, value="one", size=0):
 
 
 def hide(machines, folder):
-    """The machines do not see the folder: it is the launcher's alone."""
+    """Machines that do not see the folder, which only the launcher has."""
     for machine in machines.machines.values():
         subprocess.run(["nsenter", "-t", str(machine.init), "-m", "mount", "-t", "tmpfs", "none",
                         str(folder)], check=True)
@@ -51,7 +51,7 @@ def start(runner, machines, code, cache, *options):
     )
 
 
-def test_code_that_the_launcher_alone_has_runs_on_every_machine(lab, robustrun):
+def test_code_that_only_the_launcher_has_runs_on_every_machine(lab, robustrun):
     machines = lab(3)
     code, cache = robustrun.folder / "code", robustrun.folder / "cache"
     write_code(code, size=3 << 20)
@@ -64,7 +64,7 @@ def test_code_that_the_launcher_alone_has_runs_on_every_machine(lab, robustrun):
     robustrun.expect_nothing_left()
 
 
-def test_a_restart_keeps_the_code_that_the_run_was_started_with(robustrun):
+def test_a_restart_keeps_the_code_of_the_start(robustrun):
     code, cache = robustrun.folder / "code", robustrun.folder / "cache"
     write_code(code)
     (code / ".venv").mkdir()
@@ -86,7 +86,7 @@ def test_a_restart_keeps_the_code_that_the_run_was_started_with(robustrun):
     assert original.read_text() == 'VALUE = "changed"'
 
 
-def test_a_folder_with_a_link_that_leads_out_is_refused(robustrun):
+def test_a_folder_with_a_link_to_the_outside_is_refused(robustrun):
     code = robustrun.folder / "code"
     write_code(code)
     (code / "data").symlink_to("/etc")
@@ -96,7 +96,7 @@ def test_a_folder_with_a_link_that_leads_out_is_refused(robustrun):
     assert "data" in finished.errors and "outside" in finished.errors
 
 
-def test_what_git_ignores_stays_behind(robustrun):
+def test_files_ignored_by_git_are_not_copied(robustrun):
     code, cache = robustrun.folder / "code", robustrun.folder / "cache"
     write_code(code)
     subprocess.run(["git", "init", "-q", str(code)], check=True)
