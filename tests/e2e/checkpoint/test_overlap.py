@@ -136,7 +136,7 @@ def restarted(robustrun, folder):
 
 
 def is_refused(finished):
-    """The machine has too little memory for this test."""
+    """Skips where the machine has too little memory for this test."""
     return "no longer outlive it" in finished.errors
 
 
