@@ -5,7 +5,7 @@ on them. All share one computer's processors. Takes root.
 import subprocess
 import sys
 
-from harness import ROBUSTRUN, clean_environment, empty_memory
+from harness import ROBUSTRUN, empty_memory, start
 
 NODES = 8
 
@@ -14,6 +14,7 @@ class Nodes:
     def __init__(self, lab, folder):
         self.lab, self.folder = lab, folder
         self.all = list(lab.machines.values())
+        self.runs = 0
         self.cache = folder / "cache"  # each machine's own
         self.cache.mkdir()
         for machine in self.all:
@@ -33,11 +34,13 @@ class Nodes:
 
     def run(self, prefix, *words, cache=None, **environment):
         """Starts robustrun on the machine that `prefix` enters."""
-        return subprocess.Popen(
-            [*prefix, ROBUSTRUN, f"--cache-dir={cache or self.cache}", "--preflight=off",
-             "--nproc-per-node=1", *words], cwd=self.folder, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
-            env=clean_environment(**self.lab.home.environment(), **environment))
+        self.runs += 1
+        output = f"run-{self.runs}.log"
+        run = start([*prefix, ROBUSTRUN, f"--cache-dir={cache or self.cache}", "--preflight=off",
+                     "--nproc-per-node=1", *words], self.folder, output,
+                    **{**self.lab.home.environment(), **environment})
+        run.log = self.folder / output
+        return run
 
     def hosts(self, count=NODES):
         return f"--hosts=h[1-{count}]", "--iface=eth0"
@@ -45,7 +48,7 @@ class Nodes:
 
 def finish(run):
     """Waits for a run's success; returns its messages."""
-    _, errors = run.communicate()
-    if run.returncode != 0:
-        sys.exit(f"a start failed:\n{errors}")
-    return errors
+    code, output = run.wait(), run.log.read_text(errors="replace")
+    if code != 0:
+        sys.exit(f"a start failed:\n{output}")
+    return output

@@ -14,7 +14,7 @@ from harness import Figure, Quick, Scratch, in_turns
 AGENTS = 64
 SECONDS_MAX = 2
 ROUNDS = 10
-QUICK = Quick(50, "2 rounds instead of 10", rounds=2)
+QUICK = Quick(25, "5 rounds instead of 10", rounds=5)
 WAIT = "import time\ntime.sleep(100000)\n"
 
 
