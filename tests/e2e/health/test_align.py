@@ -43,7 +43,7 @@ def test_the_outvoted_rank_is_named_to_people_programs_and_the_supervisor(robust
     # The bit is flipped after the second update: what is computed before is right.
     assert "float32 step 3, output" in found["outvoted"][0]["why"]
     incident = robustrun.report()["incidents"][0]
-    assert incident["looks_like"]["name"] == "this rank computes other bits than the others"
+    assert incident["looks_like"]["name"] == "this rank computes different bits"
     assert incident["looks_like"]["action"] == "evict"
     assert "rank 2" in incident["looks_like"]["evidence"]
 
