@@ -14,7 +14,7 @@ std::string history_folder(const std::string& asked, const Surroundings& around)
   if (asked != "auto") {
     return asked.front() == '/' ? asked : around.working_directory + "/" + asked;
   }
-  // Relative ones do not count (XDG Base Directory Specification 0.8).
+  // Relative paths are ignored (XDG Base Directory Specification 0.8).
   const std::string state = around.variable("XDG_STATE_HOME").value_or("");
   if (state.starts_with('/')) return state + "/robustrun/nodes";
   const std::string home = around.variable("HOME").value_or("");
@@ -28,7 +28,7 @@ void plan_history(const Settings& settings, const Surroundings& around, std::uin
   const auto history = around.machine->node_history(plan.history);
   if (!history) {
     plan.warnings.push_back(
-        fmt::format("earlier runs are not considered: {}", history.error().what));
+        fmt::format("the history of earlier runs is ignored: {}", history.error().what));
     return;
   }
   std::map<std::string, std::string> why;
@@ -41,7 +41,7 @@ void plan_history(const Settings& settings, const Surroundings& around, std::uin
   if (plan.offenders.empty()) return;
   const bool can_choose = plan.hosts.size() > working;
   if (can_choose) {
-    // --rank0 is somebody's own choice.
+    // --rank0 is the user's choice, and stays first.
     const auto movable = plan.hosts.begin() + (settings.text(OptionId::kRank0).empty() ? 0 : 1);
     std::stable_partition(movable, plan.hosts.end(), [&](const launcher::Host& host) {
       return !plan.offenders.contains(host.name);
@@ -49,8 +49,8 @@ void plan_history(const Settings& settings, const Surroundings& around, std::uin
   }
   for (const std::string& host : plan.offenders) {
     plan.warnings.push_back(fmt::format(
-        "{} has failed earlier runs ({}), and {}; `robustrun nodes {}` says more", host,
-        why.at(host), can_choose ? "is taken last" : "there is no other host for it", host));
+        "{} has failed earlier runs ({}), and {}; `robustrun nodes {}` shows more", host,
+        why.at(host), can_choose ? "is taken last" : "no other host can replace it", host));
   }
 }
 

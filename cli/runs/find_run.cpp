@@ -31,7 +31,8 @@ std::vector<std::string> runs_in(const std::string& folder) {
   return names;
 }
 
-// Of this working directory alone: runs with --compat=torchrun were started anywhere.
+// The newest run below `folder`. Runs with --compat=torchrun come from any directory, so they do
+// not count.
 base::Result<std::string> newest(const std::string& folder, const std::string& compat_folder) {
   std::string best;
   fs::file_time_type best_time = fs::file_time_type::min();
@@ -45,12 +46,12 @@ base::Result<std::string> newest(const std::string& folder, const std::string& c
   }
   if (!best.empty()) return best;
   return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot find a run: there is none below {}; name a run's directory "
-                                "(those with --compat=torchrun are below {})",
+                    fmt::format("no run below {}; pass a run's directory (runs with "
+                                "--compat=torchrun are below {})",
                                 folder, compat_folder));
 }
 
-// Directories of runs whose supervisor takes connections, newest first.
+// Directories of active runs, newest first.
 std::vector<std::string> live_runs(const std::string& folder) {
   std::vector<std::pair<fs::file_time_type, std::string>> found;
   for (const std::string& name : runs_in(folder)) {
@@ -93,8 +94,8 @@ base::Result<std::string> find_journal(const std::string& run, const Surrounding
   }
   return base::fail(
       base::Errc::kNotFound,
-      fmt::format("cannot find the run {}: none has this id, and there is no directory with a "
-                  "journal{}",
+      fmt::format("cannot find the run {}: no run has this id, and no directory with a journal "
+                  "has this name{}",
                   run, did_you_mean(run, runs_in(folders.front()))));
 }
 
@@ -103,13 +104,13 @@ base::Result<std::string> find_run(const std::string& run, Pick pick, const Surr
     const std::vector<std::string> live = live_runs(runs_folder(around));
     if (pick == Pick::kTheLiveOne && live.size() > 1) {
       return base::fail(base::Errc::kConflict,
-                        fmt::format("cannot choose a run: {} go on; name one of {}", live.size(),
+                        fmt::format("{} active runs, pass an id: {}", live.size(),
                                     base::join(names_of(live), ", ")));
     }
     if (live.empty() && pick != Pick::kLiveFirst) {
       return base::fail(
           base::Errc::kNotFound,
-          fmt::format("cannot find a run that goes on below {}; name one", runs_folder(around)));
+          fmt::format("no active run below {}; pass a run's id or directory", runs_folder(around)));
     }
     if (!live.empty()) {
       say(fmt::format("run {}{}", fs::path(live.front()).filename().string(),
@@ -119,7 +120,7 @@ base::Result<std::string> find_run(const std::string& run, Pick pick, const Surr
   }
   const fs::path directory = fs::path(RR_TRY(find_journal(run, around))).parent_path();
   if (run.empty()) {
-    say(fmt::format("run {}, the newest; none goes on", directory.filename().string()));
+    say(fmt::format("run {}, the newest; no run is active", directory.filename().string()));
   }
   return directory.string();
 }
