@@ -22,7 +22,7 @@ base::Status check(const Problem& problem) {
   RR_ASSERT(problem.cluster != nullptr && problem.places > 0);
   RR_ASSERT(problem.objective.levels.size() == problem.cluster->levels.size());
   if (problem.candidates.size() < problem.places) {
-    return fail(Errc::kInvalidArgument, fmt::format("cannot place {} nodes: {} are there",
+    return fail(Errc::kInvalidArgument, fmt::format("cannot place {} nodes: only {} are available",
                                                     problem.places, problem.candidates.size()));
   }
   return {};
@@ -32,8 +32,8 @@ std::uint32_t slots_of(const Problem& problem, NodeIndex node) {
   return std::max(1U, problem.cluster->nodes[node].slots);
 }
 
-// Nodes of the same number of slots are of one class; a place takes nodes of its class. The largest
-// nodes are taken, and come first: ranks stay aligned with nodes as long as possible.
+// Nodes of equal slots form a class; a place takes nodes of its class. The largest nodes are taken,
+// and come first, so that ranks stay aligned with nodes as far as possible.
 struct Classes {
   std::vector<std::uint32_t> slots;  // by class, descending
   std::vector<std::uint32_t> of_node;  // by node of the cluster
@@ -53,7 +53,7 @@ struct Classes {
   }
 };
 
-// Over all levels: each one's bound, with all candidates below its switches.
+// The bound over all levels, with all candidates below their switches.
 Cost bound_of(const Problem& problem, const Classes& classes, const Shape& shape,
               const Descent& descent) {
   Cost bound;
@@ -92,8 +92,8 @@ std::vector<std::uint32_t> slots_of(const Problem& problem, const std::vector<No
   return slots;
 }
 
-// Who held a place keeps it, if that is as good: nothing moves without a reason. Not with nodes of
-// other sizes: the bound holds for these alone.
+// Keeps the former holder of each place if the result is as good: no move without a reason. Not for
+// nodes of other sizes: the bound holds for the present sizes alone.
 void prefer(const Problem& problem, std::vector<NodeIndex> nodes, std::string_view how,
             Placement& placement) {
   if (slots_of(problem, nodes) != placement.shape.slots) return;
@@ -149,13 +149,13 @@ Result<Placement> place(const Problem& given) {
   Descent descent = descend(*problem.cluster, problem.objective, placement.shape, classes.of_place,
                             classes.of_node, problem.candidates);
   placement.nodes = std::move(descent.nodes);
-  placement.how = descent.how.empty() ? "one switch holds them all" : descent.how;
+  placement.how = descent.how.empty() ? "all below one switch" : descent.how;
   placement.score = score(*problem.cluster, placement.shape, problem.objective, placement.nodes);
   placement.bound = bound_of(problem, classes, placement.shape, descent);
   prefer(problem, {problem.candidates.begin(), problem.candidates.begin() + problem.places},
-         "the order of the hosts is as good as any", placement);
+         "natural order, which is as good as any", placement);
   if (is_there(problem, problem.former)) {
-    prefer(problem, problem.former, "as before: nothing is better", placement);
+    prefer(problem, problem.former, "unchanged: nothing is better", placement);
   }
   placement.method = method_of(placement, descent);
   placement.spares = choose_spares(*problem.cluster, problem.objective, placement.nodes,

@@ -1,11 +1,10 @@
 #pragma once
-// Which nodes run a job, and in which order. Pure and deterministic; nothing here takes time, reads
-// a clock or draws a number.
+// Chooses the nodes of a job and their order. Pure and deterministic: no clock, no randomness.
 //
-// Choice and order are one problem: from `candidates` take as many as there are places, so that the
-// cost (score.h) is least. Fillings of the tree by whole groups are tried, which is the closed form
-// where its premise holds, then bands of groups, and where the job is small all there is. Every
-// result comes with a lower bound that no placement can go below (bound.h).
+// Choice and order are one problem: take as many of `candidates` as there are places, with the
+// least cost (solve/score.h). Tries fillings of the tree by whole groups, the closed form where its
+// premise holds; then bands of groups; and for small jobs all placements. Every result comes with a
+// lower bound on the cost of any placement (solve/bound.h).
 
 #include <cstdint>
 #include <string>
@@ -20,10 +19,10 @@
 namespace robustrun::topo {
 
 enum class Method : std::uint8_t {
-  kOneSwitch,  // all fit below one switch: nothing can be better
-  kClosedForm,  // whole groups fill switches one after another, and the bound is met
-  kExact,  // all placements were looked at, or proven no better
-  kHeuristic,  // best of several; see the gap
+  kOneSwitch,  // all places fit below one switch: optimal
+  kClosedForm,  // whole groups fill switches one after another, and the cost is the bound
+  kExact,  // exhaustive search: optimal
+  kHeuristic,  // the best of several; see gap_percent()
 };
 std::string_view to_string(Method method);
 
@@ -31,30 +30,31 @@ struct Problem {
   const Cluster* cluster = nullptr;
   Parallel parallel;
   Objective objective;
-  std::vector<NodeIndex> candidates;  // each once; of equals, the one with the least index
+  std::vector<NodeIndex> candidates;  // each once; ties are broken by index
   std::uint32_t places = 0;  // how many to choose
-  std::uint32_t spares = 0;  // how many of the others to keep
-  // By place: who held it. Empty: nobody. Of equally good placements the one that moves fewest.
+  std::uint32_t spares = 0;  // number of further nodes to keep
+  // By place: its former holder, or empty. Of equally good placements the one with fewest moves is
+  // chosen.
   std::vector<NodeIndex> former;
 };
 
 struct Placement {
   std::vector<NodeIndex> nodes;  // by place (GROUP_RANK)
-  std::vector<NodeIndex> spares;  // the most useful first (spares.h)
+  std::vector<NodeIndex> spares;  // most useful first (spares/spares.h)
   Shape shape;
   Score score;
-  Cost bound;  // no placement costs less; `mean` is 0: not bounded
+  Cost bound;  // lower bound of the cost; `mean` is unbounded (0)
   Method method = Method::kHeuristic;
-  std::string how;  // for people: what was filled, by what, in which order
+  std::string how;  // the method in words
 };
 
-// Errors: fewer candidates than places, slots that do not fit the parallel sizes.
+// Errors: fewer candidates than places, or slots that do not match the parallel sizes.
 base::Result<Placement> place(const Problem& problem);
 
-// How far the result may be from the best, in %: 0 if it is proven to be the best.
+// Upper limit of the distance to the optimum, in %; 0: proven optimal.
 double gap_percent(const Placement& placement);
 
-// What others would do with the same candidates: the first ones, in the order given.
+// The baseline: the first candidates, in their order.
 base::Result<Placement> place_in_order(const Problem& problem);
 
 }  // namespace robustrun::topo

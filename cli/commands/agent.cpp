@@ -25,19 +25,19 @@ constexpr int kExitFailed = 1;
 constexpr base::Generation kFirstGeneration{1};
 constexpr const char* kNodeVariable = "SLURMD_NODENAME";
 
-// What Slurm says to each task for itself.
+// Variables that Slurm sets differently for each task.
 bool is_of_node(std::string_view name) {
   constexpr std::array<std::string_view, 4> kDevices = {
       "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
   return name.starts_with("SLURM") || std::ranges::find(kDevices, name) != kDevices.end();
 }
 
-// One of many that srun has started with one credential.
+// One of the agents that srun started, all with the same credential.
 base::Status take_place(const Surroundings& around, agent::RemoteAgent& start) {
   const std::string node = around.variable(kNodeVariable).value_or("");
   const std::string run = around.variable(launcher::kAgentOfVariable).value_or("");
   RR_TRY(wire::take_place(start.credential, node));
-  // An older agent may have been given up because it hangs: nobody else can end it.
+  // An older agent may have been given up because it hangs, and only this one can end it.
   if (start.credential.generation > kFirstGeneration) {
     base::kill_marked({{fmt::format("{}={}", kNodeVariable, node),
                         fmt::format("{}={}", launcher::kAgentOfVariable, run)},
@@ -53,7 +53,7 @@ base::Status take_place(const Surroundings& around, agent::RemoteAgent& start) {
   return {};
 }
 
-// The launcher shows what comes on stderr.
+// The launcher shows stderr.
 int end_with(int exit_code, std::string_view what) {
   const std::string line = fmt::format("robustrun agent: {}\n", what);
   static_cast<void>(base::write_all(STDERR_FILENO, line));
@@ -92,7 +92,7 @@ int agent_command(std::string_view option) {
     start.self.slots = *workers;
   }
   start.credential = *std::move(credential);
-  // Slurm ends our standard input at once.
+  // srun closes our standard input at once.
   start.watch_stdin = start.credential.places.empty();
   if (!start.watch_stdin) {
     const auto placed = take_place(look_around("robustrun", this_machine()), start);

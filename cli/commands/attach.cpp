@@ -15,20 +15,20 @@
 namespace robustrun::cli {
 namespace {
 
-// Of a run that nobody supervises any more: its exit code if it has one.
+// The end of a run without a supervisor: its exit code, if the journal has one.
 int end_known(const std::string& directory, const base::Error& why) {
   const auto report = report_of(directory);
   if (!report || !report->exit_code) {
     say(why.what);
     return report ? supervisor::kExitFailure : supervisor::kExitUsage;
   }
-  say(end_in_words(*report) + " (robustrun report says more)");
+  say(end_in_words(*report) + " (robustrun report has the details)");
   return *report->exit_code;
 }
 
 int leave(const std::string& directory) {
   const std::string name = std::filesystem::path(directory).filename();
-  say(fmt::format("detached; the run goes on; robustrun stop {} ends it", name));
+  say(fmt::format("detached; the run continues; robustrun stop {} ends it", name));
   return 0;
 }
 
@@ -43,7 +43,9 @@ int attach(const std::string& directory, std::uint64_t lines, const Surroundings
   Follower follower(*client, *signals, lines);
   const Followed followed = follower.follow(false);
   switch (followed.end) {
-    case Followed::End::kRunEnded: say_last_words(directory, around); return followed.exit_code;
+    case Followed::End::kRunEnded:
+      print_final_report(directory, around, false);
+      return followed.exit_code;
     case Followed::End::kLost: return end_known(directory, *followed.error);
     case Followed::End::kUp:
     case Followed::End::kInterrupted:
@@ -56,14 +58,14 @@ int attach(const std::string& directory, std::uint64_t lines, const Surroundings
 
 int attach_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_attach_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "attach", line.error().what);
   if (line->help) {
-    print(attach_help());
+    print(command_help("attach", terminal_columns(around)));
     return 0;
   }
   const auto lines = parse_integer(line->lines.value_or("0"));
   if (!lines || *lines < 0 || static_cast<std::uint64_t>(*lines) > supervisor::kOutputLinesMax) {
-    return complain_of_usage(around,
+    return complain_of_usage(around, "attach",
                              fmt::format("argument --lines: invalid value: '{}'", *line->lines));
   }
   const auto directory = find_run(line->run, Pick::kLive, around);

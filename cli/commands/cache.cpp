@@ -29,16 +29,16 @@ int show_cache(const CacheLine& line, const std::string& cache, std::int64_t now
   return !verifies || sound ? supervisor::kExitSuccess : supervisor::kExitFailure;
 }
 
-// --max, else as runs have it.
+// --max, else the limit that runs have.
 base::Result<std::uint64_t> cache_bytes_max(const CacheLine& line, const Surroundings& around) {
   constexpr double kGib = 1U << 30U;
   if (line.most_gib) return static_cast<std::uint64_t>(*line.most_gib * kGib);
-  const auto said = around.variable("ROBUSTRUN_CACHE_MAX");
-  if (!said) return bootstrap::kCacheBytesMax;
-  const auto gib = base::parse_int<std::int64_t>(*said);
+  const auto given = around.variable("ROBUSTRUN_CACHE_MAX");
+  if (!given) return bootstrap::kCacheBytesMax;
+  const auto gib = base::parse_int<std::int64_t>(*given);
   if (!gib || *gib < 0 || *gib > kCacheMaxGib) {
     return base::fail(base::Errc::kInvalidArgument,
-                      "variable ROBUSTRUN_CACHE_MAX: no number of GiB: '" + *said + "'");
+                      "variable ROBUSTRUN_CACHE_MAX: not a number of GiB: '" + *given + "'");
   }
   return *gib > 0 ? static_cast<std::uint64_t>(*gib) << 30U : bootstrap::kCacheBytesMax;
 }
@@ -58,12 +58,13 @@ bool is_within(std::span<const CacheEntry> all, const bootstrap::CacheLimits& li
 int collect_cache(const CacheLine& line, const std::string& cache, const Surroundings& around,
                   std::int64_t now_s) {
   const auto bytes_max = cache_bytes_max(line, around);
-  if (!bytes_max) return complain_of_usage(around, bytes_max.error().what);
+  if (!bytes_max) return complain_of_usage(around, "cache", bytes_max.error().what);
   bootstrap::CacheLimits limits{*bytes_max, 0};
   if (line.unused) {
     const auto time = parse_duration(*line.unused);
     if (!time || *time <= base::Nanos::zero()) {
-      return complain_of_usage(around, "argument --unused: no time: '" + *line.unused + "'");
+      return complain_of_usage(around, "cache",
+                               "argument --unused: invalid time: '" + *line.unused + "'");
     }
     limits.unused_s = std::chrono::duration_cast<std::chrono::seconds>(*time).count();
   }
@@ -71,7 +72,7 @@ int collect_cache(const CacheLine& line, const std::string& cache, const Surroun
   bootstrap::remove_unused_places(bootstrap::places_folder(around.environment), "");
   print(line.json ? cache_json(cache, "removed", removed) : cache_text(removed, now_s));
   if (is_within(bootstrap::list_cache(cache, now_s), limits)) return supervisor::kExitSuccess;
-  say("what is left is in use, or cannot be removed");
+  say("the rest is in use, or cannot be removed");
   return supervisor::kExitFailure;
 }
 
@@ -79,17 +80,17 @@ int collect_cache(const CacheLine& line, const std::string& cache, const Surroun
 
 int cache_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_cache_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "cache", line.error().what);
   if (line->help) {
-    print(cache_help());
+    print(command_help("cache", terminal_columns(around)));
     return supervisor::kExitSuccess;
   }
-  const std::string asked =
+  const std::string chosen =
       line->cache_dir.value_or(around.variable("ROBUSTRUN_CACHE_DIR").value_or("auto"));
-  const std::string cache = cache_folder(asked, around);
+  const std::string cache = cache_folder(chosen, around);
   if (cache.empty()) {
     return complain(base::Error{base::Errc::kNotFound, 0,
-                                "there is no cache, for want of HOME; name its folder with "
+                                "cannot find the cache: HOME is not set; name its folder with "
                                 "--cache-dir"});
   }
   const std::int64_t now_s =

@@ -27,7 +27,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
   const std::string path = around.working_directory + "/" + argv.front();
   const PathKind kind = around.machine->kind(path);
   const bool is_folder = kind == PathKind::kDirectory || kind == PathKind::kEmptyDirectory;
-  // Python runs a folder that has such a file; others are data of that name.
+  // Python can run a folder with this file; any other folder is data.
   const bool is_program = is_folder
                               ? around.machine->kind(path + "/__main__.py") != PathKind::kMissing
                               : kind != PathKind::kMissing;

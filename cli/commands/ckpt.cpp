@@ -1,9 +1,14 @@
+#include <algorithm>
+
 #include "base/core/text.h"
 #include "checkpoint/store/catalog.h"
 #include "checkpoint/store/reader.h"
-#include "cli/commands/ckpt_change.h"
+#include "checkpoint/store/repair.h"
+#include "checkpoint/store/retention.h"
+#include "cli/commands/ckpt_export.h"
 #include "cli/commands/commands.h"
 #include "cli/options/help_text.h"
+#include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/text/ckpt_text.h"
 #include "supervisor/core/types/exit_code.h"
@@ -19,7 +24,7 @@ int list_checkpoints(const CkptLine& line, const std::vector<FoundAttempt>& all)
   return supervisor::kExitSuccess;
 }
 
-// Those with the wanted step, else the newest; with their tables now.
+// The checkpoints of --step, all with --all, else the newest; with their tables loaded.
 std::vector<const FoundAttempt*> chosen(const CkptLine& line, std::vector<FoundAttempt>& all,
                                         checkpoint::MountThreads& threads) {
   std::vector<const FoundAttempt*> some;
@@ -38,7 +43,7 @@ std::vector<const FoundAttempt*> chosen(const CkptLine& line, std::vector<FoundA
 
 int inspect_checkpoint(const CkptLine& line, const FoundAttempt& found) {
   if (found.state != AttemptState::kCommitted) {
-    say("cannot inspect it: no copy of its manifest can be read; robustrun ckpt ls says why");
+    say("cannot inspect it: no copy of its manifest is readable; robustrun ckpt ls shows why");
     return supervisor::kExitFailure;
   }
   print(line.json ? checkpoint_json(found) : checkpoint_text(found));
@@ -62,13 +67,79 @@ int verify_checkpoints(const CkptLine& line, const std::vector<const FoundAttemp
   return sound ? supervisor::kExitSuccess : supervisor::kExitFailure;
 }
 
+int prune_checkpoints(const CkptLine& line, std::span<const FoundAttempt> all) {
+  const auto directories = checkpoint::home_first(line.directories);
+  const auto pruned = checkpoint::prune(checkpoint::posix_disk(), directories, *line.keep, {},
+                                        checkpoint::kPatience, kCkptLockMax);
+  if (!pruned) {
+    say("cannot prune " + base::printable(line.directories.front()) + ": " + pruned.error().what);
+    return supervisor::kExitFailure;
+  }
+  PrunedCheckpoints result;
+  for (const FoundAttempt& found : all) {
+    const bool removed = std::ranges::find(pruned->removed, found.attempt) != pruned->removed.end();
+    (removed ? result.removed : result.left).push_back(&found);
+  }
+  result.notes = pruned->notes;
+  print(line.json ? pruned_json(result) : pruned_text(result));
+  return pruned->notes.empty() ? supervisor::kExitSuccess : supervisor::kExitFailure;
+}
+
+int repair_checkpoints(const CkptLine& line, std::span<const FoundAttempt* const> some) {
+  std::vector<RepairedCheckpoint> results;
+  bool whole = true;
+  for (const FoundAttempt* found : some) {
+    RepairedCheckpoint& result = results.emplace_back();
+    result.found = found;
+    if (found->state != AttemptState::kCommitted) {
+      result.lost.emplace_back("no copy of its manifest is readable");
+    } else if (auto repaired =
+                   checkpoint::repair(checkpoint::posix_disk(), *found, line.directories);
+               repaired) {
+      result.done = std::move(repaired->done);
+      result.lost = std::move(repaired->lost);
+    } else {
+      result.lost.push_back(repaired.error().what);
+    }
+    whole = whole && result.lost.empty();
+  }
+  print(line.json ? repaired_json(results) : repaired_text(results));
+  return whole ? supervisor::kExitSuccess : supervisor::kExitFailure;
+}
+
+int pin_checkpoint(const CkptLine& line, std::span<const FoundAttempt> all) {
+  const bool pins = line.verb == "pin";
+  const auto wanted = [&line](const FoundAttempt& found) {
+    return found.state == AttemptState::kCommitted && found.attempt.step == *line.step;
+  };
+  const auto found = std::ranges::find_if(all, wanted);
+  if (found == all.end()) {
+    say("there is no committed checkpoint of step " + std::to_string(*line.step) + " in " +
+        base::printable(line.directories.front()));
+    return supervisor::kExitFailure;
+  }
+  // Several may have this step: pin sets the newest alone, unpin clears all of them.
+  for (auto each = found; each != all.end(); ++each) {
+    if (each != found && (pins || !wanted(*each))) continue;
+    const auto done = checkpoint::set_pinned(checkpoint::posix_disk(), *each, pins);
+    if (!done) {
+      say(done.error().what);
+      return supervisor::kExitFailure;
+    }
+  }
+  FoundAttempt now = *found;
+  now.pinned = pins;
+  print(line.json ? checkpoints_json({&now, 1}) : pinned_text(now));
+  return supervisor::kExitSuccess;
+}
+
 }  // namespace
 
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_ckpt_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "ckpt", line.error().what);
   if (line->help) {
-    print(ckpt_help());
+    print(command_help("ckpt", terminal_columns(around)));
     return supervisor::kExitSuccess;
   }
   checkpoint::MountThreads threads(line->directories, 1, checkpoint::kPatience);

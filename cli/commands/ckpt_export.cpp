@@ -1,5 +1,4 @@
-// `robustrun ckpt export`: a checkpoint in formats that others read. The work is python/robustrun's
-// (export.py), because two of the formats are torch's own, and it reads through librobustrun.so.
+#include "cli/commands/ckpt_export.h"
 
 #include <unistd.h>
 
@@ -8,7 +7,6 @@
 
 #include "base/core/text.h"
 #include "base/io/child.h"
-#include "cli/commands/ckpt_change.h"
 #include "cli/commands/commands.h"
 #include "cli/plan/program.h"
 #include "supervisor/core/types/exit_code.h"
@@ -16,8 +14,7 @@
 namespace robustrun::cli {
 namespace {
 
-// Our package first; everything else as the user's interpreter has it. The working directory is no
-// place for modules here.
+// Our package comes first in PYTHONPATH. PYTHONSAFEPATH keeps modules of the working directory out.
 std::vector<std::string> export_environment(const Surroundings& around,
                                             const std::string& package) {
   std::vector<std::string> environment{"PYTHONSAFEPATH=1"};
@@ -50,7 +47,7 @@ int export_checkpoint(const CkptLine& line, const Surroundings& around) {
   options.argv.push_back(line.out);
   options.environment = export_environment(around, prefix + "/share/robustrun/python");
   options.descriptors = {-1, STDOUT_FILENO, STDERR_FILENO};
-  options.new_session = false;  // Ctrl-C is for it too, so that it removes what it began
+  options.new_session = false;  // Ctrl-C reaches it too, and it removes its partial output
   boost::asio::io_context loop;
   base::ExitStatus ended;
   const auto child = base::Child::spawn(loop.get_executor(), options,

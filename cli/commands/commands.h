@@ -1,6 +1,5 @@
 #pragma once
-// The subcommands, one file each (<name>_command.cpp), and how one is chosen. Each prints and
-// returns the exit code.
+// The subcommands, one file each, and how one is chosen. Each prints, and returns the exit code.
 
 #include <span>
 #include <string>
@@ -46,13 +45,13 @@ struct Choice {
   std::span<const std::string> argv;  // without the subcommand's name
 };
 
-// `argv` without the program's name. A subcommand is its first word, unless a program of that name
-// (a file, or a folder with a __main__.py) is in the working directory; called as torchrun there
-// are none. Pure but for that question.
+// Chooses by the first word of `argv` (without the program's name). A program of that name in the
+// working directory (a file, or a folder with a __main__.py) wins over the subcommand, and called
+// as torchrun there are no subcommands. Pure but for that look at the directory.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
-// `announce_fd`: this process is the supervisor of a detached run, and whoever started it reads
-// there (detach.h); -1: it is not.
+// `announce_fd`: in the supervisor of a detached run, the socket on which it announces the run
+// (detach.h); otherwise -1.
 int run_command(std::span<const std::string> argv, const Surroundings& around,
                 int announce_fd = -1);
 int report_command(std::span<const std::string> argv, const Surroundings& around);
@@ -65,26 +64,26 @@ int attach_command(std::span<const std::string> argv, const Surroundings& around
 int submit_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
-// `robustrun check [options]`: as a run with the same options, which ends when its nodes are
-// checked.
+// `robustrun check [options]`: a run with the same options that ends once its nodes are checked.
 int check_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun plan [options]`: which ranks each host would get.
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun ckpt VERB`: what checkpoints are there, are they sound, and which of them stay?
+// `robustrun ckpt VERB`: lists, verifies, repairs, prunes, pins and exports checkpoints.
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun cache VERB`: what is kept for faster starts, and is it sound?
+// `robustrun cache VERB`: lists, verifies and cleans what is kept for faster starts.
 int cache_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun diagnose [RUN | --from PATH...]`: whom a job waits for, by asking it or by its files.
+// `robustrun diagnose [RUN | --from PATH...]`: which rank blocks a job, from the live job or from
+// files.
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun nodes [HOST...]`: what earlier runs have learnt of the hosts.
+// `robustrun nodes [HOST...]`: what earlier runs noted about the hosts.
 int nodes_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun policy [options]`: what would be done about faults, in words.
+// `robustrun policy [options]`: what would be done about faults, in sentences.
 int policy_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun update [RUN]`: other code, environment or arguments for a run that goes on.
+// `robustrun update [RUN]`: new code, variables or arguments for an active run.
 int update_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun replay [options] [SCRIPT...]`: which machine it is that makes a job go wrong.
+// `robustrun replay [options] [SCRIPT...]`: which machine makes a job go wrong.
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun sim [options]`: what a job's ETTR would be on a cluster.
+// `robustrun sim [options]`: the simulated ETTR of a job on a cluster.
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun demo`: a training that loses a rank and recovers.
 int demo_command(std::span<const std::string> argv, const Surroundings& around);
@@ -94,15 +93,15 @@ int ls_command(std::span<const std::string> argv, const Surroundings& around);
 int logs_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun rm RUN...`: removes runs that ended.
 int rm_command(std::span<const std::string> argv, const Surroundings& around);
-// Where a process that one of ours starts finds its channel.
+// The descriptor on which a process started by robustrun finds its channel.
 inline constexpr int kChannelFd = 3;
-// `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd, or, with
-// --stdin-credential, with a line on standard input that says where to call. --list-gpus,
-// --gpu-states and --watch-gpus: helpers of an agent (agent/gpu/gpu_list.h, gpu_state.h,
-// nvml_health.h).
+// `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd or, with
+// --stdin-credential, with a line on standard input that holds the address to connect to.
+// --list-gpus, --gpu-states and --watch-gpus: helper processes of an agent (agent/gpu/nvml.h,
+// gpu_state.h, health/nvml_health.h).
 int agent_command(std::string_view option);
 
-// Carries out a plan: joins a run that another machine leads, or leads one.
+// Starts the planned run: leads it, or joins the machine that leads.
 int carry_out(RunPlan plan, const Surroundings& around);
 
 // All of main(). `argv` with the program's name.

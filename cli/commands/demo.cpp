@@ -68,9 +68,9 @@ Curve read_curve(const std::string& path) {
 
 int demo_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_demo_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "demo", line.error().what);
   if (line->help) {
-    print(demo_help());
+    print(command_help("demo", terminal_columns(around)));
     return 0;
   }
   const auto interpreter = interpreter_with_torch(around);

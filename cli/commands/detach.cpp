@@ -32,7 +32,7 @@ int exit_code_of(const base::ExitStatus& status) {
   return supervisor::exit_code_for_worker(status, false);
 }
 
-// The supervisor's process, as its parent sees it.
+// The supervisor process, seen from its parent.
 class Detached {
  public:
   base::Status spawn(const std::string& subcommand, std::span<const std::string> argv,
@@ -53,7 +53,7 @@ class Detached {
     return {};
   }
 
-  // The run's directory; empty when it did not begin. Signals are passed on meanwhile.
+  // Waits for the run's directory; empty if the run did not start. Passes signals on meanwhile.
   std::string wait_for_directory(const SignalReader& signals) {
     asio::posix::stream_descriptor watch(loop_, ::fcntl(signals.fd(), F_DUPFD_CLOEXEC, 0));
     pass_on(watch, signals);
@@ -98,13 +98,14 @@ class Detached {
   std::optional<base::ExitStatus> ended_;
 };
 
-int say_that_it_is_up(const std::string& directory, std::int32_t pid) {
+int announce_background(const std::string& directory, std::int32_t pid, bool quiet) {
   const std::string name = std::filesystem::path(directory).filename();
-  say(fmt::format("run {} is up, and goes on by itself (pid {})", name, pid));
-  say(
-      fmt::format("robustrun status|attach|stop {} look at it, show its console, end it; from "
-                  "elsewhere name {}",
-                  name, directory));
+  if (!quiet) {
+    say(fmt::format("run {} is running in background (pid {}), in {}", name, pid, directory));
+    say(fmt::format("  robustrun status {}   shows its state", name));
+    say(fmt::format("  robustrun attach {}   shows its console", name));
+    say(fmt::format("  robustrun stop {}     stops it", name));
+  }
   print(name + "\n");
   return 0;
 }
@@ -112,7 +113,7 @@ int say_that_it_is_up(const std::string& directory, std::int32_t pid) {
 }  // namespace
 
 int start_detached(const std::string& subcommand, std::span<const std::string> argv,
-                   const Surroundings& around) {
+                   const Surroundings& around, bool quiet) {
   const auto signals = SignalReader::open({SIGINT, SIGTERM, SIGHUP});
   if (!signals) return complain(signals.error());
   Detached run;
@@ -123,21 +124,24 @@ int start_detached(const std::string& subcommand, std::span<const std::string> a
   auto client = supervisor::ControlClient::connect(directory);
   if (!client) {
     say(client.error().what);
-    say(fmt::format("the run goes on nevertheless, in {}", directory));
+    say(fmt::format("the run continues nevertheless, in {}", directory));
     return 0;
   }
   Follower follower(*client, *signals, supervisor::kOutputLinesMax);
   for (;;) {
     const Followed followed = follower.follow(true);
     switch (followed.end) {
-      case Followed::End::kUp: return say_that_it_is_up(directory, client->peer_pid());
-      case Followed::End::kRunEnded: say_last_words(directory, around); return followed.exit_code;
+      case Followed::End::kUp:
+      case Followed::End::kReaderGone:
+        return announce_background(directory, client->peer_pid(), quiet);
+      case Followed::End::kRunEnded:
+        print_final_report(directory, around, quiet);
+        return followed.exit_code;
       case Followed::End::kInterrupted:
         for (int number = signals->take(); number != 0; number = signals->take()) {
           run.signal(number);
         }
         break;
-      case Followed::End::kReaderGone: return say_that_it_is_up(directory, client->peer_pid());
       case Followed::End::kLost: say(followed.error->what); return exit_code_of(run.wait());
     }
   }

@@ -1,9 +1,9 @@
 #pragma once
-// A run that goes on without the command that started it (--detach).
+// --detach: a run that continues after its command has returned.
 //
-// The supervisor is a process of its own, in a session of its own: `robustrun detached run ARGS…`
-// or `… detached resume RUN`, with our descriptors 1 and 2 until the run begins, and a socket as
-// descriptor 3, on which it names its run's directory. We show what it does until all workers run.
+// The supervisor is a process in a session of its own: `robustrun detached run ARGS…` or `…
+// detached resume RUN`. Until the run begins it writes to our descriptors 1 and 2; on descriptor 3,
+// a socket, it announces the run's directory. The command shows its console until all workers run.
 
 #include <span>
 #include <string>
@@ -12,13 +12,14 @@
 
 namespace robustrun::cli {
 
-// The hidden subcommand; only with a socket as descriptor 3.
+// The hidden subcommand; taken only with a socket as descriptor 3.
 inline constexpr const char* kDetachedWord = "detached";
 
-// `subcommand`: "run" or "resume"; `argv` as for its command. Exit code 0 once the run is up, its
-// name on standard output; else that of the run, or of why it did not begin. Everything else is on
-// standard error. A signal meanwhile (Ctrl-C) ends the run.
+// `subcommand`: "run" or "resume"; `argv`: its arguments. Prints the run's name on standard output
+// and returns 0 once all workers run; otherwise returns the exit code of the run, or of the failure
+// to start it. Everything else goes to standard error, without information lines if `quiet`. A
+// signal meanwhile (Ctrl-C) ends the run.
 int start_detached(const std::string& subcommand, std::span<const std::string> argv,
-                   const Surroundings& around);
+                   const Surroundings& around, bool quiet = false);
 
 }  // namespace robustrun::cli

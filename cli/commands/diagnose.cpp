@@ -24,7 +24,7 @@ base::Result<std::string> read_left_file(const std::string& path) {
   return base::read_file(path, tracer::kDocumentBytesMax);
 }
 
-// The files of a folder, not of those in it.
+// The files directly in a folder.
 base::Result<std::vector<std::string>> files_of(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -34,7 +34,7 @@ base::Result<std::vector<std::string>> files_of(const std::string& folder) {
     if (entry->is_regular_file(ignored)) files.push_back(entry->path().string());
     if (files.size() > kDiagnosedFilesMax) {
       return base::fail(base::Errc::kLimit,
-                        "it holds more than " + std::to_string(kDiagnosedFilesMax) + " files");
+                        "it has more than " + std::to_string(kDiagnosedFilesMax) + " files");
     }
   }
   if (error) return base::fail(base::Errc::kOs, error.message());
@@ -96,9 +96,9 @@ int diagnose_run(const DiagnoseLine& line, const Surroundings& around) {
 
 int diagnose_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_diagnose_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "diagnose", line.error().what);
   if (line->help) {
-    print(diagnose_help());
+    print(command_help("diagnose", terminal_columns(around)));
     return 0;
   }
   return line->from.empty() ? diagnose_run(*line, around) : diagnose_files(*line);

@@ -1,6 +1,6 @@
-// Two passes. The first reads progress records and RAS reports, and of dumps who uses which group;
-// the second makes memberships of the dumps. Where two sources know of one communicator the
-// progress record is believed, then the dump.
+// Two passes. The first reads progress records and RAS reports, and notes which ranks use which
+// group in the dumps; the second turns the dumps into memberships. Where several sources cover one
+// communicator, the progress record wins over the dump, and the dump over RAS.
 
 #include "cli/commands/diagnose_files.h"
 
@@ -37,7 +37,7 @@ constexpr std::string_view kDefaultGroup = "default_pg";
 
 enum class Kind : std::uint8_t { kRecord, kRas, kDump };
 
-// By its first bytes; whether it can be read shows later.
+// By the first bytes alone; the file may still be unreadable.
 std::optional<Kind> kind_of(std::string_view bytes) {
   constexpr std::size_t kLooked = 4096;
   const std::string_view begin = bytes.substr(0, kLooked);
@@ -50,7 +50,7 @@ std::optional<Kind> kind_of(std::string_view bytes) {
   return Kind::kDump;
 }
 
-// The newest time that a record holds: how long ago it was read nobody knows.
+// The newest time in a record, in place of the unknown time at which it was copied.
 base::Nanos newest_time(std::string_view bytes, const tracer::Reading& reading) {
   base::Nanos newest{};
   for (const auto& at : {reading.boot_at, reading.user_code_at, reading.last_step_at}) {
@@ -73,7 +73,7 @@ base::Nanos newest_time(std::string_view bytes, const tracer::Reading& reading) 
 
 struct CommGroup {
   std::string description;
-  std::vector<std::uint32_t> members;  // as a dump of NCCL has them, else as settled
+  std::vector<std::uint32_t> members;  // from a dump of NCCL, else from settle_members()
   std::set<std::uint32_t> users;
 };
 
@@ -86,9 +86,9 @@ class Gathering {
   struct Dump {
     std::string path;
     std::uint32_t rank = 0;
-    bool is_empty = false;  // it has no entries
-    bool is_blank = false;  // nor anything else that tells
-    bool is_idle = false;   // it tells that the rank is inside nothing, perhaps not of what
+    bool is_empty = false;  // no entries
+    bool is_blank = false;  // no entries and no pg_status
+    bool is_idle = false;   // the rank is inside no operation
   };
 
   base::Status look_at(const NamedFile& file);
@@ -113,7 +113,7 @@ class Gathering {
   std::vector<NamedFile> empty_files_;
   tracer::RestingJob resting_;
   tracer::HostsAtRest hosts_;
-  std::set<std::uint32_t> silent_;  // who wrote down nothing while others did
+  std::set<std::uint32_t> silent_;  // ranks that recorded nothing while others did
   std::int64_t newest_ns_ = 0;    // of all dumps
   std::map<std::uint32_t, std::string> record_of_rank_;
   std::vector<tracer::RasReport> reports_;
@@ -141,7 +141,8 @@ base::Status Gathering::add_record(const std::string& path, const std::string& b
   const tracer::Reading reading = RR_TRY(tracer::decode_record(bytes));
   tracer::ProgressRecord record;
   std::memcpy(&record, bytes.data(), sizeof record);
-  if (record.rank >= kDiagnosedRanksMax) return base::fail(Errc::kCorrupt, "its rank is nonsense");
+  if (record.rank >= kDiagnosedRanksMax)
+    return base::fail(Errc::kCorrupt, "its rank is out of range");
   const auto [first, is_new] = record_of_rank_.emplace(record.rank, path);
   if (!is_new) {
     return base::fail(Errc::kConflict, fmt::format("{} is of rank {} as well; name the one that "
@@ -219,8 +220,8 @@ base::Status Gathering::look_at(const NamedFile& file) {
   } else if (!kind) {
     if (!file.named) return {};
     status = base::fail(Errc::kInvalidArgument,
-                        "it is no progress record, no dump of PyTorch's Flight Recorder and no "
-                        "report of NCCL's RAS");
+                        "it is neither a progress record, nor a dump of PyTorch's Flight Recorder, "
+                        "nor a report of NCCL's RAS");
   } else if (*kind == Kind::kRecord) {
     status = add_record(file.path, *left);
   } else if (*kind == Kind::kDump) {
@@ -233,7 +234,7 @@ base::Status Gathering::look_at(const NamedFile& file) {
   if (status) return {};
   const std::string what =
       fmt::format("cannot use {}: {}", base::printable(file.path), status.error().what);
-  // Which of two is meant, and whose a dump is, only the user knows.
+  // These need the user's decision: two files of one rank, or a name without a rank.
   const bool is_question =
       status.error().code == Errc::kConflict || status.error().code == Errc::kInvalidArgument;
   if (file.named || is_question) return base::fail(status.error().code, what);
@@ -241,7 +242,7 @@ base::Status Gathering::look_at(const NamedFile& file) {
   return {};
 }
 
-// Whom torch does not name is found among those that have used the group.
+// Groups whose members torch does not list: the ranks that have used them.
 void Gathering::settle_members() {
   for (auto& [name, group] : groups_) {
     std::vector<std::uint32_t>& members = group.members;
@@ -273,12 +274,12 @@ base::Status Gathering::add_dump(const Dump& dump) {
   return {};
 }
 
-// What dumps in the same folder are named after, up to the rank.
+// The name that dumps in one folder share, without the rank.
 std::string_view stem_of(std::string_view path) {
   return path.substr(0, path.find_last_not_of("0123456789") + 1);
 }
 
-// A dump that was begun and never written: of a rank that could not.
+// An empty dump file: its rank began to write and could not finish.
 base::Status Gathering::add_empty_files() {
   for (const NamedFile& file : empty_files_) {
     const auto is_named_alike = [&](const Dump& dump) {
@@ -298,11 +299,11 @@ base::Status Gathering::add_empty_files() {
   return {};
 }
 
-// Whom others count to a group, and who does not tell of it.
+// Ranks that others count as members of a group and that do not report it themselves.
 void Gathering::add_unknown_members() {
   for (const auto& [name, group] : groups_) {
     const std::uint64_t key = tracer::group_key(name, group.members);
-    bool was_used = false;  // all members have entered it, then
+    bool was_used = false;  // so all members have entered it
     for (const std::uint32_t member : group.members) {
       const auto rank = ranks_.find(member);
       if (rank == ranks_.end()) continue;
@@ -323,7 +324,8 @@ void Gathering::add_unknown_members() {
   }
 }
 
-// Who is inside nothing has not come to what others are inside: it needs all of them.
+// A rank that is inside no operation has not reached the operation that other members of its group
+// are inside.
 void Gathering::settle_idle() {
   std::map<std::uint64_t, std::uint64_t> head;  // by communicator
   for (const auto& [number, rank] : ranks_) {
@@ -349,14 +351,15 @@ void Gathering::settle_idle() {
 
 void Gathering::note_silent() {
   const auto is_empty = [](const Dump& dump) { return dump.is_empty; };
-  if (std::ranges::all_of(dumps_, is_empty)) return;  // they were asked for without entries
+  if (std::ranges::all_of(dumps_, is_empty)) return;  // dumps were requested without entries
   for (const Dump& dump : dumps_) {
     if (dump.is_empty) silent_.insert(dump.rank);
   }
   for (const std::uint32_t rank : silent_) snapshot(rank).silent = true;
 }
 
-// Who is silent though it has called something: others have finished it, who could not alone.
+// Ranks that recorded nothing although they have used a group: other members finished operations
+// that need them.
 void Gathering::note_halted() {
   for (const std::uint32_t rank : hosts_.halted()) snapshot(rank).halted = true;
   std::set<std::uint64_t> used;  // communicators
@@ -372,7 +375,8 @@ void Gathering::note_halted() {
   }
 }
 
-// RAS says who lives; how far a rank is it says only of those of whom nothing else is known.
+// RAS tells which ranks are alive. Its operation counts are used only for ranks that no other file
+// covers.
 void Gathering::add_ras(const tracer::RasReport& report) {
   tracer::RasFleet ras = tracer::fleet_of(report);
   const bool is_alone = dumps_.empty() && record_of_rank_.empty();
@@ -389,8 +393,8 @@ void Gathering::add_ras(const tracer::RasReport& report) {
   }
   if (is_alone) {
     gathered_.notes.push_back(
-        "NCCL's RAS counts what was launched, not what is done: if a second report some seconds "
-        "later has other counts, nobody hangs");
+        "NCCL's RAS counts launched operations, not completed ones: if a second report some "
+        "seconds later has other counts, there is no hang");
   }
   if (ras.fleet.world_size <= kDiagnosedRanksMax) world_ = std::max(world_, ras.fleet.world_size);
   std::ranges::move(ras.notes, std::back_inserter(gathered_.notes));
@@ -402,8 +406,8 @@ void Gathering::note_missing_ranks() {
     if (!ranks_.contains(rank)) missing.push_back(fmt::to_string(rank));
   }
   if (missing.empty()) return;
-  gathered_.notes.push_back(fmt::format(
-      "nothing is known of {} {}", missing.size() == 1 ? "rank" : "ranks", name_ranges(missing)));
+  gathered_.notes.push_back(fmt::format("no data of {} {}", missing.size() == 1 ? "rank" : "ranks",
+                                        name_ranges(missing)));
 }
 
 base::Result<Gathered> Gathering::gather(const std::vector<NamedFile>& files) {
@@ -442,8 +446,8 @@ base::Result<std::uint32_t> rank_in_name(const std::string& path) {
   const auto rank = base::parse_int<std::uint32_t>(digits);
   if (rank && *rank < kDiagnosedRanksMax) return *rank;
   return base::fail(Errc::kInvalidArgument,
-                    "its name does not end in the rank that wrote it; rename it to something like "
-                    "trace_7, as torch does");
+                    "its name does not end with its rank; rename it to something like trace_7, as "
+                    "torch does");
 }
 
 base::Result<Gathered> gather(const std::vector<NamedFile>& files, const ReadFile& read) {

@@ -1,13 +1,12 @@
 #pragma once
-// Files that jobs leave behind, of whatever kind, as one snapshot of all ranks: progress records,
-// dumps of the Flight Recorder (pickle or JSON), reports of NCCL's RAS. Pure but for the reading,
-// which the caller hands in.
+// The files of a hung job, of any kind, as one snapshot of all ranks: progress records, dumps of
+// the Flight Recorder (pickle or JSON), reports of NCCL's RAS. Pure but for `read`, which the
+// caller passes.
 //
-// A dump does not say whose it is: torch writes the rank at the end of the file's name. Nor does
-// gloo say who belongs to a group: those that have used it do, and everybody to the default group.
-// When a dump was written is not known either (files are copied): ages end with the newest time in
-// any of them. A dump without entries tells that its rank wrote down nothing, and no more than
-// that.
+// A dump does not hold its rank: torch appends the rank to the file name. gloo does not list a
+// group's members: the ranks that have used the group count, and all ranks for the default group.
+// The time of a dump is unknown, too (files are copied): ages are relative to the newest time in
+// any dump. A dump without entries means that its rank recorded nothing, and nothing more.
 
 #include <cstdint>
 #include <functional>
@@ -21,20 +20,20 @@ namespace robustrun::cli {
 
 struct NamedFile {
   std::string path;
-  bool named = true;  // by the user; else found in a folder, where other things may lie as well
+  bool named = true;  // by the user; false: found in a folder, among other files
 };
 
 struct Gathered {
   tracer::FleetSnapshot fleet;
-  std::vector<std::string> notes;  // what was passed over or is missing, and why
+  std::vector<std::string> notes;  // what was skipped or is missing, and why
 };
 
-// May be called twice for a file: dumps are read again once all groups are known, so that not all
-// of them are in memory at a time.
+// Called twice for a dump: it is read again once all groups are known, so that never all dumps are
+// in memory.
 using ReadFile = std::function<base::Result<std::string>(const std::string& path)>;
 
-// The error names the file: one that the user named and that is of no known kind or cannot be
-// read, one whose rank is not told, two of one rank, or no file of use at all.
+// Errors name the file: it was named by the user and is of no known kind or unreadable, its rank is
+// unknown, two files have the same rank, or no file is usable.
 [[nodiscard]] base::Result<Gathered> gather(const std::vector<NamedFile>& files,
                                             const ReadFile& read);
 

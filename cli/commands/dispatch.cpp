@@ -1,4 +1,4 @@
-// robustrun_main(): which subcommand.
+// robustrun_main(): runs the chosen subcommand.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +15,8 @@
 namespace robustrun::cli {
 namespace {
 
-// Descriptors 0 to 2 must be taken, or a socket of ours would become some library's stderr.
+// Opens descriptors 0 to 2 if they are closed; otherwise a socket of ours would become some
+// library's stderr.
 void fill_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));
@@ -27,7 +28,7 @@ bool is_socket(int fd) {
   return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-// A script may be called "agent": only a supervisor hands us a socket, or one of these options.
+// A script may be called "agent", so a socket or one of these options must be there as well.
 bool called_as_agent(const std::vector<std::string>& argv) {
   if (argv.size() < 2 || argv[1] != "agent") return false;
   constexpr std::array<std::string_view, 4> kOptions = {"--stdin-credential", "--list-gpus",
@@ -36,12 +37,12 @@ bool called_as_agent(const std::vector<std::string>& argv) {
   return argv.size() == 2 && is_socket(kChannelFd);
 }
 
-// As start_detached() calls us.
+// The command line that start_detached() makes.
 bool called_as_detached(const std::vector<std::string>& argv) {
   return argv.size() > 2 && argv[1] == kDetachedWord && is_socket(kChannelFd);
 }
 
-// The terminal stays behind, and may go away.
+// The terminal may go away: SIGHUP is ignored.
 int detached(const std::vector<std::string>& argv) {
   static_cast<void>(::fcntl(kChannelFd, F_SETFD, FD_CLOEXEC));
   ::signal(SIGHUP, SIG_IGN);

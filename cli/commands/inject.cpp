@@ -4,6 +4,7 @@
 
 #include "base/core/clock.h"
 #include "cli/commands/commands.h"
+#include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/plan/inject_plan.h"
 #include "cli/runs/find_run.h"
@@ -16,7 +17,7 @@ using supervisor::ControlClient;
 
 constexpr int kExitNotDone = 1;
 
-// True: done. An error is kUnavailable when the run is gone.
+// kUnavailable: the run has ended.
 base::Status inject_once(ControlClient& client, const InjectPlan& plan, base::Rng& rng) {
   supervisor::FaultRequest request = plan.fault;
   request.draw = rng.next();
@@ -29,7 +30,7 @@ base::Status inject_once(ControlClient& client, const InjectPlan& plan, base::Rn
 int inject(ControlClient& client, const InjectPlan& plan) {
   base::Rng rng(plan.seed);
   if (plan.after > base::Nanos{} && !client.wait(plan.after)) {
-    say("the run ended before that");
+    say("the run ended before --after");
     return kExitNotDone;
   }
   bool any = false;
@@ -38,7 +39,7 @@ int inject(ControlClient& client, const InjectPlan& plan) {
     any = any || done.has_value();
     if (done) continue;
     const bool over = done.error().code == base::Errc::kUnavailable;
-    // While the group is started again there may be nobody: the next one may fare better.
+    // Without workers, during a restart, an injection fails and the next one may succeed.
     if (!over || !any) {
       say(fmt::format("cannot inject {}: {}", wire::find_fault(plan.fault.kind)->name,
                       done.error().what));
@@ -52,18 +53,18 @@ int inject(ControlClient& client, const InjectPlan& plan) {
 
 int inject_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_inject_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "inject", line.error().what);
   if (line->help) {
-    print(inject_help());
+    print(command_help("inject", terminal_columns(around)));
     return 0;
   }
-  const auto plan = plan_injection(*line, around.seed >> 1);  // so that --seed takes it
-  if (!plan) return complain_of_usage(around, plan.error().what);
+  const auto plan = plan_injection(*line, around.seed >> 1);  // within the range of --seed
+  if (!plan) return complain_of_usage(around, "inject", plan.error().what);
   const auto journal = find_journal(plan->run, around);
   if (!journal) return complain(journal.error());
   auto client = ControlClient::connect(std::filesystem::path(*journal).parent_path().string());
   if (!client) return complain(client.error());
-  if (plan->draws) say(fmt::format("the victim is drawn with --seed {}", plan->seed));
+  if (plan->draws) say(fmt::format("the target is drawn with --seed {}", plan->seed));
   return inject(*client, *plan);
 }
 

@@ -192,13 +192,13 @@ class LogView {
 
 int logs_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_logs_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "logs", line.error().what);
   if (line->help) {
-    print(logs_help());
+    print(command_help("logs", terminal_columns(around)));
     return 0;
   }
   auto pattern = line->grep ? LinePattern::make(*line->grep) : LinePattern();
-  if (!pattern) return complain_of_usage(around, pattern.error().what);
+  if (!pattern) return complain_of_usage(around, "logs", pattern.error().what);
   const auto directory = find_run(line->run, Pick::kLiveFirst, around);
   if (!directory) return complain(directory.error());
   LogView view(*line, *directory, *std::move(pattern));

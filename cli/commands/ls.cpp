@@ -14,9 +14,9 @@ constexpr std::size_t kShownMax = 20;
 
 int ls_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_ls_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "ls", line.error().what);
   if (line->help) {
-    print(ls_help());
+    print(command_help("ls", terminal_columns(around)));
     return 0;
   }
   const std::vector<KnownRun> runs = known_runs(around);

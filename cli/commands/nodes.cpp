@@ -17,7 +17,7 @@ namespace {
 using supervisor::NodeNote;
 using supervisor::NodeStanding;
 
-// Of a host, as many of the newest notes are shown.
+// Number of newest notes shown per host.
 constexpr std::size_t kNotesShownMax = 5;
 constexpr std::size_t kNotesOfOneShownMax = 50;
 
@@ -54,25 +54,25 @@ std::string standings_json(const std::vector<NodeStanding>& all) {
 
 int nodes_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_nodes_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "nodes", line.error().what);
   if (line->help) {
-    print(nodes_help());
+    print(command_help("nodes", terminal_columns(around)));
     return 0;
   }
   const std::string asked =
       line->node_history.value_or(around.variable("ROBUSTRUN_NODE_HISTORY").value_or("auto"));
   const std::string folder = history_folder(asked, around);
   if (folder.empty()) {
-    return complain(base::Error{base::Errc::kNotFound, 0,
-                                "no history is kept: --node-history is off, or there is no HOME; "
-                                "name its folder with --node-history=DIR"});
+    return complain(
+        base::Error{base::Errc::kNotFound, 0,
+                    "cannot find the history: --node-history is off, or HOME is not set; "
+                    "name its folder with --node-history=DIR"});
   }
   auto history = around.machine->node_history(folder);
   if (!history) return complain(history.error());
   for (const std::string& why : history->unread) say("cannot use " + why);
   if (history->skipped_lines > 0) {
-    say(fmt::format("{} lines in {} are no notes, and were left out", history->skipped_lines,
-                    folder));
+    say(fmt::format("skipped {} unreadable lines in {}", history->skipped_lines, folder));
   }
   if (!line->hosts.empty()) {
     std::erase_if(history->notes, [&](const NodeNote& note) {
@@ -83,7 +83,7 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
   if (line->json) {
     print(standings_json(all));
   } else if (all.empty()) {
-    print(fmt::format("No run has noted anything of {} in the last 30 days ({}).\n",
+    print(fmt::format("No run has noted anything about {} in the last 30 days ({}).\n",
                       line->hosts.empty() ? "any host" : base::join(line->hosts, ", "), folder));
   } else {
     print(standings_text(all, line->hosts.empty() ? kNotesShownMax : kNotesOfOneShownMax));

@@ -21,7 +21,7 @@ namespace robustrun::cli {
 namespace {
 
 constexpr std::size_t kColumnsMin = 60;
-constexpr unsigned kMode = 0644;  // of a picture
+constexpr unsigned kSvgMode = 0644;
 
 std::optional<topo::GroupKind> kind_of(const Settings& settings) {
   const std::string word = settings.text(OptionId::kColourBy);
@@ -32,7 +32,7 @@ std::optional<topo::GroupKind> kind_of(const Settings& settings) {
   return std::nullopt;
 }
 
-// Ranks of a node that does not say its own; 0: it counts for itself.
+// Ranks of a node without its own count; 0: each node counts for itself.
 std::uint32_t workers_of(const Settings& settings, const NodesPlan& nodes) {
   if (nodes.gpus_per_node != 0) return nodes.gpus_per_node;
   const auto workers = parse_integer(settings.text(OptionId::kNprocPerNode));
@@ -76,7 +76,7 @@ base::Result<std::string> after_loss(const Settings& settings, const PlacementPl
   return settings.flag(OptionId::kJson) ? loss_json(plan, loss) : loss_text(plan, loss);
 }
 
-// Solves it again for the time it takes.
+// Solves the placement again to measure the time.
 base::Result<std::string> json_of(const PlacementPlan& plan) {
   const base::SystemClock clock;
   const topo::Problem problem = plan.problem();
@@ -99,7 +99,8 @@ base::Result<std::string> text_of(const Settings& settings, const Surroundings& 
 base::Status write_svg(const Settings& settings, const PlacementPlan& plan) {
   if (!settings.has(OptionId::kSvg)) return {};
   const std::string picture = RR_TRY(placement_svg(plan, kind_of(settings)));
-  const auto written = base::write_file_atomically(settings.text(OptionId::kSvg), picture, kMode);
+  const auto written =
+      base::write_file_atomically(settings.text(OptionId::kSvg), picture, kSvgMode);
   if (written) return {};
   return base::fail(
       written.error().code,
@@ -119,13 +120,13 @@ base::Result<std::string> answer(const Settings& settings, const Surroundings& a
 
 int plan_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_run_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "plan", line.error().what);
   if (line->value(OptionId::kHelp)) {
-    print(plan_help(terminal_columns(around)));
+    print(command_help("plan", terminal_columns(around)));
     return 0;
   }
   if (const auto status = check_subcommand(*line, Group::kPlan); !status) {
-    return complain_of_usage(around, status.error().what);
+    return complain_of_usage(around, "plan", status.error().what);
   }
   const auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());

@@ -1,5 +1,5 @@
-// `robustrun replay`: which machine makes a job go wrong, by running it, or the alignment test, on
-// groups of machines twice (supervisor/core/types/replay_plan.h).
+// `robustrun replay`: finds the machine that makes a job go wrong. Runs the job, or the alignment
+// test, on groups of machines in two phases (supervisor/core/types/replay_plan.h).
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ using supervisor::ReplayGroup;
 using supervisor::ReplayPhase;
 using supervisor::ReplayVerdict;
 
-// What each group's run gets anew, or must not have.
+// Options that each group's run sets itself or must not have.
 constexpr std::array kReplaced = {
     OptionId::kHosts,       OptionId::kHostfile,    OptionId::kInclude,  OptionId::kExclude,
     OptionId::kNnodes,      OptionId::kSpares,      OptionId::kNodesMin, OptionId::kRank0,
@@ -39,7 +39,7 @@ constexpr std::array kReplaced = {
 struct Phase {
   std::vector<ReplayGroup> groups;
   std::vector<std::size_t> failed;    // numbers of groups
-  std::vector<std::size_t> untested;  // nobody was left to fill them up
+  std::vector<std::size_t> untested;  // no passed group was left to complete them
 };
 
 class Replay {
@@ -116,12 +116,12 @@ base::Status Replay::run_wave(Phase& phase, const std::vector<std::size_t>& wave
     const base::ExitStatus& end = ended.ends[i];
     const ReplayGroup& group = phase.groups[wave[i]];
     say(fmt::format("{}{} ({}{}): {}", letter, wave[i], names(group.members),
-                    group.helpers.empty() ? "" : ", filled up with " + names(group.helpers),
+                    group.helpers.empty() ? "" : ", completed with " + names(group.helpers),
                     end.success() ? "passed" : "failed: " + base::describe(end)));
     if (end.success()) continue;
     if (end.kind == base::ExitStatus::Kind::kExited && end.code == supervisor::kExitUsage) {
       return base::fail(base::Errc::kInvalidArgument,
-                        fmt::format("cannot replay: the run does not accept its options; see "
+                        fmt::format("cannot replay: the run rejects its options; see "
                                     "{}/{}.log",
                                     folder_, runs[i].name));
     }
@@ -145,13 +145,13 @@ base::Result<Phase> Replay::run(supervisor::ReplayShape shape, ReplayPhase which
   for (const std::size_t i : whole) {
     passed[i] = std::ranges::find(phase.failed, i) == phase.failed.end() ? 1 : 0;
   }
-  // One after the other: they may be helped by the same machines.
+  // One after the other: the same machines may complete several groups.
   for (const std::size_t i : lacking) {
     if (supervisor::fill_group(phase.groups, i, passed, shape)) {
       RR_TRY(run_wave(phase, {i}, letter));
     } else {
       phase.untested.push_back(i);
-      say(fmt::format("{}{} ({}): not tested, no group passed that could fill it up", letter, i,
+      say(fmt::format("{}{} ({}): not tested, no group that passed can complete it", letter, i,
                       names(phase.groups[i].members)));
     }
   }
@@ -164,29 +164,30 @@ std::string Replay::names(const std::vector<supervisor::Machine>& machines) cons
   return base::join(all, ",");
 }
 
-// The sentence for people, and the exit code.
+// The verdict as a sentence, and the exit code.
 std::pair<std::string, int> conclusion(const Replay& replay, const ReplayVerdict& verdict) {
   using Kind = ReplayVerdict::Kind;
   const std::string suspects = replay.names(verdict.suspects);
   const int several = supervisor::kExitCandidates;
   switch (verdict.kind) {
     case Kind::kNotReproduced:
-      return {"no group failed: the fault does not show in this program, or comes and goes", 0};
+      return {"no group failed: this program does not show the fault, or the fault is intermittent",
+              0};
     case Kind::kOne:
       return {fmt::format("{} is in both groups that failed", suspects), supervisor::kExitSuspect};
     case Kind::kSeveral:
       return {
           fmt::format("several groups failed: more than one machine is faulty; candidates {}"
-                      "; without these the failures are not explained: {}",
+                      "; certain to be among them: {}",
                       suspects, verdict.certain.empty() ? "none" : replay.names(verdict.certain)),
           several};
     case Kind::kOnePhase:
-      return {"groups of one phase alone failed: the fault comes and goes; candidates " + suspects,
+      return {"only groups of one phase failed: the fault is intermittent; candidates " + suspects,
               several};
     case Kind::kNothingShared:
       return {
-          "the groups that failed share no machine: the fault comes and goes, or is none of a "
-          "machine; candidates " +
+          "the failed groups share no machine: the fault is intermittent, or not a machine's; "
+          "candidates " +
               suspects,
           several};
   }
@@ -199,7 +200,7 @@ int replay(const RunLine& line, const Settings& settings, const Surroundings& ar
   using Way = NodesPlan::Way;
   if (nodes->way != Way::kSsh && nodes->way != Way::kProcesses) {
     return complain({base::Errc::kInvalidArgument, 0,
-                     "cannot replay: the machines have to be named, with --hosts=LIST or "
+                     "cannot replay: no machines are named; add --hosts=LIST or "
                      "--hostfile=FILE"});
   }
   std::vector<launcher::Host> hosts = std::move(nodes->hosts);
@@ -212,9 +213,9 @@ int replay(const RunLine& line, const Settings& settings, const Surroundings& ar
   }
   if (!settings.script && shape->m == 1) {
     return complain({base::Errc::kInvalidArgument, 0,
-                     "cannot replay: the alignment test compares machines, and groups of fewer "
-                     "than 4 machines would be single ones; robustrun -m robustrun.align on all "
-                     "of them votes at once"});
+                     "cannot replay: the alignment test compares machines, and fewer than 4 "
+                     "machines make groups of one; run robustrun -m robustrun.align on all of "
+                     "them instead"});
   }
   std::string folder = settings.text(OptionId::kRunDir);
   if (folder.empty()) {
@@ -256,13 +257,13 @@ int replay(const RunLine& line, const Settings& settings, const Surroundings& ar
 
 int replay_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_run_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "replay", line.error().what);
   if (line->value(OptionId::kHelp)) {
-    print(replay_help());
+    print(command_help("replay", terminal_columns(around)));
     return 0;
   }
   if (const auto status = check_subcommand(*line, Group::kReplay); !status) {
-    return complain_of_usage(around, status.error().what);
+    return complain_of_usage(around, "replay", status.error().what);
   }
   const auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());

@@ -1,7 +1,7 @@
 #pragma once
-// Several runs of robustrun at the same time, each on hosts of its own, each bounded in time: for
-// `robustrun replay`. Blocks; everything that it starts has ended when it returns. Should this
-// process be killed, its runs end by limits of their own (--time-limit).
+// Several runs of robustrun at the same time, each on its own hosts and bounded in time, for
+// `robustrun replay`. Blocks until all of them have ended. If this process is killed, they end by
+// their own --time-limit.
 
 #include <optional>
 #include <string>
@@ -16,17 +16,16 @@
 namespace robustrun::cli {
 
 struct ReplayRun {
-  std::string name;                // of its log, within `folder`
-  std::vector<std::string> words;  // of robustrun, without the program's own name
+  std::string name;                // its log is `folder`/NAME.log
+  std::vector<std::string> words;  // arguments of robustrun
 };
 
 struct ReplayEnds {
-  std::vector<base::ExitStatus> ends;  // by run; of one that outlived `limit`: SIGKILL
-  int stopped_by = 0;                  // a signal that came meanwhile and ended all; 0: none
+  std::vector<base::ExitStatus> ends;  // by run; SIGKILL for a run that exceeded `limit`
+  int stopped_by = 0;                  // the signal that ended all runs; 0: none
 };
 
-// `limit`: what outlives it is killed; the runs should end by themselves before. Output of a run
-// goes to `folder`/NAME.log. Errors are whole sentences.
+// Runs should end before `limit`; those that do not are killed. Errors are whole sentences.
 [[nodiscard]] base::Result<ReplayEnds> run_side_by_side(const std::vector<ReplayRun>& runs,
                                                         const std::string& folder,
                                                         base::Nanos limit,

@@ -11,9 +11,9 @@ namespace robustrun::cli {
 
 int report_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_report_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "report", line.error().what);
   if (line->help) {
-    print(report_help());
+    print(command_help("report", terminal_columns(around)));
     return 0;
   }
   const auto journal = find_journal(line->run, around);

@@ -11,9 +11,9 @@ namespace robustrun::cli {
 
 int resume_command(std::span<const std::string> argv, const Surroundings& around, int announce_fd) {
   const auto line = parse_resume_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "resume", line.error().what);
   if (line->help) {
-    print(resume_help());
+    print(command_help("resume", terminal_columns(around)));
     return 0;
   }
   if (line->detach && announce_fd < 0) return start_detached("resume", argv, around);

@@ -71,9 +71,9 @@ class Removal {
 
 int rm_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_rm_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "rm", line.error().what);
   if (line->help) {
-    print(rm_help());
+    print(command_help("rm", terminal_columns(around)));
     return 0;
   }
   Removal removal(around, line->dry_run);

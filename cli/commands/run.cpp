@@ -19,7 +19,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/detach.h"
 #include "cli/host/installed_files.h"
-#include "cli/nodes/invitation.h"
+#include "cli/nodes/join_token.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
@@ -35,8 +35,8 @@
 namespace robustrun::cli {
 namespace {
 
-// As the agent does it again on its node; here so that a binding that cannot be made is said
-// before anything starts.
+// The agent plans the binding again on its node; here an impossible one is reported before anything
+// starts.
 base::Result<NodeCpus> plan_cpus(const RunPlan& plan, const Surroundings& around) {
   const wire::WorkerTemplate& workers = plan.request.workers;
   NodeCpus cpus;
@@ -55,35 +55,35 @@ base::Result<NodeCpus> plan_cpus(const RunPlan& plan, const Surroundings& around
   return cpus;
 }
 
-// A name service may know the leader's name only once that machine is there (pods, cloud machines).
+// Resolves the leader's name, again and again: a name service may know it only once that machine is
+// up (pods, cloud machines).
 base::Result<std::vector<std::string>> find_leader(const RunPlan& plan, const Network& network) {
   const Meeting& meeting = *plan.nodes.meeting;
   if (!meeting.addresses.empty()) return meeting.addresses;
   const base::Nanos limit = plan.request.spec.group.wait_for_nodes;
   const base::SystemClock clock;
   const base::Nanos until = clock.now() + limit;
-  for (bool said = false;; said = true) {
+  for (bool warned = false;; warned = true) {
     auto addresses = network.look_up(meeting.control.host);
     if (addresses && !addresses->empty()) return addresses;
-    const std::string why = addresses
-                                ? fmt::format("no address of {} is known", meeting.control.host)
-                                : addresses.error().what;
+    const std::string why = addresses ? fmt::format("{} has no known address", meeting.control.host)
+                                      : addresses.error().what;
     if (clock.now() >= until) {
       return base::fail(base::Errc::kNotFound,
                         fmt::format("cannot find the rendezvous: {}; correct the endpoint", why));
     }
-    if (!said) {
-      RR_LOG(kWarn, {}, "{}; it is asked for again, for at most {}", why,
+    if (!warned) {
+      RR_LOG(kWarn, {}, "{}; trying again for at most {}", why,
              std::chrono::floor<std::chrono::seconds>(limit));
     }
     static_cast<void>(::poll(nullptr, 0, kLookUpAgainMs));
   }
 }
 
-base::Result<wire::Credential> credential_of_guest(const RunPlan& plan, const Network& network) {
+base::Result<wire::Credential> joining_credential(const RunPlan& plan, const Network& network) {
   const Meeting& meeting = *plan.nodes.meeting;
-  if (!plan.nodes.invitation.empty()) {
-    return await_invitation(plan.nodes.invitation, plan.request.spec.group.wait_for_nodes);
+  if (!plan.nodes.join_token.empty()) {
+    return await_join_token(plan.nodes.join_token, plan.request.spec.group.wait_for_nodes);
   }
   const auto addresses = RR_TRY(find_leader(plan, network));
   wire::Credential credential;
@@ -97,7 +97,7 @@ base::Result<wire::Credential> credential_of_guest(const RunPlan& plan, const Ne
   return credential;
 }
 
-// Of a machine that joins: what its workers print is shown here, as the options here say.
+// Console of a joining machine: shows the output of its workers as its own options say.
 class GuestConsole final : public agent::OwnConsole {
  public:
   GuestConsole(const supervisor::RunRequest& request, boost::asio::any_io_executor executor,
@@ -121,15 +121,15 @@ class GuestConsole final : public agent::OwnConsole {
   const std::unique_ptr<supervisor::Console> console_;
 };
 
-// This machine is one of several, and another one leads.
+// Joins a run that another machine leads.
 int join(const RunPlan& plan, const Surroundings& around) {
   const Meeting& meeting = *plan.nodes.meeting;
-  auto credential = credential_of_guest(plan, *around.network);
+  auto credential = joining_credential(plan, *around.network);
   if (!credential) return complain(credential.error());
   agent::RemoteAgent guest;
   guest.credential = *std::move(credential);
   guest.credential.interface = plan.nodes.interface;
-  guest.ends_with_node = !plan.nodes.invitation.empty();
+  guest.ends_with_node = !plan.nodes.join_token.empty();
   guest.self.slots = plan.request.spec.nodes.front().slots;
   guest.self.node_rank = meeting.node_rank;
   guest.self.command_digest = plan.request.network.command_digest;
@@ -142,7 +142,7 @@ int join(const RunPlan& plan, const Surroundings& around) {
   for (const supervisor::StreamRoutes& routes : plan.request.routes) {
     guest.own_streams.push_back({routes.out, routes.err});
   }
-  // Natively the leader's console has all of the run.
+  // In native mode the leader's console shows the whole run.
   if (plan.request.spec.compat) {
     guest.open_console = [&plan](boost::asio::any_io_executor executor,
                                  std::function<void()> on_drained) {
@@ -161,7 +161,7 @@ int carry_out(RunPlan plan, const Surroundings& around) {
   for (const std::string& warning : plan.warnings) RR_LOG(kWarn, {}, "{}", warning);
   for (const std::string& note : plan.notes) RR_LOG(kDebug, {}, "{}", note);
   if (const auto& meeting = plan.nodes.meeting) {
-    // Of several commands on one machine the first one at the port leads.
+    // Of several commands on one machine, the first to get the port leads.
     const bool leads = meeting->part == Meeting::Part::kHost ||
                        (meeting->part == Meeting::Part::kEither &&
                         around.network->check_port(meeting->control.port));
@@ -177,14 +177,16 @@ int carry_out(RunPlan plan, const Surroundings& around) {
 
 int run_command(std::span<const std::string> argv, const Surroundings& around, int announce_fd) {
   const auto line = parse_run_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "run", line.error().what);
   if (line->value(OptionId::kHelp)) {
-    print(help_text(around.program_name, terminal_columns(around)));
+    const int columns = terminal_columns(around);
+    print(is_name_of_torch(around.program_name) ? options_help(around.program_name, columns)
+                                                : first_help(columns));
     return 0;
   }
   if (line->value(OptionId::kVersion)) return version_command();
   if (const auto status = check_subcommand(*line, Group::kWhat); !status) {
-    return complain_of_usage(around, status.error().what);
+    return complain_of_usage(around, "run", status.error().what);
   }
   const auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());
@@ -194,10 +196,11 @@ int run_command(std::span<const std::string> argv, const Surroundings& around, i
     return 0;
   }
   if (!settings->script) {
-    return complain_of_usage(around, "the following arguments are required: training_script");
+    return complain_of_usage(around, "run",
+                             "the following arguments are required: training_script");
   }
   if (settings->flag(OptionId::kDetach) && announce_fd < 0 && !settings->flag(OptionId::kDryRun)) {
-    return start_detached("run", argv, around);
+    return start_detached("run", argv, around, settings->flag(OptionId::kQuiet));
   }
   auto plan = plan_run(*settings, argv, around);
   if (!plan) return complain(plan.error());

@@ -9,6 +9,8 @@
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
 #include "cli/sim/plan.h"
+#include "cli/text/sim_replay_text.h"
+#include "cli/text/sim_svg.h"
 #include "cli/text/sim_text.h"
 #include "simulator/study_figures.h"
 #include "supervisor/run_dir/journal.h"
@@ -24,7 +26,7 @@ base::Result<std::optional<simulator::Site>> site_of_journals(
   return simulator::site_of(RR_TRY(read_sim_journals(journals)));
 }
 
-// Without other runs' journals the times are those of the run itself.
+// Without --from-journal the run's own journal provides the times.
 base::Result<ReplayShown> play_again(const SimLine& line, std::vector<std::string> journals,
                                      const Surroundings& around) {
   const std::string path = RR_TRY(find_journal(*line.replay, around));
@@ -53,9 +55,9 @@ base::Status write_picture(const std::string& path, const std::string& picture) 
 
 int sim_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_sim_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "sim", line.error().what);
   if (line->help) {
-    print(sim_help());
+    print(command_help("sim", terminal_columns(around)));
     return 0;
   }
   const auto journals = find_sim_journals(line->from_journal, around);

@@ -53,7 +53,7 @@ base::Status add_journals(const std::string& path, const Surroundings& around,
   }
   if (found.size() == before) {
     return std::unexpected(
-        unusable(Errc::kNotFound, path, "neither it nor a directory in it has a run's journal"));
+        unusable(Errc::kNotFound, path, "there is no journal in it, nor in its directories"));
   }
   if (found.size() > kSimJournalsMax) {
     return std::unexpected(
@@ -80,19 +80,18 @@ base::Result<std::vector<simulator::RunRecord>> read_sim_journals(
   for (const std::string& path : journals) {
     const supervisor::JournalReadout readout = RR_TRY(supervisor::read_run_journal(path));
     if (readout.torn_bytes > 0) {
-      say(fmt::format("{}: {} bytes behind its last whole record are not used", path,
+      say(fmt::format("{}: {} bytes after its last complete record are skipped", path,
                       readout.torn_bytes));
     }
     simulator::RunRecord record = simulator::record_of(run_name(path), readout.entries);
     if (record.nodes == 0) {
-      say(fmt::format("{} is not used: it tells nothing of a run's nodes", path));
+      say(fmt::format("{} is skipped: it names no nodes of a run", path));
       continue;
     }
     records.push_back(std::move(record));
   }
   if (records.empty()) {
-    return base::fail(Errc::kInvalidArgument,
-                      "cannot use --from-journal: no journal tells of a run");
+    return base::fail(Errc::kInvalidArgument, "cannot use --from-journal: no journal holds a run");
   }
   return records;
 }

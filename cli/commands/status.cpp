@@ -25,7 +25,7 @@ using supervisor::RunStatus;
 
 constexpr int kExitSilent = 1;
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
-// Lines of a screen that are for other things than the table of nodes.
+// Screen lines that the table of nodes does not get.
 constexpr int kLinesAboveTable = 18;
 constexpr std::size_t kTableLinesMin = 4;
 
@@ -49,7 +49,7 @@ base::Result<RunStatus> read_from_journal(const std::string& directory,
   return status;
 }
 
-// One connection while the supervisor lives; a new one is tried when it is gone.
+// Keeps one connection to the supervisor, and connects again when it is lost.
 class Source {
  public:
   Source(std::string directory, const Surroundings& around)
@@ -112,9 +112,9 @@ std::string text_of(const RunStatus& status, const StatusLine& line, const Surro
 
 int status_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_status_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "status", line.error().what);
   if (line->help) {
-    print(status_help());
+    print(command_help("status", terminal_columns(around)));
     return 0;
   }
   const auto directory = find_run(line->run, Pick::kLiveFirst, around);

@@ -24,7 +24,7 @@ using base::Errc;
 using supervisor::ControlClient;
 
 constexpr int kExitNotDone = 1;
-// A run ends within bounds of its own; this only keeps the arithmetic of poll() in range.
+// A run bounds its own end; this limit only keeps the arithmetic of poll() in range.
 constexpr std::chrono::hours kWaitMax{24 * 366};
 
 base::Result<supervisor::StopRequest> read_request(const StopLine& line) {
@@ -57,12 +57,12 @@ int say_the_end(const std::string& directory) {
   return report->exit_code ? 0 : kExitNotDone;
 }
 
-// Nobody answers. Nothing is signalled by a number: it may be another process by now.
+// The supervisor does not answer. No process is signalled by pid: the pid may have been reused.
 int say_why_not(const std::string& directory, const base::Error& why) {
   const auto report = report_of(directory);
   if (report && report->exit_code) return say_the_end(directory);
   say(why.what);
-  say("its journal has no end: robustrun status says more");
+  say("its journal has no end; robustrun status shows more");
   return kExitNotDone;
 }
 
@@ -76,13 +76,13 @@ int say_that_it_ends(const std::string& directory) {
   return 0;
 }
 
-// Its supervisor is on another machine, or nowhere. `why`: what was heard here.
+// The supervisor is on another machine, or gone. `why`: the error of the local connection.
 int stop_elsewhere(const std::string& directory, const supervisor::StopRequest& request, bool wait,
                    const base::Error& why) {
   if (has_ended(directory)) return say_the_end(directory);
   if (const auto heard = supervisor::stop_remotely(directory, request); !heard) {
     if (heard.error().code != Errc::kNotFound) {
-      say(fmt::format("it cannot be reached over the network, either: {}", heard.error().what));
+      say(fmt::format("not reachable over the network either: {}", heard.error().what));
     }
     return say_why_not(directory, why);
   }
@@ -110,13 +110,13 @@ int stop(const std::string& directory, const supervisor::StopRequest& request, b
 
 int stop_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_stop_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "stop", line.error().what);
   if (line->help) {
-    print(stop_help());
+    print(command_help("stop", terminal_columns(around)));
     return 0;
   }
   const auto request = read_request(*line);
-  if (!request) return complain_of_usage(around, request.error().what);
+  if (!request) return complain_of_usage(around, "stop", request.error().what);
   const auto directory = find_run(line->run, Pick::kTheLiveOne, around);
   if (!directory) return complain(directory.error());
   return stop(*directory, *request, !line->no_wait);

@@ -13,7 +13,7 @@
 namespace robustrun::cli {
 namespace {
 
-// On one line, as all that we say.
+// One line, as all our messages are.
 std::string joined_lines(std::string_view text) {
   std::string joined;
   for (const std::string_view line : base::split(base::trim(text), '\n')) {
@@ -26,8 +26,8 @@ base::Result<std::string> call_sbatch(const std::string& script, const Surroundi
   const auto sbatch = base::find_executable("sbatch", around.variable("PATH").value_or(""));
   if (!sbatch) {
     return base::fail(base::Errc::kNotFound,
-                      "cannot submit: there is no sbatch here; log in to a host of the cluster, "
-                      "or take the script that --dry-run prints there");
+                      "cannot submit: sbatch is not on PATH; log in to a host of the cluster, "
+                      "or submit the script that --dry-run prints");
   }
   const auto done = RR_TRY(base::run_tool({*sbatch, "--parsable"}, kSubmitMax, script));
   if (!done.status.success()) {
@@ -43,18 +43,19 @@ base::Result<std::string> call_sbatch(const std::string& script, const Surroundi
 
 int submit_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_run_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "submit", line.error().what);
   if (line->value(OptionId::kHelp)) {
-    print(submit_help(terminal_columns(around)));
+    print(command_help("submit", terminal_columns(around)));
     return 0;
   }
   if (const auto status = check_subcommand(*line, Group::kSubmit); !status) {
-    return complain_of_usage(around, status.error().what);
+    return complain_of_usage(around, "submit", status.error().what);
   }
   const auto settings = merge_settings(*line, around);
   if (!settings) return complain(settings.error());
   if (!settings->script) {
-    return complain_of_usage(around, "the following arguments are required: training_script");
+    return complain_of_usage(around, "submit",
+                             "the following arguments are required: training_script");
   }
   const auto job = plan_submit(*line, *settings, around);
   if (!job) return complain(job.error());
@@ -67,8 +68,8 @@ int submit_command(std::span<const std::string> argv, const Surroundings& around
   if (!id) return complain(id.error());
   print(*id + "\n");
   say(
-      fmt::format("job {0} is queued; robustrun status|report|stop robustrun-runs/slurm-{0}, once "
-                  "it runs; scancel {0} ends it",
+      fmt::format("job {0} is queued; once it runs, robustrun status|report|stop "
+                  "robustrun-runs/slurm-{0}; scancel {0} ends it",
                   *id));
   return 0;
 }

@@ -37,7 +37,7 @@ int list_versions(const std::string& directory, bool json) {
   return 0;
 }
 
-// The code goes beside the versions that the run has, for the supervisor to take.
+// Copies the code beside the run's versions, where the supervisor takes it.
 base::Status stage_code(const std::string& directory, const std::string& stage, UpdatePlan& plan) {
   if (plan.code.empty()) return {};
   const std::string folder =
@@ -86,7 +86,7 @@ int ask_for_update(const std::string& directory, const UpdateLine& line, UpdateP
     return 0;
   }
   if (!plan.order.stage.empty()) supervisor::drop_stage(directory, plan.order.stage);
-  say(fmt::format("the run does not take it: {}", answer.error().what));
+  say(fmt::format("the run refused the update: {}", answer.error().what));
   return kExitNotTaken;
 }
 
@@ -94,9 +94,9 @@ int ask_for_update(const std::string& directory, const UpdateLine& line, UpdateP
 
 int update_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_update_line(argv);
-  if (!line) return complain_of_usage(around, line.error().what);
+  if (!line) return complain_of_usage(around, "update", line.error().what);
   if (line->help) {
-    print(update_help());
+    print(command_help("update", terminal_columns(around)));
     return 0;
   }
   if (line->list) {
@@ -105,7 +105,7 @@ int update_command(std::span<const std::string> argv, const Surroundings& around
     return list_versions(*directory, line->json);
   }
   auto plan = plan_update(*line);
-  if (!plan) return complain_of_usage(around, plan.error().what);
+  if (!plan) return complain_of_usage(around, "update", plan.error().what);
   const auto directory = find_run(line->run, Pick::kTheLiveOne, around);
   if (!directory) return complain(directory.error());
   return ask_for_update(*directory, *line, *std::move(plan), around);

@@ -1,5 +1,4 @@
-// Surroundings of this process, and the machine itself: the edge where getenv, isatty and the
-// file system are looked at.
+// The real surroundings: where getenv, isatty, the file system, the resolver and scontrol are used.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,6 +21,7 @@
 #include "cli/options/limits.h"
 #include "cli/options/surroundings.h"
 #include "cli/options/values.h"
+#include "topo/limits.h"
 #include "wire/net/local_addresses.h"
 
 namespace robustrun::cli {
@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Asks the interpreter's torch as torchrun would; older ones have no torch.accelerator.
+// Asks the interpreter's torch as torchrun does; older versions have no torch.accelerator.
 constexpr const char* kDeviceQuestion = R"(
 import sys, torch
 name = sys.argv[1]
@@ -52,7 +52,7 @@ print('robustrun-devices', found)
 constexpr std::string_view kDeviceAnswer = "robustrun-devices ";
 constexpr int kNoSuchBackend = -2;
 
-// Where no driver has put a device file, importing torch to learn so would cost seconds.
+// Without a device file there is no device, and importing torch to learn that would cost seconds.
 bool has_device_files() {
   constexpr std::array<std::string_view, 7> kPrefixes = {"nvidia", "nvhost", "kfd",    "dri",
                                                          "dxg",    "accel",  "davinci"};
@@ -129,13 +129,13 @@ class ThisMachine final : public Machine {
   }
 
   [[nodiscard]] base::Result<std::string> read_secret(const std::string& path) const override {
-    // Not blocking: a pipe of that name must not hold us up.
+    // O_NONBLOCK: opening a pipe of that name must not block.
     const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat status{};
     if (!file || ::fstat(file.get(), &status) != 0) {
       return base::fail_errno("it cannot be read", errno);
     }
-    if (!S_ISREG(status.st_mode)) return base::fail(base::Errc::kInvalidArgument, "it is no file");
+    if (!S_ISREG(status.st_mode)) return base::fail(base::Errc::kInvalidArgument, "not a regular file");
     if (status.st_uid != ::geteuid() && status.st_uid != 0) {
       return base::fail(
           base::Errc::kPermission,
@@ -202,6 +202,31 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+class ThisFabric final : public Fabric {
+ public:
+  [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
+    return base::read_file(path, topo::kTextBytesMax);
+  }
+
+  [[nodiscard]] base::Result<std::string> ask_slurm(const std::string& scontrol) const override {
+    auto answer = RR_TRY(base::run_tool({scontrol, "show", "topology"}, kScontrolMax));
+    if (!answer.status.success()) {
+      const std::string_view error = base::trim(answer.err);
+      return base::fail(base::Errc::kUnavailable,
+                        fmt::format("scontrol show topology: {}",
+                                    error.empty() ? base::describe(answer.status)
+                                                  : base::printable(base::split(error, '\n')[0])));
+    }
+    if (answer.out.size() >= base::kToolOutputBytesMax) {
+      return base::fail(base::Errc::kLimit,
+                        fmt::format("scontrol show topology prints more than {} bytes; write them "
+                                    "to a file and pass that",
+                                    base::kToolOutputBytesMax));
+    }
+    return std::move(answer.out);
+  }
+};
+
 }  // namespace
 
 std::optional<std::string> Surroundings::variable(std::string_view name) const {
@@ -216,6 +241,11 @@ std::optional<std::string> Surroundings::variable(std::string_view name) const {
 const Machine& this_machine() {
   static const ThisMachine machine;
   return machine;
+}
+
+const Fabric& this_fabric() {
+  static const ThisFabric fabric;
+  return fabric;
 }
 
 Surroundings look_around(const std::string& program_name, const Machine& machine) {

@@ -26,7 +26,7 @@ void plan_history(const Settings& settings, const Surroundings& around, std::uin
   const auto history = around.machine->node_history(plan.history);
   if (!history) {
     plan.warnings.push_back(
-        fmt::format("earlier runs are not considered: {}", history.error().what));
+        fmt::format("the history of earlier runs is ignored: {}", history.error().what));
     return;
   }
   std::map<std::string, std::string> why;
@@ -39,7 +39,7 @@ void plan_history(const Settings& settings, const Surroundings& around, std::uin
   if (plan.offenders.empty()) return;
   const bool can_choose = plan.hosts.size() > working;
   if (can_choose) {
-    // --rank0 is somebody's own choice.
+    // --rank0 is the user's choice, and stays first.
     const auto movable = plan.hosts.begin() + (settings.text(OptionId::kRank0).empty() ? 0 : 1);
     std::stable_partition(movable, plan.hosts.end(), [&](const launcher::Host& host) {
       return !plan.offenders.contains(host.name);
@@ -47,8 +47,8 @@ void plan_history(const Settings& settings, const Surroundings& around, std::uin
   }
   for (const std::string& host : plan.offenders) {
     plan.warnings.push_back(fmt::format(
-        "{} has failed earlier runs ({}), and {}; `robustrun nodes {}` says more", host,
-        why.at(host), can_choose ? "is taken last" : "there is no other host for it", host));
+        "{} has failed earlier runs ({}), and {}; `robustrun nodes {}` shows more", host,
+        why.at(host), can_choose ? "is taken last" : "no other host can replace it", host));
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Hosts that failed earlier runs are taken last. Reads the notes through Surroundings::machine;
-// pure otherwise.
+// Takes hosts that failed earlier runs last. Reads the notes through Surroundings::machine; pure
+// otherwise.
 
 #include <string>
 
@@ -11,12 +11,12 @@
 
 namespace robustrun::cli {
 
-// The folder of the notes: `asked`, or, for "auto", robustrun/nodes in $XDG_STATE_HOME or
-// ~/.local/state; empty for "off", and where there is no home.
+// The folder of the notes: `asked`, or for "auto" robustrun/nodes in $XDG_STATE_HOME or
+// ~/.local/state. Empty for "off", and without a home directory.
 [[nodiscard]] std::string history_folder(const std::string& asked, const Surroundings& around);
 
-// For hosts that get their agents from here: sets plan.history and plan.offenders, and where more
-// than `working` hosts are named, puts the offenders last, whom they are said of in a warning.
+// For hosts whose agents are started from here: sets plan.history and plan.offenders. If more than
+// `working` hosts are named, moves the offenders to the end, with a warning for each.
 void plan_history(const Settings& settings, const Surroundings& around, std::uint32_t working,
                   NodesPlan& plan);
 

@@ -23,7 +23,7 @@ using Hosts = std::vector<Host>;
 
 bool says(const Settings& settings, OptionId id) { return !settings.text(id).empty(); }
 
-// --hosts or --hostfile; nullopt: neither. Of both, the one that overrides the other.
+// --hosts or --hostfile; nullopt: neither. If both are given, the one of higher precedence.
 Result<std::optional<OptionId>> source_of(const Settings& settings) {
   const bool list = says(settings, OptionId::kHosts);
   const bool file = says(settings, OptionId::kHostfile);
@@ -49,7 +49,7 @@ Result<Hosts> read_hosts(const Settings& settings, OptionId source, const Surrou
   return launcher::parse_host_file(*bytes, text);
 }
 
-// Options that mean nothing without hosts.
+// Refuses options that need hosts.
 base::Status check_no_hosts(const Settings& settings) {
   for (const OptionId id : {OptionId::kInclude, OptionId::kExclude, OptionId::kRank0}) {
     if (!says(settings, id)) continue;
@@ -87,7 +87,7 @@ base::Status put_first(const Settings& settings, Hosts& hosts) {
   return {};
 }
 
-// --nproc-per-node, where it was given, beats slots=; it may not ask for more.
+// --nproc-per-node, if given, overrides slots=, but may not exceed it.
 base::Status apply_workers(const Settings& settings, Hosts& hosts) {
   if (!settings.given(OptionId::kNprocPerNode)) return {};
   const auto workers = parse_integer(settings.text(OptionId::kNprocPerNode));

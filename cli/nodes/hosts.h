@@ -14,14 +14,14 @@ namespace robustrun::cli {
 // Whether the user names hosts at all.
 [[nodiscard]] bool names_hosts(const Settings& settings);
 
-// In rank order: naturally sorted, --rank0 first. Those of `allocation` when none are named, which
-// may be empty. Host::slots is 0 where --nproc-per-node counts: where it was given, or the host
-// file says nothing.
+// In rank order: natural order, --rank0 first. Without --hosts and --hostfile the hosts of
+// `allocation`, which may be empty. Host::slots is 0 where --nproc-per-node counts: because it was
+// given, or because the host file has no slots.
 [[nodiscard]] base::Result<std::vector<launcher::Host>> plan_hosts(
     const Settings& settings, const Surroundings& around,
     std::vector<launcher::Host> allocation = {});
 
-// Nothing else than this very machine, reached without SSH: "localhost", its own name.
+// Whether `host` is this machine and needs no SSH: "localhost", or its own name.
 [[nodiscard]] bool is_this_machine(const launcher::Host& host, const Surroundings& around);
 
 }  // namespace robustrun::cli

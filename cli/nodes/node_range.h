@@ -1,5 +1,5 @@
 #pragma once
-// How many nodes: --nnodes=N or MIN:MAX. Pure.
+// The number of nodes: --nnodes=N or MIN:MAX. Pure.
 
 #include <cstdint>
 #include <string_view>

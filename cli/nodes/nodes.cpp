@@ -48,7 +48,7 @@ Result<Way> choose_way(const Settings& settings, const Surroundings& around, con
   if (asked == "join") {
     if (!named) return Way::kRendezvous;
     return cannot_use(settings, OptionId::kLauncher,
-                      "hosts are named, and get their agents from here; leave it out");
+                      "hosts are named, and their agents are started from here; leave it out");
   }
   if (asked == "local" && named && !only_here) {
     return cannot_use(settings, OptionId::kLauncher,
@@ -60,7 +60,7 @@ Result<Way> choose_way(const Settings& settings, const Surroundings& around, con
   return alone ? Way::kLocal : Way::kRendezvous;
 }
 
-// What contradicts hosts that are named.
+// Refuses options that contradict named hosts.
 base::Status check_with_hosts(const Settings& settings, NodesPlan& plan) {
   if (plan.hosts.empty()) return {};
   const std::string hosts = settings.written(hosts_option(settings));
@@ -85,24 +85,24 @@ base::Status check_with_hosts(const Settings& settings, NodesPlan& plan) {
   return {};
 }
 
-// --nodes-min, within what --nnodes says.
+// --nodes-min, within the range of --nnodes.
 base::Status plan_least(const Settings& settings, bool range_given, NodesPlan& plan) {
   const auto least = settings.integer(OptionId::kNodesMin);
   if (!least) return {};
   if (*least > plan.max_nodes) {
     return cannot_use(settings, OptionId::kNodesMin,
-                      fmt::format("at most {} nodes are wanted", plan.max_nodes));
+                      fmt::format("the run has at most {} nodes", plan.max_nodes));
   }
   if (range_given && *least != plan.min_nodes) {
     return cannot_use(settings, OptionId::kNodesMin,
-                      fmt::format("{} says {}; leave one of them out",
+                      fmt::format("{} has the minimum {}; leave one of them out",
                                   settings.written(OptionId::kNnodes), plan.min_nodes));
   }
   plan.min_nodes = static_cast<std::uint32_t>(*least);
   return {};
 }
 
-// How many of the named hosts work, and how many wait.
+// Divides the named hosts into working ones, spares and unused ones.
 base::Status count_hosts(const Settings& settings, const Surroundings& around, std::uint32_t least,
                          std::uint32_t most, NodesPlan& plan) {
   const auto total = static_cast<std::int64_t>(plan.hosts.size());
@@ -131,13 +131,14 @@ base::Status count_hosts(const Settings& settings, const Surroundings& around, s
   return plan_least(settings, given && least != most, plan);
 }
 
-// Agents on this machine, under names of their own.
+// Agents on this machine, under generated names.
 base::Status count_processes(const Settings& settings, const Surroundings& around,
                              std::uint32_t least, std::uint32_t most, NodesPlan& plan) {
   if (!plan.hosts.empty()) return count_hosts(settings, around, least, most, plan);
   const auto spares = settings.integer(OptionId::kSpares).value_or(0);
   if (most + spares > kNodesMax) {
-    return cannot_use(settings, OptionId::kSpares, fmt::format("more than {} agents", kNodesMax));
+    return cannot_use(settings, OptionId::kSpares,
+                      fmt::format("there would be more than {} agents", kNodesMax));
   }
   plan.max_nodes = most;
   plan.min_nodes = least;
@@ -179,7 +180,7 @@ base::Status plan_secret(const Settings& settings, const Surroundings& around, N
     if (secret->size() < kSecretBytesMin || secret->size() > kSecretBytesMax) {
       return cannot_use(
           settings, OptionId::kSecretFile,
-          fmt::format("a secret has {} to {} bytes", kSecretBytesMin, kSecretBytesMax));
+          fmt::format("a secret must have {} to {} bytes", kSecretBytesMin, kSecretBytesMax));
     }
     plan.secret = *std::move(secret);
     plan.trust = Trust::kSecret;
@@ -188,15 +189,15 @@ base::Status plan_secret(const Settings& settings, const Surroundings& around, N
     plan.trust = Trust::kMunge;
   }
   if (plan.trust == Trust::kSecret && settings.flag(OptionId::kInsecureRdzv)) {
-    plan.warnings.push_back(fmt::format("{} has no effect: {} is there",
+    plan.warnings.push_back(fmt::format("{} has no effect: {} is given",
                                         settings.written(OptionId::kInsecureRdzv),
                                         settings.written(OptionId::kSecretFile)));
   }
   if (plan.trust != Trust::kNone || settings.flag(OptionId::kInsecureRdzv)) return {};
-  const std::string danger = fmt::format("whoever reaches port {} of {} can join this run",
+  const std::string danger = fmt::format("any process that reaches port {} of {} can join this run",
                                          plan.meeting->control.port, plan.meeting->control.host);
   if (settings.compat()) {
-    plan.warnings.push_back(danger + ", as with torchrun; --secret-file=FILE closes it");
+    plan.warnings.push_back(danger + ", as with torchrun; --secret-file=FILE prevents it");
     return {};
   }
   return fail(Errc::kPermission,
@@ -235,7 +236,7 @@ base::Status plan_ssh(const Settings& settings, const Surroundings& around, Node
   if (const std::string command = settings.text(OptionId::kSshCommand); !command.empty()) {
     auto words = command_words(command);
     if (!words) return cannot_use(settings, OptionId::kSshCommand, words.error().what);
-    // The built-in client asks it for the user's configuration (ssh -G) alone.
+    // The built-in client uses the command only to read the user's configuration (ssh -G).
     if (ssh.transport != kLibssh2) ssh.transport = kOpenSsh;
     ssh.ssh_command = *std::move(words);
   }
@@ -260,7 +261,7 @@ base::Status plan_lease(const Settings& settings, NodesPlan& plan) {
   time(OptionId::kWaitForNodes, plan.wait_for_nodes);
   if (lease.interval < kHeartbeatIntervalMin) {
     return cannot_use(settings, OptionId::kHeartbeatInterval,
-                      fmt::format("at least {} ms are wanted", kHeartbeatIntervalMin.count()));
+                      fmt::format("it must be at least {} ms", kHeartbeatIntervalMin.count()));
   }
   if (lease.suspect_after < 2 * lease.interval) {
     return cannot_use(settings, OptionId::kNodeSuspectAfter,
@@ -278,7 +279,7 @@ base::Status plan_rest(const Settings& settings, NodesPlan& plan) {
   const bool fine = std::ranges::all_of(
       plan.interface, [](unsigned char c) { return std::isgraph(c) != 0 && c != '/'; });
   if (!fine || plan.interface.size() > kInterfaceNameMax) {
-    return cannot_use(settings, OptionId::kIface, "that is no name of a network interface");
+    return cannot_use(settings, OptionId::kIface, "not a name of a network interface");
   }
   plan.copies_rate = static_cast<std::uint64_t>(settings.integer(OptionId::kCopiesRate).value_or(0))
                      << 20U;
@@ -302,8 +303,8 @@ Where NodesPlan::where() const {
     case Way::kProcesses: return Where::kHere;
     case Way::kSsh:
     case Way::kSlurm: return Where::kHosts;
-    // Nobody chose a port for all tasks of a step.
-    case Way::kRendezvous: return invitation.empty() ? Where::kMeeting : Where::kHosts;
+    // The tasks of a step have no port in common.
+    case Way::kRendezvous: return join_token.empty() ? Where::kMeeting : Where::kHosts;
   }
   return Where::kHere;
 }
@@ -319,7 +320,7 @@ Result<std::vector<RankRange>> parse_rank_ranges(std::string_view text) {
       last = base::parse_int<std::uint32_t>(base::trim(piece.substr(dash + 1)));
     }
     if (!first || !last || *first > *last) {
-      return fail(Errc::kInvalidArgument, fmt::format("'{}' is no rank and no range of them; write "
+      return fail(Errc::kInvalidArgument, fmt::format("'{}' is neither a rank nor a range; write "
                                                       "0,8-15",
                                                       base::printable(piece)));
     }

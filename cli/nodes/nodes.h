@@ -1,7 +1,7 @@
 #pragma once
-// On which machines a run is to be, how its agents get there, and how they find each other:
-// --nnodes, --hosts and its relatives, --launcher, --rdzv-*, everything about SSH, secrets and
-// leases. All of it checked, nothing made or connected yet.
+// The machines of a run, how agents get there, and how they find each other: --nnodes, --hosts and
+// related options, --launcher, --rdzv-*, SSH, secrets and leases. Checks everything; makes nothing
+// and connects to nothing.
 //
 // Pure but for questions to Surroundings::machine and Surroundings::network. Errors are whole
 // sentences for the user, exit code 2.
@@ -26,49 +26,49 @@ namespace robustrun::cli {
 
 using supervisor::RankRange;
 
-// Why a node that was not started by us may join.
+// Why a node that was started by hand may join.
 enum class Trust : std::uint8_t {
   kSecret,  // it knows NodesPlan::secret
-  kMunge,   // munge says that it is of the same user
+  kMunge,   // munge proves that it is of the same user
   kNone,    // --insecure-rdzv, or torchrun's way
 };
 
 struct NodesPlan {
   enum class Way : std::uint8_t {
-    kLocal,       // one agent, here
-    kProcesses,   // several agents, here
+    kLocal,       // one agent, on this machine
+    kProcesses,   // several agents on this machine
     kSsh,
     kSlurm,       // by srun, onto the nodes of an allocation
-    kRendezvous,  // `meeting` says whether the supervisor is here
+    kRendezvous,  // `meeting` tells whether the supervisor is here
   };
   Way way = Way::kLocal;
-  // In rank order, spares last. kProcesses: invented names; kRendezvous: none; kLocal: none, or
-  // this machine as --hosts names it. Host::slots 0: as --nproc-per-node says.
+  // In rank order, spares last. kProcesses: generated names; kRendezvous: empty; kLocal: empty, or
+  // this machine as --hosts names it. Host::slots 0: --nproc-per-node counts.
   std::vector<launcher::Host> hosts;
   std::vector<launcher::Host> unused;  // named beyond --nnodes and --spares, in that order
   std::uint32_t min_nodes = 1;
   std::uint32_t max_nodes = 1;
   std::uint32_t spares = 0;
-  // kSsh. `bundle` is left to the caller.
+  // kSsh; the caller sets `bundle`.
   launcher::SshOptions ssh;
   // kRendezvous
   std::optional<Meeting> meeting;
   Trust trust = Trust::kNone;
-  std::string invitation;  // within a step: the file that tells guests where to join; else empty
+  std::string join_token;  // file by which the tasks of an srun find their leader; else empty
   std::string secret;  // with Trust::kSecret: the bytes of --secret-file
 
-  launcher::SlurmOptions slurm;  // kSlurm; run_id and folder are left to the caller
-  std::uint32_t gpus_per_node = 0;  // of Slurm, where --nproc-per-node was not given; 0: none
+  launcher::SlurmOptions slurm;  // kSlurm; the caller sets run_id and folder
+  std::uint32_t gpus_per_node = 0;  // from Slurm, without --nproc-per-node; 0: none
   std::string interface;  // --iface
   std::uint64_t copies_rate = 0;  // bytes/s; --copies-rate
   std::uint64_t peers_rate = 0;  // bytes/s; --peers-rate
   supervisor::LeaseTimes lease;
   base::Nanos wait_for_nodes{};
-  std::optional<base::Nanos> last_call;    // kRendezvous: of --rdzv-conf
+  std::optional<base::Nanos> last_call;  // kRendezvous: of --rdzv-conf
   std::set<std::string> offenders;  // of `hosts`, by name (supervisor/core/status/node_standing.h)
-  std::string history;  // folder for what the run learns of its hosts; empty: it is not kept
+  std::string history;  // folder for notes about the hosts; empty: none are kept
   bool fold_lines = false;
-  std::vector<RankRange> shown_ranks;  // ascending, apart; empty: all
+  std::vector<RankRange> shown_ranks;  // ascending and disjoint; empty: all
   std::optional<std::uint64_t> expect_world;
   std::vector<std::string> warnings;
 
@@ -79,9 +79,9 @@ struct NodesPlan {
 [[nodiscard]] base::Result<NodesPlan> plan_nodes(const Settings& settings,
                                                  const Surroundings& around);
 
-// Refuses what --expect-world forbids, as far as it is known before the start (the core judges the
-// rest): `workers` is the count on a host that does not say its own, 0 when it counts for itself. A
-// rendezvous is judged by its largest size.
+// Checks --expect-world as far as the world size is known before the start; the core checks the
+// rest. `workers`: the count on a host without its own, 0 if the host counts for itself. For a
+// rendezvous its largest size counts.
 [[nodiscard]] base::Status check_world(const Settings& settings, const NodesPlan& plan,
                                        std::uint32_t workers);
 

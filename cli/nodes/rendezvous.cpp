@@ -62,7 +62,7 @@ bool is_static(const Settings& settings) {
   return settings.text(OptionId::kRdzvBackend) == "static" && !settings.flag(OptionId::kStandalone);
 }
 
-// MASTER_ADDR and MASTER_PORT with static, as far as the user named them.
+// MASTER_ADDR and MASTER_PORT of static, as far as they were given.
 Result<Endpoint> named_master(const Settings& settings) {
   Endpoint endpoint = RR_TRY(endpoint_of(settings));
   if (!endpoint.host.empty()) return endpoint;
@@ -124,10 +124,10 @@ Result<std::optional<base::Nanos>> conf_time(const Settings& settings, std::stri
   if (!text) return std::nullopt;
   if (const auto time = parse_duration(*text)) return time;
   return cannot_use(settings, OptionId::kRdzvConf, Errc::kInvalidArgument,
-                    fmt::format("{}={} is no number of seconds", key, *text));
+                    fmt::format("{}={} is not a number of seconds", key, *text));
 }
 
-// torchrun's is_host of c10d, as its own reader takes booleans.
+// is_host of c10d, with the booleans that torchrun takes.
 Result<std::optional<bool>> conf_is_host(const Settings& settings) {
   auto text = rdzv_conf_value(settings.text(OptionId::kRdzvConf), "is_host");
   if (!text) return std::nullopt;
@@ -143,14 +143,14 @@ Result<std::optional<bool>> conf_is_host(const Settings& settings) {
                     fmt::format("is_host={} is neither true nor false", *text));
 }
 
-// Who leads, and the addresses of that machine.
+// Whether this node leads, and the addresses of the leader.
 base::Status plan_part(const Settings& settings, const Surroundings& around, Meeting& meeting) {
   std::optional<bool> leads;
   if (meeting.node_rank) leads = *meeting.node_rank == 0;
   if (!is_static(settings)) leads = RR_TRY(conf_is_host(settings));
   const std::string& host = meeting.control.host;
   auto addresses = around.network->look_up(host);
-  // A guest may be early: its leader's name may not be known yet, and is asked for again.
+  // A guest may start before its leader's name is known; it is looked up again later.
   if (addresses) meeting.addresses = *std::move(addresses);
   meeting.part = leads.value_or(false) ? Meeting::Part::kHost : Meeting::Part::kGuest;
   if (!leads && RR_TRY(is_here(host, meeting.addresses, around))) {
@@ -199,14 +199,14 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   }
   if (!is_host(endpoint.host)) {
     return fail(Errc::kInvalidArgument,
-                "its host name is empty or has characters that none can "
-                "have; write host:port");
+                "its host name is empty or has invalid characters; write "
+                "host:port");
   }
   if (port.size() > 1) {
     const auto number = parse_integer(port.substr(1));
     if (!number || *number < 0 || *number > 65535) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("'{}' is no port (0 to 65535); write host:port", port.substr(1)));
+                  fmt::format("'{}' is not a port (0 to 65535); write host:port", port.substr(1)));
     }
     endpoint.port = static_cast<std::uint16_t>(*number);
   }
@@ -278,7 +278,7 @@ Result<Meeting> plan_meeting(const Settings& settings, const Surroundings& aroun
       is_static(settings) ? RR_TRY(named_master(settings)) : RR_TRY(endpoint_of(settings));
   if (meeting.control.host.empty()) {
     return cannot_use(settings, OptionId::kNnodes, Errc::kInvalidArgument,
-                      "nobody says where the nodes meet; start the same command on each with "
+                      "the nodes have no place to meet; start the same command on each with "
                       "--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT, or name the machines with "
                       "--hosts=LIST");
   }

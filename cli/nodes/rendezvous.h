@@ -1,11 +1,11 @@
 #pragma once
-// How many nodes, where they meet, which of them is this, and MASTER_ADDR and MASTER_PORT
+// Where the nodes of a run meet, which of them is this one, and MASTER_ADDR and MASTER_PORT
 // (docs/compat.md), checked. Pure but for questions to Surroundings::network.
 //
-// Where the same command is started on every node, one of them leads: with static it is node 0,
-// with c10d the one that has the endpoint's address. Its supervisor listens on the endpoint's port
-// with c10d, where torchrun has its store. With static that port is MASTER_PORT, thus the workers';
-// the supervisor's is the next one, so that every node knows it without asking.
+// If the same command is started on every node, one node leads: with static node 0, with c10d the
+// node with the endpoint's address. With c10d the leader's supervisor listens on the endpoint's
+// port, where torchrun has its store. With static that port is MASTER_PORT and belongs to the
+// workers; the supervisor listens on the next one, so every node knows it without asking.
 
 #include <cstdint>
 #include <optional>
@@ -22,14 +22,14 @@ namespace robustrun::cli {
 
 struct Rendezvous {
   std::string id;  // --rdzv-id, if the user gave one
-  bool standalone = false;  // asked for, or implied: one node and no port named
+  bool standalone = false;  // given, or implied by one node without a port
   std::string master_addr;  // empty: the node's address
-  std::uint16_t master_port = 0;  // 0: a free one for every attempt
-  std::string node_address;  // of this node, for MASTER_ADDR; empty: as its connection says
+  std::uint16_t master_port = 0;  // 0: a free port for every attempt
+  std::string node_address;  // for MASTER_ADDR; empty: the address of its connection
   std::vector<std::string> warnings;
 };
 
-// Which machines a run is on: this one; those that are named; those that are started by hand.
+// The machines of a run: this one; those that are named; those that are started by hand.
 enum class Where : std::uint8_t { kHere, kHosts, kMeeting };
 
 [[nodiscard]] base::Result<Rendezvous> plan_rendezvous(const Settings& settings,
@@ -43,12 +43,12 @@ struct Endpoint {
 // host, host:port, [v6], [v6]:port; the error is a cause without a subject.
 [[nodiscard]] base::Result<Endpoint> parse_endpoint(std::string_view text);
 
-// Several nodes that are started by hand.
+// Several nodes that are started by hand and meet at an endpoint.
 struct Meeting {
   enum class Part : std::uint8_t {
     kHost,  // the supervisor is here
     kGuest,  // it is elsewhere
-    kEither,  // here, unless another process of this machine has the port already
+    kEither,  // here, unless another process of this machine has the port
   };
   Part part = Part::kGuest;
   Endpoint control;  // where the supervisor listens
@@ -63,7 +63,7 @@ struct Meeting {
 
 // k=v,k=v: every key needs a value.
 [[nodiscard]] base::Status check_rdzv_conf(std::string_view text);
-// The value of a key in a text that was checked; of several the last.
+// The value of `key` in a checked text; the last one if the key is repeated.
 [[nodiscard]] std::optional<std::string> rdzv_conf_value(std::string_view text,
                                                          std::string_view key);
 

@@ -15,7 +15,7 @@ using base::fail;
 using base::Result;
 using Part = SlurmPlan::Part;
 
-// Of steps that are none of the user's: interactive, batch, external and pending ones.
+// From here on step ids are Slurm's own: interactive, batch, external and pending steps.
 constexpr std::uint32_t kSpecialSteps = 0xffff'fff0;
 
 std::string text_of(const Surroundings& around, std::string_view name) {
@@ -27,7 +27,7 @@ std::uint32_t number_of(const Surroundings& around, std::string_view name, std::
   return number ? *number : other;
 }
 
-// A terminal of its own is a shell (srun --pty), however many tasks the step was to have.
+// A step with a terminal is a shell (srun --pty), whatever its number of tasks.
 bool in_user_step(const Surroundings& around) {
   const bool is_step = number_of(around, "SLURM_STEP_ID", kSpecialSteps) < kSpecialSteps;
   const bool has_terminal = around.stdout_is_terminal || around.stderr_is_terminal;
@@ -38,7 +38,7 @@ bool is_asked_for(const Settings& settings) {
   return settings.flag(OptionId::kSlurm) || settings.text(OptionId::kLauncher) == "slurm";
 }
 
-// Whether the user has said nothing that means other machines, or other ways to them.
+// Whether no option names other machines or other ways to reach them.
 bool is_open(const Settings& settings) {
   return !settings.compat() && settings.text(OptionId::kLauncher) == "auto" &&
          !names_hosts(settings) && !settings.flag(OptionId::kStandalone) &&
@@ -59,7 +59,7 @@ base::Status check_asked(const Settings& settings, const SlurmPlan& slurm, bool 
   }
   if (names_hosts(settings)) {
     return cannot_use_slurm(settings,
-                            "hosts are named, and the allocation names them as well; "
+                            "hosts are named, and the allocation has its own; "
                             "leave one of them out");
   }
   if (!settings.text(OptionId::kRdzvEndpoint).empty()) {
@@ -69,8 +69,8 @@ base::Status check_asked(const Settings& settings, const SlurmPlan& slurm, bool 
   }
   if (in_tasks) {
     return cannot_use_slurm(settings,
-                            "this is one of several tasks of an srun, which are the nodes "
-                            "themselves; leave it out, or start robustrun without srun");
+                            "this is one of several tasks of an srun, and the tasks are the "
+                            "nodes; leave it out, or start robustrun without srun");
   }
   return {};
 }
@@ -91,9 +91,9 @@ base::Status read_step(const Surroundings& around, SlurmPlan& slurm) {
   slurm.task = number_of(around, "SLURM_PROCID", slurm.tasks);
   if (nodes != slurm.tasks || slurm.task >= slurm.tasks) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("cannot make nodes of this step's {} tasks: they are on {} nodes, and "
-                            "one robustrun per node is wanted; use srun --ntasks-per-node=1 (or "
-                            "--standalone for runs that have nothing to do with each other)",
+                fmt::format("cannot use this step's {} tasks as nodes: they are on {} nodes, and "
+                            "each node needs one robustrun; use srun --ntasks-per-node=1 (or "
+                            "--standalone for independent runs)",
                             slurm.tasks, nodes));
   }
   slurm.meeting = fmt::format("{}.{}.{}", slurm.job, text_of(around, "SLURM_STEP_ID"),

@@ -32,8 +32,8 @@ base::Status check_allocation(const Settings& settings, const SlurmPlan& slurm, 
                          nodes - most)
                    : "; ask Slurm for more, or leave it out";
   return fail(Errc::kInvalidArgument,
-              fmt::format("cannot use {}: {} would be wanted, and the allocation (Slurm job {}) "
-                          "has {} to run on, {}{}",
+              fmt::format("cannot use {}: it takes {}, and the allocation (Slurm job {}) "
+                          "has {}, {}{}",
                           settings.written(OptionId::kNnodes), wanted, slurm.job, nodes,
                           slurm.node_list, remedy));
 }
@@ -63,14 +63,14 @@ base::Status plan_step(const Settings& settings, const Surroundings& around, con
   const bool given = settings.given(OptionId::kNnodes);
   if (given && most != slurm.tasks) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("cannot use {}: {} would be wanted, and this srun (step {}) has {} "
+                fmt::format("cannot use {}: it takes {}, and this srun (step {}) has {} "
                             "tasks, which are the nodes; make them equal, or leave it out",
                             settings.written(OptionId::kNnodes), base::counted(most, "node"),
                             slurm.meeting, slurm.tasks));
   }
   if (settings.has(OptionId::kSpares)) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("cannot use {}: within srun every task is a node that works",
+                fmt::format("cannot use {}: within srun every task is a working node",
                             settings.written(OptionId::kSpares)));
   }
   plan.max_nodes = slurm.tasks;
@@ -81,7 +81,7 @@ base::Status plan_step(const Settings& settings, const Surroundings& around, con
   meeting.node_rank = slurm.task;
   plan.meeting = std::move(meeting);
   plan.trust = Trust::kSecret;
-  plan.invitation = fmt::format("{}/.slurm-{}", runs_folder(around), slurm.meeting);
+  plan.join_token = fmt::format("{}/.slurm-{}", runs_folder(around), slurm.meeting);
   return {};
 }
 

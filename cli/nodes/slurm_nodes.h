@@ -1,6 +1,6 @@
 #pragma once
-// From what Slurm gives us (plan_slurm.h) to the nodes of a run. Errors are whole sentences. Pure
-// but for questions to Surroundings::machine.
+// The nodes of a run in Slurm (slurm.h). Errors are whole sentences. Pure but for questions to
+// Surroundings::machine.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace robustrun::cli {
 
-// Refuses --nnodes and --spares that do not make up the allocation's `nodes`; `most` is what
-// --nnodes says.
+// Refuses --nnodes and --spares that do not add up to the `nodes` of the allocation; `most` is the
+// maximum of --nnodes.
 [[nodiscard]] base::Status check_allocation(const Settings& settings, const SlurmPlan& slurm,
                                             std::uint32_t most, std::size_t nodes);
 
-// How srun is called; kNotFound when it is not on PATH.
+// Sets `options` for srun; kNotFound if srun is not on PATH.
 [[nodiscard]] base::Status plan_srun(const Settings& settings, const Surroundings& around,
                                      const SlurmPlan& slurm, launcher::SlurmOptions& options);
 
-// The tasks of a step as nodes: counts, part, and the file by which they meet.
+// The tasks of a step as nodes: counts, part, and the join token file.
 [[nodiscard]] base::Status plan_step(const Settings& settings, const Surroundings& around,
                                      const SlurmPlan& slurm, NodesPlan& plan);
 

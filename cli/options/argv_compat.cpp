@@ -23,8 +23,8 @@ std::vector<std::string> spellings(const Option& row) {
   return names;
 }
 
-// Exact spelling, or an abbreviation whose matches all mean the same option of torchrun's.
-// nullptr: unknown.
+// Finds an option by its exact spelling, or by an abbreviation that only one option of torchrun's
+// matches. nullptr: unknown.
 Result<const Option*> find_long(const std::string& name, const std::string& as_written) {
   const Option* match = nullptr;
   std::vector<std::string> matches;
@@ -55,7 +55,7 @@ const Option* find_short(char letter) {
 bool is_option(const std::string& token) {
   if (token.size() < 2 || token[0] != '-') return false;
   if (token[1] == '-') return true;
-  // "-1" is a value and a word with a blank in it no option, as in argparse.
+  // As in argparse, "-1" is a value, and so is a word with a blank in it.
   if (parse_number(token)) return false;
   return token.find(' ') == std::string::npos;
 }

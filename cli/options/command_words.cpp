@@ -12,7 +12,7 @@ using base::fail;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-// Whether a backslash before `c` is taken away.
+// Whether a backslash before `c` is an escape.
 bool is_escaped(char quote, char c) {
   return quote == '\0' || (quote == '"' && (c == '"' || c == '\\' || c == '$' || c == '`'));
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A command that the user wrote as one text, as the words of an argument vector. Quotes and
-// backslashes work as in a shell; nothing else does, and no shell ever sees it.
+// Splits a command that was given as one text into an argument vector. Quotes and backslashes work
+// as in a shell; nothing else does, and no shell is run.
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace robustrun::cli {
 
-// At least one word; the error is a cause without a subject.
+// Returns at least one word. The error is a cause without a subject.
 [[nodiscard]] base::Result<std::vector<std::string>> command_words(std::string_view text);
 
 }  // namespace robustrun::cli

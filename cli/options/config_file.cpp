@@ -33,7 +33,7 @@ const char* wanted_type(Type type) {
   return "";
 }
 
-// Strings, and integers where `integers`; nullopt when anything else is among them.
+// The elements of `array` as texts; nullopt unless all are strings, or integers if `integers`.
 std::optional<std::vector<std::string>> texts_of(const TomlValue& array, bool integers) {
   std::vector<std::string> texts;
   for (const TomlValue& element : array.items) {
@@ -45,7 +45,7 @@ std::optional<std::vector<std::string>> texts_of(const TomlValue& array, bool in
   return texts;
 }
 
-// As it would stand on the command line; nullopt for a wrong type.
+// The value as on the command line; nullopt if it has the wrong type.
 std::optional<std::string> text_of(const TomlValue& value, Type type) {
   const bool is_string = value.type == TomlValue::Type::kString;
   const bool is_integer = value.type == TomlValue::Type::kInteger;
@@ -73,7 +73,7 @@ std::optional<std::string> text_of(const TomlValue& value, Type type) {
       return is_string ? scalar_text(value) : std::nullopt;
     case Type::kFilters:
       if (is_array) {
-        // On the command line ",," is a comma, so none can stand at the beginning.
+        // On the command line ",," is a comma, so no element can begin with one.
         const auto texts = texts_of(value, false);
         const auto leading = [](const std::string& text) { return text.starts_with(','); };
         if (!texts || std::ranges::any_of(*texts, leading)) return std::nullopt;

@@ -1,8 +1,8 @@
 #pragma once
-// A job's TOML file to plain data, checked against the options table. Pure: text in, values out.
+// Reads a job's TOML file, checked against the options table. Pure.
 //
-// Every key is an option's name with underscores (dashes are fine, too), at the top level; and
-// `script` and `args`. Errors name file, line and column, the key and the nearest valid one.
+// Keys are option names with underscores (dashes are accepted) at the top level, and `script` and
+// `args`. Errors name file, line, column, the key and the nearest valid one.
 
 #include <optional>
 #include <string>
@@ -27,7 +27,7 @@ struct FileConfig {
   std::string path;
 };
 
-// `path` is for messages alone. kInvalidArgument.
+// `path` appears only in messages. Errors are kInvalidArgument.
 [[nodiscard]] base::Result<FileConfig> parse_config(std::string_view text, const std::string& path);
 
 }  // namespace robustrun::cli

@@ -6,107 +6,59 @@
 #include <array>
 #include <cctype>
 
+#include "base/core/result.h"
 #include "base/core/text.h"
+#include "cli/options/help_pages.h"
 #include "cli/options/limits.h"
 #include "cli/options/options_table.h"
+#include "wire/messages/injection.h"
 
 namespace robustrun::cli {
 namespace {
 
 constexpr std::size_t kNameColumns = 28;
-constexpr std::array<Group, kGroupCount> kGroups = {
-    Group::kWhat, Group::kRendezvous, Group::kPlacement, Group::kFailures, Group::kOutput,
-    Group::kSelf, Group::kCheck,      Group::kSubmit,    Group::kPlan,     Group::kReplay};
+constexpr int kMarkdownColumns = 80;
 
 constexpr std::string_view kIntroduction =
-    "Starts the workers of a distributed PyTorch job, on this machine or on many, starts them "
-    "again "
-    "after a failure, and says what happened. A drop-in for torchrun: same options, same "
-    "environment.";
+    "Starts the workers of a distributed PyTorch job on one machine or many, restarts them after "
+    "failures, and reports what happened. A drop-in for torchrun: same options, same environment.";
 
-constexpr std::string_view kSubcommands = R"(
-Subcommands (a script of the same name in this directory wins):
-  report [RUN] [--json]     What happened in a run: its id or directory, or the
-                            newest.
-  check [options]           Only checks the nodes that these options name, and
-                            prints a table; 94: a node is unfit. --gpu tests
-                            the GPUs, too.
-  plan [options]            Shows which node would get which ranks, and why;
-                            starts nothing. --json, --svg FILE, --explain NODE.
-  submit --nodes N SCRIPT   Queues the run as a job of Slurm; --dry-run prints
-                            the batch script.
-  resume [RUN] [--detach]   Supervises a run whose supervisor is gone.
-  inject [RUN] KIND         A fault on purpose in a running job, for drills;
-                            inject --help lists them.
-  demo                      A small training that loses a rank and recovers.
-  ls                        Your runs, the newest first. --all, --json.
-  logs [RUN]                What the workers wrote: --rank, --attempt, --follow,
-                            --stderr, --grep.
-  rm RUN...                 Removes runs that ended; or --older-than TIME.
-  status [RUN]              How a run stands: state, nodes and ranks, steps,
-                            restarts. --json, --watch.
-  attach [RUN]              The console of a running job, until Ctrl-C;
-                            --lines N begins with the last N.
-  stop [RUN]                Ends a run, as SIGTERM to its supervisor does.
-                            --signal NAME, --grace TIME, --no-wait.
-  update [RUN]              Other code, variables or arguments for a run that
-                            goes on: --code, --env, --unset, --args, --now;
-                            --rollback, --list.
-  ckpt VERB DIRECTORY...    Checkpoints in directories: ls, inspect, verify,
-                            which reads all of one, repair, prune, pin, unpin,
-                            export to safetensors, DCP, torch. --step, --json.
-  cache VERB                What is kept for faster starts: ls, verify, gc.
-                            --max GIB, --unused TIME, --json.
-  diagnose [RUN]            Whom the workers of a run wait for, now; or with
-                            --from PATH... whom a hung job waits for, by dumps
-                            of PyTorch's Flight Recorder, reports of NCCL's RAS
-                            or progress records that it left. --json.
-  nodes [HOST...]           Which hosts failed earlier runs, and how. --json,
-                            --node-history DIR.
-  policy [--policy FILE]    What is done about which fault, in words.
-  replay [options] [SCRIPT] Which machine makes a job go wrong: the alignment
-                            test, or SCRIPT, on groups of hosts, in two phases.
-  sim [options]             What a job's ETTR would be on a cluster, under this
-                            policy and others; how many spares and checkpoints
-                            are worth having. --preset, --json, --svg FILE.
-  help [--markdown]         This help; --markdown: as in docs/cli.md.
-  version                   The version.
-)";
+constexpr std::string_view kUsedMost = R"(Options used most:
+  --nproc-per-node N  workers per node: a number, gpu, cpu or auto [1]
+  --nnodes N|MIN:MAX  number of nodes, or the least and the most [1]
+  --hosts LIST        run on these machines over SSH: node[01-16]
+  --max-restarts N    restarts after failures [3]
+  -m, --module        SCRIPT is a module: python -m SCRIPT
+  --log-dir DIR       where log files go
+  --detach            return once all workers run
+  --dry-run           print what would be started where, and exit
+  -q, --quiet         print only warnings and errors of robustrun's own
+  -h, --help          print this page)";
 
-constexpr std::string_view kSubmission =
-    "Queues the run as a job of Slurm and prints the job's number. All options of a run are "
-    "options here; each start of the job is a run of its own below ./robustrun-runs, called "
-    "slurm-JOB. A supervisor that dies is replaced, Slurm's warnings become SIGTERM for the "
-    "workers, and a job that ended for no fault of its script is queued again. --dry-run prints "
-    "the batch script, which may be changed and given to sbatch.";
+constexpr std::string_view kFirstExamples = R"(Examples:
+  robustrun --nproc-per-node=8 train.py --lr 0.1
+  robustrun --hosts=node[01-16] --nproc-per-node=gpu train.py
+  robustrun status)";
 
-constexpr std::string_view kPlanning =
-    "Shows which of the named hosts a run with the same options would use, and which ranks each "
-    "would get, with what that is worth against natural and lexicographic order and against the "
-    "least that is possible. Nothing is started and no host is contacted; within a Slurm "
-    "allocation Slurm is asked for its topology. All options of a run are options here.";
+constexpr std::string_view kShadowed =
+    "A script named like a subcommand, in this directory, is started instead.";
 
 constexpr std::string_view kValues =
-    "Values come from the command line, then the environment (PET_<NAME> for torchrun's options, "
-    "marked *, and ROBUSTRUN_<NAME> for the others), then the file of --config (the key is the "
-    "option's name with underscores), then the default. --print-config shows what came from where. "
-    "Options of torchrun may be written with underscores and abbreviated. Times are seconds, or "
-    "200ms, 90s, 15m, 2h.";
+    "The value of an option comes from the command line, else from the environment "
+    "(PET_<NAME> for torchrun's options, marked *, and ROBUSTRUN_<NAME> for the others), else from "
+    "the file of --config (the key is the option's name with underscores), else it is the "
+    "default. --print-config shows each value and its origin. torchrun's options may be spelt "
+    "with underscores and abbreviated. Times are seconds, or 200ms, 90s, 15m, 2h.";
 
-// "  -r, --redirects 0-3|RANK:0-3,..."
-std::string left_column(const Option& row) {
-  std::string text = row.short_name != '\0' ? fmt::format("  -{}, ", row.short_name) : "      ";
-  text += fmt::format("--{}", row.name);
-  if (row.type != Type::kFlag) text += fmt::format(" {}", row.values);
-  return text;
+constexpr std::string_view kValuesExample = "PET_NPROC_PER_NODE=8 robustrun train.py";
+constexpr std::string_view kTorchrunExample = "alias torchrun='robustrun --compat=torchrun'";
+constexpr std::string_view kMarked = "* an option of torchrun's";
+
+std::size_t width_of(int columns) {
+  return static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
 }
 
-std::string default_note(const Option& row) {
-  const bool shown = row.native != nullptr && *row.native != '\0';
-  if (!shown && row.compat == nullptr) return "";
-  if (row.compat == nullptr) return fmt::format(" [{}]", row.native);
-  return fmt::format(" [{}; as torchrun: {}]", shown ? row.native : "none", row.compat);
-}
+std::string example(std::string_view command) { return fmt::format("\nExample:\n  {}\n", command); }
 
 // `text` in lines of at most `columns`, all but the first behind `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
@@ -127,14 +79,206 @@ std::string wrapped(std::string_view text, std::size_t columns, std::size_t inde
   return out;
 }
 
-void append_row(const Option& row, std::size_t columns, std::string& out) {
+struct HelpRow {
+  std::string name;  // with its indentation
+  std::string help;
+};
+
+// Names in a column as wide as the widest of at most kNameColumns, their help beside them.
+std::string rows_text(const std::vector<HelpRow>& rows, std::size_t columns) {
+  const auto width = [](const HelpRow& row) {
+    return row.name.size() + (row.name.ends_with('-') ? 1 : 2);  // "- " of a list
+  };
+  std::size_t indent = 0;
+  for (const HelpRow& row : rows) {
+    if (width(row) <= kNameColumns) indent = std::max(indent, width(row));
+  }
+  if (indent == 0) indent = kNameColumns;
+  std::string out;
+  for (const HelpRow& row : rows) {
+    if (row.help.empty()) {
+      out += row.name + "\n";
+      continue;
+    }
+    std::string left = row.name;
+    if (width(row) > indent) {
+      left += "\n" + std::string(indent, ' ');
+    } else {
+      left.resize(indent, ' ');
+    }
+    out += left + wrapped(row.help, columns, indent) + "\n";
+  }
+  return out;
+}
+
+// "  -r, --redirects 0-3|RANK:0-3,..."
+std::string left_column(const Option& row) {
+  std::string text = row.short_name != '\0' ? fmt::format("  -{}, ", row.short_name) : "      ";
+  text += fmt::format("--{}", row.name);
+  if (row.type != Type::kFlag) text += fmt::format(" {}", row.values);
+  return text;
+}
+
+std::string default_note(const Option& row) {
+  const bool shown = row.native != nullptr && *row.native != '\0';
+  if (!shown && row.compat == nullptr) return "";
+  if (row.compat == nullptr) return fmt::format(" [{}]", row.native);
+  return fmt::format(" [{}; as torchrun: {}]", shown ? row.native : "none", row.compat);
+}
+
+void append_option(const Option& row, std::size_t columns, std::string& out) {
   std::string left = left_column(row);
   if (row.torchrun) left += " *";
-  if (left.size() + 2 > kNameColumns)
+  if (left.size() + 2 > kNameColumns) {
     left += "\n" + std::string(kNameColumns, ' ');
-  else
+  } else {
     left.resize(kNameColumns, ' ');
+  }
   out += left + wrapped(row.help + default_note(row), columns, kNameColumns) + "\n";
+}
+
+template <class Wanted>
+std::string options_where(Wanted wanted, std::size_t columns) {
+  std::string out;
+  for (const Option& row : options()) {
+    if (wanted(row)) append_option(row, columns, out);
+  }
+  return out;
+}
+
+std::string options_of(Group group, std::size_t columns) {
+  return options_where([group](const Option& row) { return row.group == group; }, columns);
+}
+
+std::string faults_text(std::size_t columns) {
+  using Target = wire::FaultRow::Target;
+  const std::pair<Target, std::string_view> kinds[] = {
+      {Target::kRank, "Kinds that hit a rank:"},
+      {Target::kNode, "Kinds that hit a node:"},
+      {Target::kSupervisor, "Kinds that hit the supervisor:"}};
+  std::string out;
+  for (const auto& [target, heading] : kinds) {
+    std::vector<HelpRow> rows;
+    for (const wire::FaultRow& row : wire::fault_rows()) {
+      if (row.target == target) {
+        rows.push_back({fmt::format("  {:16}", row.name), std::string(row.help)});
+      }
+    }
+    out += fmt::format("{}\n{}", heading, rows_text(rows, columns));
+  }
+  return out;
+}
+
+// What stands for "@TOPIC" in a page.
+std::string expansion(std::string_view topic, std::size_t columns) {
+  if (topic == "faults") return faults_text(columns);
+  for (const GroupPage& group : group_pages()) {
+    if (group.topic == topic) return options_of(group.group, columns);
+  }
+  RR_ASSERT(false);
+  return "";
+}
+
+// A block of a page whose usage lines and "@" blocks are dealt with: rows and prose.
+std::string block_text(std::string_view block, std::size_t columns) {
+  std::string out;
+  std::string prose;
+  std::vector<HelpRow> rows;
+  const auto flush = [&] {
+    if (!prose.empty()) out += wrapped(std::exchange(prose, {}), columns, 0) + "\n";
+    if (!rows.empty()) out += rows_text(std::exchange(rows, {}), columns);
+  };
+  for (const std::string_view line : base::split(block, '\n')) {
+    if (!line.starts_with("  ")) {
+      if (!rows.empty()) flush();
+      prose += (prose.empty() ? "" : " ") + std::string(line);
+      continue;
+    }
+    if (!prose.empty()) flush();
+    if (line.starts_with("   ") && !rows.empty()) {
+      std::string& help = rows.back().help;
+      help += (help.empty() ? "" : " ") + std::string(base::trim(line));
+      continue;
+    }
+    // "- " begins an item of a list: its text is wrapped behind the dash.
+    const std::size_t gap = line.starts_with("  - ") ? 3 : line.find("  ", 2);
+    const bool has_help = gap != std::string_view::npos;
+    rows.push_back({std::string(line.substr(0, gap)),
+                    has_help ? std::string(base::trim(line.substr(gap))) : std::string()});
+  }
+  flush();
+  return out;
+}
+
+std::vector<std::string_view> blocks_of(std::string_view text) {
+  std::vector<std::string_view> blocks;
+  for (;;) {
+    const auto end = text.find("\n\n");
+    blocks.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return blocks;
+    text.remove_prefix(end + 2);
+  }
+}
+
+template <class Expand>
+std::string page_text(std::string_view text, std::size_t columns, Expand expand) {
+  std::string out;
+  for (const std::string_view block : blocks_of(text)) {
+    if (!out.empty()) out += "\n";
+    if (block.starts_with('@')) {
+      out += expand(block.substr(1));
+    } else if (block.starts_with("usage:")) {
+      out += std::string(block) + "\n";
+    } else {
+      out += block_text(block, columns);
+    }
+  }
+  return out;
+}
+
+std::string commands_text(std::size_t columns) {
+  std::vector<HelpRow> rows;
+  for (const CommandPage& page : command_pages()) {
+    rows.push_back({fmt::format("  {}", page.name), std::string(page.summary)});
+  }
+  return rows_text(rows, columns);
+}
+
+std::string topics_text(std::size_t columns) {
+  std::vector<HelpRow> rows;
+  for (const GroupPage& page : group_pages()) {
+    if (!page.summary.empty()) {
+      rows.push_back({fmt::format("  {}", page.topic), std::string(page.summary)});
+    }
+  }
+  rows.push_back({"  values", "where values come from: command line, environment, file"});
+  rows.push_back({"  torchrun", "torchrun's options"});
+  rows.push_back({"  all", "every option and every subcommand"});
+  return rows_text(rows, columns);
+}
+
+std::string group_help(const GroupPage& page, std::size_t columns) {
+  return fmt::format("{}\n\n{}:\n{}\n{}\n{}", usage_line("robustrun"), title(page.group),
+                     options_of(page.group, columns), kMarked, example(page.example));
+}
+
+std::string values_help(std::size_t columns) {
+  return fmt::format("Where values come from\n\n{}\n{}", wrapped(kValues, columns, 0),
+                     example(kValuesExample));
+}
+
+std::string torchrun_help(std::size_t columns) {
+  return fmt::format("torchrun's options, as robustrun takes them (docs/compat.md):\n\n{}{}",
+                     options_where([](const Option& row) { return row.torchrun; }, columns),
+                     example(kTorchrunExample));
+}
+
+std::string all_help(int columns) {
+  std::string out = options_help("robustrun", columns);
+  out += "\nSubcommands:\n" + commands_text(width_of(columns)) + "\n" +
+         wrapped(kShadowed, width_of(columns), 0) + "\n";
+  for (const CommandPage& page : command_pages()) out += "\n" + command_help(page.name, columns);
+  return out;
 }
 
 // A cell of a Markdown table.
@@ -174,106 +318,112 @@ std::string markdown_row(const Option& row) {
                      row.file ? fmt::format("`{}`", underscored(row.name)) : "–", cell(row.help));
 }
 
+// In docs/cli.md the tables above take the place of lists of options.
+std::string markdown_expansion(std::string_view topic) {
+  if (topic == "faults") return faults_text(kMarkdownColumns);
+  for (const GroupPage& group : group_pages()) {
+    if (group.topic == topic) return fmt::format("  (above: {})\n", title(group.group));
+  }
+  RR_ASSERT(false);
+  return "";
+}
+
 }  // namespace
 
 std::string usage_line(std::string_view program_name) {
   return fmt::format("usage: {} [options] SCRIPT [ARGS...]", program_name);
 }
 
-std::string help_text(std::string_view program_name, int columns) {
-  const auto width =
-      static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
+std::string first_help(int columns) {
+  const std::size_t width = width_of(columns);
+  return fmt::format(
+      "{}\n       robustrun SUBCOMMAND [options]\n\n{}\n\n{}\n"
+      "All options, by group (robustrun help GROUP):\n{}\n"
+      "Subcommands (robustrun help SUBCOMMAND):\n{}\n{}",
+      usage_line("robustrun"), wrapped(kIntroduction, width, 0), block_text(kUsedMost, width),
+      topics_text(width), commands_text(width), block_text(kFirstExamples, width));
+}
+
+std::string options_help(std::string_view program_name, int columns) {
+  const std::size_t width = width_of(columns);
   std::string out = usage_line(program_name) + "\n\n" + wrapped(kIntroduction, width, 0) + "\n";
-  for (const Group group : kGroups) {
-    out += fmt::format("\n{}:\n", title(group));
-    for (const Option& row : options()) {
-      if (row.group == group) append_row(row, width, out);
-    }
+  for (const GroupPage& page : group_pages()) {
+    if (page.summary.empty()) continue;
+    out += fmt::format("\n{}:\n{}", title(page.group), options_of(page.group, width));
   }
-  out += kSubcommands;
   out += "\n" + wrapped(kValues, width, 0) + "\n";
   return out;
 }
 
+std::optional<std::string> topic_help(std::string_view topic, int columns) {
+  const std::size_t width = width_of(columns);
+  if (topic == "all") return all_help(columns);
+  if (topic == "values") return values_help(width);
+  if (topic == "torchrun") return torchrun_help(width);
+  if (find_command_page(topic) != nullptr) return command_help(topic, columns);
+  for (const GroupPage& page : group_pages()) {
+    if (page.topic == topic) return group_help(page, width);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> help_topics() {
+  std::vector<std::string> topics = command_names();
+  for (const GroupPage& page : group_pages()) {
+    if (!page.summary.empty()) topics.emplace_back(page.topic);
+  }
+  topics.insert(topics.end(), {"values", "torchrun", "all"});
+  return topics;
+}
+
+std::string command_help(std::string_view subcommand, int columns) {
+  const CommandPage* page = find_command_page(subcommand);
+  RR_ASSERT(page != nullptr);
+  const std::size_t width = width_of(columns);
+  return page_text(page->text, width,
+                   [width](std::string_view topic) { return expansion(topic, width); });
+}
+
+std::string command_usage(std::string_view subcommand) {
+  const CommandPage* page = find_command_page(subcommand);
+  RR_ASSERT(page != nullptr);
+  return std::string(blocks_of(page->text).front()) + "\n";
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const CommandPage& page : command_pages()) names.emplace_back(page.name);
+  return names;
+}
+
 std::string help_markdown() {
   std::string out =
-      "# Command line\n\nMade by `robustrun help --markdown` from the table that the parser uses "
-      "(cli/options/options_table.cpp); a test compares.\n\n    " +
+      "# Command line\n\nMade by `robustrun help --markdown` from the tables that the parser and "
+      "`--help` use (cli/options/); a test compares.\n\n    " +
       usage_line("robustrun") + "\n\n" + std::string(kIntroduction) + "\n";
-  for (const Group group : kGroups) {
+  for (const GroupPage& page : group_pages()) {
     out += fmt::format(
         "\n## {}\n\n| Option | Default | Variable | TOML key | Meaning |\n"
         "|---|---|---|---|---|\n",
-        title(group));
+        title(page.group));
     for (const Option& row : options()) {
-      if (row.group == group) out += markdown_row(row);
+      if (row.group == page.group) out += markdown_row(row);
     }
   }
-  out += "\n\\* An option of torchrun's.\n\n## Subcommands\n\n```";
-  out += kSubcommands;
-  out += "```\n\n## Where values come from\n\n";
+  out += "\n\\* An option of torchrun's.\n\n## Where values come from\n\n";
   out += kValues;
   out +=
-      "\n\nEverything after SCRIPT is the script's own. `--` before it ends the options. In a "
-      "file, "
-      "`script` and `args` may name the script and its arguments; a script on the command line "
-      "replaces both. A flag's variable is an integer: `PET_STANDALONE=1`.\n\n"
-      "Exit codes: [operations.md](operations.md). What is the same as with torchrun and what is "
-      "not: [compat.md](compat.md).\n";
-  return out;
-}
-
-std::string check_help() {
-  return "usage: robustrun check [options] [SCRIPT]\n\n"
-         "Starts agents on the nodes that the options of a run name, checks the nodes as a run\n"
-         "does before its first start (--preflight=full: more thoroughly), prints a table, and\n"
-         "ends: with 0 when all are fit, 94 when one is unfit or slow, 2 for bad options. With\n"
-         "SCRIPT it is also looked for on each node. --gpu also puts all GPUs to work, for a\n"
-         "minute or more, and says which are slow, compute wrongly or lose what they send.\n"
-         "robustrun --help lists the options.\n";
-}
-
-std::string report_help() {
-  return "usage: robustrun report [RUN] [--json]\n\n"
-         "Says what happened in a run, from its journal alone; also while it runs, and after its\n"
-         "supervisor was killed. RUN is a run's id or directory; without it, the newest below\n"
-         "./robustrun-runs. --json prints one JSON object.\n";
-}
-
-std::string submit_help(int columns) {
-  const auto width =
-      static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
-  std::string out = "usage: robustrun submit --nodes N [options] SCRIPT [ARGS...]\n\n" +
-                    wrapped(kSubmission, width, 0) + "\n\n";
-  for (const Option& row : options()) {
-    if (row.group == Group::kSubmit) append_row(row, width, out);
-  }
-  append_row(option(OptionId::kDryRun), width, out);
-  return out;
-}
-
-std::string plan_help(int columns) {
-  const auto width =
-      static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
-  std::string out = "usage: robustrun plan [options] [SCRIPT [ARGS...]]\n\n" +
-                    wrapped(kPlanning, width, 0) + "\n\n";
-  for (const Group group : {Group::kPlan, Group::kPlacement}) {
-    for (const Option& row : options()) {
-      if (row.group == group) append_row(row, width, out);
-    }
+      "\n\nEverything after SCRIPT belongs to the script. `--` before it ends the options. In a "
+      "file, `script` and `args` may name the script and its arguments; a script on the command "
+      "line replaces both. A flag's variable is an integer: `PET_STANDALONE=1`.\n\n"
+      "Exit codes: [operations.md](operations.md). Differences from torchrun: "
+      "[compat.md](compat.md).\n\n## Subcommands\n\n";
+  out += std::string(kShadowed) + "\n";
+  for (const CommandPage& page : command_pages()) {
+    out += fmt::format("\n### {}\n\n```\n{}```\n", page.name,
+                       page_text(page.text, kMarkdownColumns, markdown_expansion));
   }
   return out;
-}
-
-std::string resume_help() {
-  return "usage: robustrun resume [RUN] [--detach]\n\n"
-         "Supervises a run whose supervisor is gone (killed, upgraded, its machine rebooted), "
-         "from\n"
-         "this host or another one that sees the run's directory. Workers on several machines go\n"
-         "on untouched if that happens within --orphan-grace; what ran beside the supervisor in\n"
-         "one machine's run ended with it and is started again. RUN is a run's id or directory;\n"
-         "without it, the newest below ./robustrun-runs. Ends with the run's exit code.\n\n"
-         "  --detach   return once the run is in hand, as with a run's --detach\n";
 }
 
 }  // namespace robustrun::cli

@@ -1,39 +1,36 @@
 #pragma once
-// Help, usage line and docs/cli.md, all made from the options table. Pure.
+// Renders help for a terminal, and docs/cli.md, from the options table and the help pages. Pure.
+// `columns`: the terminal's; values outside of kHelpColumnsMin to kHelpColumnsMax are clamped.
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace robustrun::cli {
 
 // "usage: robustrun [options] SCRIPT [ARGS...]", one line without its end.
 [[nodiscard]] std::string usage_line(std::string_view program_name);
 
-// For a terminal of `columns` (kHelpColumnsMin to kHelpColumnsMax are used).
-[[nodiscard]] std::string help_text(std::string_view program_name, int columns);
+// The first page: usage, the options used most, all groups and subcommands; at most
+// kFirstHelpLinesMax lines in 80 columns.
+[[nodiscard]] std::string first_help(int columns);
+
+// Every option of a run.
+[[nodiscard]] std::string options_help(std::string_view program_name, int columns);
+
+// What `robustrun help TOPIC` prints: for a subcommand, a group, "values", "torchrun" or "all".
+// nullopt: there is no such topic.
+[[nodiscard]] std::optional<std::string> topic_help(std::string_view topic, int columns);
+[[nodiscard]] std::vector<std::string> help_topics();
+
+// The page of a subcommand, which must exist.
+[[nodiscard]] std::string command_help(std::string_view subcommand, int columns);
+// Its lines "usage: ...", with a line end.
+[[nodiscard]] std::string command_usage(std::string_view subcommand);
+[[nodiscard]] std::vector<std::string> command_names();
 
 // docs/cli.md
 [[nodiscard]] std::string help_markdown();
-
-[[nodiscard]] std::string report_help();
-[[nodiscard]] std::string resume_help();
-[[nodiscard]] std::string status_help();
-[[nodiscard]] std::string stop_help();
-[[nodiscard]] std::string attach_help();
-[[nodiscard]] std::string ckpt_help();
-[[nodiscard]] std::string cache_help();
-[[nodiscard]] std::string diagnose_help();
-[[nodiscard]] std::string nodes_help();
-[[nodiscard]] std::string policy_help();
-[[nodiscard]] std::string update_help();
-[[nodiscard]] std::string sim_help();
-[[nodiscard]] std::string replay_help();
-[[nodiscard]] std::string demo_help();
-[[nodiscard]] std::string ls_help();
-[[nodiscard]] std::string logs_help();
-[[nodiscard]] std::string rm_help();
-[[nodiscard]] std::string submit_help(int columns);
-[[nodiscard]] std::string check_help();
-[[nodiscard]] std::string plan_help(int columns);
 
 }  // namespace robustrun::cli

@@ -11,9 +11,9 @@
 namespace robustrun::cli {
 namespace {
 
-constexpr std::size_t kDigitsMax = 9;  // base/core/name_list.h reads no longer numbers
+constexpr std::size_t kDigitsMax = 9;  // the longest number that base/core/name_list.h reads
 
-// "gpu-" "007" ".lan"; without a number all of it is the head.
+// "gpu-" "007" ".lan"; a name without a number is all head.
 struct Parts {
   std::string_view head, digits, tail;
 };
@@ -35,7 +35,7 @@ bool follows(const Parts& before, const Parts& after) {
   const auto a = base::parse_int<std::uint32_t>(before.digits);
   const auto b = base::parse_int<std::uint32_t>(after.digits);
   if (!a || !b || *b != *a + 1) return false;
-  // [9-10], and [09-10], but not [9-010].
+  // [9-10] and [09-10] are ranges, [9-010] is not.
   return before.digits.size() == after.digits.size() ||
          (before.digits.front() != '0' && after.digits.front() != '0');
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Which option: the rows of the table (options_table.h) have these as their numbers, in any order.
+// Identifies an option: its row in the table (options_table.h) has this as its index.
 
 #include <cstddef>
 #include <cstdint>
@@ -119,9 +119,10 @@ enum class OptionId : std::uint8_t {
   kDeps,
   kSetupCmd,
   kDepsTtl,
-  // of `robustrun check` alone
+  kQuiet,
+  // only for `robustrun check`
   kGpu,
-  // of `robustrun submit` alone
+  // only for `robustrun submit`
   kNodes,
   kPartition,
   kAccount,
@@ -131,13 +132,13 @@ enum class OptionId : std::uint8_t {
   kGpusPerNode,
   kRequeueOn,
   kSbatch,
-  // of `robustrun plan` alone
+  // only for `robustrun plan`
   kJson,
   kSvg,
   kColourBy,
   kExplain,
   kLose,
-  kUnit,  // of `robustrun replay` alone
+  kUnit,  // only for `robustrun replay`
   kHelp,
   kVersion,
   kCount,

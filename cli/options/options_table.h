@@ -1,10 +1,9 @@
 #pragma once
-// Every option as one data row. The parser, the check of TOML keys, --help, docs/cli.md,
-// --print-config and the environment variables are all made from this table, so that they cannot
-// disagree.
+// Every option as one data row. The parser, the check of TOML keys, the help, docs/cli.md,
+// --print-config and the environment variables are all made from this table and cannot disagree.
 //
-// torchrun's options (docs/compat.md) are spelt with dashes or underscores, may be abbreviated,
-// and read PET_<NAME>. Our own are spelt with dashes, never abbreviated, and read
+// torchrun's options (docs/compat.md) may be spelt with dashes or underscores and abbreviated, and
+// read PET_<NAME>. Our own options are spelt with dashes, never abbreviated, and read
 // ROBUSTRUN_<NAME>. No name of ours may be a prefix of one of torchrun's (a test checks).
 
 #include <cstdint>
@@ -47,16 +46,16 @@ struct Option {
   OptionId id;
   const char* name;               // with dashes: "nproc-per-node"
   char short_name = '\0';
-  const char* alias = nullptr;    // second spelling of one of ours: "color"
+  const char* alias = nullptr;    // second spelling, for our own options: "color"
   Type type = Type::kText;
-  const char* values = "";        // choices, or what the help shows for the value
+  const char* values = "";        // choices, or the placeholder of the value in the help
   const char* native = nullptr;   // default; nullptr: not set
-  const char* compat = nullptr;   // default with --compat=torchrun; nullptr: as `native`
+  const char* compat = nullptr;   // default with --compat=torchrun; nullptr: the same
   Group group;
   bool torchrun = false;
   bool variable = true;           // has an environment variable
   bool file = true;               // has a TOML key
-  const char* fallback = nullptr; // variable read when nothing else gives a value
+  const char* fallback = nullptr; // variable that is read if nothing else gives a value
   std::int64_t min = std::numeric_limits<std::int64_t>::min();
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   const char* help;
@@ -67,11 +66,11 @@ struct Option {
 [[nodiscard]] const char* title(Group group);
 // "nproc_per_node": TOML key, and the second spelling of torchrun's options.
 [[nodiscard]] std::string underscored(std::string_view name);
-// PET_NPROC_PER_NODE, ROBUSTRUN_TIME_LIMIT; empty when there is none.
+// PET_NPROC_PER_NODE, ROBUSTRUN_TIME_LIMIT; empty if the option has no variable.
 [[nodiscard]] std::string variable_name(const Option& row);
-// "-r/--redirects", "--rdzv-id/--rdzv_id": as argparse names an option in its errors.
+// "-r/--redirects", "--rdzv-id/--rdzv_id": the name in argparse's errors.
 [[nodiscard]] std::string display_name(const Option& row);
-// Row whose TOML key this is, dashes or underscores; nullptr when there is none.
+// The row with this TOML key, in dashes or underscores; nullptr: no such key.
 [[nodiscard]] const Option* find_by_key(std::string_view key);
 
 }  // namespace robustrun::cli

@@ -19,39 +19,61 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-// CLI11's own --help would end the program's talk; ours is an option like others.
+// CLI11's own --help throws; ours is an option like the others.
 struct Parser : CLI::App {
   Parser() { set_help_flag(); }
 };
 
-// CLI11 takes its arguments last one first.
+// In argparse's words, with a suggestion for the first unknown option.
+std::string unrecognized(const CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  std::string hint;
+  for (const std::string& word : words) {
+    if (hint.empty() && word.starts_with('-')) {
+      hint = did_you_mean(word.substr(0, word.find('=')), names);
+    }
+  }
+  return fmt::format("unrecognized arguments: {}{}", base::join(words, " "), hint);
+}
+
 base::Status run_parser(CLI::App& app, std::span<const std::string> argv) {
   try {
+    // CLI11 takes its arguments last one first.
     app.parse(std::vector<std::string>(argv.rbegin(), argv.rend()));
+  } catch (const CLI::ExtrasError&) {
+    return fail(Errc::kInvalidArgument, unrecognized(app, app.remaining()));
   } catch (const CLI::Error& error) {
     return fail(Errc::kInvalidArgument, error.what());
   }
   return {};
 }
 
-// CLI11 would read -1 as a large number, and its own bounds name one of 300 digits.
+// CLI11 would read -1 as a large number, and its own error names a bound of 300 digits.
 CLI::Validator at_least(std::uint64_t least) {
   return CLI::Validator(
       [least](const std::string& text) {
         const auto number = base::parse_int<std::uint64_t>(text);
         if (number && *number >= least) return std::string();
-        return fmt::format("'{}' is not a number from {} on", base::printable(text), least);
+        return fmt::format("'{}' is not a number of at least {}", base::printable(text), least);
       },
       "NUMBER");
 }
 
-// A subcommand's own line: `describe` names the options and the words that there may be in it; each
-// line but help's own may ask for --help.
+std::string invalid_choice(const std::string& word, const std::vector<std::string>& choices) {
+  return fmt::format("invalid choice: '{}'{} (choose from {})", base::printable(word),
+                     did_you_mean(word, choices), base::join(choices, ", "));
+}
+
+// Parses the line of a subcommand. `describe` declares its options and words to CLI11; --help is
+// added to all.
 template <class Line, class Describe>
 Result<Line> parse_own_line(std::span<const std::string> argv, Describe describe, Line line = {}) {
   Parser app;
   describe(app, line);
-  if constexpr (requires { line.help; }) app.add_flag("-h,--help", line.help);
+  app.add_flag("-h,--help", line.help);
   if (auto status = run_parser(app, argv); !status) return std::unexpected(status.error());
   return line;
 }
@@ -62,7 +84,7 @@ Result<RunLine> parse_run_line(std::span<const std::string> argv) {
   SplitArgv split = RR_TRY(split_argv(argv));
   Parser app;
   std::array<CLI::Option*, kOptionCount> parsed{};
-  std::string bad;  // CLI11 puts words of its own around what a check says
+  std::string bad;  // the error of a check, without the words that CLI11 adds
   for (const Option& row : options()) {
     const std::string name = std::string("--") + row.name;
     CLI::Option*& target = parsed[static_cast<std::size_t>(row.id)];
@@ -153,37 +175,36 @@ Result<AttachLine> parse_attach_line(std::span<const std::string> argv) {
 }
 
 base::Status check_ckpt_line(const CkptLine& line) {
-  constexpr std::array kVerbs = {"ls",    "inspect", "verify", "repair",
-                                 "prune", "pin",     "unpin",  "export"};
-  constexpr std::array kForms = {"safetensors", "dcp", "torch"};
+  const std::vector<std::string> verbs = {"ls",    "inspect", "verify", "repair",
+                                          "prune", "pin",     "unpin",  "export"};
+  const std::vector<std::string> forms = {"safetensors", "dcp", "torch"};
   const auto refuse = [](const std::string& why) { return fail(Errc::kInvalidArgument, why); };
-  if (std::ranges::find(kVerbs, line.verb) == kVerbs.end()) {
-    return refuse("ckpt does one of ls, inspect, verify, repair, prune, pin, unpin and export");
+  if (std::ranges::find(verbs, line.verb) == verbs.end()) {
+    return refuse(fmt::format("argument VERB: {}", invalid_choice(line.verb, verbs)));
   }
   if (line.directories.empty()) {
     return refuse("ckpt " + line.verb + " needs a directory of checkpoints");
   }
   if (line.keep.has_value() != (line.verb == "prune")) {
     return refuse(line.keep ? "--keep is for ckpt prune"
-                            : "ckpt prune needs --keep N: how many of the newest stay");
+                            : "ckpt prune needs --keep N, the number of checkpoints to keep");
   }
   if (!line.step && line.verb.ends_with("pin")) {
-    return refuse("ckpt " + line.verb + " needs --step N; robustrun ckpt ls shows which there are");
+    return refuse("ckpt " + line.verb + " needs --step N; robustrun ckpt ls lists the steps");
   }
   if (line.step && line.verb == "prune") {
-    return refuse("ckpt prune has no --step: it removes what is older than the --keep N newest");
+    return refuse("ckpt prune has no --step: it removes all but the --keep N newest");
   }
   if (line.form.has_value() != (line.verb == "export")) {
     return refuse(line.form ? "--to is for ckpt export"
                             : "ckpt export needs --to FORMAT: safetensors, dcp or torch");
   }
   if (line.rank && !line.form) return refuse("--rank is for ckpt export");
-  if (line.form && std::ranges::find(kForms, *line.form) == kForms.end()) {
-    return refuse("cannot export to " + *line.form +
-                  ": the formats are safetensors, dcp and torch");
+  if (line.form && std::ranges::find(forms, *line.form) == forms.end()) {
+    return refuse(fmt::format("argument --to: {}", invalid_choice(*line.form, forms)));
   }
   if (line.form && line.out.empty()) {
-    return refuse("ckpt export needs a directory of checkpoints and, last, where to write");
+    return refuse("ckpt export needs a directory of checkpoints and, last, the place to write to");
   }
   return {};
 }
@@ -218,7 +239,8 @@ Result<CacheLine> parse_cache_line(std::span<const std::string> argv) {
   }));
   if (line.help) return line;
   if (line.verb != "ls" && line.verb != "gc" && line.verb != "verify") {
-    return fail(Errc::kInvalidArgument, "cache does one of ls, gc and verify");
+    return fail(Errc::kInvalidArgument,
+                "argument VERB: " + invalid_choice(line.verb, {"ls", "verify", "gc"}));
   }
   if (line.verb != "gc" && (line.most_gib || line.unused)) {
     return fail(Errc::kInvalidArgument, "--max and --unused are for cache gc");
@@ -234,7 +256,7 @@ Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
         app.add_flag("--json", own.json);
       }));
   if (!line.from.empty() && !line.run.empty()) {
-    return fail(Errc::kInvalidArgument, "either a run or files (--from), not both");
+    return fail(Errc::kInvalidArgument, "argument --from: not allowed with a run");
   }
   return line;
 }
@@ -247,7 +269,8 @@ Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
   });
 }
 
-// What is behind --args is the script's; a number behind --rollback is its own.
+// All words after --args belong to the script. --rollback takes the next word only if it is a
+// number; otherwise that word is the run.
 Result<UpdateLine> parse_update_line(std::span<const std::string> argv) {
   UpdateLine line;
   std::vector<std::string> rest;
@@ -340,8 +363,10 @@ Result<RmLine> parse_rm_line(std::span<const std::string> argv) {
 }
 
 Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
-  return parse_own_line<HelpLine>(
-      argv, [](CLI::App& app, HelpLine& line) { app.add_flag("--markdown", line.markdown); });
+  return parse_own_line<HelpLine>(argv, [](CLI::App& app, HelpLine& line) {
+    app.add_option("topic", line.topic);
+    app.add_flag("--markdown", line.markdown);
+  });
 }
 
 }  // namespace robustrun::cli

@@ -1,7 +1,8 @@
 #pragma once
-// Command lines to plain data. The only user of CLI11 (in parser.cpp); its exceptions end here.
+// Parses command lines to plain data. The only user of CLI11 (in parser.cpp); its exceptions end
+// here.
 //
-// Errors are one sentence (kInvalidArgument) to be printed under the usage line.
+// Errors are one sentence (kInvalidArgument), to be printed under the usage line.
 
 #include <array>
 #include <optional>
@@ -11,11 +12,10 @@
 
 #include "base/core/result.h"
 #include "cli/options/options_table.h"
-#include "cli/options/sim_line.h"
 
 namespace robustrun::cli {
 
-// `robustrun [options] SCRIPT [ARGS...]`: what was given, types and ranges checked.
+// `robustrun [options] SCRIPT [ARGS...]`: the given options, with types and ranges checked.
 struct RunLine {
   std::array<std::optional<std::string>, kOptionCount> values;  // by OptionId; a flag: "1"
   std::optional<std::string> script;
@@ -90,11 +90,11 @@ struct NodesLine {
 struct CkptLine {
   std::string verb;
   std::vector<std::string> directories;  // at least one
-  std::optional<std::uint64_t> step;  // there when the verb is pin or unpin
-  std::optional<std::uint64_t> keep;  // there, and not 0, when it is prune
-  std::optional<std::string> form;  // there when it is export: safetensors, dcp or torch
-  std::string out;  // for export: where to
-  std::optional<std::uint64_t> rank;  // for export: whose, where each rank saved a state of its own
+  std::optional<std::uint64_t> step;  // always set for pin and unpin
+  std::optional<std::uint64_t> keep;  // for prune: always set, not 0
+  std::optional<std::string> form;  // for export: safetensors, dcp or torch
+  std::string out;  // for export: the destination
+  std::optional<std::uint64_t> rank;  // for export: one rank's own state
   bool all = false;
   bool json = false;
   bool help = false;
@@ -115,7 +115,7 @@ struct UpdateLine {
   std::optional<std::string> code_root;
   std::vector<std::string> environment;  // --env
   std::vector<std::string> unset;
-  std::optional<std::vector<std::string>> arguments;  // all behind --args
+  std::optional<std::vector<std::string>> arguments;  // all words after --args
   bool rolls_back = false;
   std::optional<std::string> version;  // of --rollback
   bool now = false;
@@ -166,12 +166,28 @@ struct RmLine {
   bool help = false;
 };
 
-// `robustrun help [--markdown]`
-struct HelpLine {
-  bool markdown = false;
+// `robustrun sim [options]`; texts as given (cli/sim/plan.h).
+struct SimLine {
+  std::optional<std::string> nodes, gpus_per_node, spares;
+  std::optional<std::string> preset, failures;
+  std::optional<std::string> step_time, start;
+  std::optional<std::string> checkpoint_every, checkpoint_save, checkpoint_load;
+  std::optional<std::string> residual, days, seeds, seed;
+  std::optional<std::string> compare, policy, svg;
+  std::vector<std::string> from_journal;
+  std::optional<std::string> replay;
+  bool json = false;
+  bool help = false;
 };
 
-// All without the program's name (and the subcommand's).
+// `robustrun help [TOPIC] [--markdown]`
+struct HelpLine {
+  std::string topic;
+  bool markdown = false;
+  bool help = false;
+};
+
+// All take `argv` without the names of the program and of the subcommand.
 [[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ResumeLine> parse_resume_line(std::span<const std::string> argv);

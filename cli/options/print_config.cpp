@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The value of an option as JSON has it; TOML's scalars and arrays of strings look the same.
+// The value as JSON; scalars and arrays of strings are the same in TOML.
 Json typed_value(const Option& row, const Setting& setting) {
   if (!setting.text) return nullptr;
   const std::string& text = *setting.text;
@@ -71,7 +71,8 @@ std::string config_json(const Settings& settings) {
 }
 
 std::string config_toml(const Settings& settings) {
-  std::string out = "# robustrun's merged configuration; behind each value, where it comes from\n";
+  std::string out =
+      "# robustrun's merged configuration; the comment after each value is its origin\n";
   if (settings.script) {
     const std::string origin = to_string(settings.script_origin);
     append_line(out, "script = " + Json(base::printable(*settings.script)).dump(), origin);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kHidden = "***";
 
-// A URL's user and password.
+// Hides user and password in a URL.
 std::string without_login(std::string_view text) {
   const auto scheme = text.find("://");
   if (scheme == std::string_view::npos) return std::string(text);

@@ -1,6 +1,6 @@
 #pragma once
-// No secrets in what we keep or show: values are replaced by *** where their
-// name holds TOKEN, KEY, SECRET or PASSW, in any case. Pure.
+// Hides secrets in what is stored or shown: values become *** if their name contains TOKEN, KEY,
+// SECRET or PASSW, in any case. Pure.
 
 #include <span>
 #include <string>
@@ -11,9 +11,9 @@ namespace robustrun::cli {
 
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
-// Arguments of a command: `--api-key X`, `--token=X` and `NAME=VALUE`.
+// Redacts the arguments of a command: `--api-key X`, `--token=X` and `NAME=VALUE`.
 [[nodiscard]] std::vector<std::string> redacted(std::span<const std::string> arguments);
-// One NAME=VALUE entry of an environment.
+// Redacts one NAME=VALUE entry of an environment.
 [[nodiscard]] std::string redacted_assignment(std::string_view entry);
 
 }  // namespace robustrun::cli

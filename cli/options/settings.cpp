@@ -17,7 +17,7 @@ using base::Result;
 
 constexpr std::size_t index(OptionId id) { return static_cast<std::size_t>(id); }
 
-// torchrun's flags are bool(int(value)) in the environment.
+// In the environment a flag of torchrun's is bool(int(value)).
 Result<std::string> flag_text(const std::string& variable, const std::string& value) {
   const auto number = parse_integer(value);
   if (number) return *number != 0 ? "1" : "0";
@@ -31,7 +31,7 @@ Result<std::optional<Setting>> from_environment(const Option& row, const Surroun
   const std::string variable = variable_name(row);
   if (variable.empty()) return std::optional<Setting>();
   auto value = around.variable(variable);
-  // An empty variable of ours is none; torchrun takes one of its own as it is.
+  // For our own options an empty variable counts as unset; torchrun takes its own as they are.
   if (!value || (value->empty() && !row.torchrun)) return std::optional<Setting>();
   if (row.type == Type::kFlag) {
     value = RR_TRY(flag_text(variable, *value));
@@ -43,7 +43,7 @@ Result<std::optional<Setting>> from_environment(const Option& row, const Surroun
   return std::optional(Setting{std::move(value), Origin::kEnvironment, std::move(where)});
 }
 
-// Python's names of levels to ours; nullopt for what is none (LOGLEVEL is a common name).
+// Maps Python's names of log levels to ours. nullopt: not a level; LOGLEVEL is a common name.
 std::optional<std::string> level_name(std::string value) {
   std::ranges::transform(value, value.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -54,7 +54,7 @@ std::optional<std::string> level_name(std::string value) {
   return value;
 }
 
-// Variables of torchrun's that are read when the option is not given in any way.
+// torchrun's variables that count if the option is not given in any other way.
 Result<std::optional<Setting>> from_fallback(const Option& row, const Surroundings& around) {
   if (row.fallback == nullptr) return std::optional<Setting>();
   auto value = around.variable(row.fallback);
@@ -85,12 +85,12 @@ Result<std::optional<FileConfig>> read_config(const RunLine& line, const Surroun
     case PathKind::kDirectory:
     case PathKind::kEmptyDirectory:
       return fail(Errc::kInvalidArgument, fmt::format("cannot read the configuration {}: it is a "
-                                                      "directory; --config wants a TOML file",
+                                                      "directory; --config needs a TOML file",
                                                       *path));
     case PathKind::kUnreadableFile:
     case PathKind::kOther:
       return fail(Errc::kPermission, fmt::format("cannot read the configuration {}: permission "
-                                                 "denied, or no plain file",
+                                                 "denied, or not a regular file",
                                                  *path));
   }
   const std::string text = RR_TRY(around.machine->read_file(*path));

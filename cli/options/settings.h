@@ -1,6 +1,6 @@
 #pragma once
-// Every option's value after the merge: command line over environment over file over default,
-// with its origin kept. Pure.
+// Every option's value after the merge, with its origin: command line over environment over file
+// over default. Pure.
 
 #include <array>
 #include <cstdint>
@@ -39,7 +39,7 @@ class Settings {
   [[nodiscard]] std::optional<std::int64_t> integer(OptionId id) const;
   [[nodiscard]] std::optional<base::Nanos> duration(OptionId id) const;
   [[nodiscard]] bool compat() const { return text(OptionId::kCompat) == "torchrun"; }
-  // How the user wrote it: for messages.
+  // The option as the user wrote it, for messages.
   [[nodiscard]] std::string written(OptionId id) const;
 
   std::optional<std::string> script;
@@ -57,8 +57,8 @@ class Settings {
 [[nodiscard]] std::unexpected<base::Error> cannot_use(const Settings& settings, OptionId id,
                                                       std::string_view why);  // kInvalidArgument
 
-// Reads the file of --config through around.machine. Errors are whole sentences, one of
-// "cannot …" or "FILE:LINE:COLUMN: …" (kInvalidArgument, kNotFound).
+// Merges `line` with the environment and the file of --config, read through around.machine. Errors
+// are whole sentences, "cannot …" or "FILE:LINE:COLUMN: …" (kInvalidArgument, kNotFound).
 [[nodiscard]] base::Result<Settings> merge_settings(const RunLine& line,
                                                     const Surroundings& around);
 

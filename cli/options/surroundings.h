@@ -1,7 +1,7 @@
 #pragma once
-// What the command line must know of the world around it: plain facts, read once at the edge
-// (surroundings_host.cpp), and questions that depend on the options. Everything else in this room
-// is a pure function of these, so tests hand in their own.
+// What the command line needs to know about its environment: facts that are read once
+// (host/surroundings_host.cpp), and questions that depend on the options. Everything else in this
+// room is a pure function of these; tests pass their own.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ enum class PathKind : std::uint8_t {
   kOther,
 };
 
-// What an interpreter's torch says about the accelerators of a kind.
+// What the interpreter's torch reports about accelerators of one kind.
 struct Devices {
   enum class State : std::uint8_t { kCounted, kUnavailable, kUnknownName };
   State state = State::kUnavailable;
@@ -39,38 +39,39 @@ class Machine {
   [[nodiscard]] virtual PathKind kind(const std::string& path) const = 0;
   [[nodiscard]] virtual base::Result<std::string> find_executable(
       const std::string& name, const std::string& path) const = 0;
-  // `name`: gpu, xpu, auto, or a backend's own. Without device files nobody is asked. May take
-  // kDeviceQueryMax: the interpreter imports torch.
+  // `name`: gpu, xpu, auto, or a backend's own name. Without device files no interpreter is
+  // started. Otherwise it imports torch, which may take kDeviceQueryMax.
   [[nodiscard]] virtual base::Result<Devices> devices(const std::string& interpreter,
                                                       const std::string& name) const = 0;
-  // What earlier runs noted there; an empty one where the folder is missing.
+  // The notes of earlier runs; empty if the folder is missing.
   [[nodiscard]] virtual base::Result<supervisor::NodeHistory> node_history(
       const std::string& directory) const = 0;
-  // A regular file of at most kSecretBytesMax that is ours (or root's) and that nobody else may
-  // read or write; the error is a cause without a subject.
+  // Reads a regular file of at most kSecretBytesMax that belongs to this user or root and is
+  // inaccessible to all other users. The error is a cause without a subject.
   [[nodiscard]] virtual base::Result<std::string> read_secret(const std::string& path) const = 0;
 };
 
-// Questions about its place in the network.
+// Questions about this machine's place in the network.
 class Network {
  public:
   virtual ~Network() = default;
-  // kConflict, with its holder, when a server cannot be started on this port.
+  // kConflict, with the holder, if no server can be started on this port.
   [[nodiscard]] virtual base::Status check_port(std::uint16_t port) const = 0;
-  // Numeric, of every interface that is up.
+  // Numeric addresses of every interface that is up.
   [[nodiscard]] virtual base::Result<std::vector<std::string>> own_addresses() const = 0;
-  // Numeric; may take as long as the resolver takes. The error is a cause without a subject.
+  // Numeric addresses; takes as long as the resolver. The error is a cause without a subject.
   [[nodiscard]] virtual base::Result<std::vector<std::string>> look_up(
       const std::string& host) const = 0;
 };
 
-// Questions about what joins the machines.
+// Questions about the network between the machines.
 class Fabric {
  public:
   virtual ~Fabric() = default;
-  // A description of it: at most topo::kTextBytesMax. The error is a whole sentence.
+  // Reads a description of the network of at most topo::kTextBytesMax. The error is a whole
+  // sentence.
   [[nodiscard]] virtual base::Result<std::string> read_file(const std::string& path) const = 0;
-  // What `scontrol show topology` prints. May take kScontrolMax. The error is a cause.
+  // Output of `scontrol show topology`. May take kScontrolMax. The error is a cause.
   [[nodiscard]] virtual base::Result<std::string> ask_slurm(const std::string& scontrol) const = 0;
 };
 
@@ -81,7 +82,7 @@ struct Surroundings {
   std::string host;
   std::vector<std::string> environment;    // NAME=VALUE
   std::uint32_t uid = 0;
-  std::uint32_t cpus = 1;                  // that this process may use
+  std::uint32_t cpus = 1;                  // usable by this process
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;
   bool hangup_ignored = false;             // started by nohup
@@ -91,23 +92,23 @@ struct Surroundings {
   const Network* network = nullptr;
   const Fabric* fabric = nullptr;
 
-  // As getenv(): the first entry of that name.
+  // Like getenv(): the first entry of that name.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
-  // A path that the user gave, from the working directory on.
+  // `path` as the user gave it, made absolute.
   [[nodiscard]] std::string absolute(const std::string& path) const {
     return path.starts_with('/') ? path : working_directory + "/" + path;
   }
 };
 
-// Names, beside our own, that this program may be called by through a link (docs/compat.md).
+// Names besides our own by which this program may be called through a link (docs/compat.md).
 inline constexpr std::string_view kTorchrunName = "torchrun";
 inline constexpr std::string_view kLaunchName = "torch.distributed.launch";
 [[nodiscard]] constexpr bool is_name_of_torch(std::string_view program_name) {
   return program_name == kTorchrunName || program_name == kLaunchName;
 }
 
-// Of this process, which was called as `program_name` (argv[0]), in this machine's network.
-// `machine` must outlive it.
+// Reads the surroundings of this process, which was called as `program_name` (argv[0]). `machine`
+// must outlive the result.
 [[nodiscard]] Surroundings look_around(const std::string& program_name, const Machine& machine);
 [[nodiscard]] const Machine& this_machine();
 [[nodiscard]] const Fabric& this_fabric();

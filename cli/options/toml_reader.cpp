@@ -8,13 +8,13 @@
 namespace robustrun::cli {
 
 TomlReader::Error TomlReader::wrong_type(const TomlEntry& entry, const std::string& wanted) const {
-  return error(entry.at, fmt::format("{} has to be {}", base::printable(entry.key), wanted));
+  return error(entry.at, fmt::format("{} must be {}", base::printable(entry.key), wanted));
 }
 
 TomlReader::Error TomlReader::unknown(const TomlEntry& entry,
                                       const std::vector<std::string>& keys) const {
   return error(entry.at,
-               fmt::format("unknown key '{}'{}; here there may be {}", base::printable(entry.key),
+               fmt::format("unknown key '{}'{}; expected one of {}", base::printable(entry.key),
                            did_you_mean(entry.key, keys), base::join(keys, ", ")));
 }
 

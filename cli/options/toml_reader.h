@@ -1,5 +1,5 @@
 #pragma once
-// What readers of TOML tables have in common: how they word what is wrong with an entry. Pure.
+// Base of readers of TOML tables: the wording of errors. Pure.
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ class TomlReader {
   using Error = std::unexpected<base::Error>;
   using Place = Error (*)(const std::string& path, TomlAt at, const std::string& what);
 
-  // `path` outlives the reader. `place`: how an error names where it is.
+  // `path` must outlive the reader. `place` puts the position in front of an error.
   explicit TomlReader(const std::string& path, Place place = &at_line_and_column)
       : path_(path), place_(place) {}
 
@@ -22,9 +22,9 @@ class TomlReader {
   [[nodiscard]] Error error(TomlAt at, const std::string& what) const {
     return place_(path_, at, what);
   }
-  // "KEY has to be WANTED"
+  // "KEY must be WANTED"
   [[nodiscard]] Error wrong_type(const TomlEntry& entry, const std::string& wanted) const;
-  // `keys`: those that there may be in its table.
+  // `keys`: the keys that its table may have.
   [[nodiscard]] Error unknown(const TomlEntry& entry, const std::vector<std::string>& keys) const;
 
  private:

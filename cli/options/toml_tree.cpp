@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-// Debian's library is built with exceptions and lacks the functions for this setting.
+// Debian's library is built with exceptions and lacks the functions for TOML_EXCEPTIONS 0.
 #undef TOML_SHARED_LIB
 #undef TOML_HEADER_ONLY
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
-// One of its assertions is wrong about "[#", which it then reports as the error that it is.
+// One of its assertions fails for "[#", which it otherwise reports as an error.
 #define TOML_ASSERT(expression) static_assert(true)
-// Its table of blanks ends in undefined behaviour for most characters beyond ASCII that stand
-// outside a string; they are no blanks.
+// Its function for blanks has undefined behaviour for most non-ASCII characters outside of strings;
+// here they count as no blanks.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -30,7 +30,7 @@ TomlAt place(toml::source_position position) { return {position.line, position.c
 
 TomlValue value_of(const toml::node& node);
 
-// A table is sorted by key; the first error of the text is the one to show.
+// toml++ sorts a table by key; restores the order of the text, so that its first error is reported.
 std::vector<TomlEntry> entries_of(const toml::table& table) {
   std::vector<TomlEntry> entries;
   entries.reserve(table.size());

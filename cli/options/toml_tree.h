@@ -1,7 +1,7 @@
 #pragma once
 // A TOML text as plain data. The only user of toml++ (in toml_tree.cpp). Pure.
 //
-// No value is ever replaced by a default: who asks for a wrong type gets nothing.
+// A value of the wrong type is never replaced by a default.
 
 #include <cstdint>
 #include <optional>
@@ -52,7 +52,8 @@ struct TomlEntry {
 // The text of a string or of an integer.
 [[nodiscard]] std::optional<std::string> scalar_text(const TomlValue& value);
 
-// The whole text as a table. The error is "PATH:LINE:COLUMN: what"; `path` is for that alone.
+// Parses the whole text as a table. The error is "PATH:LINE:COLUMN: what"; `path` appears only
+// there.
 [[nodiscard]] base::Result<TomlValue> parse_toml(std::string_view text, const std::string& path);
 
 }  // namespace robustrun::cli

@@ -130,7 +130,7 @@ std::optional<std::string> value_error(const Option& row, std::string_view text)
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   std::string guess = base::nearest(word, candidates);
   if (guess.empty()) {
-    // "--nprc" is no typing error in a whole name, but in the beginning of one.
+    // "--nprc" is no misspelling of a whole name, but of the beginning of one.
     std::vector<std::string> beginnings;
     for (const std::string& candidate : candidates) {
       beginnings.push_back(candidate.substr(0, word.size() + 1));

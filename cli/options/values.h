@@ -1,8 +1,8 @@
 #pragma once
-// Texts to values and back: what the types of the options table mean. Pure.
+// Converts texts to the values of the options table's types and back. Pure.
 //
-// Wording of errors is argparse's ("invalid int value: 'x'"), because people know it and scripts
-// look for it.
+// Errors are worded as argparse's ("invalid int value: 'x'"), because people know them and scripts
+// look for them.
 
 #include <cstdint>
 #include <optional>
@@ -16,23 +16,23 @@
 
 namespace robustrun::cli {
 
-// Blanks around and a sign are fine, as in Python's int().
+// Accepts blanks around and a sign, as Python's int() does.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
 // 90, 1.5, 200ms, 90s, 15m, 2h, 1d; not negative, at most kDurationSecondsMax.
 [[nodiscard]] std::optional<base::Nanos> parse_duration(std::string_view text);
-// torchrun's comma_separated_list: ",," is a literal comma. None for an empty text.
+// torchrun's comma_separated_list: ",," is a literal comma. An empty text has no elements.
 [[nodiscard]] std::vector<std::string> parse_filters(std::string_view text);
 [[nodiscard]] std::string filters_text(std::span<const std::string> filters);
 
-// Why `text` is no value of this option; nullopt when it is one.
+// Why `text` is not a value of this option; nullopt if it is one.
 [[nodiscard]] std::optional<std::string> value_error(const Option& row, std::string_view text);
 
 // " (did you mean --tee?)" or nothing.
 [[nodiscard]] std::string did_you_mean(std::string_view word,
                                        std::span<const std::string> candidates);
 
-// For a shell: quoted only where it must be.
+// Quotes `text` for a shell if necessary.
 [[nodiscard]] std::string shell_quoted(std::string_view text);
 
 }  // namespace robustrun::cli

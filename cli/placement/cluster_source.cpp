@@ -22,9 +22,9 @@ Result<topo::Description> read_file(const std::string& path, const Surroundings&
   return path.ends_with(".toml") ? parse_topology(text, path) : topo::read_topology(text, path);
 }
 
-Result<Cluster> cluster_of(const Result<topo::Description>& said, const Hosts& hosts) {
-  if (!said) return std::unexpected(said.error());
-  const Cluster whole = RR_TRY(topo::build_cluster(*said));
+Result<Cluster> cluster_of(const Result<topo::Description>& read, const Hosts& hosts) {
+  if (!read) return std::unexpected(read.error());
+  const Cluster whole = RR_TRY(topo::build_cluster(*read));
   return topo::with_nvl_domains(RR_TRY(topo::restrict_to(whole, hosts)));
 }
 
@@ -35,18 +35,18 @@ Result<Cluster> from_file(const std::string& path, const Hosts& hosts, const Sur
 Result<Cluster> from_slurm(const Hosts& hosts, const Surroundings& around) {
   const auto scontrol =
       around.machine->find_executable("scontrol", around.variable("PATH").value_or(""));
-  if (!scontrol) return base::fail(base::Errc::kNotFound, "there is no scontrol here");
+  if (!scontrol) return base::fail(base::Errc::kNotFound, "scontrol is not on PATH");
   const std::string text = RR_TRY(around.fabric->ask_slurm(*scontrol));
   if (base::trim(text).empty()) {
-    return base::fail(base::Errc::kNotFound, "Slurm knows no topology");
+    return base::fail(base::Errc::kNotFound, "Slurm has no topology");
   }
   return cluster_of(topo::read_scontrol(text, "scontrol show topology"), hosts);
 }
 
 Result<Cluster> from_names(const Hosts& hosts) {
-  const auto said = topo::read_names(hosts);
-  if (!said) return base::fail(base::Errc::kNotFound, "names of hosts say nothing of racks");
-  return cluster_of(*said, hosts);
+  const auto racks = topo::read_names(hosts);
+  if (!racks) return base::fail(base::Errc::kNotFound, "host names show no racks");
+  return cluster_of(*racks, hosts);
 }
 
 Cluster guess(const Hosts& hosts, const Surroundings& around) {
@@ -71,8 +71,8 @@ Result<Cluster> find_cluster(const std::string& topology, const Hosts& hosts,
 }
 
 Result<Cluster> whole_cluster(const std::string& path, const Surroundings& around) {
-  const topo::Description said = RR_TRY(read_file(path, around));
-  return topo::with_nvl_domains(RR_TRY(topo::build_cluster(said)));
+  const topo::Description description = RR_TRY(read_file(path, around));
+  return topo::with_nvl_domains(RR_TRY(topo::build_cluster(description)));
 }
 
 }  // namespace robustrun::cli

@@ -1,12 +1,13 @@
 #pragma once
-// What joins the hosts of a run: from --topology. Asks through Surroundings; pure otherwise.
+// The network between the hosts of a run, from --topology. Asks through Surroundings; pure
+// otherwise.
 //
 //   FILE   our TOML (FILE ends in .toml), or any format of topo/read/topology.h
-//   auto   within a Slurm job what scontrol says, else racks from the names of hosts, else nothing
-//   off    nothing is known
+//   auto   in a Slurm job the topology from scontrol, else racks from host names, else unknown
+//   off    unknown
 //
-// A file that does not fit is an error; what auto finds and cannot use is not. Cluster::source says
-// where the result is from, and why not from elsewhere.
+// An unusable FILE is an error; for auto an unusable source is skipped. Cluster::source names the
+// source of the result, and why auto skipped another one.
 
 #include <string>
 #include <vector>
@@ -17,12 +18,12 @@
 
 namespace robustrun::cli {
 
-// The cluster of `hosts` alone, in their order; domains of NVLink are a level of it where they fit.
+// The cluster of `hosts` alone, in their order. NVLink domains become a level if they fit.
 [[nodiscard]] base::Result<topo::Cluster> find_cluster(const std::string& topology,
                                                        const std::vector<std::string>& hosts,
                                                        const Surroundings& around);
 
-// All that a file describes: where nobody knows yet which hosts will come.
+// The whole cluster of a file, for runs whose hosts are not known yet.
 [[nodiscard]] base::Result<topo::Cluster> whole_cluster(const std::string& path,
                                                         const Surroundings& around);
 

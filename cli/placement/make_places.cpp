@@ -1,4 +1,4 @@
-// make_places(): the folders of a run, made just before it starts.
+// make_places(): makes the folders of a run, just before it starts.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -15,20 +15,21 @@ namespace {
 constexpr unsigned kPrivate = 0700;
 constexpr unsigned kAsUmask = 0777;
 
-// Others may have made a folder of this name in /tmp, to read or to change what we put there.
+// Another user may have made a folder of this name in /tmp, to read or change its content.
 base::Status make_private(const std::string& path) {
   if (::mkdir(path.c_str(), kPrivate) == 0) return {};
   if (errno != EEXIST) return base::fail_errno("cannot make the folder " + path, errno);
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) {
-    return base::fail_errno("cannot look at the folder " + path, errno);
+    return base::fail_errno("cannot inspect the folder " + path, errno);
   }
   const bool ours = S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
   if (ours && (status.st_mode & 077) == 0) return {};
-  return base::fail(base::Errc::kPermission,
-                    fmt::format("cannot use the folder {}: it is not ours alone; remove it, or "
-                                "set TMPDIR to a folder of your own",
-                                path));
+  return base::fail(
+      base::Errc::kPermission,
+      fmt::format("cannot use the folder {}: other users can access it; remove it, or "
+                  "set TMPDIR to a folder of your own",
+                  path));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string private_root(const Surroundings& around) {
   return fmt::format("{}/robustrun-{}", temporary_folder(around), around.uid);
 }
 
-// As Python's mkdtemp.
+// Like Python's mkdtemp.
 std::string random_name(base::Rng& rng) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
   std::string name;
@@ -29,7 +29,7 @@ std::string random_name(base::Rng& rng) {
   return name;
 }
 
-// An id that may hold anything, as the name of a folder.
+// Makes a folder name from an id with any characters.
 std::string folder_name(const std::string& id) {
   std::string name = id.substr(0, kRunNameBytesMax);
   for (char& c : name) {
@@ -51,12 +51,12 @@ base::Status check_run_dir(const Settings& settings, const std::string& path,
   return fail(
       Errc::kConflict,
       fmt::format("cannot use {}: {}; name a new directory", settings.written(OptionId::kRunDir),
-                  is_directory ? "it is not empty, and another run's journal is not "
-                                 "overwritten"
-                               : "it is no directory"));
+                  is_directory ? "it is not empty, and may hold another run's "
+                                 "journal"
+                               : "it is not a directory"));
 }
 
-// A free name below `folder`; the user's own id may have been used before.
+// A free name below `folder`; the user's id may have been used before.
 Result<std::string> free_name(const std::string& folder, const std::string& id,
                               const Surroundings& around, base::Rng& rng) {
   const std::string wanted = folder_name(id);

@@ -1,10 +1,10 @@
 #pragma once
-// Names of a run and its folders. plan_places() is pure but for
-// questions to Surroundings::machine and makes nothing; make_places() does.
+// Names of a run and its folders. plan_places() makes nothing and is pure but for questions to
+// Surroundings::machine; make_places() makes the folders.
 //
 // Native: ./robustrun-runs/<name>/{journal,logs/}; with --log-dir=D the logs are in
-// D/<id>_<node>_<random>/. Compat leaves nothing in the working directory: its journal is below
-// $TMPDIR/robustrun-<uid>/runs/, its logs where torchrun has them.
+// D/<id>_<node>_<random>/. Compat leaves nothing in the working directory: the journal is below
+// $TMPDIR/robustrun-<uid>/runs/, the logs where torchrun has them.
 
 #include <string>
 
@@ -16,15 +16,15 @@
 namespace robustrun::cli {
 
 struct Places {
-  std::string run_name;       // id for people and for `robustrun report`
+  std::string run_name;       // the run's id
   std::string elastic_id;     // TORCHELASTIC_RUN_ID
   std::string run_directory;  // absolute
-  std::string private_root;   // compat: must be a folder of ours alone; empty: none
-  std::string log_directory;  // empty: no files
-  std::string log_base;       // --log-dir; made with the user's umask; empty: none
+  std::string private_root;   // compat: a folder that no other user can access; empty: none
+  std::string log_directory;  // empty: no log files
+  std::string log_base;       // --log-dir, made with the user's umask; empty: none
 };
 
-// `id`: --rdzv-id or empty.
+// `id`: --rdzv-id, or empty.
 [[nodiscard]] base::Result<Places> plan_places(const Settings& settings, const Surroundings& around,
                                                const std::string& id, bool standalone,
                                                base::Rng& rng);
@@ -33,10 +33,10 @@ struct Places {
 
 // "20260801-101500" in UTC.
 [[nodiscard]] std::string time_stamp(base::Nanos wall_time);
-// Version 4 of RFC 9562.
+// A UUID of version 4 (RFC 9562).
 [[nodiscard]] std::string random_uuid(base::Rng& rng);
 
-// Folders that hold runs, the first where robustrun makes them: for `robustrun report`.
+// The folders of native runs and of compat runs.
 [[nodiscard]] std::string runs_folder(const Surroundings& around);
 [[nodiscard]] std::string private_runs_folder(const Surroundings& around);
 

@@ -14,7 +14,7 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-// The cause of a parser's error behind how the user wrote the option.
+// Puts the option as the user wrote it in front of a parser's error.
 std::unexpected<base::Error> cannot_wish(const Settings& settings, OptionId id,
                                          std::string_view why) {
   constexpr std::string_view kAgain = "cannot use ";
@@ -42,7 +42,7 @@ base::Status read_order(const Settings& settings, topo::Parallel& parallel) {
     if (std::ranges::find(named, to_string(kind)) != named.end()) continue;
     if (size_of(parallel, kind) == 1) continue;
     return cannot_wish(settings, OptionId::kRankOrder,
-                       fmt::format("{} is not in it, and has more than one rank", to_string(kind)));
+                       fmt::format("it lacks {}, which has more than one rank", to_string(kind)));
   }
   parallel.order = *std::move(order);
   return {};
@@ -61,7 +61,7 @@ Result<PlacementWishes> placement_wishes(const Settings& settings) {
   if (settings.has(OptionId::kAffinity)) {
     wishes.affinity = parse_number(settings.text(OptionId::kAffinity));
     if (!wishes.affinity || *wishes.affinity > 1) {
-      return cannot_wish(settings, OptionId::kAffinity, "it is a number from 0 to 1");
+      return cannot_wish(settings, OptionId::kAffinity, "it must be a number from 0 to 1");
     }
   }
   if (const std::string text = settings.text(OptionId::kModel); !text.empty()) {

@@ -1,6 +1,6 @@
 #pragma once
-// What the user says of the job's shape and traffic: --parallel, --rank-order, --affinity, --model,
-// --traffic, --rerank. Pure. Errors are whole sentences for the user.
+// The job's shape and traffic: --parallel, --rank-order, --affinity, --model, --traffic, --rerank.
+// Pure. Errors are whole sentences for the user.
 
 #include <optional>
 
@@ -16,13 +16,13 @@ struct PlacementWishes {
   topo::Parallel parallel;  // not resolved; without --parallel all ranks are dp
   std::optional<double> affinity;
   std::optional<topo::Model> model;
-  topo::Traffic traffic;  // of --traffic
+  topo::Traffic traffic;  // --traffic
   topo::Rerank rerank = topo::Rerank::kNever;
 };
 
 [[nodiscard]] base::Result<PlacementWishes> placement_wishes(const Settings& settings);
 
-// What --model and --traffic say of a job of these sizes; nothing known: all 0.
+// The traffic of a job of the sizes `resolved`, by --model and --traffic; all 0 if unknown.
 [[nodiscard]] base::Result<topo::Traffic> traffic_of_job(const Settings& settings,
                                                          const PlacementWishes& wishes,
                                                          const topo::Parallel& resolved);

@@ -22,8 +22,8 @@ void make_it_a_check(const Settings& settings, const Surroundings& around, RunPl
   spec.check_only = true;
   if (spec.preflight == PreflightDepth::kOff) spec.preflight = PreflightDepth::kFast;
   if (settings.flag(OptionId::kGpu)) spec.preflight = PreflightDepth::kGpu;
-  if (!spec.group.open) spec.group.min_nodes = 1;  // a host that does not come is a finding
-  // What srun writes must be on a file system that every node sees.
+  if (!spec.group.open) spec.group.min_nodes = 1;  // a host that does not join is a finding
+  // srun's files must be on a file system that every node sees.
   const bool by_srun = plan.request.network.launch == supervisor::NetworkPlan::Launch::kSlurm;
   if (!settings.has(OptionId::kRunDir) && !by_srun) {
     plan.places.private_root = private_runs_folder(around);
@@ -31,18 +31,18 @@ void make_it_a_check(const Settings& settings, const Surroundings& around, RunPl
     plan.places.run_directory = private_runs_folder(around) + "/check-" + plan.places.run_name;
     plan.request.run_directory = plan.places.run_directory;
   }
-  plan.request.workers.deps.clear();  // nobody is there to use them
+  plan.request.workers.deps.clear();  // there are no workers
   plan.request.workers.setup_command.clear();
-  plan.places.log_directory.clear();  // its place is looked at, and not made
+  plan.places.log_directory.clear();  // the folder is not made
   plan.places.log_base.clear();
   if (settings.flag(OptionId::kDetach)) {
-    plan.warnings.push_back(fmt::format("{} has no effect: a check shows its table here",
+    plan.warnings.push_back(fmt::format("{} has no effect: a check prints its table here",
                                         settings.written(OptionId::kDetach)));
   }
   plan.request.console_log.clear();
   plan.request.print_report = false;
   plan.request.summary_json.clear();
-  plan.request.outlets = {};  // in a file of options they are for runs
+  plan.request.outlets = {};  // in a --config file they are for runs
 }
 
 }  // namespace robustrun::cli

@@ -1,5 +1,6 @@
 #pragma once
-// How the nodes of a run are checked before it starts, and how a run becomes a check alone. Pure.
+// The checks of the nodes before a run starts, and `robustrun check`, which does nothing else.
+// Pure.
 
 #include "cli/options/settings.h"
 #include "cli/options/surroundings.h"
@@ -8,12 +9,12 @@
 
 namespace robustrun::cli {
 
-// --preflight, where auto depends on the number of nodes.
+// The value of --preflight; auto depends on the number of nodes.
 [[nodiscard]] supervisor::PreflightDepth preflight_depth(const Settings& settings,
                                                          const NodesPlan& nodes);
 
-// `plan` (of a run that would do) for `robustrun check`: fast unless more was asked for, of
-// whatever nodes can be had. Nothing is left behind but with --run-dir.
+// Turns the plan of a run into that of `robustrun check`: at least the fast checks, on all nodes
+// that can be reached. Leaves no files behind without --run-dir.
 void make_it_a_check(const Settings& settings, const Surroundings& around, RunPlan& plan);
 
 }  // namespace robustrun::cli

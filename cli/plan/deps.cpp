@@ -17,26 +17,26 @@ base::Status plan_deps(const Settings& settings, const Surroundings& around,
   const OptionId given = has_file ? OptionId::kDeps : OptionId::kSetupCmd;
   if (has_file && has_command) {
     return cannot_use(settings, OptionId::kSetupCmd,
-                      "--deps installs already; let the command install everything, or use --deps "
+                      "not together with --deps; let the command install everything, or use --deps "
                       "alone");
   }
   using wire::ContainerRuntime;
   if (!workers.image.empty() && (workers.container == ContainerRuntime::kApptainer ||
                                  workers.container == ContainerRuntime::kEnroot)) {
     return cannot_use(settings, given,
-                      "dependencies of workers in a container of apptainer or enroot "
-                      "(--container-runtime) belong into the image; bwrap can have them");
+                      "with apptainer or enroot (--container-runtime) dependencies must be part of "
+                      "the image; bwrap supports both");
   }
   if (workers.cache_directory.empty()) {
     return cannot_use(settings, given,
-                      "there is no folder to keep it in, for want of HOME; name one with "
+                      "there is no folder for it: HOME is not set; name one with "
                       "--cache-dir");
   }
   if (has_file) {
     const std::string path = settings.text(OptionId::kDeps);
     if (workers.mode == wire::LaunchMode::kExecutable) {
       return cannot_use(settings, given,
-                        "with --no-python it is not known for which interpreter; use --setup-cmd");
+                        "with --no-python the interpreter is unknown; use --setup-cmd");
     }
     if (const auto kind = bootstrap::deps_kind(path); !kind) {
       return cannot_use(settings, given, kind.error().what);
@@ -47,7 +47,7 @@ base::Status plan_deps(const Settings& settings, const Surroundings& around,
       return cannot_use(settings, given, base::Errc::kNotFound,
                         there == PathKind::kUnreadableFile ? "it cannot be read"
                         : there == PathKind::kMissing      ? "there is no such file"
-                                                           : "it is no file");
+                                                           : "not a regular file");
     }
   } else {
     auto words = command_words(settings.text(OptionId::kSetupCmd));
@@ -55,7 +55,7 @@ base::Status plan_deps(const Settings& settings, const Surroundings& around,
     workers.setup_command = *std::move(words);
   }
   workers.deps_ttl = settings.duration(OptionId::kDepsTtl).value_or(base::Nanos::zero());
-  workers.share_blocks = true;  // nodes that lack the snapshot get it from those that have it
+  workers.share_blocks = true;  // nodes without the snapshot get it from peers
   request.spec.deadlines.workers_started += agent::kInstallMax;
   return {};
 }

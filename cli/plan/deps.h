@@ -1,5 +1,5 @@
 #pragma once
-// Which dependencies the workers want beside what is installed, and who installs them. Pure.
+// The dependencies of the workers beyond what is installed. Pure.
 
 #include "base/core/result.h"
 #include "cli/options/settings.h"
@@ -8,8 +8,8 @@
 
 namespace robustrun::cli {
 
-// --deps, --setup-cmd and --deps-ttl: sets them in the request's workers, and gives a start the
-// time of an installation.
+// Sets --deps, --setup-cmd and --deps-ttl in the request's workers, and extends the deadline of a
+// start by the time of an installation.
 base::Status plan_deps(const Settings& settings, const Surroundings& around,
                        supervisor::RunRequest& request);
 

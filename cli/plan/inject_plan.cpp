@@ -26,7 +26,7 @@ base::Result<const wire::FaultRow*> kind_of(const std::string& word) {
                           did_you_mean(word, names), base::join(names, ", ")));
 }
 
-// Nothing for an option that is not given.
+// nullopt if the option is not given.
 base::Result<std::optional<base::Nanos>> time_of(const char* option,
                                                  const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
@@ -46,7 +46,7 @@ base::Result<std::optional<std::int64_t>> number_of(const char* option,
               fmt::format("argument {}: invalid value: '{}'", option, *text));
 }
 
-base::Status read_victim(const InjectLine& line, const wire::FaultRow& row, InjectPlan& plan) {
+base::Status read_target(const InjectLine& line, const wire::FaultRow& row, InjectPlan& plan) {
   const auto rank = RR_TRY(number_of("--rank", line.rank, UINT32_MAX));
   if (rank) plan.fault.rank = base::Rank{static_cast<std::uint32_t>(*rank)};
   plan.fault.node = line.node.value_or("");
@@ -56,7 +56,7 @@ base::Status read_victim(const InjectLine& line, const wire::FaultRow& row, Inje
   }
   if (named && row.target == Target::kSupervisor) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("{} hits no rank and no node: leave --rank and --node out", row.name));
+                fmt::format("{} hits the supervisor: leave out --rank and --node", row.name));
   }
   plan.draws = row.target != Target::kSupervisor && !line.rank &&
                (!line.node || row.target == Target::kRank);
@@ -70,10 +70,10 @@ base::Status read_times(const InjectLine& line, const wire::FaultRow& row, Injec
   const auto delay = RR_TRY(time_of("--delay", line.delay));
   if (duration && !row.lasts) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("argument --for: {} happens in a moment", row.name));
+                fmt::format("argument --for: {} has no duration", row.name));
   }
   if (delay && row.kind != wire::FaultKind::kNetDelay) {
-    return fail(Errc::kInvalidArgument, "argument --delay: only net-delay has one");
+    return fail(Errc::kInvalidArgument, "argument --delay: only for net-delay");
   }
   for (const auto& [option, time] : {std::pair("--every", plan.every), std::pair("--for", duration),
                                      std::pair("--delay", delay)}) {
@@ -93,7 +93,7 @@ base::Result<InjectPlan> plan_injection(const InjectLine& line, std::uint64_t se
   InjectPlan plan;
   plan.run = line.run;
   plan.fault.kind = row->kind;
-  RR_TRY(read_victim(line, *row, plan));
+  RR_TRY(read_target(line, *row, plan));
   RR_TRY(read_times(line, *row, plan));
   const auto given = RR_TRY(number_of("--seed", line.seed, INT64_MAX));
   plan.seed = given ? static_cast<std::uint64_t>(*given) : seed;
@@ -107,44 +107,16 @@ std::string injection_text(base::Nanos wall_time, wire::FaultKind kind,
       static_cast<time_t>(std::chrono::floor<std::chrono::seconds>(wall_time).count());
   tm local{};
   ::localtime_r(&seconds, &local);
-  std::string who = "the supervisor";
+  std::string target = "the supervisor";
   if (report.rank) {
-    who = fmt::format("rank {} on {}", report.rank->value, base::printable(report.node));
+    target = fmt::format("rank {} on {}", report.rank->value, base::printable(report.node));
   } else if (!report.node.empty()) {
-    who = base::printable(report.node);
+    target = base::printable(report.node);
   }
-  if (report.pid > 0) who += fmt::format(" (pid {})", report.pid);
-  if (row.lasts) who += ": " + base::printable(report.done);
+  if (report.pid > 0) target += fmt::format(" (pid {})", report.pid);
+  if (row.lasts) target += ": " + base::printable(report.done);
   return fmt::format("{:02}:{:02}:{:02}  {}  {}", local.tm_hour, local.tm_min, local.tm_sec,
-                     row.name, who);
-}
-
-std::string inject_help() {
-  std::string out =
-      "usage: robustrun inject [RUN] KIND [--rank N | --node HOST] [--for TIME] [--delay TIME]\n"
-      "                        [--after TIME] [--every TIME] [--seed N]\n\n"
-      "Makes a fault on purpose in a run of this machine's, to see what becomes of it. RUN is a\n"
-      "run's id or directory; without it, the newest below ./robustrun-runs. Without --rank and\n"
-      "--node the victim is drawn. --every goes on until the run ends. Exit codes: 0 done, 1 the\n"
-      "run could not do it (said in words), 2 bad input or no such run.\n\n"
-      "Kinds that hit a rank:\n";
-  const auto list = [&](Target target) {
-    for (const wire::FaultRow& row : wire::fault_rows()) {
-      if (row.target == target) out += fmt::format("  {:18}{}\n", row.name, row.help);
-    }
-  };
-  list(Target::kRank);
-  out += "Kinds that hit a node:\n";
-  list(Target::kNode);
-  out += "Else:\n";
-  list(Target::kSupervisor);
-  out +=
-      "\n  --for TIME        how long it lasts [10s; stop: for ever]\n"
-      "  --delay TIME      of each message, with net-delay [1s]\n"
-      "  --after TIME      wait before the first one\n"
-      "  --every TIME      again and again\n"
-      "  --seed N          who is hit; printed when it is drawn\n";
-  return out;
+                     row.name, target);
 }
 
 }  // namespace robustrun::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What a line of `robustrun inject` asks for. Pure.
+// The fault that a line of `robustrun inject` asks for. Pure.
 
 #include <optional>
 #include <string>
@@ -13,21 +13,18 @@ namespace robustrun::cli {
 
 struct InjectPlan {
   std::string run;                       // empty: the newest
-  supervisor::FaultRequest fault;        // `draw` is made anew for each fault
+  supervisor::FaultRequest fault;        // `draw` is set for each fault
   base::Nanos after{};
-  std::optional<base::Nanos> every;      // none: once
+  std::optional<base::Nanos> every;      // nullopt: once
   std::uint64_t seed = 0;
-  bool draws = false;                    // the seed decides who is hit
+  bool draws = false;                    // the seed decides the target
 };
 
-// `seed`: when the line gives none. kInvalidArgument, one sentence for under the usage line.
+// `seed` counts if the line has none. kInvalidArgument, one sentence for below the usage line.
 [[nodiscard]] base::Result<InjectPlan> plan_injection(const InjectLine& line, std::uint64_t seed);
 
-// "12:03:04  kill  rank 3 on node01 (pid 4242)", without a line's end. `wall_time` in the local
-// time zone.
+// "12:03:04  kill  rank 3 on node01 (pid 4242)" in the local time zone, without a line end.
 [[nodiscard]] std::string injection_text(base::Nanos wall_time, wire::FaultKind kind,
                                          const supervisor::FaultReport& report);
-
-[[nodiscard]] std::string inject_help();
 
 }  // namespace robustrun::cli

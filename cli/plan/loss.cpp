@@ -17,7 +17,7 @@ const std::string& name_of(const PlacementPlan& plan, topo::NodeIndex node) {
   return plan.cluster.nodes[node].name;
 }
 
-// Ranks of a place: "8-15".
+// The ranks of a place: "8-15".
 std::string ranks_of(const PlacementPlan& plan, topo::PlaceIndex place) {
   std::uint32_t first = 0;
   const auto& slots = plan.placement.shape.slots;
@@ -59,7 +59,7 @@ base::Result<Loss> plan_loss(const PlacementPlan& plan, topo::NodeIndex lost,
 
 std::string loss_text(const PlacementPlan& plan, const Loss& loss) {
   if (loss.replacement.filled.empty() && loss.replacement.moved.empty()) {
-    return fmt::format("Without {}: no spare of its size is there; the run waits or shrinks.\n",
+    return fmt::format("Without {}: no spare of its size; the run waits or shrinks.\n",
                        base::printable(name_of(plan, loss.lost)));
   }
   std::string out = fmt::format("Without {}: {}.\n", base::printable(name_of(plan, loss.lost)),

@@ -1,5 +1,5 @@
 #pragma once
-// What a run would do if a node of its placement were lost: `robustrun plan --lose NODE`. Pure.
+// `robustrun plan --lose NODE`: what a run would do if a node of its placement were lost. Pure.
 
 #include <string>
 
@@ -16,7 +16,7 @@ struct Loss {
   base::Nanos solving{};  // how long topo::replace() took
 };
 
-// `lost`: one of the nodes that are placed. The spares may take its place; `clock` measures.
+// `lost` must be a placed node; a spare may take its place. `clock` measures the solver.
 [[nodiscard]] base::Result<Loss> plan_loss(const PlacementPlan& plan, topo::NodeIndex lost,
                                            const base::Clock& clock);
 

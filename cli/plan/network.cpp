@@ -20,10 +20,10 @@ void plan_group(const NodesPlan& nodes, supervisor::GroupPolicy& group) {
 void plan_meeting_point(const NodesPlan& nodes, supervisor::RunRequest& request) {
   NetworkPlan& network = request.network;
   network.launch = NetworkPlan::Launch::kProcesses;
-  network.run_id = nodes.meeting->id;  // those who join by themselves know nothing else
+  network.run_id = nodes.meeting->id;  // nodes that join by themselves know only this id
   network.port = nodes.meeting->control.port;
   network.secret = nodes.secret;
-  network.invitation = nodes.invitation;
+  network.invitation = nodes.join_token;
   network.insecure = nodes.trust == Trust::kNone;
   network.munge = nodes.trust == Trust::kMunge;
   network.command_digest = command_digest(request.workers);
@@ -52,7 +52,7 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
   request.shown_ranks = nodes.shown_ranks;
   spec.nodes.clear();
   for (const launcher::Host& host : nodes.hosts) {
-    if (nodes.way == Way::kLocal) break;  // this machine, as below
+    if (nodes.way == Way::kLocal) break;  // set below
     spec.nodes.push_back({host.name,
                           nodes.way == Way::kProcesses ? "127.0.0.1" : host.name,
                           host.slots == 0 ? program.workers : host.slots,
@@ -83,7 +83,7 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
     network.count_interpreter = program.count_interpreter;
   }
   if (nodes.way == Way::kRendezvous) plan_meeting_point(nodes, request);
-  // One machine by itself: nobody would ever say whom blocks come from.
+  // A single machine has no peers to pass blocks to.
   if (network.launch == NetworkPlan::Launch::kSocketPair && !spec.group.open) {
     request.workers.share_blocks = false;
   }

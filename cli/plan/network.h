@@ -1,6 +1,6 @@
 #pragma once
-// From the nodes that the user asked for to what the supervisor needs to reach them: node list,
-// group policy, SSH options, leases. Pure.
+// What the supervisor needs to reach the nodes of a run: node list, group policy, SSH options,
+// leases. Pure.
 
 #include "base/core/result.h"
 #include "cli/nodes/nodes.h"
@@ -10,12 +10,12 @@
 
 namespace robustrun::cli {
 
-// Fills in `network` of the request and, in its `spec`, nodes and group. Its workers are there.
+// Sets `network` in the request, and nodes and group in its `spec`; its workers must be set.
 [[nodiscard]] base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
                                         const Rendezvous& rendezvous, const Program& program,
                                         supervisor::RunRequest& request);
 
-// What all commands of one rendezvous must have in common: SHA-256 of script and arguments.
+// SHA-256 of script and arguments, which all commands of one rendezvous must share.
 [[nodiscard]] std::string command_digest(const wire::WorkerTemplate& workers);
 
 }  // namespace robustrun::cli

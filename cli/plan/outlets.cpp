@@ -9,7 +9,6 @@
 #include "cli/nodes/rendezvous.h"
 #include "cli/options/command_words.h"
 #include "cli/options/limits.h"
-#include "cli/options/options_rows.h"
 #include "cli/options/values.h"
 
 namespace robustrun::cli {
@@ -27,7 +26,7 @@ base::Status plan_port(const Settings& settings, const Surroundings& around, Out
   const auto colon = text.rfind(':');
   const auto port = parse_integer(colon == std::string::npos ? text : text.substr(colon + 1));
   if (!port || *port < 0 || *port > kPortMax) {
-    return cannot_use(settings, id, "a port is wanted, 0 to 65535, or HOST:PORT");
+    return cannot_use(settings, id, "expected a port, 0 to 65535, or HOST:PORT");
   }
   plan.metrics_port = static_cast<std::uint16_t>(*port);
   plan.metrics_address = kLoopback;
@@ -51,10 +50,10 @@ base::Status plan_events(const Settings& settings, const Surroundings& around, O
   }
   const auto fd = parse_integer(text.substr(3));
   if (!fd || *fd < 0 || *fd > kFdMax) {
-    return cannot_use(settings, id, "a descriptor's number is wanted behind fd:");
+    return cannot_use(settings, id, "expected the number of a descriptor after fd:");
   }
   if (settings.flag(OptionId::kDetach)) {
-    return cannot_use(settings, id, "a detached run keeps no descriptor; give it a file");
+    return cannot_use(settings, id, "a detached run keeps no descriptor; name a file");
   }
   if (around.machine->kind(fmt::format("/proc/self/fd/{}", *fd)) == PathKind::kMissing) {
     return cannot_use(settings, id,
@@ -83,7 +82,7 @@ base::Status plan_hook(const Settings& settings, const Surroundings& around, Out
 base::Result<std::string> output_file(const Settings& settings, const Surroundings& around,
                                       OptionId id) {
   std::string path = settings.text(id);
-  if (path.empty()) return cannot_use(settings, id, "a file is wanted");
+  if (path.empty()) return cannot_use(settings, id, "expected a file");
   if (!path.starts_with('/')) path = around.working_directory + "/" + path;
   const std::string folder = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
   const PathKind kind = around.machine->kind(folder);

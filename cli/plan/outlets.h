@@ -1,6 +1,6 @@
 #pragma once
-// What a run tells other programs: --metrics-port, --metrics-file, --events, --on-incident,
-// checked. Pure but for questions to Surroundings.
+// Outlets for other programs: --metrics-port, --metrics-file, --events, --on-incident, checked.
+// Pure but for questions to Surroundings.
 
 #include "base/core/result.h"
 #include "cli/options/settings.h"
@@ -12,7 +12,7 @@ namespace robustrun::cli {
 [[nodiscard]] base::Result<supervisor::OutletPlan> plan_outlets(const Settings& settings,
                                                                 const Surroundings& around);
 
-// The absolute path of a file that we are to write; its folder must be there.
+// The absolute path of an output file; its folder must exist.
 [[nodiscard]] base::Result<std::string> output_file(const Settings& settings,
                                                     const Surroundings& around, OptionId id);
 

@@ -28,8 +28,8 @@ std::vector<std::string> names_of(const std::vector<Host>& hosts) {
   return names;
 }
 
-// Where nobody knows how many ranks a node will have: all the same, as few as the sizes allow, but
-// no tensor-parallel group on two nodes.
+// The assumed number of ranks per node if the nodes count for themselves: equal, as few as the
+// sizes allow, and no tensor-parallel group across nodes.
 std::uint32_t assumed_slots(const topo::Parallel& parallel, std::uint32_t places) {
   const std::uint64_t least = topo::least_world(parallel);
   if (parallel.dp != 0 && least * parallel.dp % places == 0) {
@@ -55,7 +55,7 @@ void fill_slots(const std::vector<Host>& hosts, std::uint32_t workers, Placement
   }
 }
 
-// Kinds of groups that leave their node when the hosts are taken as they come.
+// Kinds of groups that span nodes in natural order.
 std::vector<topo::GroupKind> kinds_between_nodes(const topo::Shape& shape) {
   std::vector<topo::GroupKind> kinds;
   for (const topo::Family& family : shape.families) kinds.push_back(family.kind);
@@ -76,10 +76,10 @@ std::string source_of_weights(const PlacementWishes& wishes, const PlacementPlan
   if (plan.natural.shape.families.size() < 2 || sizes.pp == 1) return "";
   if (wishes.affinity) return "--affinity";
   if (of(topo::GroupKind::kDp) > 0 && of(topo::GroupKind::kPp) > 0) return "from the traffic";
-  return sizes.ep > 1 ? "as is usual with experts" : "as is usual for dense models";
+  return sizes.ep > 1 ? "default with experts" : "default for dense models";
 }
 
-// What the objective needs to know of the job, and how others would place it.
+// Sets the weights of the objective, and the placements to compare with.
 base::Status weigh(const Settings& settings, const PlacementWishes& wishes, PlacementPlan& plan) {
   plan.objective.levels = topo::default_level_weights(plan.cluster);
   plan.natural = RR_TRY(topo::place_in_order(plan.problem()));
@@ -121,7 +121,7 @@ void reorder(const topo::Placement& placement, std::vector<Host> all, NodesPlan&
   }
 }
 
-// Whether it is said of any node with which others it fails.
+// Whether any node has a label of a failure domain.
 bool has_labels(const topo::Cluster& cluster) {
   return std::ranges::any_of(cluster.nodes, [](const topo::Node& node) {
     return !node.rack.empty() || !node.power.empty() || !node.nvl_domain.empty();
@@ -131,7 +131,7 @@ bool has_labels(const topo::Cluster& cluster) {
 Result<supervisor::PlacementRequest> request_for(const PlacementPlan& plan, topo::Rerank rerank,
                                                  const NodesPlan& nodes) {
   supervisor::PlacementRequest request;
-  // Racks say who keeps whose copies, also where all nodes hang on one switch.
+  // Racks decide which node keeps whose copies, even below a single switch.
   if (!plan.chosen && !has_labels(plan.cluster)) return request;
   request.cluster = RR_TRY(topo::restrict_to(plan.cluster, names_of(nodes.hosts)));
   if (!plan.chosen) return request;
@@ -148,16 +148,16 @@ Result<supervisor::PlacementRequest> request_for(const PlacementPlan& plan, topo
   return request;
 }
 
-// Nodes that are started by hand: whoever comes is placed when all are there.
-base::Status plan_for_comers(const Settings& settings, const Surroundings& around,
-                             const PlacementWishes& wishes, std::uint32_t workers, NodesPlan& nodes,
-                             PlacementPlan& plan) {
+// Nodes that are started by hand are placed once all have joined.
+base::Status plan_for_joining(const Settings& settings, const Surroundings& around,
+                              const PlacementWishes& wishes, std::uint32_t workers,
+                              NodesPlan& nodes, PlacementPlan& plan) {
   const std::string topology = settings.text(OptionId::kTopology);
   if (nodes.way != NodesPlan::Way::kRendezvous || topology == "auto" || topology == "off") {
     return {};
   }
   if (nodes.meeting->node_rank) {
-    nodes.warnings.push_back(fmt::format("{} has no effect: every node says its own rank",
+    nodes.warnings.push_back(fmt::format("{} has no effect: every node has a given rank",
                                          settings.written(OptionId::kTopology)));
     return {};
   }
@@ -166,7 +166,7 @@ base::Status plan_for_comers(const Settings& settings, const Surroundings& aroun
   if (plan.cluster.nodes.size() < plan.places) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("cannot use {}: it has {} nodes, and {} are wanted",
+        fmt::format("cannot use {}: it has {} nodes, and the run needs {}",
                     settings.written(OptionId::kTopology), plan.cluster.nodes.size(), plan.places));
   }
   fill_slots(std::vector<Host>(plan.cluster.nodes.size()), workers, plan);
@@ -210,7 +210,7 @@ Result<PlacementPlan> plan_placement(const Settings& settings, const Surrounding
   PlacementPlan plan;
   plan.parallel = wishes.parallel;
   if (nodes.hosts.empty()) {
-    RR_TRY(plan_for_comers(settings, around, wishes, workers, nodes, plan));
+    RR_TRY(plan_for_joining(settings, around, wishes, workers, nodes, plan));
     return plan;
   }
   std::vector<Host> all = nodes.hosts;
@@ -223,7 +223,7 @@ Result<PlacementPlan> plan_placement(const Settings& settings, const Surrounding
           ? topo::flat_cluster(names_of(all))
           : RR_TRY(find_cluster(settings.text(OptionId::kTopology), names_of(all), around));
   fill_slots(all, workers, plan);
-  if (!settings.text(OptionId::kRank0).empty()) plan.first = 0;  // plan_hosts() put it there
+  if (!settings.text(OptionId::kRank0).empty()) plan.first = 0;  // plan_hosts() puts it first
   plan.chosen = all.size() > 1 && topo::has_structure(plan.cluster);
   RR_TRY(weigh(settings, wishes, plan));
   RR_TRY(solve(plan));

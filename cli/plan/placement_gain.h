@@ -1,5 +1,5 @@
 #pragma once
-// How much better a placement is than others of the same hosts, in time. Pure.
+// How much time a placement saves against others of the same hosts. Pure.
 
 #include <optional>
 
@@ -7,15 +7,15 @@
 
 namespace robustrun::cli {
 
-// Seconds on the network per step; all 0 when nothing is known of bandwidths, or of traffic.
+// Network time of a step in seconds; all 0 if bandwidths or traffic are unknown.
 struct NetworkSeconds {
   double ours = 0, natural = 0, lexicographic = 0;
   [[nodiscard]] bool known() const { return natural > 0 || lexicographic > 0 || ours > 0; }
 };
 [[nodiscard]] NetworkSeconds network_seconds(const PlacementPlan& plan);
 
-// In % of a step against natural order, if communication takes topo::kCommunicationShare of it
-// there; nullopt: nothing is known.
+// Saving in % of a step against natural order, where communication takes topo::kCommunicationShare
+// of the step; nullopt: unknown.
 [[nodiscard]] std::optional<double> gain_percent(const NetworkSeconds& seconds);
 
 }  // namespace robustrun::cli

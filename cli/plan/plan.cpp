@@ -34,12 +34,12 @@ using base::fail;
 using base::Result;
 using supervisor::ConsoleStyle;
 
-// torchrun's budget never comes back: longer than any run.
+// torchrun's restart budget never refills: longer than any run.
 constexpr base::Nanos kNeverRefilled = std::chrono::hours(24 * 365 * 100);
 constexpr const char* kTeePrefix = "[${role_name}${local_rank}]:";
 constexpr const char* kPrefixVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
 
-// The error of a checked option, with how the user wrote it in front.
+// Refuses options that are not supported, or not together.
 base::Status check_unsupported(const Settings& settings, const Surroundings& around) {
   const bool passes_local_rank =
       around.program_name == kLaunchName && !settings.flag(OptionId::kUseEnv);
@@ -59,8 +59,8 @@ base::Status check_unsupported(const Settings& settings, const Surroundings& aro
   if (settings.has(OptionId::kStopAfterSteps) && settings.text(OptionId::kInject) == "off") {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("cannot use {} with --inject=off: without our boot module nobody counts "
-                    "steps; add --inject=on",
+        fmt::format("cannot use {} with --inject=off: steps are counted by the boot module; "
+                    "add --inject=on",
                     settings.written(OptionId::kStopAfterSteps)));
   }
   return {};
@@ -74,9 +74,9 @@ base::Status plan_signals(const Settings& settings, const Surroundings& around, 
     if (name.empty()) continue;
     const int number = base::signal_number(name);
     if (number == 0 || number == SIGKILL || number == SIGSTOP) {
-      plan.warnings.push_back(
-          fmt::format("{} in {} is ignored: {}", name, settings.written(OptionId::kSignalsToHandle),
-                      number == 0 ? "there is no such signal" : "nobody can handle it"));
+      plan.warnings.push_back(fmt::format("{} in {} is ignored: {}", name,
+                                          settings.written(OptionId::kSignalsToHandle),
+                                          number == 0 ? "no such signal" : "it cannot be handled"));
     } else if (number == SIGHUP && around.hangup_ignored) {
       plan.notes.push_back("SIGHUP stays ignored, as nohup has set it");
     } else if (std::ranges::find(ends, number) == ends.end()) {
@@ -92,8 +92,8 @@ base::Status plan_signals(const Settings& settings, const Surroundings& around, 
   return {};
 }
 
-// A descriptor of ours is not there for workers on other machines, nor is a detached run's console.
-void keep_to_ourselves(supervisor::StreamRoutes& routes) {
+// Workers on other machines, and those of a detached run, cannot inherit our descriptors.
+void never_inherit(supervisor::StreamRoutes& routes) {
   for (wire::StreamRoute* route : {&routes.out, &routes.err}) {
     if (*route == wire::StreamRoute::kInherit) *route = wire::StreamRoute::kConsole;
   }
@@ -121,7 +121,7 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   const auto launch = plan.request.network.launch;
   if (detached || launch == supervisor::NetworkPlan::Launch::kSsh ||
       launch == supervisor::NetworkPlan::Launch::kSlurm) {
-    for (supervisor::StreamRoutes& routes : plan.request.routes) keep_to_ourselves(routes);
+    for (supervisor::StreamRoutes& routes : plan.request.routes) never_inherit(routes);
   }
 
   ConsoleStyle& style = plan.request.console;
@@ -188,7 +188,7 @@ base::Status plan_detached(const Settings& settings, const NodesPlan& nodes, Run
   };
   if (nodes.meeting) {
     return refuse(
-        "with torchrun's rendezvous every node has a command of its own; name the nodes "
+        "with torchrun's rendezvous every node has its own command; name the nodes "
         "with --hosts");
   }
   if (settings.has(OptionId::kStdin)) {
@@ -236,6 +236,7 @@ base::LogOptions log_options(const Settings& settings, const Surroundings& aroun
   if (level == "warn") log.level = base::LogLevel::kWarn;
   if (level == "error") log.level = base::LogLevel::kError;
   if (level == "off") log.level = base::LogLevel::kOff;
+  if (settings.flag(OptionId::kQuiet)) log.level = std::max(log.level, base::LogLevel::kWarn);
   const bool json = settings.text(OptionId::kLogFormat) == "json";
   log.format = json ? base::LogFormat::kJson : base::LogFormat::kHuman;
   log.colour = use_colour(settings, around, around.stderr_is_terminal) ? base::LogColour::kAlways
@@ -297,7 +298,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
     plan.request.summary_json = RR_TRY(output_file(settings, around, OptionId::kSummaryJson));
   }
   plan.request.outlets = RR_TRY(plan_outlets(settings, around));
-  plan.request.print_report = !settings.compat();
+  plan.request.print_report = !settings.compat() && !settings.flag(OptionId::kQuiet);
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");
   warn_of_unused(settings, plan);
   plan.warnings.insert(plan.warnings.end(), nodes.warnings.begin(), nodes.warnings.end());

@@ -1,5 +1,5 @@
 #pragma once
-// Merged settings to a run that is ready to start: everything checked, nothing made yet.
+// From merged settings to a run that is ready to start: everything checked, nothing made yet.
 //
 // Pure but for questions to Surroundings::machine. Errors are whole sentences for the user, exit
 // code 2.
@@ -30,20 +30,21 @@ struct RunPlan {
   std::vector<std::string> notes;  // for the log, at debug level
 };
 
-// `argv` is kept, redacted, in the journal. settings.script must be there; empty (of a check):
-// none.
+// `argv` goes into the journal, redacted. settings.script must be set; it is empty in a check
+// without a script.
 [[nodiscard]] base::Result<RunPlan> plan_run(const Settings& settings,
                                              std::span<const std::string> argv,
                                              const Surroundings& around);
 
 [[nodiscard]] base::LogOptions log_options(const Settings& settings, const Surroundings& around);
 
-// --colour, NO_COLOR and whether it is a terminal.
+// Applies --colour, NO_COLOR and whether the output is a terminal.
 [[nodiscard]] bool use_colour(const Settings& settings, const Surroundings& around,
                               bool is_terminal);
 
-// Variables of the caller that workers do not get: what an outer robustrun has set for this
-// process as its worker (docs/compat.md). What torchrun sets itself is overwritten by the agent.
+// Variables of the caller that workers do not inherit: those that an outer robustrun has set for
+// this process as its worker (docs/compat.md). Variables that torchrun sets are overwritten by the
+// agent.
 [[nodiscard]] bool is_denied_variable(std::string_view name);
 
 }  // namespace robustrun::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/core/text.h"
+#include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/values.h"
 #include "cli/plan/startup.h"
@@ -32,15 +33,18 @@ Result<LaunchMode> launch_mode(const Settings& settings) {
 }
 
 base::Status check_script(const std::string& script, const Surroundings& around) {
-  // ${local_rank} in the name: the file is another one for each worker.
+  // With ${local_rank} in its name the script is a different file for each worker.
   if (script.find('$') != std::string::npos) return {};
   const std::string path = around.absolute(script);
   switch (around.machine->kind(path)) {
     case PathKind::kFile: return {};
     case PathKind::kMissing: {
-      const char* hint = script.starts_with('-')
-                             ? "is it an option? Options stand before the script"
-                             : "check the path; for a module use -m";
+      const std::string near = base::nearest(script, command_names());
+      std::string hint = "check the path; for a module use -m";
+      if (script.starts_with('-')) hint = "options stand before the script";
+      if (!near.empty() && !is_name_of_torch(around.program_name)) {
+        hint = fmt::format("did you mean robustrun {}?", near);
+      }
       return fail(Errc::kNotFound,
                   fmt::format("cannot start {}: No such file or directory in {}; {}", script,
                               around.working_directory, hint));
@@ -79,7 +83,7 @@ base::Status check_executable(const std::string& program, const Surroundings& ar
   const bool exists = around.machine->kind(path) != PathKind::kMissing;
   return fail(exists ? Errc::kPermission : Errc::kNotFound,
               fmt::format("cannot start {}: {}", program,
-                          exists ? "it is no executable file; make it one (chmod +x), or leave out "
+                          exists ? "not executable; make it so (chmod +x), or leave out "
                                    "--no-python for a Python script"
                                  : "No such file or directory; check the path"));
 }
@@ -170,7 +174,7 @@ Result<Program> find_program(const Settings& settings, const Surroundings& aroun
   Program program;
   program.script = *settings.script;
   program.mode = RR_TRY(launch_mode(settings));
-  // What is in the image is found on each node, once it is mounted there.
+  // Files of the image are found on each node, once it is mounted there.
   const bool has_image = settings.has(OptionId::kImage);
   if (program.mode == LaunchMode::kExecutable) {
     if (!program.script.empty() && !has_image) RR_TRY(check_executable(program.script, around));
@@ -182,7 +186,7 @@ Result<Program> find_program(const Settings& settings, const Surroundings& aroun
   if (is_file && !program.script.empty() && !may_be_container(settings)) {
     RR_TRY(check_script(program.script, around));
   }
-  // Devices are counted by PyTorch even where the workers are no Python programs, as in torchrun.
+  // PyTorch counts devices even if the workers are not Python programs, as in torchrun.
   std::string asked = program.interpreter;
   if (asked.empty()) asked = find_interpreter(around).value_or("");
   std::string count(base::trim(settings.text(OptionId::kNprocPerNode)));

@@ -1,7 +1,7 @@
 #pragma once
-// What each node runs: interpreter, script and how many workers, checked before anything starts.
+// What each node runs: interpreter, script and number of workers, checked before anything starts.
 //
-// Errors are whole sentences: what cannot be done, why, and what to do. Questions go through
+// Errors are whole sentences: what cannot be done, why, and the remedy. Questions go through
 // Surroundings::machine.
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace robustrun::cli {
 
 struct Program {
   wire::LaunchMode mode = wire::LaunchMode::kScript;
-  std::string interpreter;  // absolute; empty for an executable, and for one in an image
+  std::string interpreter;  // absolute; empty for an executable or an image
   std::string script;       // as the user wrote it
-  std::uint32_t workers = 1;  // 0: every host counts for itself
-  std::string count;  // then: what, and by which interpreter
+  std::uint32_t workers = 1;  // 0: each host counts for itself
+  std::string count;  // then: the devices to count, and the interpreter to ask
   std::string count_interpreter;
   std::vector<std::string> notes;  // for the log, at debug level
 };
 
-// Whose devices --nproc-per-node means where it is no number.
+// Where --nproc-per-node counts devices.
 enum class CountOn : std::uint8_t { kThisMachine, kEveryHost };
 
 [[nodiscard]] base::Result<Program> find_program(const Settings& settings,
@@ -35,8 +35,8 @@ enum class CountOn : std::uint8_t { kThisMachine, kEveryHost };
 // (pyenv's) is kept as found.
 [[nodiscard]] base::Result<std::string> find_interpreter(const Surroundings& around);
 
-// What --nproc-per-node means here: a number, cpu, gpu, xpu, auto or a backend's name. `written` is
-// how the user put it, for errors.
+// The number of workers by --nproc-per-node: a number, cpu, gpu, xpu, auto or a backend's name.
+// `written`: the option as the user wrote it, for errors.
 [[nodiscard]] base::Result<std::uint32_t> count_workers(const std::string& value,
                                                         const std::string& written,
                                                         const Surroundings& around,

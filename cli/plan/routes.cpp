@@ -36,7 +36,7 @@ StreamRoute native_route(bool redirected, bool shown, bool files) {
 }
 
 StreamRoute compat_route(bool redirected, bool teed, bool shown, bool files) {
-  // As torchrun: without a log directory both options are without effect.
+  // As in torchrun, both options have no effect without a log directory.
   if (files && teed) return shown ? StreamRoute::kFileAndConsole : StreamRoute::kFile;
   if (files && redirected) return StreamRoute::kFile;
   return shown ? StreamRoute::kInherit : StreamRoute::kDiscard;
@@ -83,7 +83,7 @@ base::Result<std::optional<std::set<std::uint32_t>>> parse_ranks(std::string_vie
     const auto rank = local_rank(piece);
     if (!rank) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("'{}' is no local rank; --local_ranks_filter must be a "
+                  fmt::format("'{}' is not a local rank; --local_ranks_filter must be a "
                               "comma-separated list of integers e.g. --local_ranks_filter=0,1,2",
                               piece));
     }

@@ -15,7 +15,7 @@
 
 namespace robustrun::cli {
 
-// Bit 1: stdout, bit 2: stderr. One value for all local ranks, or some by number.
+// Bit 0: stdout, bit 1: stderr; one value for all local ranks, or one per rank.
 struct StreamChoice {
   unsigned all = 0;
   std::map<std::uint32_t, unsigned> by_rank;
@@ -38,8 +38,8 @@ struct RouteWishes {
   bool files = true;  // false: --log-dir=/dev/null
 };
 
-// Native: everything goes to a file and to the console; --redirects takes it off the console.
-// Compat: the worker keeps our own descriptor unless --redirects or --tee names the stream.
+// Native: each stream goes to a file and to the console; --redirects takes it off the console.
+// Compat: the worker inherits our descriptor unless --redirects or --tee names the stream.
 [[nodiscard]] std::vector<supervisor::StreamRoutes> plan_routes(const RouteWishes& wishes,
                                                                 std::uint32_t workers);
 

@@ -13,11 +13,11 @@
 
 namespace robustrun::cli {
 
-std::string cache_folder(const std::string& asked, const Surroundings& around) {
-  if (asked != "auto") {
-    return asked.starts_with('/') ? asked : around.working_directory + "/" + asked;
+std::string cache_folder(const std::string& chosen, const Surroundings& around) {
+  if (chosen != "auto") {
+    return chosen.starts_with('/') ? chosen : around.working_directory + "/" + chosen;
   }
-  // Relative ones do not count (XDG Base Directory Specification 0.8).
+  // Relative paths are ignored (XDG Base Directory Specification 0.8).
   const std::string caches = around.variable("XDG_CACHE_HOME").value_or("");
   if (caches.starts_with('/')) return caches + "/robustrun";
   const std::string home = around.variable("HOME").value_or("");
@@ -71,7 +71,7 @@ base::Status plan_image(const Settings& settings, const Surroundings& around, bo
     for (const OptionId id :
          {OptionId::kImageMode, OptionId::kContainerRuntime, OptionId::kContainerMounts}) {
       if (settings.given(id)) {
-        return cannot_use(settings, id, "there is no --image that it would be for");
+        return cannot_use(settings, id, "it needs --image");
       }
     }
     return {};
@@ -81,24 +81,24 @@ base::Status plan_image(const Settings& settings, const Surroundings& around, bo
       is_url(image) || image.starts_with('/') ? image : around.working_directory + "/" + image;
   if (mode == "pagecache" && is_url(image)) {
     return cannot_use(settings, OptionId::kImageMode,
-                      "an image at a URL lies on no file system; use auto or blocks");
+                      "an image at a URL is on no file system; use auto or blocks");
   }
   if (!is_url(image) && image.find("://") != std::string::npos) {
-    return cannot_use(settings, OptionId::kImage, "an image is a path, or http:// or https://");
+    return cannot_use(settings, OptionId::kImage, "expected a path, or http:// or https://");
   }
   if (const auto parts = bootstrap::split_digest(image); !parts) {
     return cannot_use(settings, OptionId::kImage, parts.error().what);
   }
   if (!is_url(image) && image.find("#sha256=") != std::string::npos) {
-    return cannot_use(settings, OptionId::kImage, "a digest is for an image at a URL");
+    return cannot_use(settings, OptionId::kImage, "only an image at a URL has a digest");
   }
   if (!is_url(image) && is_here) RR_TRY(check_image_file(settings, around, workers.image));
   const bool has_blocks = mode == "blocks" || (mode == "auto" && is_url(image));
   if (has_blocks) workers.image_mode = wire::ImageMode::kBlocks;
   if (has_blocks && workers.cache_directory.empty()) {
     return cannot_use(settings, OptionId::kImage,
-                      "its blocks are kept in a cache, and there is no home for one; name a folder "
-                      "with --cache-dir");
+                      "there is no cache for its blocks: HOME is not set; name a folder with "
+                      "--cache-dir");
   }
   workers.container = runtime_of(settings.text(OptionId::kContainerRuntime));
   const std::string mounts = settings.text(OptionId::kContainerMounts);
@@ -110,7 +110,7 @@ base::Status plan_image(const Settings& settings, const Surroundings& around, bo
   }
   if (!workers.container_mounts.empty() && workers.container == ContainerRuntime::kNone) {
     return cannot_use(settings, OptionId::kContainerMounts,
-                      "without a container workers see all of the node already");
+                      "without a container workers see the whole node anyway");
   }
   return {};
 }

@@ -26,8 +26,8 @@ using base::Result;
 
 constexpr unsigned kPackMode = 0600;
 
-// Where the path is then; empty: it is not in `from`. Links on the way are followed, the last
-// name's is not.
+// The path after the move; empty: it is not in `from`. Follows links in the path, but not the last
+// component.
 std::string moved_path(const std::string& path, const std::string& from, const std::string& to) {
   const fs::path name = fs::path(path).filename();
   std::error_code error;
@@ -47,7 +47,7 @@ void move_entry(std::string& path, const std::string& from, const std::string& t
   if (std::string moved = moved_path(path, from, to); !moved.empty()) path = std::move(moved);
 }
 
-// What git would not keep; nothing where it does not know the folder.
+// Files that git ignores; empty if git does not track the folder.
 std::vector<std::string> ignored_by_git(const std::string& folder, const std::string& path) {
   const auto git = base::find_executable("git", path);
   if (!git) return {};
@@ -77,7 +77,7 @@ struct Packed {
   std::size_t files = 0;
 };
 
-// By way of a copy, which does not change while it is packed.
+// Packs a copy, which does not change meanwhile.
 Result<Packed> pack_folder(const std::string& from, const RunPlan& plan) {
   const std::string path = variable_of(plan.request.workers.environment, "PATH");
   std::vector<std::string> left_out = ignored_by_git(from, path);
@@ -146,7 +146,7 @@ base::Status sync_code(RunPlan& plan) {
   }
   RR_TRY(base::write_file_atomically(supervisor::code_pack_file(plan.request.run_directory),
                                      packed.bytes, kPackMode));
-  RR_LOG(kInfo, {}, "the code of {} goes to every node: {} files, {} KiB", from, packed.files,
+  RR_LOG(kInfo, {}, "sending the code in {} to every node: {} files, {} KiB", from, packed.files,
          (packed.bytes.size() + 1023) / 1024);
   workers.code = std::move(code);
   return {};

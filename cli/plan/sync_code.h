@@ -1,6 +1,6 @@
 #pragma once
-// The code of a run, brought to every node (--sync-code): packed here before anything starts, and
-// paths that lead into it changed to where each node unpacks it. Reads and writes files.
+// --sync-code: packs a run's code before anything starts, and remaps paths in it to the folder
+// where each node unpacks it. Reads and writes files.
 
 #include <string>
 
@@ -9,12 +9,12 @@
 
 namespace robustrun::cli {
 
-// What leads into `from` leads into `to` afterwards: working directory, script, file of
-// dependencies, PYTHONPATH and PWD. Both absolute, `from` without links. False: neither the working
-// directory nor the script is in it.
+// Remaps working directory, script, dependency file, PYTHONPATH and PWD from `from` to `to`. Both
+// are absolute, `from` without links. Returns false if neither the working directory nor the script
+// is in `from`.
 bool move_code(const std::string& from, const std::string& to, wire::WorkerTemplate& workers);
 
-// Packs RunPlan::sync_code into the run's folder, which is there. Nothing to do where it is empty.
+// Packs RunPlan::sync_code, unless empty, into the run's folder, which must exist.
 base::Status sync_code(RunPlan& plan);
 
 }  // namespace robustrun::cli

@@ -29,7 +29,7 @@ base::Status plan_variables(const UpdateLine& line, UpdatePlan& plan) {
     const auto equals = entry.find('=');
     if (equals == std::string::npos || equals == 0) {
       return fail(Errc::kInvalidArgument,
-                  fmt::format("argument --env: invalid value: '{}' (NAME=VALUE is wanted)",
+                  fmt::format("argument --env: invalid value: '{}' (expected NAME=VALUE)",
                               base::printable(entry)));
     }
     RR_TRY(supervisor::check_variable(std::string_view(entry).substr(0, equals)));
@@ -92,8 +92,8 @@ base::Result<UpdatePlan> plan_update(const UpdateLine& line) {
   }
   if (!changes) {
     return fail(Errc::kInvalidArgument,
-                "nothing is to change: one of --code, --env, --unset, --args, --rollback or --list "
-                "is required");
+                "one of the arguments --code, --env, --unset, --args, --rollback or --list is "
+                "required");
   }
   if (line.code_root && !line.code) {
     return fail(Errc::kInvalidArgument, "argument --code-root: only allowed with argument --code");
@@ -119,12 +119,12 @@ base::Status plan_code(const UpdateLine& line, const wire::WorkerTemplate& worke
   }
   if (workers.program.find('$') != std::string::npos) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("cannot replace the code: {} names another file for each worker",
+                fmt::format("cannot replace the code: {} names a different file for each worker",
                             workers.program));
   }
   plan.code = in_folder(around.working_directory, *line.code);
   if (!is_folder(around.machine->kind(plan.code))) {
-    return fail(Errc::kInvalidArgument, fmt::format("cannot use {}: it is no folder", plan.code));
+    return fail(Errc::kInvalidArgument, fmt::format("cannot use {}: not a folder", plan.code));
   }
   const std::string script = in_folder(workers.working_directory, workers.program);
   std::string root = workers.working_directory;
@@ -141,8 +141,8 @@ base::Status plan_code(const UpdateLine& line, const wire::WorkerTemplate& worke
   }
   if (around.machine->kind(plan.code + "/" + inside) != PathKind::kFile) {
     return fail(Errc::kInvalidArgument,
-                fmt::format("cannot use {}: it has no {}, which the run starts; name the folder "
-                            "that stands for {}, or another one with --code-root",
+                fmt::format("cannot use {}: it lacks the run's script {}; name the folder that "
+                            "replaces {}, or another one with --code-root",
                             plan.code, inside, root));
   }
   plan.update.changes.script = inside;

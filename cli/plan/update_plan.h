@@ -1,5 +1,5 @@
 #pragma once
-// What a line of `robustrun update` asks for. Pure, but for questions to the machine.
+// The update that a line of `robustrun update` asks for. Pure but for questions to the machine.
 
 #include <string>
 
@@ -13,16 +13,17 @@
 namespace robustrun::cli {
 
 struct UpdatePlan {
-  supervisor::StagedUpdate update;  // all but the code's digest, and what is said of the code
-  supervisor::UpdateOrder order;    // all but the stage
-  std::string code;                 // folder, absolute; empty: the code stays
+  supervisor::StagedUpdate update;  // without the code's digest and description
+  supervisor::UpdateOrder order;    // without the stage
+  std::string code;                 // absolute path of the new code; empty: unchanged
 };
 
-// Of the line alone: what no run could do. kInvalidArgument, one sentence for under the usage line.
+// Plans by the line alone, and refuses what no run could do. kInvalidArgument, one sentence for
+// below the usage line.
 [[nodiscard]] base::Result<UpdatePlan> plan_update(const UpdateLine& line);
 
-// The folder that has the new code, and where in it the script is that `workers` start.
-// kInvalidArgument, a sentence.
+// Sets plan.code and the script's path in it, for a run that starts `workers`. kInvalidArgument, a
+// sentence.
 [[nodiscard]] base::Status plan_code(const UpdateLine& line, const wire::WorkerTemplate& workers,
                                      const Surroundings& around, UpdatePlan& plan);
 

@@ -49,7 +49,7 @@ wire::StandbyMode standby_mode(const std::string& word) {
   return word == "all" ? wire::StandbyMode::kAll : wire::StandbyMode::kOff;
 }
 
-// Our boot module, from where it is installed beside the executable.
+// The folder of the boot module, as installed beside the executable.
 Result<std::string> python_path(const Settings& settings, wire::LaunchMode mode,
                                 const Surroundings& around) {
   if (settings.text(OptionId::kInject) == "off") return "";
@@ -68,7 +68,7 @@ Result<std::vector<std::string>> line_metrics(const Settings& settings) {
   std::vector<std::string> patterns = parse_filters(settings.text(OptionId::kLineMetrics));
   if (patterns.size() > kLineMetricsMax) {
     return cannot_use(settings, OptionId::kLineMetrics,
-                      fmt::format("these are more than {}", kLineMetricsMax));
+                      fmt::format("more than {} patterns", kLineMetricsMax));
   }
   for (const std::string& pattern : patterns) {
     if (const auto parsed = agent::parse_line_pattern(pattern); !parsed) {

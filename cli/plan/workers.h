@@ -1,5 +1,5 @@
 #pragma once
-// What every worker of the run is started with.
+// The launch spec of the workers.
 
 #include "base/core/result.h"
 #include "cli/nodes/nodes.h"
@@ -11,8 +11,8 @@
 
 namespace robustrun::cli {
 
-// All but what belongs to the output (plan_output) and the dependencies (plan_deps.h). Asks
-// Surroundings::machine for files; an error is a whole sentence for the user.
+// Everything but output (plan.cpp) and dependencies (deps.h). Asks Surroundings::machine for files;
+// an error is a whole sentence for the user.
 [[nodiscard]] base::Result<wire::WorkerTemplate> plan_workers(const Settings& settings,
                                                               const Surroundings& around,
                                                               const Program& program,

@@ -1,5 +1,5 @@
 #pragma once
-// What a run that is over says of itself, from its journal.
+// How a run ended, from its journal.
 
 #include <string>
 
@@ -9,16 +9,16 @@
 
 namespace robustrun::cli {
 
-// Of a run directory. kNotFound, kPermission, kCorrupt.
+// The report of the run in `directory`. kNotFound, kPermission, kCorrupt.
 [[nodiscard]] base::Result<supervisor::RunReport> report_of(const std::string& directory);
 
-// On stderr, what the run's own command would have said at its end.
-void say_last_words(const std::string& directory, const Surroundings& around);
+// Prints on stderr what the run's own command prints at its end; `quiet` as for --quiet.
+void print_final_report(const std::string& directory, const Surroundings& around, bool quiet);
 
 // "run X succeeded after 12 s, exit code 0"; "… stopped after 3 s, exit code 143: SIGTERM …".
 [[nodiscard]] std::string end_in_words(const supervisor::RunReport& report);
 
-// Whether stderr gets colour where no option says it.
+// Whether output on stderr is coloured, without an option that decides it.
 [[nodiscard]] bool colour_on_stderr(const Surroundings& around);
 
 }  // namespace robustrun::cli

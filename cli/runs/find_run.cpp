@@ -92,13 +92,13 @@ base::Result<std::string> find_run(const std::string& run, Pick pick, const Surr
     const std::vector<std::string> live = live_runs(around);
     if (pick == Pick::kTheLiveOne && live.size() > 1) {
       return base::fail(base::Errc::kConflict,
-                        fmt::format("cannot choose a run: {} go on; name one of {}", live.size(),
+                        fmt::format("{} active runs, pass an id: {}", live.size(),
                                     base::join(names_of(live), ", ")));
     }
     if (live.empty() && pick != Pick::kLiveFirst) {
       return base::fail(
           base::Errc::kNotFound,
-          fmt::format("cannot find a run that goes on below {}; name one", runs_folder(around)));
+          fmt::format("no active run below {}; pass a run's id or directory", runs_folder(around)));
     }
     if (!live.empty()) {
       say(fmt::format("run {}{}", fs::path(live.front()).filename().string(),
@@ -108,7 +108,7 @@ base::Result<std::string> find_run(const std::string& run, Pick pick, const Surr
   }
   const fs::path directory = fs::path(RR_TRY(find_journal(run, around))).parent_path();
   if (run.empty()) {
-    say(fmt::format("run {}, the newest; none goes on", directory.filename().string()));
+    say(fmt::format("run {}, the newest; no run is active", directory.filename().string()));
   }
   return directory.string();
 }

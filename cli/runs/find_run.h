@@ -1,5 +1,5 @@
 #pragma once
-// Which run a subcommand means.
+// Finds the run that a subcommand is about.
 
 #include <string>
 #include <string_view>
@@ -22,13 +22,13 @@ inline constexpr std::string_view kLatest = "latest";
 
 // What a command without a RUN means, below ./robustrun-runs, or else among all runs.
 enum class Pick : std::uint8_t {
-  kLiveFirst,     // the newest that goes on; when none does, the newest
-  kLive,          // the newest that goes on; kNotFound
-  kTheLiveOne,    // and kConflict when several do: another one would be hit by mistake
+  kLiveFirst,     // the newest active run; without one, the newest run
+  kLive,          // the newest active run; kNotFound
+  kTheLiveOne,    // the only active run; kNotFound, kConflict if there are several
 };
 
-// A run's directory, `run` and errors as above; without a name as `pick` says, and then the name is
-// said on stderr. Whether a run goes on is asked of its supervisor.
+// Returns the directory of `run` (as above) or, if empty, of the run that `pick` selects, whose
+// name it then prints on stderr. A run is active if its supervisor accepts connections.
 [[nodiscard]] base::Result<std::string> find_run(const std::string& run, Pick pick,
                                                  const Surroundings& around);
 

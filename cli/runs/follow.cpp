@@ -74,9 +74,9 @@ Followed Follower::follow(bool until_up) {
 
 bool Follower::show(const OutputNews& news, bool all_on_stderr, Followed& followed) {
   if (news.output.dropped > 0) {
-    const std::string note = fmt::format(
-        "robustrun: {} bytes of output are missing here: they came faster than they were shown\n",
-        news.output.dropped);
+    const std::string note =
+        fmt::format("robustrun: {} bytes of output are missing here: the reader was too slow\n",
+                    news.output.dropped);
     if (!write(STDERR_FILENO, note, followed)) return false;
   }
   std::string_view rest = news.output.bytes;
@@ -89,7 +89,7 @@ bool Follower::show(const OutputNews& news, bool all_on_stderr, Followed& follow
   return true;
 }
 
-// A terminal that was stopped must not keep a signal from us.
+// A stopped terminal must not block signals.
 bool Follower::write(int fd, std::string_view bytes, Followed& followed) {
   while (!bytes.empty()) {
     pollfd watched[2] = {{fd, POLLOUT, 0}, {signals_.fd(), POLLIN, 0}};

@@ -1,8 +1,8 @@
 #pragma once
-// The console of a run whose supervisor somebody else started: shown here as it comes.
+// Shows the console of a run whose supervisor is another process.
 //
-// For `robustrun attach` and for the start of a detached run. Blocking. The run is never held up by
-// how fast we show it: what we miss is counted, and said.
+// For `robustrun attach` and for the start of a detached run. Blocking. Never delays the run:
+// output that was missed is counted and reported.
 
 #include <cstdint>
 #include <initializer_list>
@@ -16,12 +16,12 @@
 
 namespace robustrun::cli {
 
-// Signals of this process as something that can be read; they do nothing else from then on.
+// Signals of this process as a readable descriptor; from then on they have no other effect.
 class SignalReader {
  public:
   static base::Result<SignalReader> open(std::initializer_list<int> signals);
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // The next one that came; 0: none.
+  // The next pending signal; 0: none.
   [[nodiscard]] int take() const;
 
  private:
@@ -31,11 +31,11 @@ class SignalReader {
 
 struct Followed {
   enum class End : std::uint8_t {
-    kRunEnded,  // `exit_code` is the run's
-    kUp,  // all of its workers are there
-    kInterrupted,  // by a signal, perhaps in the middle of a line
-    kReaderGone,  // nobody reads our standard output or error any more
-    kLost,  // the supervisor is gone, or does not answer: `error` says it
+    kRunEnded,  // with `exit_code`
+    kUp,  // all its workers run
+    kInterrupted,  // by a signal, perhaps within a line
+    kReaderGone,  // the reader of our standard output or error has closed it
+    kLost,  // the supervisor is gone or does not answer: see `error`
   };
   End end = End::kLost;
   int exit_code = 0;
@@ -44,14 +44,14 @@ struct Followed {
 
 class Follower {
  public:
-  // Both outlive it. `lines` of history come first.
+  // Both must outlive the follower. `lines` of history are shown first.
   Follower(supervisor::ControlClient& client, const SignalReader& signals, std::uint64_t lines);
-  // Shows what comes, until the run's end, or until its workers are there: then all of it on
-  // standard error, in whole lines. May be called again.
+  // Shows output until the run ends or, if `until_up`, until all workers run; then everything goes
+  // to standard error, in whole lines. May be called again.
   Followed follow(bool until_up);
 
  private:
-  // False: Followed tells why.
+  // Return false if showing must end, with the reason in `followed`.
   bool show(const supervisor::OutputNews& news, bool all_on_stderr, Followed& followed);
   bool write(int fd, std::string_view bytes, Followed& followed);
 

@@ -1,4 +1,4 @@
-// A site's own failures in TOML.
+#include "cli/sim/failures_file.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 #include "cli/options/toml_reader.h"
 #include "cli/options/toml_tree.h"
 #include "cli/options/values.h"
-#include "cli/sim/plan.h"
 
 namespace robustrun::cli {
 namespace {
@@ -37,7 +36,7 @@ class FailuresReader : TomlReader {
   Result<FailureModel> read(const TomlValue& file) {
     for (const TomlEntry& entry : file.entries) RR_TRY(take(entry));
     if (model_.per_node_day.origin != Origin::kGiven) {
-      return error({1, 1}, "rate_per_node_day is missing: failures of one machine in a day");
+      return error({1, 1}, "rate_per_node_day is missing: the failures per machine and day");
     }
     return std::move(model_);
   }
@@ -59,7 +58,7 @@ class FailuresReader : TomlReader {
   }
 
   Status source(const TomlEntry& entry) {
-    if (entry.value.type != TomlValue::Type::kString) return wrong_type(entry, "a text");
+    if (entry.value.type != TomlValue::Type::kString) return wrong_type(entry, "a string");
     model_.about = base::printable(entry.value.text);
     return {};
   }
@@ -80,7 +79,7 @@ class FailuresReader : TomlReader {
       RR_TRY(number(entry, 0, 1e9, weight));
       sum += model_.mix.value[*kind] = weight.value;
     }
-    if (sum <= 0) return error(table.at, "[mix] says of no kind that it happens");
+    if (sum <= 0) return error(table.at, "[mix] has no kind above 0");
     return {};
   }
 

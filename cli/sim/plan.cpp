@@ -25,14 +25,14 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using Text = std::optional<std::string>;
 
-constexpr std::uint32_t kSeedsToChooseSpares = 3;  // for each number of spares that is tried
+constexpr std::uint32_t kSeedsToChooseSpares = 3;  // per tried number of spares
 constexpr std::uint32_t kSparesBeyond = 4;
-constexpr std::int64_t kSimNodes = 128;  // of nobody who says another number
+constexpr std::int64_t kSimNodes = 128;  // default
 
 std::unexpected<base::Error> bad(const char* option, const std::string& text,
                                  const std::string& wanted) {
   return base::fail(Errc::kInvalidArgument,
-                    fmt::format("argument --{}: cannot use '{}': {} is wanted", option,
+                    fmt::format("argument --{}: invalid value: '{}' (expected {})", option,
                                 base::printable(text), wanted));
 }
 
@@ -44,7 +44,7 @@ Result<std::int64_t> whole(const char* option, const Text& text, std::int64_t ot
   return bad(option, *text, fmt::format("a number from {} to {}", least, most));
 }
 
-// `zero`: whether 0 is a value.
+// `zero`: whether 0 is allowed.
 Result<Figure<base::Nanos>> time_of(const char* option, const Text& text, base::Nanos otherwise,
                                     const char* why, bool zero) {
   if (!text) return Figure<base::Nanos>{otherwise, simulator::Origin::kAssumed, why};
@@ -52,9 +52,9 @@ Result<Figure<base::Nanos>> time_of(const char* option, const Text& text, base::
   if (value && (zero || *value > base::Nanos{}) && *value <= kSimTimeMax) {
     return Figure<base::Nanos>{*value, simulator::Origin::kGiven, fmt::format("--{}", option)};
   }
-  return bad(option, *text,
-             zero ? "a time such as 90s, at most 30 days,"
-                  : "a time such as 90s, not 0, at most 30 days,");
+  return bad(
+      option, *text,
+      zero ? "a time such as 90s, at most 30 days" : "a time such as 90s, not 0, at most 30 days");
 }
 
 Result<std::vector<const PublishedPolicy*>> compared_of(const Text& text) {
@@ -68,7 +68,7 @@ Result<std::vector<const PublishedPolicy*>> compared_of(const Text& text) {
     if (one == nullptr) {
       return base::fail(
           Errc::kInvalidArgument,
-          fmt::format("argument --compare: there is no policy '{}'{}; there are {}, and none",
+          fmt::format("argument --compare: invalid choice: '{}'{} (choose from {}, none)",
                       base::printable(word), did_you_mean(word, known), base::join(known, ", ")));
     }
     if (std::ranges::find(chosen, one) == chosen.end()) chosen.push_back(one);
@@ -97,7 +97,7 @@ Result<simulator::FailureModel> failures_of(const SimLine& line, const Surroundi
   for (const auto& one : simulator::presets()) known.push_back(one.name);
   return base::fail(
       Errc::kInvalidArgument,
-      fmt::format("argument --preset: there is no preset '{}'{}; there are {}",
+      fmt::format("argument --preset: invalid choice: '{}'{} (choose from {})",
                   base::printable(name), did_you_mean(name, known), base::join(known, ", ")));
 }
 
@@ -107,23 +107,23 @@ Result<simulator::JobTerms> job_of(const SimLine& line, std::int64_t usual_nodes
       static_cast<std::uint32_t>(RR_TRY(whole("nodes", line.nodes, usual_nodes, 1, kSimNodesMax)));
   job.gpus_per_node =
       static_cast<std::uint32_t>(RR_TRY(whole("gpus-per-node", line.gpus_per_node, 8, 1, 1024)));
-  job.step = RR_TRY(time_of("step-time", line.step_time, seconds(6), "a usual step", false));
+  job.step = RR_TRY(time_of("step-time", line.step_time, seconds(6), "typical step", false));
   job.start = RR_TRY(time_of("start", line.start, minutes(1), "imports and communicators", true));
   job.load =
-      RR_TRY(time_of("checkpoint-load", line.checkpoint_load, seconds(30), "a usual load", true));
+      RR_TRY(time_of("checkpoint-load", line.checkpoint_load, seconds(30), "typical load", true));
   if (line.checkpoint_every != "step") {
     job.checkpoint_every = RR_TRY(
-        time_of("checkpoint-every", line.checkpoint_every, minutes(10), "a usual interval", false));
+        time_of("checkpoint-every", line.checkpoint_every, minutes(10), "typical interval", false));
   }
   job.checkpoint_stall =
-      RR_TRY(time_of("checkpoint-save", line.checkpoint_save, seconds(5), "a usual stall", true));
+      RR_TRY(time_of("checkpoint-save", line.checkpoint_save, seconds(5), "typical stall", true));
   job.residual = RR_TRY(time_of("residual", line.residual, minutes(15),
                                 "15 to 20 min per incident reconcile ByteRobust's stage times with "
                                 "its ETTR; no model explains them",
                                 true));
   const double days = line.days ? parse_number(*line.days).value_or(-1) : 54;
   if (!(days > 0 && days <= kSimDaysMax)) {
-    return bad("days", *line.days, fmt::format("a number above 0, at most {},", kSimDaysMax));
+    return bad("days", *line.days, fmt::format("a number above 0, at most {}", kSimDaysMax));
   }
   job.duration = simulator::from_seconds(days * 24 * 3600);
   return job;
@@ -137,8 +137,8 @@ void use_journals(const SimLine& line, const std::optional<simulator::Site>& sit
   }
 }
 
-// Numbers of spares are tried around the published rule's, as far as it may be too few; one that
-// the user names is tried alone, as each takes as long as the whole answer.
+// Tries numbers of spares around the published rule's, which may be too small. A number that the
+// user names is tried alone: each takes as long as the whole study.
 base::Status plan_spares(const SimLine& line, StudyRequest& request) {
   const std::uint32_t rule = simulator::standbys_for(request.failures, request.job.nodes);
   const std::uint32_t most = 2 * rule + kSparesBeyond;
@@ -149,7 +149,7 @@ base::Status plan_spares(const SimLine& line, StudyRequest& request) {
   if (request.chooses_spares) return {};
   const auto spares = parse_integer(*line.spares);
   if (!spares || *spares < 0 || *spares > kSimSparesMax) {
-    return bad("spares", *line.spares, fmt::format("auto, or a number up to {},", kSimSparesMax));
+    return bad("spares", *line.spares, fmt::format("auto, or a number up to {}", kSimSparesMax));
   }
   request.job.spares = static_cast<std::uint32_t>(*spares);
   return {};

@@ -14,7 +14,7 @@ constexpr std::string_view kSupervise = R"(
 # Slurm's signals reach this shell alone; the supervisor asks Slurm what they mean.
 trap 'interrupted=1; kill -TERM "$supervisor" 2>/dev/null' TERM USR1
 
-# A supervisor that dies is replaced: the training goes on meanwhile. Not one that dies at once.
+# A dead supervisor is replaced while training continues, unless it dies again and again.
 quick_deaths=0
 while :; do
   began=$SECONDS
@@ -22,11 +22,11 @@ while :; do
   supervisor=$!
   while interrupted=; wait "$supervisor"; code=$?; [ -n "$interrupted" ]; do :; done
   "$robustrun" status "$run" >/dev/null 2>&1
-  [ $? -eq 1 ] || break # 1: the run goes on, and nobody supervises it
+  [ $? -eq 1 ] || break # 1: the run is active without a supervisor
   if [ $((SECONDS - began)) -gt 60 ]; then quick_deaths=0; fi
   quick_deaths=$((quick_deaths + 1))
   [ "$quick_deaths" -lt 5 ] || break
-  echo "robustrun: the supervisor ended with code $code; another one goes on with the run" >&2
+  echo "robustrun: the supervisor ended with code $code; starting another one" >&2
   supervise=("$robustrun" resume "$run")
 done
 )";
@@ -36,7 +36,7 @@ case $code in
   {})
     # The last command: Slurm ends this shell as soon as the job is queued.
     echo "robustrun: exit code $code: the job is queued again" >&2
-    scontrol requeue "$SLURM_JOB_ID" || echo "robustrun: it could not be queued again" >&2
+    scontrol requeue "$SLURM_JOB_ID" || echo "robustrun: the job could not be queued again" >&2
     ;;
 esac
 )";

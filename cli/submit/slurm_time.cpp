@@ -23,7 +23,7 @@ std::optional<std::chrono::seconds> slurm_time(std::string_view text) {
     if (!number) return std::nullopt;
     days = *number;
   }
-  // Without days a number alone is minutes, and two are minutes and seconds.
+  // Without days one number is minutes, and two are minutes and seconds.
   if (!has_days && parts.size() < 3) parts.insert(parts.begin(), 0);
   parts.resize(3, 0);
   return std::chrono::seconds(((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2]);

@@ -1,5 +1,5 @@
 #pragma once
-// Time limits as sbatch takes them, and warnings before them. Pure.
+// Time limits in sbatch's notation, and warnings before them. Pure.
 
 #include <chrono>
 #include <optional>
@@ -10,13 +10,13 @@
 namespace robustrun::cli {
 
 // "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes" and
-// "days-hours:minutes:seconds" (sbatch(1), --time); none for anything else, such as UNLIMITED.
+// "days-hours:minutes:seconds" (sbatch(1), --time); nullopt for anything else, such as UNLIMITED.
 [[nodiscard]] std::optional<std::chrono::seconds> slurm_time(std::string_view text);
 
-// How long before the time limit Slurm is asked to warn, so that `save_within` is left at least: it
-// looks at the clock twice a minute.
+// The time before the limit at which Slurm shall warn to leave at least `save_within`: Slurm checks
+// only twice a minute.
 [[nodiscard]] std::chrono::seconds slurm_warning(base::Nanos save_within);
-// It may also warn so much earlier (sbatch(1), --signal).
+// Slurm may warn earlier by this much (sbatch(1), --signal).
 inline constexpr std::chrono::seconds kSlurmWarningSlack{60};
 
 }  // namespace robustrun::cli

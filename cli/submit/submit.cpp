@@ -28,12 +28,12 @@ base::Status check_options(const Settings& settings, const Surroundings& around)
     const char* why;
   };
   constexpr std::array<Foreign, 6> kForeign = {{
-      {OptionId::kDetach, "a submitted job has no terminal anyway; leave it out"},
+      {OptionId::kDetach, "a submitted job is detached anyway; leave it out"},
       {OptionId::kRunDir, "each start of a job gets a directory named after it; leave it out"},
-      {OptionId::kHosts, "Slurm chooses the hosts; say --nodes=N, or --sbatch=--nodelist=LIST"},
-      {OptionId::kHostfile, "Slurm chooses the hosts; say --nodes=N"},
+      {OptionId::kHosts, "Slurm chooses the hosts; use --nodes=N, or --sbatch=--nodelist=LIST"},
+      {OptionId::kHostfile, "Slurm chooses the hosts; use --nodes=N"},
       {OptionId::kLauncher, "Slurm starts the agents; leave it out"},
-      {OptionId::kPrintConfig, "it is for runs; --dry-run shows the batch script"},
+      {OptionId::kPrintConfig, "not for submit; --dry-run shows the batch script"},
   }};
   for (const Foreign& foreign : kForeign) {
     if (settings.given(foreign.id) && !settings.text(foreign.id).empty()) {
@@ -41,7 +41,8 @@ base::Status check_options(const Settings& settings, const Surroundings& around)
     }
   }
   if (!settings.has(OptionId::kNodes)) {
-    return fail(Errc::kInvalidArgument, "cannot submit: say how many nodes, with --nodes=N");
+    return fail(Errc::kInvalidArgument,
+                "cannot submit: the number of nodes is missing; add --nodes=N");
   }
   const bool is_file = !settings.flag(OptionId::kModule) && !settings.flag(OptionId::kNoPython);
   if (is_file && around.machine->kind(settings.script->starts_with('/')
@@ -64,7 +65,7 @@ Result<std::vector<int>> requeue_codes(const Settings& settings) {
       codes.push_back(supervisor::kExitTimeLimit);
     } else if (kind != "never") {
       return cannot_use(settings, OptionId::kRequeueOn,
-                        fmt::format("{} is none of infrastructure, time-limit, never", kind));
+                        fmt::format("'{}': expected infrastructure, time-limit or never", kind));
     }
   }
   if (kinds != "never" && kinds.find("never") != std::string::npos) {
@@ -87,18 +88,18 @@ Result<std::vector<std::string>> sbatch_options(const Settings& settings, bool r
       out.push_back(fmt::format("--{}={}", option(id).name, value));
     }
   }
-  // A dead node must not end the job: what to do about it is decided by robustrun.
+  // A dead node must not end the job: robustrun decides what to do.
   out.emplace_back("--no-kill");
   out.emplace_back(requeue ? "--requeue" : "--no-requeue");
-  // A job that starts again would truncate its output.
+  // A requeued job would truncate its output.
   out.emplace_back("--open-mode=append");
   const auto early = slurm_warning(*settings.duration(OptionId::kSaveWithin));
   const auto limit = slurm_time(settings.text(OptionId::kTime));
   if (limit && *limit < 2 * early) {
     return cannot_use(settings, OptionId::kTime,
-                      fmt::format("Slurm is to warn {0} s before the end (--save-within and a "
-                                  "minute), so that little time would be left; give the job at "
-                                  "least {1} minutes, or save faster",
+                      fmt::format("Slurm warns {0} s before the end (--save-within and a minute), "
+                                  "which leaves little time; give the job at least {1} minutes, "
+                                  "or save faster",
                                   early.count(), (2 * early.count() + 59) / 60));
   }
   out.push_back(fmt::format("--signal=B:USR1@{}", early.count()));
@@ -110,12 +111,12 @@ Result<std::vector<std::string>> sbatch_options(const Settings& settings, bool r
   for (const std::string& each : out) {
     if (each.find_first_of("\n\r") == std::string::npos) continue;
     return fail(Errc::kInvalidArgument,
-                fmt::format("cannot submit: there is a line end in {}", base::printable(each)));
+                fmt::format("cannot submit: line end in {}", base::printable(each)));
   }
   return out;
 }
 
-// What the user wrote, without what is for submit.
+// The options of the user, without those of submit.
 std::vector<std::string> run_words(const RunLine& line, const Settings& settings) {
   std::vector<std::string> words;
   for (const Option& row : options()) {
@@ -156,7 +157,7 @@ Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
 
 namespace {
 
-// nullptr: the option is for all.
+// nullptr: the option belongs to no subcommand.
 const char* subcommand_of(Group group) {
   if (group == Group::kCheck) return "check";
   if (group == Group::kSubmit) return "submit";
@@ -171,7 +172,7 @@ base::Status check_subcommand(const RunLine& line, Group own) {
     const char* const owner = subcommand_of(row.group);
     if (owner == nullptr || row.group == own || !line.value(row.id)) continue;
     return fail(Errc::kInvalidArgument,
-                fmt::format("argument --{}: it is for robustrun {} alone", row.name, owner));
+                fmt::format("argument --{}: only for robustrun {}", row.name, owner));
   }
   return {};
 }

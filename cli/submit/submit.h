@@ -1,5 +1,5 @@
 #pragma once
-// What `robustrun submit` was asked for, as a batch job. Pure but for questions to
+// From the line of `robustrun submit` to a batch job. Pure but for questions to
 // Surroundings::machine.
 
 #include "base/core/result.h"
@@ -10,13 +10,13 @@
 
 namespace robustrun::cli {
 
-// `settings` are merged from `line`. The job gets the options of the command line; what the
-// environment says it inherits, and a file of --config is read again when it runs. Errors are
-// whole sentences for the user (kInvalidArgument, kNotFound).
+// `settings` are merged from `line`. The job's command gets the options of the command line; it
+// inherits the environment, and reads the file of --config when it runs. Errors are whole sentences
+// for the user (kInvalidArgument, kNotFound).
 [[nodiscard]] base::Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
                                                  const Surroundings& around);
 
-// kInvalidArgument when an option for submit alone is on the command line of another run.
+// kInvalidArgument if `line` has an option that belongs to another subcommand than `own`.
 [[nodiscard]] base::Status check_subcommand(const RunLine& line, Group own);
 
 }  // namespace robustrun::cli

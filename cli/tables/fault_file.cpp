@@ -35,7 +35,7 @@ constexpr supervisor::FirstAction kActions[] = {
     supervisor::FirstAction::kTolerate, supervisor::FirstAction::kGiveUp,
     supervisor::FirstAction::kReplay};
 
-// What the core finds out itself (supervisor/core/fault/fault_class.h, classify_finding).
+// Findings of the core itself (supervisor/core/fault/fault_class.h, classify_finding).
 constexpr std::string_view kFindings[] = {"hang",   "returning hang", "mismatch",
                                           "slow",   "jump",           "not a number",
                                           "slower", "ended early",    "crash at exit"};
@@ -64,17 +64,17 @@ class FaultReader : TomlReader {
     if (row.exceptions.empty() && row.texts.empty() && row.xids.empty() && row.exits.empty() &&
         row.signals.empty() && !row.out_of_memory && row.found.empty()) {
       return error(table.at,
-                   fmt::format("'{}' fits nothing: it needs a text, exception, xid, exit, "
+                   fmt::format("'{}' matches nothing: it needs a text, exception, xid, exit, "
                                "signal, oom or found",
                                base::printable(row.name)));
     }
     if (row.symptom.empty()) row.symptom = row.name;
     if (!names_.insert(row.name).second) {
-      return error(table.at, fmt::format("there are two of the name '{}'; give one of them another",
+      return error(table.at, fmt::format("the name '{}' is used twice; rename one of them",
                                          base::printable(row.name)));
     }
     if (rows_.size() == kFaultRowsMax) {
-      return error(table.at, fmt::format("these are more than {} faults", kFaultRowsMax));
+      return error(table.at, fmt::format("more than {} faults", kFaultRowsMax));
     }
     rows_.push_back(std::move(row));
     return {};
@@ -109,7 +109,7 @@ class FaultReader : TomlReader {
     return {};
   }
 
-  // One, or an array of them.
+  // A single value, or the elements of an array.
   static std::span<const TomlValue> each(const TomlEntry& entry) {
     if (entry.value.type == TomlType::kArray) return entry.value.items;
     return {&entry.value, 1};
@@ -119,11 +119,10 @@ class FaultReader : TomlReader {
     for (const TomlValue& value : each(entry)) {
       RR_TRY(text({entry.key, value.at, value}, out.emplace_back()));
       if (out.back().find_first_not_of('*') == std::string::npos && entry.key == "text") {
-        return error(value.at, "a text of stars alone would fit every line");
+        return error(value.at, "a text of stars alone would match every line");
       }
       if (++patterns_ > kFaultPatternsMax) {
-        return error(value.at,
-                     fmt::format("these are more than {} texts and exceptions", kFaultPatternsMax));
+        return error(value.at, fmt::format("more than {} texts and exceptions", kFaultPatternsMax));
       }
     }
     return {};

@@ -64,7 +64,7 @@ class PolicyReader : TomlReader {
   Result<Policy> read(const TomlValue& file) {
     for (const TomlEntry& table : file.entries) {
       if (table.value.type != TomlKind::kTable) {
-        return error(table.at, fmt::format("{} has to be a table: [{}]", base::printable(table.key),
+        return error(table.at, fmt::format("{} must be a table: [{}]", base::printable(table.key),
                                            base::printable(table.key)));
       }
       for (const TomlEntry& entry : table.value.entries) RR_TRY(take(table.key, entry));
@@ -128,15 +128,15 @@ class PolicyReader : TomlReader {
       if (!rung || made.rungs.size() == kRungsMax) {
         return error(
             value.at,
-            fmt::format("a ladder has at most {} steps, each of them restart, evict, check, "
-                        "replay, roll back or give up, with x1 to x{} behind it if it is not to "
-                        "be taken again and again: \"check x1\"",
+            fmt::format("a ladder has at most {} steps: restart, evict, check, replay, roll back "
+                        "or give up, each followed by x1 to x{} to limit its repetitions: "
+                        "\"check x1\"",
                         kRungsMax, kStepTimesMax));
       }
       made.rungs.push_back(*rung);
     }
     if (made.rungs.empty()) {
-      return error(entry.at, fmt::format("{} has to be an array of steps: [\"check x1\", "
+      return error(entry.at, fmt::format("{} must be an array of steps: [\"check x1\", "
                                          "\"restart\"]",
                                          base::printable(entry.key)));
     }

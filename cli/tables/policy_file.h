@@ -1,6 +1,6 @@
 #pragma once
-// What is done about faults, in TOML (docs/policy.md), to the policy that the core follows. Pure
-// but for questions to Surroundings::machine.
+// Reads from TOML (docs/policy.md) what is done about faults, to the policy that the core follows.
+// Pure but for questions to Surroundings::machine.
 //
 //   [ladder]    evict, tolerate, restart, "roll back", check, "give up": arrays of steps
 //   [tolerate], [blame]   times, within      [suspect]   within
@@ -18,24 +18,21 @@
 
 namespace robustrun::cli {
 
-// `policy` with what the text says instead. Errors are "PATH:LINE:COLUMN: what": an unknown key
-// (with the nearest one), a wrong type, a step that there is not, a ladder without steps.
+// Returns `policy` with the changes of the text. Errors are "PATH:LINE:COLUMN: what": an unknown
+// key (with the nearest one), a wrong type, an unknown step, an empty ladder.
 [[nodiscard]] base::Result<supervisor::Policy> parse_policy(std::string_view text,
                                                             const std::string& path,
                                                             supervisor::Policy policy = {});
 
-// configs/policy.toml as it was when this program was built.
+// configs/policy.toml at build time.
 [[nodiscard]] std::string_view built_in_policy();
 
-// ../share/robustrun/policy.toml beside the program (without that file: the built-in one), with the
-// changes of --policy. Without ladders with --compat=torchrun.
+// ../share/robustrun/policy.toml beside the program (if missing, the built-in policy) with the
+// changes of --policy. No ladders with --compat=torchrun.
 [[nodiscard]] base::Result<supervisor::Policy> plan_policy(const Settings& settings,
                                                            const Surroundings& around);
 
 // --replay-cmd as argv; empty: the alignment test.
 [[nodiscard]] base::Result<std::vector<std::string>> plan_replay_command(const Settings& settings);
-
-// The policy as people read it.
-[[nodiscard]] std::string policy_text(const supervisor::Policy& policy);
 
 }  // namespace robustrun::cli

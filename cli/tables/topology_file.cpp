@@ -24,7 +24,7 @@ using Names = std::vector<std::string>;
 
 class Reader : TomlReader {
  public:
-  explicit Reader(const std::string& path) : TomlReader(path, &at_line) { said_.source = path; }
+  explicit Reader(const std::string& path) : TomlReader(path, &at_line) { result_.source = path; }
 
   Result<topo::Description> read(const TomlValue& file) {
     for (const TomlEntry& entry : file.entries) {
@@ -38,7 +38,7 @@ class Reader : TomlReader {
         return unknown(entry, {"level", "switch", "node"});
       }
     }
-    return std::move(said_);
+    return std::move(result_);
   }
 
  private:
@@ -46,61 +46,61 @@ class Reader : TomlReader {
     if (entry.value.type != TomlType::kTable) return wrong_type(entry, "tables: [level.leaf]");
     for (const TomlEntry& level : entry.value.entries) {
       if (level.value.type != TomlType::kTable) return wrong_type(level, "a table: [level.leaf]");
-      topo::LevelEntry& said = said_.levels.emplace_back();
-      said.name = level.key;
-      said.line = level.at.line;
+      topo::LevelEntry& row = result_.levels.emplace_back();
+      row.name = level.key;
+      row.line = level.at.line;
       for (const TomlEntry& each : level.value.entries) {
         if (each.key != "gbps") return unknown(each, {"gbps"});
-        said.gbps = RR_TRY(bandwidth(each));
+        row.gbps = RR_TRY(bandwidth(each));
       }
     }
     return {};
   }
 
   Status take_switch(const TomlValue& table) {
-    topo::SwitchEntry said;
-    said.line = table.at.line;
+    topo::SwitchEntry row;
+    row.line = table.at.line;
     for (const TomlEntry& entry : table.entries) {
       if (entry.key == "name") {
-        said.name = RR_TRY(text(entry));
+        row.name = RR_TRY(text(entry));
       } else if (entry.key == "level") {
-        said.level = RR_TRY(text(entry));
+        row.level = RR_TRY(text(entry));
       } else if (entry.key == "switches") {
-        said.switches = RR_TRY(names(entry, mentioned_));
+        row.switches = RR_TRY(names(entry, mentioned_));
       } else if (entry.key == "nodes") {
-        said.nodes = RR_TRY(names(entry, mentioned_));
+        row.nodes = RR_TRY(names(entry, mentioned_));
       } else {
         return unknown(entry, {"name", "level", "switches", "nodes"});
       }
     }
-    if (said.name.empty()) return error(table.at, "a switch needs a name: name = \"leaf1\"");
-    said_.switches.push_back(std::move(said));
+    if (row.name.empty()) return error(table.at, "a switch needs a name: name = \"leaf1\"");
+    result_.switches.push_back(std::move(row));
     return {};
   }
 
   Status take_node(const TomlValue& table) {
-    topo::NodeEntry said;
-    Names called;
+    topo::NodeEntry row;
+    Names all;
     for (const TomlEntry& entry : table.entries) {
       if (entry.key == "name") {
-        called = RR_TRY(names(entry, labelled_));
+        all = RR_TRY(names(entry, labelled_));
       } else if (entry.key == "slots") {
-        said.slots = RR_TRY(slots(entry));
+        row.slots = RR_TRY(slots(entry));
       } else if (entry.key == "nvl_domain") {
-        said.nvl_domain = RR_TRY(text(entry));
+        row.nvl_domain = RR_TRY(text(entry));
       } else if (entry.key == "rack") {
-        said.rack = RR_TRY(text(entry));
+        row.rack = RR_TRY(text(entry));
       } else if (entry.key == "power") {
-        said.power = RR_TRY(text(entry));
+        row.power = RR_TRY(text(entry));
       } else {
         return unknown(entry, {"name", "slots", "nvl_domain", "rack", "power"});
       }
     }
-    if (called.empty()) return error(table.at, "a node needs a name: name = \"n1\"");
-    said.line = table.at.line;
-    for (std::string& name : called) {
-      said.name = std::move(name);
-      said_.nodes.push_back(said);
+    if (all.empty()) return error(table.at, "a node needs a name: name = \"n1\"");
+    row.line = table.at.line;
+    for (std::string& name : all) {
+      row.name = std::move(name);
+      result_.nodes.push_back(row);
     }
     return {};
   }
@@ -154,7 +154,7 @@ class Reader : TomlReader {
     return topo::cannot_use(path, at.line, what);
   }
 
-  topo::Description said_;
+  topo::Description result_;
   topo::NameBudget mentioned_;
   topo::NameBudget labelled_;
 };
@@ -165,7 +165,7 @@ Result<topo::Description> parse_topology(std::string_view text, const std::strin
   if (text.size() > kTopologyTomlBytesMax) {
     return topo::cannot_use(
         path, 0,
-        fmt::format("it is longer than {} bytes; write lists with brackets", kTopologyTomlBytesMax),
+        fmt::format("longer than {} bytes; write lists with brackets", kTopologyTomlBytesMax),
         base::Errc::kLimit);
   }
   const TomlValue file = RR_TRY(parse_toml(text, path));

@@ -1,13 +1,12 @@
 #pragma once
-// Our own description of a cluster in TOML (docs/formats/topology.md) to a topo::Description.
-// Pure: text in, values out.
+// Reads our own TOML description of a cluster (docs/formats/topology.md). Pure.
 //
 //   [level.LEVEL]   gbps
 //   [[switch]]      name, level, switches, nodes
 //   [[node]]        name, slots, nvl_domain, rack, power
 //
-// Lists of nodes and switches, and a node's name, may have brackets: "n[1-16]". What the whole
-// makes up is topo::build_cluster()'s to check.
+// Lists of nodes and switches, and a node's name, may have brackets: "n[1-16]".
+// topo::build_cluster() checks the tree as a whole.
 
 #include <string>
 #include <string_view>

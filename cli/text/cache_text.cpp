@@ -13,13 +13,13 @@ using bootstrap::CacheEntry;
 
 constexpr std::size_t kNameShown = 32;
 
-std::string age_in_words(std::int64_t seconds) {
+std::string age_in_words(std::int64_t age_s) {
   constexpr std::int64_t kMinute = 60, kHour = 3600, kDay = 86'400;
-  seconds = std::max<std::int64_t>(seconds, 0);
-  if (seconds < 2 * kMinute) return fmt::format("{} s", seconds);
-  if (seconds < 2 * kHour) return fmt::format("{} min", seconds / kMinute);
-  if (seconds < 2 * kDay) return fmt::format("{} h", seconds / kHour);
-  return fmt::format("{} d", seconds / kDay);
+  age_s = std::max<std::int64_t>(age_s, 0);
+  if (age_s < 2 * kMinute) return fmt::format("{} s", age_s);
+  if (age_s < 2 * kHour) return fmt::format("{} min", age_s / kMinute);
+  if (age_s < 2 * kDay) return fmt::format("{} h", age_s / kHour);
+  return fmt::format("{} d", age_s / kDay);
 }
 
 std::string bytes_in_words(std::uint64_t bytes) {
@@ -28,10 +28,10 @@ std::string bytes_in_words(std::uint64_t bytes) {
   return fmt::format("{} MiB", (bytes + kMib - 1) / kMib);
 }
 
-// What of a blob is here.
+// How much of a blob is present.
 std::string share_in_words(const CacheEntry& entry) {
   if (entry.length == 0) return "";
-  if (entry.here == entry.length) return "all of it";
+  if (entry.here == entry.length) return "complete";
   return fmt::format("{} of {}", bytes_in_words(entry.here), bytes_in_words(entry.length));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What a cache holds, as `robustrun cache` shows it, as text and as JSON (docs/snapshots.md). Pure.
+// The content of a cache as `robustrun cache` shows it, as text and as JSON (docs/snapshots.md).
+// Pure.
 
 #include <cstdint>
 #include <span>
@@ -9,7 +10,7 @@
 
 namespace robustrun::cli {
 
-// `now_s`: Unix time, which ages count from.
+// `now_s`: Unix time, the reference for ages.
 [[nodiscard]] std::string cache_text(std::span<const bootstrap::CacheEntry> all,
                                      std::int64_t now_s);
 // {"cache": FOLDER, NAME: [...]}

@@ -49,7 +49,7 @@ std::string state_in_words(const FoundAttempt& found) {
   return words;
 }
 
-// The members that every form has, without braces.
+// The members that all JSON forms share, without braces.
 std::string head_json(const FoundAttempt& found) {
   const checkpoint::Head& head = found.manifest.head;
   return fmt::format(
@@ -169,9 +169,9 @@ std::string verified_text(std::span<const VerifiedCheckpoint> all) {
     const FoundAttempt& found = *each.found;
     text += fmt::format("step {}, generation {}: ", found.attempt.step, found.attempt.generation);
     if (found.state == AttemptState::kDamaged) {
-      text += "lost: no copy of its manifest can be read\n";
+      text += "lost: no copy of its manifest is readable\n";
     } else if (each.faults.empty() && !each.away.empty()) {
-      text += fmt::format("NOT REACHABLE from here in {}; nothing is known to be damaged\n",
+      text += fmt::format("NOT REACHABLE from here in {}; no damage is known\n",
                           base::counted(each.away.size(), "place"));
     } else if (each.faults.empty()) {
       text += fmt::format("sound, {} read\n", size_in_words(found.data_bytes));
@@ -226,7 +226,7 @@ std::string pruned_text(const PrunedCheckpoints& pruned) {
     const bool known = found->state == AttemptState::kCommitted;
     text += fmt::format("removed step {}, generation {}: {}\n", found->attempt.step,
                         found->attempt.generation,
-                        known ? size_in_words(found->data_bytes) : "it was never committed");
+                        known ? size_in_words(found->data_bytes) : "never committed");
   }
   const auto is_left = [](const FoundAttempt* found) {
     return found->state == AttemptState::kCommitted;
@@ -235,7 +235,7 @@ std::string pruned_text(const PrunedCheckpoints& pruned) {
                       std::ranges::count_if(pruned.left, is_left));
   for (const std::string& note : pruned.notes) text += "  " + base::printable(note) + "\n";
   if (!pruned.notes.empty() && pruned.removed.empty()) {
-    text += "Nothing is removed before what is kept was read back and is sound.\n";
+    text += "Nothing is removed until the checkpoints to keep are verified.\n";
   }
   return text;
 }

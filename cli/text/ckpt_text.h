@@ -13,14 +13,14 @@ namespace robustrun::cli {
 [[nodiscard]] std::string checkpoints_text(std::span<const checkpoint::FoundAttempt> all);
 [[nodiscard]] std::string checkpoints_json(std::span<const checkpoint::FoundAttempt> all);
 
-// One of them with its tensors and files.
+// One checkpoint with its tensors and files.
 [[nodiscard]] std::string checkpoint_text(const checkpoint::FoundAttempt& found);
 [[nodiscard]] std::string checkpoint_json(const checkpoint::FoundAttempt& found);
 
 struct VerifiedCheckpoint {
   const checkpoint::FoundAttempt* found = nullptr;
   std::vector<std::string> faults;
-  std::vector<std::string> away;  // what is on other machines' own disks
+  std::vector<std::string> away;  // files on local disks of other machines
 };
 [[nodiscard]] std::string verified_text(std::span<const VerifiedCheckpoint> all);
 [[nodiscard]] std::string verified_json(std::span<const VerifiedCheckpoint> all);
@@ -28,7 +28,7 @@ struct VerifiedCheckpoint {
 struct RepairedCheckpoint {
   const checkpoint::FoundAttempt* found = nullptr;
   std::vector<std::string> done;
-  std::vector<std::string> lost;  // what cannot be brought back, and why
+  std::vector<std::string> lost;  // what cannot be restored, and why
 };
 [[nodiscard]] std::string repaired_text(std::span<const RepairedCheckpoint> all);
 [[nodiscard]] std::string repaired_json(std::span<const RepairedCheckpoint> all);

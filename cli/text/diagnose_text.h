@@ -1,5 +1,5 @@
 #pragma once
-// A verdict of the analyzer as `robustrun diagnose` shows it. Pure.
+// A verdict of the analysis as `robustrun diagnose` shows it. Pure.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace robustrun::cli {
 
-// `notes`: what else is known, and what is not. Ends with a line end.
+// `notes`: what is missing or was skipped. Ends with a line end.
 [[nodiscard]] std::string verdict_text(const tracer::Verdict& verdict,
                                        const std::vector<std::string>& notes);
 

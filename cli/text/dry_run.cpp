@@ -32,7 +32,7 @@ const char* route_text(StreamRoute route) {
   return "";
 }
 
-// The first order to `node`, and the variables in it that other nodes decide when they are there.
+// The first order to `node`, and the variables that depend on other nodes.
 struct FirstStart {
   wire::StartWorkers order;
   std::set<std::string_view> undecided;
@@ -57,7 +57,7 @@ FirstStart first_start(const supervisor::RunRequest& request, const supervisor::
   if (group.min_nodes != group.max_nodes) {
     first.undecided.insert({"WORLD_SIZE", "ROLE_WORLD_SIZE", "GROUP_WORLD_SIZE"});
   }
-  if (group.open && group.max_nodes > 1) {  // the others come by themselves, in any order
+  if (group.open && group.max_nodes > 1) {  // the others join in any order
     first.undecided.insert({"RANK", "ROLE_RANK"});
     start.group_rank = node.node_rank.value_or(0);
     if (!node.node_rank) first.undecided.insert({"GROUP_RANK", "NODE_RANK"});
@@ -77,7 +77,7 @@ FirstStart first_start(const supervisor::RunRequest& request, const supervisor::
   return first;
 }
 
-// Of several nodes: who is who. The first one is then shown in full.
+// With several nodes: a line for each. The first one is then shown in full.
 std::string node_table(const RunPlan& plan) {
   const auto& nodes = plan.request.spec.nodes;
   if (nodes.size() < 2) return "";

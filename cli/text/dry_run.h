@@ -8,14 +8,14 @@
 
 namespace robustrun::cli {
 
-// Processors of one node.
+// Binding of the workers of one node.
 struct NodeCpus {
   std::vector<std::string> bindings;  // by local rank, "0-3,8"; empty: no worker is bound
-  unsigned usable = 1;                // by all workers together, for --omp=auto
+  unsigned usable = 1;                // processors of all workers together, for --omp=auto
   std::vector<std::string> memory{};  // by local rank, "bind:0-1"; empty: no policy
 };
 
-// What is only known at the start stands in angle brackets; secrets are hidden.
+// Values that are known only at the start are in angle brackets; secrets are hidden.
 [[nodiscard]] base::Result<std::string> dry_run_text(const RunPlan& plan, const NodeCpus& cpus);
 
 }  // namespace robustrun::cli

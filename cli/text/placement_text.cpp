@@ -69,10 +69,10 @@ std::string weights_text(const PlacementPlan& plan) {
 std::string quality_text(const topo::Placement& placement) {
   const double gap = topo::gap_percent(placement);
   const std::string method(to_string(placement.method));
-  if (gap == 0) return method + ", proven to be the best";
+  if (gap == 0) return method + ", optimal (proven)";
   const std::int64_t bound = placement.bound.worst;
-  if (bound > 0) return fmt::format("{}, at most {:.2g} % above the best", method, gap);
-  return fmt::format("{}, at most {} above the best", method,
+  if (bound > 0) return fmt::format("{}, at most {:.2g} % above the optimum", method, gap);
+  return fmt::format("{}, at most {} above the optimum", method,
                      units(placement.score.cost.worst - bound));
 }
 
@@ -137,16 +137,15 @@ std::string comparison(const PlacementPlan& plan) {
 std::string gain_text(const PlacementPlan& plan) {
   const auto gain = gain_percent(network_seconds(plan));
   if (!gain) {
-    return "Gain:      not known; give --traffic or --model, and a bandwidth for each level\n";
+    return "Gain:      unknown; needs --traffic or --model, and a bandwidth for each level\n";
   }
   if (*gain < 0) {
-    return "Gain:      none: by bandwidths and traffic natural order needs less time; weigh dp "
-           "with "
-           "--affinity\n           otherwise, or keep that order with --topology=off\n";
+    return "Gain:      none: by bandwidths and traffic natural order is faster; change the weight\n"
+           "           of dp with --affinity, or keep natural order with --topology=off\n";
   }
   return fmt::format(
-      "Gain:      {:.1f} % of a step against natural order, by bandwidths and traffic, if {:g} %\n"
-      "           of it is communication\n",
+      "Gain:      {:.1f} % of a step against natural order, by bandwidths and traffic, if\n"
+      "           communication takes {:g} % of a step\n",
       *gain, 100 * topo::kCommunicationShare);
 }
 
@@ -163,7 +162,7 @@ std::string clipped(std::string text, std::size_t columns) {
   return text;
 }
 
-// Nodes that do not work, "Spares:    n9,n[12-13]".
+// Nodes without ranks: "Spares:    n9,n[12-13]".
 std::string others_text(const PlacementPlan& plan, std::string_view title,
                         const std::vector<topo::NodeIndex>& nodes, std::size_t columns) {
   if (nodes.empty()) return "";
@@ -198,7 +197,7 @@ std::string switches_text(const PlacementPlan& plan, topo::NodeIndex node) {
 
 using Cells = std::vector<std::string>;
 
-// The first row is the headline; a cell that is a number stands at the right.
+// The first row is the heading; numbers are aligned right.
 std::string table_of_cells(const std::vector<Cells>& rows, std::size_t columns) {
   std::vector<std::size_t> widths(rows.front().size(), 0);
   for (const Cells& row : rows) {
@@ -256,7 +255,7 @@ class Ranges {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> all_;
 };
 
-// A row for each switch of the lowest level.
+// One row per switch of the lowest level.
 std::string table_by_switch(const PlacementPlan& plan, std::size_t columns) {
   struct Below {
     std::vector<std::string> nodes;
@@ -286,9 +285,17 @@ std::string table_by_switch(const PlacementPlan& plan, std::size_t columns) {
   }
   std::string out = table_of_cells(rows, columns);
   if (used > kTableSwitchesMax) {
-    out += fmt::format("... and {} switches more; --json shows all\n", used - kTableSwitchesMax);
+    out += fmt::format("... and {} more switches; --json shows all\n", used - kTableSwitchesMax);
   }
   return out;
+}
+
+// "optimal placement", or the cost beside that of natural order and the lower bound.
+std::string cost_text(const PlacementPlan& plan) {
+  if (topo::gap_percent(plan.placement) == 0) return "optimal placement";
+  return fmt::format("weighted spread {}, natural order {}, lower bound {}",
+                     units(plan.placement.score.cost.worst), units(plan.natural.score.cost.worst),
+                     units(plan.placement.bound.worst));
 }
 
 base::Result<topo::Scene> scene_of(const PlacementPlan& plan, std::optional<topo::GroupKind> kind) {
@@ -305,14 +312,14 @@ std::string placement_summary(const PlacementPlan& plan, std::size_t columns) {
   } else {
     out += fmt::format("Network:   {}; natural order\n",
                        plan.cluster.levels.front().name == "network"
-                           ? "nothing is known of it (" + plan.cluster.source + ")"
+                           ? "unknown (" + plan.cluster.source + ")"
                            : plan.cluster.source + ": all nodes are below one switch");
   }
   out += fmt::format("Job:       {} on {} of {}: {}\n", base::counted(world_of(placement), "rank"),
                      base::counted(placement.nodes.size(), "node"), plan.cluster.nodes.size(),
                      sizes_text(placement.shape.parallel));
   if (plan.slots_assumed != 0) {
-    out += fmt::format("           every node counts its ranks when it starts; {} are assumed\n",
+    out += fmt::format("           each node counts its ranks when it starts; {} are assumed\n",
                        plan.slots_assumed);
   }
   if (plan.chosen) {
@@ -324,9 +331,10 @@ std::string placement_summary(const PlacementPlan& plan, std::size_t columns) {
   }
   out += others_text(plan, "Spares:", plan.placement.spares, columns);
   out += others_text(plan, "Not used:", unused_of(plan), columns);
-  out += fmt::format("Spares that cover 99 % of days: {} (at {} failures per machine and day)\n",
-                     topo::spares_that_cover(static_cast<std::uint32_t>(placement.nodes.size())),
-                     topo::kDailyFailureRate);
+  out += fmt::format(
+      "Recommended spares: {} (cover 99 % of days at {} failures per machine and day)\n",
+      topo::spares_that_cover(static_cast<std::uint32_t>(placement.nodes.size())),
+      topo::kDailyFailureRate);
   if (plan.chosen) out += "\n" + comparison(plan);
   return out;
 }
@@ -347,13 +355,11 @@ base::Result<std::string> placement_picture(const PlacementPlan& plan, const Pic
 base::Result<std::string> placement_svg(const PlacementPlan& plan,
                                         std::optional<topo::GroupKind> kind) {
   const topo::Scene scene = RR_TRY(scene_of(plan, kind));
-  return topo::picture_svg(
-      scene,
-      fmt::format("{}\n{} on {}: {}; weighted spread {}, natural order {}, bound {}",
-                  plan.cluster.source, base::counted(world_of(plan.placement), "rank"),
-                  base::counted(plan.placement.nodes.size(), "node"),
-                  sizes_text(plan.placement.shape.parallel), units(plan.placement.score.cost.worst),
-                  units(plan.natural.score.cost.worst), units(plan.placement.bound.worst)));
+  return topo::picture_svg(scene,
+                           fmt::format("{}\n{} on {}: {}; {}", plan.cluster.source,
+                                       base::counted(world_of(plan.placement), "rank"),
+                                       base::counted(plan.placement.nodes.size(), "node"),
+                                       sizes_text(plan.placement.shape.parallel), cost_text(plan)));
 }
 
 }  // namespace robustrun::cli

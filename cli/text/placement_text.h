@@ -1,5 +1,5 @@
 #pragma once
-// A placement for people: summary, table and pictures. Pure.
+// A placement as text: summary, table and pictures. Pure.
 
 #include <cstddef>
 #include <optional>
@@ -11,18 +11,18 @@
 
 namespace robustrun::cli {
 
-// What was chosen, against what; two to ten lines.
+// The placement and what it is compared with; two to ten lines.
 [[nodiscard]] std::string placement_summary(const PlacementPlan& plan, std::size_t columns);
 
-// A row for each node; of many, one for each switch of the lowest level.
+// One row per node, or per switch of the lowest level if there are many nodes.
 [[nodiscard]] std::string placement_table(const PlacementPlan& plan, std::size_t columns);
 
 struct PictureStyle {
-  std::optional<topo::GroupKind> kind;  // whose groups have colours; nullopt: that counts most
+  std::optional<topo::GroupKind> kind;  // kind of groups to colour; nullopt: the one of most weight
   std::size_t columns = 80;
   bool colour = false;
 };
-// Error: no group of that kind leaves its node.
+// Errors: no group of that kind spans nodes.
 [[nodiscard]] base::Result<std::string> placement_picture(const PlacementPlan& plan,
                                                           const PictureStyle& style);
 [[nodiscard]] base::Result<std::string> placement_svg(const PlacementPlan& plan,

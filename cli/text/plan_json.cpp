@@ -14,7 +14,7 @@ namespace {
 
 using base::json_string;
 
-// "{" "name":value ... "}", or a list.
+// An object or a list, by its opening bracket.
 class JsonText {
  public:
   explicit JsonText(char open) : text_(1, open) {}

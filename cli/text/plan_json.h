@@ -8,7 +8,7 @@
 
 namespace robustrun::cli {
 
-// `solving`: how long topo::place() took.
+// `solving`: the time that topo::place() took.
 [[nodiscard]] std::string placement_json(const PlacementPlan& plan, base::Nanos solving);
 
 }  // namespace robustrun::cli

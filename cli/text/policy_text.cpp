@@ -1,11 +1,10 @@
-// The policy in words: `robustrun policy`.
+#include "cli/text/policy_text.h"
 
 #include <fmt/format.h>
 
 #include "base/core/text.h"
 #include "base/core/words.h"
 #include "cli/options/values.h"
-#include "cli/tables/policy_file.h"
 
 namespace robustrun::cli {
 namespace {
@@ -19,32 +18,32 @@ using supervisor::Step;
 const char* faults_in_words(FirstAction action) {
   switch (action) {
     case FirstAction::kEvict: return "a machine is broken (evict)";
-    case FirstAction::kTolerate: return "something may pass: networks, services (tolerate)";
-    case FirstAction::kRestart: return "a new start may do (restart)";
+    case FirstAction::kTolerate: return "the fault may be transient: networks, services (tolerate)";
+    case FirstAction::kRestart: return "a restart may suffice (restart)";
     case FirstAction::kRollBack: return "the script or its data is to blame (roll back)";
-    case FirstAction::kCheck: return "it is not clear who is to blame (check)";
+    case FirstAction::kCheck: return "the culprit is unknown (check)";
     case FirstAction::kGiveUp: return "no restart can help (give up)";
-    case FirstAction::kReplay: return "the job computes something wrong (replay)";
+    case FirstAction::kReplay: return "the job computes wrong results (replay)";
   }
   return "";
 }
 
 std::string step_in_words(Step step, const Policy& policy) {
   switch (step) {
-    case Step::kRestart: return "start again";
+    case Step::kRestart: return "restart";
     case Step::kEvict:
-      return "take the machine to blame out, if the run can do without it, and start again";
+      return "evict the machine to blame, if the run can do without it, and restart";
     case Step::kCheck:
-      return fmt::format("check all nodes ({}), leave out who is unfit, and start again",
-                         policy.check == PreflightDepth::kGpu ? "GPUs at work"
+      return fmt::format("check all nodes ({}), evict the unfit ones, and restart",
+                         policy.check == PreflightDepth::kGpu ? "with GPU tests"
                          : policy.check == PreflightDepth::kFast
-                             ? "what takes no time"
-                             : "speed of processors and links too");
-    case Step::kRollBack: return "go back to the version before the last update, and start again";
+                             ? "fast checks"
+                             : "also speed of processors and links");
+    case Step::kRollBack: return "roll back to the version before the last update, and restart";
     case Step::kGiveUp: return "end the run";
     case Step::kReplay:
-      return "replay on groups of nodes, in two phases, take out the node that fails in both, and "
-             "start again";
+      return "replay on groups of nodes in two phases, evict the node that fails in both, and "
+             "restart";
   }
   return "";
 }
@@ -65,11 +64,12 @@ std::string duration_in_words(base::Nanos time) {
 
 std::string slow_in_words(const supervisor::SlowPolicy& slow) {
   return fmt::format(
-      "When steps have become slower and a machine is named for it, {} looks at all workers, one "
-      "every {}, are compared: who is named in more than half of them is replaced {} later, if a "
-      "spare is there and the time that is left (--time-limit, --stop-after-steps; else {}) times "
-      "the share that is lost is more than the median restart of this run has cost (without one: "
-      "{}).\n",
+      "When steps have become slower because of a machine, all workers are compared in {} rounds, "
+      "one every {}. A machine that is slow in more than half of them is replaced {} later, if "
+      "there "
+      "is a spare and the remaining time (--time-limit, --stop-after-steps; else {}) times the "
+      "lost "
+      "share exceeds the cost of this run's median restart (without a restart: {}).\n",
       slow.rounds, duration_in_words(slow.every), duration_in_words(slow.drain_within),
       duration_in_words(slow.assumed_remaining), duration_in_words(slow.assumed_price));
 }
@@ -77,7 +77,7 @@ std::string slow_in_words(const supervisor::SlowPolicy& slow) {
 }  // namespace
 
 std::string policy_text(const Policy& policy) {
-  if (!policy.is_on()) return "Every failure is answered by a restart (--compat=torchrun).\n";
+  if (!policy.is_on()) return "Every failure leads to a restart (--compat=torchrun).\n";
   std::string out;
   for (const supervisor::Ladder& ladder : policy.ladders) {
     out += fmt::format("If {}:\n", faults_in_words(ladder.action));
@@ -86,42 +86,42 @@ std::string policy_text(const Policy& policy) {
     }
   }
   out += fmt::format(
-      "A step that cannot be taken is passed over. Restarts are bounded by --max-restarts. After "
-      "{} of "
-      "progress the ladders are climbed from below again.\n\n",
+      "A step that is impossible is skipped. --max-restarts bounds the restarts. After {} of "
+      "progress "
+      "each ladder begins at its first step again.\n\n",
       duration_in_words(policy.forgotten_after));
   out += fmt::format(
-      "While workers run, a machine is evicted at once when it says that it is broken, and when it "
-      "has "
-      "something that may pass more than {} times within {}.\n",
+      "While workers run, a machine is evicted at once if it reports that it is broken, or reports "
+      "transient faults more than {} times within {}.\n",
       policy.tolerated, duration_in_words(policy.tolerated_within));
   out += fmt::format(
-      "One that is surely broken, that the run needs and that no spare can replace is started on "
-      "once "
-      "more; when it fails again within {} it is evicted and another one is waited for "
-      "(--wait-for-nodes). While a run waits, hosts that were left out are tested again.\n",
+      "If no spare can replace a broken machine that the run needs, it gets one more start; if it "
+      "fails again within {} it is evicted, and the run waits for another one (--wait-for-nodes). "
+      "While a run waits, evicted hosts are tested again.\n",
       duration_in_words(policy.blamed_within));
   if (policy.blamed > 0) {
     out += fmt::format(
-        "{} failures within {} that were traced to a machine, and not to the script, evict it if a "
-        "spare is there.\n",
+        "{} failures within {} that are due to a machine, and not to the script, evict it if there "
+        "is "
+        "a spare.\n",
         policy.blamed, duration_in_words(policy.blamed_within));
   }
   for (const auto& [what, acts] : {std::pair("is not a number", policy.acts_on_nan),
                                    std::pair("jumps", policy.acts_on_jump)}) {
     if (!acts) continue;
-    out += fmt::format("A loss or gradient norm that {} ends the attempt, {} in a run.\n", what,
-                       base::counted(policy.alarms_acted_on, "time"));
+    out += fmt::format("A loss or gradient norm that {} ends the attempt, at most {} per run.\n",
+                       what, base::counted(policy.alarms_acted_on, "time"));
   }
   if (policy.poison_after > 0) {
     out += fmt::format(
-        "A checkpoint from which the job went on and failed within {} steps, {}, and not "
-        "through a machine, is set aside: the next older one is taken. So it is at once when a "
-        "number "
-        "of the job goes wrong within these steps and that is acted on.\n",
+        "A checkpoint is demoted, and the next older one loaded, after the job has failed within "
+        "{} "
+        "steps of loading it {} without a machine to blame; at once if a loss or gradient norm "
+        "ends "
+        "the attempt within these steps.\n",
         policy.poison_steps, base::counted(policy.poison_after, "time"));
   }
-  out += fmt::format("What a machine says of itself explains failures of the next {}.\n",
+  out += fmt::format("A machine's report about itself explains failures of the next {}.\n",
                      duration_in_words(policy.suspected_for));
   if (policy.slow.rounds > 0) out += slow_in_words(policy.slow);
   return out;

@@ -1,9 +1,10 @@
-// A real run beside its simulation: `robustrun sim --replay`, docs/sim.md.
+#include "cli/text/sim_replay_text.h"
 
 #include <fmt/format.h>
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "cli/text/sim_site_text.h"
 #include "cli/text/sim_text.h"
 #include "simulator/study_figures.h"
 
@@ -16,10 +17,10 @@ using simulator::Replay;
 
 std::string times_words(const ReplayShown& shown) {
   if (shown.calibrated_by_itself) {
-    return "Times: medians over this run's own incidents of a kind; another run's "
-           "(--from-journal) would be the harder test.\n";
+    return "Times: medians of this run's own incidents by kind; other runs (--from-journal) "
+           "are a harder test.\n";
   }
-  return fmt::format("Times: medians of {}, not of this one.\n",
+  return fmt::format("Times: medians of {}, without this one.\n",
                      base::counted(shown.site.runs.size(), "other run"));
 }
 
@@ -27,12 +28,12 @@ std::string left_out(const Replay& replay) {
   std::string out;
   const std::pair<std::uint32_t, const char*> those[] = {
       {replay.while_starting, "failures while workers started"},
-      {replay.stalls, "times that ranks waited and went on by themselves"},
-      {replay.by_user, "orders of users"}};
+      {replay.stalls, "stalls that resolved themselves"},
+      {replay.by_user, "user orders"}};
   for (const auto& [count, what] : those) {
     if (count > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, what);
   }
-  return out.empty() ? out : "Not played: " + out + ".\n";
+  return out.empty() ? out : "Not replayed: " + out + ".\n";
 }
 
 double points(const Replay& replay) { return 100 * (replay.simulated_ettr - replay.real_ettr); }
@@ -42,7 +43,7 @@ double points(const Replay& replay) { return 100 * (replay.simulated_ettr - repl
 std::string replay_text(const ReplayShown& shown) {
   const Replay& replay = shown.replay;
   std::string out = fmt::format(
-      "Run {}, played again: {} and {}, {:.4g} s, {}\n{}\n", base::printable(replay.name),
+      "Replay of run {}: {} and {}, {:.4g} s, {}\n{}\n", base::printable(replay.name),
       base::counted(replay.nodes, "machine"), base::counted(replay.spares, "spare"),
       in_seconds(replay.duration), base::counted(replay.played, "failure"), times_words(shown));
   out += fmt::format("{:<14}{:>12}{:>14}\n", "", "real", "simulated");
@@ -55,8 +56,8 @@ std::string replay_text(const ReplayShown& shown) {
   out += fmt::format("{:<14}{:>10.2f} %{:>12.2f} %   {:+.2f} points\n", "ETTR",
                      100 * replay.real_ettr, 100 * replay.simulated_ettr, points(replay));
   out += left_out(replay);
-  if (replay.start_is_copied) out += "No journal tells of a start: it is taken from this run.\n";
-  out += "\nWhat this rests on\n";
+  if (replay.start_is_copied) out += "No journal has a start: the start of this run is used.\n";
+  out += "\nAssumptions and sources\n";
   for (const simulator::Origin origin :
        {simulator::Origin::kGiven, simulator::Origin::kMeasured, simulator::Origin::kPublished,
         simulator::Origin::kAssumed}) {

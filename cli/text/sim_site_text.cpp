@@ -1,10 +1,9 @@
-// What the site's own journals said, for people and for scripts: docs/sim.md.
+#include "cli/text/sim_site_text.h"
 
 #include <fmt/format.h>
 
 #include "base/core/text.h"
 #include "base/core/words.h"
-#include "cli/text/sim_text.h"
 
 namespace robustrun::cli {
 namespace {
@@ -39,7 +38,7 @@ std::string time_row(const char* name, const SeenTime& time) {
                      fmt::format("{:.4g} s", in_seconds(time.median)), time.samples);
 }
 
-// In the order of the tables; those that were seen.
+// Calls `row` for each time, in the order of the tables.
 template <class Row>
 void for_times(const Site& site, Row&& row) {
   for (std::size_t i = 0; i < simulator::kStages; ++i) {
@@ -47,7 +46,7 @@ void for_times(const Site& site, Row&& row) {
     row(words_of(stage), site.of(stage));
   }
   row("step", site.step);
-  row(site.every_is_guessed ? "between checkpoints (twice the steps done again)"
+  row(site.every_is_guessed ? "between checkpoints (twice the repeated steps)"
                             : "between checkpoints",
       site.checkpoint_every);
   row("a rank waits for a checkpoint", site.checkpoint_stall);

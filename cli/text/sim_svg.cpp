@@ -1,4 +1,4 @@
-// A picture of where the time goes: one bar per policy, of what is not productive, to one scale.
+#include "cli/text/sim_svg.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 #include <array>
 
 #include "base/core/text.h"
-#include "cli/text/sim_text.h"
 
 namespace robustrun::cli {
 namespace {
@@ -18,7 +17,7 @@ using simulator::PolicyResult;
 constexpr double kBarLeft = 150, kBarWidth = 560, kRowHeight = 34, kBarHeight = 20, kTop = 46;
 constexpr double kLegendColumn = 240;
 constexpr std::size_t kLegendColumns = 3;
-// By Phase; productive time is not drawn.
+// By Phase; productive time has no bar.
 constexpr std::array<const char*, simulator::kPhases> kColours = {
     "none",    "#4e79a7", "#e15759", "#f28e2b", "#edc948",
     "#76b7b2", "#b07aa1", "#59a14f", "#9c755f", "#bab0ac"};

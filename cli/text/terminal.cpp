@@ -31,10 +31,18 @@ int complain(const base::Error& error) {
   return supervisor::kExitUsage;
 }
 
-int complain_of_usage(const Surroundings& around, std::string_view what) {
+int complain_of_usage(const Surroundings& around, std::string_view subcommand,
+                      std::string_view what) {
+  const bool is_run = subcommand == "run";
   const std::string text =
-      fmt::format("{}\n{}: error: {}\n(robustrun --help lists the options)\n",
-                  usage_line(around.program_name), around.program_name, base::printable(what));
+      is_run ? fmt::format(
+                   "{}\n{}: error: {}\n(robustrun --help lists the options used most, "
+                   "robustrun help all every option)\n",
+                   usage_line(around.program_name), around.program_name, base::printable(what))
+             : fmt::format(
+                   "{0}robustrun {1}: error: {2}\n(robustrun help {1} explains the "
+                   "options)\n",
+                   command_usage(subcommand), subcommand, base::printable(what));
   static_cast<void>(base::write_all(STDERR_FILENO, text));
   return supervisor::kExitUsage;
 }

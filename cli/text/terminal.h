@@ -1,5 +1,5 @@
 #pragma once
-// What every subcommand prints with: data on stdout, everything else on stderr.
+// Output of the subcommands: data on stdout, everything else on stderr.
 
 #include <string_view>
 
@@ -8,15 +8,17 @@
 
 namespace robustrun::cli {
 
-// To stdout. A reader that has gone away is no error.
+// Writes to stdout. A closed reader is no error.
 void print(std::string_view text);
-// "robustrun: <what>" on stderr.
+// Writes "robustrun: WHAT" to stderr.
 void say(std::string_view what);
-// The same; returns exit code 2.
+// Writes the error as say() does; returns exit code 2.
 int complain(const base::Error& error);
-// With the usage line before it.
-int complain_of_usage(const Surroundings& around, std::string_view what);
-// Columns of the terminal at stdout; 80 where there is none.
+// A mistake in the command line of `subcommand` ("run", "status", …): prints its usage line, the
+// error and where to find help on stderr; returns exit code 2.
+int complain_of_usage(const Surroundings& around, std::string_view subcommand,
+                      std::string_view what);
+// Columns of the terminal at stdout; 80 without a terminal.
 [[nodiscard]] int terminal_columns(const Surroundings& around);
 
 }  // namespace robustrun::cli

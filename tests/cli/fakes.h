@@ -1,5 +1,5 @@
 #pragma once
-// A machine made of tables, and surroundings to go with it.
+// Fakes of machine, network and fabric made of tables, and surroundings that use them.
 
 #include <map>
 #include <set>
@@ -61,7 +61,7 @@ class FakeMachine final : public Machine {
   }
 };
 
-// 10.0.0.7 is ours; names are what `names` says.
+// Our own address is 10.0.0.7; `names` is the name service.
 class FakeNetwork final : public Network {
  public:
   std::set<std::uint16_t> taken_ports;
@@ -101,7 +101,7 @@ class FakeFabric final : public Fabric {
   }
 };
 
-// /job holds train.py; nothing of ours is in the environment.
+// /job holds train.py; the environment has no variable of robustrun.
 struct World {
   FakeMachine machine;
   FakeNetwork network;

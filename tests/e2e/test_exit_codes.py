@@ -220,7 +220,7 @@ def test_an_abort_after_all_has_ended_counts_as_success_with_a_note(robustrun):
     assert finished.code == 0, finished.errors
     assert (robustrun.folder / "starts").read_text() == "xx"
     assert "counts as exit code 0" in finished.errors
-    assert "crash while the interpreter ended" in finished.errors
+    assert "crash at interpreter exit" in finished.errors
     assert robustrun.report()["incidents"] == []
 
 

@@ -190,10 +190,13 @@ def test_a_second_stop_kills_at_once(detached):
     run.robustrun.expect_nothing_left()
 
 
-def test_an_ambiguous_or_unknown_run_is_an_error(robustrun):
-    for words in (["status"], ["stop"], ["attach"], ["status", "unknown"], ["stop", "unknown"]):
+def test_which_run_is_meant(robustrun):
+    for words, error in ((["status"], "no run below"), (["stop"], "no active run below"),
+                         (["attach"], "no active run below"),
+                         (["status", "nosuch"], "cannot find the run nosuch"),
+                         (["stop", "nosuch"], "cannot find the run nosuch")):
         done = robustrun.run(*words)
-        assert done.code == 2 and "cannot find" in done.errors, words
+        assert done.code == 2 and error in done.errors, words
     first = Detached(robustrun, "--rdzv-id=first")
     second = Detached(robustrun, "--rdzv-id=second")
     done = robustrun.run("stop")
@@ -204,7 +207,7 @@ def test_an_ambiguous_or_unknown_run_is_an_error(robustrun):
     alone = robustrun.run("stop")
     assert alone.code == 0 and "run first" in alone.errors
     assert first.status()["exit_code"] == 143
-    assert "none goes on" in robustrun.run("status").errors
+    assert "no run is active" in robustrun.run("status").errors
     assert robustrun.run("stop", "--signal=SIGKILL", "first").code == 2
     assert robustrun.run("stop", "--grace=soon", "first").code == 2
     assert robustrun.run("attach", "--lines=-1", "first").code == 2

@@ -230,7 +230,7 @@ def test_an_outlet_that_cannot_be_opened_is_reported_before_anything_starts(robu
         port = other.getsockname()[1]
         for option, words in (
                 (f"--metrics-port={port}", "Address already in use; choose another --metrics-port"),
-                ("--metrics-port=ninety", "a port is wanted"),
+                ("--metrics-port=ninety", "expected a port"),
                 ("--metrics-file=none/run.prom", "there is no directory"),
                 ("--events=none/events", "there is no directory"),
                 ("--events=fd:77", "descriptor 77 is not open"),

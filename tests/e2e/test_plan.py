@@ -109,7 +109,7 @@ def test_every_node_has_its_reason(planner):
     worker = plan["nodes"][3]["name"]
     text = said(planner, *JOB, f"--explain={worker}")
     assert text.startswith(f"{worker} has place 3 (ranks 6-7), below ")
-    assert "pp group 3, 2 nodes" in text and "What else could be:" in text
+    assert "pp group 3, 2 nodes" in text and "Alternatives:" in text
     assert said(planner, *JOB, f"--explain={plan['spares'][0]}").startswith(
         f"{plan['spares'][0]} is spare 1 of 2, below "
     )
@@ -138,7 +138,7 @@ def test_every_node_has_its_reason(planner):
         ),
         (
             ["--hosts=n[1-4]", "--affinity=2"],
-            "cannot use --affinity=2: it is a number from 0 to 1",
+            "cannot use --affinity=2: it must be a number from 0 to 1",
         ),
         (
             ["--hosts=n[1-4]", "--explain=n44"],
@@ -146,7 +146,7 @@ def test_every_node_has_its_reason(planner):
         ),
         (
             ["--hosts=n[1-4]", "--colour-by=tp"],
-            "cannot show tp groups: none of them leaves its node",
+            "cannot show tp groups: none of them spans nodes",
         ),
         (
             [],
@@ -179,7 +179,7 @@ def test_a_cluster_in_circles_is_refused(planner):
 def test_other_subcommands_refuse_the_options_of_plan(planner, subcommand):
     planner.write("t.py", "")
     done = planner.run(subcommand, "--svg=a.svg", "t.py")
-    assert done.code == 2 and "--svg: it is for robustrun plan alone" in done.errors
+    assert done.code == 2 and "--svg: only for robustrun plan" in done.errors
 
 
 def test_without_a_topology_the_hosts_keep_their_order(planner):

@@ -132,7 +132,7 @@ def test_a_damaged_record_ends_the_journal_and_is_reported(run, tmp_path):
         return bytes(content)
     path = damaged(run / "journal", tmp_path, change)
     said = sim("--from-journal", path, "--days", "1", "--seeds", "1", "--spares", "0")
-    assert "bytes behind its last whole record are not used" in said.stderr
+    assert "bytes after its last complete record are skipped" in said.stderr
 
 
 @pytest.mark.parametrize("options", [

@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::string> hosts;
   for (const std::string_view host : base::split(text, '\n')) hosts.emplace_back(host);
   if (auto racks = topo::read_names(hosts)) {
-    must(racks->switches.size() > 1 && racks->source.starts_with("names of hosts ("));
+    must(racks->switches.size() > 1 && racks->source.starts_with("host names ("));
     must(base::printable(racks->source) == racks->source);
     racks->source = "fuzz";
     check(*racks);

@@ -1,6 +1,5 @@
 #pragma once
-// What topo/spares/backup.h promises of small clusters, by its words alone and by trying
-// everything.
+// The contract of topo/spares/backup.h for small clusters, checked by exhaustive search.
 
 #include <algorithm>
 #include <numeric>
@@ -11,7 +10,7 @@
 
 namespace robustrun::topo {
 
-// Whether a complete choice exists that avoids all kinds from `first` on. Tries them all.
+// Whether a complete choice exists that avoids all kinds from `first` on; exhaustive.
 class Oracle {
  public:
   Oracle(const Cluster& cluster, const BackupProblem& problem)
@@ -53,7 +52,7 @@ class Oracle {
   }
 
  private:
-  // A set with all of them says nothing.
+  // A set of all places is ignored.
   template <class In>
   [[nodiscard]] bool in_one(In in, PlaceIndex a, PlaceIndex b) const {
     if (!in(a) || !in(b)) return false;

@@ -58,7 +58,7 @@ struct Grid {
   }
 };
 
-// Of these sets, how many have a node and its keeper.
+// Number of these sets that contain a node and its keeper.
 std::size_t losses(const Sets& sets, const std::vector<PlaceIndex>& keeper) {
   return static_cast<std::size_t>(std::ranges::count_if(sets, [&](const auto& set) {
     return std::ranges::any_of(set, [&](PlaceIndex one) { return set.contains(keeper[one]); });
@@ -118,7 +118,7 @@ TEST_CASE("1,200 machines, pp fastest: no eviction and no rack takes both, unlik
   CHECK_FALSE(backup.is_relaxed());
 }
 
-TEST_CASE("where nothing is known of racks the closed form is taken") {
+TEST_CASE("without racks the closed form is used") {
   for (const bool pp_fastest : {false, true}) {
     const Grid grid(16, 8, pp_fastest, 0);
     const Backup backup = choose_keepers(grid.problem);
@@ -129,7 +129,7 @@ TEST_CASE("where nothing is known of racks the closed form is taken") {
   }
 }
 
-TEST_CASE("the example of ByteRobust: ranks 8 and 9 keep theirs outside of all of their groups") {
+TEST_CASE("ByteRobust's example: the copies of ranks 8 and 9 are outside of all of their groups") {
   Grid grid(2, 4, false, 0);
   grid.problem.slots.assign(8, 2);
   grid.problem.parallel = parse_parallel("tp=2,pp=4").value();
@@ -153,7 +153,7 @@ TEST_CASE("one kind of groups alone: a neighbour keeps the copies, of another ra
   for (PlaceIndex place = 0; place < 8; ++place) CHECK(backup.keeper[place] / 2 != place / 2);
 }
 
-TEST_CASE("near ones come first: in the same pod where it has another leaf switch") {
+TEST_CASE("near keepers come first: in the same pod if it has another leaf switch") {
   Cluster cluster = drawn::cluster_of({8, 8}, 4);
   BackupProblem problem;
   problem.cluster = &cluster;
@@ -167,7 +167,7 @@ TEST_CASE("near ones come first: in the same pod where it has another leaf switc
   }
 }
 
-TEST_CASE("what cannot be avoided is said: power first, then the rack, then the larger group") {
+TEST_CASE("unavoidable conflicts are reported: power first, then rack, then the larger group") {
   Cluster cluster = drawn::cluster_of({4}, 0);
   BackupProblem problem;
   problem.cluster = &cluster;
@@ -185,10 +185,9 @@ TEST_CASE("what cannot be avoided is said: power first, then the rack, then the 
   label({"a", "a", "b", "b"}, {"x", "x", "x", "y"});
   const Backup power = choose_keepers(problem);
   CHECK(power.shared == std::vector<std::uint32_t>{2, 0, 0, 0, 0});
-  CHECK(
-      power.how ==
-      "another node that shares no rack with it; 2 of 4 share a power supply with theirs, because "
-      "there is no other way");
+  CHECK(power.how ==
+        "another node that shares no rack with it; 2 of 4 inevitably share a power supply with "
+        "theirs");
   label({"a", "a", "a", "b"}, {"", "", "", ""});
   const Backup rack = choose_keepers(problem);
   CHECK(rack.shared == std::vector<std::uint32_t>{0, 2, 0, 0, 0});
@@ -199,7 +198,7 @@ TEST_CASE("what cannot be avoided is said: power first, then the rack, then the 
   const Backup diagonal = choose_keepers(problem);
   CHECK(diagonal.shared == std::vector<std::uint32_t>{0, 4, 0, 0, 0});
   CHECK(diagonal.how.starts_with("another node that shares no pp or dp group with it; 4 of 4 "));
-  // In a row of three of one pp group and a row of one, somebody has to share it.
+  // With three nodes of one pp group and one other node, one pair has to share the group.
   problem.parallel = parse_parallel("pp=4").value();
   problem.slots = {1, 1, 2, 4};
   label({"", "", "", ""}, {"", "", "", ""});
@@ -208,7 +207,7 @@ TEST_CASE("what cannot be avoided is said: power first, then the rack, then the 
   CHECK(row.is_relaxed());
 }
 
-TEST_CASE("one node alone has nobody, and sizes that do not fit leave the racks") {
+TEST_CASE("a single node has no keeper, and with sizes that do not match only racks count") {
   Cluster cluster = drawn::cluster_of({4}, 2);
   BackupProblem problem;
   problem.cluster = &cluster;
@@ -223,7 +222,7 @@ TEST_CASE("one node alone has nobody, and sizes that do not fit leave the racks"
   const Backup backup = choose_keepers(problem);
   CHECK(is_one_to_one(backup.keeper));
   CHECK(backup.how == "another node that shares no leaf switch with it");
-  problem.nodes = {kNoNode, kNoNode, kNoNode, 3};  // hardly anything is known
+  problem.nodes = {kNoNode, kNoNode, kNoNode, 3};  // almost nothing is known
   CHECK(is_one_to_one(choose_keepers(problem).keeper));
 }
 
@@ -245,12 +244,12 @@ TEST_CASE("a replacement inherits the arcs: only those that became conflicts cha
     CHECK_FALSE(after.is_relaxed());
     std::size_t changed = 0;
     for (PlaceIndex p = 0; p < 120; ++p) changed += after.keeper[p] == backup.keeper[p] ? 0 : 1;
-    CHECK(changed <= 4);  // its own and its keeper's, and whoever makes room for them
+    CHECK(changed <= 4);  // its own, its keeper's, and those that make room
     backup = after;
   }
 }
 
-TEST_CASE("small clusters: what is avoided is all that can be, by trying every choice") {
+TEST_CASE("small clusters: all avoidable conflicts are avoided, by exhaustive search") {
   constexpr std::uint64_t kSeeds = 1500;
   std::size_t relaxed = 0;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -277,7 +276,7 @@ TEST_CASE("small clusters: what is avoided is all that can be, by trying every c
     const std::uint32_t pp = draw(1, 4);
     if (world % pp == 0) problem.parallel.pp = pp;
     problem.evictable = {GroupKind::kDp, GroupKind::kPp};
-    if (draw(0, 1) == 1) {  // somebody had others
+    if (draw(0, 1) == 1) {  // with former keepers
       for (std::uint32_t i = 0; i < places; ++i) problem.former.push_back(draw(0, places));
     }
     const Backup backup = choose_keepers(problem);
@@ -300,7 +299,7 @@ TEST_CASE("small clusters: what is avoided is all that can be, by trying every c
   CHECK(relaxed < kSeeds);
 }
 
-TEST_CASE("3,000 machines take little time, whatever is lost") {
+TEST_CASE("3,000 machines take little time, whichever are lost") {
   for (const bool pp_fastest : {false, true}) {
     const Grid grid(250, 12, pp_fastest, 24);
     const auto begin = std::chrono::steady_clock::now();
@@ -313,7 +312,7 @@ TEST_CASE("3,000 machines take little time, whatever is lost") {
   }
 }
 
-TEST_CASE("more nodes than the limit: nobody keeps anything, and it is said") {
+TEST_CASE("more nodes than the limit: there are no keepers, and the reason is given") {
   const Cluster cluster = flat_cluster({});
   BackupProblem problem;
   problem.cluster = &cluster;

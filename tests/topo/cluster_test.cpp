@@ -38,14 +38,14 @@ TEST_CASE(
   CHECK(twice.error().what == "cannot place host 'n1': it is named twice");
 }
 
-TEST_CASE("hosts without a topology hang on one switch, which divides nothing") {
+TEST_CASE("hosts without a topology are below one switch, which divides nothing") {
   const Cluster cluster = flat_cluster({"a", "b"});
   CHECK(is_consistent(cluster));
   CHECK(!has_structure(cluster));
   CHECK(has_structure(cluster_of({1, 1}, 0)));
 }
 
-TEST_CASE("indices that do not fit together are seen") {
+TEST_CASE("inconsistent indices are detected") {
   Cluster cluster = cluster_of({2, 2}, 1);
   CHECK(is_consistent(cluster));
   cluster.leaf_of[0] = 4;
@@ -60,7 +60,7 @@ TEST_CASE("indices that do not fit together are seen") {
   CHECK(!is_consistent(cluster));
 }
 
-TEST_CASE("NVLink domains become the lowest level where they are smaller than leaves") {
+TEST_CASE("NVLink domains become the lowest level if they are smaller than leaves") {
   Cluster cluster = cluster_of({4, 4}, 4);
   for (const NodeIndex node : {0, 1}) cluster.nodes[node].nvl_domain = "a";
   for (const NodeIndex node : {4, 5, 6}) cluster.nodes[node].nvl_domain = "b";

@@ -42,9 +42,9 @@ std::vector<SwitchEntry> two_pods() {
 }
 
 std::string error_with(SwitchEntry more) {
-  auto said = two_pods();
-  said.push_back(std::move(more));
-  return error_of(said);
+  auto switches = two_pods();
+  switches.push_back(std::move(more));
+  return error_of(switches);
 }
 
 }  // namespace
@@ -63,22 +63,22 @@ TEST_CASE("levels are found from the bottom up and named by height") {
 }
 
 TEST_CASE("nodes and switches are in the order of first mention") {
-  auto said = two_pods();
-  std::swap(said[3], said[6]);
-  const auto cluster = build_cluster({"", said, {}, {}}).value();
+  auto switches = two_pods();
+  std::swap(switches[3], switches[6]);
+  const auto cluster = build_cluster({"", switches, {}, {}}).value();
   CHECK(cluster.nodes.front().name == "n5");
   CHECK(cluster.nodes.back().name == "n2");
   CHECK(cluster.levels[0].switches.front().name == "l4");
 }
 
-TEST_CASE("a branch that lacks a level has a switch of its own there") {
-  // l9 hangs right on the core, n7 right on pod1, and top2 is a tree of its own.
-  auto said = two_pods();
-  said[0].switches.emplace_back("l9");
-  said[1].nodes.emplace_back("n7");
-  said.push_back(leaf("l9", {"n8", "n9"}, 8));
-  said.push_back(leaf("top2", {"n10"}, 9));
-  const auto cluster = build_cluster({"", said, {}, {}}).value();
+TEST_CASE("a branch that lacks a level gets a stand-in there") {
+  // l9 is directly below the core, n7 directly below pod1, and top2 is a separate tree.
+  auto switches = two_pods();
+  switches[0].switches.emplace_back("l9");
+  switches[1].nodes.emplace_back("n7");
+  switches.push_back(leaf("l9", {"n8", "n9"}, 8));
+  switches.push_back(leaf("top2", {"n10"}, 9));
+  const auto cluster = build_cluster({"", switches, {}, {}}).value();
   CHECK(has(shown(cluster), "n7: pod1 pod1 core\n"));
   CHECK(has(shown(cluster), "n8: l9 l9 core\nn9: l9 l9 core\n"));
   CHECK(has(shown(cluster), "n10: top2 top2 top2\n"));
@@ -86,12 +86,12 @@ TEST_CASE("a branch that lacks a level has a switch of its own there") {
   CHECK(is_consistent(cluster));
 }
 
-TEST_CASE("levels may be called otherwise, and have a bandwidth") {
-  auto said = two_pods();
-  said[1].level = "pod";
-  said[3].level = "core";  // so that the top cannot be
+TEST_CASE("levels may have other names, and a bandwidth") {
+  auto switches = two_pods();
+  switches[1].level = "pod";
+  switches[3].level = "core";  // so that the top cannot be
   const auto cluster =
-      build_cluster({"", said, {}, {{"pod", 400, 20}, {"level3", 100.5, 21}}}).value();
+      build_cluster({"", switches, {}, {{"pod", 400, 20}, {"level3", 100.5, 21}}}).value();
   CHECK(cluster.levels[0].name == "core");
   CHECK(cluster.levels[1].name == "pod");
   CHECK(cluster.levels[2].name == "level3");
@@ -111,118 +111,120 @@ TEST_CASE("nodes have slots and labels") {
   CHECK(cluster.nodes[1].slots == 0);
 }
 
-TEST_CASE("what is no tree is refused with the line and the cause") {
+TEST_CASE("descriptions that are no tree are refused with line and cause") {
   CHECK(error_of({}) ==
-        "cannot use c.conf: there is no switch in it; name switches and what hangs on them");
+        "cannot use c.conf: there is no switch in it; name switches and their children");
   CHECK(error_with(leaf("l1", {"n7"}, 8)) ==
-        "cannot use c.conf, line 8: switch 'l1' is described twice (line 4); put all that hangs on "
-        "it into one description");
+        "cannot use c.conf, line 8: switch 'l1' is described twice (line 4); list all its children "
+        "in one description");
   CHECK(error_with(leaf("l5", {"n1"}, 8)) ==
-        "cannot use c.conf, line 8: node 'n1' hangs on switch 'l5' and on 'l1' (line 4); leave out "
+        "cannot use c.conf, line 8: node 'n1' is below switch 'l5' and 'l1' (line 4); leave out "
         "all but the nearest");
   CHECK(error_with(leaf("l5", {"n7", "n7"}, 8)) ==
-        "cannot use c.conf, line 8: node 'n7' hangs twice on switch 'l5'; name it once");
+        "cannot use c.conf, line 8: node 'n7' is named twice below switch 'l5'; name it once");
   CHECK(error_with(above("core2", {"pod1"}, 8)) ==
-        "cannot use c.conf, line 8: switch 'pod1' hangs on 'core2' and on 'core' (line 1); only "
-        "trees can be used: leave out all but one");
+        "cannot use c.conf, line 8: switch 'pod1' is below 'core2' and 'core' (line 1); a tree is "
+        "required: leave out all but one");
   CHECK(error_with(above("core2", {"core", "core"}, 8)) ==
-        "cannot use c.conf, line 8: switch 'core' hangs twice on 'core2'; name it once");
+        "cannot use c.conf, line 8: switch 'core' is named twice below 'core2'; name it once");
   CHECK(error_with(leaf("l5", {}, 8)) ==
-        "cannot use c.conf, line 8: nothing hangs on switch 'l5'; name its nodes or switches, or "
+        "cannot use c.conf, line 8: switch 'l5' has no children; name its nodes or switches, or "
         "leave it out");
   CHECK(error_with(above("core2", {"elsewhere"}, 8)) ==
-        "cannot use c.conf, line 8: switch 'elsewhere' is described nowhere; describe it, or take "
-        "it from what hangs on 'core2'");
+        "cannot use c.conf, line 8: switch 'elsewhere' is not described; describe it, or remove "
+        "it from the children of 'core2'");
   CHECK(has(error_with(above("core2", {"pod"}, 8)), "(did you mean 'pod1'?)"));
-  CHECK(has(error_with(leaf("l 5", {"n7"}, 8)), "line 8: 'l 5' is no name for a switch"));
-  CHECK(has(error_with(leaf("", {"n7"}, 8)), "'' is no name for a switch"));
-  CHECK(has(error_with(leaf("l5", {"n\x1b[2J"}, 8)), "'n\\x1b[2J' is no name for a node"));
+  CHECK(has(error_with(leaf("l 5", {"n7"}, 8)), "line 8: 'l 5' is not a name for a switch"));
+  CHECK(has(error_with(leaf("", {"n7"}, 8)), "'' is not a name for a switch"));
+  CHECK(has(error_with(leaf("l5", {"n\x1b[2J"}, 8)), "'n\\x1b[2J' is not a name for a node"));
 }
 
 TEST_CASE("a cycle is shown") {
   CHECK(error_of({above("a", {"b"}, 1), above("b", {"a"}, 2)}) ==
-        "cannot use c.conf, line 1: switches hang on each other: a hangs on b, which hangs on a; "
-        "take one of them from what hangs on the other");
-  CHECK(has(error_of({above("a", {"a"}, 1)}), "a hangs on a;"));
-  // With a tree below it, and others beside it.
-  auto said = two_pods();
-  said.push_back(leaf("l5", {"n7"}, 8));
-  said.push_back(above("x", {"l5", "y"}, 9));
-  said.push_back(above("y", {"z"}, 10));
-  said.push_back(above("z", {"x"}, 11));
-  CHECK(has(error_of(said),
-            "line 9: switches hang on each other: x hangs on z, which hangs on y, which hangs on "
+        "cannot use c.conf, line 1: switches form a cycle: a is below b, which is below a; remove "
+        "one of them from the children of another");
+  CHECK(has(error_of({above("a", {"a"}, 1)}), "a is below a;"));
+  // With a tree below the cycle, and others beside it.
+  auto switches = two_pods();
+  switches.push_back(leaf("l5", {"n7"}, 8));
+  switches.push_back(above("x", {"l5", "y"}, 9));
+  switches.push_back(above("y", {"z"}, 10));
+  switches.push_back(above("z", {"x"}, 11));
+  CHECK(has(error_of(switches),
+            "line 9: switches form a cycle: x is below z, which is below y, which is below "
             "x;"));
   std::vector<SwitchEntry> ring;
   for (std::uint32_t i = 0; i < 1000; ++i) {
     ring.push_back(above(fmt::format("s{}", i), {fmt::format("s{}", (i + 1) % 1000)}, i + 1));
   }
   CHECK(error_of(ring).size() < 400);
-  CHECK(has(error_of(ring), "line 1: switches hang on each other: s0 hangs on s999"));
+  CHECK(has(error_of(ring), "line 1: switches form a cycle: s0 is below s999"));
 }
 
-TEST_CASE("names of levels have to fit heights") {
-  auto said = two_pods();
-  said[1].level = "pod";
-  said[2].level = "hall";
-  CHECK(error_of(said) ==
-        "cannot use c.conf, line 3: switch 'pod2' is on level 'hall', and 'pod1' (line 2), which "
-        "is as high, is on level 'pod'; use one name");
-  said[2].level = "";
-  said[4].level = "pod";
-  CHECK(has(error_of(said), "line 5: switches 'l2' and 'pod1' (line 2) are to be on level 'pod'"));
-  said[4].level = "a b";
-  CHECK(has(error_of(said), "line 5: 'a b' is no name for a level"));
-  said = two_pods();
-  said[1].level = "core";
-  said[3].level = "level3";
-  CHECK(error_of(said) ==
-        "cannot use c.conf: 'level3' is the name of another level; call all levels by name");
+TEST_CASE("names of levels must match heights") {
+  auto switches = two_pods();
+  switches[1].level = "pod";
+  switches[2].level = "hall";
+  CHECK(error_of(switches) ==
+        "cannot use c.conf, line 3: switch 'pod2' is on level 'hall', and 'pod1' (line 2), of the "
+        "same height, is on level 'pod'; use one name");
+  switches[2].level = "";
+  switches[4].level = "pod";
+  CHECK(
+      has(error_of(switches), "line 5: switches 'l2' and 'pod1' (line 2) are both on level 'pod'"));
+  switches[4].level = "a b";
+  CHECK(has(error_of(switches), "line 5: 'a b' is not a name for a level"));
+  switches = two_pods();
+  switches[1].level = "core";
+  switches[3].level = "level3";
+  CHECK(error_of(switches) ==
+        "cannot use c.conf: 'level3' is the name of another level; name all levels");
 }
 
-TEST_CASE("labels and bandwidths belong to something") {
+TEST_CASE("labels and bandwidths need their node or level") {
   CHECK(error_of(two_pods(), {{"n-1", 0, "", "", "", 9}}) ==
-        "cannot use c.conf, line 9: node 'n-1' hangs on no switch (did you mean 'n1'?); name it "
+        "cannot use c.conf, line 9: node 'n-1' is below no switch (did you mean 'n1'?); name it "
         "below one");
   CHECK(error_of(two_pods(), {{"n1", 0, "", "", "", 9}, {"n1", 0, "", "", "", 10}}) ==
-        "cannot use c.conf, line 10: node 'n1' is described twice (line 9); do so once");
-  CHECK(has(error_of(two_pods(), {{"n1", 0, "", "r 1", "", 9}}), "'r 1' is no label of node 'n1'"));
+        "cannot use c.conf, line 10: node 'n1' is described twice (line 9); describe it once");
+  CHECK(has(error_of(two_pods(), {{"n1", 0, "", "r 1", "", 9}}),
+            "'r 1' is not a label for node 'n1'"));
   CHECK(has(error_of(two_pods(), {{"n1", kRanksMax + 1, "", "", "", 9}}),
             "line 9: node 'n1' has more than 2000000 slots"));
   CHECK(error_of(two_pods(), {}, {{"minipid", 1, 9}}) ==
-        "cannot use c.conf, line 9: there is no level 'minipid' (did you mean 'minipod'?); from "
-        "the bottom up they are leaf, minipod, core");
+        "cannot use c.conf, line 9: there is no level 'minipid' (did you mean 'minipod'?); "
+        "expected one of leaf, minipod, core");
   CHECK(has(error_of(two_pods(), {}, {{"leaf", 0, 9}}),
             "line 9: level 'leaf' needs one bandwidth above 0"));
   CHECK(has(error_of(two_pods(), {}, {{"leaf", 1, 9}, {"leaf", 2, 10}}),
             "line 10: level 'leaf' needs one"));
 }
 
-TEST_CASE("every bound of a description is reached") {
+TEST_CASE("every limit of a description is reached") {
   CHECK(error_of({leaf(std::string(kNameBytesMax, 's'), {"n"}, 1)}) == "no error");
-  CHECK(has(error_of({leaf(std::string(kNameBytesMax + 1, 's'), {"n"}, 1)}), "is no name"));
+  CHECK(has(error_of({leaf(std::string(kNameBytesMax + 1, 's'), {"n"}, 1)}), "is not a name"));
   const auto chain = [](std::size_t levels) {
-    std::vector<SwitchEntry> said = {leaf("s0", {"n"}, 1)};
+    std::vector<SwitchEntry> switches = {leaf("s0", {"n"}, 1)};
     for (std::size_t i = 1; i < levels; ++i) {
-      said.push_back(above(fmt::format("s{}", i), {said.back().name}, 1));
+      switches.push_back(above(fmt::format("s{}", i), {switches.back().name}, 1));
     }
-    return said;
+    return switches;
   };
   CHECK(error_of(chain(kLevelsMax)) == "no error");
   CHECK(has(error_of(chain(kLevelsMax + 1)), "more than 16 levels"));
   const auto wide = [](std::size_t switches) {
-    std::vector<SwitchEntry> said;
+    std::vector<SwitchEntry> switches;
     for (std::size_t i = 0; i < switches; ++i) {
-      said.push_back(leaf(fmt::format("s{}", i), {fmt::format("n{}", i)}, 1));
+      switches.push_back(leaf(fmt::format("s{}", i), {fmt::format("n{}", i)}, 1));
     }
-    return said;
+    return switches;
   };
   CHECK(error_of(wide(kSwitchesMax)) == "no error");
   CHECK(has(error_of(wide(kSwitchesMax + 1)), "more than 65536 switches"));
   // Stand-ins count, too.
   auto lopsided = wide(kSwitchesMax - 2);
   lopsided.push_back(above("top", {"s0"}, 1));
-  CHECK(has(error_of(lopsided), "once every branch is as deep"));
+  CHECK(has(error_of(lopsided), "once all branches are equally deep"));
   std::vector<std::string> nodes;
   for (std::size_t i = 0; i < kNodesMax; ++i) nodes.push_back(fmt::format("n{}", i));
   CHECK(error_of({leaf("s", nodes, 1)}) == "no error");
@@ -231,21 +233,21 @@ TEST_CASE("every bound of a description is reached") {
 }
 
 TEST_CASE("a hundred thousand nodes take well under a second") {
-  std::vector<SwitchEntry> said = {above("core", {}, 1)};
+  std::vector<SwitchEntry> switches = {above("core", {}, 1)};
   for (int pod = 0; pod < 100; ++pod) {
-    said[0].switches.push_back(fmt::format("pod{}", pod));
-    SwitchEntry entry = above(said[0].switches.back(), {}, 2);
+    switches[0].switches.push_back(fmt::format("pod{}", pod));
+    SwitchEntry entry = above(switches[0].switches.back(), {}, 2);
     for (int rack = 0; rack < 50; ++rack) {
       entry.switches.push_back(fmt::format("leaf-{}-{}", pod, rack));
-      said.push_back(leaf(entry.switches.back(), {}, 3));
+      switches.push_back(leaf(entry.switches.back(), {}, 3));
       for (int node = 0; node < 20; ++node) {
-        said.back().nodes.push_back(fmt::format("gpu-node-{}-{}-{}", pod, rack, node));
+        switches.back().nodes.push_back(fmt::format("gpu-node-{}-{}-{}", pod, rack, node));
       }
     }
-    said.push_back(std::move(entry));
+    switches.push_back(std::move(entry));
   }
   const std::clock_t start = std::clock();  // of the processor: the machine may have more to do
-  const auto cluster = build_cluster({"", std::move(said), {}, {}}).value();
+  const auto cluster = build_cluster({"", std::move(switches), {}, {}}).value();
   const std::clock_t took = std::clock() - start;
   CHECK(cluster.nodes.size() == 100'000);
   CHECK(took <

@@ -1,5 +1,5 @@
 #pragma once
-// Clusters and jobs by chance, the same for a seed everywhere.
+// Random clusters and jobs, the same everywhere for one seed.
 
 #include <cstdint>
 #include <numeric>
@@ -26,7 +26,7 @@ class Draw {
   base::Rng rng_;
 };
 
-// Minipods of so many nodes each, `per_leaf` of them below a leaf (0: no leaves).
+// One minipod per size in nodes, with `per_leaf` nodes below a leaf (0: no leaves).
 inline Cluster cluster_of(const std::vector<std::uint32_t>& minipods, std::uint32_t per_leaf,
                           std::uint32_t slots = 8) {
   Cluster cluster;

@@ -10,7 +10,7 @@ namespace {
 using testing::pods_cluster;
 using testing::problem_of;
 
-TEST_CASE("a node that works: its groups, and what else could be") {
+TEST_CASE("a working node: its groups, and the alternatives") {
   const Cluster cluster = pods_cluster(2, 2, 2);
   const Problem problem = problem_of(cluster, "tp=2,pp=2", 6, 1);
   const Placement placement = place(problem).value();
@@ -20,12 +20,12 @@ TEST_CASE("a node that works: its groups, and what else could be") {
                          " has place 1 (ranks 2-3), below "));
   CHECK(text.find("  dp group 0, 3 nodes\n    pod: ") != std::string::npos);
   CHECK(text.find("  pp group 1, 2 nodes\n    pod: all below pod") != std::string::npos);
-  CHECK(text.find("What else could be:\n  exchanged with ") != std::string::npos);
-  CHECK(text.find("  the spare ") != std::string::npos);
+  CHECK(text.find("Alternatives:\n  exchange with ") != std::string::npos);
+  CHECK(text.find("  spare ") != std::string::npos);
   CHECK(text.find(" tried)") != std::string::npos);
 }
 
-TEST_CASE("what an exchange would cost is what it costs") {
+TEST_CASE("the predicted cost of an exchange is its real cost") {
   // Two pods of one leaf each: an exchange tears two groups apart.
   Cluster cluster = pods_cluster(2, 2, 1);
   cluster.leaf_of = {0, 0, 0, 0, 2, 2, 2, 2};
@@ -34,8 +34,8 @@ TEST_CASE("what an exchange would cost is what it costs") {
   REQUIRE(placement.score.cost.worst == 600'600);  // dp over both pods, and both leaves
   const std::string text = explain(problem, placement, placement.nodes[0]);
   CAPTURE(text);
-  CHECK(text.find("exchanged with ") != std::string::npos);
-  CHECK(text.find("the weighted spread 2.002 instead of 0.6006") != std::string::npos);
+  CHECK(text.find("exchange with ") != std::string::npos);
+  CHECK(text.find("weighted spread 2.002 instead of 0.6006") != std::string::npos);
 }
 
 TEST_CASE("a spare and a node that is not used") {
@@ -53,7 +53,7 @@ TEST_CASE("a spare and a node that is not used") {
   while (used[idle]) ++idle;
   const std::string text = explain(problem, placement, idle);
   CHECK(text.find(" is not used, below ") != std::string::npos);
-  CHECK(text.find(": 8 nodes work, and 2 are spares.\n") != std::string::npos);
+  CHECK(text.find(": there are 8 working nodes and 2 spares.\n") != std::string::npos);
 }
 
 TEST_CASE("without structure there is little to say") {
@@ -62,10 +62,10 @@ TEST_CASE("without structure there is little to say") {
   const Problem problem = problem_of(flat, "dp=2", 2, 0);
   const Placement placement = place_in_order(problem).value();
   CHECK(explain(problem, placement, 1) ==
-        "b has place 1 (rank 1), below the one switch there is.\n"
+        "b has place 1 (rank 1), below the only switch.\n"
         "  dp group 0, 2 nodes\n"
-        "What else could be:\n"
-        "  nothing: no node below another switch can take its place\n");
+        "Alternatives:\n"
+        "  none: no node below another switch can take its place\n");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// The files in tests/fixtures/topology, and what must hold for every order of their lines.
+// The files in tests/fixtures/topology, and checks that the order of their lines does not matter.
 
 #include <doctest/doctest.h>
 
@@ -30,7 +30,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// `first`: so many lines stay where they are.
+// The first `first` lines stay in place.
 inline void check_shuffled(const std::string& text,
                            const std::function<Cluster(const std::string&)>& read,
                            std::ptrdiff_t first = 0) {

@@ -16,7 +16,7 @@ std::string complaint(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("sizes are read in any order, and dp is what the world leaves over") {
+TEST_CASE("sizes are read in any order, and dp is computed from the world size") {
   const auto parallel = parse_parallel("pp=4, tp=8,dp=auto");
   REQUIRE(parallel);
   CHECK(parallel->tp == 8);
@@ -28,7 +28,7 @@ TEST_CASE("sizes are read in any order, and dp is what the world leaves over") {
   CHECK(resolved->dp == 3);
 }
 
-TEST_CASE("a size that makes no sense is refused with what is wrong") {
+TEST_CASE("an invalid size is refused with the reason") {
   CHECK(complaint("tp=0").find("a number of 1 or more") != std::string::npos);
   CHECK(complaint("tp=auto").find("a number of 1 or more") != std::string::npos);
   CHECK(complaint("dp=x").find("or auto") != std::string::npos);
@@ -51,7 +51,7 @@ TEST_CASE("a world that the sizes do not divide is refused with both numbers") {
   CHECK(!resolve(parallel, 0));
 }
 
-TEST_CASE("an order may leave out what comes last") {
+TEST_CASE("an order may leave out the last kinds") {
   const auto order = parse_rank_order("pp-tp");
   REQUIRE(order);
   CHECK(*order == std::vector{GroupKind::kPp, GroupKind::kTp, GroupKind::kCp, GroupKind::kEp,

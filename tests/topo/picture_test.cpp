@@ -21,7 +21,7 @@ std::size_t count(std::string_view text, std::string_view what) {
   return found;
 }
 
-// Of nodes in the order of the cluster: what is shown does not hang on the solver.
+// With nodes in the order of the cluster, so that the picture does not depend on the solver.
 struct Shown {
   Cluster cluster;
   Problem problem;
@@ -50,7 +50,7 @@ TEST_CASE("the text has a line for each switch and a character for each node") {
         "A the nodes of pp group 0, B of group 1, ...; + a spare; . not used\n");
 }
 
-TEST_CASE("the kind that counts most is shown, or the one that is asked for") {
+TEST_CASE("the kind of most weight is shown, or the requested one") {
   const Shown shown(2, 4, "pp=4,dp=4", 16, 0);
   CHECK(shown.scene().kind == GroupKind::kPp);
   const Scene dp = shown.scene(GroupKind::kDp);
@@ -58,10 +58,10 @@ TEST_CASE("the kind that counts most is shown, or the one that is asked for") {
   CHECK(picture_text(dp, {}).find("leaf0  4 of 4  AAAA\n") != std::string::npos);
   const auto tp =
       make_scene(shown.cluster, shown.placement, shown.problem.objective.kinds, GroupKind::kTp);
-  CHECK(tp.error().what == "cannot show tp groups: none of them leaves its node");
+  CHECK(tp.error().what == "cannot show tp groups: none of them spans nodes");
 }
 
-TEST_CASE("no line is wider than asked for, and what is left out is said") {
+TEST_CASE("no line is wider than the limit, and omissions are marked") {
   const Shown shown(2, 60, "pp=4,dp=30", 120, 10);
   TextPictureStyle style;
   style.columns = 60;
@@ -83,7 +83,7 @@ TEST_CASE("many switches are shown by those above them") {
   CHECK(count(text, "pod") == 12);
 }
 
-TEST_CASE("colours are asked for") {
+TEST_CASE("colours are optional") {
   const Shown shown(2, 2, "pp=2,dp=4", 8, 0);
   CHECK(picture_text(shown.scene(), {}).find('\x1b') == std::string::npos);
   TextPictureStyle style;

@@ -76,7 +76,7 @@ void check_is_placement(const Problem& problem, const Placement& placement) {
 
 }  // namespace
 
-TEST_CASE("no placement of 400 small jobs is better than what is found, nor below the bound") {
+TEST_CASE("400 small jobs: no placement is better than the result, nor below the bound") {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     CAPTURE(seed);
     Draw draw(seed);
@@ -166,7 +166,7 @@ TEST_CASE("the published settings: pp groups whole, over the fewest minipods") {
   }
 }
 
-TEST_CASE("a job that one leaf holds is put below one") {
+TEST_CASE("a job that fits below one leaf is placed below one") {
   const Cluster cluster = cluster_of({20, 40}, 8);
   Parallel parallel;
   parallel.pp = 2;
@@ -179,7 +179,7 @@ TEST_CASE("a job that one leaf holds is put below one") {
   CHECK(leaves.size() == 1);
 }
 
-TEST_CASE("kinds without weight are kept together where nothing is lost by it") {
+TEST_CASE("kinds without weight are kept together if that costs nothing") {
   // By name, the rows of two would lie below six minipods; three hold them as well.
   const Cluster cluster = cluster_of({2, 2, 2, 4, 4, 4}, 0);
   Parallel parallel;
@@ -217,7 +217,7 @@ TEST_CASE("nodes of different size: the larger ones come first, each place gets 
   }
 }
 
-TEST_CASE("who held a place keeps it where nothing is better") {
+TEST_CASE("the former holder keeps its place if nothing is better") {
   const Cluster cluster = cluster_of({10, 10}, 0);
   Parallel parallel;
   parallel.pp = 2;
@@ -228,7 +228,7 @@ TEST_CASE("who held a place keeps it where nothing is better") {
   CHECK(placement->nodes == problem.former);
 }
 
-TEST_CASE("spares are near the places they may have to take, and not all in one rack") {
+TEST_CASE("spares are near the places that they may take, and not all in one rack") {
   Cluster cluster = cluster_of({8, 4, 8}, 0);
   for (NodeIndex node = 0; node < cluster.nodes.size(); ++node) {
     cluster.nodes[node].rack = node % 2 == 0 ? "even" : "odd";
@@ -246,13 +246,13 @@ TEST_CASE("spares are near the places they may have to take, and not all in one 
   CHECK(cluster.nodes[placement->spares[0]].rack != cluster.nodes[placement->spares[1]].rack);
 }
 
-TEST_CASE("too few nodes, and sizes that do not fit, are refused in words") {
+TEST_CASE("too few nodes, and sizes that do not match, are refused") {
   const Cluster cluster = cluster_of({2, 2}, 0);
   Parallel parallel;
   parallel.pp = 3;
   const auto few = place(drawn::problem_of(cluster, 5, parallel, 30));
   REQUIRE(!few);
-  CHECK(few.error().what == "cannot place 5 nodes: 4 are there");
+  CHECK(few.error().what == "cannot place 5 nodes: only 4 are available");
   const auto sizes = place(drawn::problem_of(cluster, 4, parallel, 30));
   REQUIRE(!sizes);
   CHECK(sizes.error().what.find("32 ranks") != std::string::npos);

@@ -19,7 +19,7 @@ std::set<NodeIndex> all_of(const Placement& placement) {
   return all;
 }
 
-TEST_CASE("whoever is to come first does, and no group is wider for it") {
+TEST_CASE("the wanted node comes first, and no group becomes wider") {
   const Cluster cluster = pods_cluster(3, 4, 2);
   for (const char* parallel :
        {"tp=2,pp=4", "tp=2,pp=3,dp=8", "tp=2,cp=2,pp=4", "pp=8,dp=6", "tp=2,ep=4,pp=2"}) {
@@ -36,7 +36,7 @@ TEST_CASE("whoever is to come first does, and no group is wider for it") {
   }
 }
 
-TEST_CASE("a spare that is to come first changes places with the nearest node") {
+TEST_CASE("a spare that shall come first takes the place of the nearest node") {
   const Cluster cluster = pods_cluster(3, 4, 2);
   const Problem problem = problem_of(cluster, "tp=2,pp=4", 16, 2);
   const Placement before = place(problem).value();
@@ -47,7 +47,7 @@ TEST_CASE("a spare that is to come first changes places with the nearest node") 
   CHECK(after.spares.size() == 2);
   CHECK(std::ranges::find(after.spares, spare) == after.spares.end());
   CHECK(all_of(after) == all_of(before));
-  // A node that nobody chose only takes a place.
+  // An unused node only takes a place.
   NodeIndex idle = 0;
   while (all_of(before).contains(idle)) ++idle;
   const Placement with_idle = put_first(problem, before, idle).value();
@@ -55,7 +55,7 @@ TEST_CASE("a spare that is to come first changes places with the nearest node") 
   CHECK(with_idle.spares == before.spares);
 }
 
-TEST_CASE("where nodes end within groups, two nodes change places, and the cost is told") {
+TEST_CASE("if nodes end within groups, two nodes change places, and the cost is updated") {
   const Cluster cluster = pods_cluster(2, 3, 3);
   const Problem problem = problem_of(cluster, "tp=2,pp=3", 12, 0);
   const Placement before = place(problem).value();
@@ -66,7 +66,7 @@ TEST_CASE("where nodes end within groups, two nodes change places, and the cost 
   if (after.score.cost.worst > after.bound.worst) CHECK(after.method == Method::kHeuristic);
 }
 
-TEST_CASE("who is first already stays, and so does all else") {
+TEST_CASE("if the node is first already, nothing changes") {
   const Cluster cluster = pods_cluster(2, 4, 2);
   const Problem problem = problem_of(cluster, "tp=2,pp=4", 16, 0);
   const Placement before = place(problem).value();

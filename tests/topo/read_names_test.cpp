@@ -26,7 +26,7 @@ std::string racks(const Hosts& hosts) {
 
 }  // namespace
 
-TEST_CASE("names that say their rack") {
+TEST_CASE("names that show their rack") {
   CHECK(racks({"r1n1", "r1n2", "r2n1"}) == "r1: r1n1 r1n2;r2: r2n1;");
   CHECK(racks({"rack10-node2", "rack2-node1", "rack10-node1"}) ==
         "rack10: rack10-node2 rack10-node1;rack2: rack2-node1;");
@@ -36,7 +36,7 @@ TEST_CASE("names that say their rack") {
         "gpu-a12: gpu-a12-03 gpu-a12-04;gpu-a13: gpu-a13-03;");
 }
 
-TEST_CASE("names that say nothing") {
+TEST_CASE("names that show no rack") {
   CHECK(racks({}) == "nothing");
   CHECK(racks({"h1", "h2", "h3"}) == "nothing");
   CHECK(racks({"node07", "node08"}) == "nothing");
@@ -55,10 +55,10 @@ TEST_CASE("names that say nothing") {
   CHECK(racks({"1-1", "1-2", "2-1"}) == "nothing");
 }
 
-TEST_CASE("the rule that was used is said, and racks are labels, too") {
+TEST_CASE("the source names the rule, and racks are labels, too") {
   const Hosts hosts = {"r2n1", "r1n1", "r1n2"};
   const auto cluster = build_cluster(read_names(hosts).value()).value();
-  CHECK(cluster.source == "names of hosts (r2n1 is taken to be in rack r2)");
+  CHECK(cluster.source == "host names (r2n1 seems to be in rack r2)");
   CHECK(facts(cluster) ==
         Hosts{"r1n1 0  r1 : r1", "r1n2 0  r1 : r1", "r2n1 0  r2 : r2", "rack 0.000000 2"});
 }

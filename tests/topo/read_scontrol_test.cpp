@@ -52,20 +52,20 @@ TEST_CASE("fields of other versions do not matter") {
   CHECK(shown(read("SwitchName=s1 Level=0 Nodes=n1 Colour=\"blue green\"\n")) == "n1: s1\n");
 }
 
-TEST_CASE("what is not scontrol's is refused with its line") {
+TEST_CASE("lines that are not scontrol's are refused with their number") {
   CHECK(error_of("SwitchName=s1 Level=0 Nodes=n1\nNo topology information\n") ==
         "cannot use scontrol, line 2: 'No' is not of the form Key=value");
-  CHECK(error_of("RingName=r1 Nodes=n1 RingSize=1\n")
-            .starts_with("cannot use scontrol, line 1: RingName is not known here; SwitchName, "));
+  CHECK(
+      error_of("RingName=r1 Nodes=n1 RingSize=1\n")
+          .starts_with("cannot use scontrol, line 1: unknown key RingName; expected SwitchName, "));
   CHECK(error_of("SwitchName=s1 Level=0 Nodes=n[1\n").find("line 1: Nodes, at character 2") !=
         std::string::npos);
-  CHECK(error_of("BlockName=b1 BlockIndex=x Nodes=n1\n").find("line 1: BlockIndex has to be") !=
+  CHECK(error_of("BlockName=b1 BlockIndex=x Nodes=n1\n").find("line 1: BlockIndex must be") !=
         std::string::npos);
   CHECK(error_of("SwitchName=s1 Level=0 Nodes=n1\nBlockName=b1 BlockIndex=0 Nodes=n1\n")
-            .find("line 2: there are switches and blocks") != std::string::npos);
+            .find("line 2: it has both switches and blocks") != std::string::npos);
   CHECK(error_of("SwitchName=s1 Level=0 Nodes=n1\nSwitchName=s2 Level=0 Nodes=n1\n")
-            .find("line 2: node 'n1' hangs on switch 's2' and on 's1' (line 1)") !=
-        std::string::npos);
+            .find("line 2: node 'n1' is below switch 's2' and 's1' (line 1)") != std::string::npos);
   // Even if one of the two is empty.
   CHECK(error_of("SwitchName=s1 Level=0 Nodes=n1\nSwitchName=s1 Level=0\n")
             .find("line 2: switch 's1' is described twice (line 1)") != std::string::npos);

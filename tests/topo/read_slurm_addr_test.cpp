@@ -29,7 +29,7 @@ TEST_CASE("addresses of tasks make a tree") {
   check_shuffled(fixture("tasks.addr"), [](const std::string& text) { return read(text); });
 }
 
-TEST_CASE("a line of addresses is told from others") {
+TEST_CASE("a line of addresses is recognised") {
   CHECK(is_slurm_addr("s0.s1.n1 switch.switch.node"));
   CHECK(is_slurm_addr(" n1  node "));
   CHECK_FALSE(is_slurm_addr("n1"));
@@ -40,9 +40,8 @@ TEST_CASE("a line of addresses is told from others") {
   CHECK_FALSE(is_slurm_addr("SwitchName=s0 Nodes=n1"));
 }
 
-TEST_CASE("addresses that say nothing, or not clearly, are refused with their line") {
-  CHECK(
-      error_of("s1.n1 switch.node\ns1.n2\n").starts_with("cannot use tasks, line 2: it has to be"));
+TEST_CASE("incomplete or ambiguous addresses are refused with their line") {
+  CHECK(error_of("s1.n1 switch.node\ns1.n2\n").starts_with("cannot use tasks, line 2: expected"));
   CHECK(error_of("n1 node\n").find("line 1: the node is below no switch") != std::string::npos);
   CHECK(error_of(".n1 switch.node\n").find("line 1: the node is below no switch") !=
         std::string::npos);
@@ -51,7 +50,7 @@ TEST_CASE("addresses that say nothing, or not clearly, are refused with their li
   CHECK(error_of("s1.n1.example.org switch.node\n")
             .find("line 1: the address has 4 parts and its "
                   "pattern 2: names with dots") != std::string::npos);
-  CHECK(error_of("s1.n1 switch.node\ns2.n1 switch.node\n").find("line 2: node 'n1' hangs on") !=
+  CHECK(error_of("s1.n1 switch.node\ns2.n1 switch.node\n").find("line 2: node 'n1' is below") !=
         std::string::npos);
   CHECK(error_of("s[1-2].n1 switch.node\ns2.n2 switch.node\n") == "no error");
   CHECK(error_of(std::string(kTextBytesMax + 1, ' ')).find("longer than") != std::string::npos);

@@ -33,7 +33,7 @@ TEST_CASE("a topology.conf for topology/tree is read as Slurm does") {
   CHECK(cluster.levels[1].gbps == 0);  // LinkSpeed has no unit
 }
 
-TEST_CASE("halls that nothing joins") {
+TEST_CASE("halls without a common switch") {
   const Cluster cluster = read("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n3\n");
   CHECK(cluster.levels.size() == 1);
   CHECK(cluster.levels[0].switches.size() == 2);
@@ -61,7 +61,7 @@ TEST_CASE("without BlockSizes two, four, eight and sixteen blocks are joined") {
   CHECK(read(text + "BlockSizes=1").levels.size() == 1);
 }
 
-TEST_CASE("blocks without nodes hold a place in the order") {
+TEST_CASE("blocks without nodes keep a position in the order") {
   const Cluster cluster = read(
       "BlockName=b1 Nodes=n1\nBlockName=b2\nBlockName=b3 Nodes=n3\nBlockName=b4 Nodes=n4\n"
       "BlockName=b5\nBlockName=b6\nBlockSizes=1,2\n");
@@ -94,7 +94,7 @@ TEST_CASE("topograph's files: names of domains in comments") {
   CHECK(block.nodes[4].nvl_domain == "nvl-2");
 }
 
-TEST_CASE("errors name the line, the key and what to do") {
+TEST_CASE("errors name the line, the key and the remedy") {
   struct Row {
     const char* text;
     const char* error;
@@ -103,37 +103,36 @@ TEST_CASE("errors name the line, the key and what to do") {
       {"", "cannot use t.conf: there is no switch in it"},
       {"# nothing\n\n", "cannot use t.conf: there is no switch in it"},
       {"SwitchName=s1 Nodes=n1\n\nSwitchNam=s2 Nodes=n2\n",
-       "cannot use t.conf, line 3: unknown key SwitchNam (did you mean SwitchName?); SwitchName, "
-       "BlockName, BlockSizes are read here"},
+       "cannot use t.conf, line 3: unknown key SwitchNam (did you mean SwitchName?); expected one "
+       "of SwitchName, BlockName, BlockSizes"},
       {"SwitchName=s1 Node=n1\n", "line 1: unknown key Node (did you mean Nodes?)"},
       {"RingName=r1 Nodes=n1\n", "line 1: unknown key RingName"},
       {"include other.conf\n", "line 1: 'include' is not of the form Key=value"},
-      {"SwitchName=s1 Nodes=n1 nodes=n2\n", "line 1: nodes is there twice"},
+      {"SwitchName=s1 Nodes=n1 nodes=n2\n", "line 1: nodes is given twice"},
       {"SwitchName=s1 Nodes=\"n1\n", "line 1: a quotation mark is not closed"},
-      {"SwitchName=s1 LinkSpeed=fast Nodes=n1\n",
-       "line 1: LinkSpeed has to be a number, not 'fast'"},
+      {"SwitchName=s1 LinkSpeed=fast Nodes=n1\n", "line 1: LinkSpeed must be a number, not 'fast'"},
       {"\nSwitchName=s1 Nodes=n[3-1]\n",
        "line 2: Nodes, at character 3: the range 3-1 runs backwards"},
       {"SwitchName=s1 Nodes=n1,,n2\n", "line 1: Nodes, at character 4: a name is missing"},
       {"SwitchName=s1 Nodes=n$\n", "at character 2: no name has the character '$'"},
       {"SwitchName=s1 Nodes=\"n1 n2\"\n", "at character 3: names are separated by commas"},
-      {"SwitchName=s1\n", "line 1: nothing hangs on switch 's1'"},
+      {"SwitchName=s1\n", "line 1: switch 's1' has no children"},
       {"SwitchName=s1 Nodes= Switches=s2\nSwitchName=s2 Nodes=n1\n", "no error"},
-      {"SwitchName= Nodes=n1\n", "line 1: '' is no name for a switch"},
+      {"SwitchName= Nodes=n1\n", "line 1: '' is not a name for a switch"},
       {"SwitchName=s1 \\\n  Nodes=n1\nSwitchName=s2 Nodes=n1\n",
-       "line 3: node 'n1' hangs on switch 's2' and on 's1' (line 1)"},
-      {"SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "line 1: switches hang on each other"},
+       "line 3: node 'n1' is below switch 's2' and 's1' (line 1)"},
+      {"SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "line 1: switches form a cycle"},
       {"BlockName=b1 Nodes=n1 Level=1\n", "line 1: unknown key Level"},
       {"BlockName=b1 Nodes=n1\nBlockSizes=2,x\n",
-       "line 2: BlockSizes has to be numbers of nodes such as 8,16,32, not '2,x'"},
-      {"BlockName=b1 Nodes=n1\nBlockSizes=0\n", "line 2: BlockSizes has to be numbers"},
+       "line 2: BlockSizes must be numbers of nodes such as 8,16,32, not '2,x'"},
+      {"BlockName=b1 Nodes=n1\nBlockSizes=0\n", "line 2: BlockSizes must be numbers"},
       {"BlockName=b1 Nodes=n1\nBlockSizes=2,6\n",
-       "line 2: a block size of 6 cannot follow: each has to be 2, 4, 8, ... times the first one, "
+       "line 2: invalid block size 6: each must be 2, 4, 8, ... times the first one, "
        "which is 2"},
-      {"BlockName=b1 Nodes=n1\nBlockSizes=2,2\n", "line 2: a block size of 2 cannot follow"},
-      {"BlockName=b1 Nodes=n1\nBlockSizes=1,65536\n", "line 2: a block size of 65536"},
+      {"BlockName=b1 Nodes=n1\nBlockSizes=2,2\n", "line 2: invalid block size 2:"},
+      {"BlockName=b1 Nodes=n1\nBlockSizes=1,65536\n", "line 2: invalid block size 65536"},
       {"BlockSizes=2\nBlockSizes=4\nBlockName=b1 Nodes=n1\n",
-       "line 2: BlockSizes is there twice (line 1)"},
+       "line 2: BlockSizes is given twice (line 1)"},
       {"BlockName=b1 Nodes=n1\nBlockName=b1 Nodes=n2\n",
        "line 2: switch 'b1' is described twice (line 1)"},
   };
@@ -146,7 +145,7 @@ TEST_CASE("errors name the line, the key and what to do") {
 }
 
 TEST_CASE("the order of the lines changes nothing but numbers") {
-  // Lines of several lines cannot be cut apart.
+  // Continued lines cannot be separated.
   std::string text;
   for (const std::string& line : lines_of(fixture("tree.conf"))) {
     text += line.ends_with('\\') ? line.substr(0, line.size() - 1) : line + "\n";
@@ -156,23 +155,23 @@ TEST_CASE("the order of the lines changes nothing but numbers") {
                  [](const std::string& shuffled) { return read(shuffled); });
 }
 
-TEST_CASE("every bound of a text is reached") {
+TEST_CASE("every limit of a text is reached") {
   const auto text_of = [](std::size_t bytes) {
     return "SwitchName=s1 Nodes=n1\n" + std::string(bytes - 23, '#');
   };
   CHECK(error_of(text_of(kTextBytesMax)) == "no error");
   CHECK(error_of(text_of(kTextBytesMax + 1)).find("longer than 67108864 bytes") !=
         std::string::npos);
-  // Brackets make much out of little.
+  // Brackets expand a short text to very many names.
   const std::size_t most = kNodesMax + kSwitchesMax;
   CHECK(error_of(fmt::format("SwitchName=s Nodes=n[1-{}]", kNodesMax)) == "no error");
   CHECK(error_of(fmt::format("SwitchName=s Nodes=n[1-{}]", most)).find("more than 131072 nodes") !=
         std::string::npos);
   CHECK(error_of(fmt::format("SwitchName=s Nodes=n[1-{}]", most + 1))
-            .find("line 1: more than 196608 nodes and switches are named") != std::string::npos);
+            .find("line 1: it names more than 196608 nodes and switches") != std::string::npos);
   std::string many;
   for (int i = 0; i < 1000; ++i) many += fmt::format("SwitchName=s{} Nodes=n[1-131072]\n", i);
-  CHECK(error_of(many).find("line 2: more than 196608") != std::string::npos);
+  CHECK(error_of(many).find("line 2: it names more than 196608") != std::string::npos);
 }
 
 }  // namespace robustrun::topo::read_slurm_conf_test

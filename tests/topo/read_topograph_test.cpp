@@ -59,25 +59,24 @@ TEST_CASE("the order of nodes changes nothing but numbers") {
   check_shuffled(fixture("labels.txt"), [](const std::string& text) { return read(text); }, 1);
 }
 
-TEST_CASE("a table of labels is told by its heading") {
+TEST_CASE("a table of labels is recognised by its heading") {
   CHECK(is_label_table("NAME   STATUS   ROLES    AGE   VERSION   LABELS"));
   CHECK_FALSE(is_label_table("NAME   STATUS   ROLES    AGE   VERSION"));
   CHECK_FALSE(is_label_table("LABELS"));
   CHECK_FALSE(is_label_table(""));
 }
 
-TEST_CASE("labels that say nothing are refused") {
+TEST_CASE("labels without tiers are refused") {
   CHECK(
       error_of(row("n1", "kubernetes.io/os=linux")).starts_with("cannot use labels: no node has"));
   CHECK(error_of("\n" + row("n1", "v1.31.0"))
             .starts_with("cannot use labels, line 2: 'v1.31.0' is "
-                         "no label"));
+                         "not a label"));
   const std::string tier = "fabric.topograph.run/tier-";
   CHECK(error_of(row("n1", tier + "0=a," + tier + "1=b") + row("n2", tier + "0=a," + tier + "1=c"))
-            .find("line 2: switch 'a' hangs on 'c' and on 'b' (line 1)") != std::string::npos);
+            .find("line 2: switch 'a' is below 'c' and 'b' (line 1)") != std::string::npos);
   CHECK(error_of(row("n1", tier + "0=a") + row("n1", tier + "0=b"))
-            .find("line 2: node 'n1' hangs on switch 'b' and on 'a' (line 1)") !=
-        std::string::npos);
+            .find("line 2: node 'n1' is below switch 'b' and 'a' (line 1)") != std::string::npos);
   CHECK(error_of(row("n1", fmt::format("{}{}=a", tier, kLevelsMax))).find("no node has a label") !=
         std::string::npos);
   CHECK(error_of(std::string(kTextBytesMax + 1, ' ')).find("longer than") != std::string::npos);

@@ -18,7 +18,7 @@ std::size_t nodes_of(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("formats are told by their content") {
+TEST_CASE("formats are recognised by their content") {
   CHECK(nodes_of("tree.conf") == 10);
   CHECK(nodes_of("block.conf") == 20);
   CHECK(nodes_of("tree.scontrol") == 10);
@@ -31,16 +31,15 @@ TEST_CASE("formats are told by their content") {
   CHECK(error_of("BlockSizes=1\nBlockName=b1 Nodes=n1\n") == "no error");
 }
 
-TEST_CASE("other formats are named where they are known, and never guessed at") {
-  CHECK(error_of("") == "cannot use file: there is nothing in it");
-  CHECK(error_of("# x\n\n") == "cannot use file: there is nothing in it");
-  CHECK(error_of("#\n- topology: t1\n").starts_with("cannot use file, line 2: this is YAML"));
-  CHECK(error_of("---\n- topology: t1\n").starts_with("cannot use file, line 1: this is YAML"));
+TEST_CASE("known but unsupported formats are named, and never guessed at") {
+  CHECK(error_of("") == "cannot use file: it is empty");
+  CHECK(error_of("# x\n\n") == "cannot use file: it is empty");
+  CHECK(error_of("#\n- topology: t1\n").starts_with("cannot use file, line 2: YAML is not"));
+  CHECK(error_of("---\n- topology: t1\n").starts_with("cannot use file, line 1: YAML is not"));
   CHECK(error_of("{\"items\": []}").find("line 1: this looks like JSON") != std::string::npos);
   CHECK(error_of("[[switch]]\n").find("line 1: this looks like JSON or TOML") != std::string::npos);
-  CHECK(error_of("n1 n2 n3\n").find("line 1: this is no description of a cluster") !=
-        std::string::npos);
-  CHECK(error_of("NodeName=n1\n").find("line 1: this is no description") != std::string::npos);
+  CHECK(error_of("n1 n2 n3\n").find("line 1: unknown format") != std::string::npos);
+  CHECK(error_of("NodeName=n1\n").find("line 1: unknown format") != std::string::npos);
 }
 
 }  // namespace robustrun::topo::read_topology_test

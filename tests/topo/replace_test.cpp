@@ -60,7 +60,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("one place: no other newcomer would cost less") {
+TEST_CASE("one place: no other newcomer costs less") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     CAPTURE(seed);
     Draw draw(seed);
@@ -108,7 +108,7 @@ TEST_CASE("the spare of the same switch is taken, and the reason says so") {
   CHECK(result->why == "n8 takes the place of n6: both are below minipod pod1");
 }
 
-TEST_CASE("a place that nobody held is given to a newcomer of any size") {
+TEST_CASE("a place that was never held takes a newcomer of any size") {
   Cluster cluster = cluster_of({2, 2}, 0);
   Parallel parallel;
   parallel.tp = 8;

@@ -27,7 +27,7 @@ inline std::string shown(const Cluster& cluster) {
   return text;
 }
 
-// All that is known of nodes and levels, sorted.
+// All facts about nodes and levels, sorted.
 inline std::vector<std::string> facts(const Cluster& cluster) {
   std::vector<std::string> lines;
   for (NodeIndex node = 0; node < cluster.nodes.size(); ++node) {

@@ -13,7 +13,7 @@ TEST_CASE("spares by the published rate are the published numbers") {
   CHECK(spares_that_cover(1024) == 4);
 }
 
-TEST_CASE("nobody fails, everybody fails, nobody is there") {
+TEST_CASE("no machine fails, all machines fail, there are no machines") {
   CHECK(spares_that_cover(0) == 0);
   CHECK(spares_that_cover(1000, 0) == 0);
   CHECK(spares_that_cover(7, 1) == 7);
@@ -26,7 +26,7 @@ TEST_CASE("the 99th percentile of a coin thrown twice, and of one thrown ten tim
   CHECK(spares_that_cover(10, 0.5, 0.5) == 5);  // 4: 0.377, 5: 0.623
 }
 
-TEST_CASE("so many machines that the chance of no failure is no number any more") {
+TEST_CASE("so many machines that the probability of no failure underflows") {
   const auto spares = spares_that_cover(2'000'000);
   CHECK(spares > 2400);  // 2400 on average, with a standard deviation of 49
   CHECK(spares < 2400 + 3 * 49);

@@ -62,7 +62,7 @@ TEST_CASE("kinds follow one another") {
   CHECK(step_seconds(cluster, both, traffic("dp=1GB,pp=1GB"), other) == doctest::Approx(1));
 }
 
-TEST_CASE("the slowest level decides, and what is not known counts nothing") {
+TEST_CASE("the slowest level decides, and unknown values count nothing") {
   Cluster cluster = two_leaves(8);
   cluster.levels[1].switches.push_back({"c1", 0});
   cluster.levels[0].switches[1].parent = 1;

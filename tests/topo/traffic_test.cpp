@@ -35,16 +35,16 @@ TEST_CASE("a model is read from its text, in any order") {
   CHECK(defaults->dtype_bytes == 2);
 }
 
-TEST_CASE("what is no model is said, and which part of it") {
+TEST_CASE("an invalid model is refused, with the part that is wrong") {
   CHECK(error_of_model("vocab=1,seq=1,hidden=1,layers=1") ==
         "cannot use 'vocab=1,seq=1,hidden=1,layers=1': global-batch is missing");
   CHECK(error_of_model("width=3") ==
-        "cannot use 'width=3': a model is described by vocab, seq, hidden, layers, micro-batch, "
+        "cannot use 'width=3': a model consists of vocab, seq, hidden, layers, micro-batch, "
         "global-batch and dtype, each as NAME=VALUE");
-  CHECK(error_of_model("hidden").starts_with("cannot use 'hidden': a model is described by"));
-  CHECK(error_of_model("hidden=0") == "cannot use 'hidden=0': a number above 0 is wanted");
-  CHECK(error_of_model("hidden=-4") == "cannot use 'hidden=-4': a number above 0 is wanted");
-  CHECK(error_of_model("hidden=99999999999999999999").ends_with("a number above 0 is wanted"));
+  CHECK(error_of_model("hidden").starts_with("cannot use 'hidden': a model consists of"));
+  CHECK(error_of_model("hidden=0") == "cannot use 'hidden=0': expected a number above 0");
+  CHECK(error_of_model("hidden=-4") == "cannot use 'hidden=-4': expected a number above 0");
+  CHECK(error_of_model("hidden=99999999999999999999").ends_with("expected a number above 0"));
   CHECK(error_of_model("seq=1,seq=2") == "cannot use 'seq=1,seq=2': seq is given twice");
   CHECK(error_of_model("dtype=fp12") ==
         "cannot use 'dtype=fp12': the types are fp32, bf16, fp16 "
@@ -64,7 +64,7 @@ TEST_CASE("volumes have units") {
   CHECK_FALSE(parse_traffic("dp=0").value().known());
 }
 
-TEST_CASE("what is no volume is said") {
+TEST_CASE("an invalid volume is refused") {
   constexpr const char* kVolume = "a volume is a number of bytes: 500, 30MB, 1.5GB, 2GiB";
   CHECK(error_of_traffic("dp=2GX") == std::string("cannot use 'dp=2GX': ") + kVolume);
   CHECK(error_of_traffic("dp=") == std::string("cannot use 'dp=': ") + kVolume);
@@ -133,18 +133,18 @@ TEST_CASE("alpha follows the volumes, and is never above a half") {
   CHECK(sum(weights) == kWhole);
   const auto much = parse_traffic("dp=100GB,pp=1MB").value();
   CHECK(weights_for(sizes("pp=8,dp=46"), much, std::nullopt).of(GroupKind::kDp) == 500'000);
-  // One volume alone says nothing of their proportion.
+  // A single volume does not give a proportion.
   const auto one = parse_traffic("dp=100GB").value();
   CHECK(weights_for(sizes("pp=8,dp=46"), one, std::nullopt).of(GroupKind::kDp) == 0);
 }
 
-TEST_CASE("a kind that the job has not counts nothing, and tensors are the heaviest") {
+TEST_CASE("a kind that the job lacks counts nothing, and tensors are the heaviest") {
   const Weights weights = weights_for(sizes("tp=16,cp=2,pp=8,dp=4"), {}, 0.3);
   CHECK(weights.of(GroupKind::kEp) == 0);
   CHECK(weights.of(GroupKind::kTp) > weights.of(GroupKind::kCp));
   CHECK(weights.of(GroupKind::kCp) > weights.of(GroupKind::kDp) + weights.of(GroupKind::kPp));
   CHECK(sum(weights) == kWhole);
-  // Known volumes stand for themselves.
+  // Known volumes count as they are.
   const auto light = parse_traffic("tp=1MB,dp=1GB,pp=1GB").value();
   const Weights known = weights_for(sizes("tp=16,pp=8,dp=4"), light, 0.3);
   CHECK(known.of(GroupKind::kTp) < known.of(GroupKind::kDp));
@@ -162,7 +162,7 @@ TEST_CASE("kinds that stay within a node are left out, the others keep their pro
   CHECK(two.of(GroupKind::kTp) == 0);
   CHECK(two.of(GroupKind::kDp) == doctest::Approx(300'000).epsilon(0.0001));
   CHECK(sum(two) == kWhole);
-  // DP alone leaves the node, and was worth nothing.
+  // Only DP spans nodes, and had no weight.
   const std::array dp = {GroupKind::kDp};
   CHECK(only(weights_for(sizes("pp=2,dp=8"), {}, std::nullopt), dp).of(GroupKind::kDp) == kWhole);
   CHECK(sum(only(all, {})) == 0);

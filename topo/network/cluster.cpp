@@ -16,7 +16,7 @@ using base::fail;
 
 constexpr std::uint32_t kGone = 0xffffffff;
 
-// Numbers what is used, in the order of first use, and says what each was before.
+// Renumbers the used indices in the order of first use; the result maps new to old.
 class Renumbering {
  public:
   explicit Renumbering(std::size_t before) : now_(before, kGone) {}

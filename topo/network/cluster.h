@@ -1,10 +1,10 @@
 #pragma once
-// The machines and the switches between them, as far as placement needs it. Plain data, pure.
+// The machines and the switches between them, as far as placement needs them. Plain data, pure.
 //
-// A tree in levels, kept bottom up: every node hangs on one switch of levels[0], every switch of
-// levels[l] on one of levels[l + 1]. A branch that is less deep than others has a switch of its
-// own on each level it lacks (description.h makes it so), so that every node is somewhere on every
-// level. The top level may have several switches: nothing is known of what joins them.
+// A tree in levels, stored bottom up: every node is below one switch of levels[0], every switch of
+// levels[l] below one of levels[l + 1]. A branch that is less deep than others has a stand-in
+// switch on each level that it lacks (description.h adds them), so every node has a switch on every
+// level. The top level may have several switches if the network between them is unknown.
 
 #include <cstdint>
 #include <string>
@@ -21,10 +21,10 @@ constexpr NodeIndex kNoNode = 0xffffffff;
 
 struct Node {
   std::string name;
-  std::uint32_t slots = 0;  // ranks it can hold; 0: not known
-  std::string nvl_domain;   // machines whose GPUs share NVLink; empty: none
-  std::string rack;         // machines that fail together; empty: not said
-  std::string power;        // the same of their power supply
+  std::uint32_t slots = 0;  // number of ranks it can hold; 0: unknown
+  std::string nvl_domain;  // machines with GPUs on a common NVLink; empty: none
+  std::string rack;  // machines that fail together; empty: unknown
+  std::string power;  // machines on one power supply; empty: unknown
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -37,7 +37,7 @@ struct Node {
 
 struct Switch {
   std::string name;
-  std::uint32_t parent = 0;  // index in the next level; without meaning at the top
+  std::uint32_t parent = 0;  // index in the next level; unused at the top
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -47,7 +47,7 @@ struct Switch {
 
 struct Level {
   std::string name;  // "leaf", "minipod", "core", ...
-  double gbps = 0;   // between one of its switches and the rest, Gbit/s each way; 0: not known
+  double gbps = 0;  // from one switch to the next level, Gbit/s each way; 0: unknown
   std::vector<Switch> switches;
   template <class V>
   void fields(V& v) {
@@ -60,8 +60,8 @@ struct Level {
 struct Cluster {
   std::vector<Node> nodes;
   std::vector<std::uint32_t> leaf_of;  // by node: index in levels.front().switches
-  std::vector<Level> levels;           // at least one
-  std::string source;                  // where this is known from, for people
+  std::vector<Level> levels;  // at least one
+  std::string source;  // origin of the description, for messages
   template <class V>
   void fields(V& v) {
     v(1, "nodes", nodes);
@@ -73,20 +73,21 @@ struct Cluster {
 
 // The switch above `node` on `level`. O(level).
 std::uint32_t switch_of(const Cluster& cluster, NodeIndex node, std::size_t level);
-// By level, by node: the same for all of them.
+// The same for all levels and nodes: by level, then node.
 std::vector<std::vector<std::uint32_t>> switches_by_level(const Cluster& cluster);
 
-// The cluster of `hosts` alone, in their order, without the switches that nothing hangs on. An
-// unknown or a repeated host is an error that names the host and `cluster.source`.
+// The cluster of `hosts` alone, in their order, without unused switches. An unknown or repeated
+// host is an error that names the host and `cluster.source`.
 base::Result<Cluster> restrict_to(const Cluster& cluster, const std::vector<std::string>& hosts);
 
-// One switch, all hosts on it: nothing is known of the network.
+// A cluster with one switch above all hosts: the network is unknown.
 Cluster flat_cluster(const std::vector<std::string>& hosts);
 
-// Whether there is anything to choose: on some level, nodes hang on more than one switch.
+// Whether placement has a choice: some level has nodes below more than one switch.
 bool has_structure(const Cluster& cluster);
 
-// Indices, node counts and parents fit together: what a file or a journal said may be used.
+// Whether indices, node counts and parents are consistent, so that data from a file or a journal
+// may be used.
 bool is_consistent(const Cluster& cluster);
 
 }  // namespace robustrun::topo

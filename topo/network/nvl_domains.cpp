@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kUnknown = 0xffffffff;
 
-// One number per domain; machines without one are numbered by what hangs below the new level.
+// One number per domain; machines without a domain are numbered by the switch below the new level.
 struct Domains {
   std::vector<std::uint32_t> of_node;
   std::vector<std::string> names;
@@ -30,7 +30,7 @@ Domains domains_of(const Cluster& cluster, const std::vector<std::uint32_t>* bel
   return domains;
 }
 
-// By `from`'s values: the one `to` value that goes with each; empty if some value has several.
+// Maps each value of `from` to its only value of `to`; empty if some value has several.
 std::vector<std::uint32_t> parents(const std::vector<std::uint32_t>& from, std::size_t count,
                                    const std::vector<std::uint32_t>& to) {
   std::vector<std::uint32_t> parent(count, kUnknown);

@@ -81,7 +81,7 @@ Result<std::vector<GroupKind>> parse_rank_order(std::string_view text) {
     const auto kind = kind_named(name);
     if (!kind) return bad(text, "an order names tp, cp, ep, dp and pp, as in tp-cp-ep-dp-pp");
     if (std::ranges::find(order, *kind) != order.end()) {
-      return bad(text, fmt::format("{} is in it twice", name));
+      return bad(text, fmt::format("{} is given twice", name));
     }
     order.push_back(*kind);
   }
@@ -110,15 +110,14 @@ Result<Parallel> resolve(const Parallel& parallel, std::uint32_t world) {
   if (std::uint64_t{least} * resolved.dp != world) {
     return fail(
         Errc::kInvalidArgument,
-        fmt::format("cannot divide {} ranks by {},dp={}: that makes {}; dp=auto takes what "
-                    "there is",
+        fmt::format("cannot divide {} ranks by {},dp={}: that makes {}; dp=auto takes the "
+                    "rest",
                     world, in_words(parallel), resolved.dp, std::uint64_t{least} * resolved.dp));
   }
   if (std::uint64_t{resolved.dp} * resolved.cp % resolved.ep != 0) {
-    return fail(
-        Errc::kInvalidArgument,
-        fmt::format("cannot divide by ep={}: dp * cp is {} * {}, which is no multiple of it",
-                    resolved.ep, resolved.dp, resolved.cp));
+    return fail(Errc::kInvalidArgument,
+                fmt::format("cannot divide by ep={}: dp * cp is {} * {}, not a multiple of it",
+                            resolved.ep, resolved.dp, resolved.cp));
   }
   return resolved;
 }

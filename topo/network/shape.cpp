@@ -1,6 +1,6 @@
-// Groups are enumerated by their first rank, the one whose digits of the kind are all 0; the others
-// lie at sums of the digits' strides. A node holds many ranks, so most groups touch the same places
-// as another one: only the first of those is kept, and counted.
+// Groups are enumerated by their first rank, the one with 0 in all digits of the kind; the others
+// are at sums of the digits' strides. A node holds many ranks, so most groups touch the same places
+// as another one: only the first of these is kept, and counted.
 
 #include "topo/network/shape.h"
 
@@ -18,7 +18,7 @@ struct Digit {
   std::uint32_t stride;
 };
 
-// The digits of the dense layout, or of the experts' one.
+// The digits of the dense layout, or of the experts' layout.
 std::vector<Digit> layout_of(const Parallel& parallel, bool experts) {
   std::vector<Digit> digits;
   std::uint32_t stride = 1;
@@ -43,7 +43,7 @@ bool is_of(GroupKind digit, GroupKind family) {
   return digit == family || (family == GroupKind::kDp && digit == GroupKind::kCp);
 }
 
-// Sums of one multiple per digit, the first digit the fastest.
+// All sums of one multiple per digit, the first digit fastest.
 std::vector<std::uint32_t> sums_of(const std::vector<Digit>& digits) {
   std::vector<std::uint32_t> sums = {0};
   for (const Digit& digit : digits) {
@@ -67,7 +67,7 @@ class FamilyRanks {
   }
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(offsets_.size()); }
-  // Of a group's ranks from its first one, ascending.
+  // Offsets of a group's ranks from its first one, ascending.
   [[nodiscard]] std::span<const std::uint32_t> offsets() const { return offsets_; }
   // First ranks of all groups, ascending.
   [[nodiscard]] std::vector<std::uint32_t> firsts() const { return sums_of(others_); }
@@ -125,9 +125,9 @@ class FamilyBuilder {
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
   const std::vector<std::uint32_t>& place_of_;
-  std::vector<std::uint32_t> seen_in_;  // by place: the group that saw it last
+  std::vector<std::uint32_t> seen_in_;  // by place: the last group that touched it
   std::vector<std::uint32_t> newest_;  // by first place: its newest group
-  std::vector<std::uint32_t> older_;  // by group: the one before it with that first place
+  std::vector<std::uint32_t> older_;  // by group: the previous one with that first place
   std::uint32_t stamp_ = 0;
   Family family_;
 };
@@ -135,7 +135,7 @@ class FamilyBuilder {
 struct Ranks {
   Shape shape;
   std::vector<std::uint32_t> place_of;  // by rank
-  std::vector<std::uint32_t> first_rank;  // by place, and the world at the end
+  std::vector<std::uint32_t> first_rank;  // by place; then the world size
 };
 
 base::Result<Ranks> count_ranks(const Parallel& parallel, std::vector<std::uint32_t> slots) {
@@ -145,7 +145,7 @@ base::Result<Ranks> count_ranks(const Parallel& parallel, std::vector<std::uint3
     RR_ASSERT(count > 0);
     ranks.first_rank.push_back(static_cast<std::uint32_t>(world));
     world += count;
-    if (world > kRanksMax) return base::fail(base::Errc::kLimit, "cannot place that many ranks");
+    if (world > kRanksMax) return base::fail(base::Errc::kLimit, "cannot place so many ranks");
   }
   ranks.first_rank.push_back(static_cast<std::uint32_t>(world));
   ranks.shape.parallel = RR_TRY(resolve(parallel, static_cast<std::uint32_t>(world)));

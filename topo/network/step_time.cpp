@@ -6,7 +6,7 @@
 namespace robustrun::topo {
 namespace {
 
-// What the uplinks of one level's switches carry, in bytes per step.
+// Load on the uplinks of one level's switches, in bytes per step.
 class Uplinks {
  public:
   explicit Uplinks(std::size_t switches) : up_(switches, 0), down_(switches, 0) {}
@@ -15,7 +15,7 @@ class Uplinks {
     up_[from] += bytes;
     down_[to] += bytes;
   }
-  // Both directions work at once.
+  // Both directions transfer at the same time.
   [[nodiscard]] double busiest() const {
     return std::max(std::ranges::max(up_), std::ranges::max(down_));
   }

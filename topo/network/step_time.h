@@ -1,10 +1,10 @@
 #pragma once
-// An estimate of the time a step spends on the network. Pure.
+// Estimates the network time of a step. Pure.
 //
 // Every group is a ring in the order of its ranks (PP: a chain); each hop between two switches of a
-// level loads the uplink of both. A kind's time is that of its most loaded link, all links working
-// at once; kinds follow one another. Levels without a known bandwidth, and kinds without known
-// traffic, count nothing.
+// level loads both uplinks. The time of a kind is that of its most loaded link, all links working
+// in parallel; kinds follow one another. Levels of unknown bandwidth and kinds of unknown traffic
+// count as 0.
 
 #include <span>
 
@@ -14,11 +14,11 @@
 
 namespace robustrun::topo {
 
-// Share of a step that production jobs spend on communication, for gains in % where no step time
+// Share of a step that production jobs spend on communication, used for gains in % if no step time
 // is known: the middle of Arnold's 30 to 50 % (section 1).
 constexpr double kCommunicationShare = 0.4;
 
-// Seconds per step; 0: nothing known.
+// Seconds per step; 0: unknown.
 double step_seconds(const Cluster& cluster, const Shape& shape, const Traffic& traffic,
                     std::span<const NodeIndex> nodes);
 

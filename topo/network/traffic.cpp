@@ -7,8 +7,8 @@
 // The paper's nodes hold whole tensors; tp divides both, cp the tokens of a sequence. A step has
 // gb / (mb dp) micro-batches, and a ring of n ranks sends each element 2 (n - 1) / n times.
 //
-// Weights: what the volume of a kind loses when a group is spread is its share of the bandwidth:
-// up to 17 % for collectives, 70 % for point to point (ibid., section 2). So with known volumes
+// Weights: when a group is spread, its traffic loses bandwidth: up to 17 % for collectives, 70 %
+// for point to point (ibid., section 2). So with known volumes
 //
 //     alpha = 0.17 DP / (0.17 DP + 0.70 PP), at most 0.5 (ibid., section 5: never above)
 
@@ -35,10 +35,10 @@ constexpr double kLossOfCollectives = 0.17;
 constexpr double kLossOfPointToPoint = 0.70;
 constexpr double kAffinityOfExperts = 0.3;
 constexpr double kAffinityMax = 0.5;
-// Against DP and PP together, where no volumes are known: TP speaks four times in every layer, CP
-// and EP once or twice, PP once in all layers of a stage.
+// Weights against DP and PP together if no volumes are known: TP communicates four times per layer,
+// CP and EP once or twice, PP once for all layers of a stage.
 constexpr std::array<double, kGroupKinds> kHeavy = {16, 4, 4, 0, 0};
-constexpr std::uint64_t kSizeMax = 1'000'000'000;  // of one of the model's numbers
+constexpr std::uint64_t kSizeMax = 1'000'000'000;  // of each dimension of the model
 constexpr double kBytesMax = 1e18;
 
 std::size_t at(GroupKind kind) { return static_cast<std::size_t>(kind); }
@@ -71,7 +71,7 @@ std::uint32_t bytes_of_type(std::string_view name) {
   return found == kTypes.end() ? 0 : found->bytes;
 }
 
-// "30MB"; nullopt: it is no volume.
+// "30MB"; nullopt: not a volume.
 std::optional<double> parse_bytes(std::string_view text) {
   struct Unit {
     std::string_view name;
@@ -98,10 +98,10 @@ std::optional<double> parse_bytes(std::string_view text) {
   return number * found->bytes;
 }
 
-// How often a ring of `ranks` sends each element of what is reduced.
+// How many times a ring of `ranks` sends each element of a reduction.
 double ring_factor(double ranks) { return 2 * (ranks - 1) / ranks; }
 
-// Millionths in the proportion of `shares`, summing to a million; nothing where all shares are 0.
+// Millionths in the proportion of `shares`, with the sum of a million; all 0 if all shares are 0.
 Weights in_millionths(const std::array<double, kGroupKinds>& shares) {
   Weights weights;
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -150,10 +150,9 @@ Result<Model> parse_model(std::string_view text) {
     const auto field = item ? std::ranges::find(kFields, item->name, &Field::name) : kFields.end();
     const bool is_type = item && item->name == "dtype";
     if (!item || (field == kFields.end() && !is_type)) {
-      return bad(
-          piece,
-          "a model is described by vocab, seq, hidden, layers, micro-batch, global-batch and "
-          "dtype, each as NAME=VALUE");
+      return bad(piece,
+                 "a model consists of vocab, seq, hidden, layers, micro-batch, global-batch and "
+                 "dtype, each as NAME=VALUE");
     }
     if (std::ranges::find(seen, item->name) != seen.end()) {
       return bad(text, fmt::format("{} is given twice", item->name));
@@ -165,7 +164,7 @@ Result<Model> parse_model(std::string_view text) {
       continue;
     }
     const auto value = base::parse_int<std::uint64_t>(item->value);
-    if (!value || *value == 0 || *value > kSizeMax) return bad(piece, "a number above 0 is wanted");
+    if (!value || *value == 0 || *value > kSizeMax) return bad(piece, "expected a number above 0");
     model.*(field->member) = *value;
   }
   for (const Field& field : kFields) {

@@ -1,9 +1,10 @@
 #pragma once
-// How much each kind of group has to say, and what that is worth. Pure.
+// The traffic of each kind of group, and the weight that it gives the kind. Pure.
 //
-// Volumes are bytes that one rank sends per step. They are given, or follow from the model's shape
-// by Arnold's formulas (arXiv 2509.15940, appendix C), or are not known: then the kinds' weights
-// are the paper's, dense alpha = 0 (PP alone counts), mixture of experts 0.3 for DP and 0.7 for PP.
+// Volumes are bytes that one rank sends per step. They are given, or computed from the model's
+// shape by Arnold's formulas (arXiv 2509.15940, appendix C), or unknown: then the weights are the
+// paper's, alpha = 0 for dense models (PP alone counts), 0.3 for DP and 0.7 for PP with mixture of
+// experts.
 
 #include <array>
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace robustrun::topo {
 
-// Bytes per rank and step, by GroupKind; 0: none, or not known.
+// Bytes per rank and step, by GroupKind; 0: none or unknown.
 struct Traffic {
   std::array<double, kGroupKinds> bytes{};
   [[nodiscard]] double of(GroupKind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
@@ -34,11 +35,11 @@ base::Result<Model> parse_model(std::string_view text);
 // "dp=2GB,pp=30MB": bytes per rank and step; kB, MB, GB are powers of 1000, KiB ... of 1024.
 base::Result<Traffic> parse_traffic(std::string_view text);
 
-// `parallel` resolved. Error: the batch cannot be divided.
+// `parallel` must be resolved. Error: the batch is not divisible.
 base::Result<Traffic> traffic_of(const Model& model, const Parallel& parallel);
 
-// What a unit of spread counts in each kind, in millionths, summing to a million over the kinds
-// that `parallel` has.
+// The weight of a unit of spread by kind, in millionths, with the sum of a million over the kinds
+// of `parallel`.
 struct Weights {
   std::array<std::int64_t, kGroupKinds> of_kind{};
   [[nodiscard]] std::int64_t of(GroupKind kind) const {
@@ -55,13 +56,13 @@ struct Weights {
 };
 constexpr std::int64_t kWhole = 1'000'000;
 
-// `affinity`: alpha, what DP counts against PP, 0 to 1 (--affinity); nullopt: from the traffic, or
-// the paper's defaults. `parallel` need not be resolved.
+// `affinity`: alpha, the weight of DP against PP, 0 to 1 (--affinity); nullopt: from the traffic,
+// or the paper's defaults. `parallel` need not be resolved.
 Weights weights_for(const Parallel& parallel, const Traffic& traffic,
                     std::optional<double> affinity);
 
-// `kinds` alone, in the proportion they have; equally, where none of them counted anything. For the
-// kinds whose groups leave their node: what the others count would only make all costs smaller.
+// Restricts weights to `kinds`, keeping their proportion; equal weights if all were 0. Used for
+// kinds with groups across nodes: the weight of others would only make all costs smaller.
 Weights only(const Weights& weights, std::span<const GroupKind> kinds);
 
 }  // namespace robustrun::topo

@@ -12,7 +12,7 @@
 namespace robustrun::topo {
 namespace {
 
-constexpr std::size_t kSwitchesShown = 6;  // of a group
+constexpr std::size_t kSwitchesShown = 6;  // per group
 
 std::string in_units(std::int64_t millionths) {
   return fmt::format("{:.4g}", static_cast<double>(millionths) / static_cast<double>(kWhole));
@@ -51,7 +51,7 @@ class Explanation {
     return base::printable(cluster_.nodes[node].name);
   }
 
-  // "below leaf2, pod1": on all levels where there is a choice.
+  // "below leaf2, pod1": all levels with several switches.
   [[nodiscard]] std::string whereabouts(NodeIndex node) const {
     std::string text;
     for (std::size_t level = 0; level < cluster_.levels.size(); ++level) {
@@ -60,7 +60,7 @@ class Explanation {
       text +=
           (text.empty() ? "below " : ", ") + base::printable(switches[switches_[level][node]].name);
     }
-    return text.empty() ? "below the one switch there is" : text;
+    return text.empty() ? "below the only switch" : text;
   }
 
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> ranks_of(PlaceIndex place) const {
@@ -75,9 +75,9 @@ class Explanation {
         fmt::format("{} has place {} (rank{}), {}.\n", name(node), place,
                     first == last ? fmt::format(" {}", first) : fmt::format("s {}-{}", first, last),
                     whereabouts(node));
-    if (placement_.shape.families.empty()) out_ += "No group of its ranks leaves the node.\n";
+    if (placement_.shape.families.empty()) out_ += "No group of its ranks spans nodes.\n";
     for (const Family& family : placement_.shape.families) of_group(family, place);
-    out_ += "What else could be:\n";
+    out_ += "Alternatives:\n";
     std::vector<Try> swaps;
     for (const PlaceIndex other : one_for_each_switch(node)) {
       swaps.push_back(
@@ -85,7 +85,7 @@ class Explanation {
     }
     if (const Try* best = cheapest(swaps)) {
       out_ +=
-          fmt::format("  exchanged with {} (place {}, {}): {}{}\n", name(best->other), best->place,
+          fmt::format("  exchange with {} (place {}, {}): {}{}\n", name(best->other), best->place,
                       whereabouts(best->other), change_to(best->cost), of_tried(swaps));
     }
     std::vector<Try> spares;
@@ -95,19 +95,20 @@ class Explanation {
       spares.push_back({cost_of(place, spare), place, spare});
     }
     if (const Try* best = cheapest(spares)) {
-      out_ += fmt::format("  the spare {} ({}) in its place: {}{}\n", name(best->other),
+      out_ += fmt::format("  spare {} ({}) in its place: {}{}\n", name(best->other),
                           whereabouts(best->other), change_to(best->cost), of_tried(spares));
     }
     if (swaps.empty() && spares.empty()) {
-      out_ += "  nothing: no node below another switch can take its place\n";
+      out_ += "  none: no node below another switch can take its place\n";
     }
   }
 
   void of_idle(NodeIndex node) {
     const auto spare = std::ranges::find(placement_.spares, node);
     if (spare == placement_.spares.end()) {
-      out_ += fmt::format("{} is not used, {}: {} nodes work, and {} are spares.\n", name(node),
-                          whereabouts(node), placement_.nodes.size(), placement_.spares.size());
+      out_ +=
+          fmt::format("{} is not used, {}: there are {} working nodes and {} spares.\n", name(node),
+                      whereabouts(node), placement_.nodes.size(), placement_.spares.size());
     } else {
       out_ += fmt::format("{} is spare {} of {}, {}.\n", name(node),
                           spare - placement_.spares.begin() + 1, placement_.spares.size(),
@@ -131,7 +132,7 @@ class Explanation {
     }
   }
 
-  // "  pp group 4, 8 nodes", and a line for each level.
+  // "  pp group 4, 8 nodes", and a line per level.
   void of_group(const Family& family, PlaceIndex place) {
     std::uint32_t own = 0;
     while (own < family.groups() && !holds(family.group(own), place)) ++own;
@@ -176,7 +177,7 @@ class Explanation {
     return cluster_.nodes[a].slots == cluster_.nodes[b].slots;
   }
 
-  // Places of nodes that could change with `node`: one below each lowest switch but its own.
+  // Places to exchange `node` with: one below each other switch of the lowest level.
   [[nodiscard]] std::vector<PlaceIndex> one_for_each_switch(NodeIndex node) const {
     const auto& lowest = switches_.front();
     std::vector<bool> seen(cluster_.levels.front().switches.size(), false);
@@ -191,7 +192,7 @@ class Explanation {
     return places;
   }
 
-  // With `node` at `place`, and, if given, another one elsewhere.
+  // The cost with `node` at `place` and, if given, another node elsewhere.
   [[nodiscard]] Cost cost_of(PlaceIndex place, NodeIndex node, PlaceIndex other_place = 0,
                              NodeIndex other = kNoNode) const {
     std::vector<NodeIndex> nodes = placement_.nodes;
@@ -211,12 +212,12 @@ class Explanation {
 
   [[nodiscard]] std::string change_to(const Cost& cost) const {
     const Cost& now = placement_.score.cost;
-    if (cost == now) return "nothing would change";
+    if (cost == now) return "no change";
     if (cost.worst == now.worst) {
-      return fmt::format("no group wider than the widest now, the mean spread {} instead of {}",
-                         in_units(cost.mean), in_units(now.mean));
+      return fmt::format("the same widest group, mean spread {} instead of {}", in_units(cost.mean),
+                         in_units(now.mean));
     }
-    return fmt::format("the weighted spread {} instead of {}", in_units(cost.worst),
+    return fmt::format("weighted spread {} instead of {}", in_units(cost.worst),
                        in_units(now.worst));
   }
 

@@ -1,9 +1,9 @@
 #pragma once
-// Why a node has its place, or none, in a few lines for people. Pure.
+// Explains in a few lines why a node has its place, or none. Pure.
 //
-// Its groups and where their others are; then what else could have been: it exchanged with a node
-// of another switch, a spare instead of it, or it instead of a node that works. At most
-// kTriesMax of each are scored, one for each switch, and the cheapest is told.
+// Lists its groups and the places of their other members; then the alternatives: an exchange with a
+// node of another switch, a spare instead of it, or it instead of a working node. At most kTriesMax
+// of each are scored, one per switch, and the cheapest is shown.
 
 #include <cstddef>
 #include <string>

@@ -36,7 +36,7 @@ void fill_uses(const Placement& placement, const Family* family, Scene& scene) {
   }
 }
 
-// Where a node stands among others of its switch.
+// Sort key of a node among others of its switch.
 std::tuple<int, std::uint32_t, std::uint32_t> standing(const NodeUse& use, NodeIndex node) {
   switch (use.kind) {
     case NodeUse::Kind::kWorks: return {0, use.group, use.place};
@@ -73,7 +73,7 @@ base::Result<Scene> make_scene(const Cluster& cluster, const Placement& placemen
   if (kind && family == nullptr) {
     return base::fail(
         base::Errc::kInvalidArgument,
-        fmt::format("cannot show {} groups: none of them leaves its node", to_string(*kind)));
+        fmt::format("cannot show {} groups: none of them spans nodes", to_string(*kind)));
   }
   Scene scene;
   scene.cluster = &cluster;

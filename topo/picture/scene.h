@@ -1,7 +1,6 @@
 #pragma once
-// What a picture of a placement shows: the tree from its highest branching down to the nodes, each
-// node with its use and the group that colours it. Pure. Shared by picture_text.h and
-// picture_svg.h.
+// The content of a picture of a placement: the tree from its highest branching down to the nodes,
+// each node with its use and the group that colours it. Pure. Shared by text.h and svg.h.
 
 #include <cstdint>
 #include <optional>
@@ -20,23 +19,24 @@ struct NodeUse {
   Kind kind = Kind::kFree;
   PlaceIndex place = 0;            // kWorks
   std::uint32_t first_rank = 0;    // kWorks
-  std::uint32_t group = kNoGroup;  // kWorks: its first rank's, of Scene::kind; kNoGroup: none
+  std::uint32_t group =
+      kNoGroup;  // kWorks: group of its first rank, of Scene::kind; kNoGroup: none
 };
 
 struct Scene {
   const Cluster* cluster = nullptr;
-  std::optional<GroupKind> kind;  // whose groups are shown; nullopt: none leaves its node
+  std::optional<GroupKind> kind;  // kind of the shown groups; nullopt: no group spans nodes
   std::uint32_t groups = 0;
   std::vector<NodeUse> uses;      // by node
   std::uint32_t top = 0;          // the highest level to show
-  // By switch of levels[0]: its nodes: those that work, by group; then spares; then free ones.
+  // By switch of levels[0]: its nodes: working ones by group, then spares, then unused ones.
   std::vector<std::vector<NodeIndex>> nodes;
-  // By level above the lowest, by switch: those of the level below.
+  // By level above the lowest, by switch: its switches on the level below.
   std::vector<std::vector<std::vector<std::uint32_t>>> switches;
 };
 
-// `kind`: nullopt: the kind that counts most. Error: the kind's groups do not leave their nodes.
-// The cluster must outlive the scene.
+// `kind`: nullopt: the kind of most weight. Error: no group of the kind spans nodes. The cluster
+// must outlive the scene.
 base::Result<Scene> make_scene(const Cluster& cluster, const Placement& placement,
                                const Weights& weights, std::optional<GroupKind> kind);
 
@@ -46,7 +46,7 @@ struct SwitchCounts {
 };
 SwitchCounts counts_below(const Scene& scene, std::uint32_t level, std::uint32_t at);
 
-// All nodes below a switch, in the order of those below one of the lowest.
+// All nodes below a switch, ordered by their lowest switch.
 std::vector<NodeIndex> nodes_below(const Scene& scene, std::uint32_t level, std::uint32_t at);
 
 }  // namespace robustrun::topo

@@ -1,5 +1,5 @@
-// Boxes get their sizes from the inside out, a level at a time, and their positions from the
-// outside in. In each box its parts flow in rows, as wide as makes the whole some 3 to 2.
+// Boxes get their sizes from the inside out, level by level, and their positions from the outside
+// in. The parts of a box flow in rows, with a width that makes the whole about 3 to 2.
 
 #include "topo/picture/svg.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kPad = 8;
 constexpr int kTitle = 18;     // a box's name
-constexpr int kLine = 20;      // of text
-constexpr int kCharacter = 7;  // about, of that text
+constexpr int kLine = 20;      // height of a line of text
+constexpr int kCharacter = 7;  // average width
 constexpr int kMargin = 16;
 constexpr int kLeastWidth = 480;
 constexpr std::uint32_t kLegendGroupsMax = 24;
@@ -27,7 +27,7 @@ struct Box {
   int x = 0, y = 0, width = 0, height = 0;
 };
 
-// Text for XML: no markup, no control characters.
+// Escapes text for XML, without control characters.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : base::printable(text)) {
@@ -42,7 +42,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// Hues a golden angle apart: any few in a row differ well.
+// Hues a golden angle apart: neighbours differ well.
 std::string colour_of(std::uint32_t group) {
   constexpr double kGoldenAngle = 137.508;
   const double lightness = group % 2 == 0 ? 0.74 : 0.66;
@@ -56,8 +56,8 @@ std::string colour_of(std::uint32_t group) {
   return fmt::format("#{:02x}{:02x}{:02x}", channel(2), channel(0), channel(4));
 }
 
-// Places `parts` in rows from (0, 0) on, at most `width` wide unless one part is wider; returns
-// what they take.
+// Places `parts` in rows from (0, 0) on, at most `width` wide unless one part is wider; returns the
+// size of the whole.
 Box flow(std::vector<Box*>& parts, int width) {
   Box all;
   int x = 0;
@@ -140,7 +140,7 @@ class Drawing {
     return scene_.cluster->levels[level].switches[at].name;
   }
 
-  // Sizes of a level's boxes, and where in them their parts are.
+  // The sizes of a level's boxes, and the positions of their parts.
   void measure(std::uint32_t level) {
     auto& boxes = boxes_.emplace_back(scene_.cluster->levels[level].switches.size());
     for (std::uint32_t at = 0; at < boxes.size(); ++at) {
@@ -233,7 +233,7 @@ class Drawing {
     out_ += "</g>\n";
   }
 
-  // Swatches in rows; returns where they end.
+  // The legend: swatches in rows; returns the lower end.
   int legend(int y, int width) {
     struct Entry {
       std::string words, fill, stroke;
@@ -265,7 +265,7 @@ class Drawing {
   const Scene& scene_;
   bool named_;
   Box node_;
-  std::vector<Box> nodes_;               // by node
+  std::vector<Box> nodes_;  // by node
   std::vector<std::vector<Box>> boxes_;  // by level, switch
   std::string out_;
 };

@@ -1,9 +1,9 @@
 #pragma once
-// A placement as a drawing (SVG 1.1): switches as boxes in boxes, nodes in the colour of their
-// group, a legend below. Pure.
+// A placement as a drawing (SVG 1.1): switches as nested boxes, nodes in the colour of their group,
+// a legend below. Pure.
 //
-// Up to kNamedNodesMax nodes are drawn with their names and ranks; of more, these show when the
-// pointer rests on a node (<title>).
+// Up to kNamedNodesMax nodes are drawn with names and ranks; with more nodes these appear as
+// tooltips (<title>).
 
 #include <cstddef>
 #include <string>

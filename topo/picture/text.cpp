@@ -16,9 +16,9 @@ constexpr std::string_view kLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 constexpr char kSpare = '+';
 constexpr char kFree = '.';
-constexpr char kNoLetter = '#';  // works, but in no group that leaves a node
+constexpr char kNoLetter = '#';  // a working node without a shown group
 constexpr std::size_t kNameMax = 24;
-// Of the 256 colours of terminals, those that can be told apart on black and on white.
+// Those of a terminal's 256 colours that are readable on black and on white.
 constexpr std::array<int, 12> kColours = {33, 166, 34, 161, 136, 37, 129, 202, 64, 170, 25, 130};
 
 char letter_of(const NodeUse& use) {
@@ -52,7 +52,7 @@ std::vector<Run> runs_of(const Scene& scene, const std::vector<NodeIndex>& nodes
   return runs;
 }
 
-// A character per node, or, where there are too many, "A*12 B*4".
+// A character per node or, if there are too many, "A*12 B*4".
 std::string nodes_text(const Scene& scene, const std::vector<NodeIndex>& nodes, std::size_t columns,
                        bool colour) {
   const bool folded = nodes.size() > columns;
@@ -118,7 +118,7 @@ std::string legend(const Scene& scene, bool colour) {
   }
   std::string text;
   if (!scene.kind) {
-    text = fmt::format("{} a node that works", kNoLetter);
+    text = fmt::format("{} a working node", kNoLetter);
   } else {
     NodeUse first;
     first.kind = NodeUse::Kind::kWorks;
@@ -129,7 +129,8 @@ std::string legend(const Scene& scene, bool colour) {
       first.group = 1;
       text += ", " + painted("B", first, colour) + " of group 1, ...";
     }
-    if (scene.groups > kLetters.size()) text += fmt::format(" (again after {})", kLetters.size());
+    if (scene.groups > kLetters.size())
+      text += fmt::format(" (repeated after {})", kLetters.size());
   }
   if (spare) text += fmt::format("; {} a spare", kSpare);
   if (free) text += fmt::format("; {} not used", kFree);
@@ -157,7 +158,7 @@ std::string picture_text(const Scene& scene, const TextPictureStyle& style) {
   std::size_t shown = 0;
   for (const Line& line : lines) {
     if (++shown > 2 * style.lines_max) {
-      out += fmt::format("... and {} switches more\n", lines.size() - shown + 1);
+      out += fmt::format("... and {} more switches\n", lines.size() - shown + 1);
       break;
     }
     const std::string counts = counts_text(counts_below(scene, line.level, line.at));

@@ -9,12 +9,12 @@
 namespace robustrun::topo {
 
 struct TextPictureStyle {
-  std::size_t columns = 80;     // no line is wider
-  std::size_t lines_max = 40;  // of switches: where there are more, the levels below are left out
+  std::size_t columns = 80;     // maximum width of a line
+  std::size_t lines_max = 40;  // for switches; with more of them, the lower levels are left out
   bool colour = false;  // with ANSI colours
 };
 
-// Ends with a line that says what the characters mean.
+// Ends with a line that explains the characters.
 std::string picture_text(const Scene& scene, const TextPictureStyle& style);
 
 }  // namespace robustrun::topo

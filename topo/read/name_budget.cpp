@@ -19,7 +19,7 @@ base::Result<std::vector<std::string>> NameBudget::expand(std::string_view list,
   if (names.error().code == base::Errc::kLimit) {
     return cannot_use(
         source, line,
-        fmt::format("more than {} nodes and switches are named", kNodesMax + kSwitchesMax),
+        fmt::format("it names more than {} nodes and switches", kNodesMax + kSwitchesMax),
         base::Errc::kLimit);
   }
   return cannot_use(source, line, fmt::format("{}, {}", key, names.error().what));

@@ -1,6 +1,6 @@
 #pragma once
-// Lists of nodes and switches in a description ("n[1-16],m7", base/core/name_list.h), of which
-// there may be so many in all: brackets make much out of little. Pure.
+// Expands lists of nodes and switches ("n[1-16],m7", base/core/name_list.h) and bounds their total:
+// a short list with brackets may name very many. Pure.
 
 #include <cstdint>
 #include <string>
@@ -14,7 +14,7 @@ namespace robustrun::topo {
 
 class NameBudget {
  public:
-  // `key`: where in the line the list stands, for messages.
+  // `key`: the key of the list, for messages.
   base::Result<std::vector<std::string>> expand(std::string_view list, std::string_view source,
                                                 std::uint32_t line, std::string_view key);
 

@@ -16,7 +16,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 struct Number {
-  std::string_view word;  // the letters right before it
+  std::string_view word;  // the letters directly before it
   std::size_t end = 0;
 };
 
@@ -48,7 +48,7 @@ bool means_rack(std::string_view word) {
   return std::ranges::find(kWords, word) != std::end(kWords);
 }
 
-// Which of the numbers is the rack's.
+// The index of the rack's number.
 std::optional<std::size_t> rack_number(const Parts& parts) {
   for (std::size_t at = 0; at + 1 < parts.numbers.size(); ++at) {
     if (means_rack(parts.numbers[at].word)) return at;
@@ -66,27 +66,27 @@ std::optional<Description> read_names(std::span<const std::string> hosts) {
   const Parts first = take_apart(short_name(hosts.front()));
   const auto number = rack_number(first);
   if (!number) return std::nullopt;
-  Description said;
+  Description result;
   std::map<std::string_view, std::size_t> switch_of;
   for (const std::string& host : hosts) {
     const Parts parts = take_apart(short_name(host));
     if (parts.pattern != first.pattern) return std::nullopt;
     const std::string_view rack = std::string_view(host).substr(0, parts.numbers[*number].end);
-    const auto [place, fresh] = switch_of.emplace(rack, said.switches.size());
+    const auto [place, fresh] = switch_of.emplace(rack, result.switches.size());
     if (fresh) {
-      SwitchEntry& entry = said.switches.emplace_back();
+      SwitchEntry& entry = result.switches.emplace_back();
       entry.name = rack;
       entry.level = "rack";
     }
-    said.switches[place->second].nodes.push_back(host);
-    NodeEntry& node = said.nodes.emplace_back();
+    result.switches[place->second].nodes.push_back(host);
+    NodeEntry& node = result.nodes.emplace_back();
     node.name = host;
     node.rack = rack;
   }
-  if (said.switches.size() < 2 || said.switches.size() == hosts.size()) return std::nullopt;
-  said.source = fmt::format("names of hosts ({} is taken to be in rack {})",
-                            base::printable(hosts.front()), said.switches.front().name);
-  return said;
+  if (result.switches.size() < 2 || result.switches.size() == hosts.size()) return std::nullopt;
+  result.source = fmt::format("host names ({} seems to be in rack {})",
+                              base::printable(hosts.front()), result.switches.front().name);
+  return result;
 }
 
 }  // namespace robustrun::topo

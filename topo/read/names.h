@@ -1,12 +1,12 @@
 #pragma once
-// Racks from the names of hosts: the last resort, where nothing else is known. Pure.
+// Guesses racks from host names: the last resort if nothing else is known. Pure.
 //
-// A name says its rack in one of two ways, in what stands before the first "." of it:
-//   - a number behind "rack", "rk" or "r", and another number further on: rack1-node2, dc1r07n3;
+// The part of a name before the first "." shows its rack in one of two ways:
+//   - a number after "rack", "rk" or "r", and another number after that: rack1-node2, dc1r07n3;
 //   - exactly two numbers, the first of which is the rack's: a12-03.
-// The rack is all up to that number. Every host has to be named after one pattern (they differ in
-// numbers alone), and that has to make several racks, one of them of more than one host. What looks
-// like an address (ip-10-0-3-17) says nothing.
+// The rack is everything up to that number. All hosts must follow one pattern (they differ only in
+// numbers) that makes several racks, one of them with more than one host. Names that look like
+// addresses (ip-10-0-3-17) show nothing.
 
 #include <optional>
 #include <span>
@@ -16,8 +16,8 @@
 
 namespace robustrun::topo {
 
-// A switch and the label `rack` for every rack; `source` says by which rule. nullopt: the names say
-// nothing.
+// A switch and the label `rack` for every rack; `source` names the rule. nullopt: the names show no
+// racks.
 std::optional<Description> read_names(std::span<const std::string> hosts);
 
 }  // namespace robustrun::topo

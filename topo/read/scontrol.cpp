@@ -16,56 +16,57 @@ namespace {
 
 class ScontrolReader {
  public:
-  explicit ScontrolReader(const std::string& source) { said_.source = source; }
+  explicit ScontrolReader(const std::string& source) { result_.source = source; }
 
   base::Result<Description> read(std::string_view text) {
-    for (const SlurmLine& line : RR_TRY(read_slurm_lines(text, said_.source))) {
+    for (const SlurmLine& line : RR_TRY(read_slurm_lines(text, result_.source))) {
       if (line.is_about("SwitchName")) {
         RR_TRY(take_switch(line));
       } else if (line.is_about("BlockName")) {
         RR_TRY(take_block(line));
       } else if (line.is_about("AggregatedBlock")) {
-        sizes_.insert(RR_TRY(number_in(line, "BlockSize", said_.source)));
+        sizes_.insert(RR_TRY(number_in(line, "BlockSize", result_.source)));
       } else {
-        return cannot_use(said_.source, line.line,
-                          fmt::format("{} is not known here; SwitchName, BlockName and "
-                                      "AggregatedBlock are (topology/tree and topology/block)",
+        return cannot_use(result_.source, line.line,
+                          fmt::format("unknown key {}; expected SwitchName, BlockName or "
+                                      "AggregatedBlock (topology/tree and topology/block)",
                                       line.pairs.front().key.substr(0, kNameBytesMax)));
       }
     }
     drop_empty();
     RR_TRY(add_all_blocks());
-    return std::move(said_);
+    return std::move(result_);
   }
 
  private:
   base::Status take_switch(const SlurmLine& line) {
     SwitchEntry entry;
     entry.name = *line.value("SwitchName");
-    entry.switches = RR_TRY(names_in(line, "Switches", said_.source, names_));
-    if (entry.switches.empty()) entry.nodes = RR_TRY(names_in(line, "Nodes", said_.source, names_));
+    entry.switches = RR_TRY(names_in(line, "Switches", result_.source, names_));
+    if (entry.switches.empty())
+      entry.nodes = RR_TRY(names_in(line, "Nodes", result_.source, names_));
     entry.line = line.line;
-    said_.switches.push_back(std::move(entry));
+    result_.switches.push_back(std::move(entry));
     return {};
   }
 
   base::Status take_block(const SlurmLine& line) {
     SlurmBlock block;
     block.name = *line.value("BlockName");
-    block.nodes = RR_TRY(names_in(line, "Nodes", said_.source, names_));
+    block.nodes = RR_TRY(names_in(line, "Nodes", result_.source, names_));
     block.line = line.line;
-    sizes_.insert(RR_TRY(number_in(line, "BlockSize", said_.source)));
-    const std::uint32_t index = RR_TRY(number_in(line, "BlockIndex", said_.source));
+    sizes_.insert(RR_TRY(number_in(line, "BlockSize", result_.source)));
+    const std::uint32_t index = RR_TRY(number_in(line, "BlockIndex", result_.source));
     blocks_.emplace_back(index, std::move(block));
     return {};
   }
 
-  // A switch goes when all that it names has gone.
+  // Removes switches below which no node is left.
   void drop_empty() {
-    std::map<std::string_view, std::size_t> left;     // by switch: how much hangs on it
+    std::map<std::string_view, std::size_t> left;     // by switch: number of its children
     std::map<std::string_view, const SwitchEntry*> above;
     std::vector<std::string> gone;
-    for (const SwitchEntry& entry : said_.switches) {
+    for (const SwitchEntry& entry : result_.switches) {
       left[entry.name] += entry.switches.size() + entry.nodes.size();
       for (const std::string& below : entry.switches) above[below] = &entry;
     }
@@ -82,27 +83,28 @@ class ScontrolReader {
     const auto is_gone = [&](const std::string& name) {
       return std::ranges::binary_search(gone, name);
     };
-    std::erase_if(said_.switches, [&](const SwitchEntry& entry) { return is_gone(entry.name); });
-    for (SwitchEntry& entry : said_.switches) std::erase_if(entry.switches, is_gone);
+    std::erase_if(result_.switches, [&](const SwitchEntry& entry) { return is_gone(entry.name); });
+    for (SwitchEntry& entry : result_.switches) std::erase_if(entry.switches, is_gone);
   }
 
-  // Joined blocks follow from the sizes, so that they are named as those of a topology.conf.
+  // Joined blocks are derived from the sizes, so that they have the same names as from a
+  // topology.conf.
   base::Status add_all_blocks() {
     std::ranges::stable_sort(blocks_, {}, &std::pair<std::uint32_t, SlurmBlock>::first);
     std::vector<SlurmBlock> blocks;
     for (auto& [index, block] : blocks_) blocks.push_back(std::move(block));
     if (blocks.empty()) return {};
-    if (!said_.switches.empty()) {
-      return cannot_use(said_.source, blocks.front().line,
-                        "there are switches and blocks; give one of the two");
+    if (!result_.switches.empty()) {
+      return cannot_use(result_.source, blocks.front().line,
+                        "it has both switches and blocks; keep one of the two");
     }
     sizes_.erase(0);
-    return add_blocks(blocks, {{sizes_.begin(), sizes_.end()}, blocks.front().line}, said_);
+    return add_blocks(blocks, {{sizes_.begin(), sizes_.end()}, blocks.front().line}, result_);
   }
 
-  Description said_;
+  Description result_;
   NameBudget names_;
-  std::vector<std::pair<std::uint32_t, SlurmBlock>> blocks_;  // with their BlockIndex
+  std::vector<std::pair<std::uint32_t, SlurmBlock>> blocks_;  // with BlockIndex
   std::set<std::uint32_t> sizes_;
 };
 

@@ -1,13 +1,13 @@
 #pragma once
-// What `scontrol show topology` prints, of Slurm 22.05 and later, for topology/tree and
+// Reads the output of `scontrol show topology` of Slurm 22.05 and later, for topology/tree and
 // topology/block. Pure.
 //
 //   SwitchName=s8 Level=1 LinkSpeed=1 Nodes=tux[0-31] Switches=s[0-7]
 //   BlockName=b1 BlockIndex=0 Nodes=tux[0-7] BlockSize=8
 //   AggregatedBlock=b[1-2] BlockIndex=4 Nodes=tux[0-15] BlockSize=16
 //
-// A switch above others lists all nodes below it, which its switches say again. Switches below
-// which there is no node at present are left out. Other fields are of newer Slurms, and ignored.
+// A switch above others lists all nodes below it, which its switches list again. Switches without
+// nodes at present are left out. Other fields, of newer Slurms, are ignored.
 
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@
 
 namespace robustrun::topo {
 
-// `source`: a file's name, or the command.
+// `source`: the name of a file, or the command.
 base::Result<Description> read_scontrol(std::string_view text, const std::string& source);
 
 }  // namespace robustrun::topo

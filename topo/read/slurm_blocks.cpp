@@ -14,10 +14,10 @@ namespace {
 
 using base::Result;
 
-// Of one block; Slurm has 16 levels of them.
+// Maximum number of sizes; Slurm has 16 levels of blocks.
 constexpr std::uint32_t kJoinedMax = 1U << 15;
 
-// How many blocks a block of each level is made of.
+// The number of base blocks in a block of each level.
 Result<std::vector<std::uint32_t>> joined_counts(const SlurmBlockSizes& sizes,
                                                  std::string_view source) {
   if (sizes.nodes.empty()) return std::vector<std::uint32_t>{1, 2, 4, 8, 16};
@@ -28,9 +28,8 @@ Result<std::vector<std::uint32_t>> joined_counts(const SlurmBlockSizes& sizes,
                       count <= kJoinedMax && (counts.empty() || count > counts.back());
     if (!fits) {
       return cannot_use(source, sizes.line,
-                        fmt::format("a block size of {} cannot follow: each has to be 2, 4, 8, "
-                                    "... times the first one, which is {}, and larger than the "
-                                    "one before it",
+                        fmt::format("invalid block size {}: each must be 2, 4, 8, ... times the "
+                                    "first one, which is {}, and larger than the previous one",
                                     size, sizes.nodes.front()));
     }
     counts.push_back(count);
@@ -47,8 +46,7 @@ Result<std::vector<std::uint32_t>> parse_block_sizes(std::string_view text, std:
     const auto size = base::parse_int<std::uint32_t>(piece);
     if (!size || *size == 0) {
       return cannot_use(source, line,
-                        fmt::format("BlockSizes has to be numbers of nodes such as 8,16,32, not "
-                                    "'{}'",
+                        fmt::format("BlockSizes must be numbers of nodes such as 8,16,32, not '{}'",
                                     base::printable(text.substr(0, kNameBytesMax))));
     }
     sizes.push_back(*size);
@@ -59,7 +57,7 @@ Result<std::vector<std::uint32_t>> parse_block_sizes(std::string_view text, std:
 base::Status add_blocks(const std::vector<SlurmBlock>& blocks, const SlurmBlockSizes& sizes,
                         Description& description) {
   const auto counts = RR_TRY(joined_counts(sizes, description.source));
-  // By block: the switch of the level below that it is part of; empty: no nodes.
+  // By block: its switch on the level below; empty: no nodes.
   std::vector<std::string> below;
   for (const SlurmBlock& block : blocks) {
     below.push_back(block.nodes.empty() ? "" : block.name);
@@ -74,7 +72,7 @@ base::Status add_blocks(const std::vector<SlurmBlock>& blocks, const SlurmBlockS
       SwitchEntry entry;
       entry.name = blocks[first].name;
       if (end - first > 1) entry.name += ".." + blocks[end - 1].name;
-      // The last ones may be those of the level below.
+      // The last blocks may be those of the level below.
       if (counts[level - 1] >= end - first) entry.name += fmt::format("/{}", counts[level]);
       for (std::size_t at = first; at < end; ++at) {
         if (below[at].empty() || (at > first && below[at] == below[at - 1])) continue;

@@ -1,10 +1,10 @@
 #pragma once
 // Blocks of Slurm's topology/block as switches. Pure.
 //
-// A block is so many nodes that are near each other. Slurm joins 2, 4, 8, ... blocks that follow
-// one another into larger ones: those of BlockSizes, or of one, two, four, eight and sixteen blocks
-// where it is not given (topology.conf(5)). A block without nodes holds a place in that order
-// alone.
+// A block is a number of nodes that are near each other. Slurm joins 2, 4, 8, ... consecutive
+// blocks into larger ones: those of BlockSizes, or without it blocks of one, two, four, eight and
+// sixteen base blocks (topology.conf(5)). A block without nodes only keeps its position in that
+// order.
 
 #include <cstdint>
 #include <string>
@@ -32,8 +32,8 @@ base::Result<std::vector<std::uint32_t>> parse_block_sizes(std::string_view text
                                                            std::string_view source,
                                                            std::uint32_t line);
 
-// Adds the switches. Levels are called block, 2-blocks, 4-blocks, ...; a joined block bears the
-// names of its first and last one. Error: a size that is no power of two times the first one.
+// Adds the switches. Levels are named block, 2-blocks, 4-blocks, ...; a joined block has the names
+// of its first and last block. Error: a size that is not the first one times a power of two.
 base::Status add_blocks(const std::vector<SlurmBlock>& blocks, const SlurmBlockSizes& sizes,
                         Description& description);
 

@@ -1,12 +1,12 @@
 #pragma once
-// Slurm's topology.conf (topology.conf(5)), for topology/tree and topology/block. Pure.
+// Reads Slurm's topology.conf (topology.conf(5)), for topology/tree and topology/block. Pure.
 //
 //   SwitchName=s0 Nodes=tux[0-3]        SwitchName=s8 Switches=s[0-7] LinkSpeed=800
 //   BlockName=b1 Nodes=tux[0-7]         BlockSizes=8,16
 //
-// LinkSpeed has no unit and is of no use. In a file that has both, the switches count, and a block
-// is a domain of NVLink: its name becomes Node::nvl_domain. So does the name that NVIDIA's
-// topograph gives a block in the comment above it ("# block001=nvl-7"), in any file.
+// LinkSpeed has no unit and is ignored. In a file with both, the switches count, and a block is an
+// NVLink domain: its name becomes Node::nvl_domain. So does the name that NVIDIA's topograph gives
+// a block in the comment above it ("# block001=nvl-7"), in any file.
 
 #include <string>
 #include <string_view>
@@ -16,8 +16,8 @@
 
 namespace robustrun::topo {
 
-// `source`: the file's name, for messages and Cluster::source. Errors: a line that is none of
-// these; topology/ring, topology/flat and topology.yaml are not read.
+// `source`: the file's name, for messages and Cluster::source. Errors: any other line;
+// topology/ring, topology/flat and topology.yaml are not supported.
 base::Result<Description> read_slurm_conf(std::string_view text, const std::string& source);
 
 }  // namespace robustrun::topo

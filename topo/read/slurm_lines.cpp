@@ -28,7 +28,7 @@ bool equals_without_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// A line of the text, or several that are joined.
+// A line of the text, or several joined ones.
 class LineReader {
  public:
   LineReader(std::string_view text, std::string_view source) : rest_(text), source_(source) {}
@@ -59,7 +59,7 @@ class LineReader {
   }
 
  private:
-  // The next line of the text, without blanks at its end.
+  // The next line of the text, without trailing blanks.
   std::string take() {
     const auto end = std::min(rest_.find('\n'), rest_.size());
     std::string_view line = rest_.substr(0, end);
@@ -105,14 +105,14 @@ class LineReader {
         text.remove_prefix(close + 1);
       } else {
         pair.value = text.substr(0, text.find_first_of(kBlank));
-        // "Nodes= Switches=s1": nothing is there.
+        // "Nodes= Switches=s1": an empty value.
         const auto equals = pair.value.find('=');
         if (equals != std::string::npos) pair.value.clear();
         text.remove_prefix(pair.value.size());
       }
       if (line.value(pair.key) != nullptr) {
         return cannot_use(source_, line.line,
-                          fmt::format("{} is there twice; put all of it into one", pair.key));
+                          fmt::format("{} is given twice; put all values into one", pair.key));
       }
       line.pairs.push_back(std::move(pair));
     }
@@ -138,7 +138,7 @@ bool SlurmLine::is_about(std::string_view key) const {
 
 Result<std::vector<SlurmLine>> read_slurm_lines(std::string_view text, std::string_view source) {
   if (text.size() > kTextBytesMax) {
-    return cannot_use(source, 0, fmt::format("it is longer than {} bytes", kTextBytesMax),
+    return cannot_use(source, 0, fmt::format("longer than {} bytes", kTextBytesMax),
                       base::Errc::kLimit);
   }
   return LineReader(text, source).read();
@@ -152,7 +152,7 @@ base::Status check_keys(const SlurmLine& line, std::span<const std::string> know
     const std::string near = base::nearest(pair.key, known);
     return cannot_use(
         source, line.line,
-        fmt::format("unknown key {}{}; {} are read here", pair.key.substr(0, kNameBytesMax),
+        fmt::format("unknown key {}{}; expected one of {}", pair.key.substr(0, kNameBytesMax),
                     near.empty() ? "" : fmt::format(" (did you mean {}?)", near),
                     base::join(known, ", ")));
   }
@@ -173,7 +173,7 @@ Result<std::uint32_t> number_in(const SlurmLine& line, std::string_view key,
   const auto number = base::parse_int<std::uint32_t>(*text);
   if (number) return *number;
   return cannot_use(source, line.line,
-                    fmt::format("{} has to be a number, not '{}'", key,
+                    fmt::format("{} must be a number, not '{}'", key,
                                 base::printable(text->substr(0, kNameBytesMax))));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// Lines of "Key=value Key=value" as Slurm writes and reads them: keys without regard to case,
-// values in quotation marks where they hold blanks, "#" before a comment, "\" at the end of a line
-// that goes on in the next one. Pure.
+// Lines of "Key=value Key=value" as Slurm writes and reads them: keys are case-insensitive, values
+// with blanks are in quotation marks, "#" begins a comment, and "\" at the end of a line continues
+// it on the next one. Pure.
 
 #include <cstdint>
 #include <span>
@@ -20,17 +20,17 @@ struct SlurmPair {
 };
 
 struct SlurmLine {
-  std::uint32_t line = 0;        // where it begins
+  std::uint32_t line = 0;        // its first line
   std::vector<SlurmPair> pairs;  // at least one, each key once
-  std::string comment;           // the one right above it, without "#" and blanks
+  std::string comment;           // the comment directly above it, without "#" and blanks
 
-  // nullptr where it is not there. `key` as people write it: "SwitchName".
+  // nullptr: the line has no such key. `key` in the usual spelling: "SwitchName".
   [[nodiscard]] const std::string* value(std::string_view key) const;
-  // Whether the line begins with this key: what it is about.
+  // Whether the line begins with this key.
   [[nodiscard]] bool is_about(std::string_view key) const;
 };
 
-// Errors: what is no pair, a key twice in one line.
+// Errors: a word that is no pair, or a repeated key in one line.
 base::Result<std::vector<SlurmLine>> read_slurm_lines(std::string_view text,
                                                       std::string_view source);
 
@@ -38,11 +38,11 @@ base::Result<std::vector<SlurmLine>> read_slurm_lines(std::string_view text,
 base::Status check_keys(const SlurmLine& line, std::span<const std::string> known,
                         std::string_view source);
 
-// The names in the list under `key`: none when it is not there, or empty.
+// The names in the list under `key`; empty if it is missing or empty.
 base::Result<std::vector<std::string>> names_in(const SlurmLine& line, std::string_view key,
                                                 std::string_view source, NameBudget& budget);
 
-// A number of the line; 0 when it is not there.
+// A number of the line; 0 if the key is missing.
 base::Result<std::uint32_t> number_in(const SlurmLine& line, std::string_view key,
                                       std::string_view source);
 

@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 2> kOldPrefixes = {"network.topology.nvid
                                                           "network.topology.kubernetes.io/"};
 constexpr std::array<std::pair<std::string_view, std::uint32_t>, 5> kOldTiers = {
     {{"leaf", 0}, {"block", 0}, {"spine", 1}, {"core", 2}, {"datacenter", 2}}};
-// The first one that a node has.
+// The first of these labels that a node has.
 constexpr std::array<std::string_view, 4> kDomains = {
     "accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator",
     "network.topology.kubernetes.io/accelerator", "nvidia.com/gpu.clique"};
@@ -62,7 +62,7 @@ struct NodeLabels {
 
 class TopographReader {
  public:
-  explicit TopographReader(const std::string& source) { said_.source = source; }
+  explicit TopographReader(const std::string& source) { result_.source = source; }
 
   Result<Description> read(std::string_view text) {
     std::uint32_t line = 0;
@@ -77,9 +77,9 @@ class TopographReader {
       if (!node.tiers.empty()) nodes_.push_back(std::move(node));
     }
     if (nodes_.empty()) {
-      return cannot_use(said_.source, 0,
+      return cannot_use(result_.source, 0,
                         "no node has a label of a tier (fabric.topograph.run/tier-0 or "
-                        "network.topology.nvidia.com/leaf); is topograph's engine k8s at work?");
+                        "network.topology.nvidia.com/leaf); is topograph's engine k8s active?");
     }
     for (const NodeLabels& node : nodes_) {
       for (const auto& [tier, value] : node.tiers) {
@@ -88,7 +88,7 @@ class TopographReader {
       }
     }
     for (const NodeLabels& node : nodes_) hang_up(node);
-    return std::move(said_);
+    return std::move(result_);
   }
 
  private:
@@ -98,16 +98,16 @@ class TopographReader {
       const auto equals = label.find('=');
       if (equals == std::string_view::npos) {
         if (labels == "<none>") return {};
-        return cannot_use(said_.source, node.line,
-                          fmt::format("'{}' is no label; the output of `kubectl get nodes "
-                                      "--show-labels` is read",
+        return cannot_use(result_.source, node.line,
+                          fmt::format("'{}' is not a label; expected the output of `kubectl get "
+                                      "nodes --show-labels`",
                                       base::printable(label.substr(0, kNameBytesMax))));
       }
       all.emplace(label.substr(0, equals), label.substr(equals + 1));
     }
     for (const auto& [key, value] : all) {
       const auto tier = tier_of(key);
-      // Sorted by key: of two names of a tier, fabric.topograph.run comes first.
+      // Sorted by key: if a tier has two labels, fabric.topograph.run comes first.
       if (tier && !value.empty()) node.tiers.emplace(*tier, value);
     }
     for (const std::string_view key : kDomains) {
@@ -129,22 +129,22 @@ class TopographReader {
       is_node = false;
     }
     if (!node.domain.empty()) {
-      said_.nodes.push_back(
+      result_.nodes.push_back(
           {std::string(node.name), 0, std::string(node.domain), {}, {}, node.line});
     }
   }
 
   SwitchEntry& switch_called(std::string_view value, std::uint32_t tier, std::uint32_t line) {
-    const auto [place, fresh] = index_.emplace(std::pair(value, tier), said_.switches.size());
+    const auto [place, fresh] = index_.emplace(std::pair(value, tier), result_.switches.size());
     if (fresh) {
-      SwitchEntry& entry = said_.switches.emplace_back();
+      SwitchEntry& entry = result_.switches.emplace_back();
       entry.name = lowest_[value] < tier ? fmt::format("{}/{}", value, tier) : std::string(value);
       entry.line = line;
     }
-    return said_.switches[place->second];
+    return result_.switches[place->second];
   }
 
-  Description said_;
+  Description result_;
   std::vector<NodeLabels> nodes_;
   std::map<std::string_view, std::uint32_t> lowest_;  // by name: the lowest tier that uses it
   std::map<std::pair<std::string_view, std::uint32_t>, std::size_t> index_;
@@ -155,7 +155,7 @@ class TopographReader {
 
 Result<Description> read_topograph(std::string_view text, const std::string& source) {
   if (text.size() > kTextBytesMax) {
-    return cannot_use(source, 0, fmt::format("it is longer than {} bytes", kTextBytesMax),
+    return cannot_use(source, 0, fmt::format("longer than {} bytes", kTextBytesMax),
                       base::Errc::kLimit);
   }
   return TopographReader(source).read(text);

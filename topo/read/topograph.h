@@ -1,15 +1,15 @@
 #pragma once
-// What NVIDIA's topograph says of Kubernetes nodes: the labels in the output of
-// `kubectl get nodes --show-labels`. Pure. (Its topology.conf is read by read_slurm_conf.h.)
+// Reads the labels of NVIDIA's topograph on Kubernetes nodes, from the output of `kubectl get nodes
+// --show-labels`. Pure. (slurm_conf.h reads its topology.conf.)
 //
-// Of a node's labels these count, newer names first:
+// These labels of a node count, newer names first:
 //   fabric.topograph.run/tier-N               its switch of tier N, from 0 at the bottom
 //   network.topology.nvidia.com/tier-N        the same
 //   network.topology.nvidia.com/leaf, spine, core        tiers 0, 1, 2
 //   network.topology.nvidia.com/block, spine, datacenter, and network.topology.kubernetes.io/...
 //   accelerator.topograph.run/domain, or .../accelerator of these, or nvidia.com/gpu.clique
-//                                             its domain of NVLink (Node::nvl_domain)
-// Nodes without a tier are left out: nothing is known of them. JSON and YAML are not read.
+//                                             its NVLink domain (Node::nvl_domain)
+// Nodes without a tier are left out: their place is unknown. JSON and YAML are not supported.
 
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@
 
 namespace robustrun::topo {
 
-// A switch that bears the same name on two tiers has the tier behind it on the upper one: "s1/1".
+// If a switch has the same name on two tiers, the tier is appended on the upper one: "s1/1".
 base::Result<Description> read_topograph(std::string_view text, const std::string& source);
 
 // Whether the line is the heading of such a table.

@@ -20,7 +20,7 @@ bool has_key(std::string_view line, std::string_view key) {
   return !found.empty() && next != line.end() && *next == '=';
 }
 
-// What the first line that is neither empty nor a comment makes of the whole.
+// The format, by the first line that is neither empty nor a comment.
 base::Result<Description> read_as(std::string_view line, std::uint32_t number,
                                   std::string_view text, const std::string& source) {
   const bool is_slurm =
@@ -33,20 +33,20 @@ base::Result<Description> read_as(std::string_view line, std::uint32_t number,
   if (is_slurm_addr(line)) return read_slurm_addr(text, source);
   if (line.starts_with("---") || line.starts_with("- ")) {
     return cannot_use(source, number,
-                      "this is YAML, which is not read; give the output of `scontrol show "
+                      "YAML is not supported; use the output of `scontrol show "
                       "topology`, or a topology.conf");
   }
   if (line.starts_with('{') || line.starts_with('[')) {
     return cannot_use(
         source, number,
-        "this looks like JSON or TOML; JSON is not read, our TOML is told "
-        "by a name that ends in .toml, and labels come as `kubectl get nodes --show-labels` "
-        "prints them");
+        "this looks like JSON or TOML; JSON is not supported, a TOML file needs a name that ends "
+        "in "
+        ".toml, and labels are read from the output of `kubectl get nodes --show-labels`");
   }
   return cannot_use(source, number,
-                    "this is no description of a cluster that is known here: Slurm's "
-                    "topology.conf, what `scontrol show topology` or `kubectl get nodes "
-                    "--show-labels` prints, or our own in a file that ends in .toml");
+                    "unknown format; expected Slurm's topology.conf, the output of `scontrol show "
+                    "topology` or of `kubectl get nodes --show-labels`, or our own TOML in a file "
+                    "whose name ends in .toml");
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ base::Result<Description> read_topology(std::string_view text, const std::string
     ++number;
     if (!line.empty() && !line.starts_with('#')) return read_as(line, number, text, source);
   }
-  return cannot_use(source, 0, "there is nothing in it");
+  return cannot_use(source, 0, "it is empty");
 }
 
 }  // namespace robustrun::topo

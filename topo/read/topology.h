@@ -1,13 +1,13 @@
 #pragma once
-// A description of a cluster in any format that is read here, told by its content. Pure. (TOML, by
-// the name of its file, is cli/tables/topology_file.h's.)
+// Reads a description of a cluster in any supported format, recognised by its content. Pure.
+// (cli/tables/topology_file.h reads TOML, recognised by the file's name.)
 //
-//   first line that says something        read by
-//   SwitchName=... Level=...              read_scontrol.h
-//   BlockName=... BlockIndex=...          read_scontrol.h
-//   SwitchName=, BlockName=, BlockSizes=  read_slurm_conf.h
-//   ADDRESS switch.node                   read_slurm_addr.h
-//   NAME ... LABELS                       read_topograph.h
+//   first line with content               read by
+//   SwitchName=... Level=...              scontrol.h
+//   BlockName=... BlockIndex=...          scontrol.h
+//   SwitchName=, BlockName=, BlockSizes=  slurm_conf.h
+//   ADDRESS switch.node                   slurm_addr.h
+//   NAME ... LABELS                       topograph.h
 
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@
 
 namespace robustrun::topo {
 
-// Errors besides those of the readers: nothing in it, or none of these formats.
+// Errors besides those of the readers: the text is empty or of no known format.
 base::Result<Description> read_topology(std::string_view text, const std::string& source);
 
 }  // namespace robustrun::topo

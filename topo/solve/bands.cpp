@@ -13,7 +13,7 @@ struct Band {
 };
 
 struct Cut {
-  bool snake = false;    // large switches with small ones, not with their neighbours in size
+  bool snake = false;    // mix large and small switches instead of equal ones
   bool divided = false;  // a strip may end within a column
 };
 
@@ -51,7 +51,8 @@ class Bands {
 
   [[nodiscard]] Assignment fill(const std::vector<Band>& bands, Cut cut) const {
     std::vector<std::uint32_t> switch_of(rows_.count() * columns_.count());  // by cell
-    std::vector<std::uint32_t> divided(columns_.count(), 0);  // by column: strips that end in it
+    std::vector<std::uint32_t> divided(columns_.count(),
+                                       0);  // by column: number of strips that end in it
     std::uint32_t row = 0;
     for (const Band& band : bands) {
       const std::uint32_t height = std::min(band.height, rows_.count() - row);
@@ -78,12 +79,12 @@ class Bands {
   }
 
  private:
-  // Columns that a switch takes of a band.
+  // Number of columns of a band that a switch holds.
   [[nodiscard]] std::uint32_t strip(std::uint32_t at, std::uint32_t height) const {
     return height == 0 ? 0 : problem_.capacities[at] / (per_cell_ * height);
   }
 
-  // By switch of the band: cells of it, in all as many as there are.
+  // By switch of the band: its number of cells; the sum is the band's size.
   [[nodiscard]] std::vector<std::uint32_t> cells_of(const Band& band, std::uint32_t height,
                                                     Cut cut) const {
     std::vector<std::uint32_t> cells;
@@ -97,8 +98,8 @@ class Bands {
     return cells;
   }
 
-  // Where the band begins so that its divided columns are whole in the other bands: a column that
-  // is divided in two of them touches two switches more.
+  // The column at which the band begins, so that columns divided here are whole in the other bands:
+  // a column that is divided in two bands touches two more switches.
   [[nodiscard]] std::uint32_t best_shift(const std::vector<std::uint32_t>& cells,
                                          std::uint32_t height,
                                          const std::vector<std::uint32_t>& divided) const {

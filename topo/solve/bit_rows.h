@@ -1,6 +1,6 @@
 #pragma once
-// A square of bits, for questions of the kind "which of all others": whole words at a time, so that
-// some thousand rows of some thousand bits are a matter of milliseconds. Pure.
+// A square of bits, one row per place, processed in whole words: some thousand rows of some
+// thousand bits take milliseconds. Pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ class BitRows {
   [[nodiscard]] bool test(std::size_t row, std::size_t column) const {
     return (bits_[row * words_ + column / 64] >> (column % 64) & 1) != 0;
   }
-  // Every two of `members` get each other, and themselves. O(members * row).
+  // Sets the bit of every pair of `members`, and of each with itself. O(members * row).
   void join(std::span<const std::uint32_t> members) {
     std::vector<std::uint64_t> all(words_, 0);
     for (const std::uint32_t one : members) all[one / 64] |= std::uint64_t{1} << (one % 64);

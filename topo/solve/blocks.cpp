@@ -5,7 +5,7 @@
 namespace robustrun::topo {
 namespace {
 
-// Disjoint sets; the smallest member stands for each.
+// Disjoint sets; the smallest member represents each.
 class Sets {
  public:
   explicit Sets(std::uint32_t count) : parent_(count) {

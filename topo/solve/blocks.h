@@ -1,8 +1,8 @@
 #pragma once
 // Places that a set of families ties together. Internal to topo/.
 //
-// Two places are in one block if a chain of groups of those families joins them. With tp inside
-// the node, the blocks of {pp} are the rows of Arnold's communication matrix, those of {dp} its
+// Two places are in one block if a chain of groups of those families connects them. With tp inside
+// the node, the blocks of {pp} are the rows of Arnold's communication matrix, and those of {dp} its
 // columns; with tp over two nodes, the blocks of {pp, tp} are pairs of rows. A placement that keeps
 // blocks whole gives their families a spread of 0.
 
@@ -22,16 +22,16 @@ struct Blocks {
   [[nodiscard]] std::uint32_t size(std::uint32_t block) const {
     return first[block + 1] - first[block];
   }
-  // Places per block if that is the same for all, else 0.
+  // Places per block if equal for all blocks, else 0.
   [[nodiscard]] std::uint32_t even_size() const;
 };
 
-// `families`: a bit per family of the shape; 0: every place is a block of its own. Blocks are
-// numbered by their first place.
+// `families`: a bit per family of the shape; 0: every place is its own block. Blocks are numbered
+// by their first place.
 Blocks blocks_of(const Shape& shape, std::uint32_t families);
 
-// Every place on its own, in the order in which the family's groups meet them: near each other in
-// it are places of one group, also where groups overlap because stages do not end where nodes do.
+// Every place as its own block, in the order of the family's groups: places of one group are near
+// each other, even if groups overlap because stages do not end where nodes do.
 Blocks along(const Shape& shape, const Family& family);
 
 }  // namespace robustrun::topo

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kNever = 0xffffffff;
 
-// How many of `sizes`, descending, it takes to hold `wanted`.
+// The number of `sizes` (descending) needed to hold `wanted`.
 std::uint32_t switches_for(const std::vector<std::uint32_t>& sizes, std::uint64_t wanted) {
   std::uint64_t held = 0;
   for (std::uint32_t i = 0; i < sizes.size(); ++i) {
@@ -24,7 +24,7 @@ std::uint32_t switches_for(const std::vector<std::uint32_t>& sizes, std::uint64_
   return kNever;
 }
 
-// The least there can be over all ways to have `wanted` below the switches.
+// The least value over all ways to put `wanted` below the switches.
 double sum_of_roots(const std::vector<std::uint32_t>& sizes, std::uint32_t wanted) {
   double roots = 0;
   for (const std::uint32_t size : sizes) {
@@ -47,7 +47,7 @@ std::uint32_t least_product(const std::vector<std::uint32_t>& sizes, std::uint32
   return whole_number(roots * roots / wanted);
 }
 
-// For each group of the family, how many of the blocks it meets: the most, and whether all agree.
+// Number of blocks that each group of the family meets: the maximum, and whether all agree.
 struct Meetings {
   std::uint32_t most = 0;
   bool even = true;
@@ -67,7 +67,7 @@ Meetings meetings(const Family& family, const Blocks& blocks) {
   return result;
 }
 
-// Bound under the supposition that the families of one set, and no others, are whole.
+// The bound if exactly the families of one set are whole.
 class Supposed {
  public:
   Supposed(const LevelProblem& problem, std::uint32_t whole, bool sharp)
@@ -110,19 +110,19 @@ class Supposed {
   struct One {
     std::uint32_t family;
     Meetings met;
-    std::uint32_t touched;  // at least
+    std::uint32_t touched;  // lower bound
   };
 
   [[nodiscard]] const Family& family(std::uint32_t f) const { return problem_.shape->families[f]; }
 
-  // Each switch in use is touched by one of its groups at least.
+  // Each used switch is touched by at least one group.
   [[nodiscard]] bool covers_all(const Family& one) const {
     std::vector<bool> seen(problem_.places(), false);
     for (const PlaceIndex place : one.places) seen[place] = true;
     return std::ranges::find(seen, false) == seen.end();
   }
 
-  // What two families cost together beyond what each costs alone.
+  // The cost of two families together beyond their separate costs.
   [[nodiscard]] std::int64_t together(const One& f, const One& g) const {
     const Matrix matrix = matrix_of(f, g);
     const bool known = matrix.blocks() != 0;
@@ -145,9 +145,9 @@ class Supposed {
     return best;
   }
 
-  // Where groups overlap in nodes, they still cross in ranks: of one tensor-parallel coordinate,
-  // each group of one family meets each of the other in one rank, and every node has at least
-  // floor(slots / tp) such ranks. 1: nothing is known.
+  // Groups that overlap in nodes still cross in ranks: among ranks of one tensor-parallel
+  // coordinate, each group of one family meets each of the other in one rank, and every node has at
+  // least floor(slots / tp) of these ranks. 1: unknown.
   [[nodiscard]] std::uint32_t product_of_ranks(std::uint32_t f, std::uint32_t g) const {
     const Shape& shape = *problem_.shape;
     const Parallel& parallel = shape.parallel;
@@ -160,13 +160,13 @@ class Supposed {
     return whole_number(roots * roots * in_node / static_cast<double>(ranks));
   }
 
-  // Of blocks, with groups of the two as rows and columns; empty: they form none.
+  // A matrix of blocks with the groups of both families as rows and columns; empty: they form none.
   [[nodiscard]] Matrix matrix_of(const One& f, const One& g) const {
     if (!even_ || !f.met.even || !g.met.even) return {};
     const std::uint32_t size = blocks_.size(0);
     const Blocks rows = blocks_of(*problem_.shape, whole_ | 1U << f.family);
     const Blocks columns = blocks_of(*problem_.shape, whole_ | 1U << g.family);
-    // A row is what one group meets, and not a chain of several.
+    // A row must be one group, not a chain of several.
     if (rows.even_size() != f.met.most * size || columns.even_size() != g.met.most * size)
       return {};
     const Blocks matrices = blocks_of(*problem_.shape, whole_ | 1U << f.family | 1U << g.family);
@@ -195,7 +195,7 @@ class Supposed {
   bool sharp_;
   Blocks blocks_;
   bool even_ = false;
-  std::vector<std::uint32_t> sizes_;  // of the switches in blocks, descending
+  std::vector<std::uint32_t> sizes_;  // of the switches, in blocks, descending
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ class Relaxation {
         row_touches_(static_cast<double>(per_row) * matrix.rows),
         column_touches_(static_cast<double>(per_column) * matrix.columns) {}
 
-  // The sum is convex in the prices, so a search by thirds in each finds its least value, nearly.
+  // The sum is convex in the prices, so a ternary search in each finds nearly its least value.
   [[nodiscard]] double least() const {
     return search(static_cast<double>(matrix_.columns * matrix_.per_cell), [this](double row) {
       return search(static_cast<double>(matrix_.rows * matrix_.per_cell),
@@ -51,8 +51,8 @@ class Relaxation {
     return sum;
   }
 
-  // For a number of rows, as many columns as fill the switch, or one less: in between what it holds
-  // grows evenly.
+  // For a number of rows, tries the number of columns that fill the switch, and one less: in
+  // between, the held amount grows evenly.
   [[nodiscard]] double most_of_one(std::uint32_t size, double row_price,
                                    double column_price) const {
     double most = 0;

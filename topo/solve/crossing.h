@@ -1,13 +1,14 @@
 #pragma once
-// Whether a matrix can lie below switches so that no row and no column touches many. Internal.
+// Whether a matrix fits below switches so that no row and no column touches many. Internal.
 //
-// Of a matrix of `rows` times `columns` cells, each of `per_cell` blocks, a switch of size c that
-// lies in x rows and y columns holds at most min(c, per_cell * x * y). If no row touches more than
-// a switches and no column more than b, the x of all switches sum up to a * rows at most, the y to
-// b * columns. For any prices p and q of a row and a column, what all switches hold is then at most
+// Consider a matrix of `rows` times `columns` cells, each of `per_cell` blocks. A switch of size c
+// that is in x rows and y columns holds at most min(c, per_cell * x * y). If no row touches more
+// than a switches and no column more than b, the sum of x over all switches is at most a * rows,
+// and that of y at most b * columns. For any prices p and q of a row and a column, all switches
+// together then hold at most
 //     p * a * rows + q * b * columns + sum of max over x, y of (min(c, per_cell * x * y) - p x - q
-//     y),
-// (Lagrange's relaxation). If that is less than the matrix for some prices, it cannot be.
+//     y)
+// (Lagrange's relaxation). If that is less than the matrix for some prices, it is impossible.
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +22,7 @@ struct Matrix {
   [[nodiscard]] std::uint32_t blocks() const { return rows * columns * per_cell; }
 };
 
-// False: it is proven that they cannot. `sizes`: of the switches, in blocks.
+// False: proven impossible. `sizes`: of the switches, in blocks.
 bool may_cross(const Matrix& matrix, const std::vector<std::uint32_t>& sizes, std::uint32_t per_row,
                std::uint32_t per_column);
 

@@ -9,17 +9,17 @@
 namespace robustrun::topo {
 namespace {
 
-// One switch's share of a shape: its places, and of each group what is among them.
+// One switch's share of a shape: its places, and the parts of the groups in it.
 struct Share {
   Shape shape;
-  std::vector<PlaceIndex> places;  // by place of the share: which it is in the whole
+  std::vector<PlaceIndex> places;  // by place of the share: its index in the whole
   std::vector<std::uint32_t> class_of_place;
 };
 
 std::vector<Share> divide(const Shape& shape, const std::vector<std::uint32_t>& class_of_place,
                           const Assignment& assignment, std::uint32_t switches) {
   std::vector<Share> shares(switches);
-  std::vector<PlaceIndex> index(shape.places());  // within its share
+  std::vector<PlaceIndex> index(shape.places());  // by place: its index in its share
   for (PlaceIndex place = 0; place < shape.places(); ++place) {
     Share& share = shares[assignment[place]];
     index[place] = static_cast<PlaceIndex>(share.places.size());
@@ -61,9 +61,9 @@ std::vector<Share> divide(const Shape& shape, const std::vector<std::uint32_t>& 
 }
 
 enum class Part : std::uint8_t {
-  kAll,    // all places, and all candidates are in play
-  kWhole,  // all places, below one of several switches that hold them
-  kShare,  // what a higher level has divided off
+  kAll,    // all places and all candidates
+  kWhole,  // all places, below one of several sufficient switches
+  kShare,  // a share assigned by a higher level
 };
 
 class Descender {
@@ -77,7 +77,7 @@ class Descender {
     for (const std::uint32_t c : class_of_node) classes_ = std::max(classes_, c + 1);
   }
 
-  // `levels`: how many of the levels are left to look at.
+  // `levels`: the number of levels left.
   Descent run(std::size_t levels, const Shape& shape,
               const std::vector<std::uint32_t>& class_of_place,
               const std::vector<NodeIndex>& candidates, Part part) {
@@ -158,7 +158,7 @@ class Descender {
     return problem;
   }
 
-  // Those that hold all places, the tightest first.
+  // Switches that hold all places, the tightest first.
   [[nodiscard]] std::vector<std::uint32_t> switches_for_all(const LevelProblem& problem) const {
     std::vector<std::uint32_t> wanted(classes_, 0);
     for (const std::uint32_t c : problem.class_of) ++wanted[c];

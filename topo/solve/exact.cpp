@@ -18,7 +18,7 @@ class Search {
         goal_(goal),
         steps_left_(steps_max),
         used_(problem.switches, 0) {
-    // Neighbours in a heavy group early: what they touch is known soon.
+    // Neighbours in a heavy group early, so that its cost is known soon.
     std::uint32_t heaviest = 0;
     for (std::uint32_t f = 1; f < problem.weights.size(); ++f) {
       if (problem.weights[f] > problem.weights[heaviest]) heaviest = f;
@@ -54,7 +54,7 @@ class Search {
     }
   }
 
-  // An empty switch before it has the same capacities: the same would come of it.
+  // An earlier empty switch has the same capacities: trying this one gives the same.
   [[nodiscard]] bool has_twin_before(std::uint32_t at) const {
     if (used_[at] > 0) return false;
     for (std::uint32_t before = 0; before < at; ++before) {

@@ -1,9 +1,9 @@
 #pragma once
-// The best assignment of a small job. Internal to topo/.
+// The optimal assignment of a small job. Internal to topo/.
 //
-// Depth-first search over places, one switch after another; of switches that are alike and hold
-// nothing yet only the first is tried. A branch ends when what its groups touch already costs as
-// much as the best known one: spreads only grow.
+// Depth-first search over places, one switch after another; of equal empty switches only the first
+// is tried. A branch ends when its groups already cost as much as the best known assignment:
+// spreads only grow.
 
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@
 namespace robustrun::topo {
 
 struct Exact {
-  Assignment assignment;   // the best one, `known` if none is better
-  bool proven = false;     // all was searched, or `goal` reached, within `steps_max`
+  Assignment assignment;   // the best one; `known` if nothing is better
+  bool proven = false;     // search complete, or `goal` reached, within `steps_max`
 };
 
 Exact search_exact(const LevelProblem& problem, Assignment known, std::int64_t goal,

@@ -1,5 +1,5 @@
 #pragma once
-// A placement whose places can be exchanged, with its cost at any time. Internal to topo/.
+// A placement in which places can be exchanged, with its cost always up to date. Internal to topo/.
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@ namespace robustrun::topo {
 
 class Exchange {
  public:
-  // `problem` and `shape` outlive it; `nodes`: by place.
+  // `problem` and `shape` must outlive it; `nodes`: by place.
   Exchange(const Problem& problem, const Shape& shape, const std::vector<NodeIndex>& nodes);
 
   // O(levels * groups of the two places).
@@ -22,7 +22,7 @@ class Exchange {
 
  private:
   const Problem& problem_;
-  std::vector<std::unique_ptr<LevelProblem>> views_;  // the ledgers refer to them
+  std::vector<std::unique_ptr<LevelProblem>> views_;  // referred to by the ledgers
   std::vector<Ledger> ledgers_;
   std::vector<std::size_t> levels_;  // by ledger
 };

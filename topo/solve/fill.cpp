@@ -6,7 +6,7 @@
 namespace robustrun::topo {
 namespace {
 
-// What is still free, and what has no switch yet.
+// Free room, and places without a switch.
 class Filling {
  public:
   Filling(const LevelProblem& problem, const Blocks& blocks)
@@ -44,7 +44,7 @@ class Filling {
   }
 
   bool packed(std::uint32_t stride) {
-    // By class: its places that have no switch, block by block.
+    // By class: its places without a switch, block by block.
     std::vector<std::vector<PlaceIndex>> waiting(problem_.classes);
     for (const PlaceIndex place : blocks_.places) {
       if (assignment_[place] == kNoSwitch) waiting[problem_.class_of[place]].push_back(place);
@@ -73,7 +73,7 @@ class Filling {
     return sum;
   }
 
-  // The largest first; by class, there is room for as many as wait.
+  // Switches, the largest first; each class has room for all its waiting places.
   std::vector<std::uint32_t> fewest_for(const std::vector<std::vector<PlaceIndex>>& waiting) {
     std::vector<std::uint32_t> left;
     std::uint32_t all_left = 0;
@@ -95,7 +95,8 @@ class Filling {
     return order;
   }
 
-  // The smallest that takes all that is left, in whole units; otherwise the one that takes most.
+  // The smallest switch that takes all that is left, in whole units; otherwise the one that takes
+  // most.
   std::uint32_t next_switch(std::uint32_t left, std::uint32_t unit) {
     std::uint32_t best = kNoSwitch;
     std::uint32_t best_room = 0;

@@ -31,7 +31,7 @@ class Improver {
     return false;
   }
 
-  // Takes the group away from the switch that holds fewest of it.
+  // Takes the group away from the switch that holds the fewest of its places.
   bool better_group(std::uint32_t f, std::uint32_t g) {
     const auto group = problem_.shape->families[f].group(g);
     std::uint32_t fewest = kNoSwitch;

@@ -1,9 +1,9 @@
 #pragma once
-// Improvement of an assignment by exchange. Internal to topo/.
+// Improves an assignment by exchanges. Internal to topo/.
 //
-// Only what holds the cost up is looked at: the groups of largest spread, and of those the places
-// below the switch that holds fewest of the group. Each is moved, or exchanged with another place,
-// if the cost (and among equals the sum of spreads) becomes less. Ends when no step helps, when
+// Considers only what determines the cost: the groups of largest spread, and their places below the
+// switch that holds the fewest of them. Each such place is moved, or exchanged with another place,
+// if that lowers the cost (or, at equal cost, the sum of spreads). Ends when no step helps, when
 // `goal` is reached or after `steps_max` trials.
 
 #include <cstdint>

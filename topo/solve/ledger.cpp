@@ -34,7 +34,7 @@ void Ledger::move(PlaceIndex place, std::uint32_t to) {
     change(place, from, false);
   }
   if (to != kNoSwitch) {
-    --room_[row + to];  // may go below zero, and back, within an exchange
+    --room_[row + to];  // may be negative within an exchange
     change(place, to, true);
   }
 }

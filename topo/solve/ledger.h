@@ -1,5 +1,5 @@
 #pragma once
-// An assignment together with its cost, kept up to date place by place. Internal to topo/.
+// An assignment and its cost, updated place by place. Internal to topo/.
 
 #include <cstdint>
 #include <vector>
@@ -25,7 +25,7 @@ class Ledger {
     return touched_[family][group];
   }
   [[nodiscard]] std::uint32_t most_touched(std::uint32_t family) const;
-  // Places of a group below a switch.
+  // Number of places of a group below a switch.
   [[nodiscard]] std::uint32_t count(std::uint32_t family, std::uint32_t group,
                                     std::uint32_t at) const {
     return counts_[family][std::uint64_t{group} * problem_.switches + at];

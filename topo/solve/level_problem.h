@@ -1,8 +1,8 @@
 #pragma once
-// The problem on one level of the tree: which switch does each place go below? Internal to topo/.
+// The problem on one level of the tree: the switch of each place. Internal to topo/.
 //
 // Nodes below one switch are alike here, so a solution is a switch per place, within the switches'
-// capacities. Nodes of different size are of different classes: a place takes a node of its class.
+// capacities. Nodes of different size form classes: a place takes a node of its class.
 
 #include <cstdint>
 #include <span>
@@ -24,20 +24,20 @@ struct LevelProblem {
   std::uint32_t switches = 0;
   std::vector<std::uint32_t> class_of;     // by place; 0 ... classes - 1
   std::uint32_t classes = 1;
-  std::vector<std::uint32_t> capacities;   // by class, then switch: nodes there are
+  std::vector<std::uint32_t> capacities;   // by class, then switch: number of nodes
 
   [[nodiscard]] std::uint32_t capacity(std::uint32_t which, std::uint32_t at) const {
     return capacities[which * switches + at];
   }
-  // Of all classes.
+  // The capacity over all classes.
   [[nodiscard]] std::vector<std::uint32_t> totals() const;
   [[nodiscard]] std::uint32_t places() const { return shape->places(); }
 };
 
-// Of this level alone. Every place has a switch.
+// The cost of this level alone. Every place must have a switch.
 Cost cost_of(const LevelProblem& problem, const Assignment& assignment);
 
-// Capacities are held.
+// Whether no capacity is exceeded.
 bool is_feasible(const LevelProblem& problem, const Assignment& assignment);
 
 }  // namespace robustrun::topo

@@ -21,7 +21,7 @@ namespace {
 // Blocks of one set of families.
 struct Way {
   std::uint32_t families = 0;
-  bool overlap = false;  // the groups form a chain, and nothing stays whole
+  bool overlap = false;  // the groups form a chain, so no block stays whole
   Blocks blocks;
 };
 
@@ -48,7 +48,7 @@ class LevelSolver {
  private:
   [[nodiscard]] bool is_best() const { return best_.cost.worst <= best_.bound; }
 
-  // Sets of families whose blocks are the same as another's are left out.
+  // Skips sets of families with the same blocks as another set.
   void make_ways() {
     const auto count = static_cast<std::uint32_t>(problem_.shape->families.size());
     for (std::uint32_t families = 0; families < 1U << count; ++families) {
@@ -71,7 +71,7 @@ class LevelSolver {
                [&] { return kinds + " groups kept whole, switches filled one after another"; });
     }
     consider(fill_packed(problem_, way.blocks, 1),
-             [&] { return side_by_side(way) + "the fewest switches filled up one after another"; });
+             [&] { return side_by_side(way) + "the fewest switches, filled one after another"; });
   }
 
   void try_strides() {
@@ -155,7 +155,7 @@ class LevelSolver {
     best_.bound = best_.cost.worst;
   }
 
-  // What a divided group of any of these families costs per switch, at least.
+  // The least cost per switch of a divided group of these families.
   [[nodiscard]] std::int64_t lightest(std::uint32_t families) const {
     std::int64_t weight = 0;
     for (std::uint32_t f = 0; f < problem_.weights.size(); ++f) {

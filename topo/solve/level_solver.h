@@ -1,9 +1,9 @@
 #pragma once
-// The best assignment of places to the switches of one level that can be found. Internal to topo/.
+// Finds a good assignment of places to the switches of one level. Internal to topo/.
 //
-// Every set of families is tried as what stays whole, with blocks whole and divided (fill.h). While
-// the bound is not met: bands and strips (bands.h, strips.h), other orders of the switches,
-// exchange (improve.h) and, for small jobs, all there is (exact.h).
+// Tries to keep every set of families whole, with blocks whole and divided (fill.h). While the cost
+// is above the bound: bands and strips (bands.h, strips.h), other orders of the switches, exchange
+// (improve.h) and, for small jobs, exhaustive search (exact.h).
 
 #include <string>
 
@@ -14,14 +14,14 @@ namespace robustrun::topo {
 struct LevelSolution {
   Assignment assignment;
   Cost cost;
-  std::int64_t bound = 0;  // as lower_bound(), or `cost.worst` if proven to be the best
+  std::int64_t bound = 0;  // lower_bound(), or `cost.worst` if proven optimal
   bool searched = false;  // proven by exact search
-  bool filled = false;  // by a filling alone
-  std::string how;  // for people
+  bool filled = false;  // found by a filling alone
+  std::string how;  // the method in words
 };
 
-// `thorough`: below, for what a higher level has divided already, fillings are enough: there it is
-// worth 0.3 % at most (Arnold section 3).
+// `thorough`: false below a level that has divided the places: there fillings suffice, as the gain
+// is at most 0.3 % (Arnold section 3).
 LevelSolution solve_level(const LevelProblem& problem, bool thorough);
 
 }  // namespace robustrun::topo

@@ -13,7 +13,7 @@ class Enlarger {
   Enlarger(Matching& matching, const BitRows& edges)
       : matching_(matching), edges_(edges), layer_(matching.right_of.size()) {}
 
-  // False: no longer path exists, the matching is as large as it can be.
+  // False: no augmenting path exists, the matching is maximum.
   bool phase() {
     if (!layer_lefts()) return false;
     fresh_.assign((layer_.size() + 63) / 64, ~std::uint64_t{0});
@@ -26,8 +26,8 @@ class Enlarger {
  private:
   static constexpr std::uint32_t kFar = 0xffffffff;
 
-  // Numbers the lefts by their distance from those without a partner, as far as the nearest free
-  // right. False: none can be reached.
+  // Numbers the lefts by their distance from unmatched lefts, up to the nearest free right. False:
+  // no free right can be reached.
   bool layer_lefts() {
     std::ranges::fill(layer_, kFar);
     std::vector<std::uint32_t> now;
@@ -57,15 +57,15 @@ class Enlarger {
     return last_ != kFar;
   }
 
-  // From `root` down the layers to a free right; then all of the path change partners. Without
-  // recursion: paths may be as long as there are places.
+  // Searches from `root` down the layers for a free right; then flips the path. Iterative: paths
+  // may be as long as there are places.
   void follow(std::uint32_t root) {
     std::vector<std::uint32_t> lefts = {root};
-    std::vector<std::uint32_t> rights;  // that lead from each of `lefts` on
+    std::vector<std::uint32_t> rights;  // the right taken from each of `lefts`
     while (!lefts.empty()) {
       const std::uint32_t left = lefts.back();
       const std::uint32_t right = step_from(left);
-      if (right == kUnmatched) {  // a dead end
+      if (right == kUnmatched) {  // dead end
         layer_[left] = kFar;
         lefts.pop_back();
         if (!rights.empty()) rights.pop_back();
@@ -78,8 +78,8 @@ class Enlarger {
     for (std::size_t i = lefts.size(); i-- > 0;) matching_.join(lefts[i], rights[i]);
   }
 
-  // A right that nobody tried in this phase, and that leads one layer down or is free; it is tried
-  // then.
+  // A right that was not tried in this phase, and that is free or leads one layer down; marks it as
+  // tried.
   std::uint32_t step_from(std::uint32_t left) {
     std::uint32_t found = kUnmatched;
     const std::uint32_t depth = layer_[left];
@@ -93,7 +93,7 @@ class Enlarger {
     return found;
   }
 
-  // Rights of `left` that are fresh, until `what` says true; each_fresh takes them.
+  // Calls `what` for each fresh right of `left` until it returns true; each_fresh removes them.
   template <class What>
   void each_in(std::uint32_t left, What what) {
     const auto row = edges_.row(left);
@@ -116,8 +116,8 @@ class Enlarger {
   Matching& matching_;
   const BitRows& edges_;
   std::vector<std::uint32_t> layer_;  // by left
-  std::vector<std::uint64_t> fresh_;  // rights that were not looked at in this phase
-  std::uint32_t last_ = kFar;  // the layer whose lefts have free rights
+  std::vector<std::uint64_t> fresh_;  // rights not yet tried in this phase
+  std::uint32_t last_ = kFar;  // the layer of the lefts with free rights
 };
 
 }  // namespace

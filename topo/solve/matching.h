@@ -1,9 +1,9 @@
 #pragma once
-// Pairs as many as possible of one side with one of the other side each. Pure.
+// Maximum bipartite matching. Pure.
 //
-// Hopcroft and Karp (SIAM J. Comput. 2, 1973): in phases, along shortest alternating paths that do
-// not touch each other. A matching that is there already is enlarged; whoever has a partner keeps
-// one, and the shortest paths change the fewest partners. Rows of bits take 64 edges at a time.
+// Hopcroft and Karp (SIAM J. Comput. 2, 1973): in phases, along shortest augmenting paths that do
+// not touch each other. An existing matching is enlarged: matched lefts stay matched, and the
+// shortest paths change the fewest partners. Rows of bits process 64 edges at a time.
 
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@ namespace robustrun::topo {
 constexpr std::uint32_t kUnmatched = 0xffffffff;
 
 struct Matching {
-  std::vector<std::uint32_t> right_of;  // by left; kUnmatched: nobody
+  std::vector<std::uint32_t> right_of;  // by left; kUnmatched: none
   std::vector<std::uint32_t> left_of;   // by right
   explicit Matching(std::size_t size) : right_of(size, kUnmatched), left_of(size, kUnmatched) {}
 
@@ -26,8 +26,8 @@ struct Matching {
   [[nodiscard]] bool is_complete() const;
 };
 
-// `edges`: by left, whom it may have. Partners that `matching` has already need no edge.
-// O(sqrt(n) * n * n / 64).
+// `edges`: by left, its possible partners. Existing partners in `matching` need no edge. O(sqrt(n)
+// * n * n / 64).
 void enlarge(Matching& matching, const BitRows& edges);
 
 }  // namespace robustrun::topo

@@ -5,7 +5,7 @@
 namespace robustrun::topo {
 namespace {
 
-// Distinct switches among those of a group's places.
+// Number of distinct switches of a group's places.
 class Counter {
  public:
   explicit Counter(std::size_t switches) : seen_in_(switches, 0) {}

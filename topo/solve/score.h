@@ -1,10 +1,10 @@
 #pragma once
-// How good a placement is. Pure; integers, so that every machine comes to the same result.
+// The cost of a placement. Pure; in integers, so that every machine gets the same result.
 //
-// The spread of a group on a level is 0 if all of it is below one switch, else the number of
-// switches it touches (Arnold, arXiv 2509.15940, eq. 3: never 1). A placement's cost is the
-// weighted sum over kinds and levels of the largest spread (eq. 2: the slowest group holds up all
-// others), and among equals that of the mean spread.
+// The spread of a group on a level is 0 if it is below one switch, else the number of switches it
+// touches (Arnold, arXiv 2509.15940, eq. 3: never 1). The cost of a placement is the weighted sum
+// over kinds and levels of the largest spread (eq. 2: the slowest group delays all others), and at
+// equal cost that of the mean spread.
 
 #include <cstdint>
 #include <span>
@@ -18,13 +18,13 @@ namespace robustrun::topo {
 
 struct Cost {
   std::int64_t worst = 0;  // millionths: weights of kind and level times the largest spreads
-  std::int64_t mean = 0;   // millionths: the same of the mean spreads
+  std::int64_t mean = 0;   // millionths: the same with mean spreads
   auto operator<=>(const Cost&) const = default;
 };
 
-// By level, in millionths. By default every level counts a thousandth of the one above it, the
-// highest that divides the nodes being 1: placement within a minipod is worth 0.3 % at most (ibid.
-// section 3).
+// By level, in millionths. By default every level counts a thousandth of the level above; the
+// highest level that divides the nodes counts 1: placement within a minipod is worth at most 0.3 %
+// (ibid., section 3).
 std::vector<std::int64_t> default_level_weights(const Cluster& cluster);
 
 struct Objective {
@@ -37,7 +37,7 @@ struct Objective {
   }
 };
 
-// Spread of one family on one level.
+// The spread of one family on one level.
 struct Spread {
   GroupKind kind = GroupKind::kDp;
   std::uint32_t level = 0;
@@ -52,14 +52,14 @@ struct Score {
   std::vector<Spread> spreads;  // by family of the shape, then level
 };
 
-// `nodes`: by place, the node that holds it.
+// `nodes`: by place, its node.
 Score score(const Cluster& cluster, const Shape& shape, const Objective& objective,
             std::span<const NodeIndex> nodes);
 
-// Spread of one group from the switches it touches.
+// The spread of a group that touches this number of switches.
 std::uint32_t spread_of(std::uint32_t switches_touched);
 
-// A kind without weight counts nothing in `worst`; among equals it still is better kept together.
+// A kind without weight counts nothing in `worst`, but still breaks ties.
 std::int64_t mean_weight(std::int64_t weight);
 
 }  // namespace robustrun::topo

@@ -16,7 +16,7 @@ struct Strip {
   std::uint64_t room = 0;
 };
 
-// The largest switches, dealt out there and back until `suffices`.
+// Deals out the largest switches in alternating order until `suffices`.
 template <class Suffices>
 std::optional<std::vector<Strip>> deal(const LevelProblem& problem, std::uint32_t count,
                                        Suffices suffices) {
@@ -35,12 +35,12 @@ std::optional<std::vector<Strip>> deal(const LevelProblem& problem, std::uint32_
   return std::nullopt;
 }
 
-// `strip_of`: by place. Each strip's switches are filled in the order of the family's groups.
+// `strip_of`: by place. Fills each strip's switches in the order of the family's groups.
 Assignment fill_along(const LevelProblem& problem, const Family& family,
                       const std::vector<Strip>& strips,
                       const std::vector<std::uint32_t>& strip_of) {
   Assignment assignment(problem.places());
-  std::vector<std::uint32_t> full(strips.size(), 0);  // by strip: how many of its switches are
+  std::vector<std::uint32_t> full(strips.size(), 0);  // by strip: number of full switches
   std::vector<std::uint32_t> room = problem.capacities;
   for (const PlaceIndex place : along(*problem.shape, family).places) {
     const Strip& strip = strips[strip_of[place]];
@@ -52,7 +52,7 @@ Assignment fill_along(const LevelProblem& problem, const Family& family,
   return assignment;
 }
 
-// Ranks from one stage to the next.
+// Number of ranks from one stage to the next.
 std::uint32_t stage_stride(const Parallel& parallel) {
   std::uint32_t stride = 1;
   for (const GroupKind kind : parallel.order) {

@@ -15,8 +15,7 @@ bool has_any(std::span<const std::uint64_t> row) {
   return std::ranges::any_of(row, [](std::uint64_t word) { return word != 0; });
 }
 
-// The closed form, if it takes no place to a conflict, nor farther than some place has to go
-// anyway.
+// The closed form, if it puts no place in conflict, and none farther away than necessary.
 bool take_closed_form(const BackupSets& sets, const BitRows& allowed, Matching& matching) {
   const std::vector<PlaceIndex>& keepers = sets.closed_form();
   if (keepers.empty()) return false;
@@ -40,7 +39,7 @@ bool take_closed_form(const BackupSets& sets, const BitRows& allowed, Matching& 
   return true;
 }
 
-// Those of the former keepers that are no conflict, each once.
+// Former keepers without conflict, each once.
 void take_former(const std::vector<PlaceIndex>& former, const BitRows& allowed,
                  Matching& matching) {
   const auto count = matching.right_of.size();
@@ -68,7 +67,7 @@ void match(const BackupSets& sets, const BackupProblem& problem, Backup& backup,
   }
 }
 
-// "no pp or dp group, no rack", of the kinds that are avoided, or shared, by anybody.
+// "no pp or dp group, no rack": the kinds that are avoided, or shared by some pair.
 std::string avoided_in_words(const BackupSets& sets, const Backup& backup) {
   std::string groups;
   std::string rest;
@@ -94,9 +93,8 @@ std::string in_words(const BackupSets& sets, const Backup& backup) {
     if (backup.shared[i] == 0) continue;
     const auto kind = static_cast<Together>(i);
     const bool is_group = kind == Together::kOtherGroup || kind == Together::kLargerGroup;
-    words +=
-        fmt::format("; {} of {} share a {}{} with theirs, because there is no other way",
-                    backup.shared[i], sets.places(), sets.name(kind), is_group ? " group" : "");
+    words += fmt::format("; {} of {} inevitably share a {}{} with theirs", backup.shared[i],
+                         sets.places(), sets.name(kind), is_group ? " group" : "");
   }
   return words;
 }
@@ -119,7 +117,7 @@ Backup choose_keepers(const BackupProblem& problem) {
   const BackupSets sets(problem);
   Matching matching(places);
   match(sets, problem, backup, matching);
-  RR_ASSERT(matching.is_complete());  // with nothing but "not itself" there is always a ring
+  RR_ASSERT(matching.is_complete());  // without conflicts a ring is always possible
   backup.keeper = std::move(matching.right_of);
   for (PlaceIndex place = 0; place < places; ++place) {
     for (std::size_t i = 0; i < kTogethers; ++i) {

@@ -7,7 +7,7 @@
 namespace robustrun::topo {
 namespace {
 
-// The larger groups are less likely to be evicted as a whole.
+// Larger groups are less likely to be evicted as a whole.
 std::optional<GroupKind> larger_of_dp_and_pp(const Shape& shape,
                                              const std::vector<GroupKind>& evictable) {
   std::optional<GroupKind> larger;
@@ -73,8 +73,7 @@ void BackupSets::add_physical(const BackupProblem& problem) {
   add_by(Together::kPower, "power supply", label(&Node::power));
   add_by(Together::kNvlDomain, "NVLink domain", label(&Node::nvl_domain));
   add_by(Together::kRack, "rack", label(&Node::rack));
-  // NVLink domains may be a level of their own (nvl_domains.h). One more than the number: 0 says
-  // that nothing is known.
+  // NVLink domains may be their own level (nvl_domains.h). The number plus one: 0 means unknown.
   const bool has_domains = cluster.levels.front().name == "nvl" && cluster.levels.size() > 1;
   const auto& leaf_at = switch_at_[has_domains ? 1 : 0];
   add_by(Together::kRack, "leaf switch", [&](PlaceIndex place) {
@@ -98,7 +97,7 @@ void BackupSets::add_groups(const BackupProblem& problem) {
   find_closed_form(*shape);
 }
 
-// A machine is a run of the fastest digits; what is left of the digits is where it is in the grid.
+// A machine holds a run of the fastest digits; the other digits are its position in the grid.
 void BackupSets::find_closed_form(const Shape& shape) {
   const std::uint32_t slots = shape.slots.front();
   const auto is_other = [slots](std::uint32_t other) { return other != slots; };

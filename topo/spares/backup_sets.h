@@ -1,5 +1,5 @@
 #pragma once
-// What of a job goes at once, as rows of bits: backup.h's sets, one square of places per kind.
+// The sets of backup.h that may fail at once, as rows of bits: one square of places per kind.
 
 #include <array>
 #include <optional>
@@ -16,19 +16,19 @@ class BackupSets {
   explicit BackupSets(const BackupProblem& problem);
 
   [[nodiscard]] std::uint32_t places() const { return places_; }
-  // Two places are in one set of that kind.
+  // Whether two places are in one set of that kind.
   [[nodiscard]] bool share(Together kind, PlaceIndex a, PlaceIndex b) const {
     const auto& rows = rows_[static_cast<std::size_t>(kind)];
     return rows && rows->test(a, b);
   }
-  // Whom each may have while kinds from `first` on count, and none before. Nobody himself.
+  // By place: its possible keepers while the kinds from `first` on count; never itself.
   [[nodiscard]] BitRows allowed(std::size_t first) const;
-  // The same without those that are not below one switch of that level with it.
+  // The same, restricted to places below the same switch of that level.
   [[nodiscard]] BitRows near(const BitRows& allowed, std::size_t level) const;
   [[nodiscard]] std::size_t levels() const { return switch_at_.size(); }
-  // (dp + 1, pp + 1) by place; empty: machines are no grid of dp and pp.
+  // (dp + 1, pp + 1) by place; empty: the machines form no grid of dp and pp.
   [[nodiscard]] const std::vector<PlaceIndex>& closed_form() const { return closed_form_; }
-  // Of those that count at all: "pp or dp group", "rack"; empty: there is no set of that kind.
+  // The names of the kinds that count: "pp or dp group", "rack"; empty: no set of that kind.
   [[nodiscard]] const std::string& name(Together kind) const {
     return names_[static_cast<std::size_t>(kind)];
   }
@@ -44,7 +44,8 @@ class BackupSets {
   std::uint32_t places_;
   std::array<std::optional<BitRows>, kTogethers> rows_;
   std::array<std::string, kTogethers> names_;
-  std::vector<std::vector<std::uint32_t>> switch_at_;  // by level, by place; far ones: their own
+  std::vector<std::vector<std::uint32_t>>
+      switch_at_;  // by level, then place; unknown places: their own
   std::vector<PlaceIndex> closed_form_;
 };
 

@@ -1,7 +1,7 @@
-// Exchanging two values of one digit of the ranks' numbers moves whole groups onto whole groups: no
-// spread changes. Where nodes hold whole values of digits, places have digits, too, and exchanging
+// Exchanging two values of one digit of the rank numbers maps whole groups onto whole groups: no
+// spread changes. If nodes hold whole values of digits, places have digits, too, and exchanging
 // each digit of the wanted place with 0 brings that place to the front. The dense and the experts'
-// layout have different digits: whichever keeps the cost is taken.
+// layout have different digits: the one that keeps the cost is used.
 
 #include "topo/spares/put_first.h"
 
@@ -27,7 +27,7 @@ std::uint64_t size_in(const Parallel& parallel, GroupKind kind, bool experts) {
   return 1;
 }
 
-// Digits of a place's number, the fastest first; nullopt: nodes end within a value.
+// The digits of a place's number, fastest first; nullopt: nodes end within a value.
 std::optional<std::vector<std::uint64_t>> digits_of_places(const Shape& shape, bool experts) {
   const std::uint64_t slots = shape.slots.front();
   if (std::ranges::any_of(shape.slots, [&](std::uint32_t each) { return each != slots; })) {
@@ -70,7 +70,7 @@ Nodes exchanged(const Nodes& nodes, const std::vector<std::uint64_t>& digits, st
   return result;
 }
 
-// How many levels up two nodes meet.
+// The level on which two nodes meet.
 std::size_t distance(const Cluster& cluster, NodeIndex a, NodeIndex b) {
   std::size_t level = 0;
   while (level < cluster.levels.size() &&
@@ -80,7 +80,7 @@ std::size_t distance(const Cluster& cluster, NodeIndex a, NodeIndex b) {
   return level;
 }
 
-// Gives `node` the place of the nearest one, which becomes a spare if `node` was one.
+// Gives `node` the place of the nearest node, which becomes a spare if `node` was one.
 void bring_in(const Cluster& cluster, NodeIndex node, Placement& placement) {
   const auto rank = [&](NodeIndex other) {
     const bool unequal = cluster.nodes[other].slots != cluster.nodes[node].slots;

@@ -1,15 +1,15 @@
 #pragma once
-// A placement whose place 0 is held by a certain node (--rank0). Pure.
+// A placement with a given node at place 0 (--rank0). Pure.
 
 #include "base/core/result.h"
 #include "topo/place.h"
 
 namespace robustrun::topo {
 
-// `placement` solves `problem`; `node` is among its candidates. Ranks are numbered anew such that
-// the node comes first and groups stay as they are, where whole nodes make up groups; otherwise it
-// changes places with the one that is first. A node that has no place takes that of the nearest
-// one. The bound stays that of the problem without this wish. Error: the slots do not fit any more.
+// `placement` solves `problem`; `node` is among its candidates. Renumbers ranks so that the node
+// comes first and groups are preserved, if groups consist of whole nodes; otherwise exchanges it
+// with the first node. A node without a place takes that of the nearest node. The bound stays that
+// of the problem without this wish. Error: the slots do not match any more.
 base::Result<Placement> put_first(const Problem& problem, Placement placement, NodeIndex node);
 
 }  // namespace robustrun::topo

@@ -1,7 +1,7 @@
-// The cost of a newcomer at a vacant place is that of the groups through this place alone: what
-// they touch without it, and whether its switches are among that. Newcomers below the same switch
-// are alike, so one of each is looked at. With several vacant places the cheapest pair of place and
-// newcomer goes first, since what it settles makes the others' groups known.
+// The cost of a newcomer at a vacant place is that of the groups through this place alone: the
+// switches that they touch without it, and whether its switches are among these. Newcomers below
+// the same switch are alike, so only one of each is tried. With several vacant places the cheapest
+// pair of place and newcomer goes first, since it determines the others' groups.
 
 #include "topo/spares/replace.h"
 
@@ -25,7 +25,7 @@ using base::Result;
 
 constexpr std::array<std::string_view, 3> kReranks = {"never", "nodes", "all"};
 
-// A place's groups, without the place itself: by family and level, the switches each touches.
+// A place's groups without the place itself: by family and level, the touched switches.
 class Surroundings {
  public:
   Surroundings(const Problem& problem, const Shape& around, PlaceIndex place,
@@ -50,7 +50,8 @@ class Surroundings {
     }
   }
 
-  // With `node` at the place: `worst` is the weighted sum over levels of its groups' costs.
+  // The cost with `node` at the place: `worst` is the weighted sum over levels of its groups'
+  // costs.
   [[nodiscard]] std::int64_t cost(NodeIndex node) const {
     std::int64_t sum = 0;
     for (const Group& group : groups_) {
@@ -161,7 +162,7 @@ class Replacer {
   std::map<Kind, std::vector<NodeIndex>> newcomers_;
 };
 
-// What a change of the group is worth over what moving costs, in seconds until the next failure.
+// The value of a change minus the cost of moving, in seconds until the next failure.
 double gain_seconds(std::int64_t before, std::int64_t after, std::size_t moves,
                     const MovingCosts& costs) {
   const double units = static_cast<double>(before - after) / kWhole;
@@ -169,7 +170,7 @@ double gain_seconds(std::int64_t before, std::int64_t after, std::size_t moves,
          static_cast<double>(moves) * costs.seconds_per_move;
 }
 
-// Survivors that hold another place than before.
+// Number of survivors at a different place.
 std::vector<PlaceIndex> moved_places(const std::vector<NodeIndex>& former,
                                      const std::vector<NodeIndex>& nodes) {
   std::vector<NodeIndex> held = former;
@@ -182,7 +183,7 @@ std::vector<PlaceIndex> moved_places(const std::vector<NodeIndex>& former,
   return moved;
 }
 
-// A newcomer at a survivor's place, and that one at the vacant place, where that gains most.
+// Puts a newcomer at a survivor's place, and the survivor at the vacant place, if that gains most.
 void exchange(const Problem& problem, const Shape& shape, const MovingCosts& costs,
               Replacement& replacement) {
   Exchange state(problem, shape, replacement.nodes);
@@ -217,7 +218,7 @@ std::string describe(const Problem& problem, PlaceIndex place, NodeIndex newcome
     return fmt::format("{} takes place {}", name(problem, newcomer), place);
   }
   const Cluster& cluster = *problem.cluster;
-  std::string where = "no switch above both is known";
+  std::string where = "no common switch is known";
   std::uint32_t a = cluster.leaf_of[gone];
   std::uint32_t b = cluster.leaf_of[newcomer];
   for (const Level& level : cluster.levels) {
@@ -239,7 +240,7 @@ std::string describe(const Problem& problem, const Replacement& replacement) {
   for (const PlaceIndex place : filled) {
     if (newcomers++ == 0) text = describe(problem, place, replacement.nodes[place]);
   }
-  if (newcomers > 1) text += fmt::format(" ({} places are filled so)", newcomers);
+  if (newcomers > 1) text += fmt::format(" ({} places filled in this way)", newcomers);
   const std::size_t moved = replacement.moved.size();
   if (moved > 0) {
     text += fmt::format("; {} move{}", base::counted(moved, "other node"), moved == 1 ? "s" : "");
@@ -247,7 +248,7 @@ std::string describe(const Problem& problem, const Replacement& replacement) {
   return text;
 }
 
-// Slots of a place that nobody held before.
+// Slots of a place that was never held.
 std::uint32_t largest_newcomer(const Problem& problem) {
   std::uint32_t largest = 1;
   for (const NodeIndex node : problem.candidates) {
@@ -262,8 +263,8 @@ std::uint32_t largest_newcomer(const Problem& problem) {
 Result<Rerank> parse_rerank(std::string_view text) {
   const auto found = std::ranges::find(kReranks, text);
   if (found == kReranks.end()) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("cannot use '{}': it is never, nodes or all", base::printable(text)));
+    return fail(Errc::kInvalidArgument, fmt::format("cannot use '{}': expected never, nodes or all",
+                                                    base::printable(text)));
   }
   return static_cast<Rerank>(found - kReranks.begin());
 }

@@ -1,10 +1,10 @@
 #pragma once
-// Who takes the places of nodes that are gone. Pure and deterministic.
+// Fills the places of lost nodes. Pure and deterministic.
 //
-// --rerank=never: each vacant place gets the newcomer that costs least there; nobody else moves.
-// nodes: a newcomer may take a survivor's place, and that one the vacant place, if it pays. all:
-// a fresh placement may be taken as a whole, if it pays. It pays when what the steps until the next
-// failure gain exceeds the cost of moving.
+// --rerank=never: each vacant place gets the newcomer with the least cost; no other node moves.
+// nodes: a newcomer may take a survivor's place, and the survivor the vacant place, if that pays.
+// all: a whole fresh placement may be used, if that pays. It pays if the gain over the steps until
+// the next failure exceeds the cost of moving.
 
 #include <cstdint>
 #include <string>
@@ -21,9 +21,9 @@ base::Result<Rerank> parse_rerank(std::string_view text);
 std::string_view to_string(Rerank rerank);
 
 struct MovingCosts {
-  double seconds_per_move = 5;  // a survivor that changes its place: its local copies are lost
-  double seconds_to_failure = 10800;  // expected until the next failure: 3 h
-  // Share of a step that one unit of weighted spread costs: 10.6 % for some 6 units (Arnold 5.2).
+  double seconds_per_move = 5;  // for each survivor that moves: its local copies are lost
+  double seconds_to_failure = 10800;  // expected time to the next failure: 3 h
+  // Share of a step per unit of weighted spread: 10.6 % for about 6 units (Arnold 5.2).
   double step_share_per_unit = 0.017;
   template <class V>
   void fields(V& v) {
@@ -34,16 +34,16 @@ struct MovingCosts {
 };
 
 struct Replacement {
-  std::vector<NodeIndex> nodes;  // by place; kNoNode: nobody left for it
-  std::vector<PlaceIndex> filled;  // places that got a newcomer
-  std::vector<PlaceIndex> moved;  // places whose survivor moved here from another one
-  Cost before, after;  // with all places held / as chosen; before: 0 if not known
-  std::string why;  // one sentence: who, where, what it costs, against what
+  std::vector<NodeIndex> nodes;  // by place; kNoNode: still vacant
+  std::vector<PlaceIndex> filled;  // places with a newcomer
+  std::vector<PlaceIndex> moved;  // places with a survivor from another place
+  Cost before, after;  // of the former / the chosen placement; before: 0 if unknown
+  std::string why;  // the choice and its reason in one sentence
 };
 
-// `problem.former`: by place, as it was, with nodes that are gone among them; who is still there is
-// in `problem.candidates`, who is not there any more is not. kNoNode: a place nobody held, of as
-// many slots as the largest newcomer has.
+// `problem.former`: by place, the former placement, with the lost nodes; `problem.candidates` has
+// the survivors and the newcomers. kNoNode: a place that was never held, with as many slots as the
+// largest newcomer.
 base::Result<Replacement> replace(const Problem& problem, Rerank rerank, const MovingCosts& costs);
 
 }  // namespace robustrun::topo

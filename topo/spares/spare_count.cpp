@@ -10,9 +10,9 @@ std::uint32_t spares_that_cover(std::uint32_t machines, double rate, double cove
   RR_ASSERT(rate >= 0 && rate <= 1 && covered > 0 && covered < 1);
   if (rate == 0) return 0;
   if (rate == 1) return machines;
-  // Sums of logarithms: the chance that none of very many fails is below what a double can hold.
+  // In logarithms: the probability that none of very many machines fails underflows a double.
   const double odds = std::log(rate) - std::log1p(-rate);
-  double log_chance = machines * std::log1p(-rate);  // of exactly `failed` failures
+  double log_chance = machines * std::log1p(-rate);  // for exactly `failed` failures
   double sum = std::exp(log_chance);
   std::uint32_t failed = 0;
   while (sum < covered && failed < machines) {

@@ -16,7 +16,7 @@ class Chooser {
  public:
   Chooser(const Cluster& cluster, const Objective& objective, std::span<const NodeIndex> nodes)
       : cluster_(cluster), weights_(objective.levels) {
-    // Where nothing divides the nodes, any weight does: all spares are alike there.
+    // If no level divides the nodes, any weight will do: all spares are alike.
     for (std::int64_t& weight : weights_) weight = std::max<std::int64_t>(weight, 1);
     for (std::size_t level = 0; level < cluster.levels.size(); ++level) {
       all_.emplace_back(cluster.levels[level].switches.size(), 0);
@@ -26,7 +26,7 @@ class Chooser {
   }
 
   std::vector<NodeIndex> take(std::span<const NodeIndex> free, std::uint32_t count) {
-    std::map<Kind, std::vector<NodeIndex>> kinds;  // alike in all that counts, the first one last
+    std::map<Kind, std::vector<NodeIndex>> kinds;  // equivalent nodes, the first one last
     for (const NodeIndex node : free) {
       kinds[{cluster_.leaf_of[node], cluster_.nodes[node].rack, cluster_.nodes[node].power}]
           .push_back(node);
@@ -43,7 +43,7 @@ class Chooser {
         most = one;
       }
       if (std::get<0>(most) == 0 && !std::exchange(fresh_, true)) {
-        alone_ = all_;  // every place has a spare near it: a second one for each
+        alone_ = all_;  // every place has a spare near it: start a second round
         continue;
       }
       fresh_ = false;
@@ -63,8 +63,8 @@ class Chooser {
  private:
   using Counts = std::vector<std::vector<std::int64_t>>;  // by level, then switch
   using Kind = std::tuple<std::uint32_t, std::string_view, std::string_view>;
-  // Greater is better: places near it without a spare, then few spares in its rack and on its
-  // power.
+  // Larger is better: near places without a spare, then few spares in its rack and on its power
+  // supply.
   using Worth = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
   void keep(NodeIndex spare) {
@@ -102,9 +102,9 @@ class Chooser {
   const Cluster& cluster_;
   std::vector<std::int64_t> weights_;  // by level
   Counts all_;  // places below each switch
-  Counts alone_;  // the same where there is no spare yet, else 0
+  Counts alone_;  // the same for switches without a spare, else 0
   bool fresh_ = false;
-  std::map<std::string_view, std::int64_t> racks_, power_;  // spares in each
+  std::map<std::string_view, std::int64_t> racks_, power_;  // number of spares in each
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 #pragma once
-// Which of the nodes that are left over are kept as spares. Internal to topo/.
+// Chooses spares among the unused nodes. Internal to topo/.
 //
 // A lost place is best filled from below its own switch: then no group spreads further. So a spare
-// is worth the places below its switches that no other spare is near to, weighted by level; among
-// equals it is taken from a rack and a power supply that have fewer spares, so that one outage does
-// not take them all.
+// is worth the places below its switches without another spare nearby, weighted by level; at equal
+// worth, racks and power supplies with fewer spares come first, so that one outage does not take
+// all spares.
 
 #include <cstdint>
 #include <span>

@@ -90,7 +90,8 @@ TEST_CASE("a dump's rank is the number at the end of its name") {
   CHECK(cli::rank_in_name("x").error().what.find("rename it") != std::string::npos);
 }
 
-TEST_CASE("members of gloo's groups are those that used them, and everybody of the default one") {
+TEST_CASE(
+    "members of gloo's groups are the ranks that used them; the default group has all ranks") {
   Disk disk;
   for (const std::string rank : {"0", "1", "2", "3"}) {
     disk.files["gloo." + rank] = fixture("flight_recorder/gloo.json." + rank);
@@ -111,7 +112,7 @@ TEST_CASE("members of gloo's groups are those that used them, and everybody of t
   CHECK(gathered->fleet.ranks[2].comms[1].comm == tracer::group_key("2", {2, 3}));
 }
 
-TEST_CASE("a rank whose dump lacks a group that others count it to has not used it") {
+TEST_CASE("a rank without a group in its dump that others count it to has not used the group") {
   Disk disk;
   disk.files["t_4"] = dump("7", "tp", 1, "[4, 5]");
   disk.files["t_5"] = R"({"version":"2.10","pg_config":{},"entries":[]})";
@@ -122,11 +123,11 @@ TEST_CASE("a rank whose dump lacks a group that others count it to has not used 
   CHECK(gathered->fleet.ranks[1].comms[0].comm == gathered->fleet.ranks[0].comms[0].comm);
   CHECK(gathered->fleet.ranks[1].comms[0].counts_completion);
   CHECK(gathered->fleet.ranks[1].comms[0].entered == 0);
-  CHECK(gathered->notes == std::vector<std::string>{"the dump of rank 5 has no entries",
-                                                    "nothing is known of ranks [0-3]"});
+  CHECK(gathered->notes ==
+        std::vector<std::string>{"the dump of rank 5 has no entries", "no data of ranks [0-3]"});
 }
 
-TEST_CASE("a dump without entries tells nothing of a group that others have used with its rank") {
+TEST_CASE("a dump without entries shows nothing of a group that other ranks have used") {
   Disk disk;
   disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
   disk.files["t_5"] = R"({"version":"2.10","pg_config":{},"entries":[]})";
@@ -139,7 +140,7 @@ TEST_CASE("a dump without entries tells nothing of a group that others have used
   CHECK_FALSE(gathered->fleet.ranks[0].silent);
 }
 
-TEST_CASE("by its pg_status a rank without entries is inside nothing, whichever group is whose") {
+TEST_CASE("by pg_status a rank without entries is inside no operation of any group") {
   Disk disk;
   disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
   const auto with_status = [](const std::string& groups) {
@@ -183,7 +184,7 @@ TEST_CASE("members without dump, with an empty file or an empty dump are named b
   }
 }
 
-TEST_CASE("several members that tell nothing are named, unless half the files are missing") {
+TEST_CASE("several silent members are named, unless half the files are missing") {
   Disk disk;
   for (const std::string rank : {"0", "1", "3", "4", "5", "7"}) {
     disk.files["t_" + rank] = dump("9", "ep", 5, "[0, 1, 2, 3, 4, 5, 6, 7]");
@@ -201,19 +202,19 @@ TEST_CASE("several members that tell nothing are named, unless half the files ar
   CHECK(verdict.sentence.starts_with("ranks 0, 1, 2 and 6 have no record of all_reduce #5"));
 }
 
-TEST_CASE("an empty file is a dump only where dumps of its name lie") {
+TEST_CASE("an empty file is a dump only beside dumps of its name") {
   Disk disk;
   disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
   disk.files["log_5"] = "";
   const auto gathered = disk.look();
   REQUIRE(gathered);
   CHECK_FALSE(gathered->fleet.ranks[1].silent);
-  CHECK(gathered->notes == std::vector<std::string>{"nothing is known of ranks [0-3],5"});
+  CHECK(gathered->notes == std::vector<std::string>{"no data of ranks [0-3],5"});
   disk.named = true;
   CHECK(disk.look().error().what == "cannot use log_5: it is empty");
 }
 
-TEST_CASE("ages end with the newest time of all dumps, whenever the files were written") {
+TEST_CASE("ages are relative to the newest time of all dumps, whenever the files were written") {
   Disk disk;
   disk.files["t_4"] = dump("7", "tp", 3, "[4, 5]");
   disk.files["t_5"] = R"({"version":"2.10","pg_config":{},"entries":[{"record_id":0,"pg_id":0,)"
@@ -242,14 +243,14 @@ TEST_CASE("progress records are read, also beside dumps") {
   const RankSnapshot& first = gathered->fleet.ranks[0];
   CHECK(first.pid == 1000);
   CHECK(first.steps == 7);
-  CHECK(first.step_age == base::Nanos(2'000'000'000));  // since the record's last sign of life
+  CHECK(first.step_age == base::Nanos(2'000'000'000));  // since the record's newest time
   REQUIRE(first.comms.size() == 2);
   CHECK(first.comms[0].comm == 77);
   CHECK(first.comms[0].entered == 10);
   CHECK(gathered->fleet.ranks[3].comms[0].entered == 9);
 }
 
-TEST_CASE("RAS tells who lives, and how far ranks are only when nothing else does") {
+TEST_CASE("RAS shows which ranks are alive, and their progress only if nothing else does") {
   Disk disk;
   disk.files["ras"] = fixture("ras/missing-2.28.9.json");
   const auto alone = disk.look();
@@ -267,7 +268,7 @@ TEST_CASE("RAS tells who lives, and how far ranks are only when nothing else doe
   CHECK(both->fleet.ranks[0].comms[0].name == "default_pg");
 }
 
-TEST_CASE("in a folder what is of no kind is passed over, what is cut is said") {
+TEST_CASE("in a folder unknown files are skipped, truncated ones are reported") {
   Disk disk;
   disk.files["a.log"] = "step 1";
   CHECK(disk.look().error().code == Errc::kNotFound);
@@ -287,7 +288,7 @@ TEST_CASE("in a folder what is of no kind is passed over, what is cut is said") 
   CHECK(disk.look().error().what.starts_with("cannot use t_1: "));
 }
 
-TEST_CASE("whose a file is, and which of two is meant, is asked") {
+TEST_CASE("a file without a rank, and two of one rank, need the user's decision") {
   Disk disk;
   disk.files["final"] = fixture("flight_recorder/gloo.pickle.0");
   CHECK(disk.look().error().code == Errc::kInvalidArgument);
@@ -299,7 +300,7 @@ TEST_CASE("whose a file is, and which of two is meant, is asked") {
   CHECK(disk.look().error().code == Errc::kConflict);
 }
 
-TEST_CASE("a file that goes away between two looks is an error") {
+TEST_CASE("a file that disappears between the two passes is an error") {
   int reads = 0;
   const auto gathered =
       gather({{"t_0", true}}, [&reads](const std::string&) -> base::Result<std::string> {
@@ -309,7 +310,7 @@ TEST_CASE("a file that goes away between two looks is an error") {
   CHECK_FALSE(gathered);
 }
 
-TEST_CASE("ranks that are nonsense are left out") {
+TEST_CASE("ranks out of range are left out") {
   Disk disk;
   disk.files["r"] = record(cli::kDiagnosedRanksMax, 1, 1, 1);
   CHECK_FALSE(disk.look());
@@ -320,7 +321,7 @@ TEST_CASE("ranks that are nonsense are left out") {
   CHECK(gathered->fleet.world_size == 1);
 }
 
-TEST_CASE("a verdict is one sentence, its reasons, and what else is known") {
+TEST_CASE("a verdict is one sentence, its evidence, and notes") {
   tracer::Verdict verdict;
   verdict.sentence = "no rank is blocked";
   CHECK(cli::verdict_text(verdict, {}) == "no rank is blocked\n");
@@ -334,9 +335,9 @@ TEST_CASE("a verdict is one sentence, its reasons, and what else is known") {
   verdict.edges = {{base::Rank{1}, base::Rank{2}}};
   verdict.ordinal = 5;
   verdict.runner_up = {tracer::Finding::kDied, "rank 3 died"};
-  CHECK(cli::verdict_text(verdict, {"nothing is known of rank 9"}) ==
+  CHECK(cli::verdict_text(verdict, {"no data of rank 9"}) ==
         "hang: rank 2 \\x1b[2J\n\nrule R2 (never entered), confidence: exact\n\nevidence:\n  one\n"
-        "\notherwise it would be:\n  rank 3 died\n\nalso:\n  nothing is known of rank 9\n");
+        "\notherwise it would be:\n  rank 3 died\n\nalso:\n  no data of rank 9\n");
   const std::string json = cli::verdict_json(verdict, {"a \"note\""});
   for (const std::string piece :
        {R"("finding":"never entered")", R"("culprits":[2])", R"("edges":[[1,2]])", R"("ordinal":5)",

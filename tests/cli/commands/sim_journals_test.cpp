@@ -12,7 +12,7 @@ namespace {
 
 using testing::World;
 
-TEST_CASE("journals are found behind files, directories of runs and folders of those, each once") {
+TEST_CASE("journals are found by file, run directory and folder of these, each once") {
   const test::ScratchFolder scratch("/dev/shm");
   const std::string first = scratch.write("runs/a/journal", "");
   const std::string second = scratch.write("runs/b/journal", "");
@@ -28,11 +28,10 @@ TEST_CASE("journals are found behind files, directories of runs and folders of t
   REQUIRE_FALSE(none);
   CHECK(none.error().code == base::Errc::kNotFound);
   CHECK(none.error().what ==
-        "cannot use --from-journal runs/no-run: neither it nor a directory in it has a run's "
-        "journal");
+        "cannot use --from-journal runs/no-run: there is no journal in it, nor in its directories");
 }
 
-TEST_CASE("as many journals as are allowed are taken; one more is refused with a sentence") {
+TEST_CASE("the maximum number of journals is accepted; one more is refused") {
   const test::ScratchFolder scratch("/dev/shm");
   for (std::size_t i = 0; i < kSimJournalsMax; ++i) {
     const std::string run = scratch / std::to_string(i);

@@ -9,7 +9,7 @@
 namespace robustrun::cli::fabric_host_test {
 namespace {
 
-// A program of these lines in place of scontrol.
+// A script with these lines in place of scontrol.
 std::string program(const test::ScratchFolder& folder, const std::string& lines) {
   const std::string path = folder.write("scontrol", "#!/bin/sh\n" + lines);
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);

@@ -6,7 +6,7 @@
 
 namespace robustrun::cli::installed_files_test {
 
-TEST_CASE("the Python package is installed with its sub-packages, without what is compiled") {
+TEST_CASE("the Python package is installed with its sub-packages, without compiled files") {
   const test::ScratchFolder prefix;
   const std::string package = "share/robustrun/python/robustrun/";
   const auto write = [&](const std::string& name) {
@@ -18,7 +18,7 @@ TEST_CASE("the Python package is installed with its sub-packages, without what i
   CHECK(installed_files(prefix / "bin/robustrun") == wanted);
 }
 
-TEST_CASE("of a prefix that has nothing, no file is installed") {
+TEST_CASE("an empty prefix has no files to install") {
   const test::ScratchFolder prefix;
   CHECK(installed_files(prefix / "bin/robustrun").empty());
 }

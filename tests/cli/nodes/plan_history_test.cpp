@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kFolder = "/home/ada/.local/state/robustrun/nodes";
 
-// `host` was lost in so many runs, yesterday.
+// `host` was lost in this many runs, yesterday.
 void lose(World& world, const std::string& host, int runs, const std::string& folder = kFolder) {
   for (int i = 0; i < runs; ++i) {
     world.machine.notes[folder].push_back({host, world.around.wall_time - std::chrono::days(1),
@@ -39,7 +39,7 @@ std::string hosts_of(const NodesPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("who was lost in two runs is taken last, and that is said") {
+TEST_CASE("a host that was lost in two runs is taken last, with a warning") {
   World world;
   lose(world, "n1", 2);
   lose(world, "n2", 1);
@@ -49,17 +49,17 @@ TEST_CASE("who was lost in two runs is taken last, and that is said") {
   CHECK(plan.history == kFolder);
   REQUIRE(plan.warnings.size() == 1);
   CHECK(plan.warnings[0] ==
-        "n1 has failed earlier runs (lost in 2 runs), and is taken last; `robustrun nodes n1` says "
-        "more");
+        "n1 has failed earlier runs (lost in 2 runs), and is taken last; `robustrun nodes n1` "
+        "shows more");
 }
 
-TEST_CASE("where every host is needed nobody is left out") {
+TEST_CASE("where every host is needed none is left out") {
   World world;
   lose(world, "n1", 3);
   const NodesPlan plan = plan_of(world, {"--hosts=n[1-2]"});
   CHECK(hosts_of(plan) == "n1 n2");
   REQUIRE(plan.warnings.size() == 1);
-  CHECK(plan.warnings[0].find("there is no other host for it") != std::string::npos);
+  CHECK(plan.warnings[0].find("no other host can replace it") != std::string::npos);
 }
 
 TEST_CASE("a host beyond --nnodes that is needed instead comes in") {
@@ -71,14 +71,14 @@ TEST_CASE("a host beyond --nnodes that is needed instead comes in") {
   CHECK(plan.unused[0].name == "n2");
 }
 
-TEST_CASE("--rank0 is somebody's own choice") {
+TEST_CASE("--rank0 is the user's choice") {
   World world;
   lose(world, "n2", 2);
   const NodesPlan plan = plan_of(world, {"--hosts=n[1-3]", "--rank0=n2", "--spares=1"});
   CHECK(hosts_of(plan) == "n2 n1 n3");
 }
 
-TEST_CASE("the folder is where it is said to be, or in the user's state") {
+TEST_CASE("the folder is the given one, or in the user's state folder") {
   World world;
   CHECK(history_folder("auto", world.around) == kFolder);
   CHECK(history_folder("/site/nodes", world.around) == "/site/nodes");
@@ -90,7 +90,7 @@ TEST_CASE("the folder is where it is said to be, or in the user's state") {
   CHECK(history_folder("auto", world.around).empty());
 }
 
-TEST_CASE("switched off, and on this machine alone, nothing is read and nothing kept") {
+TEST_CASE("switched off, or on this machine alone, nothing is read and nothing kept") {
   World world;
   lose(world, "n1", 2);
   lose(world, "node7", 2);

@@ -62,7 +62,7 @@ TEST_CASE("--nproc-per-node, where it was given, counts instead of slots and may
         "file");
 }
 
-TEST_CASE("of two sources the stronger one counts, and equals are refused") {
+TEST_CASE("of two sources the one of higher precedence counts, and equals are refused") {
   World world;
   world.machine.files["hosts"] = "node9\n";
   CHECK(hosts_of(world, {"--hosts=node1", "--hostfile=hosts"}) ==

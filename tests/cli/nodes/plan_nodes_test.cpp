@@ -75,7 +75,7 @@ TEST_CASE("how agents get onto nodes") {
   CHECK(plan(world, kC10d)->where() == Where::kMeeting);
 }
 
-TEST_CASE("with hosts alone all of them work but the spares") {
+TEST_CASE("with hosts alone all of them work except the spares") {
   CHECK(counts({}) == "1:1+0 of 0");
   CHECK(counts({"--hosts=n[1-4]"}) == "4:4+0 of 4");
   CHECK(counts({"--hosts=n[1-4]", "--spares=1"}) == "3:3+1 of 4");
@@ -83,7 +83,7 @@ TEST_CASE("with hosts alone all of them work but the spares") {
   CHECK(counts({"--hosts=n[1-4]", "--spares=4"}) ==
         "cannot use --spares=4: of 4 hosts, at least one must work");
   CHECK(counts({"--hosts=n[1-4]", "--nodes-min=5"}) ==
-        "cannot use --nodes-min=5: at most 4 nodes are wanted");
+        "cannot use --nodes-min=5: the run has at most 4 nodes");
   CHECK(counts({"--launcher=processes", "--nnodes=2:3", "--spares=1"}) == "2:3+1 of 4");
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("hosts beyond --nnodes are spares, unless --spares says how many") {
         "cannot use --spares=2: of 4 hosts, 3 must work");
   CHECK(counts({"--hosts=n[1-4]", "--nnodes=3", "--nodes-min=2"}) == "2:3+1 of 4");
   CHECK(counts({"--hosts=n[1-4]", "--nnodes=2:4", "--nodes-min=3"}) ==
-        "cannot use --nodes-min=3: --nnodes=2:4 says 2; leave one of them out");
+        "cannot use --nodes-min=3: --nnodes=2:4 has the minimum 2; leave one of them out");
   World world;
   const auto made = plan(world, {"--hosts=n[1-9]", "--nnodes=2", "--spares=1"});
   REQUIRE(made.has_value());
@@ -107,7 +107,7 @@ TEST_CASE("hosts beyond --nnodes are spares, unless --spares says how many") {
   CHECK(unused_hosts(*one) == "1 host is not used: n2");
 }
 
-TEST_CASE("processes have names of their own") {
+TEST_CASE("processes get generated names") {
   World world;
   const auto made = plan(world, {"--launcher=processes", "--nnodes=2"});
   REQUIRE(made->hosts.size() == 2);
@@ -175,10 +175,11 @@ TEST_CASE("how hosts are reached over SSH") {
   CHECK(built_in.ssh_command == std::vector<std::string>{"ssh", "-F", "f"});
 }
 
-TEST_CASE("nodes that are started by hand need a secret, munge, or the user's word") {
+TEST_CASE("nodes that are started by hand need a secret, munge, or --insecure-rdzv") {
   World world;
   CHECK(error_of(world, kC10d) ==
-        "cannot let other machines in: whoever reaches port 29400 of node1 can join this run; make "
+        "cannot let other machines in: any process that reaches port 29400 of node1 can join this "
+        "run; make "
         "a secret for all of them with `head -c 32 /dev/urandom > FILE; chmod 600 FILE`, and add "
         "--secret-file=FILE on each (or --insecure-rdzv, in a network that you trust)");
   const auto insecure = plan(world, joined({"--insecure-rdzv"}));
@@ -186,8 +187,8 @@ TEST_CASE("nodes that are started by hand need a secret, munge, or the user's wo
   CHECK(insecure->warnings.empty());
   const auto compat = plan(world, joined({"--compat=torchrun"}));
   CHECK(compat->trust == Trust::kNone);
-  CHECK(compat->warnings == Argv{"whoever reaches port 29400 of node1 can join this run, as with "
-                                 "torchrun; --secret-file=FILE closes it"});
+  CHECK(compat->warnings == Argv{"any process that reaches port 29400 of node1 can join this run, "
+                                 "as with torchrun; --secret-file=FILE prevents it"});
   world.machine.kinds["/run/munge/munge.socket.2"] = PathKind::kOther;
   CHECK(plan(world, kC10d)->trust == Trust::kMunge);
   CHECK(plan(world, joined({"--insecure-rdzv"}))->trust == Trust::kNone);
@@ -198,7 +199,7 @@ TEST_CASE("nodes that are started by hand need a secret, munge, or the user's wo
   CHECK(secret->warnings == Argv{"--insecure-rdzv has no effect: --secret-file=k is there"});
 }
 
-TEST_CASE("a secret that is none is refused") {
+TEST_CASE("an invalid secret is refused") {
   World world;
   world.machine.secrets = {{"short", std::string(kSecretBytesMin - 1, 'k')},
                            {"least", std::string(kSecretBytesMin, 'k')},
@@ -206,8 +207,10 @@ TEST_CASE("a secret that is none is refused") {
                            {"long", std::string(kSecretBytesMax + 1, 'k')}};
   CHECK(error_of(world, joined({"--secret-file=none"})) ==
         "cannot use --secret-file=none: it cannot be read: no such file");
-  CHECK(has(error_of(world, joined({"--secret-file=short"})), "a secret has 16 to 4096 bytes"));
-  CHECK(has(error_of(world, joined({"--secret-file=long"})), "a secret has 16 to 4096 bytes"));
+  CHECK(
+      has(error_of(world, joined({"--secret-file=short"})), "a secret must have 16 to 4096 bytes"));
+  CHECK(
+      has(error_of(world, joined({"--secret-file=long"})), "a secret must have 16 to 4096 bytes"));
   CHECK(error_of(world, joined({"--secret-file=least"})) == "no error");
   CHECK(error_of(world, joined({"--secret-file=most"})) == "no error");
 }
@@ -226,7 +229,7 @@ TEST_CASE("a meeting of nodes") {
             ->wait_for_nodes == std::chrono::seconds(9));
   CHECK(has(error_of(joined({"--spares=1"})), "machines that join beyond --nnodes are spares"));
   CHECK(has(error_of({"--launcher=join", "--standalone"}), "this machine alone"));
-  CHECK(has(error_of({"--nnodes=2"}), "nobody says where the nodes meet"));
+  CHECK(has(error_of({"--nnodes=2"}), "the nodes have no place to meet"));
   CHECK(has(error_of(joined({"--include=x"})), "no hosts are named"));
 }
 
@@ -255,7 +258,7 @@ TEST_CASE("the rest: interface, folding, filter of ranks") {
   CHECK(has(error_of({"--iface=a b"}), "no name of a network interface"));
   CHECK(has(error_of({"--iface=averyveryverylongname"}), "no name of a network interface"));
   CHECK(error_of({"--ranks-filter=0,x"}) ==
-        "cannot use --ranks-filter=0,x: 'x' is no rank and no range of them; write 0,8-15");
+        "cannot use --ranks-filter=0,x: 'x' is neither a rank nor a range; write 0,8-15");
 }
 
 TEST_CASE("sets of ranks") {

@@ -48,7 +48,7 @@ struct Job : World {
 
 }  // namespace
 
-TEST_CASE("an allocation is used unless the user says where else") {
+TEST_CASE("an allocation is used unless options name other machines") {
   const Job job;
   CHECK(job.part() == Part::kLaunch);
   for (const char* other :
@@ -84,17 +84,17 @@ TEST_CASE("its nodes are the run's, in the order of their numbers, under Slurm's
   CHECK(elastic->min_nodes == 2);
 }
 
-TEST_CASE("a world that is not there is refused with both numbers") {
+TEST_CASE("an impossible world size is refused with both numbers") {
   const Job job;
   const std::string more = job.error({"--nnodes=5"});
-  CHECK(has(more, "--nnodes=5: 5 nodes would be wanted"));
-  CHECK(has(more, "(Slurm job 41) has 4 to run on, n[1-3,10]; ask Slurm for more"));
+  CHECK(has(more, "--nnodes=5: it takes 5 nodes"));
+  CHECK(has(more, "(Slurm job 41) has 4, n[1-3,10]; ask Slurm for more"));
   CHECK(has(job.error({"--nnodes=3"}), "keep the others in reserve with --spares=1"));
-  CHECK(has(job.error({"--nnodes=4", "--spares=1"}), "4 nodes and 1 spares would be wanted"));
+  CHECK(has(job.error({"--nnodes=4", "--spares=1"}), "it takes 4 nodes and 1 spares"));
   CHECK(job.error({"--nnodes=3", "--spares=1"}) == "no error");
 }
 
-TEST_CASE("Slurm cannot be forced where it is not, or on two sides") {
+TEST_CASE("--slurm is refused without Slurm, and beside other sources of hosts") {
   const World elsewhere;
   const auto none = plan_slurm(elsewhere.merge({"--slurm", "s"}).value(), elsewhere.around);
   CHECK(has(none.error().what, "cannot use --slurm: this is no Slurm allocation"));
@@ -119,7 +119,7 @@ TEST_CASE("the tasks of an srun are nodes that meet, the first one leads") {
   CHECK(guest->meeting->node_rank == 1U);
   CHECK(guest->max_nodes == 3);
   CHECK(guest->min_nodes == 3);
-  CHECK(guest->invitation == "/job/robustrun-runs/.slurm-41.2.0");
+  CHECK(guest->join_token == "/job/robustrun-runs/.slurm-41.2.0");
   CHECK(guest->where() == Where::kHosts);
   CHECK(guest->trust == Trust::kSecret);
   job.add({"SLURM_PROCID=0", "SLURM_RESTART_COUNT=2"});
@@ -127,12 +127,12 @@ TEST_CASE("the tasks of an srun are nodes that meet, the first one leads") {
   REQUIRE(leader);
   CHECK(leader->meeting->part == Meeting::Part::kHost);
   CHECK(leader->min_nodes == 2);
-  CHECK(leader->invitation == "/job/robustrun-runs/.slurm-41.2.2");
+  CHECK(leader->join_token == "/job/robustrun-runs/.slurm-41.2.2");
   CHECK(
-      has(job.error({"--nnodes=4"}), "4 nodes would be wanted, and this srun (step 41.2.2) has 3"));
-  CHECK(has(job.error({"--spares=1"}), "every task is a node that works"));
+      has(job.error({"--nnodes=4"}), "it takes 4 nodes, and this srun (step 41.2.2) has 3"));
+  CHECK(has(job.error({"--spares=1"}), "every task is a working node"));
   job.add({"SLURM_STEP_NUM_NODES=2"});
-  CHECK(has(job.error({}), "this step's 3 tasks: they are on 2 nodes"));
+  CHECK(has(job.error({}), "this step's 3 tasks as nodes: they are on 2 nodes"));
 }
 
 TEST_CASE("one task alone is this machine, a shell of srun is the allocation") {
@@ -150,13 +150,13 @@ TEST_CASE("one task alone is this machine, a shell of srun is the allocation") {
   CHECK(shell.part() == Part::kLaunch);
 }
 
-TEST_CASE("a list of nodes that nobody can read is an error") {
+TEST_CASE("an unreadable list of nodes is an error") {
   Job job;
   job.add({"SLURM_JOB_NODELIST=n[1-"});
   CHECK(has(job.error({}), "cannot use SLURM_JOB_NODELIST=n[1-: "));
 }
 
-TEST_CASE("as many workers as the nodes have GPUs, unless the user says how many") {
+TEST_CASE("one worker per GPU, unless --nproc-per-node is given") {
   CHECK(count_gpus("4") == 4);
   CHECK(count_gpus("a100:4") == 4);
   CHECK(count_gpus("gpu:a100:2,gpu:v100:2") == 4);

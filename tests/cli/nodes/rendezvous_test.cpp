@@ -103,7 +103,7 @@ TEST_CASE("--rdzv-id counts when it says something") {
   CHECK(plan(world, {"s"})->id.empty());
 }
 
-TEST_CASE("what cannot be done is said before anything starts") {
+TEST_CASE("impossible options are refused before anything starts") {
   CHECK(error_of({"--nnodes=x", "s"}).starts_with("cannot use --nnodes=x: nnodes=x is not in"));
   CHECK(error_of({"--rdzv-backend=etcd", "s"}).find("etcd is not supported") != std::string::npos);
   CHECK(error_of({"--rdzv-backend=etcd-v2", "s"}).find("not supported") != std::string::npos);
@@ -117,7 +117,7 @@ TEST_CASE("what cannot be done is said before anything starts") {
   CHECK(error_of({"--rdzv-backend=c10d", "--rdzv-endpoint=localhost:29500", "s"}) == "no error");
 }
 
-TEST_CASE("options that another one makes useless are warned about") {
+TEST_CASE("options without effect beside another one are warned about") {
   World world;
   const auto made = plan(world, {"--rdzv-backend=c10d", "--node-rank=1", "--master-port=5", "s"});
   REQUIRE(made.has_value());
@@ -218,7 +218,7 @@ TEST_CASE("with static node 0 leads, on the port after MASTER_PORT") {
   CHECK(meet(world, {"--rdzv-endpoint=node1:4000"})->part == Part::kGuest);
 }
 
-TEST_CASE("a guest may be earlier than its leader's name") {
+TEST_CASE("a guest may start before its leader's name is known") {
   World world;
   for (const std::vector<std::string>& argv :
        {std::vector<std::string>{"--node-rank=1", "--master-addr=later"},
@@ -250,10 +250,10 @@ TEST_CASE("is_host and the time-outs of --rdzv-conf count") {
         std::string::npos);
 }
 
-TEST_CASE("a meeting that cannot be is refused") {
+TEST_CASE("an impossible meeting is refused") {
   CHECK(meeting_error({}).starts_with(
-      "cannot use --nnodes=2:4: nobody says where the nodes meet; start the same command"));
-  CHECK(meeting_error({"--rdzv-backend=c10d"}).find("nobody says") != std::string::npos);
+      "cannot use --nnodes=2:4: the nodes have no place to meet; start the same command"));
+  CHECK(meeting_error({"--rdzv-backend=c10d"}).find("no place to meet") != std::string::npos);
   CHECK(meeting_error({"--node-rank=4", "--master-addr=node1"}) ==
         "cannot use --node-rank=4: with 4 nodes the ranks are 0 to 3");
   CHECK(meeting_error({"--node-rank=0", "--master-addr=node1", "--master-port=4000"}) ==

@@ -30,7 +30,7 @@ TEST_CASE("nothing else of a shell works") {
         Words{"ssh", "$HOME", "`x`", ";", "rm", "*"});
 }
 
-TEST_CASE("what is no command is refused") {
+TEST_CASE("an empty or unclosed command is refused") {
   CHECK(error_of("") == "it names no program");
   CHECK(error_of("  ") == "it names no program");
   CHECK(error_of("'' a") == "it names no program");

@@ -63,7 +63,7 @@ color = "never"
   CHECK(config->values.front().where.starts_with("job.toml:"));
 }
 
-TEST_CASE("errors name file, line, column and key, and what was meant") {
+TEST_CASE("errors name file, line, column and key, and the nearest key") {
   struct Row {
     const char* text;
     const char* error;
@@ -118,7 +118,7 @@ TEST_CASE("other characters, a byte order mark among them, are read") {
   CHECK(text_of(*config, OptionId::kRole) == "\xC3\xA4 \xEF\xBF\xBD \xEF\xAD\x90");
 }
 
-TEST_CASE("an empty file says nothing") {
+TEST_CASE("an empty file sets nothing") {
   const auto config = parse_config("# nothing\n", "job.toml");
   REQUIRE(config.has_value());
   CHECK(config->values.empty());

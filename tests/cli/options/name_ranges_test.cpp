@@ -23,7 +23,7 @@ TEST_CASE("names that count up make a range") {
   CHECK(name_ranges({"7", "8"}) == "[7-8]");
 }
 
-TEST_CASE("what is written so is read as the same names") {
+TEST_CASE("ranges are read back to the same names") {
   for (const Names& names :
        {Names{"n8", "n9", "n10", "n11"}, Names{"r1-n01", "r1-n02", "r2-n01"},
         Names{"n999999999", "n1000000000", "n1000000001"}, Names{"a1b2c", "a1b3c", "a2b4c"}}) {

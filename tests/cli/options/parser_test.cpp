@@ -85,7 +85,7 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK_FALSE(parse_ckpt_line(Words{"mend", "a"}).has_value());
   const auto below = parse_ckpt_line(Words{"ls", "a", "--step", "-1"});
   REQUIRE_FALSE(below);
-  CHECK(below.error().what == "--step: '-1' is not a number from 0 on");
+  CHECK(below.error().what == "--step: '-1' is not a number of at least 0");
   CHECK(parse_ckpt_line(Words{"prune", "a", "--keep=2"})->keep == 2);
   CHECK_FALSE(parse_ckpt_line(Words{"prune", "a", "--keep=0"}).has_value());
   CHECK_FALSE(parse_ckpt_line(Words{"prune", "a"}).has_value());
@@ -124,6 +124,22 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK(attach->run.empty());
   CHECK(parse_help_line(Words{"--markdown"})->markdown);
   CHECK_FALSE(parse_help_line(Words{"--html"}).has_value());
+  CHECK(parse_help_line(Words{"failures"})->topic == "failures");
+  CHECK_FALSE(parse_help_line(Words{"a", "b"}).has_value());
+}
+
+TEST_CASE("unknown options and words of subcommands are named, with the nearest one") {
+  const auto error = [](const auto& line) { return line ? std::string() : line.error().what; };
+  CHECK(error(parse_report_line(Words{"--jsn"})) ==
+        "unrecognized arguments: --jsn (did you mean --json?)");
+  CHECK(error(parse_stop_line(Words{"run1", "--gracee=5s"})) ==
+        "unrecognized arguments: --gracee=5s (did you mean --grace?)");
+  CHECK(error(parse_status_line(Words{"a", "b"})) == "unrecognized arguments: b");
+  CHECK(error(parse_sim_line(Words{"--xyzzy"})) == "unrecognized arguments: --xyzzy");
+  CHECK(error(parse_ckpt_line(Words{"verfy", "d"})) ==
+        "argument VERB: invalid choice: 'verfy' (did you mean verify?) (choose from ls, inspect, "
+        "verify, repair, prune, pin, unpin, export)");
+  CHECK(error(parse_cache_line(Words{"cg"})).starts_with("argument VERB: invalid choice: 'cg'"));
 }
 
 }  // namespace robustrun::cli::parser_test

@@ -19,7 +19,7 @@ std::string error_of(const World& world, const std::vector<std::string>& argv) {
 
 }  // namespace
 
-TEST_CASE("the command line beats the environment, that the file, that the default") {
+TEST_CASE("command line beats environment, environment beats file, file beats default") {
   struct Row {
     bool line, variable, file;
     const char* text;
@@ -88,7 +88,7 @@ TEST_CASE("a flag's variable is bool(int(value))") {
   CHECK(error_of(world, {"train.py"}).starts_with("cannot use PET_NO_PYTHON="));
 }
 
-TEST_CASE("an empty variable counts if it is torchrun's, and is none if it is ours") {
+TEST_CASE("an empty variable counts if it is torchrun's, and counts as unset if it is ours") {
   World world;
   world.around.environment.push_back("PET_ROLE=");
   world.around.environment.push_back("ROBUSTRUN_TIME_LIMIT=");
@@ -110,7 +110,7 @@ TEST_CASE("wrong values name their variable") {
         "'torchrun')");
 }
 
-TEST_CASE("called as torchrun, or asked for, the defaults are torchrun's") {
+TEST_CASE("called as torchrun, or with --compat=torchrun, the defaults are torchrun's") {
   World world;
   CHECK(world.merge({"s"})->text(OptionId::kMaxRestarts) == "3");
   CHECK(world.merge({"--compat=torchrun", "s"})->text(OptionId::kMaxRestarts) == "0");
@@ -134,7 +134,7 @@ TEST_CASE("variables of torchrun's agent are read when nothing else is given") {
   settings = world.merge({"--shutdown-timeout=7", "--log-level=debug", "s"});
   CHECK(settings->text(OptionId::kShutdownTimeout) == "7");
   CHECK(settings->text(OptionId::kLogLevel) == "debug");
-  // LOGLEVEL is read by many programs, with words of their own.
+  // Many programs read LOGLEVEL, with their own values.
   world.around.environment.back() = "LOGLEVEL=trace9";
   CHECK(world.merge({"s"})->text(OptionId::kLogLevel) == "info");
   world.around.environment.push_back("TORCH_ELASTIC_SHUTDOWN_TIMEOUT=x");

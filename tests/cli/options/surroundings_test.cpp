@@ -1,4 +1,4 @@
-// The machine itself, not a fake of it.
+// The real machine, not a fake.
 
 #include "cli/options/surroundings.h"
 
@@ -22,7 +22,7 @@ std::string secret_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a secret is read when nobody else can") {
+TEST_CASE("a secret is read if no other user can read it") {
   const test::ScratchFolder folder;
   const std::string file = folder.write("secret", std::string("\0binary\n", 8));
   for (const mode_t mode : {0600, 0400}) {
@@ -35,12 +35,12 @@ TEST_CASE("a secret is read when nobody else can") {
   }
 }
 
-TEST_CASE("what is no secret file is refused without waiting") {
+TEST_CASE("a file that is no secret is refused without blocking") {
   const test::ScratchFolder folder;
   CHECK(secret_of(folder / "none") == "it cannot be read: No such file or directory");
-  CHECK(secret_of(folder.path()) == "it is no file");
+  CHECK(secret_of(folder.path()) == "not a regular file");
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  CHECK(secret_of(folder / "pipe") == "it is no file");
+  CHECK(secret_of(folder / "pipe") == "not a regular file");
   const std::string large = folder.write("large", std::string(2 * kSecretBytesMax, 'x'));
   REQUIRE(::chmod(large.c_str(), 0600) == 0);
   CHECK(secret_of(large).size() == kSecretBytesMax + 1);  // enough to be refused

@@ -38,7 +38,7 @@ TEST_CASE("a topology file: TOML by its name, others by their content") {
   }
 }
 
-TEST_CASE("a topology file that does not fit is an error") {
+TEST_CASE("a topology file that lacks hosts is an error") {
   World world;
   world.fabric.files = {{"t.toml", kToml}, {"bad.toml", "[[switch]]\nnam = \"s\"\n"}, {"x", "?"}};
   const auto error_of = [&](const char* file, const Hosts& hosts) {
@@ -63,21 +63,21 @@ TEST_CASE("domains of NVLink become a level where they fit in between the hosts 
   CHECK(topo::shown(crosses) == "n1: s1\nn3: s1\nn4: s1\nn5: s2\n");
 }
 
-TEST_CASE("off: nothing is known, and nobody is asked") {
+TEST_CASE("off: the network is unknown, and nothing is asked") {
   const Cluster world;
   const auto cluster = find_cluster("off", {"r1n1", "r1n2", "r2n1"}, world.around).value();
   CHECK_FALSE(topo::has_structure(cluster));
   CHECK(cluster.source == "no topology");
 }
 
-TEST_CASE("auto: within a job, what Slurm says") {
+TEST_CASE("auto: within a job, Slurm's topology") {
   const Cluster world;
   const auto cluster = find_cluster("auto", {"n4", "n1"}, world.around).value();
   CHECK(topo::shown(cluster) == "n4: s2 s3\nn1: s1 s3\n");
   CHECK(cluster.source == "scontrol show topology");
 }
 
-TEST_CASE("auto: why Slurm's topology is of no use is said, and is no error") {
+TEST_CASE("auto: an unusable topology of Slurm's is noted, and is no error") {
   Cluster world;
   const auto source = [&](const Hosts& hosts) {
     return find_cluster("auto", hosts, world.around).value().source;
@@ -86,30 +86,30 @@ TEST_CASE("auto: why Slurm's topology is of no use is said, and is no error") {
         "no topology; cannot find host 'other' in scontrol show topology; add it there, or leave "
         "the topology out");
   world.fabric.slurm = "\n";
-  CHECK(source({"n4", "n1"}) == "no topology; Slurm knows no topology");
+  CHECK(source({"n4", "n1"}) == "no topology; Slurm has no topology");
   world.fabric.slurm = base::fail(base::Errc::kTimeout, "scontrol show topology: too slow");
   CHECK(source({"n4", "n1"}) == "no topology; scontrol show topology: too slow");
   world.fabric.slurm = "SwitchName=s1 Level=0 Nodes=n[1-2]\nSwitchName=s2 Level=0 Nodes=n[2-3]\n";
   CHECK(source({"n3", "n1"})
             .starts_with(
-                "no topology; cannot use scontrol show topology, line 2: node 'n2' hangs on"));
+                "no topology; cannot use scontrol show topology, line 2: node 'n2' is below"));
   CHECK(source({"r1n3", "r1n1", "r2n1"})
-            .starts_with("names of hosts (r1n3 is taken to be in rack "
+            .starts_with("host names (r1n3 seems to be in rack "
                          "r1); cannot use scontrol"));
   world.machine.executables.clear();
-  CHECK(source({"n4", "n1"}) == "no topology; there is no scontrol here");
+  CHECK(source({"n4", "n1"}) == "no topology; scontrol is not on PATH");
 }
 
-TEST_CASE("auto: elsewhere the names of hosts, if they say anything") {
+TEST_CASE("auto: elsewhere the names of hosts, if they show racks") {
   const World world;
   const auto cluster = find_cluster("auto", {"r2n1", "r1n1", "r1n2"}, world.around).value();
   CHECK(topo::shown(cluster) == "r2n1: r2\nr1n1: r1\nr1n2: r1\n");
   CHECK(cluster.nodes[0].rack == "r2");
-  CHECK(cluster.source == "names of hosts (r2n1 is taken to be in rack r2)");
+  CHECK(cluster.source == "host names (r2n1 seems to be in rack r2)");
   CHECK(find_cluster("auto", {"n1", "n2"}, world.around).value().source == "no topology");
 }
 
-TEST_CASE("auto: one host, or one on several ports, is nothing to ask about") {
+TEST_CASE("auto: one host, or one on several ports, needs no topology") {
   const Cluster world;
   CHECK(find_cluster("auto", {"n4"}, world.around).value().source == "no topology");
   CHECK(find_cluster("auto", {}, world.around).value().nodes.empty());

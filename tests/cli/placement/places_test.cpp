@@ -29,7 +29,7 @@ unsigned mode_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("native: everything below ./robustrun-runs, named by date and chance") {
+TEST_CASE("native: everything below ./robustrun-runs, named by date and a random number") {
   World world;
   const auto places = plan(world, {"s"});
   REQUIRE(places.has_value());
@@ -119,7 +119,7 @@ TEST_CASE("folders are made for us alone, --log-dir as the umask says") {
   CHECK(mode_of(places.log_base) != 0);
 }
 
-TEST_CASE("a private folder that others can write to is refused") {
+TEST_CASE("a private folder that other users can write to is refused") {
   const test::ScratchFolder scratch;
   Places places;
   places.private_root = scratch.path() + "/robustrun-1000";

@@ -21,7 +21,7 @@ PreflightDepth depth(const Argv& argv) { return plan(World(), argv).request.spec
 
 }  // namespace
 
-TEST_CASE("several nodes are checked unless told otherwise; one is when told") {
+TEST_CASE("several nodes are checked by default, a single one on request") {
   CHECK(depth({}) == PreflightDepth::kOff);
   CHECK(depth({"--hosts=node7"}) == PreflightDepth::kOff);
   CHECK(depth({"--hosts=localhost"}) == PreflightDepth::kOff);
@@ -38,7 +38,7 @@ TEST_CASE("several nodes are checked unless told otherwise; one is when told") {
   CHECK(depth({"--launcher=processes", "--nnodes=3", "--compat=torchrun"}) == PreflightDepth::kOff);
 }
 
-TEST_CASE("a check looks where a run would write, makes nothing there, and takes whoever comes") {
+TEST_CASE("a check inspects where a run would write, makes nothing there, and takes any node") {
   const World world;
   const Argv argv{"--hosts=a,b"};
   RunPlan made = plan(world, argv);
@@ -96,7 +96,7 @@ TEST_CASE("a check needs no script") {
   CHECK(plan_run(program, argv, world.around).has_value());
 }
 
-TEST_CASE("a check tells other programs nothing") {
+TEST_CASE("a check has no outlets") {
   const World world;
   const Argv argv{"--metrics-port=9400"};
   RunPlan made = plan(world, argv);

@@ -42,19 +42,19 @@ TEST_CASE("a file of dependencies is taken with its absolute path, and gives a s
         std::chrono::hours(2));
 }
 
-TEST_CASE("a command is cut into words") {
+TEST_CASE("a command is split into words") {
   World world;
   CHECK(plan_with(world, {"--setup-cmd=make 'PREFIX=${ROBUSTRUN_PREFIX}' all"})
             ->request.workers.setup_command == Words{"make", "PREFIX=${ROBUSTRUN_PREFIX}", "all"});
 }
 
-TEST_CASE("what cannot be installed is refused with the reason") {
+TEST_CASE("dependencies that cannot be installed are refused with the reason") {
   World world;
   world.machine.files["/job/requirements.txt"] = "numpy";
   world.machine.kinds["/job/folder.txt"] = PathKind::kDirectory;
   CHECK(why_not(world, {"--deps=none.txt"}).find("there is no such file") != std::string::npos);
-  CHECK(why_not(world, {"--deps=folder.txt"}).find("it is no file") != std::string::npos);
-  CHECK(why_not(world, {"--deps=setup.cfg"}).find("unknown kind of file") != std::string::npos);
+  CHECK(why_not(world, {"--deps=folder.txt"}).find("not a regular file") != std::string::npos);
+  CHECK(why_not(world, {"--deps=setup.cfg"}).find("tells no format") != std::string::npos);
   CHECK(why_not(world, {"--deps=requirements.txt", "--setup-cmd=make"}).find("--setup-cmd") !=
         std::string::npos);
   CHECK(why_not(world, {"--setup-cmd=\"make"}).find("quote") != std::string::npos);

@@ -27,7 +27,7 @@ struct ImageWorld : World {
 
 }  // namespace
 
-TEST_CASE("an image at a path is mounted where it lies, one at a URL is fetched by blocks") {
+TEST_CASE("an image at a path is mounted in place, one at a URL is fetched by blocks") {
   const ImageWorld world;
   const auto path = workers_of(world, {"--image=a.sqsh", "train.py"});
   REQUIRE(path);
@@ -45,7 +45,7 @@ TEST_CASE("an image at a path is mounted where it lies, one at a URL is fetched 
   CHECK(both->image_mode == wire::ImageMode::kBlocks);
 }
 
-TEST_CASE("a cache's most is the same for every node, and nothing unless it is said") {
+TEST_CASE("the limit of the cache is the same for every node, and 0 by default") {
   const ImageWorld world;
   CHECK(workers_of(world, {"--image=a.sqsh", "train.py"})->cache_max_gib == 0);
   CHECK(workers_of(world, {"--cache-max=200", "train.py"})->cache_max_gib == 200);
@@ -55,7 +55,7 @@ TEST_CASE("a cache's most is the same for every node, and nothing unless it is s
   }
 }
 
-TEST_CASE("no interpreter and no script are wanted on this machine when the image may have them") {
+TEST_CASE("neither interpreter nor script is needed on this machine if the image may have them") {
   ImageWorld world;
   world.machine.executables.clear();
   CHECK(workers_of(world, {"--image=a.sqsh", "/workspace/train.py"}));
@@ -64,21 +64,21 @@ TEST_CASE("no interpreter and no script are wanted on this machine when the imag
   CHECK_FALSE(workers_of(world, {"--no-python", "tool"}));
 }
 
-TEST_CASE("what does not go together with an image is said before anything starts") {
+TEST_CASE("options that contradict an image are refused before anything starts") {
   const ImageWorld world;
   CHECK(image_error(world, {"--image=gone.sqsh", "train.py"}) ==
         "cannot use --image=gone.sqsh: No such file or directory; check the path");
   CHECK(image_error(world, {"--image=ftp://h/a", "train.py"}) ==
-        "cannot use --image=ftp://h/a: an image is a path, or http:// or https://");
+        "cannot use --image=ftp://h/a: expected a path, or http:// or https://");
   CHECK(image_error(world, {"--image=http://h/a#sha256=12", "train.py"}) ==
         "cannot use --image=http://h/a#sha256=12: behind #sha256= stand 64 hexadecimal digits, as "
         "sha256sum prints them");
   CHECK(image_error(world, {"--image=a.sqsh#sha256=" + std::string(64, 'a'), "train.py"})
-            .ends_with("a digest is for an image at a URL"));
+            .ends_with("only an image at a URL has a digest"));
   CHECK(image_error(world, {"--image=http://h/a", "--image-mode=pagecache", "train.py"})
             .starts_with("cannot use --image-mode=pagecache: an image at a URL"));
   CHECK(image_error(world, {"--container-runtime=bwrap", "train.py"}) ==
-        "cannot use --container-runtime=bwrap: there is no --image that it would be for");
+        "cannot use --container-runtime=bwrap: it needs --image");
   CHECK(image_error(world, {"--image=a.sqsh", "--container-mounts=/a:b", "train.py"})
             .starts_with("cannot use --container-mounts=/a:b: '/a:b' is not a mount"));
   CHECK(image_error(world, {"--image=a.sqsh", "--container-runtime=none",
@@ -90,7 +90,7 @@ TEST_CASE("what does not go together with an image is said before anything start
         std::string::npos);
 }
 
-TEST_CASE("blocks without a place to keep them are refused") {
+TEST_CASE("blocks without a cache are refused") {
   World world;
   world.around.environment = {"PATH=/usr/bin"};
   CHECK(image_error(world, {"--image=http://h/a", "train.py"}).find("--cache-dir") !=

@@ -32,7 +32,7 @@ PlacementPlan two_rows() {
 
 }  // namespace
 
-TEST_CASE("who would get the place of a lost node is said with its ranks and the reason") {
+TEST_CASE("the replacement of a lost node is shown with its ranks and the reason") {
   const PlacementPlan plan = two_rows();
   const auto loss = plan_loss(plan, 2, base::SystemClock());
   REQUIRE(loss);

@@ -19,7 +19,7 @@ std::string refusal(const World& world, const std::string& option) {
   return made ? "no error" : made.error().what;
 }
 
-TEST_CASE("a run tells nobody anything unless it is asked to") {
+TEST_CASE("a run has no outlets by default") {
   World world;
   const auto plan = outlets(world, {});
   REQUIRE(plan);
@@ -30,7 +30,7 @@ TEST_CASE("a run tells nobody anything unless it is asked to") {
   CHECK(plan->on_incident.empty());
 }
 
-TEST_CASE("a port alone is of this machine alone; a host in front says where else") {
+TEST_CASE("a port alone is for this machine alone; a host in front names another address") {
   World world;
   const auto at = [&](const std::string& value) {
     const auto plan = outlets(world, {"--metrics-port=" + value});
@@ -48,7 +48,7 @@ TEST_CASE("a port alone is of this machine alone; a host in front says where els
   }
 }
 
-TEST_CASE("files are where we are, and their folders are there") {
+TEST_CASE("files are relative to the working directory, and their folders must exist") {
   World world;
   world.machine.kinds["/job"] = PathKind::kDirectory;
   const auto plan = outlets(world, {"--metrics-file=run.prom", "--events=ev.jsonl"});
@@ -60,13 +60,13 @@ TEST_CASE("files are where we are, and their folders are there") {
   CHECK(refusal(world, "--events=/none/x").find("no directory /none") != std::string::npos);
 }
 
-TEST_CASE("a descriptor must be open, and ours to keep") {
+TEST_CASE("a descriptor must be open, and not of a detached run") {
   World world;
   world.machine.kinds["/proc/self/fd/7"] = PathKind::kOther;
   CHECK(outlets(world, {"--events=fd:7"})->events_fd == 7);
   CHECK(refusal(world, "--events=fd:8").find("descriptor 8 is not open") != std::string::npos);
   for (const char* bad : {"--events=fd:", "--events=fd:x", "--events=fd:-1"}) {
-    CHECK(refusal(world, bad).find("a descriptor's number is wanted") != std::string::npos);
+    CHECK(refusal(world, bad).find("expected the number of a descriptor") != std::string::npos);
   }
   const auto detached = outlets(world, {"--events=fd:7", "--detach"});
   REQUIRE_FALSE(detached);
@@ -80,7 +80,7 @@ TEST_CASE("a command is split into words, and found before anything starts") {
   REQUIRE(plan);
   CHECK(plan->on_incident ==
         std::vector<std::string>{"/usr/bin/page-me", "--to", "ops team", "$HOME;x"});
-  CHECK(refusal(world, "--on-incident=nobody").starts_with("cannot use --on-incident=nobody: "));
+  CHECK(refusal(world, "--on-incident=nosuch").starts_with("cannot use --on-incident=nosuch: "));
   CHECK(refusal(world, "--on-incident='open").starts_with("cannot use --on-incident='open: "));
 }
 

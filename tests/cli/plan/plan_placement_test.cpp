@@ -64,7 +64,7 @@ std::string error_of(const Argv& argv) {
   return planned ? "" : planned.error().what;
 }
 
-TEST_CASE("without a topology the hosts keep their natural order, and nothing is said") {
+TEST_CASE("without a topology the hosts keep their natural order, without a warning") {
   for (const char* topology : {"--topology=auto", "--topology=off"}) {
     const Planned planned = plan({"--hosts=n[1-4,10]", topology});
     CHECK(planned.hosts() == "n[1-4],n10");
@@ -76,7 +76,7 @@ TEST_CASE("without a topology the hosts keep their natural order, and nothing is
   CHECK(plan({"--compat=torchrun", "--hosts=n[1-4]"}).hosts() == "n[1-4]");
 }
 
-TEST_CASE("which nodes fail together is known where all hang on one switch, too") {
+TEST_CASE("failure domains are known even if all nodes are below one switch") {
   World world;
   world.fabric.files["racks.toml"] =
       "[[switch]]\nname = \"a\"\nnodes = \"n[1-4]\"\n"
@@ -90,7 +90,7 @@ TEST_CASE("which nodes fail together is known where all hang on one switch, too"
   CHECK(request.cluster.nodes[2].rack.empty());
 }
 
-TEST_CASE("groups come below one switch, and the supervisor gets to know why") {
+TEST_CASE("groups are placed below one switch, and the supervisor gets the reason") {
   const Planned planned =
       plan({"--hosts=n[1-4]", "--topology=net.toml", "--parallel=pp=2", "--rerank=nodes"});
   CHECK(planned.plan.chosen);
@@ -128,7 +128,7 @@ TEST_CASE("--rank0 is first, wherever it hangs") {
   CHECK(planned.plan.placement.score.cost.worst == 0);
 }
 
-TEST_CASE("sizes that do not fit are told with both numbers") {
+TEST_CASE("sizes that do not match are reported with both numbers") {
   CHECK(error_of({"--hosts=n[1-4]", "--parallel=tp=3"}) ==
         "cannot divide 4 ranks by tp=3,cp=1,pp=1: not a multiple of 3; change the sizes or the "
         "number of nodes");
@@ -136,21 +136,21 @@ TEST_CASE("sizes that do not fit are told with both numbers") {
             {"--hosts=n[1-4]", "--parallel=pp=2,dp=4", "--nproc-per-node=2", "--topology=net.toml"})
             .empty());
   CHECK(error_of({"--hosts=n[1-4]", "--parallel=pp=2,dp=3", "--nproc-per-node=2"}) ==
-        "cannot divide 8 ranks by tp=1,cp=1,pp=2,dp=3: that makes 6; dp=auto takes what there is");
+        "cannot divide 8 ranks by tp=1,cp=1,pp=2,dp=3: that makes 6; dp=auto takes the rest");
 }
 
-TEST_CASE("bad values are told as the user wrote them") {
+TEST_CASE("bad values are reported as the user wrote them") {
   CHECK(error_of({"--parallel=tp=x", "--hosts=n1"}) ==
         "cannot use --parallel=tp=x: 'tp=x': the size is a number of 1 or more");
   CHECK(error_of({"--affinity=1.5", "--hosts=n1"}) ==
-        "cannot use --affinity=1.5: it is a number from 0 to 1");
+        "cannot use --affinity=1.5: it must be a number from 0 to 1");
   CHECK(error_of({"--traffic=dp=much", "--hosts=n1"}) ==
         "cannot use --traffic=dp=much: 'dp=much': a volume is a number of bytes: 500, 30MB, 1.5GB, "
         "2GiB");
   CHECK(error_of({"--model=hidden=4", "--hosts=n1"}) ==
         "cannot use --model=hidden=4: 'hidden=4': vocab is missing");
   CHECK(error_of({"--rank-order=pp-dp-pp", "--hosts=n1"}) ==
-        "cannot use --rank-order=pp-dp-pp: 'pp-dp-pp': pp is in it twice");
+        "cannot use --rank-order=pp-dp-pp: 'pp-dp-pp': pp is given twice");
   CHECK(error_of({"--rank-order=tp-pp", "--hosts=n1"}) ==
         "cannot use --rank-order=tp-pp: dp is not in it, and has more than one rank");
   CHECK(error_of({"--rank-order=tp-pp", "--parallel=tp=2,dp=1", "--hosts=n[1-2]"}).empty());
@@ -160,7 +160,7 @@ TEST_CASE("bad values are told as the user wrote them") {
         "cannot read nothing.toml: no such file");
   CHECK(error_of({"--hosts=n[1-2]", "--parallel=dp=3",
                   "--model=vocab=1,seq=1,hidden=1,layers=1,global-batch=3"}) ==
-        "cannot divide 2 ranks by tp=1,cp=1,pp=1,dp=3: that makes 3; dp=auto takes what there is");
+        "cannot divide 2 ranks by tp=1,cp=1,pp=1,dp=3: that makes 3; dp=auto takes the rest");
   CHECK(error_of({"--hosts=n[1-2]", "--model=vocab=1,seq=1,hidden=1,layers=1,global-batch=3"}) ==
         "cannot use --model=vocab=1,seq=1,hidden=1,layers=1,global-batch=3: cannot divide a global "
         "batch of 3 into micro-batches of 1 on dp=2: 3 is no multiple of 2");
@@ -200,7 +200,7 @@ TEST_CASE("a gain is estimated where traffic and bandwidths are known") {
   CHECK_FALSE(gain_percent({}).has_value());
 }
 
-TEST_CASE("those who come to a rendezvous are placed when they are there") {
+TEST_CASE("nodes of a rendezvous are placed when they have joined") {
   const Argv common = {"--nnodes=2", "--rdzv-endpoint=node1:29500", "--insecure-rdzv",
                        "--topology=net.toml"};
   Argv c10d = common;
@@ -209,15 +209,15 @@ TEST_CASE("those who come to a rendezvous are placed when they are there") {
   CHECK(open.plan.request.enabled);
   CHECK(open.plan.request.cluster.nodes.size() == 8);
   CHECK(open.nodes.warnings.empty());
-  // Whoever says his own rank has it.
+  // A node with --node-rank keeps its rank.
   Argv own_rank = common;
   own_rank.emplace_back("--node-rank=0");
   const Planned fixed = plan(own_rank);
   CHECK_FALSE(fixed.plan.request.enabled);
   CHECK(fixed.nodes.warnings ==
-        Argv{"--topology=net.toml has no effect: every node says its own rank"});
+        Argv{"--topology=net.toml has no effect: every node has a given rank"});
   c10d[0] = "--nnodes=9";
-  CHECK(error_of(c10d) == "cannot use --topology=net.toml: it has 8 nodes, and 9 are wanted");
+  CHECK(error_of(c10d) == "cannot use --topology=net.toml: it has 8 nodes, and the run needs 9");
 }
 
 }  // namespace

@@ -66,14 +66,14 @@ TEST_CASE("a plain native run") {
   CHECK(made->warnings.empty());
 }
 
-TEST_CASE("memory of workers has a policy only if that is asked for") {
+TEST_CASE("workers have a memory policy only on request") {
   World world;
   CHECK(plan(world, {"--numa-memory=off", "train.py"})->request.workers.numa_memory.empty());
   CHECK(plan(world, {"train.py"})->request.workers.numa_memory.empty());
   CHECK(plan(world, {"--numa-memory=bind", "train.py"})->request.workers.numa_memory == "bind");
 }
 
-TEST_CASE("standby workers are kept natively, and as asked for") {
+TEST_CASE("standby workers are kept in native mode, as --standby says") {
   World world;
   using wire::StandbyMode;
   CHECK(plan(world, {"train.py"})->request.workers.standby == StandbyMode::kAll);
@@ -100,7 +100,7 @@ TEST_CASE("a detached run has its console in its directory, and no terminal") {
   CHECK(foreground->request.console_log.empty());
 }
 
-TEST_CASE("what a detached run cannot have is said") {
+TEST_CASE("options that a detached run cannot have are refused") {
   World world;
   CHECK(error_of(world, {"--detach", "--stdin=0", "train.py"}).find("standard input") !=
         std::string::npos);
@@ -164,7 +164,7 @@ TEST_CASE("prefixes of lines") {
   CHECK(prefix({"--tee=3"}).prefix_template == "<${rank}> ");
 }
 
-TEST_CASE("colour is for terminals, and NO_COLOR and TERM=dumb are heard") {
+TEST_CASE("colour is for terminals, and NO_COLOR and TERM=dumb disable it") {
   World world;
   const auto colour = [&](std::vector<std::string> argv) {
     argv.push_back("s");
@@ -207,7 +207,7 @@ TEST_CASE("limits and shutdown times arrive") {
   CHECK(made->request.spec.restart.window > std::chrono::hours(24 * 365));
 }
 
-TEST_CASE("options that cannot be met are errors of one line") {
+TEST_CASE("options that cannot be satisfied are errors of one line") {
   World world;
   struct Row {
     std::vector<std::string> argv;
@@ -215,7 +215,8 @@ TEST_CASE("options that cannot be met are errors of one line") {
   };
   const std::vector<Row> rows = {
       {{"--logs-specs=mine", "train.py"}, "torchrun.logs_specs are Python plug-ins"},
-      {{"--inject=off", "--stop-after-steps=1", "train.py"}, "nobody counts steps"},
+      {{"--inject=off", "--stop-after-steps=1", "train.py"},
+       "steps are counted by the boot module"},
       {{"--omp=many", "train.py"}, "cannot use --omp=many: it must be auto, torchrun, off or"},
       {{"--omp=0", "train.py"}, "cannot use --omp=0"},
       {{"--stdin=1", "train.py"}, "cannot use --stdin=1: the ranks are 0 to 0"},
@@ -262,7 +263,7 @@ TEST_CASE("called as torch.distributed.launch, workers get --local-rank unless -
   CHECK(ours->request.workers.arguments == std::vector<std::string>{"--lr=1"});
 }
 
-TEST_CASE("our Python module must be there, unless it is not wanted") {
+TEST_CASE("our Python module must exist, unless --inject=off") {
   World world;
   world.machine.executables.insert("/usr/bin/true");
   world.machine.files.erase("/opt/rr/share/robustrun/python/robustrun/boot.py");
@@ -274,7 +275,7 @@ TEST_CASE("our Python module must be there, unless it is not wanted") {
   CHECK(error_of(world, {"--no-python", "true"}) == "no error");
 }
 
-TEST_CASE("accepted options without effect are said") {
+TEST_CASE("accepted options without effect are warned about") {
   World world;
   const auto made = plan(world, {"--event-log-handler=console", "--start-method=fork", "train.py"});
   REQUIRE(made.has_value());
@@ -293,6 +294,19 @@ TEST_CASE("the summary's path is absolute, the log's options follow") {
   CHECK(log.level == base::LogLevel::kDebug);
   CHECK(log.format == base::LogFormat::kJson);
   CHECK(log.colour == base::LogColour::kNever);
+}
+
+TEST_CASE("--quiet leaves warnings and errors, and no report at the end") {
+  World world;
+  const auto level = [&](const std::vector<std::string>& argv) {
+    return log_options(world.merge(argv).value(), world.around).level;
+  };
+  CHECK(level({"-q", "s"}) == base::LogLevel::kWarn);
+  CHECK(level({"--quiet", "--log-level=debug", "s"}) == base::LogLevel::kWarn);
+  CHECK(level({"--quiet", "--log-level=error", "s"}) == base::LogLevel::kError);
+  const auto made = plan(world, {"--quiet", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK_FALSE(made->request.print_report);
 }
 
 }  // namespace robustrun::cli::plan_test

@@ -60,7 +60,7 @@ TEST_CASE("the interpreter is PYTHON_EXEC, the virtual environment's, python3 or
         std::string::npos);
 }
 
-TEST_CASE("a script that cannot be run is said so") {
+TEST_CASE("a script that cannot be run is refused with the reason") {
   World world;
   CHECK(error_of(world, {"nosuch.py"}) ==
         "cannot start nosuch.py: No such file or directory in /job; check the path; for a module "
@@ -73,6 +73,14 @@ TEST_CASE("a script that cannot be run is said so") {
   CHECK(error_of(world, {"locked.py"}).find("permission denied") != std::string::npos);
   CHECK(error_of(world, {"${local_rank}.py"}) == "no error");
   CHECK(error_of(world, {"-m", "nosuch"}) == "no error");
+}
+
+TEST_CASE("a missing script with almost the name of a subcommand is taken for that") {
+  World world;
+  CHECK(error_of(world, {"statsu"}) ==
+        "cannot start statsu: No such file or directory in /job; did you mean robustrun status?");
+  world.around.program_name = "torchrun";
+  CHECK(error_of(world, {"statsu"}).ends_with("for a module use -m"));
 }
 
 TEST_CASE("an executable is looked up on PATH or by its path") {
@@ -144,7 +152,7 @@ TEST_CASE("where every host counts for itself, this machine is not asked") {
   };
   CHECK(on_hosts("3").workers == 3);
   CHECK(on_hosts("3").count.empty());
-  // Here is no GPU, and nobody is told so.
+  // There is no GPU here, and no error either.
   CHECK(on_hosts(" gpu ").workers == 0);
   CHECK(on_hosts(" gpu ").count == "gpu");
   CHECK(on_hosts("gpu").count_interpreter == on_hosts("gpu").interpreter);

@@ -40,7 +40,7 @@ struct SomeCode {
 
 }  // namespace
 
-TEST_CASE("the folder is taken with its absolute path, and nodes pass blocks on") {
+TEST_CASE("the folder gets its absolute path, and nodes pass blocks on") {
   World world;
   world.machine.kinds["/job/src"] = PathKind::kDirectory;
   const auto made = plan_of(world, {"--sync-code=src", "--hosts=a,b"});
@@ -50,7 +50,7 @@ TEST_CASE("the folder is taken with its absolute path, and nodes pass blocks on"
   CHECK(plan_of(world, {})->sync_code.empty());
 }
 
-TEST_CASE("what is no folder, or code of each node's own, is refused") {
+TEST_CASE("a file, and code that differs between nodes, are refused") {
   World world;
   world.machine.files["/job/a.py"] = "";
   world.machine.kinds["/job/src"] = PathKind::kDirectory;
@@ -59,10 +59,10 @@ TEST_CASE("what is no folder, or code of each node's own, is refused") {
             .find("every node has a command and code of its own") != std::string::npos);
   CHECK(refusal_of(world, {"--sync-code=none"}).find("there is no such folder") !=
         std::string::npos);
-  CHECK(refusal_of(world, {"--sync-code=a.py"}).find("it is no folder") != std::string::npos);
+  CHECK(refusal_of(world, {"--sync-code=a.py"}).find("not a folder") != std::string::npos);
 }
 
-TEST_CASE("what led into the folder leads to where it is unpacked, and nothing else") {
+TEST_CASE("paths into the folder are remapped to the unpacked copy, and no others") {
   SomeCode code;
   code.workers.working_directory = code.from + "/src";
   code.workers.program = code.from + "/train.py";
@@ -93,13 +93,13 @@ TEST_CASE("a relative script moves with the working directory, or alone") {
   CHECK(outside.workers.program == "/cache/code/K/train.py");
 }
 
-TEST_CASE("a folder in which neither lies is no code of this run") {
+TEST_CASE("a folder with neither of them is not this run's code") {
   SomeCode code;
   code.workers.working_directory = "/";
   code.workers.program = "/usr/bin/train.py";
   CHECK_FALSE(code.move());
   CHECK(code.workers.working_directory == "/");
-  // A name that only begins alike.
+  // A name with the same beginning.
   code.here.write("job2/x", "");
   code.workers.working_directory = code.from + "2";
   CHECK_FALSE(code.move());

@@ -25,7 +25,7 @@ std::string refusal(const Words& words) {
   return made.error().what;
 }
 
-TEST_CASE("a line of update says what changes, and when") {
+TEST_CASE("a line of update sets what changes, and when") {
   const auto made = plan({"--env", "LR=0.1", "run1", "--env", "API_KEY=x=y", "--unset", "DEBUG",
                           "--within", "15m", "--args", "--now", "--token", "z", ""});
   REQUIRE(made);
@@ -49,7 +49,7 @@ TEST_CASE("a line of update says what changes, and when") {
   CHECK(now->update.words == Words{"no arguments"});
 }
 
-TEST_CASE("going back takes a number or none") {
+TEST_CASE("--rollback takes a number or none") {
   CHECK_FALSE(plan({"run1", "--rollback"})->order.back_to);
   CHECK(plan({"--rollback", "3", "run1", "--now"})->order.back_to == 3U);
   CHECK(parse_update_line(Words{"--rollback", "run1"})->run == "run1");
@@ -57,9 +57,9 @@ TEST_CASE("going back takes a number or none") {
   CHECK(refusal({"--rollback", "--env", "A=1"}).starts_with("argument --rollback: not allowed"));
 }
 
-TEST_CASE("what no run could do is refused before any is asked") {
-  CHECK(refusal({}).starts_with("nothing is to change"));
-  CHECK(refusal({"--now"}).starts_with("nothing is to change"));
+TEST_CASE("impossible updates are refused before any run is asked") {
+  CHECK(refusal({}).starts_with("one of the arguments --code"));
+  CHECK(refusal({"--now"}).starts_with("one of the arguments --code"));
   CHECK(refusal({"--env", "LR"}).find("NAME=VALUE") != std::string::npos);
   CHECK(refusal({"--env", "=1"}).find("NAME=VALUE") != std::string::npos);
   CHECK(refusal({"--env", "LOCAL_RANK=1"}).starts_with("LOCAL_RANK is set by robustrun"));
@@ -90,7 +90,7 @@ struct Code {
   wire::WorkerTemplate workers;
 };
 
-TEST_CASE("new code stands for the working directory, or for what the user says") {
+TEST_CASE("new code replaces the working directory, or --code-root") {
   Code code;
   CHECK(code.plan({"--code", "/new"})->update.changes.script == "src/train.py");
   CHECK(code.plan({"--code", "../new/."})->code == "/new");

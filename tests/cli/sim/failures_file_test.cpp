@@ -1,10 +1,10 @@
-// A site's own failures in TOML: docs/sim.md.
+// A site's failures in TOML: docs/sim.md.
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 
-#include "cli/sim/plan.h"
+#include "cli/sim/failures_file.h"
 
 namespace robustrun::cli::failures_file_test {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using simulator::FaultKind;
 using simulator::Origin;
 
-TEST_CASE("a file of failures says what is known, and the rest is as before") {
+TEST_CASE("a file of failures changes the given values and no others") {
   const auto model = parse_failures(
       "source = \"ours\"\nrate_per_node_day = 0.01\nrepair = \"6h\"\nhang_stays = 1\n"
       "[mix]\ngpu = 3\nhang = 1\n[co_events]\nshare = 0.5\nmachines = 2\n",
@@ -29,22 +29,22 @@ TEST_CASE("a file of failures says what is known, and the rest is as before") {
   CHECK(model->slow_factor.origin == Origin::kPublished);
 }
 
-TEST_CASE("without a mix it is that of llama3, and said to be assumed") {
+TEST_CASE("without a mix that of llama3 is used, marked as assumed") {
   const auto model = parse_failures("rate_per_node_day = 0\n", "f.toml");
   REQUIRE(model);
   CHECK(model->mix.origin == Origin::kAssumed);
   CHECK(model->mix.value == simulator::preset("llama3")->mix.value);
 }
 
-TEST_CASE("errors name the place, and what there may be") {
+TEST_CASE("errors name the place, and the accepted values") {
   const std::pair<const char*, const char*> rows[] = {
       {"", "f.toml:1:1: rate_per_node_day is missing"},
-      {"rate_per_node_day = \"often\"", "f.toml:1:1: rate_per_node_day has to be a number"},
-      {"rate_per_node_day = 1\nmix = 3", "f.toml:2:1: mix has to be a table"},
+      {"rate_per_node_day = \"often\"", "f.toml:1:1: rate_per_node_day must be a number"},
+      {"rate_per_node_day = 1\nmix = 3", "f.toml:2:1: mix must be a table"},
       {"rate_per_node_day = 1\n[mix]\ngpus = 3",
        "f.toml:3:1: unknown key 'gpus' (did you mean gpu"},
-      {"rate_per_node_day = 1\n[co_events]\nmachines = 1.5", "f.toml:3:1: machines has to be"},
-      {"rate_per_node_day = 1\nslow_factor = 0.5", "f.toml:2:1: slow_factor has to be a number"},
+      {"rate_per_node_day = 1\n[co_events]\nmachines = 1.5", "f.toml:3:1: machines must be"},
+      {"rate_per_node_day = 1\nslow_factor = 0.5", "f.toml:2:1: slow_factor must be a number"},
       {"rate_per_node_day = ", "f.toml:1:"}};
   for (const auto& [text, error] : rows) {
     CAPTURE(text);

@@ -34,7 +34,7 @@ bool has(const Words& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-TEST_CASE("a job asks for nodes, one task on each, and for what keeps it alive") {
+TEST_CASE("a job requests nodes, one task on each, and the options that keep it alive") {
   const auto job = plan({"--nodes=16", "train.py", "--lr", "0.1"});
   REQUIRE(job);
   CHECK(job->sbatch == Words{"--job-name=train.py", "--nodes=16", "--ntasks-per-node=1",
@@ -65,7 +65,7 @@ TEST_CASE("options for Slurm go to Slurm and those of the run to the run") {
   CHECK(job->words.back() == "package.train");
 }
 
-TEST_CASE("what the user says of the run stays as it was said") {
+TEST_CASE("options of the run stay as they were given") {
   const auto job = plan(
       {"--nodes=1", "--gpus-per-node=8", "--nproc-per-node=2", "--shutdown-timeout=5", "train.py"});
   REQUIRE(job);
@@ -79,7 +79,7 @@ TEST_CASE("what the user says of the run stays as it was said") {
       typed->words, [](const std::string& word) { return word.starts_with("--nproc-per-node"); }));
 }
 
-TEST_CASE("the environment is inherited by the job, and may speak of the submission") {
+TEST_CASE("the job inherits the environment, which may hold options of submit") {
   const auto job = plan({"train.py"}, {"ROBUSTRUN_NODES=3", "PET_MAX_RESTARTS=9"});
   REQUIRE(job);
   CHECK(has(job->sbatch, "--nodes=3"));
@@ -94,13 +94,13 @@ TEST_CASE("when the job is queued again") {
   CHECK(codes("infrastructure,time-limit") == std::vector<int>{94, 124});
   CHECK(codes("never").empty());
   CHECK(has(plan({"--nodes=1", "--requeue-on=never", "train.py"})->sbatch, "--no-requeue"));
-  CHECK(refusal({"--nodes=1", "--requeue-on=always", "train.py"}).find("always is none of") !=
+  CHECK(refusal({"--nodes=1", "--requeue-on=always", "train.py"}).find("'always': expected") !=
         std::string::npos);
   CHECK(refusal({"--nodes=1", "--requeue-on=never,time-limit", "train.py"}).find("excludes") !=
         std::string::npos);
 }
 
-TEST_CASE("what cannot be submitted is refused in one line") {
+TEST_CASE("impossible jobs are refused in one line") {
   const std::pair<Words, const char*> cases[] = {
       {{"train.py"}, "--nodes=N"},
       {{"--nodes=2", "missing.py"}, "no such file in /job"},
@@ -120,31 +120,31 @@ TEST_CASE("what cannot be submitted is refused in one line") {
   }
 }
 
-TEST_CASE("a run refuses what is for submit alone") {
+TEST_CASE("a run refuses options of submit") {
   const auto line = parse_run_line(Words{"--partition=gpu", "train.py"});
   REQUIRE(line);
   const auto status = check_subcommand(*line, Group::kWhat);
   REQUIRE_FALSE(status);
-  CHECK(status.error().what.find("--partition: it is for robustrun submit") != std::string::npos);
+  CHECK(status.error().what.find("--partition: only for robustrun submit") != std::string::npos);
   CHECK(check_subcommand(*parse_run_line(Words{"train.py"}), Group::kWhat));
 }
 
-TEST_CASE("what is for plan alone is refused by others, and the other way round") {
+TEST_CASE("options of plan are refused by others, and vice versa") {
   const auto plan = parse_run_line(Words{"--svg=a.svg", "train.py"});
   REQUIRE(plan);
   CHECK(check_subcommand(*plan, Group::kPlan));
   CHECK(check_subcommand(*plan, Group::kWhat).error().what ==
-        "argument --svg: it is for robustrun plan alone");
+        "argument --svg: only for robustrun plan");
   CHECK_FALSE(check_subcommand(*plan, Group::kSubmit));
   CHECK_FALSE(check_subcommand(*parse_run_line(Words{"--nodes=2"}), Group::kPlan));
 }
 
-TEST_CASE("what is for check alone is refused by others") {
+TEST_CASE("options of check are refused by others") {
   const auto check = parse_run_line(Words{"--gpu", "train.py"});
   REQUIRE(check);
   CHECK(check_subcommand(*check, Group::kCheck));
   CHECK(check_subcommand(*check, Group::kWhat).error().what ==
-        "argument --gpu: it is for robustrun check alone");
+        "argument --gpu: only for robustrun check");
   CHECK_FALSE(check_subcommand(*check, Group::kSubmit));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// tests/fixtures/faults/examples.txt: what failures of every kind print.
+// tests/fixtures/faults/examples.txt: output of failures of every kind.
 
 #include <csignal>
 #include <fstream>
@@ -16,7 +16,7 @@ struct FaultExample {
   supervisor::WorkerExited exited;
 };
 
-// Rank 3 ended with exit code 1 and said `lines` last.
+// Rank 3 ended with exit code 1 after printing `lines`.
 inline supervisor::WorkerExited ended_with(std::vector<std::string> lines, int code = 1) {
   supervisor::WorkerExited exited;
   exited.rank.value = 3;
@@ -25,7 +25,7 @@ inline supervisor::WorkerExited ended_with(std::vector<std::string> lines, int c
   return exited;
 }
 
-// As Python prints an exception that nobody catches.
+// As Python prints an uncaught exception.
 inline std::vector<std::string> raised(std::string exception, std::vector<std::string> more = {}) {
   std::vector<std::string> lines = {
       "Traceback (most recent call last):", "  File \"/job/train.py\", line 71, in <module>",
@@ -57,7 +57,7 @@ inline std::vector<FaultExample> fault_examples() {
     if (line.starts_with("== ")) {
       examples.push_back({line.substr(3), ended_with({})});
     } else if (examples.empty()) {
-      continue;  // words about the file
+      continue;  // comment
     } else if (line.starts_with("-- ")) {
       take_end(line.substr(3), examples.back().exited);
     } else {

@@ -62,7 +62,7 @@ advice = "call ada"
   CHECK(row.advice == "call ada");
 }
 
-TEST_CASE("what is not said is unclear, and the symptom is the name") {
+TEST_CASE("the default layer is unclear, and the default symptom the name") {
   const auto rows = parse_faults("[[fault]]\nname = \"odd\"\ntext = \"odd\"\n", "f.toml");
   REQUIRE(rows.has_value());
   CHECK(rows->front().symptom == "odd");
@@ -71,63 +71,61 @@ TEST_CASE("what is not said is unclear, and the symptom is the name") {
   CHECK(rows->front().action == FirstAction::kRestart);
 }
 
-TEST_CASE("errors name file, line and what there may be") {
+TEST_CASE("errors name file, line and the accepted values") {
   const std::string head = "[[fault]]\nname = \"a\"\n";
   const std::string text = head + "text = \"x\"\n";
   CHECK(error_of("[[fault]\n").starts_with("f.toml:1:"));
   CHECK(error_of("[[faults]]\n") ==
-        "f.toml:1:3: unknown key 'faults' (did you mean fault?); here "
-        "there may be fault");
-  CHECK(error_of("fault = 3\n") == "f.toml:1:1: fault has to be tables: [[fault]]");
-  CHECK(error_of("fault = [3]\n") == "f.toml:1:1: fault has to be tables: [[fault]]");
+        "f.toml:1:3: unknown key 'faults' (did you mean fault?); expected one of fault");
+  CHECK(error_of("fault = 3\n") == "f.toml:1:1: fault must be tables: [[fault]]");
+  CHECK(error_of("fault = [3]\n") == "f.toml:1:1: fault must be tables: [[fault]]");
   CHECK(error_of("[[fault]]\ntext = \"x\"\n").starts_with("f.toml:1:1: a fault needs a name"));
   CHECK(error_of(head).starts_with("f.toml:1:1: 'a' fits nothing: it needs a text"));
   CHECK(error_of(text + text) ==
-        "f.toml:4:1: there are two of the name 'a'; give one of them another");
+        "f.toml:4:1: the name 'a' is used twice; rename one of them");
   CHECK(error_of(head + "test = \"x\"\n").starts_with("f.toml:3:1: unknown key 'test' (did you"));
-  CHECK(
-      error_of(head + "text = \"\"\n").starts_with("f.toml:3:8: text has to be a string of 1 to"));
-  CHECK(error_of(head + "text = [\"x\", 3]\n").starts_with("f.toml:3:14: text has to be a string"));
+  CHECK(error_of(head + "text = \"\"\n").starts_with("f.toml:3:8: text must be a string of 1 to"));
+  CHECK(error_of(head + "text = [\"x\", 3]\n").starts_with("f.toml:3:14: text must be a string"));
   CHECK(error_of(head + "text = \"**\"\n") ==
-        "f.toml:3:8: a text of stars alone would fit every line");
+        "f.toml:3:8: a text of stars alone would match every line");
   CHECK(error_of(text + "layer = \"weather\"\n") ==
-        "f.toml:4:1: layer has to be one of infrastructure, user code, data, external service, "
+        "f.toml:4:1: layer must be one of infrastructure, user code, data, external service, "
         "unclear");
   CHECK(error_of(text + "confidence = 1\n") ==
-        "f.toml:4:1: confidence has to be one of high, medium, low");
+        "f.toml:4:1: confidence must be one of high, medium, low");
   CHECK(error_of(text + "action = \"reboot\"\n") ==
-        "f.toml:4:1: action has to be one of evict, restart, roll back, check, tolerate, give up, "
+        "f.toml:4:1: action must be one of evict, restart, roll back, check, tolerate, give up, "
         "replay");
-  CHECK(error_of(text + "oom = 1\n") == "f.toml:4:1: oom has to be true or false");
-  CHECK(error_of(text + "exit = 0\n").starts_with("f.toml:4:1: exit has to be a number from 1 to"));
-  CHECK(error_of(text + "signal = \"SIGFOO\"\n")
-            .starts_with("f.toml:4:1: signal has to be a signal"));
+  CHECK(error_of(text + "oom = 1\n") == "f.toml:4:1: oom must be true or false");
+  CHECK(error_of(text + "exit = 0\n").starts_with("f.toml:4:1: exit must be a number from 1 to"));
+  CHECK(
+      error_of(text + "signal = \"SIGFOO\"\n").starts_with("f.toml:4:1: signal must be a signal"));
   CHECK(error_of(text + "found = \"gold\"\n") ==
-        "f.toml:4:1: found has to be one of hang, returning hang, mismatch, slow, jump, not a "
+        "f.toml:4:1: found must be one of hang, returning hang, mismatch, slow, jump, not a "
         "number, "
         "slower, ended early, crash at exit");
 }
 
-TEST_CASE("a file may not ask for more than a failure can be compared with") {
+TEST_CASE("a file may not exceed the limits of a comparison") {
   std::string rows;
   for (std::size_t i = 0; i <= kFaultRowsMax; ++i) {
     rows += fmt::format("[[fault]]\nname = \"{}\"\nexit = 1\n", i);
   }
-  CHECK(error_of(rows).ends_with("these are more than 512 faults"));
+  CHECK(error_of(rows).ends_with("more than 512 faults"));
   std::string texts;
   for (std::size_t i = 0; i <= kFaultPatternsMax; ++i) texts += "\"x\",";
   CHECK(error_of("[[fault]]\nname = \"a\"\ntext = [" + texts + "]\n")
-            .ends_with("these are more than 2048 texts and exceptions"));
+            .ends_with("more than 2048 texts and exceptions"));
   CHECK(error_of("[[fault]]\nname = \"a\"\ntext = \"" + std::string(kFaultTextBytesMax + 1, 'x') +
                  "\"\n")
-            .starts_with("f.toml:3:8: text has to be a string of 1 to 300 bytes"));
+            .starts_with("f.toml:3:8: text must be a string of 1 to 300 bytes"));
 }
 
 std::vector<FaultRow> planned(const World& world, const std::vector<std::string>& argv) {
   return plan_run(world.merge(argv).value(), argv, world.around).value().request.spec.faults;
 }
 
-TEST_CASE("without any file the built-in rows are used") {
+TEST_CASE("without a file the built-in rows are used") {
   const World world;
   CHECK(planned(world, {"train.py"}).size() == parse_faults(built_in_faults(), "x").value().size());
 }
@@ -157,7 +155,7 @@ TEST_CASE("rows of --faults come first, and replace those of their names") {
   CHECK(rows[2].name == "b");
 }
 
-TEST_CASE("a file of faults that is not there is an error") {
+TEST_CASE("a missing file of faults is an error") {
   const World world;
   CHECK_FALSE(plan_run(world.merge({"--faults=none.toml", "train.py"}).value(), {}, world.around)
                   .has_value());

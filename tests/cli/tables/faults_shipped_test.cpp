@@ -1,4 +1,4 @@
-// configs/faults.toml: every row explains a failure of its kind, and no neighbour's.
+// configs/faults.toml: every row explains a failure of its own kind, and no other.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -63,11 +63,11 @@ TEST_CASE("every row has an example, and every example a row") {
   CHECK(rows == examples);
 }
 
-TEST_CASE("a crash at exit is put down to the interpreter's end, whatever was printed before") {
+TEST_CASE("a crash at exit is due to the interpreter's end, whatever was printed before") {
   supervisor::WorkerExited exited = testing::ended_with({"terminate called"}, 134);
   exited.script_end = base::ScriptEnd::kReturned;
   const Classification what = looks(exited);
-  CHECK(what.name == "crash while the interpreter ended");
+  CHECK(what.name == "crash at interpreter exit");
   CHECK(what.action == supervisor::FirstAction::kTolerate);
   CHECK(what.evidence == "exit code 134 after its script had returned (rank 3)");
 }
@@ -93,15 +93,14 @@ TEST_CASE("no Xid is claimed by two rows") {
   CHECK(name_of({"NVRM: Xid 79 in prose, GPU unknown"}) == unexplained());
 }
 
-TEST_CASE("a mistake in the program is one, whatever its message says") {
+TEST_CASE("a mistake in the program is recognised, whatever its message says") {
   CHECK(name_of(raised("ValueError: bad connection string: Connection refused by policy")) ==
-        "the program does not accept its data or settings");
-  CHECK(name_of(raised("KeyError: 'CUDA out of memory'")) ==
-        "the program does not accept its data or settings");
+        "invalid data or settings");
+  CHECK(name_of(raised("KeyError: 'CUDA out of memory'")) == "invalid data or settings");
   CHECK(name_of(raised("TypeError: No space left on device")) == "mistake in the program");
   CHECK(name_of(raised("ValueError: uncorrectable ECC error encountered",
                        {"OSError: [Errno 28] No space left on device"})) ==
-        "the program does not accept its data or settings");
+        "invalid data or settings");
 }
 
 TEST_CASE("source lines of a traceback are no messages") {
@@ -110,7 +109,8 @@ TEST_CASE("source lines of a traceback are no messages") {
                  "__main__.Stop: enough"}) == unexplained());
 }
 
-TEST_CASE("what was caught and printed before does not outweigh what ended the script") {
+TEST_CASE(
+    "an exception that was caught and printed does not outweigh the one that ended the script") {
   auto lines = raised("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.");
   lines.push_back("");
   lines.push_back("During handling of the above exception, another exception occurred:");
@@ -121,7 +121,7 @@ TEST_CASE("what was caught and printed before does not outweigh what ended the s
   CHECK(name_of(lines) == "mistake in the program");
 }
 
-TEST_CASE("a sure sign of a fault outweighs the error that came of it") {
+TEST_CASE("a sure sign of a fault outweighs the error that it caused") {
   auto lines = testing::xid("79, GPU has fallen off the bus.");
   for (std::string& line : raised("RuntimeError: CUDA error: unspecified launch failure")) {
     lines.push_back(std::move(line));
@@ -129,7 +129,7 @@ TEST_CASE("a sure sign of a fault outweighs the error that came of it") {
   CHECK(name_of(lines) == "fallen off the bus (Xid 79)");
 }
 
-TEST_CASE("one rank's lines are read behind torch's prefix") {
+TEST_CASE("one rank's lines are read after torch's prefix") {
   std::vector<std::string> lines;
   for (const std::string& line : raised("OSError: [Errno 28] No space left on device")) {
     lines.push_back("[rank3]: " + line);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/text/policy_text.h"
 #include "tests/paths.h"
 #include "tests/sim/shipped_ladders.h"
 
@@ -40,7 +41,7 @@ TEST_CASE("the file in configs is the one within the program, and has a ladder f
   CHECK(policy.is_on());
   CHECK(policy.ladders.size() == 7);
   // ByteRobust (arXiv 2509.16293), section 4.1: machine faults at once, networks after two alerts
-  // within 5 minutes, and what is not clear is checked before it is tried again.
+  // within 5 minutes, and unclear faults are checked before a restart.
   CHECK(ladder_of(policy, FirstAction::kEvict).rungs.front().step == Step::kEvict);
   CHECK(policy.tolerated == 2);
   CHECK(policy.tolerated_within == std::chrono::minutes(5));
@@ -50,12 +51,12 @@ TEST_CASE("the file in configs is the one within the program, and has a ladder f
   CHECK(policy.slow.rounds == 5);
   CHECK(policy.slow.every == std::chrono::seconds(10));
   CHECK(ladder_of(policy, FirstAction::kReplay).rungs.front().step == Step::kReplay);
-  // A number that goes wrong may be the script's own business: nothing is stopped unasked.
+  // A wrong number may be the script's business: nothing is stopped by default.
   CHECK_FALSE(policy.acts_on_nan);
   CHECK_FALSE(policy.acts_on_jump);
 }
 
-TEST_CASE("simulated runs are under the ladders that are shipped") {
+TEST_CASE("simulated runs use the shipped ladders") {
   const Policy policy = shipped();
   const std::vector<supervisor::Ladder> simulated = sim::shipped_ladders();
   CHECK(simulated.size() == policy.ladders.size());
@@ -69,7 +70,7 @@ TEST_CASE("simulated runs are under the ladders that are shipped") {
   }
 }
 
-TEST_CASE("what a file says replaces what is shipped, and nothing else") {
+TEST_CASE("a file replaces the rows that it names, and no others") {
   const auto policy = parse_policy(
       "[ladder]\ncheck = [\"check x2\", \"give up\"]\n[tolerate]\ntimes = 0\nwithin = \"90s\"\n"
       "[blame]\ntimes = 5\n[suspect]\nwithin = \"1m\"\n[forget]\nafter = \"1h\"\n"
@@ -109,10 +110,10 @@ TEST_CASE("what a file says replaces what is shipped, and nothing else") {
   CHECK(read("").ladders.empty());
 }
 
-TEST_CASE("errors say where, what is wrong and what there may be") {
+TEST_CASE("errors name the place, the mistake and the accepted values") {
   CHECK(error_of("[laddr]\n")
             .starts_with("site.toml:1:2: unknown key 'laddr' (did you mean ladder?)"));
-  CHECK(error_of("ladder = 1\n") == "site.toml:1:1: ladder has to be a table: [ladder]");
+  CHECK(error_of("ladder = 1\n") == "site.toml:1:1: ladder must be a table: [ladder]");
   CHECK(error_of("[ladder]\nevct = []\n").find("did you mean evict?") != std::string::npos);
   CHECK(error_of("[ladder]\nevict = []\n").find("has to be an array of steps") !=
         std::string::npos);
@@ -123,22 +124,21 @@ TEST_CASE("errors say where, what is wrong and what there may be") {
   }
   CHECK(error_of("[ladder]\nevict = [1]\n").starts_with("site.toml:2:10: a ladder"));
   CHECK(error_of("[tolerate]\ntimes = -1\n") ==
-        "site.toml:2:1: times has to be a number from 0 to 1000");
+        "site.toml:2:1: times must be a number from 0 to 1000");
   CHECK(error_of("[blame]\nwithin = \"soon\"\n") ==
-        "site.toml:2:1: within has to be a time such as \"5m\"");
-  CHECK(error_of("[forget]\nafter = \"0\"\n").starts_with("site.toml:2:1: after has to be"));
+        "site.toml:2:1: within must be a time such as \"5m\"");
+  CHECK(error_of("[forget]\nafter = \"0\"\n").starts_with("site.toml:2:1: after must be"));
   CHECK(error_of("[check]\ndepth = \"off\"\n") ==
-        "site.toml:2:1: depth has to be one of \"fast\", \"full\", \"gpu\"");
+        "site.toml:2:1: depth must be one of \"fast\", \"full\", \"gpu\"");
   CHECK(error_of("[slow]\nround = 3\n")
             .starts_with("site.toml:2:1: unknown key 'round' (did you mean rounds?)"));
-  CHECK(error_of("[slow]\nevery = 0\n").starts_with("site.toml:2:1: every has to be a time"));
-  CHECK(error_of("[slow]\nrounds = \"5\"\n").starts_with("site.toml:2:1: rounds has to be a"));
-  CHECK(error_of("[replay]\nunit = 0\n") ==
-        "site.toml:2:1: unit has to be a number from 1 to 65536");
+  CHECK(error_of("[slow]\nevery = 0\n").starts_with("site.toml:2:1: every must be a time"));
+  CHECK(error_of("[slow]\nrounds = \"5\"\n").starts_with("site.toml:2:1: rounds must be a"));
+  CHECK(error_of("[replay]\nunit = 0\n") == "site.toml:2:1: unit must be a number from 1 to 65536");
   CHECK(error_of("[resume]\npoison_steps = 0\n") ==
-        "site.toml:2:1: poison_steps has to be a number from 1 to 1000000");
+        "site.toml:2:1: poison_steps must be a number from 1 to 1000000");
   CHECK(error_of("[resume]\nsteps = 1\n").find("poison_after, poison_steps") != std::string::npos);
-  CHECK(error_of("[metrics]\nnan = true\n") == "site.toml:2:1: nan has to be \"say\" or \"act\"");
+  CHECK(error_of("[metrics]\nnan = true\n") == "site.toml:2:1: nan must be \"say\" or \"act\"");
   CHECK(error_of("[metrics]\nloss = \"act\"\n").find("nan, jump, times") != std::string::npos);
   CHECK(error_of("[check\n").starts_with("site.toml:1:"));
 }

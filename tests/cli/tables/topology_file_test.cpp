@@ -92,42 +92,42 @@ TEST_CASE("errors in a topology name file, line and key") {
       {"[[switch]\n", "t.toml:1:"},
       {"", "cannot use t.toml: there is no switch in it"},
       {"[[switch]]\nname = \"s\"\nnodes = \"n1\"\n\n[[swich]]\n",
-       "cannot use t.toml, line 5: unknown key 'swich' (did you mean switch?); here there may be "
+       "cannot use t.toml, line 5: unknown key 'swich' (did you mean switch?); expected one of "
        "level, switch, node"},
       {"[[switch]]\nname = \"s\"\nnods = \"n1\"\n",
-       "line 3: unknown key 'nods' (did you mean nodes?); here there may be name, level, switches, "
+       "line 3: unknown key 'nods' (did you mean nodes?); expected one of name, level, switches, "
        "nodes"},
       {"[[node]]\nname = \"s\"\nrak = \"n1\"\n", "line 3: unknown key 'rak' (did you mean rack?)"},
       {"[level.leaf]\ngpbs = 1\n", "line 2: unknown key 'gpbs' (did you mean gbps?)"},
-      {"[level]\nleaf = 1\n", "line 2: leaf has to be a table: [level.leaf]"},
-      {"level = 1\n", "line 1: level has to be tables: [level.leaf]"},
-      {"[level.leaf]\ngbps = \"1\"\n", "line 2: gbps has to be a number of Gbit/s"},
+      {"[level]\nleaf = 1\n", "line 2: leaf must be a table: [level.leaf]"},
+      {"level = 1\n", "line 1: level must be tables: [level.leaf]"},
+      {"[level.leaf]\ngbps = \"1\"\n", "line 2: gbps must be a number of Gbit/s"},
       {"[level.leaf]\ngbps = nan\n[[switch]]\nname = \"s\"\nnodes = \"n\"\n",
        "line 1: level 'leaf' needs one bandwidth above 0"},
       {"[level.leaf]\n[[switch]]\nname = \"s\"\nnodes = \"n\"\n",
        "line 1: level 'leaf' needs one bandwidth above 0"},
       {"[level.laef]\ngbps = 1\n[[switch]]\nname = \"s\"\nnodes = \"n\"\n",
        "line 1: there is no level 'laef' (did you mean 'leaf'?)"},
-      {"[switch]\nname = \"s\"\n", "line 1: switch has to be tables of the form [[switch]]"},
-      {"switch = [1]\n", "line 1: switch has to be tables of the form [[switch]]"},
+      {"[switch]\nname = \"s\"\n", "line 1: switch must be tables of the form [[switch]]"},
+      {"switch = [1]\n", "line 1: switch must be tables of the form [[switch]]"},
       {"\n[[switch]]\nnodes = \"n1\"\n", "line 2: a switch needs a name"},
-      {"[[switch]]\nname = 1\n", "line 2: name has to be a string that is not empty"},
-      {"[[switch]]\nname = \"s\"\nnodes = 1\n", "line 3: nodes has to be a list of names"},
+      {"[[switch]]\nname = 1\n", "line 2: name must be a string that is not empty"},
+      {"[[switch]]\nname = \"s\"\nnodes = 1\n", "line 3: nodes must be a list of names"},
       {"[[switch]]\nname = \"s\"\nnodes = [\"n1\",\n 2]\n",
-       "line 3: nodes has to be a list of names such as \"n[1-16]\", or an array of these"},
+       "line 3: nodes must be a list of names such as \"n[1-16]\", or an array of these"},
       {"[[switch]]\nname = \"s\"\nnodes = [\"n1\",\n\"n[2\"]\n",
        "line 4: nodes, at character 2: the bracket is not closed"},
-      {"[[switch]]\nname = \"s\"\n", "line 1: nothing hangs on switch 's'"},
-      {"[[switch]]\nname = \"s\"\nnodes = []\n", "line 1: nothing hangs on switch 's'"},
+      {"[[switch]]\nname = \"s\"\n", "line 1: switch 's' has no children"},
+      {"[[switch]]\nname = \"s\"\nnodes = []\n", "line 1: switch 's' has no children"},
       {"[[switch]]\nname = \"s\"\nnodes = \"n1\"\n[[switch]]\nname = \"s\"\nnodes = \"n2\"\n",
        "cannot use t.toml, line 4: switch 's' is described twice (line 1)"},
       {"[[node]]\nslots = 8\n", "line 1: a node needs a name"},
-      {"[[node]]\nname = \"n1\"\nslots = 0\n", "line 3: slots has to be a number of ranks"},
-      {"[[node]]\nname = \"n1\"\nslots = 8.5\n", "line 3: slots has to be a number of ranks"},
+      {"[[node]]\nname = \"n1\"\nslots = 0\n", "line 3: slots must be a number of ranks"},
+      {"[[node]]\nname = \"n1\"\nslots = 8.5\n", "line 3: slots must be a number of ranks"},
       {"[[switch]]\nname = \"s\"\nnodes = \"n1\"\n[[node]]\nname = \"n[1-2]\"\n",
-       "line 4: node 'n2' hangs on no switch"},
+       "line 4: node 'n2' is below no switch"},
       {"[[switch]]\nname = \"s\"\nnodes = \"n[1-999999]\"\n",
-       "line 3: more than 196608 nodes and switches are named"},
+       "line 3: it names more than 196608 nodes and switches"},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -137,7 +137,7 @@ TEST_CASE("errors in a topology name file, line and key") {
   }
 }
 
-TEST_CASE("a topology in TOML has a greatest length") {
+TEST_CASE("a topology in TOML has a maximum length") {
   const std::string text = "[[switch]]\nname = \"s\"\nnodes = \"n1\"\n";
   CHECK(error_of(text + std::string(kTopologyTomlBytesMax - text.size(), '\n')) == "no error");
   CHECK(error_of(text + std::string(kTopologyTomlBytesMax, '\n')).find("longer than 16777216") !=

@@ -32,7 +32,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("a blob's line says what it is of, how much of it is here, and what is wrong") {
+TEST_CASE("a blob's line shows its source, how much of it is present, and its damage") {
   CacheEntry entry = blob();
   const std::string some = cache_text(std::vector{entry}, 4600);
   CHECK(contains(some, "blob      " + entry.name +
@@ -41,13 +41,13 @@ TEST_CASE("a blob's line says what it is of, how much of it is here, and what is
   CHECK(contains(some, "1 in all, 13 MiB\n"));
   entry.here = entry.length;
   entry.in_use = true;
-  CHECK(contains(cache_text(std::vector{entry}, 4600), "torch.sqsh  all of it  in use\n"));
-  entry.damage = "1 of 48 blocks were damaged and have been dropped";
+  CHECK(contains(cache_text(std::vector{entry}, 4600), "torch.sqsh  complete  in use\n"));
+  entry.damage = "1 of 48 blocks were wrong, and are forgotten";
   CHECK(contains(cache_text(std::vector{entry}, 4600),
-                 "all of it  damaged: 1 of 48 blocks were damaged and have been dropped\n"));
+                 "complete  damaged: 1 of 48 blocks were wrong, and are forgotten\n"));
 }
 
-TEST_CASE("what is no blob has no length of a whole") {
+TEST_CASE("entries other than blobs have no total length") {
   CacheEntry entry;
   entry.kind = CacheKind::kCode;
   entry.name = "key";
@@ -56,7 +56,7 @@ TEST_CASE("what is no blob has no length of a whole") {
   CHECK_FALSE(contains(cache_text(std::vector{entry}, 10), " of "));
 }
 
-TEST_CASE("scripts read how much of a blob is here") {
+TEST_CASE("JSON has the present share of a blob") {
   const std::string text = cache_json("/cache", "entries", std::vector{blob()});
   CHECK(contains(text, R"("kind":"blob")"));
   CHECK(contains(text, R"("here":12582912,"length":50331648,"damage":"")"));

@@ -71,7 +71,7 @@ TEST_CASE("a dry run shows the sizes that the workers will see") {
   }
 }
 
-TEST_CASE("a dry run does not guess what nodes that join by themselves decide") {
+TEST_CASE("a dry run leaves open what joining nodes decide") {
   World world;
   const std::vector<std::string> common{"--compat=torchrun", "--nnodes=2", "--nproc-per-node=2"};
   auto argv = common;

@@ -48,7 +48,7 @@ TEST_CASE("the summary compares with both usual orders and the bound") {
       "Network:   net.toml: 2 leaf (80 Gbit/s each)\n"
       "Job:       4 ranks on 2 nodes of 4: dp=4\n"
       "Weights:   dp 1\n"
-      "Placement: one switch, proven to be the best\n"
+      "Placement: one switch, optimal (proven)\n"
       "           " +
           placed.placement.how +
           "\n"
@@ -56,7 +56,7 @@ TEST_CASE("the summary compares with both usual orders and the bound") {
           "           of it is communication\n"
           "Spares:    n2 (1)\n"
           "Not used:  n4 (1)\n"
-          "Spares that cover 99 % of days: 0 (at 0.0012 failures per machine and day)\n"
+          "Recommended spares: 0 (cover 99 % of days at 0.0012 failures per machine and day)\n"
           "\n"
           "switches touched, widest group  placed  natural order  lexicographic\n"
           "  dp groups, leaf                    0     2 (mean 2)     2 (mean 2)\n"
@@ -71,16 +71,16 @@ TEST_CASE("the summary compares with both usual orders and the bound") {
 TEST_CASE("without a topology there are the natural order and its table") {
   const PlacementPlan placed = plan({"--hosts=n[1-2]"});
   CHECK(placement_summary(placed, 80) ==
-        "Network:   nothing is known of it (no topology); natural order\n"
+        "Network:   unknown (no topology); natural order\n"
         "Job:       2 ranks on 2 nodes of 2: dp=2\n"
-        "Spares that cover 99 % of days: 0 (at 0.0012 failures per machine and day)\n");
+        "Recommended spares: 0 (cover 99 % of days at 0.0012 failures per machine and day)\n");
   CHECK(placement_table(placed, 80) ==
         "place  ranks  node\n"
         "    0      0  n1\n"
         "    1      1  n2\n");
 }
 
-TEST_CASE("many nodes share a row with those of their switch") {
+TEST_CASE("many nodes share one row per switch") {
   std::string network;
   for (int leaf = 0; leaf < 10; ++leaf) {
     network += fmt::format("[[switch]]\nname = \"leaf{0}\"\nnodes = [\"n[{1}-{2}]\"]\n", leaf,
@@ -106,11 +106,11 @@ TEST_CASE("pictures are of one kind of group") {
   dp.kind = topo::GroupKind::kDp;
   CHECK(placement_picture(placed, dp)->find("A the nodes of dp group 0") != std::string::npos);
   CHECK(placement_svg(placed, topo::GroupKind::kTp).error().what ==
-        "cannot show tp groups: none of them leaves its node");
+        "cannot show tp groups: none of them spans nodes");
   CHECK(placement_svg(placed, std::nullopt)->starts_with("<?xml "));
 }
 
-TEST_CASE("the JSON object says all of it, and nothing that is not known") {
+TEST_CASE("the JSON object has everything that is known, and nothing else") {
   const PlacementPlan placed =
       plan({"--hosts=n[1-4]", "--nnodes=2", "--spares=1", "--topology=net.toml",
             "--nproc-per-node=2", "--traffic=dp=1GB"});

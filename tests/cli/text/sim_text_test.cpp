@@ -1,9 +1,10 @@
-// What `robustrun sim` shows of a site's journals, of a run played again, and as a picture.
-#include "cli/text/sim_text.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+
+#include "cli/text/sim_replay_text.h"
+#include "cli/text/sim_site_text.h"
+#include "cli/text/sim_svg.h"
 
 namespace robustrun::cli::sim_text_test {
 namespace {
@@ -24,7 +25,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Of 1,000 s; what is left is productive.
+// 1,000 s in all; the rest is productive.
 PolicyResult policy(const std::string& name, std::initializer_list<std::pair<Phase, int>> spent) {
   PolicyResult one;
   one.name = name;
@@ -43,7 +44,7 @@ struct Box {
   double x = 0, width = 0;
 };
 
-// The bars' pieces, those with a title.
+// The parts of the bars: rectangles with a title.
 std::vector<Box> pieces(const std::string& svg) {
   std::vector<Box> found;
   for (auto at = svg.find("<rect x="); at != std::string::npos; at = svg.find("<rect x=", at + 1)) {
@@ -86,7 +87,7 @@ TEST_CASE("the picture's bars have one scale, the longest fills it, and pieces f
   CHECK(has(svg, "lost and repeated: 2.000 %"));
 }
 
-TEST_CASE("names in the picture cannot become marks of it") {
+TEST_CASE("names in the picture cannot become markup") {
   simulator::Study study;
   study.policies.push_back(policy("<script>&\n", {{Phase::kLost, 1}}));
   simulator::StudyRequest request;
@@ -107,7 +108,7 @@ TEST_CASE("a policy that loses nothing has a bar of no length, and no number is 
   CHECK_FALSE(has(svg, "inf"));
 }
 
-TEST_CASE("of a site its runs are named, as many as fit, and what its journals do not tell") {
+TEST_CASE("a site's text names some of its runs, and the values that are missing in the journals") {
   simulator::Site site;
   for (int i = 0; i < 10; ++i) site.runs.push_back("run" + std::to_string(i));
   site.node_days = 2;
@@ -132,10 +133,10 @@ TEST_CASE("of a site its runs are named, as many as fit, and what its journals d
   site.runs = {"only"};
   site.every_is_guessed = true;
   CHECK(site_text(site).starts_with("Journals of 1 run, 48 node-hours: only\n"));
-  CHECK(has(site_text(site), "between checkpoints (twice the steps done again)"));
+  CHECK(has(site_text(site), "between checkpoints (twice the repeated steps)"));
 }
 
-TEST_CASE("a site's JSON has the times that were seen alone, and quotes what names may hold") {
+TEST_CASE("a site's JSON has only the times that were seen, and escapes names") {
   simulator::Site site;
   site.runs = {"a\"b"};
   site.step = {seconds(3), 100};
@@ -145,7 +146,7 @@ TEST_CASE("a site's JSON has the times that were seen alone, and quotes what nam
   CHECK(has(json, R"("doubts":["No failures)"));
 }
 
-TEST_CASE("a run that was played again stands beside the real one, with what was left out") {
+TEST_CASE("a replay stands beside the real run, with what was left out") {
   ReplayShown shown;
   shown.replay.name = "run1";
   shown.replay.nodes = 4;
@@ -160,32 +161,30 @@ TEST_CASE("a run that was played again stands beside the real one, with what was
                        {"here only", {}, seconds(2)}};
   shown.site.runs = {"other1", "other2"};
   shown.figures = {{"step", "1 s", Origin::kMeasured, "journals"},
-                   {"stop", "2 s", Origin::kAssumed, "nobody says"},
+                   {"stop", "2 s", Origin::kAssumed, "no place to meet"},
                    {"nodes", "4", Origin::kGiven, "the user"}};
   std::string text = replay_text(shown);
   CHECK(text.starts_with(
-      "Run run1, played again: 4 machines and 1 spare, 1800 s, 35 failures\nTimes: medians of 2 "
-      "other runs, not of this one.\n"));
+      "Replay of run run1: 4 machines and 1 spare, 1800 s, 35 failures\nTimes: medians of 2 "
+      "other runs, without this one.\n"));
   CHECK(has(text, "productive      1620.000 s    1575.000 s\n"));
   CHECK_FALSE(has(text, "never"));
   CHECK(has(text, "here only"));
   CHECK(has(text, "ETTR               90.00 %       87.50 %   -2.50 points\n"));
-  CHECK_FALSE(has(text, "Not played"));
-  CHECK_FALSE(has(text, "No journal tells of a start"));
-  // What is known best comes first.
+  CHECK_FALSE(has(text, "Not replayed"));
+  CHECK_FALSE(has(text, "No journal has a start"));
+  // The best known values come first.
   CHECK(text.find("given     nodes: 4") < text.find("measured  step: 1 s"));
-  CHECK(text.find("measured  step: 1 s") < text.find("assumed   stop: 2 s (nobody says)"));
+  CHECK(text.find("measured  step: 1 s") < text.find("assumed   stop: 2 s (no place to meet)"));
 
   shown.replay.stalls = 3;
   shown.replay.by_user = 1;
   shown.replay.start_is_copied = true;
   shown.calibrated_by_itself = true;
   text = replay_text(shown);
-  CHECK(has(text, "medians over this run's own incidents of a kind"));
-  CHECK(has(text,
-            "Not played: 3 times that ranks waited and went on by themselves, 1 orders of "
-            "users.\n"));
-  CHECK(has(text, "No journal tells of a start: it is taken from this run.\n"));
+  CHECK(has(text, "medians of this run's own incidents by kind"));
+  CHECK(has(text, "Not replayed: 3 stalls that resolved themselves, 1 user orders.\n"));
+  CHECK(has(text, "No journal has a start: the start of this run is used.\n"));
   const std::string json = replay_json(shown);
   CHECK(has(json, R"("points":-2.5)"));
   CHECK(has(json, R"("not_played":{"while_starting":0,"stalls":3,"by_user":1})"));

@@ -72,7 +72,7 @@ def test_a_bad_file_is_refused_with_its_line(robustrun):
     robustrun.write("site.toml", '[[fault]]\nname = "x"\nlayer = "weather"\n')
     finished = robustrun.run("--faults=site.toml", "job.py")
     assert finished.code == 2
-    assert "site.toml:3:1: layer has to be one of infrastructure, user code" in finished.errors
+    assert "site.toml:3:1: layer must be one of infrastructure, user code" in finished.errors
 
 
 @pytest.mark.parametrize("compat", [["--compat=torchrun"], []], ids=["compat", "native"])

@@ -107,7 +107,7 @@ def test_the_rank_that_never_enters_is_named(robustrun, dumps, form):
     (dumps / form / f"trace_{ABSENT}").unlink()
     verdict = json.loads(robustrun.run("diagnose", "--json", "--from", str(dumps / form)).out)
     assert verdict["culprits"] in ([], [ABSENT])
-    assert verdict["notes"] == [f"nothing is known of rank {ABSENT}"]
+    assert verdict["notes"] == [f"no data of rank {ABSENT}"]
 
 
 def copy(robustrun, pattern):

@@ -43,7 +43,7 @@ def test_the_outvoted_rank_is_named_on_the_console_in_json_and_to_the_supervisor
     # The bit is flipped after the second update: earlier results are right.
     assert "float32 step 3, output" in found["outvoted"][0]["why"]
     incident = robustrun.report()["incidents"][0]
-    assert incident["looks_like"]["name"] == "this rank computes other bits than the others"
+    assert incident["looks_like"]["name"] == "this rank computes different bits"
     assert incident["looks_like"]["action"] == "evict"
     assert "rank 2" in incident["looks_like"]["evidence"]
 

@@ -101,4 +101,4 @@ def test_a_run_may_have_its_gpus_tested_first(robustrun, probe):
     assert "rank 0" in done.text
     assert check(robustrun, "--gpu", "--help").code == 0
     refused = robustrun.run("--gpu", "hello.py")
-    assert refused.code == 2 and "it is for robustrun check alone" in refused.errors
+    assert refused.code == 2 and "only for robustrun check" in refused.errors

@@ -189,5 +189,5 @@ def test_a_job_with_another_content_ends_even_if_it_reads_no_more(nodes, image, 
     assert image.url in finished.errors
     incidents = nodes.runner.report(job.run)["incidents"]
     print(incidents)
-    assert incidents[0]["looks_like"]["name"] == "the image is not the one that was asked for"
+    assert incidents[0]["looks_like"]["name"] == "the image's digest is wrong"
     nodes.runner.expect_nothing_left()

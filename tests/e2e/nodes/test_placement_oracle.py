@@ -52,7 +52,7 @@ def test_no_placement_costs_less(robustrun, seed):
     cost = job.cost([minipod_of[name] for name in names])
     assert said["cost"]["worst"] == pytest.approx(cost, abs=TOLERANCE), "its own figure is wrong"
     least = least_cost(job, robustrun.folder)
-    assert said["bound"] <= least + TOLERANCE, "the bound is above the best placement"
+    assert said["bound"] <= least + TOLERANCE, "the bound is above the optimum placement"
     assert cost == pytest.approx(least, abs=TOLERANCE), f"{job}: {names}"
 
 

@@ -228,7 +228,7 @@ def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, rob
     listed = robustrun.run("nodes")
     assert re.match(r"h1 +lost in 2 runs.*; taken last by the next runs", listed.text)
     assert json.loads(robustrun.run("nodes", "--json", "h1").text)[0]["offender"] is True
-    assert "No run has noted anything of h2" in robustrun.run("nodes", "h2").text
+    assert "No run has noted anything about h2" in robustrun.run("nodes", "h2").text
 
     hosts = farm(2)
     job = over(hosts, "--hosts=h[1-2]", "--nnodes=1", *lockstep(robustrun))

@@ -38,7 +38,7 @@ def test_a_world_of_the_wrong_size_is_refused(allocate, robustrun):
         refused = two.run(robustrun, *wanted, "job.py")
         assert refused.code == 2
         assert f"cannot use {wanted[0]}" in refused.errors
-        assert f"(Slurm job {two.job}) has 2 to run on, n[1-2]" in refused.errors
+        assert f"(Slurm job {two.job}) has 2, n[1-2]" in refused.errors
     assert "keep the others in reserve with --spares=1" in two.run(
         robustrun, "--nnodes=1", "job.py").errors
     # The user's options override the allocation.
@@ -140,12 +140,12 @@ def test_tasks_of_an_srun_are_the_nodes_of_one_run(slurm, robustrun):
     refused = cluster.run(*words, "--nnodes=3", "job.py", check=False, env=robustrun.environment,
                           cwd=robustrun.folder)
     assert refused.returncode == 2
-    assert "3 nodes would be wanted, and this srun" in refused.stderr
+    assert "it takes 3 nodes, and this srun" in refused.stderr
     assert "has 4 tasks" in refused.stderr
     crowded = cluster.run("srun", "--nodes=2", "--ntasks-per-node=2", BINARY, "job.py", check=False,
                           env=robustrun.environment, cwd=robustrun.folder)
     assert crowded.returncode == 2
-    assert "one robustrun per node is wanted" in crowded.stderr
+    assert "each node needs one robustrun" in crowded.stderr
     cluster.expect_empty()
 
 

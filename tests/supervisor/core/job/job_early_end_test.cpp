@@ -25,7 +25,7 @@ JobSpec with_rows(std::vector<std::uint32_t> slots) {
   disk.texts = {"No space"};
   disk.confidence = Confidence::kHigh;
   FaultRow early;
-  early.name = "a worker ended while others went on";
+  early.name = "a worker ended while others continued";
   early.found = {"ended early"};
   early.layer = Layer::kUserCode;
   spec.faults = {peer, disk, early};
@@ -77,7 +77,7 @@ TEST_CASE("the rank that ended is blamed, not the one that lost it") {
         "rank 1 ended with 0 at step 100 while rank 0 waited in all_reduce; the others are "
         "stopped");
   CHECK_FALSE(h.decided(Rule::kWorkerFailed));
-  CHECK(h.all<Decision>()[0].looks_like->name == "a worker ended while others went on");
+  CHECK(h.all<Decision>()[0].looks_like->name == "a worker ended while others continued");
   h.all_gone();
   CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 3"));  // the script's own
 }

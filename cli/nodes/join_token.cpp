@@ -1,4 +1,4 @@
-#include "cli/nodes/invitation.h"
+#include "cli/nodes/join_token.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace robustrun::cli {
 namespace {
 
-// NFS remembers for long that a file is not there; opening its folder makes it look again.
+// NFS caches that a file is missing; opening its folder makes it look again.
 void refresh(const std::string& path) {
   std::error_code error;
   const std::filesystem::directory_iterator folder(path.substr(0, path.rfind('/')), error);
@@ -20,7 +20,7 @@ void refresh(const std::string& path) {
 
 }  // namespace
 
-base::Result<wire::Credential> await_invitation(const std::string& path, base::Nanos wait) {
+base::Result<wire::Credential> await_join_token(const std::string& path, base::Nanos wait) {
   const base::SystemClock clock;
   const base::Nanos until = clock.now() + wait;
   for (;;) {
@@ -35,7 +35,7 @@ base::Result<wire::Credential> await_invitation(const std::string& path, base::N
                       "tasks must see the same working directory",
                       path, std::chrono::floor<std::chrono::seconds>(wait)));
     }
-    static_cast<void>(::poll(nullptr, 0, kInvitationPollMs));
+    static_cast<void>(::poll(nullptr, 0, kJoinTokenPollMs));
   }
 }
 

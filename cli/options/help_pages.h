@@ -1,0 +1,38 @@
+#pragma once
+// The text of the help pages: one per subcommand, one per group of options. Data only; help_text.h
+// renders it.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/options/options_table.h"
+
+namespace robustrun::cli {
+
+// `text` is in blocks with an empty line between them. A block that begins with "usage:" is printed
+// as it is. Elsewhere, a line that begins with two blanks is a row: a name, two blanks or more, its
+// meaning, which may go on in lines that are indented further. All other lines are prose. A block
+// "@TOPIC" stands for the options of a group, "@faults" for the kinds of faults of `inject`.
+struct CommandPage {
+  std::string_view name;
+  std::string_view summary;  // one line in the list of subcommands
+  std::string_view text;
+};
+
+// In the order of the list.
+[[nodiscard]] std::span<const CommandPage> command_pages();
+[[nodiscard]] const CommandPage* find_command_page(std::string_view name);
+
+// What `robustrun help TOPIC` takes besides the subcommands: options of a run, by group.
+struct GroupPage {
+  Group group;
+  std::string_view topic;
+  std::string_view summary;  // one line in the list of groups; empty: of one subcommand alone
+  std::string_view example;
+};
+
+[[nodiscard]] std::span<const GroupPage> group_pages();
+
+}  // namespace robustrun::cli
