@@ -43,7 +43,8 @@ class Collection {
  public:
   void add(const std::string& directory) {
     struct stat status{};
-    if (::stat((directory + kJournalName).c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+    if (::stat((directory + kJournalName).c_str(), &status) != 0 || !S_ISREG(status.st_mode))
+      return;
     if (!seen_.insert({status.st_dev, status.st_ino}).second) return;
     runs_.push_back({fs::path(directory).filename(), directory, modified(status)});
   }

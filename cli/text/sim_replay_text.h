@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simulator/replay.h"
-#include "simulator/study.h"
+#include "simulator/study_figures.h"
 
 namespace robustrun::cli {
 

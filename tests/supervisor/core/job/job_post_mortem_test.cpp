@@ -210,7 +210,7 @@ TEST_CASE("report and status name the cause; looks that found nothing are not li
   CHECK(status.last_restarts[0].cause.starts_with("mismatch: rank 1") == is_found);
   REQUIRE(report.hangs.size() == (is_found ? 1 : 0));
   if (!is_found) return;
-  CHECK(report.hangs[0].stage == "post-mortem");
+  CHECK(report.hangs[0].stage == Diagnosed::Stage::kPostMortem);
   CHECK(report.hangs[0].culprits == std::vector<std::uint32_t>{1});
 }
 
