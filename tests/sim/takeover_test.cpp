@@ -59,8 +59,10 @@ TEST_CASE("a report whose times do not add up is detected") {
   Claims claims;
   core::RunReport report;
   report.duration = seconds(3);
-  report.time.shares = {{"starting", seconds(1)}, {"productive", seconds(2)}};
-  report.time.timeline = {{"starting", {}, seconds(1)}, {"productive", seconds(1), seconds(3)}};
+  report.time.shares = {{core::Spent::kStarting, seconds(1)},
+                        {core::Spent::kProductive, seconds(2)}};
+  report.time.timeline = {{core::Spent::kStarting, {}, seconds(1)},
+                          {core::Spent::kProductive, seconds(1), seconds(3)}};
   claims.time_adds_up(report);
   CHECK_FALSE(claims.violation());
   report.time.timeline.back().from = seconds(2);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/core/rng.h"
+#include "base/core/clock.h"
 
 namespace robustrun::supervisor::backoff_test {
 namespace {

@@ -80,7 +80,7 @@ TEST_CASE("the report lists alarms with their time") {
   journal.tell({h.now, {}, {}, alarm(Kind::kJump, 2, 2, true)});
   const RunReport report = build_report(journal.entries);
   REQUIRE(report.alarms.size() == 2);
-  CHECK(report.alarms[0].kind == "jump");
+  CHECK(report.alarms[0].kind == Kind::kJump);
   CHECK(report.alarms[0].metric == "loss");
   CHECK_FALSE(report.alarms[0].over);
   CHECK(report.alarms[1].over);
