@@ -23,7 +23,7 @@ const core::JobSpec* spec_of(const std::vector<core::JournalEntry>& entries) {
 }
 
 Nanos share_of(const core::TimeReport& time, Spent spent) {
-  const auto found = std::ranges::find(time.shares, to_string(spent), &core::TimeShare::spent);
+  const auto found = std::ranges::find(time.shares, spent, &core::TimeShare::spent);
   return found == time.shares.end() ? Nanos{} : found->duration;
 }
 

@@ -8,7 +8,7 @@
 
 #include "simulator/run_record.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/types/attempt_moments.h"
+#include "supervisor/core/report/time.h"
 
 namespace robustrun::simulator {
 

@@ -7,7 +7,7 @@
 
 #include "simulator/run_faults.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/types/attempt_moments.h"
+#include "supervisor/core/report/time.h"
 
 namespace robustrun::simulator {
 namespace {
@@ -207,7 +207,7 @@ class RecordKeeper {
 };
 
 Nanos spent_with(const core::TimeReport& time, core::Spent spent) {
-  const auto found = std::ranges::find(time.shares, to_string(spent), &core::TimeShare::spent);
+  const auto found = std::ranges::find(time.shares, spent, &core::TimeShare::spent);
   return found == time.shares.end() ? Nanos{} : found->duration;
 }
 
@@ -250,10 +250,11 @@ RunRecord record_of(std::string name, const std::vector<core::JournalEntry>& ent
   keeper.take_checkpoints();
   record.of(Stage::kAgent) = relaunches_of(entries);
   for (const core::PhaseCost& cost : report.costs) {
-    if (cost.of == core::kCostOfRestarts && cost.phase == "check") {
+    if (cost.of == core::StartKind::kRestart && cost.phase == core::CostPhase::kCheck) {
       record.of(Stage::kCheck).push_back(cost.median);
     }
-    const bool is_start = cost.of == core::kCostOfStart && cost.phase == "agent";
+    const bool is_start =
+        cost.of == core::StartKind::kStart && cost.phase == core::CostPhase::kAgent;
     if (is_start && record.of(Stage::kAgent).empty()) {
       record.of(Stage::kAgent).push_back(cost.median);
     }
@@ -264,9 +265,9 @@ RunRecord record_of(std::string name, const std::vector<core::JournalEntry>& ent
   }
   record.time = report.time;
   for (const core::Stretch& stretch : report.time.timeline) {
-    record.stalls += stretch.spent == to_string(core::Spent::kStalled) ? 1 : 0;
+    record.stalls += stretch.spent == core::Spent::kStalled ? 1 : 0;
   }
-  const bool was_stopped = report.outcome == "stopped";
+  const bool was_stopped = report.outcome == core::RunOutcome::kStopped;
   if (was_stopped)
     record.of(Stage::kEnding).push_back(spent_with(record.time, core::Spent::kEnding));
   return record;

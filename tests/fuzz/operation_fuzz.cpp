@@ -7,6 +7,7 @@
 #include "supervisor/control/fault_request.h"
 #include "supervisor/control/file.h"
 #include "supervisor/control/operation_request.h"
+#include "supervisor/core/status/render.h"
 
 namespace {
 

@@ -6,6 +6,9 @@
 #include <string_view>
 
 #include "supervisor/control/json.h"
+#include "supervisor/core/report/child_failed.h"
+#include "supervisor/core/report/render.h"
+#include "supervisor/core/status/render.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "supervisor/core/report/child_failed.h"
 #include "supervisor/core/report/report.h"
 
 namespace {

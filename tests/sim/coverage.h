@@ -64,17 +64,16 @@ class Coverage {
       if (decision->rule == core::Rule::kRolledBack) step = core::Step::kRollBack;
       if (decision->rule == core::Rule::kReplay) step = core::Step::kReplay;
       if (decision->rule == core::Rule::kRestart) {
-        // To another version, because the present one is to blame: no ladder has a say in that.
-        const bool is_a_rung = !decision->text.starts_with("restart with version");
+        // A restart with another version, because the present one is to blame, is on no ladder.
+        const bool is_a_rung = decision->answer != core::Answer::kVersionRestart;
         const core::Step taken =
             is_a_rung ? step.value_or(core::Step::kRestart) : core::Step::kRestart;
-        // The last alternative is always the end of the run.
-        if (is_a_rung) excess = climbed(decision->alternatives.size() - 1, taken);
+        if (is_a_rung) excess = climbed(decision->passed.size(), taken);
         looks_.reset();
         ++taken_[static_cast<std::size_t>(taken)];
         last_at_ = now;
-      } else if (decision->text.starts_with("no restart: it would not help")) {
-        excess = climbed(decision->alternatives.size(), core::Step::kGiveUp);
+      } else if (decision->answer == core::Answer::kGivenUpByPolicy) {
+        excess = climbed(decision->passed.size(), core::Step::kGiveUp);
       }
     }
     return excess;

@@ -74,7 +74,7 @@ class Disks {
   // trouble that ends.
   void prune(std::size_t keep, bool dies);
 
-  void choose_victim(std::size_t directory) { victim_ = directory; }
+  void choose_target(std::size_t directory) { victim_ = directory; }
   void begin_trouble(Trouble trouble, bool ends);
   void end_trouble();
   [[nodiscard]] bool has_home() const { return is_there_[0]; }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/report/rule_words.h"
+#include "supervisor/core/types/rule.h"
 #include "tests/sim/outcome.h"
 #include "tests/sim/shipped_ladders.h"
 

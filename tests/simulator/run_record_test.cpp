@@ -145,7 +145,7 @@ TEST_CASE("a lost agent is a machine; one that was announced is maintenance") {
 
 TEST_CASE("faults on purpose are told apart, and orders of users are none") {
   Story story = with_death(Layer::kUnclear, supervisor::FirstAction::kRestart);
-  story.decide(20000, Rule::kSignal, 1, "SIGTERM ends the run").finish(22000, 143);
+  story.decide(20000, Rule::kSignal, 1, "stopping (SIGTERM)").finish(22000, 143);
   CHECK(record(story).by_user == 1);
   CHECK(record(story).of(Stage::kEnding) == std::vector<Nanos>{2s});
   Story hurt = story;

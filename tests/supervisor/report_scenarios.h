@@ -21,7 +21,7 @@ inline Story clean() {
     story.event(192000, exited(0, rank, ExitStatus::Kind::kExited, 0, 191999));
   }
   return story.event(192010, WorkersGone{Attempt{0}, 0, {}, {}})
-      .decide(192010, Rule::kSucceeded, 0, "2 workers ended well")
+      .decide(192010, Rule::kSucceeded, 0, "all 2 workers finished")
       .finish(192011, 0);
 }
 
@@ -39,10 +39,10 @@ inline Story recovered() {
   WorkerExited other = exited(0, 0, ExitStatus::Kind::kSignaled, 15, 10012);
   other.stopped_by_us = true;
   story.event(10000.4, killed);
-  story.decide(10000.4, Rule::kWorkerFailed, 0, "rank 1 on node0: SIGKILL; the others are stopped",
+  story.decide(10000.4, Rule::kWorkerFailed, 0, "rank 1 on node0: SIGKILL; stopping the other rank",
                {"rank 1 on node0: SIGKILL"});
   story.event(10012.2, other).event(10012.5, WorkersGone{Attempt{0}, 1, {}, {}});
-  story.decide(10012.5, Rule::kRestart, 0, "restart 1 of 3: 2 workers are started again",
+  story.decide(10012.5, Rule::kRestart, 0, "restart 1 of 3: starting 2 workers on 1 node again",
                {"rank 1 on node0: SIGKILL"}, {"no restart: 0 of 3 used"});
   story.start(10012.8, 1, 2).progress(10100, 1, Mark::kUserCode, 10090, 0);
   story.progress(12400, 1, Mark::kFirstStep, 12395, 3, 103, 0.35);
@@ -52,7 +52,7 @@ inline Story recovered() {
     story.event(24090, exited(1, rank, ExitStatus::Kind::kExited, 0, 24089));
   }
   return story.event(24095, WorkersGone{Attempt{1}, 0, {}, {}})
-      .decide(24095, Rule::kSucceeded, 1, "2 workers ended well")
+      .decide(24095, Rule::kSucceeded, 1, "all 2 workers finished")
       .finish(24100, 0);
 }
 
@@ -70,13 +70,13 @@ inline Story failed() {
   oom.dropped_bytes = 4096;
   story.event(5000.3, oom, 1);
   story.decide(5000.3, Rule::kWorkerFailed, 0,
-               "rank 2 on beta: SIGKILL (by its cgroup's OOM killer); the others are stopped",
+               "rank 2 on beta: SIGKILL (by its cgroup's OOM killer); stopping the other 3 ranks",
                {"rank 2 on beta: SIGKILL (by its cgroup's OOM killer)"});
   story.event(5030, exited(0, 0, ExitStatus::Kind::kExited, 1, 5029));
   story.event(5040, WorkersGone{Attempt{0}, 0, {}, {}});
   story.event(5200, WorkersGone{Attempt{0}, 0, {}, {}}, 1);
   story.decide(
-      5200, Rule::kRestart, 0, "restart 1 of 1: 4 workers on 2 nodes are started again in 1 s",
+      5200, Rule::kRestart, 0, "restart 1 of 1: starting 4 workers on 2 nodes again in 1 s",
       {"rank 2 on beta: SIGKILL (by its cgroup's OOM killer)", "rank 0 on alpha: exit code 1"},
       {"no restart: 0 of 1 used"});
   story.event(6200, TimerFired{TimerId::kBackoff, 7}).start(6201, 1, 4);
@@ -93,7 +93,7 @@ inline Story failed() {
                        std::string(500, 'w') + " end", "RuntimeError: the loss is not a number"};
   story.event(7000.5, error);
   story.decide(7000.5, Rule::kWorkerFailed, 1,
-               "rank 1 on alpha: exit code 1; the others are stopped",
+               "rank 1 on alpha: exit code 1; stopping the other 3 ranks",
                {"rank 1 on alpha: exit code 1"});
   story.event(7001, WorkersGone{Attempt{1}, 0, {}, {}});
   story.decide(7001, Rule::kBudgetExhausted, 1, "no restart left: 1 of 1 used",
@@ -137,7 +137,7 @@ inline Story start_failed() {
                "rank 0 on node0 could not be started: cannot run ./trian.py: "
                "No such file or directory");
   story.decide(5, Rule::kBudgetExhausted, 0,
-               "no restart: what cannot be run now cannot be run next time");
+               "no restart: a program that cannot run now will not run next time");
   return story.finish(6, 127);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A worker that ends with exit code 0 while others still train: nothing of it looks wrong, and the
-// others fail because they miss it. Pure.
+// A worker that ends with exit code 0 while others still train: it looks fine, and the others fail
+// because they miss it. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -14,8 +14,8 @@ namespace robustrun::supervisor {
 
 struct EarlyEnd {
   base::Rank rank;
-  std::uint64_t steps = 0;           // that it had done; 0: none are known
-  std::optional<std::int64_t> step;  // the script's own number of the last one
+  std::uint64_t steps = 0;           // steps it had done; 0: unknown
+  std::optional<std::int64_t> step;  // the script's own number of the last step
   template <class V>
   void fields(V& v) {
     v(1, "rank", rank);
@@ -30,8 +30,8 @@ struct EarlyEnd {
                                    const std::vector<base::Rank>& waiting,
                                    const std::string& operation);
 
-// The function of torch.distributed that the exception which ended a worker came out of:
-// "all_reduce"; empty: its traceback shows none (an abort, the backward pass).
+// The function of torch.distributed that raised the exception which ended a worker: "all_reduce";
+// empty: its traceback shows none (an abort, the backward pass).
 [[nodiscard]] std::string operation_in_traceback(const WorkerExited& exited);
 
 }  // namespace robustrun::supervisor

@@ -18,6 +18,13 @@ const char* to_string(Step step) {
   return "restart";
 }
 
+std::string in_words(const PassedStep& passed) {
+  const std::string why = passed.obstacle     ? in_words(passed.obstacle)
+                          : passed.taken == 1 ? "was done once"
+                                              : fmt::format("was done {} times", passed.taken);
+  return fmt::format("{}: {}", to_string(passed.step), why);
+}
+
 StepChoice Escalation::choose(const Policy& policy, FirstAction action,
                               const Obstacles& obstacles) const {
   StepChoice choice;
@@ -27,10 +34,9 @@ StepChoice Escalation::choose(const Policy& policy, FirstAction action,
     const auto step = static_cast<std::size_t>(rung.step);
     const std::uint32_t taken = taken_[step];
     if (rung.times != 0 && taken >= rung.times) {
-      choice.passed.push_back(fmt::format("{}: was done {}", to_string(rung.step),
-                                          taken == 1 ? "once" : fmt::format("{} times", taken)));
-    } else if (!obstacles[step].empty()) {
-      choice.passed.push_back(fmt::format("{}: {}", to_string(rung.step), obstacles[step]));
+      choice.passed.push_back({rung.step, taken, {}});
+    } else if (obstacles[step]) {
+      choice.passed.push_back({rung.step, taken, obstacles[step]});
     } else {
       choice.step = rung.step;
       return choice;

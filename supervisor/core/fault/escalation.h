@@ -1,9 +1,8 @@
 #pragma once
 // Which step of its ladder a fault calls for. Pure.
 //
-// What was done before counts for all ladders together: a crash that nobody understands, right
-// after a machine was evicted, is not answered as if it were the first one. After enough progress
-// all of it is forgotten.
+// Steps already taken count for all ladders together: an unexplained crash right after a machine
+// was evicted is not treated as the first fault. After enough progress they are all forgotten.
 
 #include <array>
 #include <cstdint>
@@ -11,25 +10,26 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "supervisor/core/types/decision.h"
 #include "supervisor/core/types/policy.h"
 
 namespace robustrun::supervisor {
 
-// By Step: why it cannot be done now; empty: it can.
-using Obstacles = std::array<std::string, kSteps>;
+// Indexed by Step: why it cannot be taken now.
+using Obstacles = std::array<Obstacle, kSteps>;
 
 struct StepChoice {
   Step step = Step::kRestart;
-  std::vector<std::string> passed;  // rungs below it that were not taken: "check: was done once"
+  std::vector<PassedStep> passed;  // the rungs below `step`
 };
 
 class Escalation {
  public:
-  // The first rung that was not taken as often as it says and that nothing stands in the way of.
+  // The first rung of the action's ladder that may be taken once more and has no obstacle.
   [[nodiscard]] StepChoice choose(const Policy& policy, FirstAction action,
                                   const Obstacles& obstacles) const;
   void take(Step step);
-  // `amount` of time in which steps of training were done.
+  // `amount`: time in which training steps were done.
   void note_progress(const Policy& policy, base::Nanos amount);
 
   template <class V>

@@ -1,10 +1,10 @@
 #pragma once
-// When are two failures the same failure? Pure.
+// The signature of a failure: two failures with the same signature count as the same. Pure.
 //
-// A signature is how the worker ended and what it said last: the error file's message, else the
-// last line on stderr that holds text, with every number and address replaced by '#'. The rank,
-// pids, ports, step numbers and times are not part of it, so the same bug gives the same
-// signature on whatever rank and at whatever moment it strikes first.
+// It consists of how the worker ended, and of its last words: the message in the error file,
+// otherwise the last line with text on stderr, with every number and address replaced by '#'.
+// Ranks, pids, ports, step numbers and times are not part of it, so the same bug gives the same
+// signature on any rank and at any time.
 
 #include <string>
 #include <string_view>
@@ -16,11 +16,11 @@ namespace robustrun::supervisor {
 std::string failure_signature(const WorkerExited& exited);
 std::string failure_signature(const WorkerStartFailed& failed);
 
-// First line of `text`: digits, 0x… and hexadecimal words of 8 or more characters become '#',
-// runs of spaces one space; at most kSignatureBytesMax bytes.
+// The first line of `text`, with digits, 0x… and hexadecimal words of 8 or more characters as '#',
+// and runs of spaces as one space; at most kSignatureBytesMax bytes.
 std::string without_numbers(std::string_view text);
 
-// True when its message or its last lines on stderr say that an address was already in use.
+// True when its message or its last lines on stderr report that an address was already in use.
 bool says_address_in_use(const WorkerExited& exited);
 
 }  // namespace robustrun::supervisor

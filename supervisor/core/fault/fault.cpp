@@ -16,27 +16,27 @@
 namespace robustrun::supervisor {
 namespace {
 
-// errnos of posix_spawn and exec that mean: not now, perhaps later.
+// errnos of posix_spawn and exec that may pass.
 bool is_transient(int os_errno) {
   constexpr int kTransient[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ETXTBSY, EIO, ESTALE, ETIMEDOUT};
   return std::ranges::find(kTransient, os_errno) != std::end(kTransient);
 }
 
-// And those that say: the program is not there, or is none.
+// errnos that mean that the program is missing or not executable.
 bool is_permanent(int os_errno) {
   constexpr int kPermanent[] = {ENOENT, EACCES, ENOEXEC, ENOTDIR,     EISDIR,
                                 ELOOP,  E2BIG,  EPERM,   ENAMETOOLONG};
   return std::ranges::find(kPermanent, os_errno) != std::end(kPermanent);
 }
 
-// Whose fault something is that no worker's own end shows. torchrun restarts for nothing but
-// --max-restarts, whoever is to blame; what a growing group needs is no failure.
+// Class of a fault that no worker's exit shows. torchrun counts every restart against
+// --max-restarts, whatever the cause; a growing group is no failure.
 FaultClass class_of_infrastructure(Rule rule, bool compat) {
   return compat && rule != Rule::kGroupGrew ? FaultClass::kUser : FaultClass::kInfrastructure;
 }
 
 const char* oom_words(const WorkerExited& exited) {
-  // Otherwise it was a process that the worker had started.
+  // Otherwise the OOM killer hit a process that the worker had started.
   const bool itself = exited.kind == base::ExitStatus::Kind::kSignaled && exited.code == SIGKILL;
   switch (exited.oom) {
     case OomKiller::kNo: return "";
@@ -61,14 +61,14 @@ const char* end_words(base::ScriptEnd end) {
   return "";
 }
 
-// The script's own word for when it failed, if that can be true.
+// The failure's time in the error file, if it is plausible.
 std::int64_t time_of(const WorkerExited& exited, const FaultContext& context) {
   const bool plausible = exited.error_timestamp_s >= context.attempt_started_s &&
                          exited.error_timestamp_s <= context.now_s;
   return plausible ? exited.error_timestamp_s : context.now_s;
 }
 
-// Of a machine, with its workers.
+// A machine is gone, with its workers.
 bool is_loss(const Fault& fault) {
   return fault.rule == Rule::kAgentLost || fault.rule == Rule::kNodeLeft;
 }
@@ -77,8 +77,17 @@ bool is_loss(const Fault& fault) {
 
 std::string how_it_ended(const WorkerExited& exited) {
   const std::string words = base::describe(exited.status());
-  if (exited.shim_lost) return words + " (somebody killed its shim)";
+  if (exited.shim_lost) return words + " (its shim was killed)";
   return words + oom_words(exited) + end_words(exited.script_end);
+}
+
+std::string failure_in_words(const WorkerExited& exited, const std::string& node_name) {
+  return fmt::format("rank {} on {}: {}", exited.rank.value, node_name, how_it_ended(exited));
+}
+
+std::string failure_in_words(const WorkerStartFailed& failed, const std::string& node_name) {
+  return fmt::format("rank {} on {} could not be started: {}", failed.rank.value, node_name,
+                     failed.what);
 }
 
 bool is_lost_at_end(const WorkerExited& exited) {
@@ -102,8 +111,7 @@ Fault worker_fault(const WorkerExited& exited, const FaultContext& context) {
   fault.exit_code = exit_code_for_worker(exited.status(), context.compat);
   fault.time_s = time_of(exited, context);
   fault.nodes = {context.node};
-  fault.words =
-      fmt::format("rank {} on {}: {}", exited.rank.value, context.node_name, how_it_ended(exited));
+  fault.words = failure_in_words(exited, context.node_name);
   if (exited.shim_lost) {
     fault.fault_class = class_of_infrastructure(fault.rule, context.compat);
   } else if (context.port_may_conflict && exited.rank.value == 0 && says_address_in_use(exited)) {
@@ -128,8 +136,7 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context) 
   fault.rule = Rule::kStartFailed;
   fault.time_s = context.now_s;
   fault.nodes = {context.node};
-  fault.words = fmt::format("rank {} on {} could not be started: {}", failed.rank.value,
-                            context.node_name, failed.what);
+  fault.words = failure_in_words(failed, context.node_name);
   if (is_transient(failed.os_errno)) {
     fault.fault_class = class_of_infrastructure(fault.rule, context.compat);
     fault.exit_code = exit_code_for_infrastructure(context.compat);
@@ -178,8 +185,8 @@ bool Outage::add(Fault fault, bool explains_root) {
   const auto order = [](const Fault& one) {
     return std::pair(one.fault_class != FaultClass::kPortConflict, one.time_s);
   };
-  // A tie goes to the one that came first. A worker that ended well is the cause only as long as
-  // no other one is known.
+  // A tie goes to the fault that came first. A worker that ended early is the cause only as long as
+  // no other cause is known.
   const bool outweighs =
       root.rule == Rule::kEndedEarly && fault.looks_like && !fault.looks_like->sequel;
   const bool is_root = explains_root || outweighs || order(fault) < order(root);

@@ -1,11 +1,11 @@
 #pragma once
 // One thing that went wrong, and all that went wrong in one attempt. Pure.
 //
-// A Fault is an event put into a class (whose fault is it, is it counted) and into words. All
-// faults from the first one until no worker is left make one Outage: its root is the fault with
-// the earliest time (the error file's own, else the arrival), except that rank 0
-// saying "address already in use" explains every other failure, and the loss of a machine the
-// failures of workers that had it as a peer.
+// A Fault is an event with its class (whose fault it is, and whether it is counted) and in words.
+// All faults from the first one until no worker is left make one Outage. Its root is the fault with
+// the earliest time (from the error file, otherwise the time of arrival), with two exceptions: rank
+// 0 reporting "address already in use" explains every other failure, and the loss of a machine
+// explains the failures of workers that had it as a peer.
 
 #include <cstdint>
 #include <optional>
@@ -20,10 +20,10 @@
 namespace robustrun::supervisor {
 
 enum class FaultClass : std::uint8_t {
-  kUser,            // counted against max_restarts
+  kUser,  // counted against max_restarts
   kInfrastructure,  // not counted; too many in a row without progress end the run
-  kPortConflict,    // infrastructure, with a limit of its own
-  kPermanent,       // will fail again in the same way: never retried
+  kPortConflict,  // infrastructure, with a limit of its own
+  kPermanent,  // will fail again in the same way: never retried
 };
 
 inline bool is_counted(FaultClass fault_class) { return fault_class == FaultClass::kUser; }
@@ -31,13 +31,13 @@ inline bool is_counted(FaultClass fault_class) { return fault_class == FaultClas
 struct Fault {
   FaultClass fault_class = FaultClass::kUser;
   Rule rule = Rule::kWorkerFailed;
-  std::int32_t exit_code = 1;      // the run's, should it end through this fault
-  std::int64_t time_s = 0;         // Unix time
-  std::string signature;           // failure_signature.h; empty unless kUser
-  std::string words;               // "rank 1 on node0: SIGKILL"
+  std::int32_t exit_code = 1;  // the run's exit code, should it end through this fault
+  std::int64_t time_s = 0;  // Unix time
+  std::string signature;  // failure_signature.h; empty unless kUser
+  std::string words;  // "rank 1 on node0: SIGKILL"
   std::optional<Classification> looks_like;
-  std::vector<base::NodeId> nodes;  // to which it was traced
-  // Of a hang in the script: its line there, and how many have ended an attempt at it.
+  std::vector<base::NodeId> nodes;  // machines to which the fault was traced
+  // Of a hang in the script: its line there, and how many hangs at it have ended an attempt.
   std::string script_line{};
   std::uint32_t hangs_there = 0;
   template <class V>
@@ -55,40 +55,43 @@ struct Fault {
   }
 };
 
-// What turning an event into a fault needs to know of the job.
+// What is needed of the job to turn an event into a fault.
 struct FaultContext {
   base::NodeId node;
   std::string node_name;
   bool compat = false;
-  bool port_may_conflict = false;        // a fresh port, no progress yet
-  std::int64_t attempt_started_s = 0;    // Unix time
+  bool port_may_conflict = false;  // a fresh port, no progress yet
+  std::int64_t attempt_started_s = 0;  // Unix time
   std::int64_t now_s = 0;
   FaultPhase phase = FaultPhase::kStarting;
-  const std::vector<FaultRow>* rows = nullptr;  // to classify it by; nullptr: not wanted
-  bool trusts_looks = false;  // what it looks like may decide whose fault it is
+  const std::vector<FaultRow>* rows = nullptr;  // rows to classify it by; nullptr: do not classify
+  bool trusts_looks = false;  // the classification may decide whose fault it is
 };
 
-// So sure that the script does not pay for it: not when the machine is evicted, nor where it may
-// pass. On a broken machine that nothing can replace a restart is no better than any other.
+// The fault is surely the machine's: the restart is free if the machine is evicted, or if the fault
+// may pass. On a broken machine that nothing can replace a restart counts like any other.
 bool is_of_the_machine(const Classification& what);
 
-// With exit code 93, which has no meaning under torchrun (`compat`).
+// The worker exited with code 93, which has no meaning under torchrun (`compat`).
 bool asks_not_to_requeue(const WorkerExited& exited, bool compat);
 
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context);
 Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
-// Not the script's doing: a lost agent, a deadline, a worker that vanished.
+// For faults that the script cannot have caused: a lost agent, a deadline, a worker that vanished.
 Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context);
 
-// The worker ended badly by itself when its script had returned, and not ended_well(): the training
-// is done, but what its threads and exit handlers still did (an asynchronous save, a tracker's
-// upload) may be lost. Training again would not bring that back.
+// The worker failed by itself after its script had returned, and not ended_well(): the training is
+// done, but the work of its threads and exit handlers (an asynchronous save, a tracker's upload)
+// may be lost. Training again would not bring that back.
 bool is_lost_at_end(const WorkerExited& exited);
 
 // "SIGKILL (by the kernel's OOM killer)", "SIGABRT after its script had returned".
 std::string how_it_ended(const WorkerExited& exited);
+// "rank 1 on node0: SIGKILL", "rank 1 on node0 could not be started: …"
+std::string failure_in_words(const WorkerExited& exited, const std::string& node_name);
+std::string failure_in_words(const WorkerStartFailed& failed, const std::string& node_name);
 
-// Lines for a decision: the first kEvidenceMax, and how many more there were.
+// Lines of evidence for a decision: the first kEvidenceMax, and the number of those left out.
 struct Evidence {
   std::vector<std::string> first;
   std::uint32_t more = 0;
@@ -112,33 +115,34 @@ struct Outage {
     evidence.add(root.words);
   }
   Outage() = default;
-  // Returns true when it is the new root. `explains_root`: what the root failed of follows from it.
+  // Returns true when `fault` is the new root. `explains_root`: it caused the present root.
   bool add(Fault fault, bool explains_root = false);
-  // A job may lose all its workers at once: only the first of them are looked at closely.
+  // A job may lose all its workers at once: only the first failures are classified.
   [[nodiscard]] bool may_classify() const { return evidence.first.size() < kEvidenceMax; }
-  // What the first of them came of was found out: nothing that is added later comes before it.
+  // The cause of the first failure was found out: it stays the root whatever is added later.
   void explain(Rule rule, std::string words, std::string signature);
-  // A machine goes: the group is stopped to go on without it, all workers alive.
+  // A machine leaves: the workers, all alive, are stopped to go on without it.
   [[nodiscard]] bool is_handover() const {
     return root.rule == Rule::kSlowEvicted || root.rule == Rule::kNodeLeft;
   }
-  // Somebody wanted the stop, or a machine comes or goes.
+  // The user asked for the stop, or a machine comes or goes.
   [[nodiscard]] bool nothing_failed() const {
     return is_handover() || root.rule == Rule::kGroupGrew || root.rule == Rule::kUpdating;
   }
-  // What workers are told by the stop: before a machine goes all may save.
+  // The reason that the stop order gives to workers: before a machine leaves all may save.
   [[nodiscard]] StopReason stop_reason(bool restart) const {
     if (is_handover()) return StopReason::kPreempt;
     return restart ? StopReason::kRestart : StopReason::kStop;
   }
-  // What it looks like, and whose machines are to blame, turned out to be something else.
+  // Replaces the classification and the machines to blame.
   void trace_to(Classification what, std::vector<base::NodeId> nodes);
-  // What the root looks like; if that follows from another's failure, the first that does not.
+  // Classification of the root; if the root is a sequel of another failure, of the first fault that
+  // is not a sequel.
   std::optional<Classification> looks_like;
-  std::vector<base::NodeId> nodes;  // of the fault that looks like that
-  std::optional<Classification> said;  // of it, so far
-  bool lacks_operation = false;  // of Rule::kEndedEarly: in which one the others waited
-  // Until then an explanation may come; none: it has come, or none is expected.
+  std::vector<base::NodeId> nodes;  // machines of the fault that was classified
+  std::optional<Classification> said;  // the classification reported last
+  bool lacks_operation = false;  // of Rule::kEndedEarly: the others' collective is not known yet
+  // An explanation may come until then; none: it has come, or none is expected.
   std::optional<base::Nanos> explained_by;
   template <class V>
   void fields(V& v) {
@@ -154,11 +158,16 @@ struct Outage {
 
 // What is done when nothing of the attempt is left.
 struct OutageVerdict {
-  bool restart = false;
+  Answer answer = Answer::kNone;  // kNone: the run ends
   Rule rule = Rule::kRestart;
   int exit_code = 0;
   std::string text;
-  bool is_spent = true;  // the budget pays for the restart
+
+  [[nodiscard]] bool restart() const { return answer != Answer::kNone; }
+  // The budget limits the restart, or has allowed none.
+  [[nodiscard]] bool is_spent() const {
+    return answer != Answer::kPlannedRestart && answer != Answer::kVersionRestart;
+  }
 };
 
 }  // namespace robustrun::supervisor

@@ -110,11 +110,11 @@ const char* words_of(FaultLine::Source source) {
   return "";
 }
 
-std::string quote(const FaultLine& line, const std::string& who) {
+std::string quote(const FaultLine& line, const std::string& source) {
   std::string_view text = base::trim(line.text);
   const bool cut = text.size() > kFaultQuoteBytesMax;
   return fmt::format("\"{}{}\" ({}{})", base::printable(text.substr(0, kFaultQuoteBytesMax)),
-                     cut ? " ..." : "", who, words_of(line.source));
+                     cut ? " ..." : "", source, words_of(line.source));
 }
 
 std::string quote(const FaultLine& line, std::uint32_t rank) {
@@ -140,7 +140,7 @@ Classification by_end(const WorkerExited& exited, FaultPhase phase) {
   Classification what;
   what.symptom = "unexplained";
   if (exited.shim_lost) {
-    what.name = "its keeper was killed from outside";
+    what.name = "its shim was killed";
     what.layer = Layer::kInfrastructure;
   } else if (exited.kind == base::ExitStatus::Kind::kSignaled && is_crash(exited.code)) {
     what.name = fmt::format("crash of native code {}", when(phase));
@@ -281,10 +281,12 @@ const char* to_string(FirstAction action) {
   return "restart";
 }
 
-std::string in_words(const Classification& what) {
+std::string in_words(const Classification& what) { return "looks like: " + cause_in_words(what); }
+
+std::string cause_in_words(const Classification& what) {
   const bool same = what.symptom.empty() || what.symptom == what.name;
-  return fmt::format("looks like: {}{}{} ({}, {} confidence): {}", same ? "" : what.symptom,
-                     same ? "" : ", ", what.name,
+  return fmt::format("{}{}{} ({}, {} confidence): {}", same ? "" : what.symptom, same ? "" : ", ",
+                     what.name,
                      what.layer == Layer::kUnclear ? "layer unclear" : to_string(what.layer),
                      to_string(what.confidence), what.evidence);
 }

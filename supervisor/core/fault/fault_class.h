@@ -1,12 +1,11 @@
 #pragma once
-// What does a failure look like? Pure: the facts of one failure and the rows of fault_table.h in,
-// the row that explains it best out, with the line that says so. What is done about it: policy.h.
+// Classification of a failure. Pure: the facts of one failure and the rows of fault_table.h in, the
+// row that explains it best out, with the line that matched. policy.h has what is done about it.
 //
-// Of the rows that fit, the order is: not a mere sequel of another rank's failure before a sequel;
-// a programming error that ended the script before everything printed earlier; high confidence
-// before low; the exception that ended the script before other lines; a later line before an
-// earlier one, except that an earlier row wins on the same line. Without a fitting row the exit and
-// its time say what can be said.
+// Rows that fit are preferred in this order: a row that is no sequel of another rank's failure; a
+// programming error that ended the script; higher confidence; the exception that ended the script;
+// a later line, and on the same line an earlier row. Without a fitting row the exit and its time
+// decide.
 
 #include <cstdint>
 #include <optional>
@@ -20,20 +19,21 @@
 
 namespace robustrun::supervisor {
 
-// How far the attempt had come. kStarting: the script was not seen to run on every rank.
+// How far the attempt had got. kStarting: the script was not seen to run on every rank.
 enum class FaultPhase : std::uint8_t { kStarting, kBeforeFirstStep, kProgressing };
 
-// Of a program's own making, not from outside: SIGABRT, SIGSEGV, …
+// A signal that a program causes itself: SIGABRT, SIGSEGV, …
 bool is_crash(std::int32_t signal);
 
-// Takes milliseconds at most, whatever the worker left: fault_lines.h has the bounds.
+// Takes milliseconds at most, however much the worker printed: fault_lines.h has the bounds.
 Classification classify(const WorkerExited& exited, FaultPhase phase,
                         const std::vector<FaultRow>& rows);
 Classification classify(const WorkerStartFailed& failed, const std::vector<FaultRow>& rows);
-// Of what the agent of `node` noticed; nothing if no row fits.
+// Of a finding of the agent of `node`; nullopt if no row fits.
 std::optional<Classification> classify(const NodeHealth& health, const std::string& node,
                                        const std::vector<FaultRow>& rows);
-// Of what robustrun found out itself ("hang", "mismatch", "slow"), which `evidence` says in words.
+// Of one of robustrun's own findings ("hang", "mismatch", "slow"; FaultRow::found), with `evidence`
+// in words.
 Classification classify_finding(std::string_view finding, std::string evidence,
                                 const std::vector<FaultRow>& rows);
 

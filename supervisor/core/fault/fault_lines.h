@@ -1,9 +1,10 @@
 #pragma once
-// What a dead worker said, as lines that can be compared with patterns. Internal to core/; pure.
+// The last output of a dead worker, as lines that can be compared with patterns. Internal to core/;
+// pure.
 //
-// A line knows which exception it belongs to: Python prints "module.Type: message" unindented below
-// the frames of a traceback, and a message may go on over further lines. The frames themselves
-// (source code, which may quote any message) are left out. torch's "[rank3]: " before lines is cut.
+// A line knows the exception it belongs to: Python prints "module.Type: message" unindented below
+// the frames of a traceback, and a message may have further lines. The frames themselves (source
+// code, which may quote any message) are left out. torch's prefix "[rank3]: " is removed.
 
 #include <cstdint>
 #include <optional>
@@ -19,18 +20,18 @@ struct FaultLine {
   enum class Source : std::uint8_t { kStderr, kErrorFile, kStart, kNode };
   std::string_view text;
   std::string_view exception;  // its type without the module; empty: of none
-  bool last_exception = false;  // of the one that ended the script
+  bool last_exception = false;  // it belongs to the exception that ended the script
   Source source = Source::kStderr;
-  std::uint32_t xid = 0;  // of one that is known without its text; 0: see there
+  std::uint32_t xid = 0;  // if known otherwise than from the text; 0: look there
 };
 
-// Views into `exited`: the last lines of stderr, then the first ones of the error file's message;
-// of each at most kFaultLinesMax lines and kFaultEvidenceBytesMax, of a line at most
+// Views into `exited`: the last lines of stderr, then the first lines of the error file's message;
+// of each at most kFaultLinesMax lines and kFaultEvidenceBytesMax bytes, of a line at most
 // kFaultLineBytesMax.
 std::vector<FaultLine> fault_lines(const WorkerExited& exited);
 
-// Whether it is one of Python's own for mistakes in programs (TypeError, ...): its message holds
-// the program's words, which tell nothing of the machine.
+// True for Python's exceptions for programming errors (TypeError, ...): their messages quote the
+// program, and tell nothing about the machine.
 bool is_programming_error(std::string_view exception);
 
 // Whether `text` contains `pattern`, in which '*' stands for any bytes. Linear in text for each

@@ -1,9 +1,9 @@
 #pragma once
-// Lines of the script at which hangs have ended attempts: a hang that comes back at the same one is
+// Lines of the script at which hangs have ended attempts: a hang that returns at the same line is
 // the script's. Pure.
 //
-// One that passes there by itself, and an hour's worth of progress, wipe a line's record; another
-// version of the script wipes all of them.
+// A line is forgotten when a hang there resolves itself, and after an hour of progress; all lines
+// are forgotten with another version of the script.
 
 #include <cstdint>
 #include <string>
@@ -15,11 +15,11 @@ namespace robustrun::supervisor {
 
 class HangPlaces {
  public:
-  // How many hangs have ended an attempt at `line`, with this one.
+  // Counts a hang at `line` that ends an attempt; returns how many there were.
   std::uint32_t note(const std::string& line);
   void forget(const std::string& line);
   void forget_all() { places_.clear(); }
-  // `amount` of time in which steps were done; after `window` of it a line is forgotten.
+  // `amount`: time in which steps were done; after `window` of it a line is forgotten.
   void note_progress(base::Nanos amount, base::Nanos window);
 
   template <class V>

@@ -14,12 +14,7 @@ namespace robustrun::supervisor {
 using Agent = NodeState::Agent;
 
 base::Nanos JobQuestions::retry_delay(std::uint32_t troubles) const {
-  const GroupPolicy& policy = spec.group;
-  base::Nanos delay = policy.retry_first;
-  for (std::uint32_t i = 1; i < troubles && delay < policy.retry_max; ++i) {
-    delay = delay > policy.retry_max / 2 ? policy.retry_max : delay * 2;
-  }
-  return std::min(delay, policy.retry_max);
+  return doubled(spec.group.retry_first, troubles > 0 ? troubles - 1 : 0, spec.group.retry_max);
 }
 
 void Job::Impl::launch(base::NodeId node) {
@@ -39,10 +34,10 @@ void Job::Impl::launch_due() {
   arm_nodes_timer();
 }
 
-// An agent that died on an answering node is started again at once, in place; what then fails, or a
-// machine that does not answer, is tried again later, each time after a longer wait. Only a node
-// without which the run cannot go on is tried again at once more often: budgets end that. One whose
-// agent was told to end is left alone for as long as any: perhaps it is down for maintenance.
+// An agent that died on a node that answers is launched again at once. If that fails too, or the
+// machine does not answer, it is launched again later, after growing waits. Only a node that the
+// run cannot do without is tried at once more often; the restart budget limits that. A node whose
+// agent was told to end is left alone for the longest wait: it may be down for maintenance.
 void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_answers) {
   NodeState& dropped = at(node);
   if (dropped.agent == Agent::kLaunched) {
@@ -54,7 +49,7 @@ void Job::Impl::drop_agent(base::NodeId node, const std::string& why, bool node_
   if (!dropped.leaving) dropped.trouble = why;
   copies.lose(node);
   if (!dropped.gone) {
-    dropped.gone = true;  // without their agent the shims kill what they hold
+    dropped.gone = true;  // without their agent the shims kill their workers
     --running_nodes;
   }
   const std::uint32_t troubles = dropped.losses + dropped.failed_launches;
@@ -89,19 +84,18 @@ void Job::Impl::agent_joined(const Event& event) {
   if (!group_formed || in_group(event.node) || state == JobState::kFinishing) return;
   if (node.unfit) return;
   if (!node.checked) check_spare(event.node);
-  decide(Rule::kSpareChanged, fmt::format("{} is there as a spare", name(event.node)));
+  decide(Rule::kSpareChanged, fmt::format("{} is a spare", name(event.node)));
   if (state == JobState::kRunning) maybe_grow();
 }
 
-// Said once per agent; whoever comes next on that node may live longer. False: the agent goes on,
+// Reported once per agent; the next agent on that node may live longer. False: the agent goes on,
 // or is known to leave.
 bool Job::Impl::note_leaving(const Event& event) {
   const auto& word = body<NodeEnding>(event);
   NodeState& node = at(event.node);
   if (word.signal == 0) {
     if (std::exchange(node.ending, true)) return false;
-    decide(Rule::kNodeEnding,
-           fmt::format("{} will be taken from us: {}", name(event.node), word.why));
+    decide(Rule::kNodeEnding, fmt::format("{} will be taken away: {}", name(event.node), word.why));
     return false;
   }
   if (node.leaving) return false;
@@ -118,7 +112,7 @@ Fault Job::Impl::departure(base::NodeId node) const {
   return left;
 }
 
-// Nothing runs, or nothing of ours on that node.
+// No worker runs, or none on that node.
 void Job::Impl::report_departure(base::NodeId node) {
   decide(Rule::kSpareChanged, departure(node).words);
 }
@@ -131,15 +125,15 @@ void Job::Impl::node_ending(const Event& event) {
   if (state == JobState::kReserving && in_group(event.node)) join_agents();
 }
 
-// Its workers are alive, and may save together with the others'. What these fail of meanwhile
-// follows from it, whatever their clocks show.
+// The node's workers are alive, and may save together with the others. Failures of the others from
+// now on are consequences, whatever their clocks show.
 void Job::Impl::node_ending_working(const Event& event) {
   if (!note_leaving(event)) return;
   const bool is_needed = in_group(event.node) && at(event.node).ended < plan.slots(event.node);
   if (!is_needed) return report_departure(event.node);
   Fault left = departure(event.node);
   left.time_s = std::numeric_limits<std::int64_t>::min();
-  left.words += fmt::format("; all workers are told to end, and have {}",
+  left.words += fmt::format("; stopping all workers, which have {} to save",
                             base::in_seconds(spec.deadlines.shutdown_grace));
   break_down(std::move(left));
 }
@@ -154,9 +148,9 @@ void Job::Impl::report_loss(base::NodeId node, std::string text) {
   const base::Nanos retry_at = at(node).retry_at;
   const Rule rule = in_group(node) ? Rule::kAgentLost : Rule::kSpareChanged;
   if (retry_at <= now) {
-    text += "; it is started once more";
+    text += "; launching it again";
   } else if (retry_at != kNever) {
-    text += fmt::format("; it is tried again in {}", base::in_seconds(retry_at - now));
+    text += fmt::format("; launching it again in {}", base::in_seconds(retry_at - now));
   }
   decide(rule, std::move(text));
   if (retry_at <= now) launch(node);
@@ -169,7 +163,7 @@ void Job::Impl::agent_lost_idle(const Event& event) {
   const bool had_joined = at(event.node).agent == Agent::kJoined;
   std::string text = loss_in_words(event.node, lost.why);
   drop_agent(event.node, lost.why, lost.node_answers);
-  // Before anything was started a loss costs nothing, but for agents that join and die in a loop.
+  // A loss before anything was started costs nothing, unless an agent joins and dies in a loop.
   const bool in_a_loop =
       at(event.node).losses > kAgentLossesForgiven && at(event.node).retry_at <= now;
   const bool nothing_began = state == JobState::kJoining || state == JobState::kChecking ||
@@ -182,7 +176,7 @@ void Job::Impl::agent_lost_idle(const Event& event) {
   if (state == JobState::kPlacing) reconsider_group();
 }
 
-// An agent that said that it leaves is gone.
+// The agent that had announced its departure is gone.
 void Job::Impl::see_off(const Event& event) {
   const auto& lost = body<AgentLost>(event);
   const bool waited = state == JobState::kBackoff && awaits_answers();
@@ -195,8 +189,8 @@ void Job::Impl::see_off(const Event& event) {
   tell_saved();
 }
 
-// Nothing runs and nothing is asked of it yet: the wait goes on as it is, however many nodes are
-// lost at once. An agent that dies again and again is started again after the wait, not before it.
+// No worker runs and no node has orders: the wait goes on however many nodes are lost. An agent
+// that dies repeatedly is launched again after the wait, not during it.
 void Job::Impl::agent_lost_waiting(const Event& event) {
   const auto& lost = body<AgentLost>(event);
   if (at(event.node).leaving) return see_off(event);
@@ -219,8 +213,7 @@ void Job::Impl::agent_lost_working(const Event& event) {
     report_loss(event.node, std::move(text));
     return tell_saved();
   }
-  // Its workers have all ended well, or the attempt would not be running: it is only needed again
-  // for a restart.
+  // All its workers have finished: the node is needed again only for a restart.
   if (had_done_its_part) return tell_saved();
   break_down(infrastructure_fault(Rule::kAgentLost, std::move(text), context(event.node)));
 }
@@ -238,7 +231,7 @@ void Job::Impl::agent_lost_stopping(const Event& event) {
   } else {
     decide(Rule::kSpareChanged, std::move(text));
   }
-  if (verdict().restart) launch_due();
+  if (verdict().restart()) launch_due();
   conclude_if_gone();
 }
 
@@ -249,7 +242,7 @@ void Job::Impl::agent_lost_finishing(const Event& event) {
 }
 
 void Job::Impl::nodes_timer(const Event&) {
-  if (state == JobState::kStopping && !verdict().restart) return;
+  if (state == JobState::kStopping && !verdict().restart()) return;
   look_after_nodes();
   if (state == JobState::kJoining) consider_group();
 }
@@ -264,7 +257,7 @@ void Job::Impl::look_after_nodes() {
         fmt::format("it did not say hello within {}", base::in_seconds(spec.deadlines.agent_hello));
     std::string text = loss_in_words(node, why);
     drop_agent(node, why, true);
-    if (at(node).retry_at <= now) text += "; it is started once more";
+    if (at(node).retry_at <= now) text += "; launching it again";
     late.add(std::move(text));
     is_missed = is_missed || in_group(node);
   }

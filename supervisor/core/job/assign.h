@@ -1,9 +1,9 @@
 #pragma once
-// Who gets which rank. Pure.
+// Assignment of ranks to nodes. Pure.
 //
-// Ranks are prefix sums of the nodes' slots in the group's order (docs/compat.md): nodes may
-// differ in size, and a group that stays as it is keeps its ranks over restarts. There is one
-// role, so the role's rank is the rank; the group's rank is the node's place.
+// Ranks are prefix sums of the nodes' slots in the group's order (docs/compat.md): nodes may differ
+// in size, and an unchanged group keeps its ranks over restarts. There is one role, so a worker's
+// role rank is its rank; a node's group rank is its place.
 
 #include <cstdint>
 #include <string>
@@ -22,10 +22,10 @@ struct Place {
 };
 
 struct RankPlan {
-  std::vector<Place> places;               // by group rank
-  std::vector<Assignment> workers;         // by rank
-  std::vector<base::NodeId> node_of;       // by rank
-  std::vector<std::uint32_t> first_rank;   // by group rank, and the world size at the end
+  std::vector<Place> places;  // by group rank
+  std::vector<Assignment> workers;  // by rank
+  std::vector<base::NodeId> node_of;  // by rank
+  std::vector<std::uint32_t> first_rank;  // by group rank, and the world size at the end
 
   [[nodiscard]] std::uint32_t world_size() const {
     return static_cast<std::uint32_t>(workers.size());
@@ -34,14 +34,14 @@ struct RankPlan {
   [[nodiscard]] std::uint32_t slots(base::NodeId node) const {
     return node.value < slots_of.size() ? slots_of[node.value] : 0;
   }
-  std::vector<std::uint32_t> slots_of;     // by node
+  std::vector<std::uint32_t> slots_of;  // by node
 };
 
-// True for what a plan can be made of: at least one worker, within the limits.
+// True when the places have at least one worker and are within the limits.
 bool can_be_planned(const std::vector<Place>& places);
 RankPlan plan_ranks(std::vector<Place> places);
 
-// The order to the node at `group_rank`.
+// The start order for the node at `group_rank`.
 StartWorkers start_order(const RankPlan& plan, std::uint32_t group_rank, base::Attempt attempt,
                          const std::string& master_addr, std::uint32_t master_port);
 

@@ -1,7 +1,7 @@
 #pragma once
-// Which supervisor of the run ordered which attempt. Each goes on counting where the one before was
-// seen last, which may live on and count on, too: the number alone does not say whose workers they
-// are.
+// Which supervisor of the run ordered which attempt. A successor continues the numbers from the
+// last known attempt, while a predecessor that still lives may continue them too: the number alone
+// does not tell whose workers they are.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,21 +16,21 @@ namespace robustrun::supervisor {
 struct AttemptOrders {
   struct Turn {
     std::uint32_t incarnation = 0;
-    base::Attempt first;  // attempt that it ordered
+    base::Attempt first;  // the first attempt that it ordered
     template <class V>
     void fields(V& v) {
       v(1, "incarnation", incarnation);
       v(2, "first", first);
     }
   };
-  std::vector<Turn> turns;  // ascending by both; of the newest supervisors that ordered anything
+  std::vector<Turn> turns;  // ascending by both; the newest kOrderTurnsMax
 
   void ordered(base::Attempt attempt, std::uint32_t incarnation) {
     if (!turns.empty() && turns.back().incarnation == incarnation) return;
     if (turns.size() >= kOrderTurnsMax) turns.erase(turns.begin());
     turns.push_back({incarnation, attempt});
   }
-  // 0: not known (any more).
+  // The incarnation that ordered `attempt`; 0: unknown, or forgotten.
   [[nodiscard]] std::uint32_t by(base::Attempt attempt) const {
     const auto after = std::ranges::upper_bound(turns, attempt, {}, &Turn::first);
     return after == turns.begin() ? 0 : std::prev(after)->incarnation;

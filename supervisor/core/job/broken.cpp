@@ -1,10 +1,10 @@
 // A machine that is surely broken where no spare is: the run can do with it only as long as the
 // fault passes by itself.
 //
-// It is started on again once, after the check that the ladder has. The second sure failure of it
-// within Policy::blamed_within, or one after which no restart on it is left, evicts it, if the run
-// may wait for another one (GroupPolicy::wait_for_nodes). Where it may not, each restart and the
-// end say what the user can do.
+// Workers are started on it once more, after the check that the ladder has. It is evicted at its
+// second sure failure within Policy::blamed_within, or when no restart on it is left, provided that
+// the run may wait for another machine (GroupPolicy::wait_for_nodes). Otherwise each restart, and
+// the end of the run, tell the user what to do.
 
 #include <fmt/core.h>
 
@@ -13,23 +13,23 @@
 
 namespace robustrun::supervisor {
 
-// One machine, which still takes part, and nothing that may pass.
+// The outage was traced to one machine, which still takes part, and the fault will not pass.
 bool JobQuestions::is_surely_broken() const {
   if (!spec.policy.is_on() || !outage->looks_like || outage->nodes.size() != 1) return false;
   return outage->looks_like->action == FirstAction::kEvict &&
          is_of_the_machine(*outage->looks_like) && !at(outage->nodes.front()).unfit;
 }
 
-// For another machine than go on with this one.
+// Whether the run waits for another machine rather than go on with this one.
 bool JobQuestions::rather_waits() const {
   if (!is_surely_broken() || spec.group.wait_for_nodes <= base::Nanos{}) return false;
   return at(outage->nodes.front()).broken.size() >= kBrokenTimesMax ||
          !budget.allows(outage->root.fault_class);
 }
 
-// "; n3 is surely broken …, and no spare is there: …"; empty where that is not so.
+// "; n3 is surely broken …, and there is no spare: …"; empty where that is not so.
 std::string JobQuestions::broken_in_words(bool is_over) const {
-  if (!is_surely_broken() || eviction_obstacle(outage->nodes, true).empty()) return {};
+  if (!is_surely_broken() || !eviction_obstacle(outage->nodes, true)) return {};
   const bool may_wait = spec.group.wait_for_nodes > base::Nanos{};
   const char* const what_next =
       !may_wait
@@ -37,8 +37,8 @@ std::string JobQuestions::broken_in_words(bool is_over) const {
             "or time to wait for a node (--wait-for-nodes)"
       : is_over
           ? "start the run with spares (--spares) or a group that may shrink (--nnodes MIN:MAX)"
-          : "when it fails again it is evicted, and a node is waited for (--wait-for-nodes)";
-  return fmt::format("; {} is surely broken ({}), and no spare is there: {}",
+          : "if it fails again it is evicted, and the run waits for a node (--wait-for-nodes)";
+  return fmt::format("; {} is surely broken ({}), and there is no spare: {}",
                      name(outage->nodes.front()), outage->looks_like->name, what_next);
 }
 

@@ -1,5 +1,5 @@
-// Which checkpoint the workers go on from: what they say of it, and what follows when it does them
-// no good.
+// The checkpoint that the workers resume from: what they report of it, and what follows when it
+// leads to failures.
 
 #include <fmt/core.h>
 
@@ -17,18 +17,18 @@ namespace robustrun::supervisor {
 void Job::Impl::checkpoint_noted(const Event& event) {
   const auto& noted = body<CheckpointNoted>(event);
   if (!resume.take(noted, event.node)) return;
-  std::string text = fmt::format("the workers go on from the checkpoint of {}", in_words(noted.id));
+  std::string text = fmt::format("resuming from the checkpoint of {}", in_words(noted.id));
   if (!noted.source.empty()) text += ", read from " + noted.source;
   const auto& newest = resume.committed();
   if (newest && *newest != noted.id) {
-    text += fmt::format("; the newest one that was committed, of {}, {}", in_words(*newest),
-                        resume.is_demoted(*newest) ? "was set aside" : "was not taken");
+    text += fmt::format("; the newest committed checkpoint, of {}, {}", in_words(*newest),
+                        resume.is_demoted(*newest) ? "was set aside" : "was not used");
   }
   decide(Rule::kResumePoint, std::move(text));
 }
 
-// The outage is one that a checkpoint may be the cause of: it came soon after the resume, and no
-// machine and nobody from outside ended the worker.
+// Whether a checkpoint may have caused the outage: it came soon after the resume, and neither a
+// machine nor a signal from outside ended the worker.
 bool Job::Impl::may_blame_checkpoint() const {
   const Policy& policy = spec.policy;
   if (!policy.is_on() || policy.poison_after == 0 || !resume.loaded()) return false;
@@ -45,14 +45,15 @@ bool Job::Impl::may_blame_checkpoint() const {
   return has_progress_source ? steps <= policy.poison_steps : !made_progress;
 }
 
-// This failure is the last that it gets. A number that went wrong is in the checkpoint already.
+// Whether the checkpoint is set aside after this failure. A number that went wrong is in the
+// checkpoint already.
 bool Job::Impl::blames_checkpoint() const {
   if (!may_blame_checkpoint()) return false;
   return outage->root.rule == Rule::kMetricFault ||
          resume.failures() + 1 >= spec.policy.poison_after;
 }
 
-// The next attempt waits in kBackoff until it is marked.
+// The next attempt waits in kBackoff until the checkpoint is marked.
 void Job::Impl::judge_checkpoint() {
   if (!may_blame_checkpoint()) return;
   const bool is_last = blames_checkpoint();
@@ -69,14 +70,14 @@ void Job::Impl::judge_checkpoint() {
   const auto told = std::ranges::find(group, resume.node());
   if (told != group.end() && is_there(*told)) agent = told;  // it reaches the directories
   const std::string text =
-      fmt::format("the checkpoint of {} is set aside: {} within {} steps of going on from it",
+      fmt::format("setting aside the checkpoint of {}: {} within {} steps of resuming from it",
                   which, why, spec.policy.poison_steps);
   if (agent == group.end()) {
     return decide(Rule::kCheckpointKept,
-                  text + "; but no agent is there to mark it, so it may be used again");
+                  text + "; but there is no agent to mark it, so it may be used again");
   }
-  decide(Rule::kCheckpointPoisoned, text + "; the next older one is taken", {outage->root.words},
-         {"go on from it once more"});
+  decide(Rule::kCheckpointPoisoned, text + "; using the next older one", {outage->root.words},
+         {"resume from it once more"});
   resume.begin_demotion(*agent);
   out.push_back(demotion_order());
 }
@@ -85,7 +86,7 @@ DemoteCheckpoint JobQuestions::demotion_order() const {
   return {resume.asked(), resume.order(), resume.demoting(), resume.directories()};
 }
 
-// In kBackoff: nothing runs.
+// In kBackoff: no worker runs.
 void Job::Impl::checkpoint_demoted(const Event& event) {
   const auto& answer = body<CheckpointDemoted>(event);
   const std::string which = resume.is_demoting() ? in_words(resume.demoting()) : std::string();
@@ -103,9 +104,8 @@ void Job::Impl::end_demotion() {
   const std::string which = in_words(resume.demoting());
   resume.end_demotion(resume.order(), false);
   decide(Rule::kCheckpointKept,
-         fmt::format("no agent said within {} that the checkpoint of {} is set aside; it may be "
-                     "used again",
-                     base::in_seconds(kDemotionMax), which));
+         fmt::format("no agent has set aside the checkpoint of {} within {}; it may be used again",
+                     which, base::in_seconds(kDemotionMax)));
 }
 
 }  // namespace robustrun::supervisor

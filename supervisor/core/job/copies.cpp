@@ -1,10 +1,10 @@
-// Copies in the memory of other nodes: who keeps whose, before the workers start; and saving those
-// of nodes that are lost, before the next attempt.
+// Copies in the memory of other nodes: before the workers start, which node keeps whose; before the
+// next attempt, saving the copies of lost nodes.
 //
-// What agents still save when that begins, of their own workers or of a lost node's, does not hold
-// it up: its workers start, and wait only before they load or save. Whoever claims the directories
-// ends what sessions before may commit (checkpoint/store/fence.h), and these copies are of one
-// before. Agents bound that wait, too, so that it needs no deadline here.
+// Saves that agents have not finished when the next attempt begins do not delay it: its workers
+// start, and wait only before they load or save. This wait is needed because a session that claims
+// the directories ends the commits of earlier sessions (checkpoint/store/fence.h), to which these
+// copies belong. Agents bound the wait, so it needs no deadline here.
 
 #include <fmt/core.h>
 
@@ -18,7 +18,7 @@
 
 namespace robustrun::supervisor {
 
-// The attempt does not wait for the answer: until it comes, the map of before counts.
+// The attempt does not wait for the answer: until it comes, the previous map counts.
 void Job::Impl::ask_backup() {
   if (!can_keep_copies(*this)) return;
   SolveBackup question = backup_question(*this);
@@ -35,7 +35,7 @@ void Job::Impl::backup_solved(const Event& event) {
   say_keepers();
 }
 
-// Not before somebody makes copies: most jobs of several nodes do not.
+// Reported once workers make copies: most jobs of several nodes make none.
 void Job::Impl::say_keepers() {
   if (copies.is_said || copies.attempt != attempt || !copies.has_copies()) return;
   copies.is_said = true;
@@ -52,7 +52,7 @@ void Job::Impl::begin_copies() {
   place_copies();
 }
 
-// Who was told of a map is told when there is none any more.
+// Agents that were sent a map are also told when there is none any more.
 void Job::Impl::place_copies() {
   if (!copies.is_placed && copies.keepers.empty() && !copies.has_copies()) return;
   std::vector<PlaceCopies> orders = copy_orders(*this);
@@ -73,8 +73,8 @@ void Job::Impl::copies_kept(const Event& event) {
   say_keepers();
 }
 
-// Those of nodes that are gone, or that take no part any more and may not have saved them all. Only
-// when nothing runs: then it is known who is gone.
+// Saves the copies of nodes that are gone, or that take no part any more and may not have saved
+// them all. Called only when no worker runs: then it is known which nodes are gone.
 void Job::Impl::save_held_copies() {
   copies.is_cut_off = false;
   std::vector<base::Rank> gone;
@@ -117,7 +117,7 @@ void Job::Impl::order_saves_again() {
   }
 }
 
-// In kBackoff: nothing runs.
+// In kBackoff: no worker runs.
 void Job::Impl::held_copies_saved(const Event& event) {
   const auto& answer = body<HeldCopiesSaved>(event);
   if (!copies.take(answer, event.node)) return;
@@ -134,10 +134,10 @@ void Job::Impl::say_saved() {
   copies.saves.clear();
 }
 
-// A node was lost in kBackoff: it may be one that should answer, or have copies elsewhere.
+// A node was lost in kBackoff: it may owe an answer, or have copies elsewhere.
 void Job::Impl::copies_after_loss(base::NodeId node, bool waited) {
   for (const SaveOrder& save : std::vector(copies.saves)) {
-    if (save.keeper.node == node) copies.give_up(save.keeper, "it was lost, too");
+    if (save.keeper.node == node) copies.give_up(save.keeper, "its node was lost, too");
   }
   save_held_copies();
   say_saved();
@@ -153,7 +153,7 @@ void Job::Impl::end_saving() {
   say_saved();
 }
 
-// Of a node that takes no part any more its own copies come first, then what its keeper has of it.
+// A node that takes no part any more saves its own copies first; then its keeper saves the rest.
 bool JobQuestions::awaits_answers() const {
   return resume.is_demoting() || copies.is_saving() ||
          std::ranges::any_of(copies.going_on, [this](const GoingSave& save) {
@@ -171,7 +171,7 @@ void Job::Impl::saving_over(const Event& event) {
   tell_saved();
 }
 
-// The order is said again; agents know that they have carried it out.
+// Repeats the start order; agents know that they have carried it out.
 void Job::Impl::tell_saved() {
   if (state != JobState::kStarting && state != JobState::kRunning) return;
   if (!copies.is_awaited || !copies.going_on.empty()) return;

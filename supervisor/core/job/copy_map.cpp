@@ -8,7 +8,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-// Each place once, nobody for itself.
+// Each place is a keeper once, and none is its own.
 bool is_a_map(const std::vector<std::uint32_t>& keepers, std::size_t places) {
   if (keepers.size() != places) return false;
   std::vector<bool> is_taken(places, false);
@@ -26,10 +26,10 @@ bool CopyMap::take(const BackupSolved& answer, std::size_t places) {
   if (answer.digest != asked || solved == asked) return false;
   solved = asked;
   std::vector<std::uint32_t> news;
-  std::string how = "nobody: what was found cannot be used";
+  std::string how = "no node: the answer cannot be used";
   if (answer.keepers.empty() || is_a_map(answer.keepers, places)) {
     news = answer.keepers;
-    how = answer.keepers.empty() ? "nobody: " + answer.text : answer.text;
+    how = answer.keepers.empty() ? "no node: " + answer.text : answer.text;
   }
   const bool is_new = news != keepers || how != text || answer.is_relaxed != is_relaxed;
   keepers = std::move(news);
@@ -58,12 +58,12 @@ void CopyMap::take(const CopiesKept& kept, std::uint32_t place, std::uint32_t fi
     if (rank < first || rank - first >= slots || rank >= ranks.size()) continue;
     RankCopies& known = ranks[rank];
     if (!copy.here && !copy.at_peer && known.owner != holders[place]) continue;  // not yet
-    // An agent that began again does not know what its keeper has of the time before.
+    // An agent that was relaunched does not know what its keeper still has.
     const bool was_there = known.at_peer && known.keeper == keeper && known.owner != holders[place];
     known.owner = holders[place];
     known.here = copy.here;
     known.keeper = keeper;
-    known.at_peer = keeper.node != kNobody && (copy.at_peer || was_there);
+    known.at_peer = keeper.node != kNoNode && (copy.at_peer || was_there);
     known.is_ordered = false;
   }
 }
@@ -92,7 +92,7 @@ void CopyMap::goes_on(const CopyHolder& holder, base::Attempt made_in, std::uint
   going_on.push_back({holder, made_in, order});
 }
 
-// Copies of one attempt are saved at a time: a word of a later one is of those before, too.
+// Copies of one attempt are saved at a time: news of a later attempt ends those before, too.
 bool CopyMap::take(const SavingOver& over, base::NodeId from) {
   return std::erase_if(going_on, [&](const GoingSave& save) {
            return save.holder.node == from && save.order == over.order &&

@@ -1,6 +1,6 @@
 #pragma once
-// Which node keeps whose copies, which copies there are, and what became of those of lost nodes.
-// Pure; part of the job's memory. job_copies.cpp asks, orders and says.
+// Which node keeps whose copies, which copies there are, and what became of the copies of lost
+// nodes. Pure; part of the job's memory. copies.cpp asks for the map, gives orders and reports.
 
 #include <cstdint>
 #include <optional>
@@ -13,9 +13,9 @@
 
 namespace robustrun::supervisor {
 
-// One agent: what it has in memory ends with it.
+// One agent. What it has in memory is lost with it.
 struct CopyHolder {
-  base::NodeId node = kNobody;
+  base::NodeId node = kNoNode;
   base::Generation generation;
   bool operator==(const CopyHolder&) const = default;
   template <class V>
@@ -25,12 +25,12 @@ struct CopyHolder {
   }
 };
 
-// Where the newest copies of a rank are. Both stay known when the rank starts again elsewhere,
-// until its new node tells of copies.
+// Where the newest copies of a rank are. Both places stay known when the rank restarts elsewhere,
+// until its new node reports copies.
 struct RankCopies {
-  CopyHolder owner, keeper;
-  bool here = false, at_peer = false;
-  bool is_ordered = false;  // to be saved, by the keeper; until the next word of it
+  CopyHolder owner, keeper;            // the agent of the rank's own node, and of the keeper
+  bool here = false, at_peer = false;  // the owner has a copy; the keeper has one
+  bool is_ordered = false;  // the keeper was ordered to save it; until the next news of it
   [[nodiscard]] bool is_any() const { return here || at_peer; }
   template <class V>
   void fields(V& v) {
@@ -42,7 +42,7 @@ struct RankCopies {
   }
 };
 
-// SaveHeldCopies, and its answer.
+// A SaveHeldCopies order and its answer.
 struct SaveOrder {
   std::uint64_t order = 0;
   CopyHolder keeper;
@@ -51,7 +51,7 @@ struct SaveOrder {
   bool is_over = false;
   std::uint32_t saved = 0;
   std::vector<std::string> errors;
-  bool goes_on = false;  // it was not done in time, and workers wait for it
+  bool goes_on = false;  // not done in time: workers wait for it
   template <class V>
   void fields(V& v) {
     v(1, "order", order);
@@ -65,11 +65,11 @@ struct SaveOrder {
   }
 };
 
-// Copies that an agent still saves while the next attempt begins.
+// A save that an agent has not finished when the next attempt begins.
 struct GoingSave {
   CopyHolder holder;
-  base::Attempt made_in;
-  std::uint64_t order = 0;  // as SavingOver
+  base::Attempt made_in;    // the attempt that made the copies
+  std::uint64_t order = 0;  // of the SaveHeldCopies; 0: the agent saves its own workers' copies
   template <class V>
   void fields(V& v) {
     v(1, "holder", holder);
@@ -79,41 +79,45 @@ struct GoingSave {
 };
 
 struct CopyMap {
-  std::uint64_t asked = 0, solved = 0;  // digests of the newest question, and of the answer
-  std::vector<std::uint32_t> keepers;  // by place; empty: nobody keeps anything
+  std::uint64_t asked = 0, solved = 0;  // digests of the newest question, and of the newest answer
+  std::vector<std::uint32_t>
+      keepers;  // by place: the place of its keeper; empty: no copies are kept
   std::string text;  // of the answer
-  bool is_said = true;  // or nobody copies anything yet
-  bool is_relaxed = false;
-  bool is_placed = false;  // somebody was told of a map in this run
+  bool is_said = true;  // the map was reported, or no worker makes copies yet
+  bool is_relaxed = false;  // some keepers share what they should not
+  bool is_placed = false;  // agents were sent a map in this run
 
-  base::Attempt attempt;  // that was started last
+  base::Attempt attempt;  // the attempt that was started last
   std::vector<CopyHolder> holders;  // by place, in that attempt
-  std::vector<RankCopies> ranks;  // by rank; they stay as long as the world has the same size
+  std::vector<RankCopies> ranks;  // by rank; kept as long as the world size stays the same
 
-  std::uint64_t orders = 0;  // numbers given so far
-  std::vector<SaveOrder> saves;  // since the last attempt ended; all of them are told together
+  std::uint64_t orders = 0;  // number of the newest SaveHeldCopies
+  std::vector<SaveOrder> saves;  // since the last attempt ended; reported together
 
   std::vector<GoingSave> going_on;
-  bool is_awaited = false;  // workers of the attempt were told to wait for all of them
-  bool is_cut_off = false;  // one ended with its agent: others may have what that had
+  bool is_awaited = false;  // the attempt's workers were told to wait for all of going_on
+  bool is_cut_off = false;  // a save ended with its agent: other agents may have the copies
 
-  // True: the answer is to this question, and says something else than what is known.
+  // True when the answer is to the newest question and changes the map. `places`: size of the
+  // group.
   bool take(const BackupSolved& answer, std::size_t places);
   void begin_attempt(base::Attempt now, std::vector<CopyHolder> members, std::size_t world);
-  // Of a node at `place`, whose ranks begin with `first`.
+  // News of the node at `place`, which has `slots` ranks from `first` on.
   void take(const CopiesKept& kept, std::uint32_t place, std::uint32_t first, std::uint32_t slots);
-  bool take(const HeldCopiesSaved& answer, base::NodeId from);  // false: no order waits for it
-  void give_up(const CopyHolder& keeper, const std::string& why);  // it will not answer
+  // False: no order waits for this answer.
+  bool take(const HeldCopiesSaved& answer, base::NodeId from);
+  // Ends the keeper's open orders without an answer, for the reason `why`.
+  void give_up(const CopyHolder& keeper, const std::string& why);
   void goes_on(const CopyHolder& holder, base::Attempt made_in, std::uint64_t order);
-  bool take(const SavingOver& over, base::NodeId from);  // false: that is no news
-  void lose(base::NodeId node);  // and what it still saves
-  // It saves copies of its own workers.
+  bool take(const SavingOver& over, base::NodeId from);  // false: known already
+  void lose(base::NodeId node);  // its agent is gone, with the saves under way
+  // The agent is saving copies of its own workers.
   [[nodiscard]] bool saves_its_own(const CopyHolder& holder) const;
   [[nodiscard]] bool is_saving() const;
-  [[nodiscard]] bool has_copies() const;  // somebody makes some
+  [[nodiscard]] bool has_copies() const;  // some worker makes copies
   // Ranks with a copy on their node and none elsewhere, ascending.
   [[nodiscard]] std::vector<base::Rank> unsecured() const;
-  // The agent that keeps the copies of `place`; nobody: kNobody.
+  // The agent that keeps the copies of `place`; its node is kNoNode if there is none.
   [[nodiscard]] CopyHolder keeper_of(std::size_t place) const;
 
   template <class V>

@@ -18,8 +18,8 @@ CopyRoute route_to(const JobMemory& job, base::Rank rank, const CopyHolder& hold
   return {rank, holder.node, holder.generation, job.at(holder.node).bulk};
 }
 
-// Who has the newest copy of a rank that starts at `here`, if that is another one. Its keeper has
-// what came last; its former node has it, too, if it is still there.
+// The agent that has the newest copy of a rank that starts at `here`, unless that is `here` itself.
+// The keeper has the newest copy; the rank's former node has it too, if it is still there.
 CopyHolder source_of(const JobMemory& job, const RankCopies& copies, const CopyHolder& here) {
   if (copies.here && copies.owner == here) return {};
   for (const bool from_keeper : {true, false}) {
@@ -88,12 +88,12 @@ std::vector<PlaceCopies> copy_orders(const JobMemory& job) {
     const CopyHolder keeper = copies.keeper_of(place);
     for (std::uint32_t r = job.plan.first_rank[place]; r < job.plan.first_rank[place + 1]; ++r) {
       const base::Rank rank{r};
-      if (keeper.node != kNobody) {
+      if (keeper.node != kNoNode) {
         orders[place].send.push_back(route_to(job, rank, keeper));
         orders[copies.keepers[place]].hold.push_back(route_to(job, rank, copies.holders[place]));
       }
       const CopyHolder source = source_of(job, copies.ranks[r], copies.holders[place]);
-      if (source.node == kNobody) continue;
+      if (source.node == kNoNode) continue;
       orders[place].fetch.push_back(route_to(job, rank, source));
       if (source == keeper) continue;
       order_for(orders, source.node, copies.attempt)
@@ -110,7 +110,7 @@ std::vector<base::Rank> orphaned_ranks(const JobMemory& job) {
     if (!copies.is_any() || copies.is_ordered) continue;
     const bool is_out =
         copies.owner.node.value < job.nodes.size() && job.at(copies.owner.node).unfit;
-    // Two that save the same would write the same files.
+    // Two agents that save the same copies would write the same files.
     if (is_out && job.copies.saves_its_own(copies.owner)) continue;
     if (is_out || !is_there(job, copies.owner)) ranks.push_back({rank});
   }
@@ -131,7 +131,7 @@ std::string loss_of_copies_in_words(const JobMemory& job, const std::vector<base
     const RankCopies& copies = job.copies.ranks[rank.value];
     if (copies.at_peer) return job.name(copies.keeper.node) + ", which kept them";
   }
-  return "it, because no other node has any yet";
+  return "it, as no other node has any yet";
 }
 
 std::string unsecured_in_words(const CopyMap& copies) {
@@ -154,8 +154,8 @@ std::vector<std::string> keepers_in_words(const JobMemory& job) {
 
 std::string fallback_in_words(const JobMemory& job) {
   const auto& newest = job.resume.committed();
-  return newest ? fmt::format("the newest committed checkpoint, of {}, is used", in_words(*newest))
-                : std::string("the newest committed checkpoint is used");
+  return newest ? fmt::format("using the newest committed checkpoint, of {}", in_words(*newest))
+                : std::string("using the newest committed checkpoint");
 }
 
 Decision saved_in_words(const JobMemory& job) {
@@ -176,21 +176,21 @@ Decision saved_in_words(const JobMemory& job) {
   Decision decision{Rule::kCopiesSaved, job.attempt, {}, errors.lines(), {}, {}, {}};
   if (std::ranges::any_of(job.copies.saves, &SaveOrder::goes_on)) {
     decision.text = fmt::format(
-        "what the memory of {} held for {} is still being saved: workers start and wait for it "
-        "before they load",
-        where, whose);
+        "the copies of {} in the memory of {} are still being saved: workers start, and wait for "
+        "them before they load",
+        whose, where);
   } else if (saved > 0) {
     decision.text =
-        fmt::format("what the memory of {} held for {} was saved: {} cop{} of {}{}", where, whose,
-                    saved, saved == 1 ? "y" : "ies", base::counted(ranks, "rank"),
+        fmt::format("the copies of {} in the memory of {} were saved: {} cop{} of {}{}", whose,
+                    where, saved, saved == 1 ? "y" : "ies", base::counted(ranks, "rank"),
                     errors.first.empty() ? "" : ", not all of them");
   } else if (errors.first.empty()) {
     decision.text =
-        fmt::format("what the memory of {} held for {} was on disk already", where, whose);
+        fmt::format("the copies of {} in the memory of {} were on disk already", whose, where);
   } else {
     decision.rule = Rule::kCopiesLost;
-    decision.text = fmt::format("what the memory of {} held for {} was not saved ({}); {}", where,
-                                whose, errors.first.front(), fallback_in_words(job));
+    decision.text = fmt::format("the copies of {} in the memory of {} were not saved ({}); {}",
+                                whose, where, errors.first.front(), fallback_in_words(job));
   }
   return decision;
 }

@@ -1,5 +1,5 @@
-// A worker that ends with exit code 0 while others still train makes these fail, or wait for ever.
-// It is the cause then, not the rank that lost its peer.
+// A worker that ends with exit code 0 while others still train makes the others fail, or wait for
+// ever. Then it is the cause, and not the rank that lost its peer.
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ void Job::Impl::note_ended_well(const WorkerExited& exited) {
   ended_well.push_back({exited.rank, exited.steps, exited.step});
 }
 
-// Of a worker that failed because it missed another one. The failure keeps its exit code.
+// A worker failed because it missed one that ended early. The failure keeps its exit code.
 bool Job::Impl::blame_early_end(Fault& fault, const WorkerExited& exited) const {
   if (ended_well.empty() || !fault.looks_like || !fault.looks_like->sequel) return false;
   blame(ended_well, in_words(ended_well, {exited.rank}, operation_in_traceback(exited)), *this,
@@ -46,7 +46,7 @@ bool Job::Impl::blame_early_end(Fault& fault, const WorkerExited& exited) const 
   return true;
 }
 
-// Of workers that wait for ever.
+// Workers wait for ever for one that ended early.
 bool Job::Impl::blame_early_end(Fault& fault, const tracer::Verdict& verdict) const {
   if (verdict.finding != tracer::Finding::kDied) return false;
   std::vector<EarlyEnd> ended;
@@ -60,7 +60,7 @@ bool Job::Impl::blame_early_end(Fault& fault, const tracer::Verdict& verdict) co
   return true;
 }
 
-// All were asked, once one had failed, what they had called last.
+// `verdict`: made from what all workers had called last when one failed.
 void Job::Impl::name_operation(const tracer::Verdict& verdict) {
   if (outage->root.rule != Rule::kEndedEarly || !outage->lacks_operation) return;
   Fault known = outage->root;

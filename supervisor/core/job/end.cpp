@@ -9,17 +9,15 @@
 #include "base/core/result.h"
 #include "base/core/words.h"
 #include "supervisor/core/job/impl.h"
-#include "supervisor/core/report/facts.h"
 #include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::supervisor {
 namespace {
 
-// "SIGTERM", "SIGTERM (robustrun stop)"
-std::string words_of(const SignalReceived& received) {
-  std::string words = base::signal_name(received.signal);
-  if (!received.by.empty()) words += " (" + received.by + ")";
-  return words;
+// "Ctrl-C", "SIGTERM", "robustrun stop"
+std::string origin_in_words(const SignalReceived& received) {
+  if (!received.by.empty()) return received.by;
+  return received.signal == SIGINT ? "Ctrl-C" : base::signal_name(received.signal);
 }
 
 }  // namespace
@@ -28,13 +26,11 @@ void Job::Impl::end_signal(const Event& event) {
   const auto& received = body<SignalReceived>(event);
   const base::Nanos grace = received.grace.value_or(spec.deadlines.shutdown_grace);
   ++end_signals;
-  const bool told_why = received.cause != SignalReceived::Cause::kNone;
-  std::string text =
-      told_why ? received.by + ": the run ends" : words_of(received) + " ends the run";
+  std::string text = fmt::format("stopping ({})", origin_in_words(received));
   if (workers_may_run() && !all_gone()) {
-    text += fmt::format("; the workers get {} and have {}",
-                        told_why ? base::signal_name(received.signal) : "it too",
-                        base::in_seconds(grace));
+    const bool is_ctrl_c = received.by.empty() && received.signal == SIGINT;
+    text += fmt::format("; {} to save, {} kills", base::in_seconds(grace),
+                        is_ctrl_c ? "Ctrl-C again" : "a second signal");
   }
   const Ending how = ending_of(received);
   decide(how.rule, std::move(text));
@@ -51,33 +47,35 @@ Ending Job::Impl::ending_of(const SignalReceived& received) const {
   return {Rule::kSignal, exit_code_for_signal(received.signal, spec.compat)};
 }
 
-// Of the end under way: what the workers are told.
+// The reason that the workers are given for the end under way.
 StopReason JobQuestions::end_reason() const {
   return ending.rule == Rule::kPreempted ? StopReason::kPreempt : StopReason::kStop;
 }
 
-// The last word of a worker that was told to end counts when it is that nobody should go on.
+// A worker that was told to end may still ask, by its exit code, that the job is not requeued.
 void Job::Impl::worker_exited_finishing(const Event& event) {
   if (!asks_not_to_requeue(body<WorkerExited>(event), spec.compat)) return;
   if (ending.rule != Rule::kPreempted && ending.rule != Rule::kTimeLimit) return;
   if (std::exchange(ending.exit_code, kExitDoNotRequeue) == kExitDoNotRequeue) return;
   decide(Rule::kDoNotRequeue,
-         fmt::format("a worker asks not to go on later, with exit code {}", kExitDoNotRequeue));
+         fmt::format("a worker asks with exit code {} not to be requeued", kExitDoNotRequeue));
 }
 
 void Job::Impl::end_signal_again(const Event& event) {
   const auto& received = body<SignalReceived>(event);
   ++end_signals;
-  save_first = false;  // it was told before, and somebody is in a hurry
+  save_first = false;  // workers have been told to save, and the user is in a hurry
   if (end_signals == 1) {
-    decide(Rule::kSignal, words_of(received) + " received; the run is ending already");
+    decide(Rule::kSignal,
+           fmt::format("{} received; the run is stopping already", origin_in_words(received)));
     const bool is_sooner = received.grace && now + *received.grace < kill_at;
     if (is_sooner) kill_at = now + *received.grace;
     send_stops(received.signal, end_reason());
     if (is_sooner) arm_stop_timer();
   } else if (end_signals == 2) {
-    decide(Rule::kSecondSignal, words_of(received) + " again: all workers are killed now");
-    kill_at = std::min(kill_at, now);  // a hurry gives nobody more time
+    decide(Rule::kSecondSignal,
+           fmt::format("{} again: killing all workers", origin_in_words(received)));
+    kill_at = std::min(kill_at, now);  // never later than before
     send_stops(SIGKILL, end_reason());
     arm_stop_timer();
   }
@@ -92,7 +90,7 @@ void Job::Impl::user_signal(const Event& event) {
 
 void Job::Impl::time_limit(const Event&) {
   decide(Rule::kTimeLimit,
-         fmt::format("the time limit of {} is over", base::in_seconds(now - started_at)));
+         fmt::format("time limit of {} reached", base::in_seconds(now - started_at)));
   end_run({Rule::kTimeLimit, kExitTimeLimit}, SIGTERM, spec.deadlines.shutdown_grace);
 }
 
@@ -111,7 +109,7 @@ void Job::Impl::do_not_requeue(const Event& event) {
     decide(Rule::kWorkerFailed, fault.words, outage->evidence.lines(), {}, outage->looks_like);
   }
   decide(Rule::kDoNotRequeue,
-         fmt::format("no restart, now or later: a worker asked for it with exit code {}",
+         fmt::format("giving up, do not requeue: a worker asked for it with exit code {}",
                      kExitDoNotRequeue),
          outage->evidence.lines());
   end_run({Rule::kDoNotRequeue, kExitDoNotRequeue}, SIGTERM, spec.deadlines.shutdown_grace);
@@ -167,7 +165,7 @@ void Job::Impl::finish_overdue(const Event&) {
     drop_agent(node, "it did not stop its workers in time", true);
     late.add(fmt::format("the agent of {} did not stop its workers in time", name(node)));
   }
-  decide(ending.rule, late.first.front() + "; it is waited for no longer", late.lines());
+  decide(ending.rule, late.first.front() + "; ending without it", late.lines());
   finish_if_gone();
 }
 

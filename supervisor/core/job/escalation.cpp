@@ -1,4 +1,4 @@
-// From the faults of an attempt to what is done before the next one: the policy's ladders.
+// From the faults of an attempt to the step before the next attempt: the policy's ladders.
 
 #include <fmt/core.h>
 
@@ -22,7 +22,7 @@ bool is_of_the_script(const Classification& looks) {
 
 }  // namespace
 
-// What was noticed about a machine shortly before explains a failure that nothing else does.
+// A finding about a machine shortly before the failure explains it, if nothing else does.
 void Job::Impl::attribute() {
   if (!spec.policy.is_on() || !outage->looks_like) return;
   if (outage->nothing_failed()) return;
@@ -44,10 +44,9 @@ void Job::Impl::attribute() {
                    {base::NodeId{static_cast<std::uint32_t>(newest - nodes.data())}});
 }
 
-// Why the run cannot do without these machines; empty: it can.
-std::string JobQuestions::eviction_obstacle(const std::vector<base::NodeId>& suspects,
-                                            bool may_shrink) const {
-  if (suspects.empty()) return "no machine is known to blame";
+Obstacle JobQuestions::eviction_obstacle(const std::vector<base::NodeId>& suspects,
+                                         bool may_shrink) const {
+  if (suspects.empty()) return {Obstacle::Kind::kNoSuspect};
   std::size_t left = nodes_there;
   for (auto node = suspects.begin(); node != suspects.end(); ++node) {
     const bool is_there = at(*node).agent == Agent::kJoined && at(*node).may_work();
@@ -55,34 +54,31 @@ std::string JobQuestions::eviction_obstacle(const std::vector<base::NodeId>& sus
   }
   const std::size_t needed = may_shrink ? min_nodes() : group.size();
   if (left >= needed) return {};
-  return fmt::format("{} other machine{} there, and {} {} needed", left,
-                     left == 1 ? " is" : "s are", needed, needed == 1 ? "is" : "are");
+  return {Obstacle::Kind::kTooFewMachines, left, needed};
 }
 
 Obstacles JobQuestions::obstacles() const {
+  using Kind = Obstacle::Kind;
   Obstacles all;
-  std::string& evict = all[static_cast<std::size_t>(Step::kEvict)];
+  const auto of = [&all](Step step) -> Obstacle& { return all[static_cast<std::size_t>(step)]; };
   const Classification& looks = *outage->looks_like;
   if (is_of_the_script(looks)) {
-    evict = "the machine is not to blame";
+    of(Step::kEvict) = {Kind::kNotTheMachine};
   } else if (!rather_waits()) {
-    evict = eviction_obstacle(outage->nodes, is_of_the_machine(looks));
+    of(Step::kEvict) = eviction_obstacle(outage->nodes, is_of_the_machine(looks));
   }
-  if (group.size() < 2) {
-    all[static_cast<std::size_t>(Step::kCheck)] = "there is no other machine to compare with";
-  }
-  all[static_cast<std::size_t>(Step::kReplay)] =
+  if (group.size() < 2) of(Step::kCheck) = {Kind::kNothingToCompare};
+  of(Step::kReplay) =
       ReplayCourse::obstacle(group.size(), spec.policy.replay_unit, spec.replays_own_program);
   if (!can_roll_back()) {
-    all[static_cast<std::size_t>(Step::kRollBack)] =
-        versions.all.size() == 1 ? "the run was not updated"
-        : versions.is_changing() ? "another version is used anyway"
-                                 : "no older version has worked";
+    of(Step::kRollBack) = {versions.all.size() == 1 ? Kind::kNotUpdated
+                           : versions.is_changing() ? Kind::kOtherVersionNext
+                                                    : Kind::kNoOlderVersion};
   }
   return all;
 }
 
-// Failures that were traced to a machine, of late.
+// Whether too many recent failures were traced to one of these machines.
 bool Job::Impl::is_blamed_too_often() {
   const Policy& policy = spec.policy;
   if (policy.blamed == 0 || is_of_the_script(*outage->looks_like)) return false;
@@ -104,7 +100,7 @@ StepChoice Job::Impl::next_step() {
       std::ranges::all_of(outage->nodes, [this](base::NodeId node) { return at(node).unfit; });
   if (are_out) return {};
   const Obstacles in_the_way = obstacles();
-  if (too_often && eviction_obstacle(outage->nodes, false).empty()) return {Step::kEvict, {}};
+  if (too_often && !eviction_obstacle(outage->nodes, false)) return {Step::kEvict, {}};
   return escalation.choose(spec.policy, outage->looks_like->action, in_the_way);
 }
 
@@ -116,12 +112,12 @@ void Job::Impl::take_step(Step step) {
   if (step != Step::kCheck) return;
   check_due = true;
   decide(Rule::kStopTimeCheck,
-         fmt::format("what failed is not clear ({}): all nodes are checked before the next start",
+         fmt::format("the cause is not clear ({}): checking all nodes before the next start",
                      outage->looks_like->name));
 }
 
-// Several at once are tested beside the run: whoever is fit comes back as a spare, kReturnsMax
-// times.
+// Machines that are evicted together are tested while the run goes on: a fit one comes back as a
+// spare, at most kReturnsMax times.
 void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classification& looks) {
   std::vector<std::string> names;
   for (const base::NodeId node : suspects) {
@@ -129,22 +125,22 @@ void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classific
     set_presence(evicted, evicted.agent, true);
     evicted.trouble = looks.name;
     evicted.on_probation = suspects.size() > 1 && evicted.returns < kReturnsMax;
-    // One that was given up is not started again, which would end what the former one still has.
+    // A lost agent is not launched again: its successor would kill what that one still runs.
     if (evicted.agent == Agent::kLost) out.push_back(DismissAgent{node});
     evicted.retry_at = kNever;
     names.push_back(name(node));
   }
   std::string waits;
   if (group_formed && nodes_there < min_nodes()) {
-    waits = fmt::format("; no spare is there: waiting up to {} for a node (--wait-for-nodes)",
+    waits = fmt::format("; there is no spare: waiting up to {} for a node (--wait-for-nodes)",
                         base::in_seconds(spec.group.wait_for_nodes));
   }
-  const std::string who = names_in_words(names);
+  const std::string evicted = names_in_words(names);
   const bool is_one = names.size() == 1;
   out.push_back(Decision{
       Rule::kNodeEvicted,
       attempt,
-      fmt::format("{} {} evicted{}: {}{}", who, is_one ? "is" : "are",
+      fmt::format("{} {} evicted{}: {}{}", evicted, is_one ? "is" : "are",
                   is_one ? "" : ", because any of them may be to blame", looks.name, waits),
       is_one ? std::vector<std::string>{} : std::move(names),
       {},

@@ -10,7 +10,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-// Nodes that are there and have no place, the most reliable last.
+// Nodes that have joined and have no place, the most reliable last.
 class Reserve {
  public:
   Reserve(const std::vector<base::NodeId>& former, const std::vector<Candidate>& nodes)
@@ -79,7 +79,7 @@ GroupChoice choose_group(const std::vector<base::NodeId>& former,
     }
   }
   while (choice.members.size() < max_nodes) {
-    if (!add_newcomer(kNobody, 0)) break;
+    if (!add_newcomer(kNoNode, 0)) break;
   }
   return choice;
 }

@@ -1,11 +1,10 @@
 #pragma once
 // Which nodes run the next attempt. Pure.
 //
-// Every place of the former group belongs to the node that held it: who is still there keeps its
-// place, and so its ranks. A vacant place goes to a node that is there and has none: to the one
-// that was lost least often, of as many workers as the place had if there is such a one, so that
-// the ranks behind it stay, too. What stays vacant is closed up, so that only then survivors get
-// other ranks.
+// A node that is still there keeps its place of the former group, and so its ranks. A vacant place
+// goes to a node without a place: to the one that was lost least often, if possible one with as
+// many workers as the place had, so that the ranks behind it stay the same. Places that stay vacant
+// are closed up; only then do survivors get other ranks.
 
 #include <cstdint>
 #include <vector>
@@ -16,28 +15,27 @@
 namespace robustrun::supervisor {
 
 enum class Presence : std::uint8_t {
-  kAbsent,    // lost
-  kComing,    // its agent was launched and has not said hello
+  kAbsent,  // lost
+  kComing,  // its agent was launched and has not said hello
   kThere,
 };
 
 struct Candidate {
   Presence presence = Presence::kAbsent;
-  std::uint32_t slots = 0;    // 0: not known yet
-  std::uint32_t losses = 0;   // of its agents
+  std::uint32_t slots = 0;  // 0: not known yet
+  std::uint32_t losses = 0;  // of its agents
 };
 
 struct GroupChoice {
-  std::vector<base::NodeId> members;       // in their places, at most `max_nodes`
-  std::vector<base::NodeId> newcomers;     // of them, those that were not in the former group
-  std::vector<base::NodeId> holders;       // by place: who had it; kNobody: it is a new one
-  // A node of the former group may still come back, and deserves to be waited for: it was lost
-  // once at most.
+  std::vector<base::NodeId> members;  // in their places, at most `max_nodes`
+  std::vector<base::NodeId> newcomers;  // members that were not in the former group
+  std::vector<base::NodeId> holders;  // by place: its former node; kNoNode: a new place
+  // A node of the former group is coming back and is worth waiting for: it was lost once at most.
   bool rightful_coming = false;
   bool any_coming = false;
 };
 
-// `nodes` by NodeId. `former`: the places so far, at the start those that are wanted.
+// `nodes`: by NodeId. `former`: the places so far; at the start, those that are wanted.
 GroupChoice choose_group(const std::vector<base::NodeId>& former,
                          const std::vector<Candidate>& nodes, std::uint32_t max_nodes);
 

@@ -1,4 +1,4 @@
-// Workers that wait for each other: what is said of it, and what is done.
+// Workers that wait for each other: what is reported, and what is done.
 
 #include <fmt/core.h>
 
@@ -33,25 +33,25 @@ std::string outlook_in_words(const Diagnosed& what) {
   using Outlook = Diagnosed::Outlook;
   const std::string in = time_in_words(what.acts_in);
   const bool is_one = what.verdict.culprits.size() == 1;
-  const bool is_nobody = what.verdict.culprits.empty();
-  const char* const it_moves = is_one ? "it moves" : is_nobody ? "something moves" : "they move";
+  const bool is_none = what.verdict.culprits.empty();
+  const char* const it_moves = is_one ? "it moves" : is_none ? "something moves" : "they move";
   switch (what.outlook) {
     case Outlook::kUntold: return "";
     case Outlook::kIfStill: return fmt::format("; confirmed in {} unless {}", in, it_moves);
-    case Outlook::kForSure:
-      return fmt::format("; confirmed in {}: it cannot come right by itself", in);
+    case Outlook::kForSure: return fmt::format("; confirmed in {}: it cannot resolve itself", in);
     case Outlook::kByTimeout:
       return fmt::format("; ended in {} unless it is over by then (--hang-timeout)", in);
     case Outlook::kWhileMoves:
       return fmt::format("; {}: ended in {} (--hang-timeout), sooner once nothing moves", it_moves,
                          in);
-    case Outlook::kNoSteps: return "; nothing is done about it, as the script tells of no steps";
+    case Outlook::kNoSteps: return "; nothing is done about it, as the script reports no steps";
     case Outlook::kLeftAlone: return "; nothing is done about it (--hang-timeout=0)";
   }
   return "";
 }
 
-// Where a rank of the script's own doing waits: not a device, a link or a process that was stopped.
+// The script's line at which a rank holds up the others; empty where the cause is a device, a link
+// or a stopped process.
 std::string script_line_of(const tracer::Verdict& verdict) {
   using tracer::Finding;
   constexpr std::array kInTheScript = {Finding::kNeverEntered, Finding::kInputStall,
@@ -60,8 +60,8 @@ std::string script_line_of(const tracer::Verdict& verdict) {
   return is_in_script ? verdict.script_line : "";
 }
 
-// Ranks that call different collectives will do so again: the script is to blame. Of everything
-// else that is not sure.
+// Ranks that call different collectives will do so again: the script is to blame. All other
+// findings leave that open.
 bool is_the_scripts(tracer::Finding finding) {
   return finding == tracer::Finding::kMismatch || finding == tracer::Finding::kOrderInversion;
 }
@@ -81,15 +81,16 @@ void Job::Impl::diagnosed(const Event& event) {
     case Diagnosed::Stage::kSuspected: return suspect(what);
     case Diagnosed::Stage::kPassed:
       hang_places.forget(what.verdict.script_line);
-      return decide(Rule::kHangPassed, "the hang is over: it came right by itself",
+      return decide(Rule::kHangPassed, "the hang is over: it resolved itself",
                     {in_words(what.verdict)});
     case Diagnosed::Stage::kConvicted: return convict(what.verdict);
-    case Diagnosed::Stage::kPostMortem: return;  // of workers that are there again
+    case Diagnosed::Stage::kPostMortem: return;  // too late: the workers run again
     case Diagnosed::Stage::kRound: return hear_round(what);
   }
 }
 
-// Who is late by a second or more in a job that has become slower looks like one who never comes.
+// In a job that has become slower, a rank that is late by a second looks like one that never comes:
+// so a suspected hang may also begin a vote.
 void Job::Impl::suspect(const Diagnosed& what) {
   std::vector<std::string> evidence = what.verdict.evidence;
   std::string next = begin_vote(what);
@@ -129,7 +130,7 @@ void Job::Impl::convict(const tracer::Verdict& verdict) {
   for (const std::string& line : verdict.evidence) outage->evidence.add(line);
 }
 
-// Whoever called something else than the others is to blame, not who died of it.
+// The rank that called another collective than the others is to blame, not the one that failed.
 void Job::Impl::looked_back(const Event& event) {
   const auto& what = body<Diagnosed>(event);
   if (what.stage != Diagnosed::Stage::kPostMortem) return;

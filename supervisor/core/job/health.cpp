@@ -1,4 +1,4 @@
-// What agents notice about their machines: said, remembered as what may explain a failure, and
+// What agents notice about their machines: reported, remembered as what may explain a failure, and
 // acted upon if the policy says so.
 
 #include <fmt/core.h>
@@ -20,14 +20,14 @@ std::string in_words(const NodeHealth& health, const std::string& node) {
 
 }  // namespace
 
-// Adds one more; those that are older than `within` are forgotten. Returns how many there are.
+// Adds the present moment; moments older than `within` are dropped. Returns how many are left.
 std::size_t Job::Impl::count_recent(std::vector<base::Nanos>& moments, base::Nanos within) const {
   std::erase_if(moments, [&](base::Nanos at) { return at + within < now; });
   moments.push_back(now);
   return moments.size();
 }
 
-// Says it, unless the machine has to go because of it: then what that looks like.
+// Reports the finding, unless the machine has to go because of it: then returns its classification.
 std::optional<Classification> Job::Impl::take_note(const Event& event) {
   const auto& health = body<NodeHealth>(event);
   NodeState& node = at(event.node);
@@ -35,15 +35,15 @@ std::optional<Classification> Job::Impl::take_note(const Event& event) {
   std::optional<Classification> looks = classify(health, name(event.node), spec.faults);
   std::vector<std::string> alternatives;
   if (looks && !health.over) {
-    // What follows from something else, or may be another program's, explains no failure.
+    // A finding that may be a sequel, or another program's, explains no failure.
     if (!looks->sequel) {
       node.suspicion = looks;
       node.suspected_at = now;
     }
     if (must_go(node, *looks, alternatives)) {
-      const std::string obstacle = eviction_obstacle({event.node}, true);
-      if (obstacle.empty()) return looks;
-      alternatives.push_back("evict the machine: " + obstacle);
+      const Obstacle obstacle = eviction_obstacle({event.node}, true);
+      if (!obstacle) return looks;
+      alternatives.push_back("evict the machine: " + in_words(obstacle));
     }
   }
   decide(Rule::kNodeHealth, in_words(health, name(event.node)), {}, std::move(alternatives),
@@ -69,7 +69,7 @@ bool Job::Impl::must_go(NodeState& node, Classification& looks,
   return true;
 }
 
-// Nothing runs that would have to be stopped for it.
+// No worker runs that would have to be stopped first.
 void Job::Impl::node_health(const Event& event) {
   const auto looks = take_note(event);
   if (!looks) return;

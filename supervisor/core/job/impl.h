@@ -1,7 +1,7 @@
 #pragma once
-// The machine behind Job: one handler per cell of the table in job.cpp that is not `ignore`, sorted
-// by phase, a file each: job_<phase>.cpp. Internal to core/. Handlers run with `now` set and append
-// to `out`. None calls another handler.
+// The machine behind Job: a handler for each cell of the table in job.cpp that is not `ignore`, in
+// one file per phase. Internal to core/. Handlers run with `now` set and append to `out`; none
+// calls another handler.
 
 #include "supervisor/core/job/questions.h"
 #include "supervisor/core/job/stimulus.h"
@@ -17,7 +17,7 @@ struct Job::Impl : JobQuestions {
   [[nodiscard]] bool is_current(const Event& event) const;  // generation, attempt, timer, node
   void handle(const Event& event);
   void ignore(const Event&) {}
-  // job_agents.cpp
+  // agents.cpp
   void agent_joined(const Event& event);
   void node_ending(const Event& event);
   void node_ending_working(const Event& event);  // starting or running
@@ -33,11 +33,12 @@ struct Job::Impl : JobQuestions {
   void agent_lost_finishing(const Event& event);
   void nodes_timer(const Event& event);
   void launch(base::NodeId node);
-  void launch_due();  // every lost node whose time has come
-  void look_after_nodes();  // hellos that are overdue; launch_due
-  void drop_agent(base::NodeId node, const std::string& why, bool node_answers);  // and workers
+  void launch_due();  // every lost node that is due for a retry
+  void look_after_nodes();  // drops agents whose hello is overdue, then launch_due()
+  void drop_agent(base::NodeId node, const std::string& why,
+                  bool node_answers);  // with its workers
   [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
-  void report_loss(base::NodeId node, std::string text);  // launches it again if that is due
+  void report_loss(base::NodeId node, std::string text);  // launches the agent again if it is due
   void arm_nodes_timer();
   // job_group.cpp
   void node_offered(const Event& event);
@@ -52,11 +53,11 @@ struct Job::Impl : JobQuestions {
   [[nodiscard]] bool may_begin(const GroupChoice& choice) const;
   void wait_for_more(const GroupChoice& choice);
   void arm_join_timer(std::size_t there, bool any_coming);
-  // job_preflight.cpp
+  // preflight.cpp
   void nodes_checked(const Event& event);
   [[nodiscard]] bool wants_check(const GroupChoice& choice) const;
   void check_spares();
-  void spare_checked(const Event& event);  // alone, after the first attempt has begun
+  void spare_checked(const Event& event);  // after the first attempt has begun
   void check_overdue(const Event& event);
   void check_nodes();  // → kChecking
   void check_spare(base::NodeId node);
@@ -67,20 +68,20 @@ struct Job::Impl : JobQuestions {
   void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
   void announce_findings(const std::vector<NodeVerdict>& verdicts);
   void end_check(std::vector<NodeVerdict> verdicts);
-  // job_replay.cpp
+  // replay.cpp
   void nodes_replayed(const Event& event);
   void replay_overdue(const Event& event);
   void want_replay();
   bool begin_replay(const GroupChoice& choice);  // → kReplaying, or false
   void replay_wave();
   void go_on_after_replay();
-  // job_placement.cpp
+  // placement.cpp
   void placement_solved(const Event& event);
   void placement_overdue(const Event& event);
   void ask_placement(const GroupChoice& choice);  // → kPlacing
-  void reconsider_group();  // in kPlacing: others are there than were
+  void reconsider_group();  // in kPlacing: nodes came or went
   void do_without_placement(GroupChoice choice, const std::string& why);
-  // job_start.cpp
+  // start.cpp
   void run_started(const Event& event);
   void port_reserved(const Event& event);
   void port_overdue(const Event& event);
@@ -96,7 +97,7 @@ struct Job::Impl : JobQuestions {
   void wait_before_restart(base::Nanos delay);
   void arm_backoff();
   void go_on_if_ready();  // from kBackoff
-  // job_run.cpp
+  // run.cpp
   void worker_exited(const Event& event);
   void workers_gone(const Event& event);
   void progress(const Event& event);
@@ -109,13 +110,13 @@ struct Job::Impl : JobQuestions {
   bool note_gone(base::NodeId node, const WorkersGone& body);
   void worker_succeeded();
   void succeed();
-  // job_update.cpp
+  // update.cpp
   void update_requested(const Event& event);
   void restart_for_update(const std::string& why);
   void use_version();  // of the attempt that begins
   void note_version_works();
   void roll_back(std::string why);  // to the last version before the present one that worked
-  // job_outage.cpp
+  // outage.cpp
   void worker_exited_stopping(const Event& event);
   void worker_exited_finishing(const Event& event);
   void start_failed_stopping(const Event& event);
@@ -126,46 +127,46 @@ struct Job::Impl : JobQuestions {
   void conclude_if_gone();
   void give_up_by_policy(StepChoice last, std::vector<std::string> evidence);
   [[nodiscard]] OutageVerdict verdict() const;
-  // job_early_end.cpp
+  // early_end.cpp
   void note_ended_well(const WorkerExited& exited);
   bool blame_early_end(Fault& fault, const WorkerExited& exited) const;
   bool blame_early_end(Fault& fault, const tracer::Verdict& verdict) const;
   void name_operation(const tracer::Verdict& verdict);
-  // job_hang.cpp
+  // hang.cpp
   void diagnosed(const Event& event);
   void suspect(const Diagnosed& what);
   void convict(const tracer::Verdict& verdict);
   void looked_back(const Event& event);
-  // job_slow.cpp
-  std::string begin_vote(const Diagnosed& what);  // what is done from now on; empty: nothing
+  // slow.cpp
+  std::string begin_vote(const Diagnosed& what);  // what is done now, in words; empty: nothing
   void hear_round(const Diagnosed& what);
   void slow_timer(const Event& event);
   void end_vote();
   void replace_slow();
   bool waits_for_copies();
-  // job_health.cpp
+  // health.cpp
   void node_health(const Event& event);
   void node_health_working(const Event& event);  // starting or running
   std::optional<Classification> take_note(const Event& event);
   bool must_go(NodeState& node, Classification& looks, std::vector<std::string>& why_not) const;
   std::size_t count_recent(std::vector<base::Nanos>& moments, base::Nanos within) const;
-  // job_escalation.cpp
+  // escalation.cpp
   void attribute();
   StepChoice next_step();
   void take_step(Step step);
   void evict(const std::vector<base::NodeId>& suspects, const Classification& looks);
   bool is_blamed_too_often();
-  // job_readmit.cpp
+  // readmit.cpp
   void retest_unfit();  // in kJoining, while nodes are waited for
   void readmit(base::NodeId node);
-  // job_checkpoint.cpp
+  // checkpoint.cpp
   void checkpoint_noted(const Event& event);
   void checkpoint_demoted(const Event& event);
   [[nodiscard]] bool may_blame_checkpoint() const;  // for the outage
   [[nodiscard]] bool blames_checkpoint() const;
   void judge_checkpoint();
   void end_demotion();  // without an answer
-  // job_copies.cpp
+  // copies.cpp
   void backup_solved(const Event& event);
   void copies_kept(const Event& event);
   void held_copies_saved(const Event& event);
@@ -180,7 +181,7 @@ struct Job::Impl : JobQuestions {
   void end_saving();  // without an answer
   void saving_over(const Event& event);
   void tell_saved();  // workers that wait
-  // job_end.cpp
+  // end.cpp
   void end_signal(const Event& event);
   void end_signal_again(const Event& event);  // while the run is ending
   void user_signal(const Event& event);
@@ -197,7 +198,7 @@ struct Job::Impl : JobQuestions {
   void send_stops(int signal, StopReason reason);
   [[nodiscard]] Ending ending_of(const SignalReceived& received) const;
   void arm_stop_timer();
-  // job_resume.cpp
+  // resume.cpp
   void resumed(const Event& event);
   void resumed_finished(const Event& event);
   void adopt_nodes();
@@ -207,6 +208,8 @@ struct Job::Impl : JobQuestions {
   void set_timer(TimerId id, base::Nanos at);
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
               std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
+  // Of the decision just made.
+  void note_answer(Answer answer, std::vector<PassedStep> passed = {});
   [[nodiscard]] FaultContext context(base::NodeId node) const;
 };
 

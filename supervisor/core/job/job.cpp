@@ -52,8 +52,8 @@ const char* to_string(JobState state) {
   return "unknown";
 }
 
-// The machine at a glance: what happens (down) in which state (across). `no` is ignored on
-// purpose: it comes too late, twice, or cannot come.
+// The machine at a glance: what happens (rows) in which state (columns). `no`: ignored on purpose,
+// as it comes too late, comes twice, or cannot come.
 Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   using I = Impl;
   constexpr Handler no = &I::ignore, run = &I::run_started;
@@ -215,6 +215,12 @@ void Job::Impl::decide(Rule rule, std::string text, std::vector<std::string> evi
                          std::move(alternatives),
                          std::move(looks),
                          {}});
+}
+
+void Job::Impl::note_answer(Answer answer, std::vector<PassedStep> passed) {
+  auto& decision = std::get<Decision>(out.back());
+  decision.answer = answer;
+  decision.passed = std::move(passed);
 }
 
 FaultContext Job::Impl::context(base::NodeId node) const {

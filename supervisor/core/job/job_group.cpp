@@ -1,8 +1,8 @@
 // Which nodes run the next attempt: kJoining lasts until that is clear.
 //
-// It begins when the group is complete and nobody who belongs into it is still on the way (or a
-// spare has waited long enough for that one); with fewer than max_nodes, when nobody more is on the
-// way. With fewer than min_nodes it waits for capacity, or gives up.
+// The attempt begins when the group is complete and none of its former members is still on the way
+// (or a spare has waited long enough for it); with fewer than max_nodes, when no node at all is on
+// the way. With fewer than min_nodes the run waits for nodes, or gives up.
 
 #include <fmt/core.h>
 
@@ -71,7 +71,7 @@ void Job::Impl::consider_group() {
     const bool may_wait = group_formed && spec.group.wait_for_nodes > base::Nanos{};
     return !any_coming || (may_wait && now >= wait_over(any_coming));
   };
-  // Of thousands of hellos the last few matter alone, so all nodes are looked at for these only.
+  // Of thousands of hellos only the last few matter, so all nodes are examined only for these.
   if (nodes_there < min_nodes() && nodes_coming > 0 && !in_vain(true)) {
     complete_since.reset();
     enough_since.reset();
@@ -96,7 +96,7 @@ void Job::Impl::consider_group() {
   arm_join_timer(there, choice.any_coming);
 }
 
-// Who is on the way is heard out, once.
+// Nodes that are on the way are waited for once, at least until their hello is overdue.
 base::Nanos JobQuestions::wait_over(bool any_coming) const {
   const base::Nanos limit = spec.group.wait_for_nodes;
   return waiting_since + (any_coming ? std::max(limit, spec.deadlines.agent_hello) : limit);
@@ -105,7 +105,7 @@ base::Nanos JobQuestions::wait_over(bool any_coming) const {
 bool Job::Impl::may_begin(const GroupChoice& choice) const {
   const std::size_t there = choice.members.size();
   if (there == max_nodes()) {
-    // The first time the topology chooses among all of them.
+    // The first placement chooses among all nodes.
     const bool all_count = spec.placement != PlacementUse::kOff && !group_formed;
     const bool is_missed = all_count ? choice.any_coming : choice.rightful_coming;
     return !is_missed || now >= *complete_since + spec.group.spare_patience;
@@ -115,7 +115,7 @@ bool Job::Impl::may_begin(const GroupChoice& choice) const {
   return now >= *enough_since + (group_formed ? spec.group.spare_patience : spec.group.last_call);
 }
 
-// Too few, and nobody on the way.
+// There are too few nodes, and none is on the way.
 void Job::Impl::wait_for_more(const GroupChoice& choice) {
   const Evidence lost = troubles();
   const std::string text = missing_in_words(choice.members.size());
@@ -134,7 +134,7 @@ void Job::Impl::wait_for_more(const GroupChoice& choice) {
   arm_join_timer(choice.members.size(), choice.any_coming);
 }
 
-// Other nodes are of no use where only the program is missing.
+// Where only the program is missing, other nodes would not help.
 int JobQuestions::exit_code_for_too_few(std::size_t there) const {
   const auto without = static_cast<std::size_t>(std::ranges::count_if(
       nodes, [](const NodeState& node) { return node.unfit && node.lacks_program; }));
@@ -148,8 +148,7 @@ std::string JobQuestions::missing_in_words(std::size_t there) const {
   if (nodes.size() == 1 && !spec.group.open && !nodes.front().unfit) {
     return fmt::format("the agent of {} cannot be started: {}", name({0}), at({0}).trouble);
   }
-  return fmt::format("{} of the {} nodes that are needed {} there{}", there, min_nodes(),
-                     there == 1 ? "is" : "are",
+  return fmt::format("only {} of the {} nodes needed{}", there, min_nodes(),
                      lost.first.empty() ? std::string() : ": " + lost.first.front());
 }
 
@@ -162,8 +161,8 @@ Evidence JobQuestions::troubles() const {
 }
 
 void Job::Impl::arm_join_timer(std::size_t there, bool any_coming) {
-  // Not before the hellos and tries that are under way are decided, and no later than the wait may
-  // last; whatever comes first is looked at then.
+  // The next look is due when hellos under way are overdue, a retest is due, or the wait is over,
+  // whichever comes first.
   base::Nanos at = now + spec.deadlines.agent_hello;
   if (there < min_nodes() && wait_over(any_coming) > now) at = std::min(at, wait_over(any_coming));
   if (there < min_nodes() && next_retest() > now) at = std::min(at, next_retest());
@@ -176,7 +175,8 @@ void Job::Impl::arm_join_timer(std::size_t there, bool any_coming) {
   set_timer(TimerId::kState, std::max(at, now));
 }
 
-// Machines that came by themselves have no order but the one their users asked for; names decide.
+// Machines that joined by themselves are ordered by the node ranks that users asked for, then by
+// name.
 void JobQuestions::sort_volunteers(std::vector<base::NodeId>& members) const {
   std::ranges::stable_sort(members, [&](base::NodeId a, base::NodeId b) {
     const NodeSpec& one = spec.nodes[a.value];
@@ -194,15 +194,15 @@ void Job::Impl::form_in_order(GroupChoice choice) {
   form_group(choice);
 }
 
-// `why`: how the members came to their places, if that was worked out.
+// `why`: the placement that gave the members their places, if there was one.
 void Job::Impl::form_group(const GroupChoice& choice, const PlacementSolved* why) {
   std::vector<base::NodeId> members = choice.members;
   std::vector<Place> places;
   places.reserve(members.size());
   for (const base::NodeId node : members) places.push_back({node, at(node).slots});
   if (!can_be_planned(places)) {
-    return give_up(fmt::format("the {} nodes that are there offer no worker, or more than {}",
-                               members.size(), kWorkersMax));
+    return give_up(
+        fmt::format("the {} nodes offer no worker, or more than {}", members.size(), kWorkersMax));
   }
   RankPlan planned = plan_ranks(std::move(places));
   if (!group_formed && spec.expect_world != 0 && members.size() == max_nodes() &&
@@ -242,7 +242,7 @@ void Job::Impl::explain_change(const GroupChoice& choice) {
   std::size_t changes = 0;
   for (std::size_t i = 0; i < choice.members.size(); ++i) {
     const base::NodeId holder = choice.holders[i];
-    if (holder == kNobody || holder == choice.members[i]) continue;
+    if (holder == kNoNode || holder == choice.members[i]) continue;
     ++changes;
     replaced.add(
         fmt::format("{} takes the place of {}{}", name(choice.members[i]), name(holder),
@@ -256,11 +256,10 @@ void Job::Impl::explain_change(const GroupChoice& choice) {
   }
   if (choice.members.size() < group.size()) {
     decide(Rule::kGroupShrunk,
-           fmt::format("no spare is there: the group goes on with {} of {} nodes",
-                       choice.members.size(), max_nodes()),
+           fmt::format("there is no spare: going on with {} of {} nodes", choice.members.size(),
+                       max_nodes()),
            left.lines(),
-           {fmt::format("wait for more nodes: the group may have {} at least (--nnodes)",
-                        min_nodes())});
+           {fmt::format("wait for more nodes: {} are enough (--nnodes)", min_nodes())});
   }
 }
 
@@ -279,17 +278,15 @@ void Job::Impl::announce_group() {
   out.push_back(std::move(formed));
 }
 
-// Before there is progress growing costs only a start, but one that follows another must not keep
-// the group from ever getting there.
+// Before there is progress, growing costs only a start; but growing again and again must not keep
+// the job from ever making progress.
 base::Nanos JobQuestions::may_grow_at() const {
   if (made_progress || growths == 0) return attempt_started;
-  base::Nanos delay = kGrowAgainFirst;
-  for (std::uint32_t i = 1; i < growths && delay < kGrowAgainMax; ++i) delay *= 2;
-  return attempt_started + std::min(delay, kGrowAgainMax);
+  return attempt_started + doubled(kGrowAgainFirst, growths - 1, kGrowAgainMax);
 }
 
-// A group that is smaller than it may be takes in a node that is there. Not one that goes down
-// again and again, and not when ranks have ended already.
+// A group that is smaller than it may be takes in a node that has joined, unless that node was lost
+// too often, or ranks have finished already.
 void Job::Impl::maybe_grow() {
   if (group.size() >= max_nodes() || succeeded_workers > 0) return;
   if (now < may_grow_at()) return;

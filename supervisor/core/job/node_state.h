@@ -12,42 +12,42 @@
 
 namespace robustrun::supervisor {
 
-// Of a node that is not tried again.
+// The retry time of a node that is not tried again.
 inline constexpr base::Nanos kNever = base::Nanos::max();
 
 struct NodeState {
   enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
-  // Every decision about the group asks these of all nodes, so they lie side by side.
+  // Every decision about the group reads these of all nodes, so they lie side by side.
   Agent agent = Agent::kLost;
-  bool gone = true;                    // nothing of the current attempt is left here
-  bool unfit = false;                  // as a check or the policy said: it takes no part
-  bool checked = false;                // by a check, which may have found nothing out
-  bool ending = false;                 // its agent says that the node is taken from us soon
+  bool gone = true;                    // no process of the current attempt is left on the node
+  bool unfit = false;                  // a check or the policy excluded it
+  bool checked = false;                // a check has looked at it, with or without a result
+  bool ending = false;                 // its agent reports that the node will be taken away soon
   bool leaving = false;                // its newest agent was told to end: nothing starts here
-  bool lacks_program = false;          // script, folder or interpreter: as it would be elsewhere
-  bool on_probation = false;           // unfit, and being tested whether it still is
-  std::uint32_t slots = 0;             // as the spec or the agent says
-  base::Generation generation;         // of the agent that counts
-  std::uint32_t failed_launches = 0;   // in a row, without a hello
-  std::uint32_t ended = 0;             // workers of the current attempt
-  std::uint32_t losses = 0;            // of its agents that had said hello, in this run
+  bool lacks_program = false;  // script, folder or interpreter is missing, as on any node
+  bool on_probation = false;  // unfit, and being tested again
+  std::uint32_t slots = 0;  // workers; from the spec or the agent
+  base::Generation generation;  // of the current agent
+  std::uint32_t failed_launches = 0;  // in a row, without a hello
+  std::uint32_t ended = 0;  // workers of the current attempt that have ended
+  std::uint32_t losses = 0;  // agents lost after their hello, in this run
   base::Nanos launched_at{};
-  base::Nanos retry_at{};              // of a lost one
+  base::Nanos retry_at{};  // when a lost agent is launched again
 
-  std::string address;                 // numeric, as the agent or the spec says
-  std::string trouble;                 // how the last one was lost
-  std::string listens;                 // endpoint of its agent; empty: none
-  std::string bulk;                    // endpoint for copies in memory; empty: none
-  // What its agent noticed last that could explain a failure, and when.
+  std::string address;  // numeric; from the agent or the spec
+  std::string trouble;  // how the last agent was lost, or why the node is unfit
+  std::string listens;  // endpoint of its agent; empty: none
+  std::string bulk;  // endpoint for copies in memory; empty: none
+  // The agent's last finding that could explain a failure, and its time.
   std::optional<Classification> suspicion;
   base::Nanos suspected_at{};
-  std::vector<base::Nanos> tolerated;  // findings of late
-  std::vector<base::Nanos> blamed;     // failures of late that were traced to it
-  std::vector<base::Nanos> broken;     // failures of late that surely are this machine's
-  // Of an unfit one while the run waits for nodes (job_readmit.cpp).
-  std::uint32_t retests = 0;           // since it was left out
-  std::uint32_t returns = 0;           // after tests, also as a spare; in this run
-  base::Nanos retest_at{};             // zero: not planned yet
+  std::vector<base::Nanos> tolerated;  // times of recent findings
+  std::vector<base::Nanos> blamed;  // times of recent failures that were traced to it
+  std::vector<base::Nanos> broken;  // times of recent failures that are surely this machine's
+  // Of an unfit node while the run waits for nodes (readmit.cpp).
+  std::uint32_t retests = 0;  // since it was left out
+  std::uint32_t returns = 0;  // how often it took part again in this run, also as a spare
+  base::Nanos retest_at{};  // zero: not planned yet
   template <class V>
   void fields(V& v) {
     v(1, "agent", agent);

@@ -13,6 +13,28 @@
 namespace robustrun::supervisor {
 namespace {
 
+// "; stopping the other 7 ranks"
+std::string stopping_in_words(std::uint32_t alive, std::uint32_t world_size) {
+  if (alive == 0) return "";
+  const char* const which = alive == world_size ? "all" : "the other";
+  if (alive == 1) return fmt::format("; stopping {} rank", alive == world_size ? "the" : which);
+  return fmt::format("; stopping {} {} ranks", which, alive);
+}
+
+// "twice", "3 times"
+std::string times_in_words(std::uint32_t times) {
+  return times == 2 ? "twice" : base::counted(times, "time");
+}
+
+// Rungs that were passed over, but for a rollback of a run that was never updated.
+std::vector<std::string> alternatives_in_words(const std::vector<PassedStep>& passed) {
+  std::vector<std::string> lines;
+  for (const PassedStep& one : passed) {
+    if (one.obstacle.kind != Obstacle::Kind::kNotUpdated) lines.push_back(in_words(one));
+  }
+  return lines;
+}
+
 // What the next hang in the same line of the script leads to.
 std::string hangs_in_words(const Fault& root) {
   if (root.hangs_there == 0) return "";
@@ -27,12 +49,13 @@ std::string hangs_in_words(const Fault& root) {
 
 void Job::Impl::break_down(Fault fault, std::optional<LookBack> look_back) {
   outage.emplace(std::move(fault));
-  // What follows is decided when the group is down, with all evidence; but workers are told by
-  // now whether it is a restart, as far as can be seen.
-  const bool restart = verdict().restart;
-  const bool others_run =
-      plan.world_size() > 1 && !outage->is_handover() && outage->root.rule != Rule::kUpdating;
-  decide(outage->root.rule, outage->root.words + (others_run ? "; the others are stopped" : ""),
+  // What follows is decided when the group is down, with all evidence. The workers are told now
+  // whether it will be a restart, as far as is known.
+  const bool restart = verdict().restart();
+  const bool says_what_stops = outage->is_handover() || outage->root.rule == Rule::kUpdating;
+  decide(outage->root.rule,
+         outage->root.words +
+             (says_what_stops ? "" : stopping_in_words(alive_workers(), plan.world_size())),
          outage->evidence.lines(), {}, outage->looks_like);
   outage->said = outage->looks_like;
   prices.note_failure(now);
@@ -58,8 +81,8 @@ void Job::Impl::add_fault(Fault fault, bool explains_root) {
   }
 }
 
-// Peers of a machine that goes often fail before that is known here: their own words say so, or
-// they failed, of nothing that is clear, after its last word.
+// Peers of a lost machine often fail before its loss is known here: their own output says so, or
+// they failed, for no clear reason, after the machine was last heard.
 bool JobQuestions::explains_root(base::NodeId lost, std::optional<base::Nanos> last_word) const {
   const Fault& root = outage->root;
   if (!spec.policy.is_on() || root.rule != Rule::kWorkerFailed) return false;
@@ -94,8 +117,8 @@ void Job::Impl::stop_overdue(const Event&) {
     const base::NodeId node{i};
     if (at(node).gone) continue;
     drop_agent(node, "it did not stop its workers in time", true);
-    // Whoever has the place next: its workers die with the agent. One that takes no part any more
-    // is not started again for that.
+    // Whatever node has the place next: its workers die with the agent. An agent whose node takes
+    // no part any more is not launched again.
     if (spec.nodes[i].volunteer || !at(node).may_work()) {
       out.push_back(DismissAgent{node});
     } else {
@@ -113,68 +136,68 @@ OutageVerdict Job::Impl::verdict() const {
   const Fault& root = outage->root;
   const std::uint32_t allowed = budget.policy().max_restarts;
   if (!unkillable.empty()) {
-    return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
-            unkillable.front() + ": nothing is started beside what is left"};
+    return {Answer::kNone, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
+            unkillable.front() + ": giving up, as nothing can be started beside it"};
   }
   if (lost_at_end) {
-    return {false, Rule::kBudgetExhausted, *lost_at_end,
-            "no restart: a script had returned, and training would begin anew"};
+    return {Answer::kNone, Rule::kBudgetExhausted, *lost_at_end,
+            "no restart: a script had returned, and would train all over again"};
   }
   if (root.rule == Rule::kUpdating || (versions.now && versions.is_changing())) {
-    return {true, Rule::kRestart, kExitSuccess,
-            fmt::format("restart with version {}, not counted", versions.next), false};
+    return {Answer::kVersionRestart, Rule::kRestart, kExitSuccess,
+            fmt::format("free restart with version {}", versions.next)};
   }
   // torchrun has no room for a node that goes without a restart left, unless the group may shrink.
   const bool is_the_end = spec.compat && root.rule == Rule::kNodeLeft &&
                           nodes_there < min_nodes() && !budget.allows(FaultClass::kUser);
   if (is_the_end) {
-    return {false, Rule::kBudgetExhausted, root.exit_code,
+    return {Answer::kNone, Rule::kBudgetExhausted, root.exit_code,
             fmt::format("no restart: {}, and none is left (--max-restarts)",
                         missing_in_words(nodes_there))};
   }
   if (outage->nothing_failed()) {
-    return {true, Rule::kRestart, kExitSuccess, "restart, not counted because nothing failed",
-            false};
+    return {Answer::kPlannedRestart, Rule::kRestart, kExitSuccess, "free restart (nothing failed)"};
   }
   if (version_is_to_blame() && !versions.is_changing() && versions.older(false)) {
-    return {true, Rule::kRestart, kExitSuccess,
-            fmt::format("restart with version {}, not counted", *versions.older(false)), false};
+    return {Answer::kVersionRestart, Rule::kRestart, kExitSuccess,
+            fmt::format("free restart with version {}", *versions.older(false))};
   }
   if (root.fault_class == FaultClass::kPermanent) {
-    return {false, Rule::kBudgetExhausted, root.exit_code,
-            "no restart: what cannot be run now cannot be run next time"};
+    return {Answer::kNone, Rule::kBudgetExhausted, root.exit_code,
+            "no restart: a program that cannot run now will not run next time"};
   }
   const bool counted = is_counted(root.fault_class);
   if (counted && !made_progress && budget.is_crash_loop(root.signature) && !blames_checkpoint()) {
+    const std::string text = fmt::format("giving up: failed {} at start-up",
+                                         times_in_words(budget.times_seen(root.signature)));
     if (is_surely_broken()) {
-      return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
-              "no restart: the same failure again, before any progress" + broken_in_words(true)};
+      return {Answer::kNone, Rule::kInfrastructureGivenUp,
+              exit_code_for_infrastructure(spec.compat), text + broken_in_words(true)};
     }
-    return {false, Rule::kCrashLoop, kExitCrashLoop,
-            "no restart: the same failure again, before any progress: " + root.signature};
+    return {Answer::kNone, Rule::kCrashLoop, kExitCrashLoop, text + ": " + root.signature};
   }
   if (counted && root.hangs_there >= kHangsAtLineMax && budget.policy().crash_loop_stop) {
-    return {false, Rule::kCrashLoop, kExitCrashLoop,
-            fmt::format("no restart: the script hangs in {} again and again, {} times now (a wait "
-                        "that is meant to be: --hang-timeout=0)",
-                        root.script_line, root.hangs_there)};
+    return {Answer::kNone, Rule::kCrashLoop, kExitCrashLoop,
+            fmt::format("giving up: the script hung {} in {} (if it waits there on purpose, use "
+                        "--hang-timeout=0)",
+                        times_in_words(root.hangs_there), root.script_line)};
   }
   if (is_failed_start(root) && !may_start_again(now)) {
-    return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
+    return {Answer::kNone, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
             failed_starts_in_words(now, root.words)};
   }
   if (budget.allows(root.fault_class)) {
-    return {true, Rule::kRestart, kExitSuccess,
+    return {counted ? Answer::kCountedRestart : Answer::kFreeRestart, Rule::kRestart, kExitSuccess,
             (counted ? fmt::format("restart {} of {}", budget.used() + 1, allowed)
-                     : std::string("restart, not counted because the script is not to blame")) +
+                     : std::string("free restart (likely not your code)")) +
                 hangs_in_words(root)};
   }
   if (!counted) {
-    return {false, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
-            fmt::format("given up after {} infrastructure faults in a row without progress",
+    return {Answer::kNone, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
+            fmt::format("giving up after {} infrastructure faults in a row without progress",
                         budget.used_uncounted() + 1)};
   }
-  return {false, Rule::kBudgetExhausted, root.exit_code,
+  return {Answer::kNone, Rule::kBudgetExhausted, root.exit_code,
           (allowed == 0 ? std::string("no restart: none is allowed (--max-restarts)")
                         : fmt::format("no restart left: {} of {} used", budget.used(), allowed)) +
               broken_in_words(true)};
@@ -182,24 +205,24 @@ OutageVerdict Job::Impl::verdict() const {
 
 void Job::Impl::conclude_if_gone() {
   if (!all_gone()) return;
-  // It decides whose failure this was.
+  // The explanation decides whose failure this was.
   if (outage->explained_by && now < *outage->explained_by) {
     return set_timer(TimerId::kState, *outage->explained_by);
   }
   attribute();
   StepChoice next;
-  if (verdict().is_spent) next = next_step();
-  if (outage->root.rule == Rule::kSlowEvicted && eviction_obstacle(outage->nodes, false).empty()) {
+  if (verdict().is_spent()) next = next_step();
+  if (outage->root.rule == Rule::kSlowEvicted && !eviction_obstacle(outage->nodes, false)) {
     next.step = Step::kEvict;
   }
   if (next.step == Step::kEvict) outage->root.fault_class = FaultClass::kInfrastructure;
   const OutageVerdict last = verdict();
   std::vector<std::string> evidence = outage->evidence.lines();
   evidence.insert(evidence.end(), unkillable.begin(), unkillable.end());
-  // Said again only if what came later changed it.
+  // Reported again only if it has changed since.
   std::optional<Classification> looks_like = outage->looks_like;
   if (looks_like == outage->said) looks_like.reset();
-  if (!last.restart) {
+  if (!last.restart()) {
     decide(last.rule, last.text, std::move(evidence), {}, std::move(looks_like));
     ending = {last.rule, last.exit_code};
     save_held_copies();
@@ -208,17 +231,17 @@ void Job::Impl::conclude_if_gone() {
   if (next.step == Step::kGiveUp) return give_up_by_policy(std::move(next), std::move(evidence));
   if (version_is_to_blame()) {
     versions.all[versions.present].failed = true;
-    if (!last.is_spent && !versions.is_changing()) roll_back(outage->root.words);
+    if (!last.is_spent() && !versions.is_changing()) roll_back(outage->root.words);
   }
-  const bool is_stuck =
-      std::ranges::find(next.passed, "evict: " + eviction_obstacle(outage->nodes, true)) !=
-      next.passed.end();
+  // The machine would have been evicted, but the run cannot do without it.
+  const Obstacle cannot_evict = eviction_obstacle(outage->nodes, true);
+  const bool is_stuck = std::ranges::any_of(next.passed, [&](const PassedStep& passed) {
+    return passed.step == Step::kEvict && passed.obstacle && passed.obstacle == cannot_evict;
+  });
   const std::string broken = is_stuck ? broken_in_words(false) : std::string();
   take_step(next.step);
   judge_checkpoint();
-  const base::Nanos delay = last.is_spent ? restart_delay() : base::Nanos{};
-  next.passed.push_back(fmt::format("end the run: {} of {} restarts were used before",
-                                    budget.used(), budget.policy().max_restarts));
+  const base::Nanos delay = last.is_spent() ? restart_delay() : base::Nanos{};
   std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());
   const bool lacks_one = next.step == Step::kEvict || outage->root.rule == Rule::kNodeLeft;
   if (lacks_one && nodes_there < min_nodes()) {
@@ -227,11 +250,13 @@ void Job::Impl::conclude_if_gone() {
     text += " in " + base::in_seconds(delay);
   }
   text += broken;
-  decide(Rule::kRestart, std::move(text), std::move(evidence), std::move(next.passed),
+  decide(Rule::kRestart, std::move(text), std::move(evidence), alternatives_in_words(next.passed),
          std::move(looks_like));
+  note_answer(last.answer, std::move(next.passed));
   if (is_failed_start(outage->root)) budget.note_failed_start(now);
-  if (last.is_spent) {
+  if (last.is_spent()) {
     budget.spend(outage->root.fault_class, made_progress ? std::string() : outage->root.signature);
+    backoff.note_restart();
   }
   outage.reset();
   ++attempt.value;
@@ -244,14 +269,15 @@ void Job::Impl::give_up_by_policy(StepChoice last, std::vector<std::string> evid
   const Rule rule =
       is_counted(root.fault_class) ? Rule::kBudgetExhausted : Rule::kInfrastructureGivenUp;
   decide(rule, fmt::format("no restart: it would not help ({})", outage->looks_like->name),
-         std::move(evidence), std::move(last.passed));
+         std::move(evidence), alternatives_in_words(last.passed));
+  note_answer(Answer::kGivenUpByPolicy, std::move(last.passed));
   ending = {rule, root.exit_code};
   save_held_copies();
   finish();
 }
 
 base::Nanos JobQuestions::restart_delay() const {
-  return budget.delay(base::Rng(seed + attempt.value).next());
+  return backoff.delay(budget.policy(), base::Rng(seed + attempt.value).next());
 }
 
 }  // namespace robustrun::supervisor

@@ -1,9 +1,9 @@
-// Which node gets which place, where the network's topology decides that: kPlacing lasts from
+// Which node gets which place, where the network's topology decides: kPlacing lasts from
 // SolvePlacement to PlacementSolved.
 //
-// choose_group() says how many nodes there will be and who keeps a place; the answer says who gets
-// the others, and with --rerank who moves. Whoever comes or goes meanwhile makes it another
-// question. An answer that cannot be used, or that does not come in time, changes nothing: the
+// choose_group() decides how many nodes there will be and which of them keep their places; the
+// answer fills the other places and, with --rerank, moves nodes. A node that comes or goes
+// meanwhile changes the question. When an answer cannot be used, or does not come in time, the
 // group begins as choose_group() has it.
 
 #include <fmt/core.h>
@@ -22,11 +22,11 @@ namespace {
 using Agent = NodeState::Agent;
 
 bool gets_newcomer(const GroupChoice& choice, std::size_t place) {
-  return choice.holders[place] != choice.members[place] && choice.holders[place] != kNobody;
+  return choice.holders[place] != choice.members[place] && choice.holders[place] != kNoNode;
 }
 
-// Numbers of workers of the places that get another node, if each can have one of its size: then
-// the ranks behind it stay what they are. Empty: that cannot be, or there are none.
+// Sizes (numbers of workers) of the places that get another node, if each can get a node of its
+// size: then all other ranks stay the same. Empty: they cannot, or there are no such places.
 std::vector<std::uint32_t> sizes_to_keep(const GroupChoice& choice,
                                          const std::vector<NodeState>& nodes) {
   std::vector<std::uint32_t> sizes;
@@ -40,7 +40,7 @@ std::vector<std::uint32_t> sizes_to_keep(const GroupChoice& choice,
 
 }  // namespace
 
-// Not where there is nothing to choose, nor where users chose themselves (--node-rank).
+// No placement where there is nothing to choose, or where users chose (--node-rank).
 bool JobQuestions::wants_placement(const GroupChoice& choice) const {
   if (spec.placement == PlacementUse::kOff) return false;
   const bool ranks_are_given = std::ranges::any_of(choice.members, [this](base::NodeId node) {
@@ -51,7 +51,7 @@ bool JobQuestions::wants_placement(const GroupChoice& choice) const {
   return !(all_stay && spec.placement == PlacementUse::kSurvivorsStay);
 }
 
-// Nodes that can be relied on, of the size that is needed; others only where there are too few.
+// Reliable nodes of a size that is needed; others only where there are too few of them.
 std::vector<base::NodeId> JobQuestions::placement_candidates(const GroupChoice& choice) const {
   std::vector<bool> is_chosen(nodes.size(), false);
   for (const base::NodeId node : choice.members) is_chosen[node.value] = true;
@@ -83,7 +83,7 @@ SolvePlacement JobQuestions::placement_question(const GroupChoice& choice) const
   question.places = static_cast<std::uint32_t>(choice.members.size());
   if (group_formed) {
     for (const base::NodeId holder : choice.holders) {
-      question.former.push_back(holder == kNobody ? PlacementNode{} : words(holder));
+      question.former.push_back(holder == kNoNode ? PlacementNode{} : words(holder));
     }
   }
   for (const base::NodeId node : placement_candidates(choice)) {
@@ -108,11 +108,11 @@ void Job::Impl::reconsider_group() {
   const bool is_the_same = may_begin(choice) && wants_placement(choice) &&
                            placement_question(choice).digest == placement_asked;
   if (is_the_same) return;
-  enter(JobState::kJoining);  // whose waits go on from where they were
+  enter(JobState::kJoining);  // its waits go on from where they were
   consider_group();
 }
 
-// Why the group cannot be formed so; empty: it can.
+// Why the group cannot be formed as `to` has it; empty: it can.
 std::string JobQuestions::objection(const PlacementSolved& to, const GroupChoice& choice) const {
   const std::vector<base::NodeId>& placed = to.members;
   if (placed.size() != choice.members.size()) {
@@ -133,7 +133,7 @@ std::string JobQuestions::objection(const PlacementSolved& to, const GroupChoice
     const base::NodeId holder = choice.holders[i];
     const bool stays = placed[i] == holder;
     if (holder == choice.members[i] && !stays) return name(holder) + " would move";
-    const bool is_as_large = stays || holder == kNobody || at(placed[i]).slots == at(holder).slots;
+    const bool is_as_large = stays || holder == kNoNode || at(placed[i]).slots == at(holder).slots;
     if (keeps_ranks && !is_as_large) return "ranks would move behind " + name(placed[i]);
   }
   return {};
@@ -145,7 +145,7 @@ void Job::Impl::placement_solved(const Event& event) {
   GroupChoice choice = choice_now();
   if (solved.members.empty()) return do_without_placement(std::move(choice), solved.text);
   if (const std::string why = objection(solved, choice); !why.empty()) {
-    return do_without_placement(std::move(choice), "what was found cannot be used: " + why);
+    return do_without_placement(std::move(choice), "the answer cannot be used: " + why);
   }
   choice.members = solved.members;
   form_group(choice, &solved);
@@ -154,12 +154,12 @@ void Job::Impl::placement_solved(const Event& event) {
 
 void Job::Impl::placement_overdue(const Event&) {
   do_without_placement(choice_now(),
-                       fmt::format("nothing was found within {}", base::in_seconds(kPlacementMax)));
+                       fmt::format("no answer within {}", base::in_seconds(kPlacementMax)));
 }
 
 void Job::Impl::do_without_placement(GroupChoice choice, const std::string& why) {
   decide(Rule::kNotPlaced,
-         fmt::format("the topology does not decide who gets which place ({}); {}",
+         fmt::format("nodes are not placed by topology ({}); {}",
                      why.empty() ? "no reason was given" : why,
                      group_formed ? "spares are taken in their order" : "nodes keep their order"));
   form_in_order(std::move(choice));

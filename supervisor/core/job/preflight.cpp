@@ -1,9 +1,9 @@
 // The check of nodes before the first attempt, and before another one where the policy wants it:
 // kChecking lasts from CheckNodes to NodesChecked.
 //
-// All nodes that are there take part, spares too. A node that is unfit is treated like one that was
+// All nodes that have joined take part, spares included. An unfit node is treated like one that was
 // lost for good: a spare takes its place, or the run gives up and says why. A spare that comes
-// later is checked beside one node of the group, while everything else goes on.
+// later is checked together with one node of the group, while the run goes on.
 
 #include <fmt/core.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 using Agent = NodeState::Agent;
 
-// What several nodes have in common is said once.
+// A finding that several nodes have in common is reported once.
 struct Common {
   std::string words;
   std::vector<std::string> names;
@@ -73,13 +73,13 @@ NodesChecked part_of(const NodesChecked& result, const Counts& counts) {
 
 }  // namespace
 
-// By the agent that was asked, which is still there.
+// The agent that was asked is still the node's agent.
 bool JobQuestions::is_of_present_agent(const NodeCheck& answer) const {
   return answer.node.value < nodes.size() && at(answer.node).generation == answer.generation &&
          at(answer.node).agent == Agent::kJoined;
 }
 
-// Before the first attempt. Those who came while others were checked have their turn, too.
+// Before the first attempt: nodes that came while others were checked are checked, too.
 bool Job::Impl::wants_check(const GroupChoice& choice) const {
   if (check_due) return true;
   return spec.preflight != PreflightDepth::kOff && !group_formed &&
@@ -100,7 +100,7 @@ void Job::Impl::check_nodes() {
   set_timer(TimerId::kState, now + describe(depth).limit);
 }
 
-// Before the first attempt as the user wants it, between two as the policy does.
+// Before the first attempt the user's choice, between two attempts the policy's.
 PreflightDepth JobQuestions::check_depth() const {
   return check_due ? spec.policy.check : spec.preflight;
 }
@@ -117,7 +117,7 @@ void Job::Impl::check_evicted(const std::vector<base::NodeId>& suspects) {
   if (!order.nodes.empty()) out.push_back(std::move(order));
 }
 
-// Of nodes that were left out and tested: true if there were such.
+// Judges nodes that were left out and tested again: false if there are none in `result`.
 bool Job::Impl::judge_evicted(const NodesChecked& result) {
   const NodesChecked current = part_of(result, [this](const NodeCheck& node) {
     return is_of_present_agent(node) && at(node.node).on_probation;
@@ -135,7 +135,7 @@ bool Job::Impl::judge_evicted(const NodesChecked& result) {
       node.retest_at = base::Nanos{};
       decide(Rule::kNodeUnfit,
              fmt::format("{} {}: {}", name(verdict.node),
-                         node.retests > 0 ? "stays out" : "was evicted rightly", node.trouble));
+                         node.retests > 0 ? "stays out" : "stays evicted", node.trouble));
       continue;
     }
     readmit(verdict.node);
@@ -145,7 +145,7 @@ bool Job::Impl::judge_evicted(const NodesChecked& result) {
   return true;
 }
 
-// Of spares whose answers are not known: they came in the middle of a check, or it was lost.
+// Checks spares without a result: they came in the middle of a check, or their answer was lost.
 void Job::Impl::check_spares() {
   if (!group_formed) return;
   const std::vector<bool> is_member = group_membership();
@@ -159,19 +159,19 @@ void Job::Impl::check_spare(base::NodeId node) {
   if (spec.preflight == PreflightDepth::kOff) return;
   const auto partner = std::ranges::find_if(
       group, [this](base::NodeId member) { return at(member).agent == Agent::kJoined; });
-  CheckNodes order{++check, false, {}, {}};  // nothing that its partner's workers would notice
+  CheckNodes order{++check, false, {}, {}};  // a fast check does not disturb the partner's workers
   if (partner != group.end()) order.nodes.push_back(*partner);
   order.nodes.push_back(node);
   for (const base::NodeId each : order.nodes) order.addresses.push_back(at(each).address);
   out.push_back(std::move(order));
 }
 
-// Of those that are still there, by the agents that were asked; the others are of no interest.
+// Verdicts on the nodes that are still there, with the agents that were asked.
 std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
   NodesChecked current = part_of(result, [this](const NodeCheck& node) {
     return is_of_present_agent(node) && at(node.node).may_work();
   });
-  // Of two nodes that do not go together, the one that is judged later goes.
+  // Of two nodes that do not match, the one that is judged later is left out.
   const std::vector<bool> is_member = group_membership();
   std::ranges::stable_partition(current.nodes,
                                 [&](const NodeCheck& node) { return is_member[node.node.value]; });
@@ -188,7 +188,8 @@ std::vector<NodeVerdict> Job::Impl::judge_nodes(const NodesChecked& result) {
   return judge(current, wanted, world);
 }
 
-// A slow node is better than none; the slowest goes first.
+// A slow node is better than none: slow nodes are left out, the slowest first, only while there are
+// more nodes than needed.
 void Job::Impl::leave_out_unfit(std::vector<NodeVerdict>& verdicts) {
   const auto unfit = [](const NodeVerdict& verdict) { return verdict.level == Fitness::kUnfit; };
   std::size_t left = nodes_there;
@@ -214,19 +215,19 @@ void Job::Impl::leave_out_unfit(std::vector<NodeVerdict>& verdicts) {
 void Job::Impl::announce_findings(const std::vector<NodeVerdict>& verdicts) {
   std::vector<Common> unfit, warnings;
   for (const NodeVerdict& verdict : verdicts) {
-    const std::string& who = name(verdict.node);
+    const std::string& node = name(verdict.node);
     const bool is_out = verdict.level == Fitness::kUnfit;
-    if (is_out) add_to(unfit, verdict.findings.front().words, who);
+    if (is_out) add_to(unfit, verdict.findings.front().words, node);
     for (const Finding& finding : verdict.findings) {
       if (is_out && &finding == &verdict.findings.front()) continue;
-      add_to(warnings, finding.words, who);
+      add_to(warnings, finding.words, node);
     }
   }
   const auto say = [this](Rule rule, const char* verb, const std::vector<Common>& groups) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (i == kEvidenceMax) {
         return decide(rule,
-                      fmt::format("{}: and {} findings more", check_name(), groups.size() - i));
+                      fmt::format("{}: and {} more findings", check_name(), groups.size() - i));
       }
       const Common& one = groups[i];
       decide(rule,

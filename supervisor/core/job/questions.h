@@ -1,6 +1,6 @@
 #pragma once
-// What the machine behind Job asks its memory: answers follow from what is remembered and change
-// nothing. Internal to core/; each lies in the file of its phase.
+// Questions of the machine behind Job to its memory; the answers change nothing. Internal to core/;
+// each is defined in the file of its phase.
 
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/state.h"
@@ -18,46 +18,50 @@ struct JobQuestions : JobMemory {
   [[nodiscard]] Evidence troubles() const;
   [[nodiscard]] base::Nanos wait_over(bool any_coming) const;
   [[nodiscard]] base::Nanos may_grow_at() const;
-  // job_agents.cpp
+  // agents.cpp
   [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
-  // job_readmit.cpp
+  // readmit.cpp
   [[nodiscard]] bool may_return(base::NodeId node) const;
   [[nodiscard]] base::Nanos next_retest() const;  // kNever: none is planned
   [[nodiscard]] std::string retests_in_words() const;
-  // job_placement.cpp
+  // placement.cpp
   [[nodiscard]] bool wants_placement(const GroupChoice& choice) const;
   [[nodiscard]] SolvePlacement placement_question(const GroupChoice& choice) const;
   [[nodiscard]] std::vector<base::NodeId> placement_candidates(const GroupChoice& choice) const;
   [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
-  // job_start.cpp
+  // start.cpp
   [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
-  // One more start that failed, and is put down to infrastructure.
+  // The workers could not be started, because of the infrastructure.
   [[nodiscard]] static bool is_failed_start(const Fault& fault);
   [[nodiscard]] bool may_start_again(base::Nanos at) const;
   [[nodiscard]] std::string failed_starts_in_words(base::Nanos at, const std::string& last) const;
-  // job_update.cpp
+  // update.cpp
   [[nodiscard]] bool version_is_to_blame() const;  // for the outage
   [[nodiscard]] bool can_roll_back() const;
-  // job_outage.cpp
-  // Whether the failure that the outage began with follows from the loss of this machine.
+  // outage.cpp
+  // Whether the loss of this machine explains the failure that the outage began with. `last_word`:
+  // when the machine was last heard of.
   [[nodiscard]] bool explains_root(base::NodeId lost, std::optional<base::Nanos> last_word) const;
   [[nodiscard]] base::Nanos restart_delay() const;
-  // job_escalation.cpp
+  // escalation.cpp
   [[nodiscard]] Obstacles obstacles() const;
-  [[nodiscard]] std::string eviction_obstacle(const std::vector<base::NodeId>& suspects,
-                                              bool may_shrink) const;
-  // job_broken.cpp: for the outage
+  // Why the run cannot do without these machines. `may_shrink`: min_nodes() are enough.
+  [[nodiscard]] Obstacle eviction_obstacle(const std::vector<base::NodeId>& suspects,
+                                           bool may_shrink) const;
+  // slow.cpp
+  [[nodiscard]] Obstacle replacement_obstacle() const;
+  // broken.cpp: for the outage
   [[nodiscard]] bool is_surely_broken() const;
   [[nodiscard]] bool rather_waits() const;
   [[nodiscard]] std::string broken_in_words(bool is_over) const;
-  // job_preflight.cpp
+  // preflight.cpp
   [[nodiscard]] PreflightDepth check_depth() const;
   [[nodiscard]] bool is_of_present_agent(const NodeCheck& answer) const;
-  // job_checkpoint.cpp
+  // checkpoint.cpp
   [[nodiscard]] DemoteCheckpoint demotion_order() const;
-  // job_copies.cpp
+  // copies.cpp
   [[nodiscard]] bool awaits_answers() const;  // in kBackoff
-  // job_end.cpp
+  // end.cpp
   [[nodiscard]] StopReason end_reason() const;
 };
 

@@ -1,10 +1,10 @@
-// Machines of a host list that were left out, while the run waits for nodes: nobody else would
-// bring them back. Each is tested again (a full check) after a growing delay; an agent that is gone
-// is started for it. Whoever passes takes part again, kReturnsMax times in a run at most, and so
-// does whoever was evicted together with others and is cleared as a spare: a fault that no test
-// finds must not keep the run busy for ever.
+// Return of machines that were left out. While the run waits for nodes, each machine of a host list
+// that was left out is tested again (a full check) after a growing delay; if its agent is gone, it
+// is launched first. A machine that passes takes part again, and so does one that was evicted
+// together with others and passes its test as a spare; both at most kReturnsMax times in a run, as
+// a fault that no test finds must not keep the run busy for ever.
 //
-// In an open group a machine that was repaired offers itself.
+// In an open group a repaired machine joins by itself.
 
 #include <fmt/core.h>
 
@@ -24,7 +24,7 @@ bool JobQuestions::may_return(base::NodeId node) const {
 
 base::Nanos JobQuestions::next_retest() const {
   base::Nanos first = kNever;
-  // Asked at each of thousands of hellos: mostly nobody is left out.
+  // Called at each of thousands of hellos: mostly no node is left out.
   if (spec.group.open || nodes_there + nodes_coming == nodes.size()) return first;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const bool is_planned = may_return({i}) && nodes[i].retest_at > base::Nanos{};
@@ -69,13 +69,13 @@ void Job::Impl::retest_unfit() {
 void Job::Impl::readmit(base::NodeId node) {
   NodeState& returned = at(node);
   set_presence(returned, returned.agent, false);
-  ++returned.losses;  // others come first, should a place become free
+  ++returned.losses;  // other nodes come first, should a place become free
   ++returned.returns;
   RR_ASSERT(returned.returns <= kReturnsMax);
   const std::string how =
       returned.retests == 0
-          ? std::string("is there as a spare")
-          : fmt::format("takes part again (left out before: {}), because the run waits for nodes",
+          ? std::string("is a spare")
+          : fmt::format("takes part again (left out before: {}), as the run waits for nodes",
                         returned.trouble);
   std::string text = fmt::format("{} passed a full check and {}; return {} of {}", name(node), how,
                                  returned.returns, kReturnsMax);

@@ -1,5 +1,6 @@
 // Dual-phase replay as a step of the policy: kReplaying lasts from the first ReplayNodes until the
-// last wave of groups is over (replay.h). Whoever is found is evicted, if the run can do without.
+// last wave of groups is over (replay.h). The faulty machines are evicted, if the run can do
+// without them.
 
 #include <fmt/core.h>
 
@@ -18,19 +19,19 @@ void Job::Impl::want_replay() {
   replay_due = true;
   decide(
       Rule::kReplay,
-      fmt::format("what failed is not clear ({}): groups of nodes {} before the next start",
+      fmt::format("the cause is not clear ({}): groups of nodes {} before the next start",
                   outage->looks_like->name,
                   spec.replays_own_program ? "run the replay command" : "do the alignment test"));
 }
 
-// Of whoever would run the next attempt. False: there is nothing to be found out.
+// Replays the nodes that would run the next attempt. False: nothing could be found out.
 bool Job::Impl::begin_replay(const GroupChoice& choice) {
   replay_due = false;
   const bool own = spec.replays_own_program;
-  const std::string obstacle =
+  const Obstacle obstacle =
       ReplayCourse::obstacle(choice.members.size(), spec.policy.replay_unit, own);
-  if (!obstacle.empty()) {
-    decide(Rule::kReplayed, "the replay cannot be done: " + obstacle);
+  if (obstacle) {
+    decide(Rule::kReplayed, "the replay cannot be done: " + in_words(obstacle));
     return false;
   }
   replay_course.begin(choice.members, spec.policy.replay_unit, own);
@@ -61,13 +62,12 @@ void Job::Impl::nodes_replayed(const Event& event) {
   std::erase_if(found.culprits, [this](base::NodeId node) {
     return !at(node).may_work() || at(node).agent != Agent::kJoined;
   });
-  const bool is_clear = !found.culprits.empty();
-  const std::string obstacle =
-      is_clear ? eviction_obstacle(found.culprits, true) : "no machine is known to blame";
+  const Obstacle obstacle = eviction_obstacle(found.culprits, true);
+  std::vector<std::string> alternatives;
+  if (obstacle) alternatives.push_back(in_words(PassedStep{Step::kEvict, 0, obstacle}));
   decide(Rule::kReplayed, "the replay: " + found.text, std::move(found.evidence),
-         obstacle.empty() ? std::vector<std::string>{}
-                          : std::vector<std::string>{"evict: " + obstacle});
-  if (obstacle.empty()) {
+         std::move(alternatives));
+  if (!obstacle) {
     Classification looks;
     looks.name = "it fails in a dual-phase replay";
     evict(found.culprits, looks);
@@ -76,7 +76,7 @@ void Job::Impl::nodes_replayed(const Event& event) {
 }
 
 void Job::Impl::replay_overdue(const Event&) {
-  decide(Rule::kReplayed, fmt::format("the replay did not end within {}; nothing came of it",
+  decide(Rule::kReplayed, fmt::format("the replay did not end within {}; it has no result",
                                       base::in_seconds(spec.policy.replay_limit + kReplayMargin)));
   out.push_back(ReplayNodes{++replay, {}, {}});
   go_on_after_replay();

@@ -1,6 +1,6 @@
-// Another supervisor goes on with the run: all that the one before may not have done, or not have
-// heard of, is ordered again. Agents know orders that they have carried out already, and say their
-// reports of the attempt again; what comes twice is no news here.
+// Another supervisor takes the run over: everything that its predecessor may not have done, or not
+// have heard of, is ordered again. Agents recognise orders that they have carried out, and repeat
+// their reports of the attempt; repeated reports change nothing here.
 
 #include <fmt/core.h>
 
@@ -19,20 +19,20 @@ using Agent = NodeState::Agent;
 void Job::Impl::resumed(const Event& event) {
   const auto& what = body<SupervisorResumed>(event);
   incarnation = std::max(incarnation + 1, what.incarnation);
-  decide(
-      Rule::kResumed,
-      fmt::format("supervisor {} takes over, {} after the last word of the one before (on "
-                  "{}, pid {}); {} {}",
-                  incarnation, base::in_seconds(what.away), what.host, what.pid,
-                  plan.world_size() == 0 ? "nothing was started yet"
-                                         : workers_in_words() + " are expected to go on, in state",
-                  plan.world_size() == 0 ? "" : to_string(state)));
+  decide(Rule::kResumed,
+         fmt::format(
+             "supervisor {} takes over, {} after its predecessor was last heard of (on {}, pid "
+             "{}); {} {}",
+             incarnation, base::in_seconds(what.away), what.host, what.pid,
+             plan.world_size() == 0 ? "no worker was started yet"
+                                    : workers_in_words() + " should still run, in state",
+             plan.world_size() == 0 ? "" : to_string(state)));
   adopt_nodes();
   order_again();
   arm_timers_again();
 }
 
-// The end was decided and perhaps not carried out.
+// The end was decided, and perhaps not carried out.
 void Job::Impl::resumed_finished(const Event& event) {
   incarnation = std::max(incarnation + 1, body<SupervisorResumed>(event).incarnation);
   adopt_nodes();
@@ -51,11 +51,11 @@ void Job::Impl::adopt_nodes() {
     out.push_back(AdoptNode{node, at(node).generation, name(node), says, at(node).listens});
   }
   const bool ends = state == JobState::kFinishing || state == JobState::kFinished ||
-                    (state == JobState::kStopping && !verdict().restart);
+                    (state == JobState::kStopping && !verdict().restart());
   if (ends) return;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const base::NodeId node{i};
-    // Whether it was launched at all is not known; whoever comes of that launch is too old now.
+    // The predecessor may or may not have launched this agent; an agent of that launch is outdated.
     if (at(node).agent == Agent::kLaunched && !spec.nodes[i].volunteer) launch(node);
   }
   arm_nodes_timer();
@@ -76,13 +76,13 @@ void Job::Impl::order_again() {
     if (!at(group[i]).gone) out.push_back(start_order_of(i));
   }
   if (state == JobState::kStopping) {
-    send_stops(SIGTERM, outage->stop_reason(verdict().restart));
+    send_stops(SIGTERM, outage->stop_reason(verdict().restart()));
   } else if (state == JobState::kFinishing) {
     send_stops(SIGTERM, end_reason());
   }
 }
 
-// Deadlines of what the others are to do begin to count when they can be heard again.
+// Deadlines for answers count from when the agents can be heard again.
 void Job::Impl::arm_timers_again() {
   for (std::size_t i = 0; i < kTimers; ++i) {
     if (live_timers[i] == 0) continue;

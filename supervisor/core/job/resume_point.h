@@ -1,11 +1,11 @@
 #pragma once
-// Which checkpoint the attempt goes on from, and whether that was a good idea. Pure; part of the
+// The checkpoint that the attempt resumed from, and whether it leads to failures. Pure; part of the
 // job's memory.
 //
-// A checkpoint may be whole and still be no good: saved after the numbers went wrong, or in a state
-// that the script cannot go on from. Only what comes after a resume shows it. One from which the
-// job failed so often, soon, and by no machine's doing, is demoted: marked, so that the next
-// attempt takes the next older one (SCR does the same after a failed restart).
+// A complete checkpoint may still be bad: saved after the numbers went wrong, or in a state that
+// the script cannot continue from. This shows only after a resume. A checkpoint after which the job
+// failed soon, too often, and through no machine's fault is demoted: it is marked, so that the next
+// attempt uses the next older one (SCR does the same after a failed restart).
 
 #include <cstdint>
 #include <optional>
@@ -22,25 +22,27 @@ class ResumePoint {
  public:
   // Another attempt begins: nothing is loaded yet.
   void begin_attempt();
-  // True when it is a load that is worth telling: of this attempt the first of this one.
+  // True for the first load of a checkpoint in this attempt, which is worth a report.
   bool take(const CheckpointNoted& noted, base::NodeId node);
 
-  // Of this attempt, the last that was loaded; none: it began anew, or did not say.
+  // The last checkpoint that this attempt loaded; none: it began anew, or reported none.
   [[nodiscard]] const std::optional<CheckpointId>& loaded() const { return loaded_; }
   [[nodiscard]] const std::optional<CheckpointId>& committed() const { return committed_; }
-  // Failures that followed soon on a resume from loaded(), so far.
+  // Failures soon after a resume from loaded(), so far.
   [[nodiscard]] std::uint32_t failures() const;
   [[nodiscard]] const std::vector<std::string>& directories() const { return directories_; }
-  [[nodiscard]] base::NodeId node() const { return node_; }  // that said so: it reaches them
-  // One that was demoted is not counted again.
+  // The node that reported the load: it reaches the directories.
+  [[nodiscard]] base::NodeId node() const { return node_; }
+  // Failures after a demoted checkpoint are not counted again.
   [[nodiscard]] bool is_demoted(const CheckpointId& id) const;
 
   void count_failure();  // against loaded()
-  // loaded() is demoted by the next order, which goes to this node's agent.
+  // loaded() is demoted by the next order, which goes to the agent of `asked`.
   void begin_demotion(base::NodeId asked);
-  // True while its answer is awaited.
+  // True while that order's answer is awaited.
   [[nodiscard]] bool is_demoting() const { return demoting_; }
-  // The answer came, or is waited for no longer. Not marked: it may be used, and be demoted, again.
+  // The answer has come, or is no longer waited for. `is_marked` false: the checkpoint may be used,
+  // and demoted, again. False: the answer is not to the newest order.
   bool end_demotion(std::uint64_t order, bool is_marked);
   [[nodiscard]] std::uint64_t order() const { return order_; }
   [[nodiscard]] base::NodeId asked() const { return asked_; }
@@ -71,7 +73,7 @@ class ResumePoint {
     }
   };
   [[nodiscard]] const Record* find(const CheckpointId& id) const;
-  Record& record();  // of loaded(); it is the first from now on
+  Record& record();  // of loaded(); moves it to the front
 
   std::optional<CheckpointId> loaded_;
   std::vector<std::string> directories_;

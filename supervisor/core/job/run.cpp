@@ -11,7 +11,7 @@
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"
-#include "supervisor/core/types/metric_words.h"
+#include "supervisor/core/types/metric_alarm.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -68,10 +68,10 @@ void Job::Impl::worker_exited(const Event& event) {
   if (asks_not_to_requeue(exited, spec.compat)) return do_not_requeue(event);
   Fault fault = worker_fault(exited, context(event.node));
   if (is_lost_at_end(exited)) {
-    // The others are left alone: they have come as far, or fail for want of this one.
+    // The others are left alone: they have come as far, or will fail without this one.
     if (!lost_at_end) lost_at_end = fault.exit_code;
     decide(Rule::kWorkerFailed,
-           fault.words + "; a save or an upload that still ran may be lost, the rest is done",
+           fault.words + "; a save or an upload under way may be lost, the rest is done",
            {fault.words}, {}, std::move(fault.looks_like));
     return worker_succeeded();
   }
@@ -84,7 +84,7 @@ void Job::Impl::worker_exited(const Event& event) {
   if (outage) outage->lacks_operation = is_early_end && operation_in_traceback(exited).empty();
 }
 
-// An agent may say so by itself once its last worker is reaped.
+// An agent may report WorkersGone by itself once its last worker is reaped.
 void Job::Impl::workers_gone(const Event& event) {
   if (!note_gone(event.node, body<WorkersGone>(event))) return;
   const std::uint32_t vanished = plan.slots(event.node) - at(event.node).ended;
@@ -106,7 +106,9 @@ void Job::Impl::succeed() {
     return end_run({Rule::kBudgetExhausted, *lost_at_end}, SIGTERM,
                    std::min(kLeftoverGrace, spec.deadlines.shutdown_grace));
   }
-  decide(Rule::kSucceeded, fmt::format("{} ended well", workers_in_words()));
+  decide(Rule::kSucceeded, plan.world_size() == 1
+                               ? "the worker finished"
+                               : fmt::format("all {} workers finished", plan.world_size()));
   end_run({Rule::kSucceeded, kExitSuccess}, SIGTERM,
           std::min(kLeftoverGrace, spec.deadlines.shutdown_grace));
 }
@@ -117,7 +119,7 @@ void Job::Impl::progress(const Event& event) {
   const bool first_step = mark.mark == Progress::Mark::kFirstStep;
   if (const auto lost = mark.step ? trail.take(mark.steps, *mark.step) : std::nullopt) {
     decide(Rule::kNotResumed, fmt::format("the script did not resume: step 0 after {}", *lost), {},
-           {"go on from a checkpoint: the script has loaded none, or saved none"});
+           {"resume from a checkpoint: the script has loaded none, or saved none"});
   }
   if (first_step) prices.note_first_step(mark.reached_at, now);
   if (mark.mark == Progress::Mark::kCaughtUp) prices.note_caught_up(mark.reached_at, now);
@@ -139,6 +141,7 @@ void Job::Impl::note_progress() {
   growths = 0;
   escalation.note_progress(spec.policy, amount);
   hang_places.note_progress(amount, spec.restart.window);
+  backoff.note_progress();
   const bool refilled = budget.note_progress(amount);
   if (refilled) {
     decide(Rule::kBudgetRefilled,
@@ -149,14 +152,14 @@ void Job::Impl::note_progress() {
   if (state == JobState::kRunning) maybe_grow();
 }
 
-// It is said; unless the policy wants more, nothing is stopped because of it. A run never ends
-// through an alarm alone: without a restart left it goes on.
+// Alarms are reported; they stop the workers only if the policy says so. An alarm alone never ends
+// the run: without a restart left the run goes on.
 void Job::Impl::metric_alarm(const Event& event) {
   const auto& alarm = body<MetricAlarm>(event);
   const std::string text = in_words(alarm);
   if (alarm.over) return decide(Rule::kMetricAlarm, text);
   Classification looks =
-      classify_finding(found_word(alarm.kind), fmt::format("\"{}\" (rank 0)", text), spec.faults);
+      classify_finding(to_string(alarm.kind), fmt::format("\"{}\" (rank 0)", text), spec.faults);
   const Policy& policy = spec.policy;
   const bool acts = (alarm.kind == MetricAlarm::Kind::kNotANumber && policy.acts_on_nan) ||
                     (alarm.kind == MetricAlarm::Kind::kJump && policy.acts_on_jump);
@@ -180,7 +183,7 @@ void Job::Impl::metric_alarm(const Event& event) {
   decide(Rule::kMetricAlarm, text, {}, std::move(alternatives), std::move(looks));
 }
 
-// Workers that say nothing of steps are taken to make progress by living.
+// Workers that report no steps count as making progress while they live.
 void Job::Impl::uptime(const Event&) {
   if (!has_progress_source && now >= uptime_due) {
     uptime_due = now + budget.policy().uptime_is_progress;
@@ -191,7 +194,7 @@ void Job::Impl::uptime(const Event&) {
   if (state == JobState::kRunning) arm_uptime_timer();
 }
 
-// For that, and for nodes that may wait to be taken in.
+// For uptime as progress, and for nodes that wait to be taken in.
 void Job::Impl::arm_uptime_timer() {
   const bool counts = budget.policy().uptime_is_progress > base::Nanos{} && !has_progress_source;
   base::Nanos at = counts ? uptime_due : kNever;

@@ -4,8 +4,8 @@
 //   verdict → a round every `every` → named in most of them? → worth its price, a spare there? →
 //   drain_within passes → workers are asked to save, and stopped → eviction → restart, not counted
 //
-// A job that is as fast as before at any look ends it. After the end of a vote only another
-// verdict begins a new one, and of a machine that stays it is said once in an attempt.
+// A look that finds the job as fast as before ends it. After the end of a vote only another verdict
+// begins a new one, and a machine that stays is reported once in an attempt.
 
 #include <fmt/core.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 using SlowPhase = SlowVote::Phase;
 
-// Machines that a verdict names; not all of them: that says nothing.
+// Machines that a verdict names. None when it names all of them, which singles out nothing.
 std::vector<base::NodeId> named_by(const tracer::Verdict& verdict, const JobMemory& job) {
   using tracer::Finding;
   std::vector<base::NodeId> nodes;
@@ -69,7 +69,7 @@ std::string pace_in_words(const SlowVote& now) {
                      base::duration_words(now.usual));
 }
 
-// "n1 was named in 2 of 5 looks", of all that were.
+// "n1 was named in 2 of 5 looks", a line for each machine that was named.
 std::vector<std::string> tally(const JobMemory& job) {
   Evidence lines;
   for (const SlowFlags& one : job.vote.flags) {
@@ -81,7 +81,7 @@ std::vector<std::string> tally(const JobMemory& job) {
 
 }  // namespace
 
-// The verdict that is said anyway is the first round.
+// The verdict that has just been reported is the first round.
 std::string Job::Impl::begin_vote(const Diagnosed& what) {
   const SlowPolicy& policy = spec.policy.slow;
   if (vote.phase != SlowPhase::kClosed || !spec.policy.is_on() || policy.rounds == 0) return {};
@@ -132,6 +132,12 @@ void Job::Impl::hear_round(const Diagnosed& what) {
   if (vote.heard >= spec.policy.slow.rounds) end_vote();
 }
 
+// Why the machines that the vote named cannot be replaced.
+Obstacle JobQuestions::replacement_obstacle() const {
+  if (succeeded_workers > 0) return {Obstacle::Kind::kWorkersFinished};
+  return eviction_obstacle(vote.named, false);
+}
+
 void Job::Impl::end_vote() {
   const SlowPolicy& policy = spec.policy.slow;
   live_timers[static_cast<std::size_t>(TimerId::kSlow)] = 0;
@@ -161,15 +167,14 @@ void Job::Impl::end_vote() {
   const std::string costs = fmt::format(
       "a restart without {} costs {} and would gain {}", vote.named.size() == 1 ? "it" : "them",
       base::duration_words(balance.price), base::duration_words(balance.gain));
-  const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
-                                                     : eviction_obstacle(vote.named, false);
-  if (!balance.is_worth_it() || !obstacle.empty()) {
+  const Obstacle obstacle = replacement_obstacle();
+  if (!balance.is_worth_it() || obstacle) {
     if (vote.named == vote.kept) return;
     vote.kept = vote.named;
     return decide(
         Rule::kSlowKept,
         fmt::format("{} and {}: {}{}", accusation(*this), vote.named.size() == 1 ? "stays" : "stay",
-                    costs, obstacle.empty() ? std::string() : "; " + obstacle),
+                    costs, obstacle ? "; " + in_words(obstacle) : std::string()),
         std::move(evidence));
   }
   vote.phase = SlowPhase::kDraining;
@@ -184,20 +189,20 @@ void Job::Impl::end_vote() {
   set_timer(TimerId::kSlow, std::min(now + policy.every, vote.drain_at));
 }
 
-// While some rank has no copy elsewhere, whoever is taken may take the last one with it.
+// While some rank has no copy elsewhere, the machine that is replaced may hold the only one.
 bool Job::Impl::waits_for_copies() {
   const std::string lack = unsecured_in_words(copies);
   if (lack.empty()) return false;
-  const std::string who = names_of(vote.named, *this);
+  const std::string names = names_of(vote.named, *this);
   if (!vote.unsecured_until) {
     vote.unsecured_until = now + kUnsecuredMax;
     decide(Rule::kCopiesAwaited,
-           fmt::format("{} {} not replaced yet: {}; that is waited for, at most {}", who,
+           fmt::format("{} {} not replaced yet: {}; waiting for one, at most {}", names,
                        vote.named.size() == 1 ? "is" : "are", lack,
                        base::duration_words(kUnsecuredMax)));
   }
   if (now < *vote.unsecured_until) return true;
-  decide(Rule::kCopiesAwaited, fmt::format("{} {} replaced all the same: {}, after {}", who,
+  decide(Rule::kCopiesAwaited, fmt::format("{} {} replaced all the same: {}, after {}", names,
                                            vote.named.size() == 1 ? "is" : "are", lack,
                                            base::duration_words(kUnsecuredMax)));
   return false;
@@ -208,17 +213,15 @@ void Job::Impl::replace_slow() {
     return set_timer(TimerId::kSlow, std::min(now + kUnsecuredLook, *vote.unsecured_until));
   }
   vote.phase = SlowPhase::kClosed;
-  const std::string obstacle = succeeded_workers > 0 ? "workers have ended well already"
-                                                     : eviction_obstacle(vote.named, false);
-  if (!obstacle.empty()) {
+  if (const Obstacle obstacle = replacement_obstacle()) {
     vote.kept = vote.named;
     return decide(Rule::kSlowKept,
                   fmt::format("{} and {} after all: {}", accusation(*this),
-                              vote.named.size() == 1 ? "stays" : "stay", obstacle));
+                              vote.named.size() == 1 ? "stays" : "stay", in_words(obstacle)));
   }
   Fault fault =
       infrastructure_fault(Rule::kSlowEvicted,
-                           fmt::format("{}: all workers are stopped, to go on without {}",
+                           fmt::format("{}: stopping all workers, to go on without {}",
                                        accusation(*this), vote.named.size() == 1 ? "it" : "them"),
                            context(vote.named.front()));
   fault.looks_like = classify_finding("slow", fmt::format("\"{}\"", vote.sentence), spec.faults);

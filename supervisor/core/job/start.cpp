@@ -22,7 +22,7 @@ RestartPolicy policy_of(const JobSpec& spec) {
   return policy;
 }
 
-// At least one worker, as far as it is known by now.
+// Whether the group has at least one worker, as far as is known by now.
 bool can_start(const JobSpec& spec) {
   if (spec.group.open && spec.group.max_nodes == 0) return false;
   std::vector<Place> places;
@@ -116,13 +116,16 @@ void Job::Impl::setback(Rule rule, std::string text) {
     return give_up(failed_starts_in_words(now, text));
   }
   if (!spec.compat && !budget.allows(FaultClass::kInfrastructure)) {
-    return give_up(fmt::format("{}; that were {} infrastructure faults in a row without progress",
-                               text, budget.used_uncounted() + 1));
+    return give_up(
+        fmt::format("{}; giving up after {} infrastructure faults in a row without progress", text,
+                    budget.used_uncounted() + 1));
   }
   const base::Nanos delay = restart_delay();
   budget.spend(spec.compat ? FaultClass::kUser : FaultClass::kInfrastructure, {});
+  backoff.note_restart();
   if (rule == Rule::kStartFailed) budget.note_failed_start(now);
-  decide(rule, text + "; the start is tried again");
+  decide(rule, text + "; trying to start again");
+  note_answer(spec.compat ? Answer::kCountedRestart : Answer::kFreeRestart);
   launch_due();
   wait_before_restart(delay);
 }
@@ -141,7 +144,7 @@ void Job::Impl::arm_backoff() {
             awaits_answers() ? std::max(backoff_until, answers_until) : backoff_until);
 }
 
-// Something that was awaited is there.
+// An answer that kBackoff waited for has come.
 void Job::Impl::go_on_if_ready() {
   if (awaits_answers()) return;
   if (now < backoff_until) return set_timer(TimerId::kBackoff, backoff_until);
@@ -206,7 +209,7 @@ void Job::Impl::worker_started(const Event& event) {
   check_all_started();
 }
 
-// Once in a run for each reason: it mostly holds for all workers, and for the next restarts.
+// Each reason is reported once in a run: it mostly holds for all workers, and for later restarts.
 void Job::Impl::note_cold(const WorkerStarted& started) {
   if (started.cold.empty() || cold_reasons.size() == kColdReasonsMax) return;
   if (std::ranges::find(cold_reasons, started.cold) != cold_reasons.end()) return;

@@ -68,6 +68,14 @@ bool JobMemory::workers_may_run() const {
          state == JobState::kStopping;
 }
 
+std::uint32_t JobMemory::alive_workers() const {
+  std::uint32_t alive = 0;
+  for (std::uint32_t rank = 0; rank < workers.size(); ++rank) {
+    if (workers[rank] != WorkerState::kEnded && !at(plan.node_of[rank]).gone) ++alive;
+  }
+  return alive;
+}
+
 std::int64_t JobMemory::unix_seconds(base::Nanos at) const {
   return std::chrono::floor<std::chrono::seconds>(wall_time + (at - started_at)).count();
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/fault/backoff.h"
 #include "supervisor/core/fault/budget.h"
 #include "supervisor/core/fault/early_end.h"
 #include "supervisor/core/fault/escalation.h"
@@ -39,7 +40,7 @@ struct Ending {
   }
 };
 
-// What happened, where the table has made sure of its type.
+// The body of an event whose type the table has made sure of.
 template <class Body>
 const Body& body(const Event& event) {
   return std::get<Body>(event.body);
@@ -52,28 +53,30 @@ struct JobMemory {
   base::Nanos started_at{};             // supervisor's clock
   base::Nanos wall_time{};              // Unix time then
   Budget budget;
+  Backoff backoff;
   Escalation escalation;
   bool check_due = false;  // of all nodes, before the next attempt
   bool replay_due = false;  // of the group's nodes, before the next attempt
-  std::uint64_t replay = 0;  // number of the newest ReplayNodes; 0: none was asked for
+  std::uint64_t replay = 0;  // number of the newest ReplayNodes; 0: none
   ReplayCourse replay_course;  // of kReplaying
   std::uint32_t alarms_acted_on = 0;  // in this run
 
   // agent, unfit and leaving are changed by set_presence() and set_leaving() alone.
   std::vector<NodeState> nodes;
-  std::uint32_t nodes_there = 0;  // of them, with an agent and may work; follows from nodes
-  std::uint32_t nodes_coming = 0;  // the same, their agents on the way; follows from nodes
-  std::set<base::NodeId> not_there;  // the others than nodes_there; follows from nodes
+  // These three follow from `nodes`:
+  std::uint32_t nodes_there = 0;  // nodes with an agent that may work
+  std::uint32_t nodes_coming = 0;  // nodes that may work and whose agents are on the way
+  std::set<base::NodeId> not_there;  // all nodes but the nodes_there
   std::vector<base::NodeId> group;  // by group rank; before the first attempt: as wanted
-  bool group_formed = false;  // by an attempt
+  bool group_formed = false;  // an attempt has begun with it
   RankPlan plan;  // follows from group and nodes; not hashed
-  // Of kJoining: since when it lasts, the group could be complete, and could do with what it has.
+  // Of kJoining: since when the wait lasts, the group could be complete, and it has enough nodes.
   base::Nanos waiting_since{};
   std::optional<base::Nanos> complete_since, enough_since;
   bool wait_announced = false;
   base::Nanos backoff_until{};
-  base::Nanos answers_until{};  // of kBackoff: then nothing is waited for any more
-  std::uint64_t check = 0;  // number of the newest check of nodes; 0: none was asked for
+  base::Nanos answers_until{};  // of kBackoff: deadline for the answers it waits for
+  std::uint64_t check = 0;  // number of the newest check of nodes; 0: none
   std::uint64_t placement_asked = 0;  // digest of the newest SolvePlacement; 0: none
 
   base::Attempt attempt;
@@ -83,19 +86,19 @@ struct JobMemory {
   std::vector<WorkerState> workers;  // by rank
   std::uint32_t seen_workers = 0;  // started or ended
   std::uint32_t succeeded_workers = 0;
-  std::vector<EarlyEnd> ended_well;  // of them, while the others ran: the first kEndedWellKept
+  std::vector<EarlyEnd> ended_well;  // the first kEndedWellKept of them
   std::optional<std::int32_t> lost_at_end;  // code of the first is_lost_at_end() of this attempt
-  std::uint32_t running_nodes = 0;  // of the group, with something of the attempt left
+  std::uint32_t running_nodes = 0;  // nodes of the group that still have processes of the attempt
 
-  bool has_progress_source = false;  // in this run: the workers report steps
+  bool has_progress_source = false;  // the workers of this run report steps
   bool made_progress = false;  // in this attempt
-  bool script_runs = false;  // in this attempt, was seen on every rank
+  bool script_runs = false;  // in this attempt the script was seen to run on every rank
   std::uint64_t steps = 0;
   StepTrail trail;
-  base::Nanos progress_at{};  // progress is counted from here on
-  std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps, and when that was heard
-  base::Nanos steps_done_at{};
-  base::Nanos uptime_due{};  // of kRunning: then having lived counts as progress
+  base::Nanos progress_at{};  // progress counts from here on
+  std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps
+  base::Nanos steps_done_at{};  // when that was heard
+  base::Nanos uptime_due{};  // of kRunning: then uptime counts as progress
   std::uint32_t growths = 0;  // restarts for a larger group, in a row and without progress
   SlowVote vote;
   RestartPrices prices;
@@ -105,9 +108,9 @@ struct JobMemory {
   std::optional<Outage> outage;
   HangPlaces hang_places;
   std::vector<std::string> unkillable;
-  std::vector<std::string> cold_reasons;  // of starts without a standby worker, that were reported
+  std::vector<std::string> cold_reasons;  // reported reasons of starts without a standby worker
   base::Nanos kill_at{};  // end of the grace period of the stop under way
-  bool save_first = false;  // of that stop: whoever saves by himself is not signalled
+  bool save_first = false;  // of that stop: workers that save by themselves are not signalled
   std::uint32_t end_signals = 0;
   Ending ending;
 
@@ -126,11 +129,13 @@ struct JobMemory {
   void count_presence(const NodeState& node, bool is_new);  // for these two
   [[nodiscard]] const std::string& name(base::NodeId node) const;
   [[nodiscard]] bool in_group(base::NodeId node) const;
-  // The same of every node, for who asks about many.
+  // The same for all nodes, by NodeId.
   [[nodiscard]] std::vector<bool> group_membership() const;
   [[nodiscard]] std::uint32_t max_nodes() const;
   [[nodiscard]] std::uint32_t min_nodes() const;
   [[nodiscard]] bool workers_may_run() const;
+  // Workers that have not ended, as far as is known.
+  [[nodiscard]] std::uint32_t alive_workers() const;
   [[nodiscard]] bool all_gone() const { return running_nodes == 0; }
   [[nodiscard]] std::int64_t unix_seconds(base::Nanos moment) const;
   [[nodiscard]] std::string workers_in_words() const;  // "8 workers on 2 nodes"
@@ -143,6 +148,7 @@ struct JobMemory {
     v(4, "started_at", started_at);
     v(5, "wall_time", wall_time);
     v(6, "budget", budget);
+    v(85, "backoff", backoff);
     v(38, "escalation", escalation);
     v(39, "check_due", check_due);
     v(7, "nodes", nodes);

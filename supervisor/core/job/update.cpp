@@ -1,9 +1,9 @@
-// Another version of what is run: asked for, used, proven by progress, or given up.
+// Versions of the run: requested, used, proven by progress, or given up.
 //
-// An attempt gets its version when its workers are started. A version that has not made progress
-// in any attempt, and whose workers fail before they make any, is to blame: the run goes back. A
-// lost agent, a hang or broken hardware says nothing about it. Neither restart is counted against
-// the budget: an update is the user's wish, and each version is given up at most once.
+// An attempt gets its version when its workers are started. A version that has not made progress in
+// any attempt is to blame when its workers fail before they make any: the run goes back to an older
+// one. A lost agent, a hang or broken hardware says nothing about a version. Neither restart counts
+// against the budget: an update is the user's wish, and each version is given up at most once.
 
 #include <fmt/core.h>
 
@@ -21,19 +21,19 @@ void Job::Impl::update_requested(const Event& event) {
   const bool runs = state == JobState::kStarting || state == JobState::kRunning;
   std::string text = versions.name(versions.next);
   if (!versions.is_changing()) {
-    text += " stays: what was asked for before is not used";
+    text += " stays: the version requested before is not used";
   } else if (asked.now) {
-    text += runs ? " is asked for at once" : " is used by the attempt that is about to start";
+    text += runs ? " is requested at once" : " is used by the attempt that is about to start";
   } else {
     text += runs ? " is used from the next restart on" : " is used by the next attempt";
     if (runs && versions.due) text += ", in " + base::in_seconds(asked.within) + " at the latest";
   }
   decide(Rule::kUpdated, std::move(text));
   if (!versions.now) return;
-  if (runs) return restart_for_update("asked for at once");
+  if (runs) return restart_for_update("requested at once");
   if (state != JobState::kBackoff) return;
-  // The wait was because of the version before; only a mark on a checkpoint, and copies that are
-  // being saved, are still waited for.
+  // The back-off was due to the version before. What remains to wait for: the mark on a checkpoint,
+  // and copies that are being saved.
   backoff_until = now;
   go_on_if_ready();
 }
@@ -41,7 +41,7 @@ void Job::Impl::update_requested(const Event& event) {
 void Job::Impl::restart_for_update(const std::string& why) {
   break_down(infrastructure_fault(
       Rule::kUpdating,
-      fmt::format("all workers are started again with version {}: {}", versions.next, why),
+      fmt::format("restarting all workers with version {}: {}", versions.next, why),
       context(group.front())));
 }
 

@@ -1,5 +1,5 @@
-// What must be the same everywhere: Python, torch, GPUs and their driver. What most nodes have is
-// right; of two that are as frequent, what comes first in the order of nodes.
+// Rule: Python, torch, GPUs and their driver must be the same on all nodes. The most frequent value
+// is right; of equally frequent ones the first in the order of nodes.
 
 #include <fmt/core.h>
 
@@ -13,7 +13,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-// None when nobody has one.
+// The most frequent value; none when no node has one.
 template <class Get>
 auto usual(const Judgement& judgement, Get get) -> decltype(get(judgement.checked.nodes[0])) {
   decltype(get(judgement.checked.nodes[0])) best{};
@@ -77,10 +77,10 @@ void judge_software(Judgement& judgement, std::size_t place, const std::string& 
   const NodeCheck& node = judgement.checked.nodes[place];
   const base::Software& here = node.facts.software;
   if (here.missing) {
-    judgement.add(place, Fitness::kUnfit, "the interpreter is not there: " + said(here.error));
+    judgement.add(place, Fitness::kUnfit, "the interpreter is missing: " + said(here.error));
   } else if (here.asked && !here.error.empty()) {
     judgement.add(place, judgement.checked.full ? Fitness::kUnfit : Fitness::kWarned,
-                  "the interpreter does not say its versions: " + said(here.error));
+                  "the interpreter does not report its versions: " + said(here.error));
   }
   if (!knows_software(node)) return;
   if (here.python != python) {
@@ -102,7 +102,7 @@ void judge_gpus(Judgement& judgement, std::size_t place, std::uint32_t count,
   const NodeCheck& node = judgement.checked.nodes[place];
   const base::Gpus& here = node.facts.gpus;
   if (!here.error.empty()) {
-    // Where nobody's library works, nobody counts on it.
+    // Where no node's library works, the job does not need it.
     judgement.add(place, count > 0 ? Fitness::kUnfit : Fitness::kWarned,
                   "its GPUs cannot be counted: " + said(here.error));
     return;

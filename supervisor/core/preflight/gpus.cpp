@@ -1,10 +1,10 @@
-// What came of the tests of GPUs: a fault is one, whatever the others say; sums and figures are
-// compared with those of all GPUs of the same model, on all nodes.
+// Rule: the tests of a node's GPUs must pass. A reported fault counts by itself; checksums and
+// figures are compared with those of all GPUs of the same model, on all nodes.
 //
-// A sum that differs from that of more than half is silent data corruption. A figure is an outlier
-// when it is below the median by more than kGpuDeviationsMax median absolute deviations, which a
-// few bad ones cannot shift, and below kGpuShareMin of the median, because healthy GPUs may be very
-// much alike.
+// A checksum that differs from that of more than half of them is silent data corruption. A figure
+// is an outlier when it is below the median by more than kGpuDeviationsMax median absolute
+// deviations, which a few bad GPUs cannot shift, and below kGpuShareMin of the median, because
+// healthy GPUs may be almost equal.
 
 #include <fmt/core.h>
 
@@ -74,17 +74,17 @@ void compare_sums(Judgement& judgement, const Kind& kind,
   const bool known = 2 * usual->second > readings.size();
   for (const auto& reading : readings) {
     if (known && reading.value == usual->first) continue;
-    const std::string who = fmt::format("its GPU {} ({})", reading.gpu, said(std::get<0>(kind)));
+    const std::string gpu = fmt::format("its GPU {} ({})", reading.gpu, said(std::get<0>(kind)));
     const std::string what = said(std::get<1>(kind));
     if (known) {
       judgement.add(reading.place, Fitness::kUnfit,
                     fmt::format("{} computes other bits than {} of {}: {} (silent data corruption)",
-                                who, usual->second, readings.size(), what));
+                                gpu, usual->second, readings.size(), what));
     } else {
       judgement.add(reading.place, Fitness::kWarned,
                     fmt::format("{} and others of its model compute different bits, and none is "
                                 "in the majority: {}",
-                                who, what));
+                                gpu, what));
     }
   }
 }

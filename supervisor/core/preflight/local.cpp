@@ -1,4 +1,4 @@
-// What a node must have by itself, whatever the others have.
+// Rule: what each node must have by itself: disk, /dev/shm, limits, a correct clock.
 
 #include <fmt/core.h>
 
@@ -25,7 +25,7 @@ void judge_space(Judgement& judgement, std::size_t place) {
   const base::NodeFacts& facts = judgement.checked.nodes[place].facts;
   if (!facts.disk.error.empty()) {
     judgement.add(place, Fitness::kUnfit,
-                  fmt::format("nothing can be learnt of the room in {}: {}",
+                  fmt::format("cannot read the free space in {}: {}",
                               facts.disk.path.empty() ? "its log folder" : said(facts.disk.path),
                               said(facts.disk.error)));
   } else if (facts.disk.free < kDiskFreeWarn) {
@@ -36,7 +36,7 @@ void judge_space(Judgement& judgement, std::size_t place) {
   }
   if (!facts.shm.error.empty()) {
     judgement.add(place, Fitness::kWarned,
-                  fmt::format("nothing can be learnt of /dev/shm: {}", said(facts.shm.error)));
+                  fmt::format("cannot read the free space in /dev/shm: {}", said(facts.shm.error)));
   } else if (facts.shm.free < kShmFreeWarn) {
     const bool unfit = facts.shm.free < kShmFreeMin;
     judgement.add(

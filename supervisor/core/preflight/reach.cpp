@@ -1,9 +1,9 @@
-// Who can call whom, and who is left out when some cannot.
+// Rule: all nodes of a group must reach each other.
 //
-// A group holds no two nodes between which a direction is broken. The one with the most broken
-// pairs goes, then the next, until none is left: a machine with a bad cable goes alone, however
-// many others name it. Of two that are equal the later one goes. Nodes that did not answer are out
-// already.
+// No two nodes with a broken direction between them stay together. The node with the most broken
+// pairs is left out, then the next, until no broken pair remains: so a machine with a bad cable is
+// left out alone, however many others name it. Of two equal ones the later is left out. Nodes that
+// did not answer are out already.
 
 #include <fmt/core.h>
 
@@ -66,7 +66,7 @@ class Pairs {
     return worst;
   }
 
-  // Takes it out; with whom its pairs were broken.
+  // Leaves the node out; returns the other nodes of its broken pairs.
   std::set<Index> leave_out(Index place) {
     std::set<Index> others = std::exchange(partners_[place], {});
     for (const Index other : others) partners_[other].erase(place);
@@ -122,7 +122,7 @@ void judge_reach(Judgement& judgement) {
     }
     if (others.size() > kNamesShownMax) {
       judgement.add(*worst, Fitness::kUnfit,
-                    fmt::format("and so with {} nodes more", others.size() - kNamesShownMax));
+                    fmt::format("and the same with {} more nodes", others.size() - kNamesShownMax));
     }
   }
 }

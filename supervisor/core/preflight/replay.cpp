@@ -16,15 +16,14 @@ constexpr std::size_t kMachinesToPair = 4;  // fewer form groups of one
 
 }  // namespace
 
-std::string ReplayCourse::obstacle(std::size_t machines, std::uint32_t unit, bool own_program) {
-  if (machines < 2) return "there is no other machine to compare with";
+Obstacle ReplayCourse::obstacle(std::size_t machines, std::uint32_t unit, bool own_program) {
+  if (machines < 2) return {Obstacle::Kind::kNothingToCompare};
   if (!own_program && machines < kMachinesToPair) return {};
-  const auto shape = replay_shape(static_cast<std::uint32_t>(machines), std::max(1U, unit));
-  return shape ? std::string() : shape.error().what;
+  return replay_obstacle(static_cast<std::uint32_t>(machines), std::max(1U, unit));
 }
 
 void ReplayCourse::begin(std::vector<base::NodeId> machines, std::uint32_t unit, bool own_program) {
-  RR_ASSERT(obstacle(machines.size(), unit, own_program).empty());
+  RR_ASSERT(!obstacle(machines.size(), unit, own_program));
   *this = ReplayCourse();
   machines_ = std::move(machines);
   is_vote_ = !own_program && machines_.size() < kMachinesToPair;
@@ -64,7 +63,7 @@ ReplayGroup ReplayCourse::group(std::uint32_t number) const {
   if (all[number].members.size() == m_) return std::move(all[number]);
   std::vector<std::uint8_t> passed;
   for (const Outcome outcome : outcomes()) passed.push_back(outcome == Outcome::kPassed ? 1 : 0);
-  // Too few that passed: it has nobody then, and is not run.
+  // Without enough helpers the group stays empty and is not run.
   if (!fill_group(all, number, passed, {m_, n_})) return {};
   return std::move(all[number]);
 }

@@ -3,11 +3,11 @@
 // groups that ran side by side, as an event, and which groups are next, until it is over. Pure.
 //
 // Groups that run at the same time are a wave. First all whole horizontal groups, then, one after
-// the other, those that lack somebody; then the vertical ones likewise. It ends early where more
-// waves could not say more: nobody failed, all did, or the program itself named somebody.
+// the other, those that lack a machine; then the vertical ones likewise. It ends early where more
+// waves would add nothing: no group failed, all did, or the program itself named a machine.
 //
-// The alignment test votes among the machines of a group, and groups of one machine have nobody to
-// vote with: fewer than four machines are one group, which is its only wave.
+// The alignment test votes among the machines of a group, and a single machine cannot be outvoted:
+// fewer than four machines form one group, which is the only wave.
 
 #include <cstdint>
 #include <span>
@@ -20,7 +20,7 @@
 
 namespace robustrun::supervisor {
 
-// Who is to blame, and how that was found, in words that follow "the replay: ".
+// The machines to blame, and how they were found, in words that follow "the replay: ".
 struct ReplayFinding {
   std::vector<base::NodeId> culprits;
   std::string text;
@@ -29,16 +29,18 @@ struct ReplayFinding {
 
 class ReplayCourse {
  public:
-  // Why so many machines cannot be told apart; empty: they can.
-  static std::string obstacle(std::size_t machines, std::uint32_t unit, bool own_program);
+  // Why a replay on `machines` machines could not single one out. `unit`: machines that one copy of
+  // the model takes. `own_program`: the user's replay command runs, not the alignment test.
+  static Obstacle obstacle(std::size_t machines, std::uint32_t unit, bool own_program);
 
-  // There must be no obstacle. `machines` in the order of their places.
+  // Requires that there is no obstacle. `machines`: in the order of their places.
   void begin(std::vector<base::NodeId> machines, std::uint32_t unit, bool own_program);
-  // Groups whose turn it is; each node is in one of them at most.
+  // The groups to run now; each node is in at most one of them.
   [[nodiscard]] std::vector<std::vector<base::NodeId>> wave() const;
-  // What came of wave(), group by group; what is missing was not tested. True: another one follows.
+  // Takes the results of wave(), in its order; a missing one counts as untested. True: another wave
+  // follows.
   bool take(std::span<const GroupReplayed> groups);
-  // Once take() has returned false. `names` by NodeId.
+  // Valid once take() has returned false. `names`: by NodeId.
   [[nodiscard]] ReplayFinding finding(const std::vector<std::string>& names) const;
 
   template <class V>

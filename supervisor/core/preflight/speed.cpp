@@ -1,6 +1,6 @@
-// Who is slow: more than kSlowFactor times the median in the first round, and again beside a
-// partner who was not. The median is the better one of an even number, so that of two nodes one can
-// be slow.
+// Rule: a node must not be slow: more than kSlowFactor times the median in the first round, and
+// again with a partner that was not slow. Of an even number of values the better one of the middle
+// is the median, so that one of two nodes can be slow.
 
 #include <fmt/core.h>
 
@@ -14,7 +14,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-// Of the first round, of those who answered. 0: nothing was measured.
+// Medians of the first round, over the nodes that answered. 0: nothing was measured.
 struct Usual {
   double compute_s = 0;
   double bytes_per_second = 0;

@@ -1,10 +1,9 @@
 #pragma once
-// What the facts of a check mean, node by node. Pure: facts in, verdicts with their words out.
+// Judges the facts of a check, node by node. Pure: facts in, verdicts with their words out.
 //
-// The rules, one file each: preflight_local.cpp (what a node must have by itself),
-// preflight_equal.cpp (what must be the same everywhere), preflight_reach.cpp (who can call whom),
-// preflight_speed.cpp (who is slow), preflight_gpus.cpp (what came of the tests of GPUs). A rule
-// adds findings; the worst one is the node's verdict.
+// One rule per file: local.cpp (what each node must have), equal.cpp (what must be the same on all
+// nodes), reach.cpp (which nodes can call each other), speed.cpp (slow nodes), gpus.cpp (tests of
+// GPUs). A rule adds findings; the worst one is the node's verdict.
 
 #include <cstdint>
 #include <string>
@@ -14,16 +13,18 @@
 
 namespace robustrun::supervisor {
 
-// What the job wants of a node, in the order of NodesChecked::nodes.
+// What the job needs of a node.
 struct WantedNode {
   std::string name;
   std::uint32_t slots = 1;   // workers
 };
 
+// What the rules read, and the findings that they add. `wanted` and `verdicts` have the order of
+// NodesChecked::nodes.
 struct Judgement {
   const NodesChecked& checked;
   const std::vector<WantedNode>& wanted;
-  std::uint64_t world_size = 0;            // workers of the whole job, as far as it is known
+  std::uint64_t world_size = 0;            // workers of the whole job, as far as is known
   std::vector<NodeVerdict> verdicts{};     // one per node
 
   void add(std::size_t place, Fitness level, std::string words);
@@ -35,17 +36,18 @@ void judge_reach(Judgement& judgement);
 void judge_speed(Judgement& judgement);
 void judge_probe(Judgement& judgement);
 
-// All of them.
+// Applies all rules.
 [[nodiscard]] std::vector<NodeVerdict> judge(const NodesChecked& checked,
                                              const std::vector<WantedNode>& wanted,
                                              std::uint64_t world_size);
 
-// Places of those that were slow in the first round, or gave no answer: for the second one.
+// Indices of nodes that were slow in the first round, or gave no measurements: the suspects of the
+// second round.
 [[nodiscard]] std::vector<std::uint32_t> slow_ones(const std::vector<NodeCheck>& nodes);
 
 // "h1, h2, h3 and 5 more"
 [[nodiscard]] std::string names_in_words(const std::vector<std::string>& names);
-// Printable, at most kFindingBytesMax: of what an agent said.
+// Text from an agent, made printable; at most kFindingBytesMax.
 [[nodiscard]] std::string said(const std::string& text);
 
 }  // namespace robustrun::supervisor

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "supervisor/core/types/metric_alarm.h"
 
 namespace robustrun::supervisor {
 
@@ -15,10 +16,10 @@ struct AlarmReport {
   std::uint32_t attempt = 0;
   base::Nanos at{};  // after the start
   std::string metric;
-  std::string kind;  // "not a number", "jump", "slower"
-  double value = 0;  // none with "not a number"
+  MetricAlarm::Kind kind = MetricAlarm::Kind::kNotANumber;
+  double value = 0;  // null in JSON where it is not a number
   double usual = 0;
-  bool over = false;  // it was as usual again
+  bool over = false;  // the metric was as usual again
   std::string text;
   template <class V>
   void fields(V& v) {
@@ -33,7 +34,7 @@ struct AlarmReport {
   }
 };
 
-// All of the journal, in order.
+// All alarms in the journal, in order.
 [[nodiscard]] std::vector<AlarmReport> alarm_reports(const Facts& facts);
 // "12.3 s after the start: loss is not a number: …"
 [[nodiscard]] std::string alarm_words(const AlarmReport& alarm);

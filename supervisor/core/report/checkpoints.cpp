@@ -9,6 +9,7 @@
 
 #include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
+#include "supervisor/core/report/incident.h"
 #include "supervisor/core/report/page.h"
 
 namespace robustrun::supervisor {
@@ -129,7 +130,7 @@ std::string saved_copies_words(const CheckpointReport& report) {
 std::vector<std::string> load_words(const CheckpointReport& report) {
   std::vector<std::string> lines;
   for (const LoadReport& load : report.loads) {
-    lines.push_back(fmt::format("attempt {} went on from step {}{}, {} after the start: {}",
+    lines.push_back(fmt::format("attempt {} resumed from step {}{}, {} after the start: {}",
                                 load.attempt, load.step,
                                 load.source.empty() ? "" : ", from " + load.source,
                                 base::duration_words(load.at), base::counted(load.ranks, "rank")));

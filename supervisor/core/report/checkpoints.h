@@ -1,5 +1,5 @@
 #pragma once
-// What the workers told of their checkpoints, in the report of a run. Pure.
+// Checkpoints in the report of a run, as far as the workers reported them. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -15,9 +15,9 @@ struct Incident;
 
 struct LoadReport {
   std::uint32_t attempt = 0;
-  base::Nanos at{};  // after the start, when it was heard of
+  base::Nanos at{};  // after the start, when it was reported
   std::uint64_t step = 0;
-  std::string source;  // "disk", "memory", …; empty: not said
+  std::string source;  // "disk", "memory", …; empty: unknown
   std::uint32_t ranks = 0;
   template <class V>
   void fields(V& v) {
@@ -29,7 +29,7 @@ struct LoadReport {
   }
 };
 
-// Of all attempts. Times are of the rank that waited longest: so long the job did no steps.
+// Over all attempts. Times are of the rank that waited longest, as the whole job did no steps then.
 struct CheckpointReport {
   std::uint64_t saves = 0;
   std::uint64_t committed = 0;
@@ -39,10 +39,10 @@ struct CheckpointReport {
   base::Nanos blocking_median{};  // of one save
   base::Nanos blocking_most{};
   std::vector<LoadReport> loads;  // in order
-  std::vector<std::string> set_aside;  // decisions about those that did the job no good
-  // Of lost nodes, from the memory of the nodes that kept them.
+  std::vector<std::string> set_aside;  // decisions about checkpoints that led to failures
+  // Copies of lost nodes' ranks in the memory of their keepers.
   std::uint32_t copies_saved = 0, copies_not_saved = 0;
-  std::vector<std::string> copies_lost;  // decisions about those that could not be
+  std::vector<std::string> copies_lost;  // decisions about copies that could not be saved
   template <class V>
   void fields(V& v) {
     v(1, "saves", saves);
@@ -60,14 +60,14 @@ struct CheckpointReport {
   }
 };
 
-// None when the workers told of none.
+// nullopt when the workers reported none.
 [[nodiscard]] std::optional<CheckpointReport> checkpoint_report(const Facts& facts);
-// What was committed before the incident, and what the next attempt loaded. Its step_before is
-// known.
+// Fills in what was committed before the incident, and what the next attempt loaded. The incident's
+// step_before must be set.
 void describe_checkpoints(const Facts& facts, Incident& incident);
 // "12 saved, 11 committed, the last at step 1100; the job waited 1.2 s, 98 ms for one (median; …"
 [[nodiscard]] std::string checkpoint_words(const CheckpointReport& report);
-// "3 ranks saved from the memory of other nodes, 1 not"; empty: none was to be.
+// "3 ranks saved from the memory of other nodes, 1 not"; empty when there were none to save.
 [[nodiscard]] std::string saved_copies_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<std::string> load_words(const CheckpointReport& report);
 

@@ -16,19 +16,6 @@ namespace {
 
 using base::Nanos;
 
-enum class Costs : std::uint8_t {
-  kAgent,
-  kStop,
-  kRelaunch,
-  kCheck,
-  kProcesses,
-  kInterpreter,
-  kFirstStep,
-  kCatchUp
-};
-constexpr std::array<const char*, 8> kCostWords = {
-    "agent", "stop", "relaunch", "check", "processes", "interpreter", "first step", "catch up"};
-
 struct CostSample {
   Nanos cost{};
   std::optional<base::NodeId> node;  // none: the group
@@ -40,7 +27,7 @@ struct AttemptCosts {
   std::map<base::NodeId, Nanos> processes;  // its last worker was started
   std::map<base::NodeId, Nanos> user_code, gone;
   std::optional<Nanos> ordered, failed, first_step;
-  std::vector<std::pair<Costs, CostSample>> samples;
+  std::vector<std::pair<CostPhase, CostSample>> samples;
 };
 
 Nanos median_of(std::vector<CostSample>& samples) {
@@ -69,30 +56,31 @@ class CostBook {
   }
 
   std::vector<PhaseCost> costs() {
-    std::map<std::pair<bool, Costs>, std::vector<CostSample>> sorted;
+    std::map<std::pair<bool, CostPhase>, std::vector<CostSample>> sorted;
     for (auto& [number, attempt] : attempts_) {
-      // A run that ends has no restart that its last stop could be a part of.
+      // The last stop of a run that ends is not part of any restart.
       const bool goes_on = attempts_.upper_bound(number) != attempts_.end();
       if (attempt.failed && goes_on) {
         for (const auto& [node, at] : attempt.gone) {
-          sorted[{true, Costs::kStop}].push_back({elapsed(*attempt.failed, at), node, number});
+          sorted[{true, CostPhase::kStop}].push_back({elapsed(*attempt.failed, at), node, number});
         }
       }
       for (const auto& [node, at] : attempt.processes) {
         if (!attempt.ordered) break;
-        sorted[{number > 0, Costs::kProcesses}].push_back(
+        sorted[{number > 0, CostPhase::kProcesses}].push_back(
             {elapsed(*attempt.ordered, at), node, number});
       }
       for (const auto& [phase, sample] : attempt.samples) {
-        const bool is_restart = phase != Costs::kAgent && (number > 0 || phase == Costs::kRelaunch);
+        const bool is_restart =
+            phase != CostPhase::kAgent && (number > 0 || phase == CostPhase::kRelaunch);
         sorted[{is_restart, phase}].push_back(sample);
       }
     }
     std::vector<PhaseCost> costs;
     for (auto& [key, samples] : sorted) {
       PhaseCost& cost = costs.emplace_back();
-      cost.of = key.first ? kCostOfRestarts : kCostOfStart;
-      cost.phase = kCostWords.at(static_cast<std::size_t>(key.second));
+      cost.of = key.first ? StartKind::kRestart : StartKind::kStart;
+      cost.phase = key.second;
       cost.samples = static_cast<std::uint32_t>(samples.size());
       cost.median = median_of(samples);
       const CostSample& most = samples.back();
@@ -110,10 +98,10 @@ class CostBook {
   void note(Nanos at, const Event& event, const AgentJoined&) {
     const auto lost = lost_at_.find(event.node);
     if (lost != lost_at_.end()) {
-      add(Costs::kRelaunch, {elapsed(lost->second, at), event.node, newest_});
+      add(CostPhase::kRelaunch, {elapsed(lost->second, at), event.node, newest_});
       lost_at_.erase(lost);
     } else if (!any_started_ && joined_.insert(event.node).second) {
-      add(Costs::kAgent, {elapsed(facts_.first_at, at), event.node, newest_});
+      add(CostPhase::kAgent, {elapsed(facts_.first_at, at), event.node, newest_});
     }
     if (!reserved_) ready_ = at;
   }
@@ -122,7 +110,7 @@ class CostBook {
   }
   void note(Nanos at, const Event&, const NodesChecked& body) {
     const std::uint32_t next = newest_ + (check_is_due_ ? 1 : 0);
-    if (!any_started_ || check_is_due_) add(Costs::kCheck, {body.took, std::nullopt, next});
+    if (!any_started_ || check_is_due_) add(CostPhase::kCheck, {body.took, std::nullopt, next});
     check_is_due_ = false;
     ready_ = at;
   }
@@ -152,17 +140,18 @@ class CostBook {
         const auto from = attempt.processes.find(mark.node);
         if (from == attempt.processes.end()) continue;
         attempt.user_code[mark.node] = std::max(from->second, mark.at);
-        add(Costs::kInterpreter, {elapsed(from->second, mark.at), mark.node, body.attempt.value});
+        add(CostPhase::kInterpreter,
+            {elapsed(from->second, mark.at), mark.node, body.attempt.value});
       }
     } else if (body.mark == Progress::Mark::kFirstStep) {
       attempt.first_step = body.reached_at;
       for (const NodeMark& mark : body.nodes) {
         const auto from = attempt.user_code.find(mark.node);
         if (from == attempt.user_code.end()) continue;
-        add(Costs::kFirstStep, {elapsed(from->second, mark.at), mark.node, body.attempt.value});
+        add(CostPhase::kFirstStep, {elapsed(from->second, mark.at), mark.node, body.attempt.value});
       }
     } else if (body.mark == Progress::Mark::kCaughtUp && attempt.first_step) {
-      add(Costs::kCatchUp,
+      add(CostPhase::kCatchUp,
           {elapsed(*attempt.first_step, body.reached_at), std::nullopt, body.attempt.value});
     }
   }
@@ -171,7 +160,7 @@ class CostBook {
     newest_ = std::max(newest_, attempt.value);
     return attempts_[attempt.value];
   }
-  void add(Costs phase, CostSample sample) {
+  void add(CostPhase phase, CostSample sample) {
     attempts_[sample.attempt].samples.emplace_back(phase, sample);
   }
 
@@ -196,11 +185,27 @@ std::vector<PhaseCost> phase_costs(const Facts& facts, const std::vector<Journal
   return book.costs();
 }
 
-std::string cost_words(const std::vector<PhaseCost>& costs, std::string_view of) {
+const char* to_string(StartKind kind) { return kind == StartKind::kStart ? "start" : "restart"; }
+
+const char* to_string(CostPhase phase) {
+  switch (phase) {
+    case CostPhase::kAgent: return "agent";
+    case CostPhase::kStop: return "stop";
+    case CostPhase::kRelaunch: return "relaunch";
+    case CostPhase::kCheck: return "check";
+    case CostPhase::kProcesses: return "processes";
+    case CostPhase::kInterpreter: return "interpreter";
+    case CostPhase::kFirstStep: return "first step";
+    case CostPhase::kCatchUp: return "catch up";
+  }
+  return "";
+}
+
+std::string cost_words(const std::vector<PhaseCost>& costs, StartKind of) {
   std::string text;
   for (const PhaseCost& cost : costs) {
     if (cost.of != of) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.phase,
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", to_string(cost.phase),
                         base::duration_words(cost.median));
     if (cost.samples == 1) continue;
     text += fmt::format(", at most {}", base::duration_words(cost.max));

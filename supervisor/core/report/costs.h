@@ -1,14 +1,13 @@
 #pragma once
-// What each phase of the start and of restarts has cost, over the nodes: median, most, and who that
-// was. Pure, from the journal alone.
+// How long each phase of the start and of restarts took over all nodes: median, maximum, and the
+// slowest node. Pure, from the journal alone.
 //
-// A sample is one phase of one node at one start; of phases that the journal knows only of the
-// group (older journals, "check", "catch up") one of the group. Beside the account of the run's
-// time (report_time.h), which counts each moment once: nodes work side by side.
+// A sample is one phase of one node at one start; for phases that the journal knows only for the
+// whole group (older journals, kCheck, kCatchUp) it is one of the group. The account of the run's
+// time (time.h) counts each moment once; here it counts for each node, as nodes work in parallel.
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/core/clock.h"
@@ -18,17 +17,26 @@ namespace robustrun::supervisor {
 struct Facts;
 struct JournalEntry;
 
-inline constexpr std::string_view kCostOfStart = "start";
-inline constexpr std::string_view kCostOfRestarts = "restart";
+enum class StartKind : std::uint8_t { kStart, kRestart };
+// "start", "restart"
+[[nodiscard]] const char* to_string(StartKind kind);
 
-// Phases of the start, in order: "agent" (the run's beginning → its agent said hello), "check",
-// "processes" (the order → the node's last worker), "interpreter" (→ the script's first line runs
-// on all ranks of the node), "first step". Of restarts: "stop" (the decision → no worker is left on
-// the node), "relaunch" (an agent was lost → it, or its successor, said hello), and the same from
-// "check" on, then "catch up" (→ the steps of before are done again).
+enum class CostPhase : std::uint8_t {
+  kAgent,        // of the start: from the run's beginning until the agent said hello
+  kStop,         // of a restart: from the decision until no worker is left on the node
+  kRelaunch,  // of a restart: from the loss of an agent until it, or its successor, said hello
+  kCheck,
+  kProcesses,  // from the order until the node's last worker is started
+  kInterpreter,  // until the script's first line runs on all ranks of the node
+  kFirstStep,
+  kCatchUp,  // of a restart: until the steps done before the failure are done again
+};
+// "agent", "stop", "relaunch", "check", "processes", "interpreter", "first step", "catch up"
+[[nodiscard]] const char* to_string(CostPhase phase);
+
 struct PhaseCost {
-  std::string of;  // "start", "restart"
-  std::string phase;
+  StartKind of = StartKind::kStart;
+  CostPhase phase = CostPhase::kAgent;
   std::uint32_t samples = 0;  // 1 or more
   base::Nanos median{};
   base::Nanos max{};
@@ -46,11 +54,11 @@ struct PhaseCost {
   }
 };
 
-// Of any journal, whole or not, sensible or not. Phases without a sample are left out.
+// Accepts any journal, complete and consistent or not. Phases without a sample are left out.
 [[nodiscard]] std::vector<PhaseCost> phase_costs(const Facts& facts,
                                                  const std::vector<JournalEntry>& entries);
 
-// "agent 0.41 s, at most 0.90 s (n3); processes 3.10 ms"; empty without any.
-[[nodiscard]] std::string cost_words(const std::vector<PhaseCost>& costs, std::string_view of);
+// "agent 0.41 s, at most 0.90 s (n3); processes 3.10 ms"; empty when there are none of this kind.
+[[nodiscard]] std::string cost_words(const std::vector<PhaseCost>& costs, StartKind of);
 
 }  // namespace robustrun::supervisor

@@ -1,5 +1,5 @@
 #pragma once
-// Which machines a run did without, as the report shows it. Pure; made from decisions alone.
+// Evicted machines in the report of a run. Pure; made only from decisions.
 
 #include <string>
 #include <vector>
@@ -13,9 +13,9 @@ struct JournalEntry;
 
 struct Eviction {
   base::Nanos at{};  // since the run's start
-  std::string words;  // what was decided
+  std::string words;  // the decision
   std::vector<std::string> nodes;
-  std::vector<std::string> returned;  // of them: a check found them fit, so they were innocent
+  std::vector<std::string> returned;  // those that passed a check later, so they were innocent
   template <class V>
   void fields(V& v) {
     v(1, "at", at);

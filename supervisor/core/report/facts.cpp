@@ -11,8 +11,8 @@
 namespace robustrun::supervisor {
 namespace {
 
-// seen_at is the node's own clock. It is the supervisor's too on one machine; a value further
-// away than any delay of a living agent is another machine's.
+// seen_at is a time of the node's clock, which on one machine is the supervisor's clock. A value
+// further away than any delay of a living agent comes from another machine.
 constexpr base::Nanos kSeenAtDelayMax = std::chrono::minutes(1);
 
 base::Nanos supervisor_time(base::Nanos seen_at, base::Nanos handled_at) {
@@ -69,10 +69,10 @@ struct Gatherer {
   void operator()(const FaultInjected& body) { facts.injected.emplace_back(event.at, &body); }
   void operator()(const SupervisorResumed& body) { facts.takeovers.emplace_back(event.at, &body); }
   void operator()(const NodeEnding&) {}
-  void operator()(const NodesChecked&) {}  // the decisions say what it means
+  void operator()(const NodesChecked&) {}  // decisions tell the result
   void operator()(const PlacementSolved&) {}  // as above
   void operator()(const Diagnosed& body) {
-    const bool is_round = body.stage == Diagnosed::Stage::kRound;  // decisions say what came of it
+    const bool is_round = body.stage == Diagnosed::Stage::kRound;  // decisions tell the result
     if (!is_round) facts.diagnoses.emplace_back(event.at, &body);
   }
   void operator()(const NodeHealth&) {}  // as above
@@ -82,7 +82,7 @@ struct Gatherer {
   void operator()(const CheckpointDemoted&) {}  // as above
   void operator()(const BackupSolved&) {}  // as above
   void operator()(const CopiesKept&) {}  // as above
-  void operator()(const StartStages&) {}  // see report_stages.h
+  void operator()(const StartStages&) {}  // see stages.h
   void operator()(const SavingOver&) {}
   void operator()(const HeldCopiesSaved& body) { facts.copies_saved.push_back(&body); }
   void operator()(const MetricAlarm& body) { facts.alarms.emplace_back(event.at, &body); }
@@ -94,8 +94,8 @@ struct Gatherer {
   AttemptFacts& of(base::Attempt attempt) { return facts.attempts[attempt.value]; }
 };
 
-// The first of the decisions that end a run counts: what comes later (a signal while the workers
-// of a failed run are being stopped) does not change it.
+// The first decision that ends a run counts: a later one (a signal while the workers of a failed
+// run are being stopped) does not change it.
 void note_ending(Facts& facts, const Decision& decision) {
   const RuleRole role = role_of(decision.rule);
   if (decision.rule == Rule::kRestart) {
@@ -117,7 +117,7 @@ Facts gather(const std::vector<JournalEntry>& entries) {
     } else if (const auto* finish = std::get_if<Finish>(&entry.what)) {
       facts.finish = finish;
       facts.last_at = entry.at;
-      break;  // what agents say while they leave is no part of the run
+      break;  // reports of agents that leave are no part of the run
     } else if (const auto* group = std::get_if<GroupFormed>(&entry.what)) {
       facts.groups.push_back(group);
     } else if (const auto* decision = std::get_if<Decision>(&entry.what)) {
@@ -139,75 +139,6 @@ Facts gather(const std::vector<JournalEntry>& entries) {
     });
   }
   return facts;
-}
-
-RuleRole role_of(Rule rule) {
-  switch (rule) {
-    case Rule::kWorkerFailed:
-    case Rule::kStartFailed:
-    case Rule::kAgentLost:
-    case Rule::kPortConflict:
-    case Rule::kHangConvicted:
-    case Rule::kMismatch:
-    case Rule::kEndedEarly:
-    case Rule::kMachineFault:
-    case Rule::kMetricFault:
-    case Rule::kUpdating:
-    case Rule::kSlowEvicted:
-    case Rule::kNodeLeft:
-    case Rule::kGroupGrew: return RuleRole::kCause;
-    case Rule::kRestart:
-    case Rule::kBudgetExhausted:
-    case Rule::kCrashLoop:
-    case Rule::kInfrastructureGivenUp:
-    case Rule::kDoNotRequeue: return RuleRole::kVerdict;
-    case Rule::kSignal:
-    case Rule::kSecondSignal:
-    case Rule::kPreempted:
-    case Rule::kTimeLimit:
-    case Rule::kStepGoal:
-    case Rule::kSucceeded: return RuleRole::kEnd;
-    case Rule::kNodeReplaced:
-    case Rule::kGroupShrunk:
-    case Rule::kPlaced:
-    case Rule::kNotPlaced:
-    case Rule::kNodeEvicted:
-    case Rule::kStopTimeCheck:
-    case Rule::kReplay:
-    case Rule::kReplayed:
-    case Rule::kRolledBack:
-    case Rule::kCheckpointPoisoned:
-    case Rule::kCheckpointKept:
-    case Rule::kCopiesPlaced:
-    case Rule::kCopiesSaved:
-    case Rule::kCopiesLost:
-    case Rule::kCopiesAwaited:
-    case Rule::kNotResumed:
-    case Rule::kWaitForNodes: return RuleRole::kSequel;
-    case Rule::kStart:
-    case Rule::kBudgetRefilled:
-    case Rule::kNodeEnding:
-    case Rule::kResumed:
-    case Rule::kPreflight:
-    case Rule::kPreflightWarning:
-    case Rule::kNodeUnfit:
-    case Rule::kHangSuspected:
-    case Rule::kHangPassed:
-    case Rule::kSlow:
-    case Rule::kNodeHealth:
-    case Rule::kNodeReturned:
-    case Rule::kUpdated:
-    case Rule::kMetricAlarm:
-    case Rule::kSlowUnclear:
-    case Rule::kSlowKept:
-    case Rule::kSlowDrain:
-    case Rule::kSlowOver:
-    case Rule::kResumePoint:
-    case Rule::kColdStart:
-    case Rule::kLateCrash:
-    case Rule::kSpareChanged: return RuleRole::kOther;
-  }
-  return RuleRole::kOther;  // a rule of a newer version
 }
 
 base::Nanos elapsed(base::Nanos from, base::Nanos to) {
@@ -254,6 +185,12 @@ std::string how_it_ended(const Failure& failure) {
     return "could not be started: " + failure.not_started->what;
   }
   return how_it_ended(*failure.exited);
+}
+
+std::string evidence_of(const Facts& facts, const Failure& failure) {
+  const std::string node = node_name(facts, failure.node);
+  return failure.exited != nullptr ? failure_in_words(*failure.exited, node)
+                                   : failure_in_words(*failure.not_started, node);
 }
 
 const std::vector<Failure>& fatal_failures(const Facts& facts) {

@@ -1,7 +1,7 @@
 #pragma once
-// A journal sorted by attempt: what build_report and child_failed_block both start from.
+// A journal sorted by attempt: the basis of reports, statuses and child_failed.h. Pure.
 //
-// Pure. Holds pointers into the entries it was made from. Entries may be missing or out of order;
+// Facts hold pointers into the entries they were made from. Entries may be missing or out of order;
 // sums and differences of times saturate instead of overflowing, because a journal is outside
 // input.
 
@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/core/report/report.h"
+#include "supervisor/core/types/journal_entry.h"
 
 namespace robustrun::supervisor {
 
@@ -21,23 +21,23 @@ namespace robustrun::supervisor {
 struct Failure {
   base::Rank rank;
   base::NodeId node;
-  base::Nanos seen_at{};     // supervisor's clock
+  base::Nanos seen_at{};  // supervisor's clock
   base::Nanos handled_at{};
-  const WorkerExited* exited = nullptr;            // one of the two
+  const WorkerExited* exited = nullptr;  // one of the two
   const WorkerStartFailed* not_started = nullptr;
 };
 
 struct AttemptFacts {
-  // First observed first, by the same order as the core's (fault.h): rank 0 when MASTER_PORT was
-  // taken, then by failure_second, then as seen.
+  // First observed first, in the core's order (fault.h): rank 0 when MASTER_PORT was taken, then by
+  // failure_second(), then as seen.
   std::vector<Failure> failures;
   bool port_conflict = false;
-  std::optional<base::Nanos> gone;       // last node without workers
-  std::optional<base::Nanos> reserved;   // MASTER_PORT
-  std::optional<base::Nanos> started;    // last worker
-  std::set<base::Rank> warm;             // that were standby workers
-  std::map<std::string, std::set<base::Rank>> cold;  // that might have been, by why they were not
-  std::optional<base::Nanos> user_code, first_step, caught_up;  // by the last rank
+  std::optional<base::Nanos> gone;  // the last node had no workers left
+  std::optional<base::Nanos> reserved;  // MASTER_PORT was found
+  std::optional<base::Nanos> started;  // the last worker was started
+  std::set<base::Rank> warm;  // ranks that were standby workers
+  std::map<std::string, std::set<base::Rank>> cold;  // ranks that might have been, by reason
+  std::optional<base::Nanos> user_code, first_step, caught_up;  // reached by the last rank
   std::vector<const Progress*> progress;  // in order
 };
 
@@ -63,38 +63,28 @@ struct Facts {
 
 Facts gather(const std::vector<JournalEntry>& entries);
 
-// What a decision is to the report.
-enum class RuleRole : std::uint8_t {
-  kCause,  // something failed
-  kVerdict,  // what is done about it; kRestart goes on, the others end the run
-  kSequel,  // what else follows from the last cause
-  kEnd,  // the run ends, not through a failure
-  kOther,
-};
-RuleRole role_of(Rule rule);
-// It says why nodes have the places they have.
-inline bool is_about_places(Rule rule) { return rule == Rule::kPlaced || rule == Rule::kNotPlaced; }
-
 base::Nanos elapsed(base::Nanos from, base::Nanos to);  // 0 when `to` is earlier
 base::Nanos later(base::Nanos from, base::Nanos by);
 
 // The node's name, "node 3" when the journal does not tell.
 std::string node_name(const Facts& facts, base::NodeId node);
-// By the newest group in which the node had that rank; without one, as the run's specification
-// numbers them.
+// The rank's number within its node, by the newest group in which the node had that rank; without
+// one, as the run's specification numbers the ranks.
 std::uint32_t local_rank(const Facts& facts, base::Rank rank, base::NodeId node);
-// Unix time of a moment of the run.
+// Unix time of `at`, a moment of the supervisor's clock.
 base::Nanos wall_time(const Facts& facts, base::Nanos at);
 
 // "SIGKILL (by the kernel's OOM killer)", "could not be started: …".
 std::string how_it_ended(const Failure& failure);
+// The line that the core's decisions have as evidence of this failure.
+std::string evidence_of(const Facts& facts, const Failure& failure);
 
 // The failures that ended the run, first observed first; empty when no worker's failure did.
 const std::vector<Failure>& fatal_failures(const Facts& facts);
-// Unix time of a failure: what the worker's error file says if that can be true, else when the
-// worker was seen dead.
+// Unix time of a failure: the worker's error file tells it if it is plausible; otherwise the moment
+// when the worker was seen dead.
 std::int64_t failure_second(const Facts& facts, const Failure& failure);
-// The first observed of the fatal ones that ran at all; nullptr when there is none.
+// The first observed fatal failure of a worker that ran at all; nullptr without one.
 const Failure* root_cause(const Facts& facts);
 
 }  // namespace robustrun::supervisor

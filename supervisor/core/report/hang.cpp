@@ -8,15 +8,9 @@
 namespace robustrun::supervisor {
 namespace {
 
+// The word for people.
 const char* in_words(Diagnosed::Stage stage) {
-  switch (stage) {
-    case Diagnosed::Stage::kSuspected: return "suspected";
-    case Diagnosed::Stage::kConvicted: return "convicted";
-    case Diagnosed::Stage::kPassed: return "passed";
-    case Diagnosed::Stage::kPostMortem: return "post-mortem";
-    case Diagnosed::Stage::kRound: return "round";
-  }
-  return "unknown";  // of a newer version
+  return stage == Diagnosed::Stage::kConvicted ? "confirmed" : to_string(stage);
 }
 
 }  // namespace
@@ -29,8 +23,8 @@ std::vector<HangReport> hang_reports(const Facts& facts) {
     HangReport& hang = hangs.emplace_back();
     hang.attempt = body->attempt.value;
     hang.at = elapsed(facts.first_at, at);
-    hang.stage = in_words(body->stage);
-    hang.finding = to_string(verdict.finding);
+    hang.stage = body->stage;
+    hang.finding = verdict.finding;
     for (const base::Rank rank : verdict.culprits) hang.culprits.push_back(rank.value);
     hang.text = verdict.sentence;
   }
@@ -38,8 +32,8 @@ std::vector<HangReport> hang_reports(const Facts& facts) {
 }
 
 std::string hang_words(const HangReport& hang) {
-  return fmt::format("{} {} after the start: {}", hang.stage, base::duration_words(hang.at),
-                     hang.text);
+  return fmt::format("{} {} after the start: {}", in_words(hang.stage),
+                     base::duration_words(hang.at), hang.text);
 }
 
 }  // namespace robustrun::supervisor

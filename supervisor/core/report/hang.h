@@ -6,18 +6,18 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "supervisor/core/types/diagnosis.h"
 
 namespace robustrun::supervisor {
 
 struct Facts;
 
-// Workers that waited for each other, as it was said when it was found out.
+// One diagnosis of workers that wait for each other.
 struct HangReport {
   std::uint32_t attempt = 0;
   base::Nanos at{};        // after the start
-  // "suspected", "convicted", "passed"; "post-mortem": found out after a worker had failed
-  std::string stage;
-  std::string finding;     // "never entered", …
+  Diagnosed::Stage stage = Diagnosed::Stage::kSuspected;
+  tracer::Finding finding = tracer::Finding::kNothing;
   std::vector<std::uint32_t> culprits;  // ranks
   std::string text;
   template <class V>
@@ -31,9 +31,9 @@ struct HangReport {
   }
 };
 
-// All of the journal, in order.
+// All hangs in the journal, in order.
 [[nodiscard]] std::vector<HangReport> hang_reports(const Facts& facts);
-// "12.3 s after the start: hang: …"
+// "confirmed 12.3 s after the start: …"
 [[nodiscard]] std::string hang_words(const HangReport& hang);
 
 }  // namespace robustrun::supervisor

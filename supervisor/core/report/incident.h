@@ -1,5 +1,5 @@
 #pragma once
-// One failure in the report of a run: what ended, why, and what the way back took. Plain data.
+// One failure in the report of a run: what ended, why, and what the recovery took. Plain data.
 
 #include <cstdint>
 #include <optional>
@@ -11,13 +11,24 @@
 
 namespace robustrun::supervisor {
 
-// Part of a recovery. In order: "detect" (the shim saw the end → the core handled it), "stop the
-// others" (→ no worker left on any node), "back-off", "prepare" (→ agents and port are there),
-// "start processes" (→ last worker started), "interpreter start" (→ the script's first line runs
-// on every rank), "first step" (the script's own imports included), "catch up" (→ the step of
-// before the failure is reached again). One that did not happen is left out.
+// The parts of a recovery, in order. Each begins where the one before ends.
+enum class RecoveryPhase : std::uint8_t {
+  kDetect,            // from the end that the shim saw until the core handled it
+  kStopOthers,        // until no worker is left on any node
+  kBackoff,
+  kPrepare,           // until agents and port are there
+  kStartProcesses,    // until the last worker is started
+  kInterpreterStart,  // until the script's first line runs on every rank
+  kFirstStep,         // with the script's own imports
+  kCatchUp,           // until the last step before the failure is reached again
+};
+// "detect", "stop the others", "back-off", "prepare", "start processes", "interpreter start",
+// "first step", "catch up"
+[[nodiscard]] const char* to_string(RecoveryPhase phase);
+
+// A phase that took place.
 struct Phase {
-  std::string name;
+  RecoveryPhase name = RecoveryPhase::kDetect;
   base::Nanos duration{};
   template <class V>
   void fields(V& v) {
@@ -29,27 +40,27 @@ struct Phase {
 struct Incident {
   std::uint32_t attempt = 0;
   base::Nanos at{};                        // since the run's start
-  std::optional<std::uint32_t> rank;       // first failing rank; none: an agent or start-up
+  std::optional<std::uint32_t> rank;  // first failing rank; none: an agent or the start failed
   std::string node;
-  std::string ended;                       // "SIGKILL (by the kernel's OOM killer)"
+  std::string ended;  // "SIGKILL (by the kernel's OOM killer)"
   std::string error_message;
   std::vector<std::string> stderr_tail;
-  std::vector<std::string> also_failed;    // "rank 3: exit code 1, 12 ms later"
-  std::string decision;                    // what was done, and why
+  std::vector<std::string> also_failed;  // "rank 3: exit code 1, 12 ms later"
+  std::string decision;  // what was done, and why
   std::vector<std::string> evidence;
-  std::vector<std::string> alternatives;   // what was not done: "no restart: 0 of 3 used"
-  std::vector<Phase> phases;               // of the recovery; empty when there was none
-  base::Nanos recovery{};                  // all phases but "catch up"
+  std::vector<std::string> alternatives;  // what was not done: "no restart: 0 of 3 used"
+  std::vector<Phase> phases;  // of the recovery; empty when there was none
+  base::Nanos recovery{};  // all phases but "catch up"
   // The script's own numbers, from robustrun.step(n); none without it.
-  std::optional<std::int64_t> step_before; // last step known before
+  std::optional<std::int64_t> step_before;  // last step known before
   std::optional<std::int64_t> step_after;  // first step after
   std::optional<std::int64_t> steps_lost;  // done again
-  // The last fault on purpose that hit this rank or node in this attempt, before it failed; empty:
-  // there was none.
+  // The last injected fault that hit this rank or node in this attempt before it failed; empty:
+  // none.
   std::string injected;
   std::optional<Classification> looks_like;  // none: no worker failed, or an older journal
   std::uint32_t warm = 0;  // workers of the next attempt that were standby workers
-  // Of the workers' checkpoints: the last one that was committed before, and what was done since.
+  // The last checkpoint that was committed before, and the steps that were done after it.
   std::optional<std::uint64_t> committed_step;
   std::optional<std::int64_t> steps_since_commit;
   std::optional<std::uint64_t> loaded_step;  // by the next attempt
@@ -57,6 +68,8 @@ struct Incident {
   std::string cause;  // of the failure, when another worker is to blame: it ended early
   std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
   std::vector<std::string> cold;  // "rank 1: its standby worker was still importing"
+  // For the page, not in the JSON: evidence about other things than the failed workers above.
+  std::vector<std::string> further_evidence;
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

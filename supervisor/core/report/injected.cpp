@@ -1,7 +1,7 @@
-// Whom a fault on purpose explains: the failure of the very rank it hit, or, when it hit a node, of
-// whatever failed first there. A rank is one process per attempt, and a dead one is not hit: so a
-// fault recorded behind the failure of its rank was only reported late (an exception is, by a
-// moment). A node may be hit again after its failure; then the times decide.
+// An injected fault explains the failure of the rank it hit or, when it hit a node, the first
+// failure there. A rank is one process per attempt, and a dead one cannot be hit: so a fault
+// recorded after the failure of its rank was only reported late (an exception is, by a moment). A
+// node may be hit again after its failure; then the times decide.
 
 #include "supervisor/core/report/injected.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which faults of a run were made on purpose, and which incidents they explain. Pure.
+// Faults that were injected into a run, and the incidents that they explain. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@ namespace robustrun::supervisor {
 struct Facts;
 struct Incident;
 
-// A fault that somebody made on purpose (`robustrun inject`).
+// A fault made by `robustrun inject`.
 struct InjectedFault {
   std::string kind;
   base::Nanos at{};                        // since the run's start
@@ -34,10 +34,10 @@ struct InjectedFault {
 // "kill of rank 3 on beta".
 std::string injected_words(const InjectedFault& fault);
 
-// All of the journal, in order.
+// All injected faults in the journal, in order.
 [[nodiscard]] std::vector<InjectedFault> injected_faults(const Facts& facts);
 
-// Fills `incident.injected`, whose attempt, rank, node and time are known.
+// Fills `incident.injected`. The incident's attempt, rank, node and time must be set.
 void explain_by_injection(const std::vector<InjectedFault>& faults, Incident& incident);
 
 }  // namespace robustrun::supervisor

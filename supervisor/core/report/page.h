@@ -1,8 +1,8 @@
 #pragma once
 // Text for a terminal: labelled items that wrap, quoted lines, aligned rows. Pure.
 //
-// Everything added is made printable first (base/core/text.h), so that no worker can move the
-// cursor; line ends in values start new lines. One code point counts as one column.
+// All text is made printable first (base/core/text.h), so that no worker can move the cursor; line
+// ends in values start new lines. One code point counts as one column.
 
 #include <cstdint>
 #include <string>
@@ -20,9 +20,9 @@ class Page {
   Page(bool colour, int width);
 
   void heading(Ink ink, std::string_view text);
-  // "  label     value", the value wrapped with a hanging indent. Nothing for an empty value.
+  // "  label     value", the value wrapped with a hanging indent. An empty value adds nothing.
   void item(std::string_view label, std::string_view value);
-  // A line of somebody else's output, dimmed, behind a bar; at most kQuoteRowsMax rows.
+  // A line of quoted output, dimmed, behind a bar; at most kQuoteRowsMax rows.
   void quote(std::string_view line);
   // "    name                 12.1 ms", right-aligned.
   void row(std::string_view name, std::string_view value, Ink ink = Ink::kPlain);
@@ -42,7 +42,7 @@ class Page {
 // `text` in lines of at most `width` code points, broken at spaces where there are any.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-// "2026-08-01 10:00:00 UTC"; empty for a time that is not known.
+// "2026-08-01 10:00:00 UTC"; empty for an unknown time.
 std::string utc_words(base::Nanos unix_time);
 
 }  // namespace robustrun::supervisor

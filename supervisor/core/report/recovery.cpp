@@ -1,11 +1,11 @@
-// Phases are the stretches between moments that the journal tells. A moment that is not there
-// (no step without an optimizer, no port when one was given) gives no phase of its own; its time
-// belongs to the next one. Moments never run backwards: a worker's record may say that its script
-// began before the agent's message that it was started arrived.
+// A phase lasts from one journaled moment to the next. A moment that is missing (no step without an
+// optimizer, no port when one was given) makes no phase; its time belongs to the next one. Moments
+// are clamped so that they never run backwards: a worker's record may show that its script began
+// before the agent's message that it was started arrived.
 //
-// Steps lost: a reading sees a worker ten times a second, so the first one after a restart may
-// already be many steps in. The first step is found by going back by the count of steps since the
-// attempt's start, times the distance of the script's numbers.
+// Steps lost: workers are read ten times a second, so the first reading after a restart may already
+// be many steps in. The first step follows from the count of steps since the attempt's start, times
+// the distance of the script's numbers.
 
 #include "supervisor/core/report/recovery.h"
 
@@ -20,9 +20,9 @@ class PhaseList {
  public:
   explicit PhaseList(base::Nanos from) : last_(from) {}
 
-  void until(const char* name, std::optional<base::Nanos> moment) {
+  void until(RecoveryPhase phase, std::optional<base::Nanos> moment) {
     if (!moment) return;
-    phases_.push_back({name, elapsed(last_, *moment)});
+    phases_.push_back({phase, elapsed(last_, *moment)});
     last_ = std::max(last_, *moment);
   }
 
@@ -42,8 +42,8 @@ std::optional<base::Nanos> backoff_over(const Facts& facts, base::Nanos after,
   return std::nullopt;
 }
 
-// Distance of the script's step numbers: 10 for a script that says robustrun.step(n) at every
-// tenth step. 1 when only one reading is there.
+// Distance of the script's step numbers: 10 for a script that calls robustrun.step(n) at every
+// tenth step. 1 when there is only one reading.
 std::int64_t stride(const AttemptFacts& attempt) {
   const Progress* first = nullptr;
   for (const Progress* reading : attempt.progress) {
@@ -91,6 +91,20 @@ void count_lost_steps(const AttemptFacts& failed, const AttemptFacts& next, Inci
 
 }  // namespace
 
+const char* to_string(RecoveryPhase phase) {
+  switch (phase) {
+    case RecoveryPhase::kDetect: return "detect";
+    case RecoveryPhase::kStopOthers: return "stop the others";
+    case RecoveryPhase::kBackoff: return "back-off";
+    case RecoveryPhase::kPrepare: return "prepare";
+    case RecoveryPhase::kStartProcesses: return "start processes";
+    case RecoveryPhase::kInterpreterStart: return "interpreter start";
+    case RecoveryPhase::kFirstStep: return "first step";
+    case RecoveryPhase::kCatchUp: return "catch up";
+  }
+  return "";
+}
+
 std::optional<std::int64_t> last_step(const AttemptFacts& attempt) {
   for (auto reading = attempt.progress.rbegin(); reading != attempt.progress.rend(); ++reading) {
     if ((*reading)->step && (*reading)->steps > 0) return (*reading)->step;
@@ -101,16 +115,16 @@ std::optional<std::int64_t> last_step(const AttemptFacts& attempt) {
 void describe_recovery(const Facts& facts, const AttemptFacts& failed, const AttemptFacts& next,
                        base::Nanos seen_at, base::Nanos handled_at, Incident& incident) {
   PhaseList phases(seen_at);
-  phases.until("detect", handled_at);
-  phases.until("stop the others", failed.gone);
-  phases.until("back-off",
+  phases.until(RecoveryPhase::kDetect, handled_at);
+  phases.until(RecoveryPhase::kStopOthers, failed.gone);
+  phases.until(RecoveryPhase::kBackoff,
                backoff_over(facts, phases.last(), next.reserved ? next.reserved : next.started));
-  phases.until("prepare", next.reserved);
-  phases.until("start processes", next.started);
-  phases.until("interpreter start", next.user_code);
-  phases.until("first step", next.first_step);
+  phases.until(RecoveryPhase::kPrepare, next.reserved);
+  phases.until(RecoveryPhase::kStartProcesses, next.started);
+  phases.until(RecoveryPhase::kInterpreterStart, next.user_code);
+  phases.until(RecoveryPhase::kFirstStep, next.first_step);
   incident.recovery = elapsed(seen_at, phases.last());
-  phases.until("catch up", next.caught_up);
+  phases.until(RecoveryPhase::kCatchUp, next.caught_up);
   incident.phases = phases.take();
   incident.warm = static_cast<std::uint32_t>(next.warm.size());
   for (const auto& [why, ranks] : next.cold) {

@@ -6,12 +6,12 @@
 
 namespace robustrun::supervisor {
 
-// Fills phases, recovery and the step members of `incident`, whose attempt failed at `seen_at`
-// and was replaced by `next`. `handled_at` is when the core heard of the failure.
+// Fills phases, recovery and the step members of `incident`. Its attempt failed at `seen_at`, as
+// the core learnt at `handled_at`, and was replaced by `next`.
 void describe_recovery(const Facts& facts, const AttemptFacts& failed, const AttemptFacts& next,
                        base::Nanos seen_at, base::Nanos handled_at, Incident& incident);
 
-// The last step number known of an attempt.
+// The attempt's last known step number.
 std::optional<std::int64_t> last_step(const AttemptFacts& attempt);
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,4 @@
-// Made for the reader who was called at night: first how it ended and why, then, for each
-// incident, the first rank that failed, its own last words, what the recovery took and what was
-// done.
+#include "supervisor/core/report/render.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +7,6 @@
 #include "base/core/text.h"
 #include "base/core/words.h"
 #include "supervisor/core/report/page.h"
-#include "supervisor/core/report/report.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -20,29 +17,29 @@ constexpr std::size_t kIncidentsFirst = 5;
 constexpr std::size_t kIncidentsLast = 15;
 
 Ink ink_of(const RunReport& report) {
-  if (report.outcome == "succeeded") return Ink::kGood;
-  return report.outcome == "failed" ? Ink::kBad : Ink::kWarn;
+  if (report.outcome == RunOutcome::kSucceeded) return Ink::kGood;
+  return report.outcome == RunOutcome::kFailed ? Ink::kBad : Ink::kWarn;
 }
 
 std::string headline(const RunReport& report) {
   const std::string program = report.program.empty() ? "run" : report.program;
-  if (report.outcome == "unfinished") {
+  if (report.outcome == RunOutcome::kUnfinished) {
     return fmt::format("{}: no end known, {} in the journal", program,
                        base::duration_words(report.duration));
   }
-  std::string text =
-      fmt::format("{} {} after {}", program, report.outcome, base::duration_words(report.duration));
+  std::string text = fmt::format("{} {} after {}", program, to_string(report.outcome),
+                                 base::duration_words(report.duration));
   if (report.exit_code.value_or(0) != 0) text += fmt::format(", exit code {}", *report.exit_code);
-  if (report.outcome == "succeeded" && !report.incidents.empty()) {
+  if (report.outcome == RunOutcome::kSucceeded && !report.incidents.empty()) {
     text += fmt::format(", with {} on the way", base::counted(report.incidents.size(), "incident"));
   }
   return text;
 }
 
-// The last failure is why a run failed; the decision says why it was not started again.
+// The last failure, and the decision that did not restart the run.
 std::string why_words(const RunReport& report) {
-  if (report.outcome == "succeeded") return "";
-  if (report.outcome != "failed" || report.incidents.empty()) return report.reason;
+  if (report.outcome == RunOutcome::kSucceeded) return "";
+  if (report.outcome != RunOutcome::kFailed || report.incidents.empty()) return report.reason;
   const Incident& last = report.incidents.back();
   if (!last.cause.empty()) return fmt::format("{}; {}", last.cause, report.reason);
   if (!last.rank) return report.reason;
@@ -77,18 +74,18 @@ std::string progress_words(const RunReport& report) {
 
 std::string incident_title(const RunReport& report, std::size_t index) {
   const Incident& incident = report.incidents[index];
-  std::string who = "the job";
+  std::string subject = "the job";
   if (!incident.cause.empty()) {
-    who = "a worker that ended early";
+    subject = "a worker that ended early";
   } else if (incident.rank) {
-    who = fmt::format("rank {}", *incident.rank);
-    if (!incident.node.empty()) who += " on " + incident.node;
+    subject = fmt::format("rank {}", *incident.rank);
+    if (!incident.node.empty()) subject += " on " + incident.node;
   } else if (!incident.node.empty()) {
-    // Only of a lost agent is it said how it ended.
-    who = incident.ended.empty() ? incident.node : "the agent on " + incident.node;
+    // Without a rank, `ended` tells of a lost agent.
+    subject = incident.ended.empty() ? incident.node : "the agent on " + incident.node;
   }
   return fmt::format("Incident {} of {}: {}, {} after the start (attempt {})", index + 1,
-                     report.incidents.size(), who, base::duration_words(incident.at),
+                     report.incidents.size(), subject, base::duration_words(incident.at),
                      incident.attempt);
 }
 
@@ -102,18 +99,18 @@ void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
   for (std::size_t i = tail.size() - shown; i < tail.size(); ++i) page.quote(tail[i]);
 }
 
-// What the recovery came to, before the next failure or the end of the journal.
+// How far the recovery got before the next failure or the end of the journal.
 std::string recovery_words(const Incident& incident) {
-  const auto has = [&](std::string_view name) {
-    return std::ranges::find(incident.phases, name, &Phase::name) != incident.phases.end();
+  const auto has = [&](RecoveryPhase phase) {
+    return std::ranges::find(incident.phases, phase, &Phase::name) != incident.phases.end();
   };
   const std::string time = base::duration_words(incident.recovery);
   const std::string warm =
       incident.warm == 0 ? "" : ", " + base::counted(incident.warm, "worker") + " started warm";
-  if (has("first step")) return time + " until the first step" + warm;
-  if (has("interpreter start")) return time + " until the script ran again" + warm;
-  if (has("start processes")) return time + " until the workers were started again" + warm;
-  return "began, but no worker was started again";
+  if (has(RecoveryPhase::kFirstStep)) return time + " until the first step" + warm;
+  if (has(RecoveryPhase::kInterpreterStart)) return time + " until the script ran again" + warm;
+  if (has(RecoveryPhase::kStartProcesses)) return time + " until the workers were restarted" + warm;
+  return "began, but no worker was restarted";
 }
 
 void show_recovery(const Incident& incident, Page& page) {
@@ -123,22 +120,8 @@ void show_recovery(const Incident& incident, Page& page) {
   for (const Phase& phase : incident.phases) {
     // One unit for all, so that the long ones stand out.
     const double seconds = std::chrono::duration<double>(phase.duration).count();
-    page.row(phase.name, fmt::format("{:.4f} s", seconds));
+    page.row(to_string(phase.name), fmt::format("{:.4f} s", seconds));
   }
-}
-
-// Evidence that the lines above do not show already.
-std::vector<std::string> further_evidence(const Incident& incident) {
-  const std::string root =
-      fmt::format("rank {} on {}: {}", incident.rank.value_or(0), incident.node, incident.ended);
-  std::vector<std::string> lines;
-  for (const std::string& line : incident.evidence) {
-    const bool said = std::ranges::any_of(incident.also_failed, [&](const std::string& other) {
-      return line.starts_with(other.substr(0, other.find_first_of(" :", 5)) + " ");
-    });
-    if (!said && line != root) lines.push_back(line);
-  }
-  return lines;
 }
 
 void show_list(std::string_view label, const std::vector<std::string>& lines, Page& page) {
@@ -150,8 +133,8 @@ void show_list(std::string_view label, const std::vector<std::string>& lines, Pa
 void show_injected(const RunReport& report, Page& page) {
   std::vector<std::string> lines;
   for (const InjectedFault& fault : report.injected) {
-    lines.push_back(fmt::format("{}{}, {} after the start", lines.empty() ? "on purpose: " : "",
-                                injected_words(fault), base::duration_words(fault.at)));
+    lines.push_back(fmt::format("{}, {} after the start", injected_words(fault),
+                                base::duration_words(fault.at)));
   }
   show_list("injected", lines, page);
 }
@@ -160,8 +143,8 @@ void show_takeovers(const RunReport& report, Page& page) {
   std::vector<std::string> lines;
   for (const Takeover& takeover : report.takeovers) {
     lines.push_back(
-        fmt::format("supervisor {} began {} after the start, on {}, {} after the last "
-                    "word of the one before",
+        fmt::format("supervisor {} took over {} after the start, on {}, {} after its predecessor "
+                    "was last heard of",
                     takeover.incarnation, base::duration_words(takeover.at), takeover.host,
                     base::duration_words(takeover.away)));
   }
@@ -169,8 +152,8 @@ void show_takeovers(const RunReport& report, Page& page) {
 }
 
 void show_stages(const RunReport& report, Page& page) {
-  page.item("stages", stage_words(report.stages, kCostOfStart));
-  const std::string restarts = stage_words(report.stages, kCostOfRestarts);
+  page.item("stages", stage_words(report.stages, StartKind::kStart));
+  const std::string restarts = stage_words(report.stages, StartKind::kRestart);
   if (!restarts.empty()) page.item("", "of restarts: " + restarts);
   show_list("slow", straggler_words(report.stages), page);
 }
@@ -188,7 +171,7 @@ void show_evictions(const RunReport& report, Page& page) {
   show_list("evicted", lines, page);
 }
 
-// First of all, since it costs more than everything else that is told of a restart.
+// Comes first, because a script that does not resume costs more than anything else.
 void show_not_resumed(const RunReport& report, Page& page) {
   std::vector<std::string> lines;
   for (const Incident& incident : report.incidents) {
@@ -216,11 +199,11 @@ std::string step_words(const Incident& incident) {
                      went_on);
 }
 
-// What the incident cost beyond the last checkpoint, and where the way back began.
+// What the incident cost beyond the last checkpoint, and where training resumed.
 std::string saved_words(const Incident& incident) {
   std::string text;
   if (incident.committed_step) {
-    text = fmt::format("the last one committed before was of step {}", *incident.committed_step);
+    text = fmt::format("the last checkpoint before was of step {}", *incident.committed_step);
     if (incident.steps_since_commit) {
       text += fmt::format(
           ", {} earlier",
@@ -235,8 +218,7 @@ std::string saved_words(const Incident& incident) {
 
 void show_looks(const Incident& incident, Page& page) {
   if (!incident.looks_like) return;
-  const std::string words = in_words(*incident.looks_like);
-  page.item("likely", words.substr(words.find(": ") + 2));
+  page.item("likely", cause_in_words(*incident.looks_like));
   page.item("advice", advice_in_words(*incident.looks_like));
 }
 
@@ -247,15 +229,14 @@ void show_incident(const RunReport& report, std::size_t index, std::size_t stder
   page.heading(Ink::kBold, incident_title(report, index));
   page.item("cause", incident.cause);
   page.item("ended", incident.ended);
-  if (!incident.injected.empty()) page.item("injected", "on purpose: " + incident.injected);
+  page.item("injected", incident.injected);
   page.item("error", incident.error_message);
   show_stderr(incident, stderr_lines, page);
   show_looks(incident, page);
   show_list("also", incident.also_failed, page);
-  page.item("done", incident.decision.empty()
-                        ? "nothing: the journal ends before a decision was made"
-                        : incident.decision);
-  show_list("because", further_evidence(incident), page);
+  page.item("done", incident.decision.empty() ? "nothing: the journal ends before a decision"
+                                              : incident.decision);
+  show_list("because", incident.further_evidence, page);
   show_list("not done", incident.alternatives, page);
   show_recovery(incident, page);
   page.item("steps", step_words(incident));
@@ -268,7 +249,7 @@ std::string render_report(const RunReport& report, bool colour, int width,
                           std::size_t stderr_lines) {
   Page page(colour, width);
   page.heading(ink_of(report), headline(report));
-  const bool clean = report.outcome == "succeeded" && report.incidents.empty();
+  const bool clean = report.outcome == RunOutcome::kSucceeded && report.incidents.empty();
   show_not_resumed(report, page);
   page.item("why", why_words(report));
   if (!clean) page.item("run", run_words(report));
@@ -276,8 +257,8 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("places", report.placement);
   page.item("progress", progress_words(report));
   page.item("time", time_words(report.time));
-  page.item("start", cost_words(report.costs, kCostOfStart));
-  page.item("restarts", cost_words(report.costs, kCostOfRestarts));
+  page.item("start", cost_words(report.costs, StartKind::kStart));
+  page.item("restarts", cost_words(report.costs, StartKind::kRestart));
   show_stages(report, page);
   page.item("logs", report.log_directory);
   if (report.dropped_bytes > 0) {

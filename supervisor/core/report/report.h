@@ -1,6 +1,7 @@
 #pragma once
 // What happened in a run, made from its journal alone: pure, records in, plain data out.
-// `robustrun report`, the summary at the end of a run and --summary-json all show this.
+// `robustrun report`, the summary at the end of a run and --summary-json all show this. As text:
+// render.h.
 
 #include <cstdint>
 #include <optional>
@@ -18,22 +19,19 @@
 #include "supervisor/core/report/injected.h"
 #include "supervisor/core/report/stages.h"
 #include "supervisor/core/report/time.h"
-#include "supervisor/core/types/actions.h"
-#include "supervisor/core/types/events.h"
+#include "supervisor/core/types/journal_entry.h"
 
 namespace robustrun::supervisor {
 
-// One line of the journal: an event, or a decision that followed from the events before it.
-struct JournalEntry {
-  base::Nanos at{};
-  std::variant<Event, Decision, Finish, GroupFormed> what;
-};
+enum class RunOutcome : std::uint8_t { kUnfinished, kSucceeded, kFailed, kStopped };
+// "unfinished", "succeeded", "failed", "stopped"
+[[nodiscard]] const char* to_string(RunOutcome outcome);
 
-// A supervisor that went on where another one was killed.
+// A supervisor that took the run over after its predecessor died.
 struct Takeover {
   std::uint32_t incarnation = 0;
   base::Nanos at{};                        // since the run's start
-  base::Nanos away{};                      // nobody supervised the run for so long, at most
+  base::Nanos away{};                      // at most so long the run had no supervisor
   std::string host;
   template <class V>
   void fields(V& v) {
@@ -48,9 +46,9 @@ struct RunReport {
   std::string run_id;
   std::string program;
   std::string version;
-  std::string outcome;  // "succeeded", "failed", "stopped", "unfinished"
+  RunOutcome outcome = RunOutcome::kUnfinished;
   std::string reason;  // the last decision's sentence
-  std::optional<int> exit_code;  // none: the supervisor did not live to say it
+  std::optional<int> exit_code;  // none: the supervisor died before the run's end
   base::Nanos started{};  // Unix time
   base::Nanos duration{};
   std::uint32_t nodes = 0;
@@ -59,18 +57,19 @@ struct RunReport {
   std::uint64_t steps = 0;  // least of all ranks, last attempt
   std::optional<std::int64_t> step;  // the script's own number
   std::vector<wire::Metric> metrics;  // final, of rank 0
+  // All lists are in order of time.
   std::vector<Incident> incidents;
-  std::vector<InjectedFault> injected;  // in order
-  std::vector<Takeover> takeovers;  // in order
+  std::vector<InjectedFault> injected;
+  std::vector<Takeover> takeovers;
   std::uint64_t dropped_bytes = 0;
   std::string log_directory;
   std::string placement;  // why the nodes have the places they have; empty: by their order
-  std::vector<HangReport> hangs;  // in order
-  TimeReport time;  // what the duration was spent with
-  std::vector<Eviction> evictions;  // in order
-  std::vector<AlarmReport> alarms;  // in order
+  std::vector<HangReport> hangs;
+  TimeReport time;  // what the duration was spent on
+  std::vector<Eviction> evictions;
+  std::vector<AlarmReport> alarms;
   std::vector<PhaseCost> costs;  // of the start, then of restarts
-  std::optional<CheckpointReport> checkpoints;  // none: the workers told of none
+  std::optional<CheckpointReport> checkpoints;  // none: the workers reported none
   std::vector<StageCost> stages;  // of the start, then of restarts
   template <class V>
   void fields(V& v) {
@@ -104,27 +103,11 @@ struct RunReport {
   }
 };
 
-// Never fails: what entries are missing or contradict each other (a supervisor killed in the
-// middle) leaves its members empty.
+// Never fails: members stay empty where entries are missing or contradict each other (a supervisor
+// killed in the middle).
 RunReport build_report(const std::vector<JournalEntry>& entries);
-
-// For people; `width` columns, ANSI colour if asked for. `stderr_lines`: how many of a failed
-// worker's last lines are shown.
-inline constexpr std::size_t kStderrLinesSummary = 10;  // at the end of a run
-inline constexpr std::size_t kStderrLinesFull = 50;  // robustrun report
-std::string render_report(const RunReport& report, bool colour, int width,
-                          std::size_t stderr_lines = kStderrLinesSummary);
 
 // One JSON object; durations in seconds (names end in _s), bytes that are not UTF-8 escaped.
 std::string report_json(const RunReport& report);
-
-// torchrun's ChildFailedError block (docs/compat.md) for the attempt that ended the run, with a
-// newline at its end, times in the local time zone; empty when the run did not fail through a
-// worker. Workers that died after our stop order are no failures.
-std::string child_failed_block(const std::vector<JournalEntry>& entries);
-
-// What belongs into our own TORCHELASTIC_ERROR_FILE (robustrun started by another torchrun): the
-// root cause's error file with message.errorCode added. Empty when it left none.
-std::string nested_error_json(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

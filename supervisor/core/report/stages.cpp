@@ -16,6 +16,9 @@ namespace {
 
 using base::Nanos;
 
+// An unfinished stage is no news in a run that ends or fails this soon.
+constexpr Nanos kUnfinishedShownFrom = std::chrono::seconds(30);
+
 // One stage of one node at one start.
 struct StageSample {
   Nanos took{};
@@ -29,12 +32,12 @@ struct StageSamples {
   std::vector<StageSample> unfinished;
 };
 
-// By whether it is of a restart, and by stage.
+// By whether the start is a restart, and by stage.
 using StageTable = std::map<std::pair<bool, StageName>, StageSamples>;
 
 bool by_time(const StageSample& one, const StageSample& other) { return one.took < other.took; }
 
-// Of samples in order.
+// `sorted`: by time, not empty.
 Nanos median_time(const std::vector<StageSample>& sorted) {
   const std::size_t middle = sorted.size() / 2;
   if (sorted.size() % 2 == 1) return sorted[middle].took;
@@ -97,8 +100,8 @@ class StageBook {
 
   StageCost cost_of(const std::pair<bool, StageName>& key, StageSamples& samples) const {
     StageCost cost;
-    cost.of = key.first ? kCostOfRestarts : kCostOfStart;
-    cost.stage = to_string(key.second);
+    cost.of = key.first ? StartKind::kRestart : StartKind::kStart;
+    cost.stage = key.second;
     std::vector<StageSample> all, slow;
     std::map<std::uint32_t, Nanos> medians;
     for (auto& [attempt, ended] : samples.ended) {
@@ -174,11 +177,11 @@ std::vector<StageCost> stage_costs(const Facts& facts, const std::vector<Journal
   return book.costs();
 }
 
-std::string stage_words(const std::vector<StageCost>& costs, std::string_view of) {
+std::string stage_words(const std::vector<StageCost>& costs, StartKind of) {
   std::string text;
   for (const StageCost& cost : costs) {
     if (cost.of != of || cost.samples == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", cost.stage,
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", to_string(cost.stage),
                         base::duration_words(cost.median));
     if (cost.samples == 1) continue;
     text += fmt::format(", at most {} ({})", base::duration_words(cost.max),
@@ -194,15 +197,17 @@ std::vector<std::string> straggler_words(const std::vector<StageCost>& costs) {
   };
   for (const StageCost& cost : costs) {
     for (const StageNode& node : cost.stragglers) {
-      lines.push_back(fmt::format(
-          "{} on {}: {}, {} over the median{}", cost.stage, where_words(node.node, node.rank),
-          base::duration_words(node.took), base::duration_words(node.over), attempt_words(node)));
+      lines.push_back(fmt::format("{} on {}: {}, {} over the median{}", to_string(cost.stage),
+                                  where_words(node.node, node.rank),
+                                  base::duration_words(node.took), base::duration_words(node.over),
+                                  attempt_words(node)));
     }
     if (cost.unfinished_nodes.empty()) continue;
     const StageNode& first = cost.unfinished_nodes.front();
+    if (first.took < kUnfinishedShownFrom) continue;
     lines.push_back(fmt::format(
-        "{} was not over on {} after {}{}{}", cost.stage, where_words(first.node, first.rank),
-        base::duration_words(first.took),
+        "{} not finished on {} after {}{}{}", to_string(cost.stage),
+        where_words(first.node, first.rank), base::duration_words(first.took),
         cost.unfinished == 1 ? "" : fmt::format(", nor on {} more", cost.unfinished - 1),
         attempt_words(first)));
   }

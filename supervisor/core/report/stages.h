@@ -1,32 +1,33 @@
 #pragma once
-// The stages of a start and of restarts, over the nodes: median, most, and who lagged behind whom.
-// Pure, from the journal alone.
+// The stages of a start and of restarts over all nodes: median, maximum, and the stragglers. Pure,
+// from the journal alone.
 //
-// Beside the phases of report_costs.h, which the supervisor sees from outside, these are told by
-// the nodes. A sample is one stage of one node at one start: of workers' stages the time of the
-// slowest rank. A straggler took kStragglerRatio of the median of its own start, and
+// The supervisor sees the phases of costs.h from outside; stages are reported by the nodes. A
+// sample is one stage of one node at one start; for stages of workers it is the time of the slowest
+// rank. A straggler took kStragglerTenths tenths of the median of its own start, and
 // kStragglerOverMin more.
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/core/clock.h"
+#include "supervisor/core/report/costs.h"
+#include "supervisor/core/types/stage_events.h"
 
 namespace robustrun::supervisor {
 
 struct Facts;
 struct JournalEntry;
 
-// One node that took longer than others, or that had not come to the stage's end.
+// A node that took longer than others, or that had not finished the stage.
 struct StageNode {
   std::string node;
-  std::optional<std::uint32_t> rank;  // its slowest; none: not a worker's stage
+  std::optional<std::uint32_t> rank;  // its slowest rank; none: not a worker's stage
   std::uint32_t attempt = 0;
   base::Nanos took{};
-  base::Nanos over{};  // the median; 0 of one that had not ended
+  base::Nanos over{};  // time over the median; 0 where the stage was not finished
   template <class V>
   void fields(V& v) {
     v(1, "node", node);
@@ -38,17 +39,17 @@ struct StageNode {
 };
 
 struct StageCost {
-  std::string of;  // "start", "restart"
-  std::string stage;
-  std::uint32_t samples = 0;  // that ended
+  StartKind of = StartKind::kStart;
+  StageName stage = StageName::kAllocate;
+  std::uint32_t samples = 0;  // finished ones
   base::Nanos median{};
   base::Nanos max{};
   std::string slowest;  // node of `max`
-  std::optional<std::uint32_t> rank;  // and its slowest rank
+  std::optional<std::uint32_t> rank;  // the slowest rank of that node
   std::uint32_t attempt = 0;  // of `max`
-  std::vector<StageNode> stragglers;  // the slowest first, at most kStageNodesMax
-  std::uint32_t unfinished = 0;  // nodes that had not come to its end
-  std::vector<StageNode> unfinished_nodes;  // the longest first, at most kStageNodesMax
+  std::vector<StageNode> stragglers;  // slowest first, at most kStageNodesMax
+  std::uint32_t unfinished = 0;  // nodes that had not finished the stage
+  std::vector<StageNode> unfinished_nodes;  // longest first, at most kStageNodesMax
   template <class V>
   void fields(V& v) {
     v(1, "of", of);
@@ -65,14 +66,15 @@ struct StageCost {
   }
 };
 
-// Of any journal, whole or not, sensible or not. Stages that no node came to are left out.
+// Accepts any journal, complete and consistent or not. Stages that no node reached are left out.
 [[nodiscard]] std::vector<StageCost> stage_costs(const Facts& facts,
                                                  const std::vector<JournalEntry>& entries);
 
-// "connect 0.41 s, at most 0.90 s (n3); imports 2.10 s, at most 5.30 s (n2, rank 1)"; empty
-// without.
-[[nodiscard]] std::string stage_words(const std::vector<StageCost>& costs, std::string_view of);
-// "imports of n2 (rank 1): 5.30 s, 3.20 s over the median"; and those that had not ended.
+// "connect 0.41 s, at most 0.90 s (n3); imports 2.10 s, at most 5.30 s (n2, rank 1)"; empty when
+// there are none of this kind.
+[[nodiscard]] std::string stage_words(const std::vector<StageCost>& costs, StartKind of);
+// "imports on n2, rank 1: 5.30 s, 3.20 s over the median"; and stages that were not finished after
+// kUnfinishedShownFrom.
 [[nodiscard]] std::vector<std::string> straggler_words(const std::vector<StageCost>& costs);
 
 }  // namespace robustrun::supervisor

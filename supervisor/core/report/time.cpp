@@ -1,5 +1,5 @@
-// The run's time is laid out from one moment to the next: each is clamped to what comes before it,
-// and so the parts add up to the whole, whatever a journal says.
+// The run's time is laid out from one moment to the next. Each moment is clamped to the one before,
+// so the parts add up to the whole whatever the journal says.
 
 #include "supervisor/core/report/time.h"
 
@@ -13,7 +13,6 @@
 #include "base/core/words.h"
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/recovery.h"
-#include "supervisor/core/types/attempt_moments.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -25,15 +24,14 @@ class Timeline {
  public:
   Timeline(Nanos from, Nanos to) : from_(from), to_(std::max(from, to)), last_(from) {}
 
-  // What the time since the last moment was spent with.
+  // The time since the last moment was spent on `spent`.
   void until(Nanos moment, Spent spent) {
     moment = std::clamp(moment, last_, to_);
     if (moment == last_) return;
-    if (!stretches_.empty() && stretches_.back().spent == to_string(spent)) {
+    if (!stretches_.empty() && stretches_.back().spent == spent) {
       stretches_.back().to = elapsed(from_, moment);
     } else {
-      stretches_.push_back(
-          {std::string(to_string(spent)), elapsed(from_, last_), elapsed(from_, moment)});
+      stretches_.push_back({spent, elapsed(from_, last_), elapsed(from_, moment)});
     }
     last_ = moment;
   }
@@ -51,10 +49,10 @@ struct Pause {
 
 // What went wrong in one attempt, and when.
 struct Trouble {
-  std::optional<Nanos> began;  // it had gone wrong
+  std::optional<Nanos> began;  // something had gone wrong
   std::optional<Nanos> known;  // that was noticed
-  std::optional<Nanos> acted;  // and decided upon
-  std::vector<Pause> stalls;   // that came right, or of which no end is known
+  std::optional<Nanos> acted;  // and answered by a decision
+  std::vector<Pause> stalls;  // hangs that resolved themselves, or have no known end
 
   void note(Nanos from, Nanos at) {
     began = std::min(began.value_or(from), from);
@@ -120,13 +118,13 @@ class Troubles {
         suspected_.erase(first);
         break;
       }
-      case Diagnosed::Stage::kPostMortem:  // of a failure, which is told anyway
+      case Diagnosed::Stage::kPostMortem:  // about a failure, which counts by itself
       case Diagnosed::Stage::kRound: break;  // the job goes on
     }
   }
 
-  // A hang whose end the journal does not tell lasts as long as the attempt; if steps were done
-  // after all, then as long as it was seen to last.
+  // A hang without a journaled end lasts as long as the attempt; if steps were done after all, it
+  // ended when it was last seen.
   void keep_open(const Facts& facts, std::uint32_t number, const Pause& hang) {
     Nanos to = Nanos::max();
     if (const auto attempt = facts.attempts.find(number); attempt != facts.attempts.end()) {
@@ -159,13 +157,13 @@ class Troubles {
   }
 
   std::map<std::uint32_t, Trouble> of_;
-  std::map<std::uint32_t, Pause> suspected_;  // since when, and when it was said
-  std::optional<Nanos> silent_since_;         // the agent that was lost last
+  std::map<std::uint32_t, Pause> suspected_;  // from its beginning to its report
+  std::optional<Nanos> silent_since_;  // of the agent that was lost last
   std::optional<Nanos> ended_;
   std::optional<std::uint32_t> checking_;  // after this attempt nodes are checked or replayed
 };
 
-// Of an attempt that follows another: where its steps are new again. nullopt: all are new.
+// The moment from which an attempt's steps are new again. nullopt: all its steps are new.
 std::optional<Nanos> caught_up(const AttemptFacts& attempt, std::optional<std::int64_t> reached) {
   if (attempt.caught_up) return attempt.caught_up;
   const std::optional<std::int64_t> step = last_step(attempt);
@@ -232,7 +230,7 @@ class Productive {
   explicit Productive(const std::vector<Stretch>& timeline) : timeline_(timeline) {
     for (const Stretch& stretch : timeline) {
       sums_.push_back(sum_);
-      if (stretch.spent == to_string(Spent::kProductive)) sum_ += stretch.to - stretch.from;
+      if (stretch.spent == Spent::kProductive) sum_ += stretch.to - stretch.from;
     }
   }
   [[nodiscard]] Nanos until(Nanos moment) const {
@@ -240,7 +238,7 @@ class Productive {
     if (after == timeline_.begin()) return {};
     const auto index = static_cast<std::size_t>(after - timeline_.begin()) - 1;
     const Stretch& stretch = timeline_[index];
-    if (stretch.spent != to_string(Spent::kProductive)) return sums_[index];
+    if (stretch.spent != Spent::kProductive) return sums_[index];
     return sums_[index] + (std::min(moment, stretch.to) - stretch.from);
   }
   [[nodiscard]] double within(Nanos from, Nanos length) const {
@@ -268,7 +266,7 @@ TimeReport account_time(const Facts& facts, const std::vector<JournalEntry>& ent
   report.timeline = lay_out(facts, Troubles(facts, entries));
   const Nanos duration = elapsed(facts.first_at, facts.last_at);
   for (std::uint8_t kind = 0; kind < kSpentKinds; ++kind) {
-    TimeShare share{std::string(to_string(static_cast<Spent>(kind))), {}};
+    TimeShare share{static_cast<Spent>(kind), {}};
     for (const Stretch& stretch : report.timeline) {
       if (stretch.spent == share.spent) share.duration += stretch.to - stretch.from;
     }
@@ -309,8 +307,9 @@ std::string time_words(const TimeReport& report) {
                                  : std::string("productive: unknown (no steps)");
   const char* separator = "; ";
   for (const TimeShare& share : report.shares) {
-    if (share.spent == to_string(Spent::kProductive)) continue;
-    text += fmt::format("{}{} {}", separator, share.spent, base::duration_words(share.duration));
+    if (share.spent == Spent::kProductive) continue;
+    text += fmt::format("{}{} {}", separator, to_string(share.spent),
+                        base::duration_words(share.duration));
     separator = ", ";
   }
   if (report.ettr_worst_hour) {

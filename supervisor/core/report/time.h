@@ -4,6 +4,7 @@
 // hour). Pure.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,21 +19,22 @@ struct JournalEntry;
 
 enum class Spent : std::uint8_t {
   kStarting,     // until the first training step
-  kProductive,   // training, as far as it was not done again later
-  kStalled,      // ranks waited for one that came by itself, or had not come when the run ended
-  kDetecting,    // something had failed, and nobody knew
-  kLocalizing,   // it was known, and not yet decided what to do
+  kProductive,   // training that did not have to be done again
+  kStalled,      // ranks waited for a rank that came by itself, or until the run ended
+  kDetecting,    // something had failed, unnoticed
+  kLocalizing,   // the failure was known, its answer not yet decided
   kRestarting,   // until the next first step
   kRecomputing,  // steps that had been done before the failure
   kEnding,       // after the last decision of a run that did not succeed
-  kRunning,      // the script's own code, in a run of which no step is known
+  kRunning,      // the script's own code, in a run without known steps
 };
 inline constexpr std::uint8_t kSpentKinds = 9;
+// "starting", "productive", …
 [[nodiscard]] std::string_view to_string(Spent spent);
 
-// Since the run's start.
+// Times since the run's start.
 struct Stretch {
-  std::string spent;
+  Spent spent = Spent::kStarting;
   base::Nanos from{};
   base::Nanos to{};
   template <class V>
@@ -44,7 +46,7 @@ struct Stretch {
 };
 
 struct TimeShare {
-  std::string spent;
+  Spent spent = Spent::kStarting;
   base::Nanos duration{};
   template <class V>
   void fields(V& v) {
@@ -54,10 +56,10 @@ struct TimeShare {
 };
 
 struct TimeReport {
-  std::optional<double> ettr;              // 0 to 1; none: no step is known, or it took no time
-  std::optional<double> ettr_last_hour;    // runs of an hour and more
+  std::optional<double> ettr;  // 0 to 1; none: no step is known, or the run took no time
+  std::optional<double> ettr_last_hour;  // only of runs of an hour or more
   std::optional<double> ettr_worst_hour;
-  std::vector<TimeShare> shares;  // what there was; together the run's duration, exactly
+  std::vector<TimeShare> shares;  // those above 0; their sum is exactly the run's duration
   std::vector<Stretch> timeline;  // in order, without gaps
   template <class V>
   void fields(V& v) {
@@ -69,10 +71,22 @@ struct TimeReport {
   }
 };
 
-// Of any journal, whole or not, sensible or not. Steps that were done twice are only known of
-// scripts that say their number (robustrun.step); without steps at all nobody knows what of the
-// script's time was training: it is "running", and there is no ratio.
+// Accepts any journal, complete and consistent or not. Steps done twice are known only for scripts
+// that report their step numbers (robustrun.step). Without any steps it is unknown how much of the
+// script's time was training: it counts as kRunning, and there is no ratio.
 [[nodiscard]] TimeReport account_time(const Facts& facts, const std::vector<JournalEntry>& entries);
+
+// When an attempt began to train, and what ended that; times of the supervisor's clock.
+struct AttemptMoments {
+  std::optional<base::Nanos> work;  // its first step; of scripts without steps, their own code
+  std::optional<base::Nanos> began;  // something went wrong
+  std::optional<base::Nanos> known;  // that was noticed
+  std::optional<base::Nanos> acted;  // and answered by a decision
+};
+
+// By attempt, for all attempts that the journal knows.
+[[nodiscard]] std::map<std::uint32_t, AttemptMoments> attempt_moments(
+    const Facts& facts, const std::vector<JournalEntry>& entries);
 
 // "97.3 % productive; restarting 12.1 s, recomputing 3.40 s".
 [[nodiscard]] std::string time_words(const TimeReport& report);

@@ -48,7 +48,7 @@ Diagnosed without_texts(const Diagnosed& body) {
   return bare;
 }
 
-// The later one of two summaries says all that the account asks for.
+// Of two summaries the account needs only the later one.
 bool replaces(const Progress& later, const Progress& earlier) {
   return later.mark == Progress::Mark::kSummary && earlier.mark == later.mark &&
          later.attempt == earlier.attempt && (later.step || !earlier.step) &&

@@ -1,9 +1,9 @@
 #pragma once
-// Where the time of a run went until now (report_time.h), entry by entry: for a supervisor, which
-// does not keep its journal in memory. Pure.
+// The account of a run's time so far (time.h), entry by entry: for a supervisor, which does not
+// keep its journal in memory. Pure.
 //
-// Keeps what the account needs, without texts: some entries per attempt, however many steps it
-// does. Of an attempt in which more than kFailuresKept workers fail at once the first ones count.
+// Keeps only the entries that the account needs, without their texts: a few per attempt, however
+// many steps it does. If more than kFailuresKept workers fail in an attempt, the first ones count.
 
 #include <optional>
 #include <vector>
@@ -15,8 +15,8 @@ namespace robustrun::supervisor {
 class TimeFold {
  public:
   void take(const JournalEntry& entry);
-  // As the report of the same journal would say at `now`, or at its end if it has one; none for a
-  // run of more incidents than kTimeEntriesMax entries hold.
+  // The same as the report of this journal would have at `now`, or at the run's end if it has
+  // ended; nullopt for a run with more than kTimeEntriesMax such entries.
   [[nodiscard]] std::optional<TimeReport> report(base::Nanos now) const;
 
  private:

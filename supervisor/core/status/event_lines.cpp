@@ -9,8 +9,8 @@
 #include "base/core/words.h"
 #include "supervisor/core/fault/fault.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/rule_words.h"
 #include "supervisor/core/types/limits.h"
+#include "supervisor/core/types/rule.h"
 
 namespace robustrun::supervisor {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
-// A run's events for other programs: what is journaled, and how its state changes, as JSON objects
-// of one line each (docs/formats/events.md). Pure; the driver's fold, entry by entry.
+// A run's events for other programs: journal entries and state changes as JSON objects, one per
+// line (docs/formats/events.md). Pure; folded by the driver entry by entry.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace robustrun::supervisor {
 
-// One line's members; what does not apply is left empty, and then absent.
+// The members of one line; empty ones are left out.
 struct RunEvent {
   base::Nanos at{};   // supervisor's clock
   std::string event;  // "decision", "worker_exited", …
@@ -35,11 +35,11 @@ struct RunEvent {
 
 class EventLines {
  public:
-  // What is told of an entry; none of what only the core needs (timers, ports, answers).
+  // The event for an entry; nullopt for entries that only the core needs (timers, ports, answers).
   std::optional<RunEvent> take(const JournalEntry& entry);
-  // The state after an event; none while it stays the same.
+  // The event for the state after an event; nullopt while it stays the same.
   std::optional<RunEvent> take(JobState state, base::Nanos at);
-  // With the run's id and the time of day. Without a line end.
+  // The line, with the run's id and the time of day, without a line end.
   [[nodiscard]] std::string json(const RunEvent& event) const;
 
  private:

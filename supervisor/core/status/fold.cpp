@@ -5,7 +5,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-// The journaled ones of an event's actions, in their order.
+// The actions of an event that are journaled, in order.
 std::vector<JournalEntry> journaled(std::vector<Action> actions, base::Nanos at) {
   std::vector<JournalEntry> entries;
   for (Action& action : actions) {

@@ -1,5 +1,5 @@
 #pragma once
-// A run's state from its journal: what a supervisor that takes the run over must know. Pure.
+// A run's state from its journal, for a supervisor that takes the run over. Pure.
 
 #include <optional>
 #include <vector>
@@ -15,13 +15,15 @@ struct Folded {
   Job job;
   StatusFold status;
   RunStarted run;
-  base::Nanos started{}, last{};   // of the first and the last entry, by the supervisor's clock
-  // What followed from the last event and is missing in the journal: its writer died in between.
+  // Times of the first and the last entry, by the supervisor's clock.
+  base::Nanos started{};
+  base::Nanos last{};
+  // Entries that follow from the last event and are missing, as the writer died in between.
   std::vector<JournalEntry> unwritten;
-  std::optional<int> exit_code;  // the run has ended: nothing is left to do
+  std::optional<int> exit_code;  // set when the run has ended
 };
 
-// kCorrupt when the journal does not begin with RunStarted: there is nothing to go on with.
+// kCorrupt when the journal does not begin with RunStarted: the run cannot be taken over.
 base::Result<Folded> fold(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

@@ -166,7 +166,7 @@ std::vector<MetricAlarm> MetricWatch::take(const MetricReading& reading, base::N
   return alarms;
 }
 
-// By the clock of the rank's own node: how long its news took to come is none of its steps' time.
+// By the clock of the rank's node: the delay of its reports must not count as time of its steps.
 void MetricWatch::watch_pace(const MetricReading& reading, std::vector<MetricAlarm>& alarms) {
   if (!reading.last_step_at || !before_->last_step_at || reading.steps <= before_->steps ||
       *reading.last_step_at <= *before_->last_step_at) {

@@ -1,7 +1,7 @@
 #pragma once
-// Do the job's own numbers go wrong? Pure: readings of rank 0 in, alarms out; the caller gives the
-// time. Every verdict is against the job's own history of this attempt, none comes before there is
-// enough of it, and each has hysteresis: so many readings in a row raise it, so many end it.
+// Alarms about the job's own metrics. Pure: readings of rank 0 in, alarms out; the caller gives the
+// time. Readings are judged against the history of the attempt, once there is enough of it, with
+// hysteresis: some readings in a row raise an alarm, some end it.
 //
 // loss, gradient norm  not a number, and five-fold jumps (ByteRobust, arXiv 2509.16293 section 4.1)
 //                      above the median of the last normal readings. Both must last: single spikes
@@ -12,7 +12,8 @@
 //                      noise. Medians of single steps: a pause for a checkpoint or an evaluation
 //                      is one long step among many and changes nothing.
 //
-// What a metric is, its name says (metric_role). Others are not watched: nobody knows what is bad.
+// The name of a metric tells its role (metric_role). Others are not watched, as their meaning is
+// unknown.
 // Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names and
 // some hundred numbers of each.
 
@@ -31,15 +32,15 @@
 namespace robustrun::supervisor {
 
 enum class MetricRole : std::uint8_t { kOther, kLoss, kGradientNorm, kUtilization };
-// By the name, whatever its case: "train_loss", "grad_norm", "mfu".
+// By the name, in any case: "train_loss", "grad_norm", "mfu".
 [[nodiscard]] MetricRole metric_role(std::string_view name);
 
-// What rank 0 says of itself at one time.
+// A reading of rank 0.
 struct MetricReading {
   base::Attempt attempt;
   std::uint64_t steps = 0;  // done since the attempt's start
   std::optional<std::int64_t> step{};  // the script's own number
-  std::uint64_t lines = 0;  // of its output that held a metric
+  std::uint64_t lines = 0;  // lines of its output that held a metric
   std::optional<base::Nanos> last_step_at{};  // by its node's clock
   std::vector<std::pair<std::string, double>> metrics{};
 };
@@ -48,7 +49,7 @@ struct MetricReading {
 class ValueWatch {
  public:
   explicit ValueWatch(MetricRole role) : role_(role) {}
-  // One new reading; says what begins or ends with it.
+  // Takes a reading; returns alarms that begin or end with it.
   std::vector<MetricAlarm> note(double value);
 
  private:
@@ -59,7 +60,7 @@ class ValueWatch {
   std::uint32_t right_ = 0;
   std::uint32_t high_ = 0;
   std::uint32_t low_ = 0;
-  bool is_wrong_ = false;  // was said
+  bool is_wrong_ = false;  // the alarm was raised
   bool is_high_ = false;
 };
 
@@ -78,13 +79,13 @@ class CostWatch {
   std::uint32_t slow_ = 0;  // windows in a row
   std::uint32_t usual_ = 0;
   std::uint32_t slow_readings_ = 0;
-  bool is_slow_ = false;  // was said
+  bool is_slow_ = false;  // the alarm was raised
 };
 
 class MetricWatch {
  public:
-  // Takes any reading, also one that says nothing new, or is of another attempt, which begins with
-  // it: a job that starts anew has another loss than the one that failed.
+  // Takes any reading, with news or without. A reading of another attempt begins a new history, as
+  // a restarted job has another loss than the failed one.
   std::vector<MetricAlarm> take(const MetricReading& reading, base::Nanos now);
 
  private:

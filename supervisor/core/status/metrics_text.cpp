@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/core/text.h"
-#include "supervisor/core/report/rule_words.h"
+#include "supervisor/core/types/rule.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -35,7 +35,7 @@ class Exposition {
     return add(fmt::format("{}", value), labels);
   }
   Exposition& sample(double value, Labels labels = {}) { return add(number_text(value), labels); }
-  // One of two forms that a family of one sample has.
+  // A family of one sample.
   void gauge(std::string_view name, std::string_view help, auto value) {
     family(name, "gauge", help).sample(value);
   }
@@ -67,9 +67,9 @@ void put_run(Exposition& out, const MetricsFacts& facts) {
       .sample(1, {{"program", run.program}, {"host", run.host}});
   out.family("run_state", "gauge", "1 for the state that the run is in, 0 for the others.");
   for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(JobState::kPlacing); ++i) {
-    const std::string_view state = to_string(static_cast<JobState>(i));
-    if (state == to_string(JobState::kIdle)) continue;
-    out.sample(state == run.state ? 1 : 0, {{"state", state}});
+    const auto state = static_cast<JobState>(i);
+    if (state == JobState::kIdle) continue;
+    out.sample(state == run.state ? 1 : 0, {{"state", to_string(state)}});
   }
   out.gauge("run_start_time_seconds", "When the run began, as Unix time.",
             metric_seconds(run.started));
@@ -86,7 +86,7 @@ void put_rules(Exposition& out, std::string_view label,
   for (const auto& [rule, count] : counts) out.sample(count, {{label, rule_word(rule)}});
 }
 
-// What has not happened yet is there as 0, so that a rate sees the first one.
+// Rules without a count are exported as 0, so that a rate sees their first one.
 std::map<Rule, std::uint64_t> with_zeros(std::map<Rule, std::uint64_t> counts, bool with_growth) {
   for (const Rule rule : {Rule::kWorkerFailed, Rule::kStartFailed, Rule::kAgentLost,
                           Rule::kPortConflict, Rule::kHangConvicted, Rule::kMismatch}) {
@@ -107,19 +107,20 @@ void put_failures(Exposition& out, const RunTotals& totals) {
   out.counter("hangs_passed_total", "Suspected hangs that came right by themselves.",
               totals.hangs_passed);
   out.counter("agents_lost_total", "Times that a node's agent was lost.", totals.agents_lost);
-  out.counter("faults_injected_total", "Faults made on purpose (robustrun inject).",
+  out.counter("faults_injected_total", "Injected faults (robustrun inject).",
               totals.faults_injected);
 }
 
 void put_group(Exposition& out, const MetricsFacts& facts) {
   out.family("nodes", "gauge", "Nodes by the state of their agents, spares included.");
-  for (const std::string_view state : {"starting", "joined", "suspect", "lost"}) {
+  for (std::uint8_t i = 0; i < kAgentStatuses; ++i) {
+    const auto state = static_cast<AgentStatus>(i);
     out.sample(std::ranges::count(facts.status.nodes, state, &NodeStatus::agent),
-               {{"state", state}});
+               {{"state", to_string(state)}});
   }
   out.gauge("spare_nodes", "Nodes that are there and outside the group.",
             std::ranges::count_if(facts.status.nodes, [](const NodeStatus& node) {
-              return node.agent == "joined" && !node.node_rank;
+              return node.agent == AgentStatus::kJoined && !node.node_rank;
             }));
   out.family("workers", "gauge", "Workers of the attempt that goes on, by their state.");
   for (std::size_t i = 0; i < kWorkerStages; ++i) {
@@ -141,7 +142,7 @@ void put_progress(Exposition& out, const MetricsFacts& facts) {
     out.gauge("last_step_age_seconds", "Time since the last step.", metric_seconds(*run.stepped));
   }
   if (run.metrics.empty()) return;
-  out.family("job_metric", "gauge", "What rank 0 says through robustrun.step, newest value.");
+  out.family("job_metric", "gauge", "Metrics that rank 0 passes to robustrun.step, newest value.");
   std::set<std::string> names;  // two samples of one name would spoil the whole page
   for (const wire::Metric& metric : run.metrics) {
     if (!names.insert(label_text(metric.name)).second) continue;
@@ -154,10 +155,10 @@ void put_time(Exposition& out, const TimeReport& time) {
              "What the run's time was spent with; together its duration. What turns out to have "
              "been lost later moves from productive to another one.");
   for (std::uint8_t i = 0; i < kSpentKinds; ++i) {
-    const std::string_view spent = to_string(static_cast<Spent>(i));
+    const auto spent = static_cast<Spent>(i);
     const auto share = std::ranges::find(time.shares, spent, &TimeShare::spent);
     out.sample(share == time.shares.end() ? 0.0 : metric_seconds(share->duration),
-               {{"spent", spent}});
+               {{"spent", to_string(spent)}});
   }
   if (time.ettr) {
     out.gauge("effective_training_time_ratio", "Productive time over all time (ETTR), 0 to 1.",

@@ -1,6 +1,6 @@
 #pragma once
-// A run's metrics as text for Prometheus: the text format 0.0.4, which the node exporter's textfile
-// collector reads, too. Every one is in docs/metrics.md; names are never changed. Pure.
+// A run's metrics in Prometheus's text format 0.0.4, which the node exporter's textfile collector
+// also reads. docs/metrics.md lists all of them; names are never changed. Pure.
 
 #include <optional>
 #include <string>
@@ -15,14 +15,14 @@ struct MetricsFacts {
   RunStatus status;
   RunTotals totals;
   std::uint64_t steps_total = 0;  // totals.earlier_steps and this attempt's; never falls
-  std::optional<TimeReport> time;  // none: not known any more (time_fold.h)
+  std::optional<TimeReport> time;  // none: no longer known (time_fold.h)
   std::string build;  // base/core/build_id.h
 };
 
 [[nodiscard]] std::string metrics_text(const MetricsFacts& facts);
 
-// Of the formats's rules: the value of a label as it stands between its quotes (bytes that are no
-// UTF-8 and control characters as \xNN), and a number.
+// The format's rules for the value of a label, as it stands between its quotes (bytes that are not
+// UTF-8, and control characters, become \xNN), and for a number.
 [[nodiscard]] std::string label_text(std::string_view value);
 [[nodiscard]] std::string number_text(double value);
 

@@ -20,12 +20,12 @@ class NoteTaker {
  public:
   explicit NoteTaker(const std::vector<JournalEntry>& entries) : facts_(gather(entries)) {}
 
-  // A journal that was torn before its first record tells of nobody.
+  // A journal that was torn before its first record tells nothing.
   bool knows_run() const { return facts_.run != nullptr; }
 
   void take(const Event& event) {
     if (const auto* lost = std::get_if<AgentLost>(&event.body)) {
-      // Otherwise the agent alone died, or whoever owns the node has taken it away.
+      // Otherwise only the agent died, or the scheduler has taken the node away.
       const bool is_machine = !lost->node_answers && !leaving_.contains(event.node);
       if (is_machine) note(event.node, event.at, NoteKind::kLost, lost->why);
     } else if (std::holds_alternative<NodeEnding>(event.body)) {
@@ -37,7 +37,7 @@ class NoteTaker {
     }
   }
 
-  // Of several that were evicted together the check says who was to blame.
+  // When several machines are evicted together, the check finds the one to blame.
   void take(const Decision& decision, base::Nanos at) {
     if (decision.rule != Rule::kNodeEvicted || decision.nodes.size() != 1) return;
     note(decision.nodes.front(), at, NoteKind::kUnfit, decision.text);

@@ -1,6 +1,6 @@
 #pragma once
-// What a run has learnt of its machines, kept for later runs (supervisor/group/node_history.h).
-// Pure: a journal in, notes out.
+// Notes about a run's machines, kept for later runs (supervisor/group/node_history.h). Pure: a
+// journal in, notes out.
 
 #include <cstdint>
 #include <string>
@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "supervisor/core/report/report.h"
+#include "supervisor/core/types/journal_entry.h"
 
 namespace robustrun::supervisor {
 
-// What a machine is blamed for, or cleared by. Faults of the user's code are none of these.
+// Reasons to blame a machine, or to clear it. Faults of the user's code are not noted.
 enum class NoteKind : std::uint8_t {
   kLost,     // it stopped answering while it was needed
   kUnfit,    // a check found it unfit, or it was evicted alone
-  kHang,     // a worker on it was convicted of holding the others up
+  kHang,     // a worker on it caused a confirmed hang
   kSlow,     // a worker on it, or its link, was slower than its peers
-  kCleared,  // it passed a full check: what was noted before does not count any more
+  kCleared,  // it passed a full check: earlier notes do not count any more
 };
 inline constexpr std::size_t kNoteKinds = 5;
 // "lost", "unfit", "hang", "slow", "cleared"
@@ -40,9 +40,8 @@ struct NodeNote {
   }
 };
 
-// In order of time; of each host and kind the first one of the run alone, because one fault may
-// show many times. A check that finds every node unfit says something of the job, and nothing of
-// the nodes.
+// In order of time; only the first note of each host and kind, because one fault may show many
+// times. A check that finds every node unfit is evidence about the job, not about the nodes.
 [[nodiscard]] std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

@@ -1,8 +1,8 @@
 #pragma once
-// What the notes of many runs say of each machine. Pure.
+// The standing of each machine by the notes of many runs. Pure.
 //
 // A machine that fails in one job after another (a "lemon node", arXiv 2410.21680) costs more than
-// it gives: it is left among the spares as long as others are there.
+// it gives: it stays a spare as long as there are others.
 
 #include <cstdint>
 #include <string>
@@ -13,21 +13,22 @@
 
 namespace robustrun::supervisor {
 
-// Notes that are older do not count.
+// Older notes do not count.
 inline constexpr base::Nanos kNoteCounts = std::chrono::days(30);
-// A lost or unfit machine is its own fault, a hang or slowness there may be the program's.
+// Weights of notes: a lost or unfit machine is surely to blame; a hang or slowness there may be the
+// program's.
 inline constexpr std::uint32_t kSureWeight = 2;
 inline constexpr std::uint32_t kUnsureWeight = 1;
-// From so much weight on, in so many runs, a machine is a repeat offender.
+// A machine with this much weight, from this many runs, is a repeat offender.
 inline constexpr std::uint32_t kOffenderWeight = 4;
 inline constexpr std::uint32_t kOffenderRuns = 2;
 
 struct NodeStanding {
   std::string host;
-  std::uint32_t weight = 0;        // of the notes that count: one of each kind and run
-  std::uint32_t runs = 0;          // that blame it
+  std::uint32_t weight = 0;  // of the notes that count: one for each kind and run
+  std::uint32_t runs = 0;  // runs that blame it
   bool is_offender = false;
-  bool was_cleared = false;        // and nothing was noted since
+  bool was_cleared = false;  // and there are no notes since then
   base::Nanos last{};  // Unix time of the newest note that counts, or of the clearing
   std::vector<NodeNote> notes;  // those that count, newest first
   template <class V>
@@ -42,8 +43,8 @@ struct NodeStanding {
   }
 };
 
-// The worst first; hosts that no note counts for, or that were cleared, last. `now`: Unix time;
-// notes from its future count like new ones (clocks differ).
+// The worst host first; hosts that were cleared, or have no note that counts, last. `now`: Unix
+// time; notes later than that count like new ones, as clocks differ.
 [[nodiscard]] std::vector<NodeStanding> standings(std::vector<NodeNote> notes, base::Nanos now);
 
 // "lost in 2 runs, hang in 1"

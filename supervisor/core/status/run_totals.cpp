@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/rule_words.h"
+#include "supervisor/core/types/rule.h"
 
 namespace robustrun::supervisor {
 

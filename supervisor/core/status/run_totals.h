@@ -1,6 +1,6 @@
 #pragma once
-// What a run's metrics count (docs/metrics.md): sums over its journal, which its status
-// (status.h) does not show. Pure; the driver's fold, entry by entry.
+// The counters among a run's metrics (docs/metrics.md): sums over its journal that its status
+// (status.h) does not have. Pure; folded by the driver entry by entry.
 
 #include <array>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/core/report/report.h"
+#include "supervisor/core/types/journal_entry.h"
 
 namespace robustrun::supervisor {
 
@@ -24,7 +24,7 @@ struct RunTotals {
   std::uint64_t hangs_passed = 0;
   std::uint64_t agents_lost = 0;
   std::uint64_t faults_injected = 0;
-  std::uint32_t supervisors = 1;          // this one and those that it follows
+  std::uint32_t supervisors = 1;          // this one and its predecessors
   std::uint64_t earlier_steps = 0;        // of the attempts before this one
   std::array<std::uint64_t, kWorkerStages> workers{};  // of this attempt, by WorkerStage
 };
@@ -44,8 +44,8 @@ class TotalsFold {
   RunTotals totals_;
   std::vector<WorkerStage> workers_;  // by rank
   std::uint32_t attempt_ = 0;
-  std::uint64_t steps_ = 0;    // of this attempt, as the journal tells
-  std::optional<Rule> cause_;  // of what is going on
+  std::uint64_t steps_ = 0;    // of this attempt, as far as the journal tells
+  std::optional<Rule> cause_;  // of the failure under way
 };
 
 }  // namespace robustrun::supervisor

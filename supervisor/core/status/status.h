@@ -1,9 +1,9 @@
 #pragma once
 // How a run stands: what `robustrun status` shows. Pure data, and its fold from a journal.
 //
-// One StatusFold takes the entries of a run in their order: the driver's, as they are written, or a
-// reader's, from the file. What the journal does not tell (readings, signs of life) is filled in by
-// the driver (driver_status.cpp). As JSON: docs/formats/status.md.
+// A StatusFold takes the entries of a run in order: in the driver as they are written, in a reader
+// from the file. The driver fills in what the journal does not tell (readings, signs of life):
+// driver/status.cpp. As JSON: docs/formats/status.md. As text: render.h.
 
 #include <cstdint>
 #include <optional>
@@ -16,20 +16,31 @@
 
 namespace robustrun::supervisor {
 
+enum class AgentStatus : std::uint8_t { kStarting, kJoined, kSuspect, kLost };
+inline constexpr std::uint8_t kAgentStatuses = 4;
+// "starting", "joined", "suspect", "lost"
+[[nodiscard]] const char* to_string(AgentStatus status);
+
+// kSilent: it does not answer, and the status is the journal's.
+enum class SupervisorStatus : std::uint8_t { kSilent, kAnswers, kEnded };
+// "silent", "answers", "ended"
+[[nodiscard]] const char* to_string(SupervisorStatus status);
+
 struct NodeStatus {
   std::string name;
   std::string address;
   std::optional<std::uint32_t> node_rank;  // none: not in the group
-  std::uint32_t first_rank = 0;  // its ranks are this one and the `workers` - 1 behind it
+  std::uint32_t first_rank = 0;  // its ranks are first_rank … first_rank + workers - 1
   std::uint32_t workers = 0;
-  std::string agent;  // "starting", "joined", "suspect", "lost"
-  std::int32_t pid = 0;  // of the agent, on its machine; 0: none is known
-  std::uint32_t losses = 0;  // of its agents
-  std::string trouble;  // how the last one was lost, or why it is suspected
-  std::optional<base::Nanos> heard;  // ago; a supervisor that answers knows it
-  std::string stage;  // of a start under way (wire/messages/stages.h), in words; it knows that, too
+  AgentStatus agent = AgentStatus::kStarting;
+  std::int32_t pid = 0;  // of the agent, on its machine; 0: unknown
+  std::uint32_t losses = 0;  // of the node's agents
+  std::string trouble;  // how the last agent was lost, or why it is suspect
+  // Only a supervisor that answers knows these:
+  std::optional<base::Nanos> heard;  // time since the agent was last heard of
+  std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
   base::Nanos stage_took{};  // until now
-  std::optional<std::uint32_t> stage_rank;  // whose it is; none: the node's
+  std::optional<std::uint32_t> stage_rank;  // the rank at that stage; none: the node itself
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -49,7 +60,7 @@ struct NodeStatus {
 };
 
 struct RestartStatus {
-  std::uint32_t attempt = 0;  // the one that failed
+  std::uint32_t attempt = 0;  // the attempt that failed
   base::Nanos at{};  // since the run's start
   std::string cause;
   template <class V>
@@ -65,32 +76,32 @@ struct RunStatus {
   std::string program;
   std::vector<std::string> command;  // redacted
   std::string version;
-  std::string supervisor;  // "answers", "silent" (journal alone), "ended"
-  std::string host;  // of the supervisor; empty: not known
-  std::int32_t pid = 0;  // of the supervisor; 0: not known
-  std::string state;  // a JobState in words
+  SupervisorStatus supervisor = SupervisorStatus::kSilent;
+  std::string host;  // of the supervisor; empty: unknown
+  std::int32_t pid = 0;  // of the supervisor; 0: unknown
+  JobState state = JobState::kIdle;
   base::Nanos started{};  // Unix time
-  base::Nanos uptime{};  // or, from the journal alone, until its last entry
+  base::Nanos uptime{};  // from the journal alone: until its last entry
   std::uint32_t attempt = 0;
   std::uint32_t workers = 0;
-  std::uint64_t steps = 0;  // least of all ranks, of this attempt
+  std::uint64_t steps = 0;  // least of all ranks, in this attempt
   std::optional<std::int64_t> step;  // the script's own number
   std::optional<double> steps_per_second;
-  std::optional<base::Nanos> stepped;  // ago
+  std::optional<base::Nanos> stepped;  // time since the last step
   std::vector<wire::Metric> metrics;  // of rank 0
   std::uint32_t restarts = 0;
   std::vector<RestartStatus> last_restarts;  // in order, at most kRestartsKept
   std::string decision;  // the last one
-  base::Nanos decided{};  // ago
+  base::Nanos decided{};  // time since it
   std::optional<std::int32_t> exit_code;
-  std::vector<NodeStatus> nodes;  // by node rank; those outside the group behind them
+  std::vector<NodeStatus> nodes;  // by node rank, then those outside the group
   std::string run_directory;
   std::string log_directory;
   std::string console_log;  // empty: the console is the terminal's
   std::string placement;  // as in RunReport
-  std::optional<std::uint64_t> committed_step;  // of the last checkpoint that was committed
-  std::optional<std::uint64_t> loaded_step;  // of the one that this attempt goes on from
-  std::string cold;  // the newest reason why a restart did without a standby worker; empty: none
+  std::optional<std::uint64_t> committed_step;  // of the last committed checkpoint
+  std::optional<std::uint64_t> loaded_step;  // of the checkpoint that this attempt resumed from
+  std::string cold;  // the newest reason why a worker started without a standby; empty: none
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -129,8 +140,8 @@ struct RunStatus {
 class StatusFold {
  public:
   void take(const JournalEntry& entry);
-  // As the journal tells, at `now` of the supervisor's clock. Nodes are by NodeId; who must be told
-  // apart further is the caller's: see arrange().
+  // The status at `now` of the supervisor's clock, as far as the journal tells. Its nodes are in
+  // the order of NodeId; the caller calls arrange() once it has filled in the rest.
   [[nodiscard]] RunStatus status(base::Nanos now) const;
 
  private:
@@ -143,25 +154,22 @@ class StatusFold {
   void take(const CheckpointNoted& noted);
   NodeStatus* node(base::NodeId id);
 
-  RunStatus now_;  // but for what depends on the time
+  RunStatus now_;  // without the members that depend on the time
   base::Nanos first_at_{};
   base::Nanos decided_at_{};
-  std::string cause_;  // of what is going on, if something failed
+  std::string cause_;  // of the failure under way; empty: none
   std::optional<base::Nanos> stepped_at_;
   // For the speed: the first mark of this attempt that has steps.
   std::optional<base::Nanos> first_step_at_;
   std::uint64_t first_steps_ = 0;
 };
 
-// Nodes of the group first, by node rank; the others behind them, as they were.
+// Sorts the nodes: those of the group by node rank, then the others in their order.
 void arrange(RunStatus& status);
 
-// Of a run whose supervisor is not asked. Ages count from the journal's last entry.
+// The status of a run from its journal alone. Ages count from the journal's last entry.
 [[nodiscard]] RunStatus status_of_journal(const std::vector<JournalEntry>& entries);
 
-// For people. `nodes_max` lines of the table at most.
-[[nodiscard]] std::string render_status(const RunStatus& status, bool colour, int width,
-                                        std::size_t nodes_max);
 [[nodiscard]] std::string status_json(const RunStatus& status);
 
 }  // namespace robustrun::supervisor

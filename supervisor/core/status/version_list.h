@@ -16,10 +16,10 @@ struct VersionRow {
   base::Nanos asked{};                  // Unix time
   std::vector<std::string> changes;  // against the version before; empty: as the run was started
   std::string code_digest;  // empty: this version brought no code
-  std::optional<std::uint32_t> attempt;  // the first that had it
+  std::optional<std::uint32_t> attempt;  // the first attempt that had it
   bool present = false;  // the workers have it, or had it last
-  bool next = false;  // the next attempt has it
-  std::string why;  // it was given up
+  bool next = false;  // the next attempt gets it
+  std::string why;  // why it was given up; empty: it was not
   template <class V>
   void fields(V& v) {
     v(1, "number", number);
@@ -46,7 +46,7 @@ struct VersionList {
 [[nodiscard]] VersionList list_versions(const Versions& versions, base::Nanos wall_clock);
 // One object, without a line end.
 [[nodiscard]] std::string versions_json(const VersionList& list);
-// A line each, UTC.
+// A line for each version, with times in UTC.
 [[nodiscard]] std::string versions_text(const VersionList& list);
 
 }  // namespace robustrun::supervisor

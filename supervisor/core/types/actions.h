@@ -26,15 +26,15 @@ struct LaunchAgent {
   base::Generation generation;
 };
 
-// After SupervisorResumed, for every node: who counts there. An agent that had joined is expected
-// to connect again, or is lost.
+// After SupervisorResumed, for every node: the agent that counts there. An agent that had joined is
+// expected to connect again, or is lost.
 struct AdoptNode {
   enum class Agent : std::uint8_t { kExpected, kJoined, kLost };
   base::NodeId node;
   base::Generation generation;
   std::string name;
   Agent agent = Agent::kExpected;
-  std::string listens{};   // of one that had joined: where it can be called
+  std::string listens{};  // endpoint of an agent that had joined
 };
 
 struct ReservePort {
@@ -86,14 +86,14 @@ struct StartWorkers {
   std::uint32_t world_size = 1;
   std::string master_addr;
   std::uint32_t master_port = 0;
-  std::uint32_t version = 0;  // of what is run (versions.h)
+  std::uint32_t version = 0;  // of the run (versions.h)
   std::uint32_t ordered_by = 0;  // incarnation of the supervisor that began the attempt
-  bool saving = false;  // copies somewhere: until said again without, workers do not load
-  std::uint32_t restarts = 0;  // of the budget that were used before
+  bool saving = false;  // copies are still being saved: workers load only after an order without it
+  std::uint32_t restarts = 0;  // restarts of the budget that were used before
 };
 
-// Who is who from this attempt on: before the first order of the attempt. Journaled, and shown as a
-// table; the ranks of a node are first_rank … first_rank + slots - 1.
+// The places of the nodes from this attempt on; comes before its first order. Journaled, and shown
+// as a table. The ranks of a node are first_rank … first_rank + slots - 1.
 struct GroupMember {
   base::NodeId node;
   std::string name;
@@ -113,7 +113,7 @@ struct GroupMember {
 struct GroupFormed {
   base::Attempt attempt;
   std::vector<GroupMember> members;  // by node rank
-  std::vector<std::string> spares;  // names of nodes that are there and not needed
+  std::vector<std::string> spares;  // names of nodes that have joined and are not needed
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -137,7 +137,7 @@ struct ForwardSignal {
   int signal = 0;
 };
 
-// The agent may go; it kills whatever it still has.
+// The agent may end; it kills the processes that it still has.
 struct DismissAgent {
   base::NodeId node;
   int exit_code = 0;  // the run's
@@ -149,24 +149,24 @@ struct SetTimer {
   base::Nanos at{};  // supervisor's monotonic clock
 };
 
-// Look at these nodes before anything is started on them. Answered by NodesChecked.
+// Check these nodes before anything is started on them. Answered by NodesChecked.
 struct CheckNodes {
   std::uint64_t check = 0;
   bool full = false;
   std::vector<base::NodeId> nodes;
   std::vector<std::string> addresses;  // of their data interfaces, in the same order
-  bool gpus = false;  // are put to work and tested
+  bool gpus = false;  // GPUs are tested under load
 };
 
-// What a check means, one verdict per node. A node whose verdict is unfit is left out from now on.
-// Not journaled: it follows from the event, and the decisions say what came of it.
+// The result of a check, one verdict per node. An unfit node is left out from now on. Not
+// journaled: it follows from the event, and decisions report it.
 struct NodesJudged {
   std::uint64_t check = 0;
   std::vector<NodeVerdict> verdicts;
 };
 
 // Replay these groups at the same time, on nodes that run nothing else. Answered by NodesReplayed.
-// It ends the one before; without groups that is all.
+// Ends the replay before; without groups it does nothing else.
 struct ReplayNodes {
   struct Place {
     base::NodeId node;
@@ -178,7 +178,7 @@ struct ReplayNodes {
   std::vector<std::vector<Place>> groups;
 };
 
-// Let nobody start from this checkpoint again; answered by CheckpointDemoted.
+// Mark this checkpoint so that no attempt resumes from it again. Answered by CheckpointDemoted.
 struct DemoteCheckpoint {
   base::NodeId node;
   std::uint64_t order = 0;
@@ -186,8 +186,8 @@ struct DemoteCheckpoint {
   std::vector<std::string> directories;
 };
 
-// Last action of a run, right behind DismissAgent for every node, also for one whose agent was
-// lost. The shell dismisses nothing more, writes the summary and exits.
+// Last action of a run, after DismissAgent for every node, including those whose agents were lost.
+// The shell dismisses no more agents, writes the summary and exits.
 struct Finish {
   int exit_code = 0;  // by the rules of exit_code.h
 };

@@ -11,11 +11,11 @@ namespace robustrun::supervisor {
 struct AgentJoined {
   std::int32_t pid = 0;
   std::string address;       // numeric; empty: as in its NodeSpec
-  std::uint32_t slots = 0;   // workers it offers; counts where the NodeSpec leaves it open
+  std::uint32_t slots = 0;   // workers that it offers; counts where the NodeSpec leaves it open
   std::string listens{};  // numeric endpoint, for a supervisor on another machine; empty: none
   std::string bulk{};  // numeric endpoint, for copies in memory of other agents; empty: none
-  base::Nanos asked{};  // when it was asked for, by our clock; 0: it came by itself
-  base::Nanos began{};  // when its process did, by our clock; 0: not known
+  base::Nanos asked{};  // when it was launched, by our clock; 0: it came by itself
+  base::Nanos began{};  // when its process began, by our clock; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "pid", pid);
@@ -32,7 +32,7 @@ struct AgentJoined {
 struct AgentLost {
   std::string why;
   bool node_answers = true;  // false: the whole machine seems to be lost
-  base::Nanos silent{};      // since its last word
+  base::Nanos silent{};      // time since it was last heard of
   template <class V>
   void fields(V& v) {
     v(1, "why", why);

@@ -1,7 +1,7 @@
 #pragma once
-// What becomes known of the job's checkpoints, as events of the core. Plain data.
+// News of the job's checkpoints, as events of the core. Plain data.
 //
-// The shell folds what the workers say (checkpoint_watch.h): an event stands for all ranks and for
+// The shell folds the workers' reports (checkpoint_watch.h): an event stands for all ranks and for
 // the attempt so far, and the newest one of its kind replaces those before.
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace robustrun::supervisor {
 
 using wire::CheckpointDemoted;
 
-// Which checkpoint: as its folder is called, step-000000001000/g7-3f9c.
+// Identifies a checkpoint, like the name of its folder: step-000000001000/g7-3f9c.
 struct CheckpointId {
   std::uint64_t step = 0;
   std::uint64_t generation = 0;
@@ -37,7 +37,7 @@ struct CheckpointNoted {
   CheckpointId id;  // the newest
   std::vector<std::string> directories;  // home first
   std::string source;  // of a load: "disk", "memory", …
-  std::uint32_t ranks = 0;  // that said so
+  std::uint32_t ranks = 0;  // ranks that reported it
   std::uint64_t count = 0;  // saves of the rank that made most; commits; loads of this one
   std::uint64_t bytes = 0;  // of all ranks
   base::Nanos blocking{};  // the rank that waited longest, for all of its saves

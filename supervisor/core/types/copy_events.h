@@ -1,7 +1,8 @@
 #pragma once
-// Copies of workers' states in the memory of other nodes: who keeps whose, what is there, and the
-// order to save those of a node that is lost. The core's questions, orders and what it hears. Plain
-// data; topo/spares/backup.h works out who keeps whose, agents carry the bytes.
+// Copies of workers' states in the memory of other nodes: which node keeps whose, which copies
+// there are, and the order to save the copies of a lost node. The core's questions and orders, and
+// the events that answer them. Plain data; topo/spares/backup.h computes the keepers, agents carry
+// the bytes.
 
 #include <cstdint>
 #include <string>
@@ -14,25 +15,25 @@
 
 namespace robustrun::supervisor {
 
-using wire::CopiesKept;  // `part` of its copies is empty: it is the shell's alone
+using wire::CopiesKept;  // `part` of its copies is empty here: only the shell uses it
 using wire::CopyRoute;
 using wire::HeldCopiesSaved;
 using wire::KeptCopy;
 using wire::SavingOver;
 
-// Who is to keep whose copies? Answered by BackupSolved.
+// Which node is to keep whose copies? Answered by BackupSolved.
 struct SolveBackup {
   std::uint64_t digest = 0;  // of the places: the answer repeats it
   std::vector<PlacementNode> places;
-  std::vector<std::uint32_t> former;  // by place: the place that keeps its copies so far; or empty
+  std::vector<std::uint32_t> former;  // by place: its keeper's place so far; or empty
   std::vector<RankGroups> evictable;
 };
 
 struct BackupSolved {
   std::uint64_t digest = 0;
-  std::vector<std::uint32_t> keepers;  // by place: another place, each once; empty: nobody
-  std::string text;  // what they are to each other, or why nobody keeps anything
-  bool is_relaxed = false;  // some share what they should not
+  std::vector<std::uint32_t> keepers;  // by place: another place, each once; empty: no keepers
+  std::string text;  // how keepers and owners are related, or why there are no keepers
+  bool is_relaxed = false;  // some keepers share what they should not with their owners
   template <class V>
   void fields(V& v) {
     v(1, "digest", digest);
@@ -42,17 +43,17 @@ struct BackupSolved {
   }
 };
 
-// Before StartWorkers of the attempt, and again when it changes; each stands for all before.
+// Comes before StartWorkers of the attempt, and again when it changes; replaces those before.
 struct PlaceCopies {
   base::NodeId node;
   base::Attempt attempt;
   std::vector<CopyRoute> send, hold, fetch;
 };
 
-// Save what you hold of these ranks in their names. Answered by HeldCopiesSaved.
+// Save the copies that the node keeps of these ranks, in their names. Answered by HeldCopiesSaved.
 struct SaveHeldCopies {
   base::NodeId node;
-  base::Attempt attempt;  // whose workers made them
+  base::Attempt attempt;  // the attempt whose workers made them
   std::uint64_t order = 0;
   std::vector<base::Rank> ranks;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// What was found out about workers that wait for each other, as an event: the shell collects what
-// they do and has it analyzed (supervisor/watch/hang_watch.h), the core decides what follows.
+// A diagnosis of workers that wait for each other, as an event: the shell collects what they do and
+// has it analyzed (supervisor/watch/hang_watch.h), the core decides what follows.
 
 #include <cstdint>
 #include <string>
@@ -11,43 +11,43 @@
 
 namespace robustrun::supervisor {
 
-// Action: a worker has failed, and before the others are told to stop they are asked what they
-// called last. Answered by Diagnosed::Stage::kPostMortem, which is waited for for kLookBackMax.
+// Action: a worker has failed; before the others are told to stop, ask them what they called last.
+// Answered by Diagnosed::Stage::kPostMortem within kLookBackMax, or not at all.
 struct LookBack {
   base::Attempt attempt;
   base::Rank failed;
-  std::string words;  // its last, at most kLastWordsBytesMax
+  std::string words;  // the failed worker's last output, at most kLastWordsBytesMax
 };
 
-// Action: one more round of a vote on who slows the job down (slow_vote.h). Answered by
-// Diagnosed::Stage::kRound, mostly within a second; a round without an answer names nobody.
+// Action: one more round of a vote on which machine slows the job down (slow_vote.h). Answered by
+// Diagnosed::Stage::kRound, mostly within a second; a round without an answer names no machine.
 struct LookAtPace {
   base::Attempt attempt;
 };
 
 struct Diagnosed {
   enum class Stage : std::uint8_t {
-    kSuspected,   // this is how it looks: the user is told
-    kConvicted,   // it will not come right by itself: the attempt ends
-    kPassed,      // it has come right by itself
+    kSuspected,  // it looks like a hang: reported to the user
+    kConvicted,  // it will not resolve itself: the attempt ends
+    kPassed,  // it has resolved itself
     kPostMortem,  // the answer to LookBack, while the attempt is being stopped
-    kRound,       // the answer to LookAtPace
+    kRound,  // the answer to LookAtPace
   };
-  // Of kSuspected: what follows if it stays as it is.
+  // Of kSuspected: what happens next if nothing changes.
   enum class Outlook : std::uint8_t {
-    kUntold,      // not known, as in journals of before; and of what is slow, which is no hang
-    kIfStill,     // the attempt ends in `acts_in`, unless the culprit moves
-    kForSure,     // it ends in `acts_in`: this cannot come right
-    kByTimeout,   // it ends in `acts_in`, when --hang-timeout is over
+    kUntold,  // unknown: from an older journal, or slowness, which is no hang
+    kIfStill,  // the attempt ends in `acts_in`, unless the culprit moves
+    kForSure,  // the attempt ends in `acts_in`: the hang cannot resolve itself
+    kByTimeout,  // the attempt ends in `acts_in`, when --hang-timeout is over
     kWhileMoves,  // the same, as the culprit moves; sooner once it stands still
-    kLeftAlone,   // nothing is done (--hang-timeout=0)
-    kNoSteps,     // nothing is done: no steps tell how long it has been so
+    kLeftAlone,  // nothing is done (--hang-timeout=0)
+    kNoSteps,  // nothing is done: without steps the duration is unknown
   };
   base::Attempt attempt;
   Stage stage = Stage::kSuspected;
-  tracer::Verdict verdict;     // of kPassed the last one before; of kPostMortem mostly kNothing
-  base::Nanos learnt_in{};     // from the question to the workers' agents to the verdict
-  // Of the group's steps: now, and as it used to be before it became slow; 0: not known.
+  tracer::Verdict verdict;  // of kPassed the last one before; of kPostMortem mostly kNothing
+  base::Nanos learnt_in{};  // from the question to the agents until the verdict
+  // Duration of the group's steps: now, and before the job became slow; 0: unknown.
   base::Nanos period{};
   base::Nanos usual{};
   Outlook outlook = Outlook::kUntold;
@@ -64,5 +64,7 @@ struct Diagnosed {
     v(8, "acts_in", acts_in);
   }
 };
+// "suspected", "convicted", "passed", "post-mortem", "round"; "unknown" for one of a newer version.
+[[nodiscard]] const char* to_string(Diagnosed::Stage stage);
 
 }  // namespace robustrun::supervisor

@@ -45,7 +45,7 @@ struct RunStarted {
   }
 };
 
-// Open groups: somebody started an agent for us. The node gets the next NodeId.
+// Open groups: an agent that the user started has joined. Its node gets the next NodeId.
 struct NodeOffered {
   NodeSpec spec;
   template <class V>
@@ -54,7 +54,7 @@ struct NodeOffered {
   }
 };
 
-// When the last rank of a node got to a mark.
+// When the last rank of a node reached a mark.
 struct NodeMark {
   base::NodeId node;
   base::Nanos at{};
@@ -90,7 +90,7 @@ struct Progress {
   }
 };
 
-// The goal of --stop-after-steps was reached by every rank.
+// Every rank has reached the goal of --stop-after-steps.
 struct StepGoalReached {
   base::Attempt attempt;
   std::uint64_t steps = 0;
@@ -103,13 +103,14 @@ struct StepGoalReached {
 
 // A signal for the run: SIGTERM, SIGINT, … end it; SIGUSR1/2 are passed on (native mode).
 struct SignalReceived {
-  // What is behind it, where whoever owns the nodes says so.
+  // The cause, where the scheduler tells it.
   enum class Cause : std::uint8_t { kNone, kPreempted, kTimeLimit };
   std::int32_t signal = 0;
   bool forward_only = false;
   std::optional<base::Nanos> grace{};  // instead of Deadlines::shutdown_grace
-  std::string by{};  // "robustrun stop"; empty: a signal to the supervisor
-  Cause cause = Cause::kNone;  // others than kNone say more in `by`
+  std::string
+      by{};  // "robustrun stop", or the scheduler's cause; empty: a signal to the supervisor
+  Cause cause = Cause::kNone;
   template <class V>
   void fields(V& v) {
     v(1, "signal", signal);
@@ -120,14 +121,15 @@ struct SignalReceived {
   }
 };
 
-// kNodes: an agent's hello is overdue, or a lost node is to be tried again. kSlow: the next round
-// of the vote on who slows the job down, or the time to replace whom it named.
+// kNodes: an agent's hello is overdue, or a lost agent is to be launched again. kSlow: the next
+// round of the vote on which machine slows the job down, or the time to replace the machine it
+// named.
 enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes, kSlow };
 inline constexpr std::size_t kTimers = 6;
 
 struct TimerFired {
   TimerId id = TimerId::kState;
-  std::uint64_t sequence = 0;  // of the SetTimer that it answers; an older one is ignored
+  std::uint64_t sequence = 0;  // of the SetTimer that it answers; older ones are ignored
   template <class V>
   void fields(V& v) {
     v(1, "id", id);
@@ -135,13 +137,13 @@ struct TimerFired {
   }
 };
 
-// A fault was made on purpose (`robustrun inject`), or is about to be. For the report alone: what
-// it does to the job is met like any other fault.
+// A fault was injected (`robustrun inject`), or is about to be. Only for the report: its effects
+// are handled like those of any other fault.
 struct FaultInjected {
   std::string kind;  // as the command line calls it
-  base::Attempt attempt;  // in which it was made
+  base::Attempt attempt;  // the current one
   std::optional<base::NodeId> node;  // none: the supervisor itself
-  std::optional<base::Rank> victim;  // none: all of the node
+  std::optional<base::Rank> victim;  // none: the whole node
   std::int32_t pid = 0;  // of the process that was hit; 0: none
   std::string done;  // what was done, in words
   template <class V>
@@ -155,7 +157,7 @@ struct FaultInjected {
   }
 };
 
-// Another supervisor has taken the run over from its journal: what was under way is ordered again.
+// Another supervisor has taken the run over from its journal: pending orders are given again.
 struct SupervisorResumed {
   std::uint32_t incarnation = 2;  // of supervisors; the first one is 1
   std::string host;

@@ -8,9 +8,9 @@ namespace robustrun::supervisor {
 inline constexpr int kExitSuccess = 0;
 inline constexpr int kExitFailure = 1;          // any failure with --compat=torchrun
 inline constexpr int kExitUsage = 2;            // bad input; nothing was started
-inline constexpr int kExitSuspect = 3;          // robustrun replay: one machine is named
-inline constexpr int kExitCandidates = 4;       // and: several may be it
-inline constexpr int kExitDoNotRequeue = 93;    // a worker said: do not requeue
+inline constexpr int kExitSuspect = 3;          // robustrun replay: it named one machine
+inline constexpr int kExitCandidates = 4;       // robustrun replay: it named several
+inline constexpr int kExitDoNotRequeue = 93;    // a worker asked not to be requeued
 inline constexpr int kExitInfrastructure = 94;  // not the script's fault: please requeue
 inline constexpr int kExitCrashLoop = 95;       // the same failure before any progress
 inline constexpr int kExitTimeLimit = 124;  // --time-limit, as timeout(1); also in compat mode

@@ -1,10 +1,10 @@
 #pragma once
-// What failures look like, and what one of them was taken for: plain data. The rows come from
-// configs/faults.toml and a site's own file (cli/tables/fault_file.h reads both), travel in the
-// JobSpec and so stand in the journal: a replay classifies as the run did, whatever is installed by
-// then. Who compares: fault_class.h.
+// The table of faults, and the classification of one failure: plain data. The rows come from
+// configs/faults.toml and a site's own file (cli/tables/fault_file.h reads both). They travel in
+// the JobSpec and so stand in the journal: a replay classifies as the run did, whatever is
+// installed by then. fault_class.h compares failures with the rows.
 //
-// The symptoms are those of Table 1 of ByteRobust (arXiv 2509.16293) and what other systems add.
+// The symptoms are those of Table 1 of ByteRobust (arXiv 2509.16293), and further ones.
 
 #include <cstdint>
 #include <string>
@@ -26,27 +26,27 @@ enum class FirstAction : std::uint8_t {
   kReplay,
 };
 
-// "infrastructure", "high", "roll back"; those of a newer version: "unclear", "low", "restart".
+// "infrastructure", "high", "roll back"; for values of a newer version "unclear", "low", "restart".
 const char* to_string(Layer layer);
 const char* to_string(Confidence confidence);
 const char* to_string(FirstAction action);
 
-// All conditions that a row states must hold: of exits, signals, out_of_memory and found any one;
-// and, if it states exceptions, texts or xids, one line that fulfils all of these.
+// A row fits when all conditions that it states hold: any one of exits, signals, out_of_memory and
+// found; and, if it states exceptions, texts or xids, one line that satisfies all of these.
 struct FaultRow {
-  std::string name;  // "GPU has fallen off the bus"; no two rows have the same
-  std::string symptom;  // its class: "GPU unavailable"
+  std::string name;  // "GPU has fallen off the bus"; unique
+  std::string symptom;  // class of the fault: "GPU unavailable"
   std::vector<std::string> exceptions;  // types without their modules: "OutOfMemoryError"; "*": any
   std::vector<std::string> texts;  // the line contains one; '*' stands for any bytes
-  std::vector<std::uint32_t> xids;  // the line is the NVIDIA driver's about one of these
+  std::vector<std::uint32_t> xids;  // the line is the NVIDIA driver's, about one of these Xids
   std::vector<std::int32_t> exits;  // codes
   std::vector<std::int32_t> signals;
   bool out_of_memory = false;  // killed by an OOM killer
-  std::vector<std::string> found;  // what robustrun itself found: "hang", "slow"
+  std::vector<std::string> found;  // robustrun's own findings: "hang", "slow"
   Layer layer = Layer::kUnclear;
   Confidence confidence = Confidence::kLow;
   FirstAction action = FirstAction::kRestart;
-  bool sequel = false;  // mostly follows from another rank's failure
+  bool sequel = false;  // mostly a consequence of another rank's failure
   std::string advice;  // for people: "NVIDIA: RESTART_BM"
   template <class V>
   void fields(V& v) {
@@ -67,9 +67,9 @@ struct FaultRow {
   }
 };
 
-// What a failure was taken for. Journaled with the decision that it explains.
+// Classification of a failure. Journaled with the decision that it explains.
 struct Classification {
-  std::string name;  // of the row; of none: how and when it ended
+  std::string name;  // the row's; without a fitting row: how and when the worker ended
   std::string symptom;
   Layer layer = Layer::kUnclear;
   Confidence confidence = Confidence::kLow;
@@ -91,7 +91,9 @@ struct Classification {
   bool operator==(const Classification&) const = default;
 };
 
-// "looks like: GPU has fallen off the bus (infrastructure, high confidence): "…" (rank 3's stderr)"
+// "GPU has fallen off the bus (infrastructure, high confidence): "…" (rank 3's stderr)"
+std::string cause_in_words(const Classification& what);
+// The same as a line of its own: "looks like: GPU has fallen off the bus …"
 std::string in_words(const Classification& what);
 // "evict the machine; NVIDIA: RESTART_BM"
 std::string advice_in_words(const Classification& what);

@@ -1,6 +1,6 @@
 #pragma once
-// What an agent noticed about its machine, as an event of the core. Plain data. Agents tell changes
-// that matter, once each; what is done about one follows from the fault table and the policy.
+// What an agent noticed about its machine, as an event of the core. Plain data. Agents report each
+// relevant change once; the fault table and the policy decide what is done about it.
 
 #include "wire/messages/facts.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-// What the core must know of a job: plain data, written by cli/, kept in the journal's first
-// record. No secrets: the environment is not part of it, and arguments are redacted by name
-// before they come here.
+// Everything that the core knows of a job: plain data, written by cli/, kept in the journal's first
+// record. No secrets: the environment is not part of it, and arguments are redacted by name before
+// they come here.
 
 #include <cstdint>
 #include <optional>
@@ -18,13 +18,13 @@
 namespace robustrun::supervisor {
 
 struct NodeSpec {
-  std::string name;          // host name as shown to the user
-  std::string address;       // for MASTER_ADDR
-  std::uint32_t slots = 1;   // workers on this node; 0: as many as its agent offers
-  // Its agent was started by somebody else (rendezvous): once lost, it cannot be launched again.
+  std::string name;  // host name as shown to the user
+  std::string address;  // for MASTER_ADDR
+  std::uint32_t slots = 1;  // workers on this node; 0: as many as its agent offers
+  // Its agent was started by the user (rendezvous): once lost, it cannot be launched again.
   bool volunteer = false;
-  std::optional<std::uint32_t> node_rank{};   // asked for by the user (rendezvous)
-  // It failed earlier runs (node_standing.h): of several that could take a place it comes last.
+  std::optional<std::uint32_t> node_rank{};  // requested by the user (rendezvous)
+  // It failed earlier runs (node_standing.h): other nodes are preferred to it.
   bool is_offender = false;
   template <class V>
   void fields(V& v) {
@@ -37,19 +37,19 @@ struct NodeSpec {
   }
 };
 
-// How many nodes form the group, and how long which others are waited for. A known node that is
-// not in the group is a spare.
+// How many nodes form the group, and how long the run waits for others. A known node outside the
+// group is a spare.
 struct GroupPolicy {
-  std::uint32_t min_nodes = 0;   // 0: as max_nodes
-  std::uint32_t max_nodes = 0;   // 0: all of JobSpec::nodes
-  bool open = false;             // more nodes may offer themselves (rendezvous)
-  // Enough nodes are there, but one that belongs into the group is still starting.
+  std::uint32_t min_nodes = 0;  // 0: as max_nodes
+  std::uint32_t max_nodes = 0;  // 0: all of JobSpec::nodes
+  bool open = false;  // more nodes may offer themselves (rendezvous)
+  // How long to wait for a node of the group that is still starting, when there are enough nodes.
   base::Nanos spare_patience = std::chrono::seconds(5);
-  // Open groups: min_nodes are there, more may come.
+  // Open groups: how long to wait for more nodes once min_nodes have joined.
   base::Nanos last_call = std::chrono::seconds(30);
   // Too few nodes are left: how long to wait for more before the run ends. 0: not at all.
   base::Nanos wait_for_nodes{};
-  // A lost node is tried again after this long, doubled with every loss of it, at most `retry_max`.
+  // A lost node is tried again after retry_first, doubled with every loss, at most retry_max.
   base::Nanos retry_first = std::chrono::seconds(10);
   base::Nanos retry_max = std::chrono::minutes(5);
   template <class V>
@@ -65,13 +65,13 @@ struct GroupPolicy {
   }
 };
 
-// When to try again after a failure, and how often.
+// How often, and after which waits, the workers are restarted after a failure.
 struct RestartPolicy {
   std::uint32_t max_restarts = 3;  // user-fault restarts within `window`
   base::Nanos window = std::chrono::hours(1);  // of progress, after which the budget is full again
   std::uint32_t max_infrastructure_restarts = 16;  // in a row without progress
-  std::uint32_t crash_loop_retries = 1;  // same signature before first progress; see below
-  bool crash_loop_stop = true;  // off with --compat=torchrun
+  std::uint32_t crash_loop_retries = 1;  // of one failure before the first progress
+  bool crash_loop_stop = true;  // a crash loop ends the run; off with --compat=torchrun
   base::Nanos backoff_first = std::chrono::seconds(1);  // from the second restart without progress
   base::Nanos backoff_max = std::chrono::seconds(60);
   base::Nanos uptime_is_progress = std::chrono::seconds(60);  // without any progress source
@@ -88,7 +88,7 @@ struct RestartPolicy {
   }
 };
 
-// How long each state may last before the core acts without the answer it waits for.
+// How long each state lasts at most before the core acts without the answer that it waits for.
 struct Deadlines {
   base::Nanos agent_hello = std::chrono::seconds(30);
   base::Nanos port = std::chrono::seconds(10);
@@ -120,12 +120,12 @@ struct JobSpec {
   std::optional<std::uint64_t> stop_after_steps;  // --stop-after-steps
   std::string log_directory;  // shown in the report
   GroupPolicy group;
-  std::uint64_t expect_world = 0;  // workers that a full group must have; 0: any number
+  std::uint64_t expect_world = 0;  // number of workers that a full group must have; 0: any
   PreflightDepth preflight = PreflightDepth::kOff;  // before the first attempt
   bool check_only = false;  // the run ends with the check's verdict
   PlacementUse placement = PlacementUse::kOff;
-  std::vector<FaultRow> faults;  // the first that fits counts, other things being equal
-  Policy policy;  // what is done about them
+  std::vector<FaultRow> faults;  // of rows that fit equally well the first counts
+  Policy policy;  // what is done about faults
   bool replays_own_program = false;  // --replay-cmd; else the alignment test
   template <class V>
   void fields(V& v) {

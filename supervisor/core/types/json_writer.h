@@ -1,9 +1,9 @@
 #pragma once
 // A struct with a field list (base/core/fields.h) as one JSON object. Pure.
 //
-// Members are called as in the list; a duration's name gets "_s" and its value is in seconds. An
-// enum is what its to_string() says, an empty optional is null, a number that JSON cannot say is
-// null, bytes that are no UTF-8 are escaped (base::json_string).
+// Members have the names of the list; a duration's name gets "_s" and its value is in seconds. An
+// enum is written as its to_string(), an empty optional as null, a number that JSON cannot express
+// as null; bytes that are not UTF-8 are escaped (base::json_string).
 
 #include <fmt/core.h>
 

@@ -16,39 +16,40 @@ inline constexpr std::size_t kEvidenceMax = 16;
 inline constexpr std::size_t kSignatureBytesMax = 240;
 inline constexpr std::size_t kColdReasonsMax = 8;  // reported in one run
 
-// Classification of failures (fault_class.h): of each source, and of one of its lines; and what of
-// it is quoted.
+// Classification of failures (fault_class.h): bytes and lines read of each source, bytes read of a
+// line, and bytes quoted.
 inline constexpr std::size_t kFaultEvidenceBytesMax = std::size_t{32} << 10;
 inline constexpr std::size_t kFaultLineBytesMax = 4096;
 inline constexpr std::size_t kFaultLinesMax = 200;
 inline constexpr std::size_t kFaultQuoteBytesMax = 200;
 
-// Agents started for a node in a row, at once, of which none said hello.
+// Launches in a row without a wait, of agents that do not say hello.
 inline constexpr std::uint32_t kAgentLaunchesMax = 2;
-// Losses of a node's agents after which it still has the first claim to its place.
+// A node whose agents were lost at most so often still has the first claim to its place.
 inline constexpr std::uint32_t kAgentLossesForgiven = 1;
-// A node that failed earlier runs counts as lost so often before it is, when a place is free.
+// A repeat offender (node_standing.h) begins a run with this number of losses when places are
+// given.
 inline constexpr std::uint32_t kLossesOfOffender = 2;
 // A node whose agents were lost more often is no reason to restart a smaller group that works.
 inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 
-// A larger group that made no progress is no reason not to try a still larger one, but with a
-// growing distance: nodes that come one by one must not keep a slow start from its end.
+// Waits between restarts for a larger group while none of them makes progress: nodes that join one
+// by one must not keep a slow start from finishing.
 inline constexpr base::Nanos kGrowAgainFirst = std::chrono::seconds(10);
 inline constexpr base::Nanos kGrowAgainMax = std::chrono::minutes(5);
 
-// Starts that failed in a row and are put down to infrastructure: the run is over
-// after so many, but not before kFailedStartsFor, unless nodes are not waited for that long. Where
-// waiting changes nothing (one machine) fewer are enough.
+// Starts that failed in a row because of the infrastructure. After kFailedStartsMax of them the run
+// ends, but not before kFailedStartsFor unless --wait-for-nodes is shorter; on a single machine,
+// where waiting changes nothing, after kFailedStartsAloneMax.
 inline constexpr std::uint32_t kFailedStartsMax = 10;
 inline constexpr base::Nanos kFailedStartsFor = std::chrono::minutes(5);
 inline constexpr std::uint32_t kFailedStartsAloneMax = 3;
 
-// Sure failures of a machine that the run needs, within Policy::blamed_within: from this one on it
-// is given up all the same, where another one may be waited for.
+// A machine that the run needs is given up after so many sure failures within
+// Policy::blamed_within, if the run may wait for another one.
 inline constexpr std::size_t kBrokenTimesMax = 2;
-// How often a machine that was left out takes part again in a run, because it passed a test: while
-// the run waited for nodes, or as a spare, beside it.
+// How often a machine that was left out may take part again in a run because it passed a test:
+// while the run waits for nodes, or as a spare.
 inline constexpr std::uint32_t kReturnsMax = 2;
 
 // Hangs at one line of the script (hang_places.h): from the second one on they are the script's,
@@ -56,49 +57,49 @@ inline constexpr std::uint32_t kReturnsMax = 2;
 inline constexpr std::uint32_t kHangsAtLineMax = 3;
 inline constexpr std::size_t kHangPlacesMax = 64;
 
-// Restarts that `robustrun status` names; the report has them all.
+// Restarts that `robustrun status` lists; the report has them all.
 inline constexpr std::size_t kRestartsKept = 5;
 
-// Port conflicts in a row without progress that are not counted. A fresh port is not lost to a
-// race this often: after them it is the script's own port, and counts like any failure.
+// Uncounted port conflicts in a row without progress. A fresh port is not lost to a race this
+// often: later conflicts are about a port of the script, and count like any failure.
 inline constexpr std::uint32_t kPortConflictsMax = 3;
 
-// Versions of a run (versions.h), and of one what it changes, in lines and words.
+// Versions of a run (versions.h); lines that describe a version's changes, and bytes of a line.
 inline constexpr std::size_t kVersionsMax = 256;
 inline constexpr std::size_t kVersionChangesMax = 64;
 inline constexpr std::size_t kVersionChangeBytesMax = 300;
 
-// How long what workers called before one failed is waited for, once all of them are gone.
+// How long to wait for the answer to LookBack once all workers are gone.
 inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(1500);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
-// Workers that ended with exit code 0 before another failed: known by rank; and ranks in a
-// sentence.
+// Workers that ended with exit code 0 before another failed: how many are remembered; and ranks
+// listed in a sentence.
 inline constexpr std::size_t kEndedWellKept = 64;
 inline constexpr std::size_t kRanksSaid = 8;
 
-// How long a placement may be worked out; then the nodes get their places without it.
-// replay: what the shell takes longer than its own deadline.
+// A replay may take so much longer than the shell's own deadline.
 inline constexpr base::Nanos kReplayMargin = std::chrono::seconds(30);
 
+// How long to wait for a placement; then the nodes get their places without it.
 inline constexpr base::Nanos kPlacementMax = std::chrono::seconds(5);
 
-// What agents need to find a supervisor that took over, before a deadline of the one before counts.
+// Time for agents to find a supervisor that took over, before its predecessor's deadlines count.
 inline constexpr base::Nanos kReunionMax = std::chrono::seconds(10);
 
-// Doublings of the back-off: keeps the shift in range, the cap does the rest.
+// Doublings of a back-off (backoff.h), whatever its cap.
 inline constexpr std::uint32_t kBackoffDoublingsMax = 20;
 
-// What workers that ended well left running gets this long at the end of a run (or
+// Time for processes that finished workers left running, at the end of a run (or
 // --shutdown-timeout, if that is less).
 inline constexpr base::Nanos kLeftoverGrace = std::chrono::seconds(5);
 
 // Pre-flight check: how long the core waits for its result (the shell's own deadlines are shorter),
-// and what is found too little. docs/preflight.md has the table.
+// and the thresholds. docs/preflight.md has the table.
 inline constexpr base::Nanos kPreflightFastMax = std::chrono::seconds(45);
 inline constexpr base::Nanos kPreflightFullMax = std::chrono::minutes(4);
 inline constexpr base::Nanos kPreflightGpuMax = std::chrono::minutes(7);
-// Partners that every node calls: all, as long as there are no more.
+// Partners that every node calls, at most.
 inline constexpr std::uint32_t kPartnersFastMax = 128;
 inline constexpr std::uint32_t kPartnersFullMax = 4096;
 inline constexpr base::Nanos kClockOffsetMax = std::chrono::seconds(1);
@@ -108,13 +109,14 @@ inline constexpr std::uint64_t kShmFreeMin = std::uint64_t{16} << 20;
 inline constexpr std::uint64_t kShmFreeWarn = std::uint64_t{512} << 20;
 inline constexpr std::uint64_t kOpenFilesMin = 1024;
 inline constexpr std::uint64_t kOpenFilesPerRank = 2;  // of the whole job: its sockets
-inline constexpr std::uint64_t kOpenFilesOwn = 256;  // beside those
+inline constexpr std::uint64_t kOpenFilesOwn = 256;  // in addition
 inline constexpr std::uint64_t kLockedBytesMin = std::uint64_t{1} << 30;  // with RDMA devices
 inline constexpr std::uint64_t kProcessesMin = 1024;
 inline constexpr std::uint64_t kProcessesPerWorker = 128;
 inline constexpr double kSlowFactor = 2;  // times the median, twice
-// Tests of GPUs: what is kept of one node's, and who is slow beside others of its model: below the
-// median by more than so many times the median absolute deviation, and by more than a share.
+// Tests of GPUs: what is kept for a node; and when a GPU is slow among those of its model: below
+// the median by more than kGpuDeviationsMax median absolute deviations, and below kGpuShareMin of
+// it.
 inline constexpr std::size_t kProbedGpusMax = 64;
 inline constexpr std::size_t kProbeItemsMax = 1024;
 inline constexpr std::size_t kProbeFaultsMax = 16;
@@ -123,25 +125,28 @@ inline constexpr double kGpuShareMin = 0.95;
 inline constexpr std::size_t kFindingBytesMax = 300;
 inline constexpr std::size_t kNamesShownMax = 3;
 
-// time_fold: what is kept of a run's journal for its account of time; failures of one attempt.
+// time_fold.h: journal entries kept for the account of a run's time, and failures of one attempt.
 inline constexpr std::size_t kTimeEntriesMax = 10'000;
 inline constexpr std::size_t kFailuresKept = 64;
 
-// slow_vote: restarts whose price is remembered, and steps that are as fast as before again.
+// slow_vote.h: restarts whose price is remembered; steps this much slower than before count as
+// recovered.
 inline constexpr std::size_t kRestartPricesKept = 16;
-// resume_point: checkpoints with failures behind them; how long the mark on one is waited for.
+inline constexpr double kPaceRecovered = 1.1;
+// resume_point.h: checkpoints with failures that are remembered; how long to wait for the mark on
+// one.
 inline constexpr std::size_t kSuspectCheckpointsMax = 16;
 inline constexpr base::Nanos kDemotionMax = std::chrono::seconds(20);
-inline constexpr double kPaceRecovered = 1.1;
-// Copies of lost nodes in others' memory: how long the next attempt waits until they are saved (the
-// agent begins nothing after 8 s); how long a slow machine stays because some have none yet.
+// Copies of lost nodes in other nodes' memory: how long the next attempt waits until they are saved
+// (the agent begins no save after 8 s); how long a slow machine stays because ranks lack a copy,
+// and how often that is checked.
 inline constexpr base::Nanos kHeldSaveMax = std::chrono::seconds(20);
 inline constexpr base::Nanos kUnsecuredMax = std::chrono::minutes(2);
 inline constexpr base::Nanos kUnsecuredLook = std::chrono::seconds(1);
 
-// metric_watch: readings in a row that raise and end an alarm, and what they are compared with. A
-// gradient may overflow often in a row while a loss scaler of mixed precision seeks its scale
-// (torch's begins at 65536 and halves).
+// metric_watch.h: readings in a row that raise and end an alarm, and the history they are compared
+// with. A gradient may overflow many times in a row while a mixed-precision loss scaler seeks its
+// scale (torch's begins at 65536 and halves).
 inline constexpr std::size_t kWatchedMetricsMax = 16;
 inline constexpr std::uint32_t kNotANumberReadings = 3;
 inline constexpr std::uint32_t kGradientOverflowsMax = 20;
@@ -162,13 +167,13 @@ inline constexpr std::size_t kCostWindowsKept = 60;
 inline constexpr std::uint32_t kCostWindowsToRaise = 3;
 inline constexpr std::uint32_t kCostWindowsToClear = 2;
 
-// report_stages: a straggler took 12 tenths of the median and half a second more; so many are told.
+// report/stages.h: a straggler took 12 tenths of the median and half a second more; so many are
+// listed.
 inline constexpr std::int64_t kStragglerTenths = 12;
 inline constexpr std::chrono::milliseconds kStragglerOverMin{500};
 inline constexpr std::size_t kStageNodesMax = 8;
 
-// Supervisors of which is remembered what they ordered (attempt_orders.h); of older ones nothing
-// is left to be told apart.
+// Supervisors whose orders are remembered (attempt_orders.h); of older ones no workers are left.
 inline constexpr std::size_t kOrderTurnsMax = 256;
 
 }  // namespace robustrun::supervisor

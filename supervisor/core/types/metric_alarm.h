@@ -1,6 +1,6 @@
 #pragma once
-// What was noticed in the job's own numbers, as an event: the shell reads what rank 0 reports and
-// lets metric_watch.h judge, the core decides what follows.
+// Something wrong with the job's own numbers, as an event, and in words: the shell reads rank 0's
+// metrics and lets metric_watch.h judge them, the core decides what follows. Pure.
 
 #include <cstdint>
 #include <string>
@@ -16,12 +16,12 @@ struct MetricAlarm {
     kSlower,      // the job does less in its time
   };
   base::Attempt attempt;
-  std::string name;  // as the script calls it; kStepsPerSecond
+  std::string name;  // of the metric in the script; or kStepsPerSecond
   Kind kind = Kind::kNotANumber;
-  double value = 0;            // the newest that led to this
+  double value = 0;            // the newest value
   double usual = 0;            // median of the job's own history; 0: there is none yet
-  std::uint32_t readings = 0;  // in a row, that led to this
-  bool over = false;           // it is as usual again
+  std::uint32_t readings = 0;  // readings in a row that led to the alarm
+  bool over = false;           // the metric is as usual again
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -35,5 +35,11 @@ struct MetricAlarm {
 };
 
 inline constexpr const char* kStepsPerSecond = "steps per second";
+
+// "not a number", "jump", "slower": also the words of `found` in faults.toml. "unknown" for a kind
+// of a newer version.
+[[nodiscard]] const char* to_string(MetricAlarm::Kind kind);
+// "loss is not a number: nan, 3 readings in a row, usual 2.31"
+[[nodiscard]] std::string in_words(const MetricAlarm& alarm);
 
 }  // namespace robustrun::supervisor

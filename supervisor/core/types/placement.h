@@ -1,7 +1,7 @@
 #pragma once
-// Which node gets which place, as far as somebody who knows the network says: the core's question
-// and the answer to it. Plain data. The core knows nothing of switches; the shell solves
-// (supervisor/group/placer.h), and its answer is an event.
+// Placement of nodes by the network's topology: the core's question and its answer. Plain data. The
+// core knows nothing of switches; the shell solves (supervisor/group/placer.h), and its answer is
+// an event.
 
 #include <cstdint>
 #include <string>
@@ -12,18 +12,18 @@
 namespace robustrun::supervisor {
 
 enum class PlacementUse : std::uint8_t {
-  kOff,                // nodes have the order they are known in, spares are taken in turn
-  kSurvivorsStay,      // a node that is still there keeps its place (--rerank=never)
-  kSurvivorsMayMove,   // where that pays
+  kOff,  // nodes keep the order of the list, spares are taken in turn
+  kSurvivorsStay,  // a node that is still there keeps its place (--rerank=never)
+  kSurvivorsMayMove,  // nodes move where that pays
 };
 
-// In SolvePlacement::former: nobody held that place.
-inline constexpr base::NodeId kNobody{0xffffffff};
+// No node: in SolvePlacement::former, of a place without a former node.
+inline constexpr base::NodeId kNoNode{0xffffffff};
 
 struct PlacementNode {
-  base::NodeId node = kNobody;
+  base::NodeId node = kNoNode;
   std::string name;
-  std::uint32_t slots = 0;   // workers it takes
+  std::uint32_t slots = 0;  // workers it takes
   template <class V>
   void fields(V& v) {
     v(1, "node", node);
@@ -32,13 +32,13 @@ struct PlacementNode {
   }
 };
 
-// Who is to have which place? Answered by PlacementSolved. Nodes that are gone stand in `former`
-// and not in `candidates`; of equally good candidates the first ones are preferred.
+// Which node is to have which place? Answered by PlacementSolved. Lost nodes are in `former` and
+// not in `candidates`; of equally good candidates the first ones are preferred.
 struct SolvePlacement {
-  std::uint64_t digest = 0;   // of all the rest: the answer repeats it
+  std::uint64_t digest = 0;  // of all the rest: the answer repeats it
   base::Attempt attempt;
-  std::vector<PlacementNode> former;   // by place, as many as `places`; at the start: empty
-  std::vector<PlacementNode> candidates;   // each once, at least `places`
+  std::vector<PlacementNode> former;  // by place, as many as `places`; at the start: empty
+  std::vector<PlacementNode> candidates;  // each once, at least `places`
   std::uint32_t places = 0;
   template <class V>
   void fields(V& v) {
@@ -52,8 +52,8 @@ struct SolvePlacement {
 
 struct PlacementSolved {
   std::uint64_t digest = 0;
-  std::vector<base::NodeId> members;   // by place; empty: there is no answer, `text` says why
-  std::string text;                    // why so, in one sentence
+  std::vector<base::NodeId> members;  // by place; empty: no placement was found
+  std::string text;  // the reason for either, in one sentence
   std::vector<std::string> evidence;
   std::vector<std::string> alternatives;
   template <class V>

@@ -16,12 +16,12 @@ namespace robustrun::supervisor {
 
 // Numbers stand in journals: never reused, only appended to.
 enum class Step : std::uint8_t {
-  kRestart,   // with the nodes there are
-  kEvict,     // without the machine to blame, which another one replaces
-  kCheck,     // after a check of all nodes, while nothing runs; whoever fails it is left out
+  kRestart,   // restart on the nodes there are
+  kEvict,     // without the machine to blame; another one replaces it
+  kCheck,  // after a check of all nodes, while no worker runs; nodes that fail it are left out
   kRollBack,  // with the version before the last update of code or environment
   kGiveUp,
-  kReplay,  // after a dual-phase replay of the group's nodes; the faulty one is left out
+  kReplay,  // after a dual-phase replay of the group's nodes; a faulty one is left out
 };
 inline constexpr std::size_t kSteps = 6;
 
@@ -30,7 +30,7 @@ const char* to_string(Step step);
 
 struct Rung {
   Step step = Step::kRestart;
-  std::uint32_t times = 0;  // how often, before it is the next rung's turn; 0: any number
+  std::uint32_t times = 0;  // how often it is taken before the next rung's turn; 0: any number
   template <class V>
   void fields(V& v) {
     v(1, "step", step);
@@ -50,11 +50,11 @@ struct Ladder {
 
 // When a machine that slows the others down is worth a restart without it (slow_vote.h).
 struct SlowPolicy {
-  std::uint32_t rounds = 5;  // of looks at all workers, to be sure which machine it is; 0: never
+  std::uint32_t rounds = 5;  // looks at all workers before a machine is named; 0: never replace one
   base::Nanos every = std::chrono::seconds(10);
-  // From the decision to the restart: that long the job may still come right by itself.
+  // From the decision until the restart, in which the job may still recover.
   base::Nanos drain_within = std::chrono::minutes(1);
-  // Where nothing says how long the job will go on, and what a restart of it costs.
+  // Used where the remaining time of the job, or the cost of a restart, is unknown.
   base::Nanos assumed_remaining = std::chrono::hours(24);
   base::Nanos assumed_price = std::chrono::minutes(10);
   template <class V>
@@ -71,28 +71,29 @@ struct SlowPolicy {
 enum class RankGroups : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
 
 struct Policy {
-  std::vector<Ladder> ladders;  // of an action without one, and beyond the last rung: restart
-  // Of findings that are tolerated, so many of a node within this long have no consequence.
+  // An action without a ladder, and anything beyond the last rung, is answered by a restart.
+  std::vector<Ladder> ladders;
+  // So many tolerable findings of a node within tolerated_within have no consequence.
   std::uint32_t tolerated = 2;
   base::Nanos tolerated_within = std::chrono::minutes(5);
-  // A node to which so many failures within this long were traced is evicted, if a spare is there,
-  // whatever they look like, unless they look like the script's or the data's. 0: never.
+  // A node to which `blamed` failures within blamed_within were traced is evicted, if there is a
+  // spare, unless the failures look like the script's or the data's. 0: never.
   std::uint32_t blamed = 3;
   base::Nanos blamed_within = std::chrono::hours(1);
-  // A finding about a node explains a failure that comes within this long, if nothing else does.
+  // A finding about a node explains a failure within this time after it, if nothing else does.
   base::Nanos suspected_for = std::chrono::minutes(10);
-  // After so much progress the ladders are climbed from below again.
+  // After so much progress the ladders are climbed from the bottom again.
   base::Nanos forgotten_after = std::chrono::minutes(10);
   PreflightDepth check = PreflightDepth::kFull;  // how nodes are checked between two attempts
   SlowPolicy slow;
   base::Nanos replay_limit = std::chrono::minutes(10);  // for groups that are replayed together
   std::uint32_t replay_unit = 1;  // machines that one copy of the model takes
-  // Whether a number that is none, or jumps, ends the attempt; and how often in a run they may.
+  // Whether a metric that is not a number, or jumps, ends the attempt; and how often in a run.
   bool acts_on_nan = false;
   bool acts_on_jump = false;
   std::uint32_t alarms_acted_on = 4;
-  // A checkpoint is set aside after so many failures within so many steps of going on from it, and
-  // after one by a number that ends the attempt. 0 failures: never.
+  // A checkpoint is set aside after poison_after failures within poison_steps steps of a resume
+  // from it, and at once if a metric ends the attempt. poison_after = 0: never.
   std::uint32_t poison_after = 2;
   std::uint32_t poison_steps = 20;
 
@@ -119,9 +120,9 @@ struct Policy {
   }
 };
 
-// Kinds of groups whose machines may be evicted at once, and whose copies therefore lie elsewhere
-// (topo/spares/backup.h). Verdicts on hangs and slowness name ranks of any communicator, and all of
-// their machines go; without ladders nobody does.
+// Kinds of groups whose machines may be evicted together, so that their copies must lie elsewhere
+// (topo/spares/backup.h). A verdict on a hang or on slowness may name all ranks of a communicator,
+// and then all of their machines are evicted; without ladders none is.
 [[nodiscard]] inline std::vector<RankGroups> evictable_groups(const Policy& policy) {
   if (!policy.is_on()) return {};
   return {RankGroups::kTp, RankGroups::kCp, RankGroups::kEp, RankGroups::kDp, RankGroups::kPp};

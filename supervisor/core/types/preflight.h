@@ -1,8 +1,8 @@
 #pragma once
-// The check of nodes before a run: what was found out (an event), and what it means (a verdict).
+// The check of nodes before a run: its facts (an event), and their meaning (a verdict). Plain data.
 //
-// Facts are gathered by agents, put together by the shell, and judged here, by pure functions:
-// preflight_verdict.h. Everything an agent says may be wrong or hostile; it never judges itself.
+// Agents gather facts, the shell puts them together, pure functions judge them
+// (core/preflight/verdict.h). An agent's facts may be wrong or hostile; it never judges itself.
 
 #include <cstdint>
 #include <string>
@@ -14,14 +14,14 @@
 
 namespace robustrun::supervisor {
 
-// --preflight. kGpu: kFast, and all GPUs are put to work.
+// --preflight. kGpu: as kFast, and all GPUs are tested under load.
 enum class PreflightDepth : std::uint8_t { kOff, kFast, kFull, kGpu };
 
-// One round of measuring, of one node. A node that gave no answer has no entry.
+// One round of measurements of one node. A node that gave no answer has no entry.
 struct Speed {
   std::uint32_t round = 0;
-  base::Nanos compute{};         // for a fixed piece of work; 0: not known
-  double bytes_per_second = 0;   // its best exchange; 0: none came about
+  base::Nanos compute{};  // time for a fixed piece of work; 0: unknown
+  double bytes_per_second = 0;  // of its best exchange; 0: there was none
   template <class V>
   void fields(V& v) {
     v(1, "round", round);
@@ -32,14 +32,14 @@ struct Speed {
 
 struct NodeCheck {
   base::NodeId node;
-  base::Generation generation;   // of the agent that was asked
+  base::Generation generation;  // of the agent that was asked
   bool answered = false;
-  std::string trouble;           // why it did not, or why it cannot be called by others
-  base::Nanos clock_ahead{};     // of the supervisor's wall clock; negative: behind
-  base::Nanos clock_error{};     // at most
+  std::string trouble;  // why it did not answer, or cannot be called by others
+  base::Nanos clock_ahead{};  // against the supervisor's wall clock; negative: behind
+  base::Nanos clock_error{};  // of clock_ahead, at most
   base::NodeFacts facts;
   std::vector<base::Unreached> unreached;
-  std::vector<base::NodeId> half_heard;   // wire/messages/preflight.h
+  std::vector<base::NodeId> half_heard;  // wire/messages/preflight.h
   std::vector<Speed> speeds;
   template <class V>
   void fields(V& v) {
@@ -56,13 +56,13 @@ struct NodeCheck {
   }
 };
 
-// Event: the check that CheckNodes asked for is over.
+// Event: the answer to CheckNodes.
 struct NodesChecked {
   std::uint64_t check = 0;
   bool full = false;
   base::Nanos took{};
-  std::uint32_t partners = 0;      // that every node called
-  std::vector<NodeCheck> nodes;    // in the order of CheckNodes
+  std::uint32_t partners = 0;  // that every node called
+  std::vector<NodeCheck> nodes;  // in the order of CheckNodes
   template <class V>
   void fields(V& v) {
     v(1, "check", check);
@@ -73,19 +73,19 @@ struct NodesChecked {
   }
 };
 
-// From best to worst. kSlow: unfit when there is another node for its place.
+// From best to worst. kSlow: left out when there is another node for its place.
 enum class Fitness : std::uint8_t { kFit, kWarned, kSlow, kUnfit };
 
 struct Finding {
   Fitness level = Fitness::kFit;
-  std::string words;   // printable; of the node ("it"), or with names where there are several
+  std::string words;  // printable; the node is "it", several nodes have names
 };
 
 struct NodeVerdict {
   base::NodeId node;
-  Fitness level = Fitness::kFit;   // of its worst finding
-  std::vector<Finding> findings;   // the worst first
-  double slowness = 0;             // times the median node, of one that is slow
+  Fitness level = Fitness::kFit;  // of its worst finding
+  std::vector<Finding> findings;  // the worst first
+  double slowness = 0;  // of a slow node: its time over the median node's
 };
 
 }  // namespace robustrun::supervisor

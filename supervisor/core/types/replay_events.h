@@ -1,5 +1,5 @@
 #pragma once
-// What came of the groups of a replay (replay.h), as an event of the journal.
+// Results of the groups of a replay (core/preflight/replay.h), as an event. Plain data.
 
 #include <cstdint>
 #include <string>
@@ -12,13 +12,13 @@ namespace robustrun::supervisor {
 
 struct GroupReplayed {
   enum class Outcome : std::uint8_t {
-    kUntested,  // it could not be run, or lost a machine: says nothing of anybody
+    kUntested,  // it could not be run, or lost a machine: no evidence about any machine
     kPassed,
     kFailed,
   };
   Outcome outcome = Outcome::kUntested;
-  std::vector<base::NodeId> named;  // whom the alignment test itself found to compute wrongly
-  std::string why;  // unless it passed; printable
+  std::vector<base::NodeId> named;  // nodes that the alignment test found to compute wrongly
+  std::string why;  // the reason, unless it passed; printable
   template <class V>
   void fields(V& v) {
     v(1, "outcome", outcome);
@@ -27,7 +27,7 @@ struct GroupReplayed {
   }
 };
 
-// Event: what ReplayNodes asked for is over.
+// Event: the answer to ReplayNodes.
 struct NodesReplayed {
   std::uint64_t replay = 0;
   base::Nanos took{};

@@ -17,7 +17,7 @@ std::set<Machine> members_of(const std::vector<ReplayGroup>& groups,
   return all;
 }
 
-// Suspects who are alone in a failing group.
+// Suspects that are the only one in a failing group.
 void note_certain(const std::vector<ReplayGroup>& groups, std::span<const std::size_t> failed,
                   const std::set<Machine>& suspects, std::set<Machine>& certain) {
   for (const std::size_t number : failed) {
@@ -34,16 +34,18 @@ std::vector<Machine> in_order(const std::set<Machine>& machines) {
 
 }  // namespace
 
-base::Result<ReplayShape> replay_shape(std::uint32_t machines, std::uint32_t unit) {
+Obstacle replay_obstacle(std::uint32_t machines, std::uint32_t unit) {
   RR_ASSERT(unit >= 1);
-  const auto squared = [](std::uint64_t side) { return side * side; };
-  if (machines < 2 || squared(unit) > machines) {
-    return base::fail(
-        base::Errc::kInvalidArgument,
-        fmt::format("{} machines are too few: groups of {} take at least {} of them to tell "
-                    "one from another",
-                    machines, unit, std::max<std::uint64_t>(2, squared(unit))));
+  const std::uint64_t needed = std::max<std::uint64_t>(2, std::uint64_t{unit} * unit);
+  if (machines >= needed) return {};
+  return {Obstacle::Kind::kTooFewToReplay, machines, needed, unit};
+}
+
+base::Result<ReplayShape> replay_shape(std::uint32_t machines, std::uint32_t unit) {
+  if (const Obstacle obstacle = replay_obstacle(machines, unit)) {
+    return base::fail(base::Errc::kInvalidArgument, in_words(obstacle));
   }
+  const auto squared = [](std::uint64_t side) { return side * side; };
   std::uint32_t m = unit;
   while (squared(m + unit) <= machines) m += unit;
   return ReplayShape{m, (machines + m - 1) / m};

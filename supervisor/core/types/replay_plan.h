@@ -9,9 +9,9 @@
 // groups share. m is a multiple of the machines that one copy of the model takes (its pipeline,
 // with whole tensor-parallel groups in it).
 //
-// Where the count is no product, the last machine numbers are nobody. Groups that lack somebody
-// run after the others of their phase, filled up with machines of groups that passed
-// (fill_group): so every group has its m machines, and a failure of it is its own.
+// Where the number of machines is not a product m·n, the last machine numbers stay unused. Groups
+// that lack a machine run after the others of their phase, filled up with machines of groups that
+// passed (fill_group): so every group has m machines, and only its own members can make it fail.
 
 #include <cstdint>
 #include <optional>
@@ -19,10 +19,11 @@
 #include <vector>
 
 #include "base/core/result.h"
+#include "supervisor/core/types/obstacle.h"
 
 namespace robustrun::supervisor {
 
-using Machine = std::uint32_t;  // its place in the list of hosts
+using Machine = std::uint32_t;  // index in the list of hosts
 
 struct ReplayShape {
   std::uint32_t m = 1;  // machines of a group
@@ -33,19 +34,22 @@ enum class ReplayPhase : std::uint8_t { kHorizontal, kVertical };
 
 struct ReplayGroup {
   std::vector<Machine> members;  // ascending
-  std::vector<Machine> helpers{};  // of groups that passed; their failure is not looked for here
+  std::vector<Machine> helpers{};  // members of groups that passed; never suspects here
 };
 
-// The largest m that is a multiple of `unit`, with m <= n: the groups that the most machines share
-// no second time. kInvalidArgument, in words, when there are too few machines for two phases.
+// Why `machines` machines cannot form the groups of two phases; `unit` as for replay_shape().
+[[nodiscard]] Obstacle replay_obstacle(std::uint32_t machines, std::uint32_t unit);
+
+// The largest m that is a multiple of `unit` (machines that one copy of the model takes) with
+// m <= n. kInvalidArgument, with the words of replay_obstacle(), when there are too few machines.
 [[nodiscard]] base::Result<ReplayShape> replay_shape(std::uint32_t machines, std::uint32_t unit);
 
-// All groups of a phase, by number; those behind the last machine are empty.
+// All groups of a phase, by number; groups past the last machine are empty.
 [[nodiscard]] std::vector<ReplayGroup> replay_groups(ReplayShape shape, std::uint32_t machines,
                                                      ReplayPhase phase);
 
-// Helpers for groups[which], from the groups of the same phase that passed; false: these have too
-// few machines.
+// Fills groups[which] up to m machines with helpers from the groups of the same phase that passed
+// (`passed[i]` is 1 for those). False when these have too few machines.
 [[nodiscard]] bool fill_group(std::vector<ReplayGroup>& groups, std::size_t which,
                               std::span<const std::uint8_t> passed, ReplayShape shape);
 
@@ -53,16 +57,16 @@ struct ReplayVerdict {
   enum class Kind : std::uint8_t {
     kNotReproduced,  // no group failed
     kOne,  // one faulty machine
-    kSeveral,  // several groups failed in a phase: more than one machine, all of them in here
-    kOnePhase,  // groups of one phase alone failed: it comes and goes
-    kNothingShared,  // failing groups share no machine: it comes and goes, or is no machine's
+    kSeveral,  // several groups failed in a phase: more than one machine, all among the suspects
+    kOnePhase,  // only groups of one phase failed: the fault comes and goes
+    kNothingShared,  // failing groups share no machine: the fault comes and goes, or is the job's
   };
   Kind kind = Kind::kNotReproduced;
   std::vector<Machine> suspects;  // ascending; of kOnePhase and kNothingShared whole groups
-  std::vector<Machine> certain;  // of them, those without whom a failing group is not explained
+  std::vector<Machine> certain;  // suspects that alone explain the failure of some group
 };
 
-// `failed_…`: groups by number, with replay_groups().
+// `horizontal` and `vertical`: from replay_groups(). `failed_…`: numbers of the groups that failed.
 [[nodiscard]] ReplayVerdict intersect(const std::vector<ReplayGroup>& horizontal,
                                       const std::vector<ReplayGroup>& vertical,
                                       std::span<const std::size_t> failed_horizontal,

@@ -9,7 +9,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-// Of a time; what is longer than can be said is the longest that can.
+// time * factor, at most the longest time that fits.
 base::Nanos scaled(base::Nanos time, double factor) {
   const double count = static_cast<double>(time.count()) * factor;
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();

@@ -1,10 +1,10 @@
 #pragma once
-// Who slows a job down, and whether a restart without that machine is worth its price. Pure data
-// and arithmetic; job_slow.cpp asks, counts and decides.
+// Which machine slows a job down, and whether a restart without it is worth its price. Pure data
+// and arithmetic; core/job/slow.cpp asks, counts and decides.
 //
-// After ByteRobust's rule for fail-slow (arXiv 2509.16293, section 5): looks at all workers in five
-// rounds, ten seconds apart; who is named most often goes. Here that must be more than half of the
-// rounds, and what it gains must be more than what it costs.
+// After ByteRobust's rule for fail-slow (arXiv 2509.16293, section 5): all workers are looked at in
+// five rounds, ten seconds apart, and the machine named most often is replaced. Here it must be
+// named in more than half of the rounds, and the gain must exceed the cost.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace robustrun::supervisor {
 
-// In how many rounds a machine was named.
+// The number of rounds in which a machine was named.
 struct SlowFlags {
   base::NodeId node;
   std::uint32_t rounds = 0;
@@ -28,26 +28,26 @@ struct SlowFlags {
   }
 };
 
-// Of one attempt; a new one begins with an empty vote.
+// The vote of one attempt; a new attempt begins with an empty vote.
 struct SlowVote {
   enum class Phase : std::uint8_t {
     kClosed,  // until the next verdict
-    kVoting,  // rounds are asked for and counted
+    kVoting,  // rounds are requested and counted
     kDraining,  // `named` will be replaced at `drain_at`, unless the job recovers
   };
   Phase phase = Phase::kClosed;
-  std::uint32_t asked = 0, heard = 0;  // rounds, with the verdict that began the vote
+  std::uint32_t asked = 0, heard = 0;  // rounds, including the verdict that began the vote
   std::vector<SlowFlags> flags;  // ascending by node
-  base::Nanos usual{}, period{};  // of the steps: before it became slow, and now
-  std::string sentence;  // of the newest verdict that named somebody
-  std::vector<base::NodeId> named;  // ascending; by the vote
+  base::Nanos usual{}, period{};  // duration of a step: before the job became slow, and now
+  std::string sentence;  // of the newest verdict that named a machine
+  std::vector<base::NodeId> named;  // result of the vote, ascending
   base::Nanos drain_at{};
-  std::vector<base::NodeId> kept;  // of whom it was said why they stay
+  std::vector<base::NodeId> kept;  // machines that stay, as was reported with the reason
   std::optional<base::Nanos> unsecured_until{};  // `named` stay until copies are elsewhere, or then
 
-  // A round that names these machines.
+  // Counts a round that names these machines.
   void count(const std::vector<base::NodeId>& machines);
-  // Who was named in more than half of so many rounds.
+  // Machines named in more than half of `rounds`.
   [[nodiscard]] std::vector<base::NodeId> majority(std::uint32_t rounds) const;
   [[nodiscard]] std::uint32_t rounds_of(base::NodeId node) const;
   // Steps take at most kPaceRecovered times what they used to.
@@ -69,15 +69,16 @@ struct SlowVote {
   }
 };
 
-// What the restarts of this run have cost: from the failure until what had been done before was
-// done again, or until the first step where steps have no numbers. The newest kRestartPricesKept.
+// What the restarts of this run have cost: the time from the failure until the steps done before
+// were done again, or until the first step where steps have no numbers. Keeps the newest
+// kRestartPricesKept.
 struct RestartPrices {
-  std::optional<base::Nanos> began;  // of the failure whose price is not settled
+  std::optional<base::Nanos> began;  // time of the failure whose price is not known yet
   bool runs = false;  // the attempt after it does steps
   std::vector<base::Nanos> prices;
 
   void note_failure(base::Nanos now);
-  // `reached` comes from the workers' records, and counts only between the failure and `now`.
+  // `reached`: from the workers' records; clamped to the time between the failure and `now`.
   void note_first_step(base::Nanos reached, base::Nanos now);
   void note_caught_up(base::Nanos reached, base::Nanos now);
   // None without a restart.
@@ -92,24 +93,24 @@ struct RestartPrices {
 };
 
 struct SlowBalance {
-  double lost = 0;  // share of the time: 0 to 1
-  base::Nanos remaining{};  // until the job's end, at the pace it has now
-  base::Nanos gain{};  // of the remaining time, with the pace of before
+  double lost = 0;  // share of the time that is lost: 0 to 1
+  base::Nanos remaining{};  // until the job's end, at the present pace
+  base::Nanos gain{};  // how much of that the former pace would save
   base::Nanos price{};  // of a restart
   [[nodiscard]] bool is_worth_it() const { return gain > price; }
 };
 
-// All of them 0 or more; `usual` and `period` above 0.
+// `usual`, `period`: duration of a step before and now, above 0. The others are 0 or more.
 [[nodiscard]] SlowBalance weigh(base::Nanos usual, base::Nanos period, base::Nanos remaining,
                                 base::Nanos price);
 
-// How long the job goes on, and how that is known.
+// How long the job will go on, and the source of that.
 struct Remaining {
   base::Nanos time{};
   const char* because = "";  // "--time-limit"
 };
 
-// `steps`: done of spec.stop_after_steps, when last heard of, `ago`; none: not known.
+// `steps`: steps done of spec.stop_after_steps, `ago` before now; none: unknown.
 [[nodiscard]] Remaining remaining_time(const JobSpec& spec, base::Nanos running_for,
                                        std::optional<std::uint64_t> steps, base::Nanos ago,
                                        base::Nanos period);

@@ -1,6 +1,6 @@
 #pragma once
-// The stages of a start on one node, as an event of the core. Plain data, for the report alone: the
-// machine keeps nothing of it. What belongs to which stage: docs/startup.md.
+// The stages of a start on one node, as an event of the core. Plain data, only for the report: the
+// state machine ignores it. docs/startup.md defines the stages.
 
 #include <vector>
 
@@ -15,7 +15,7 @@ using StageTime = wire::StageTimeOf<base::Rank>;
 // "process group"
 [[nodiscard]] const char* to_string(StageName stage);
 
-// Of the event's node; a later one of the same attempt replaces it.
+// Stages of the event's node; a later event of the same attempt replaces it.
 struct StartStages {
   base::Attempt attempt;
   std::vector<StageTime> stages;  // in their order, none twice

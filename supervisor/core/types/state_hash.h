@@ -1,6 +1,6 @@
 #pragma once
-// Hash of a struct by its field list (base/core/fields.h): every member, in order, whatever its
-// type. Two values hash alike exactly when their fields are equal (but for the odd collision).
+// Hash of a struct by its field list (base/core/fields.h): all members, in order. Two values have
+// the same hash exactly when their fields are equal (barring collisions).
 
 #include <bit>
 #include <optional>

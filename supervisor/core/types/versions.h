@@ -1,11 +1,11 @@
 #pragma once
-// What a run was started with, and what it was told to use instead since (`robustrun update`):
-// numbered versions, as plain data, and which of them the next attempt gets. Pure.
+// The versions of a run's code, environment and arguments: the one it was started with, those that
+// `robustrun update` has brought, and which of them the next attempt gets. Pure.
 //
-// Version 0 is the run as it was started. The core knows of a version what it changes in words and
-// a digest; what it holds (code, environment, arguments) is the shell's, in the run directory.
-// Updates take effect at a restart, on request or by themselves (ByteRobust, arXiv 2509.16293,
-// section 6.1: changes are merged into the recovery from the next failure).
+// Version 0 is the run as it was started. The core knows a version's changes in words and a digest;
+// the shell keeps its content in the run directory. Updates take effect at a restart, either one
+// that was requested or the next one (ByteRobust, arXiv 2509.16293, section 6.1: changes are merged
+// into the recovery from the next failure).
 
 #include <cstdint>
 #include <optional>
@@ -17,13 +17,13 @@
 
 namespace robustrun::supervisor {
 
-// `robustrun update`: a new version has the next number; an older number goes back to that one.
+// `robustrun update`: a new version has the next number; an older number goes back to that version.
 struct UpdateRequested {
   std::uint32_t version = 0;
-  std::vector<std::string> changes;  // in words, against the version before; secrets hidden
-  std::string digest;                // of all that the version holds
-  bool now = false;                  // the workers are started again for it
-  base::Nanos within{};              // else: at the latest after so long; 0: no limit
+  std::vector<std::string> changes;  // in words, against the version before; without secrets
+  std::string digest;  // of the version's content
+  bool now = false;  // restart the workers for it
+  base::Nanos within{};  // otherwise: restart for it after this time; 0: never
   template <class V>
   void fields(V& v) {
     v(1, "version", version);
@@ -36,18 +36,18 @@ struct UpdateRequested {
 
 struct Version {
   enum class State : std::uint8_t {
-    kPending,     // no attempt had it yet
-    kReplaced,    // and none will: another one was asked for before
-    kApplied,     // an attempt had it, and has not made progress yet
-    kProven,      // it has
-    kRolledBack,  // it is not used any more, and `why` says why
+    kPending,  // no attempt has had it yet
+    kReplaced,  // none will: another version was requested before
+    kApplied,  // an attempt has had it, and has not made progress yet
+    kProven,  // an attempt has made progress with it
+    kRolledBack,  // given up, for the reason `why`
   };
   State state = State::kPending;
-  base::Nanos asked_at{};                 // supervisor's clock
+  base::Nanos asked_at{};  // supervisor's clock
   std::vector<std::string> changes;
   std::string digest;
-  std::optional<base::Attempt> attempt;   // the first that had it
-  bool failed = false;                    // workers failed with it before first progress
+  std::optional<base::Attempt> attempt;  // the first attempt that had it
+  bool failed = false;  // workers failed with it before the first progress
   std::string why;
   template <class V>
   void fields(V& v) {
@@ -64,21 +64,21 @@ struct Version {
 const char* to_string(Version::State state);
 
 struct Versions {
-  std::vector<Version> all;     // by number; at most kVersionsMax
-  std::uint32_t present = 0;    // of the attempt that runs, or ran last
-  std::uint32_t next = 0;       // of the next one
-  bool now = false;             // `next` was asked for at once
+  std::vector<Version> all;  // by number; at most kVersionsMax
+  std::uint32_t present = 0;  // version of the attempt that runs, or ran last
+  std::uint32_t next = 0;  // version of the next attempt
+  bool now = false;  // `next` was requested at once
   std::optional<base::Nanos> due;  // `next` is used by then
 
   [[nodiscard]] bool is_changing() const { return next != present; }
-  // What the run could go back to from the present version: the newest older one that has made
-  // progress; when there is none, the newest that was not seen to fail. With `proven_only` the
-  // former alone.
+  // The version to roll back to from the present one: the newest older version that has made
+  // progress; when there is none and not `proven_only`, the newest that was not seen to fail.
   [[nodiscard]] std::optional<std::uint32_t> older(bool proven_only) const;
-  // False when it asks for what is so already, or makes no sense.
+  // False when the request changes nothing, or makes no sense. `at`: when it came.
   bool take(const UpdateRequested& asked, base::Nanos at);
-  // An attempt begins. True when it has another version than the one before.
+  // An attempt begins. True when its version differs from the attempt before.
   bool use_next(base::Attempt attempt);
+  // The present version is given up, for the reason `why`; `target` is an older version.
   void go_back(std::uint32_t target, std::string why);
   // "version 2 (env LR=0.1; unset DEBUG)"
   [[nodiscard]] std::string name(std::uint32_t number) const;

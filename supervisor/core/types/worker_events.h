@@ -1,5 +1,5 @@
 #pragma once
-// What can happen to workers: the events that an agent reports of an attempt. See events.h.
+// What can happen to workers: events of an attempt that an agent reports. Plain data; see events.h.
 
 #include <cstdint>
 #include <optional>
@@ -23,8 +23,8 @@ struct WorkerStarted {
   base::Rank rank;
   std::int32_t pid = 0;
   bool warm = false;  // it was a standby worker
-  std::uint32_t ordered_by = 0;  // as its StartWorkers; 0: not said
-  std::string cold{};  // why it was none, though it might have been; empty: nothing to say
+  std::uint32_t ordered_by = 0;  // as in its StartWorkers; 0: unknown
+  std::string cold{};  // why no standby worker was used although there should be one; empty: none
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -60,17 +60,17 @@ struct WorkerExited {
   bool stopped_by_us = false;
   bool shim_lost = false;
   OomKiller oom = OomKiller::kNo;
-  std::string error_file;              // path; empty: none
+  std::string error_file;  // path; empty: none
   std::string error_message;
   std::string error_callstack;
   std::int64_t error_timestamp_s = 0;
   std::vector<std::string> stderr_tail;
   std::uint64_t dropped_bytes = 0;
-  base::Nanos seen_at{};               // by the shim, this node's clock (same clock locally)
-  bool traced = false;                 // collectives are followed (--trace): LookBack may help
-  std::uint64_t steps = 0;             // done by it in this attempt, as far as it told
-  std::optional<std::int64_t> step;    // the script's own number of the last one
-  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // natively, of one that failed
+  base::Nanos seen_at{};  // by the shim, this node's clock (same clock locally)
+  bool traced = false;  // its collectives were recorded (--trace): LookBack may help
+  std::uint64_t steps = 0;  // its steps in this attempt, as far as it reported them
+  std::optional<std::int64_t> step;  // the script's own number of the last step
+  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // in native mode, of a failed worker
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -95,8 +95,8 @@ struct WorkerExited {
     v(20, "script_end", script_end);
   }
   [[nodiscard]] base::ExitStatus status() const { return {kind, code, core_dumped}; }
-  // A signal that came when the script, its threads and its exit handlers had ended (a late thread
-  // of a native library, mostly) took nothing with it.
+  // A signal after the script, its threads and its exit handlers had ended (mostly in a late thread
+  // of a native library) has destroyed nothing.
   [[nodiscard]] bool ended_well() const {
     const bool is_signal = kind == base::ExitStatus::Kind::kSignaled && !shim_lost;
     return status().success() || (is_signal && script_end == base::ScriptEnd::kFinished);

@@ -18,7 +18,7 @@ inline void Cluster::plan_disk_troubles() {
   if (!dice) return;
   using enum Disks::Trouble;
   const auto what = dice->one_of({kAway, kEmptied, kAged});
-  disks_.choose_victim(dice->below(kDirectories));
+  disks_.choose_target(dice->below(kDirectories));
   const Nanos begins = dice->between({}, minutes(40));
   const bool ends = what != kEmptied || dice->chance(0.5);
   queue_.at(begins, [this, what, ends] { disks_.begin_trouble(what, ends); });

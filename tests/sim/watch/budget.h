@@ -1,7 +1,7 @@
 #pragma once
-// The user's budgets, counted as users can: by what is decided. So many restarts until the budget
-// is full again, and that takes progress for so long; so many in a row, without progress, that
-// nobody has to pay for, and each of those has more to show than a worker that ended by itself.
+// The restart budget, counted again from the decisions. Counted restarts stay within max_restarts
+// until `window` of progress has refilled the budget. Free restarts are limited in a row without
+// progress, and each needs more of a reason than a worker that ended by itself.
 
 #include <fmt/core.h>
 
@@ -56,20 +56,16 @@ class BudgetWatch {
 
  private:
   [[nodiscard]] Broken on_decision(Nanos now, const core::Decision& decision) {
-    const std::string& text = decision.text;
     if (decision.rule == core::Rule::kBudgetRefilled) return refilled(now);
-    if (text.ends_with("; the start is tried again")) {
-      return spec_.compat ? another_start(now) : another_free_one(true);
-    }
-    if (decision.rule != core::Rule::kRestart) return {};
-    if (text.starts_with("restart, not counted because the script")) {
+    const bool is_restart = decision.rule == core::Rule::kRestart;  // otherwise a start that failed
+    if (decision.answer == core::Answer::kFreeRestart) {
       const bool was_noticed = noticed_at_ && now <= *noticed_at_ + spec_.policy.suspected_for;
-      return another_free_one(is_excused_ || was_noticed);
+      return another_free_one(!is_restart || is_excused_ || was_noticed);
     }
-    const bool is_counted = text.starts_with("restart ") && !text.starts_with("restart with");
-    return is_counted ? counted(now, text) : Broken{};
+    if (decision.answer != core::Answer::kCountedRestart) return {};
+    return is_restart ? counted(now, decision.text) : another_start(now);
   }
-  // torchrun restarts for nothing but --max-restarts: there a start counts as any other.
+  // torchrun counts every restart against --max-restarts: a start that is tried again, too.
   [[nodiscard]] Broken another_start(Nanos now) {
     if (used_++ == 0) used_since_ = now;
     if (used_ <= spec_.restart.max_restarts) return {};
@@ -80,7 +76,7 @@ class BudgetWatch {
     const std::uint32_t allowed = spec_.restart.max_restarts;
     const std::string words = fmt::format("restart {} of {}", used_, allowed);
     if (used_ <= allowed && text.starts_with(words)) return {};
-    return {"budget_is_kept", fmt::format("{}, and it is said: {}", words, text)};
+    return {"budget_is_kept", fmt::format("{}, and the decision reads: {}", words, text)};
   }
   [[nodiscard]] Broken refilled(Nanos now) {
     used_ = 0;

@@ -85,39 +85,6 @@ TEST_CASE("crash_loop_retries 0 stops at once, 2 allows two, and the rule can be
   CHECK_FALSE(Budget(policy).is_crash_loop("A"));
 }
 
-TEST_CASE("back-off: none for the first restart since progress, then doubling up to a cap") {
-  RestartPolicy policy = policy_with(100);
-  policy.backoff_first = seconds(1);
-  policy.backoff_max = seconds(6);
-  Budget budget(policy);
-  CHECK(budget.delay(0) == base::Nanos{});
-  const seconds full[] = {seconds(1), seconds(2), seconds(4), seconds(6), seconds(6)};
-  base::Rng rng(7);
-  for (const seconds expected : full) {
-    budget.spend(FaultClass::kUser, {});
-    CHECK(budget.delay(0) == base::Nanos(expected) / 2);
-    CHECK(budget.delay(static_cast<std::uint64_t>(base::Nanos(expected).count()) / 2) == expected);
-    for (int i = 0; i < 100; ++i) {
-      const base::Nanos delay = budget.delay(rng.next());
-      CHECK(delay >= base::Nanos(expected) / 2);
-      CHECK(delay <= expected);
-    }
-  }
-  budget.note_progress({});
-  CHECK(budget.delay(0) == base::Nanos{});
-}
-
-TEST_CASE("extreme policies overflow nothing") {
-  RestartPolicy policy = policy_with(UINT32_MAX);
-  policy.backoff_first = base::Nanos::max();
-  policy.backoff_max = base::Nanos::max();
-  Budget budget(policy);
-  for (int i = 0; i < 100; ++i) budget.spend(FaultClass::kUser, {});
-  CHECK(budget.delay(UINT64_MAX) > base::Nanos{});
-  policy.backoff_first = base::Nanos{};
-  CHECK(Budget(policy).delay(1) == base::Nanos{});
-}
-
 TEST_CASE("only so many port conflicts in a row are believed") {
   Budget budget(policy_with(1));
   for (std::uint32_t i = 0; i < kPortConflictsMax; ++i) {

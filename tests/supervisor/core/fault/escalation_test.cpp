@@ -11,9 +11,15 @@ Policy one_ladder(std::vector<Rung> rungs) {
   return policy;
 }
 
-Obstacles only(Step step, const char* why) {
+std::vector<std::string> passed_in_words(const StepChoice& choice) {
+  std::vector<std::string> lines;
+  for (const PassedStep& passed : choice.passed) lines.push_back(in_words(passed));
+  return lines;
+}
+
+Obstacles only(Step step, Obstacle::Kind why) {
   Obstacles all;
-  all[static_cast<std::size_t>(step)] = why;
+  all[static_cast<std::size_t>(step)] = {why};
   return all;
 }
 
@@ -27,17 +33,17 @@ TEST_CASE("each rung is taken as often as it says, then it is the next one's tur
     CHECK(choice.step == expected);
     escalation.take(choice.step);
   }
-  CHECK(escalation.choose(policy, FirstAction::kCheck, {}).passed ==
+  CHECK(passed_in_words(escalation.choose(policy, FirstAction::kCheck, {})) ==
         std::vector<std::string>{"check: was done once", "restart: was done 2 times",
                                  "evict: was done once"});
 }
 
-TEST_CASE("a step that something stands in the way of is passed over, and why is said") {
+TEST_CASE("a step with an obstacle is passed over, with the reason") {
   const Policy policy = one_ladder({{Step::kEvict, 1}, {Step::kCheck, 1}});
   const StepChoice choice = Escalation().choose(policy, FirstAction::kCheck,
-                                                only(Step::kEvict, "there is no other machine"));
+                                                only(Step::kEvict, Obstacle::Kind::kNoSuspect));
   CHECK(choice.step == Step::kCheck);
-  CHECK(choice.passed == std::vector<std::string>{"evict: there is no other machine"});
+  CHECK(passed_in_words(choice) == std::vector<std::string>{"evict: no machine is known to blame"});
 }
 
 TEST_CASE("without a ladder, and beyond the last rung, there is a restart") {

@@ -188,14 +188,14 @@ TEST_CASE("without a row the exit and its time are what is known") {
   CHECK(signal.confidence == Confidence::kLow);
   WorkerExited lost = killed(0, 3, SIGKILL);
   lost.shim_lost = true;
-  CHECK(of(lost, FaultPhase::kProgressing).name == "its keeper was killed from outside");
+  CHECK(of(lost, FaultPhase::kProgressing).name == "its shim was killed");
 }
 
 TEST_CASE("what robustrun found itself") {
   FaultRow row;
-  row.name = "nobody comes";
+  row.name = "a rank is missing";
   row.found = {"hang"};
-  CHECK(classify_finding("hang", "\"so\"", {row}).name == "nobody comes");
+  CHECK(classify_finding("hang", "\"so\"", {row}).name == "a rank is missing");
   CHECK(classify_finding("hang", "\"so\"", {row}).evidence == "\"so\"");
   CHECK(classify_finding("slow", "\"so\"", {row}).name == "slow");
   CHECK(name_of(said({"hang"}), {row}) == "exit after progress");

@@ -1,5 +1,6 @@
 // A restart that begins at step 0 again although steps had been done.
 #include "supervisor/core/fault/step_trail.h"
+#include "supervisor/core/report/render.h"
 
 #include <doctest/doctest.h>
 
@@ -28,7 +29,7 @@ TEST_CASE("a first step that was done before, whether the script counts from 0 o
   }
 }
 
-TEST_CASE("who goes on from what was saved, however long ago, has resumed") {
+TEST_CASE("a script that continues from a save, however old, has resumed") {
   StepTrail trail = after(120, 1, 120);
   CHECK_FALSE(trail.take(1, 101));
   StepTrail far = after(120, 1, 120);
@@ -42,7 +43,7 @@ TEST_CASE("the beginning is found behind a first reading that is many steps in")
   CHECK(tenth.take(3, 30) == 120);
 }
 
-TEST_CASE("nothing is lost by who had done nothing") {
+TEST_CASE("a script that had done no step loses none") {
   StepTrail trail;
   CHECK_FALSE(trail.take(1, 1));
   trail = after(1, 0, 0);
@@ -78,7 +79,7 @@ struct Numbered : Harness {
   }
 };
 
-TEST_CASE("it is said when the first step is done, and only of an attempt that began anew") {
+TEST_CASE("it is reported at the first step, and only for an attempt that began anew") {
   Numbered h;
   h.step(Mark::kFirstStep, 1, 1);
   CHECK(h.text(Rule::kNotResumed) == "the script did not resume: step 0 after 120");

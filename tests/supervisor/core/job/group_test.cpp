@@ -20,20 +20,20 @@ std::vector<base::NodeId> ids(std::initializer_list<std::uint32_t> numbers) {
   return nodes;
 }
 
-TEST_CASE("who is there keeps its place, a newcomer gets the vacant one") {
+TEST_CASE("a node that is there keeps its place, a newcomer gets the vacant one") {
   const auto choice = choose_group(ids({0, 1, 2}), {kHere, kLost, kHere, kHere, kHere}, 3);
   CHECK(choice.members == ids({0, 3, 2}));
   CHECK(choice.newcomers == ids({3}));
   CHECK_FALSE(choice.any_coming);
 }
 
-TEST_CASE("a group that is complete takes nobody in") {
+TEST_CASE("a complete group takes no more nodes") {
   const auto choice = choose_group(ids({2, 0}), {kHere, kHere, kHere}, 2);
   CHECK(choice.members == ids({2, 0}));
   CHECK(choice.newcomers.empty());
 }
 
-TEST_CASE("vacant places that nobody takes are closed up") {
+TEST_CASE("vacant places that no node takes are closed up") {
   CHECK(choose_group(ids({0, 1, 2}), {kLost, kHere, kHere}, 3).members == ids({1, 2}));
   CHECK(choose_group(ids({0, 1, 2}), {kLost, kLost, kHere, kHere}, 3).members == ids({3, 2}));
   CHECK(choose_group(ids({0}), {kLost}, 1).members.empty());
@@ -81,7 +81,8 @@ TEST_CASE("only a node of the group that was lost once is worth waiting for") {
   CHECK(choose_group(ids({0, 1}), nodes, 2).any_coming);
 }
 
-TEST_CASE("whoever is lost, the group is as large as it can be and survivors stay in order") {
+TEST_CASE(
+    "whatever nodes are lost, the group is as large as possible and survivors keep their order") {
   base::Rng rng(4711);
   for (int round = 0; round < 2000; ++round) {
     CAPTURE(round);

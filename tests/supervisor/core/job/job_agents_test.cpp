@@ -37,11 +37,11 @@ TEST_CASE("a lost agent is launched again in place while the others stop") {
   }
 }
 
-TEST_CASE("that a node is taken from us is said once, and again of its next agent") {
+TEST_CASE("that a node is taken away is reported once, and once more for its next agent") {
   Harness h(make_spec({1, 1}));
   h.run();
   h.tell(NodeEnding{"Slurm sent SIGTERM"}, 1);
-  CHECK(h.text(Rule::kNodeEnding) == "node1 will be taken from us: Slurm sent SIGTERM");
+  CHECK(h.text(Rule::kNodeEnding) == "node1 will be taken away: Slurm sent SIGTERM");
   h.tell(NodeEnding{"Slurm sent SIGTERM"}, 1);
   CHECK(h.actions.empty());
   h.tell(AgentLost{"killed by SIGKILL", true}, 1);
@@ -75,11 +75,11 @@ TEST_CASE("an agent that cannot be started twice in a row ends the run with 94")
   SUBCASE("it dies") {
     h.lose(1, "no such host");
     CHECK(h.text(Rule::kAgentLost) ==
-          "the agent of node1 cannot be started: no such host; it is started once more");
+          "the agent of node1 cannot be started: no such host; launching it again");
     CHECK(h.all<LaunchAgent>().size() == 1);
     h.lose(1, "no such host");
     CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-          "1 of the 2 nodes that are needed is there: node1: no such host");
+          "only 1 of the 2 nodes needed: node1: no such host");
   }
   SUBCASE("it never says hello") {
     const Nanos start = h.now;
@@ -127,17 +127,17 @@ TEST_CASE("agents lost before anything was started cost nothing, until one is lo
   for (std::uint32_t node = 1; node < 20; ++node) {
     h.join(node);
     h.lose(node);
-    CHECK(h.text(Rule::kAgentLost).ends_with("; it is started once more"));
+    CHECK(h.text(Rule::kAgentLost).ends_with("; launching it again"));
     h.join(node);
   }
   CHECK(h.job.state() == JobState::kJoining);
-  SUBCASE("who comes back takes part") {
+  SUBCASE("a node that comes back takes part") {
     h.join(0);
     h.begin();
   }
   SUBCASE("a loop is a setback every time") {
     h.lose(7);
-    CHECK(h.text(Rule::kAgentLost).ends_with("; the start is tried again"));
+    CHECK(h.text(Rule::kAgentLost).ends_with("; trying to start again"));
     h.join(7);
     h.lose(7);
     CHECK(h.exit_code() == 94);
@@ -177,12 +177,12 @@ TEST_CASE("agents lost during a back-off neither lengthen it nor cost a restart"
     h.lose(node);
     CHECK(h.job.state() == JobState::kBackoff);
     CHECK(h.all<LaunchAgent>().size() == 1);
-    CHECK(h.text(Rule::kAgentLost).ends_with("; it is started once more"));
+    CHECK(h.text(Rule::kAgentLost).ends_with("; launching it again"));
     h.join(node);
   }
   h.lose(7);
   CHECK(h.all<LaunchAgent>().empty());
-  CHECK(h.text(Rule::kAgentLost).find("; it is tried again in ") != std::string::npos);
+  CHECK(h.text(Rule::kAgentLost).find("; launching it again in ") != std::string::npos);
   h.fire(TimerId::kBackoff);
   CHECK(h.now == over_at);
   CHECK(h.job.state() == JobState::kJoining);

@@ -69,7 +69,7 @@ void fail_and_resume(Harness& h, const std::string& line = "my own bug") {
   h.tell(noted(h, What::kLoaded, 100), 1);
 }
 
-TEST_CASE("it is said which checkpoint the workers go on from, once") {
+TEST_CASE("the checkpoint that the workers resume from is reported once") {
   Harness h(spec_of());
   h.join_all();
   h.begin();
@@ -77,13 +77,13 @@ TEST_CASE("it is said which checkpoint the workers go on from, once") {
   CHECK(h.actions.empty());
   h.tell(noted(h, What::kLoaded, 100), 1);
   CHECK(h.text(Rule::kResumePoint) ==
-        "the workers go on from the checkpoint of step 100 (g3-ab), read from disk; the newest one "
-        "that was committed, of step 120 (g3-ab), was not taken");
+        "resuming from the checkpoint of step 100 (g3-ab), read from disk; the newest "
+        "committed checkpoint, of step 120 (g3-ab), was not used");
   h.tell(noted(h, What::kLoaded, 100), 0);
   CHECK(h.actions.empty());
   h.tell(noted(h, What::kLoaded, 120), 0);
   CHECK(h.text(Rule::kResumePoint) ==
-        "the workers go on from the checkpoint of step 120 (g3-ab), read from disk");
+        "resuming from the checkpoint of step 120 (g3-ab), read from disk");
 }
 
 TEST_CASE(
@@ -105,8 +105,8 @@ TEST_CASE(
   CHECK(orders[0].directories == std::vector<std::string>{"/data"});
   CHECK(
       h.text(Rule::kCheckpointPoisoned) ==
-      "the checkpoint of step 100 (g3-ab) is set aside: the job failed 2 times within 20 steps of "
-      "going on from it; the next older one is taken");
+      "setting aside the checkpoint of step 100 (g3-ab): the job failed 2 times within 20 steps of "
+      "resuming from it; using the next older one");
   CHECK(h.decided(Rule::kRestart));
   REQUIRE(h.job.state() == JobState::kBackoff);
   end_demotion(h);
@@ -128,8 +128,8 @@ TEST_CASE("an answer that is late, of another order or an error lets the run go 
   SUBCASE("late") {
     h.fire(TimerId::kBackoff);
     CHECK(h.text(Rule::kCheckpointKept) ==
-          "no agent said within 20 s that the checkpoint of step 100 (g3-ab) is set aside; it may "
-          "be used again");
+          "no agent has set aside the checkpoint of step 100 (g3-ab) within 20 s; it may be used "
+          "again");
     CHECK(h.job.state() == JobState::kReserving);
     h.tell(CheckpointDemoted{1, {}}, 1);
     CHECK(h.actions.empty());
@@ -151,7 +151,7 @@ TEST_CASE("an answer that is late, of another order or an error lets the run go 
     h.all_gone();
     CHECK(h.all<DemoteCheckpoint>().size() == 1);
   }
-  SUBCASE("another supervisor: the order is said again") {
+  SUBCASE("another supervisor: the order is repeated") {
     h.tell(SupervisorResumed{2, "other", 7, {}, {}});
     CHECK(h.all<DemoteCheckpoint>().size() == 1);
   }
@@ -219,7 +219,7 @@ TEST_CASE("failures that are no checkpoint's doing do not count") {
   }
   SUBCASE("a machine that is evicted") { fails_by(says(1, 0, "it is broken")); }
   SUBCASE("a network") { fails_by(says(1, 0, "it flaps")); }
-  SUBCASE("somebody killed it") {
+  SUBCASE("it was killed from outside") {
     WorkerExited exit = exited(1, 0, SIGKILL);
     exit.kind = base::ExitStatus::Kind::kSignaled;
     fails_by(exit);
@@ -235,8 +235,7 @@ TEST_CASE("failures that are no checkpoint's doing do not count") {
   }
 }
 
-TEST_CASE(
-    "nothing is set aside by a policy of 0, under compat, or when nobody said what was loaded") {
+TEST_CASE("nothing is set aside by a policy of 0, under compat, or when no load was reported") {
   SUBCASE("0") {
     Harness h = resumed(spec_of(0));
     h.tell_exit(says(1, 0, "my own bug"));
@@ -271,12 +270,12 @@ TEST_CASE("a number that ends the attempt soon after a resume sets the checkpoin
   REQUIRE(h.job.state() == JobState::kStopping);
   h.all_gone();
   CHECK(h.text(Rule::kCheckpointPoisoned) ==
-        "the checkpoint of step 100 (g3-ab) is set aside: the job's numbers went wrong within 20 "
-        "steps of going on from it; the next older one is taken");
+        "setting aside the checkpoint of step 100 (g3-ab): the job's numbers went wrong within 20 "
+        "steps of resuming from it; using the next older one");
   end_demotion(h);
 }
 
-TEST_CASE("without an agent that could mark it, it is said and the run goes on") {
+TEST_CASE("without an agent that could mark it, that is reported and the run goes on") {
   Harness h = resumed(spec_of(1));
   h.tell_exit(says(1, 0, "my own bug"));
   h.lose(0);
@@ -286,7 +285,8 @@ TEST_CASE("without an agent that could mark it, it is said and the run goes on")
             .ends_with("but no agent is there to mark it, so it may be used again"));
 }
 
-TEST_CASE("whoever saves by himself may do so when the run ends, and not when a rank has failed") {
+TEST_CASE(
+    "workers that save by themselves may do so when the run ends, not when a rank has failed") {
   const auto saves_first = [](const Harness& h) {
     const auto stops = h.all<StopWorkers>();
     REQUIRE(!stops.empty());
@@ -308,7 +308,7 @@ TEST_CASE("whoever saves by himself may do so when the run ends, and not when a 
     h.tell(SupervisorResumed{2, "other", 7, {}, {}});
     CHECK(saves_first(h));  // the order is the same
   }
-  SUBCASE("the goal is reached, and then somebody cannot wait") {
+  SUBCASE("the goal is reached, and then the user cannot wait") {
     h.tell(StepGoalReached{h.job.attempt(), 100});
     CHECK(saves_first(h));
     h.tell(SignalReceived{SIGTERM, false});

@@ -1,4 +1,4 @@
-// Copies in the memory of other nodes: who is told to keep them, and what becomes of those of nodes
+// Copies in the memory of other nodes: which nodes keep them, and what becomes of those of nodes
 // that are lost.
 #include <doctest/doctest.h>
 
@@ -19,7 +19,7 @@ std::vector<std::uint32_t> nodes_of(const std::vector<CopyRoute>& routes) {
 
 using Nodes = std::vector<std::uint32_t>;
 
-TEST_CASE("each node is told who keeps its copies, and whose it keeps, before workers start") {
+TEST_CASE("each node learns the keeper of its copies, and whose it keeps, before workers start") {
   Copied h;
   REQUIRE(h.job.state() == JobState::kReserving);
   REQUIRE(h.question.places.size() == 3);
@@ -27,7 +27,7 @@ TEST_CASE("each node is told who keeps its copies, and whose it keeps, before wo
   CHECK(h.question.former.empty());
   CHECK(h.question.evictable.size() == 5);
   h.answer({1, 2, 0});
-  CHECK(h.actions.empty());  // nobody copies anything so far
+  CHECK(h.actions.empty());  // no worker makes copies yet
   h.reserve();
   std::size_t first_start = 0;
   while (!std::holds_alternative<StartWorkers>(h.actions[first_start])) ++first_start;
@@ -47,7 +47,7 @@ TEST_CASE("each node is told who keeps its copies, and whose it keeps, before wo
   CHECK(one.fetch.empty());
 }
 
-TEST_CASE("the map is told once somebody makes copies, and not again at every restart") {
+TEST_CASE("the map is reported once workers make copies, and not again at every restart") {
   Copied h;
   h.start();
   h.keep(0);
@@ -117,11 +117,11 @@ TEST_CASE("what a lost node's keeper holds is saved before the next attempt, and
   h.now += 2s;
   h.saved(2, orders[0].order, 2);
   CHECK(h.text(Rule::kCopiesSaved) ==
-        "what the memory of node2 held for node1 was saved: 2 copies of 2 ranks");
+        "the copies of node1 in the memory of node2 were saved: 2 copies of 2 ranks");
   REQUIRE(h.job.state() == JobState::kReserving);  // the spare is there
   REQUIRE(h.all<SolveBackup>().size() == 1);
   CHECK(h.all<SolveBackup>()[0].former == Nodes{1, 2, 0});
-  h.reserve();  // before the answer: who replaces n1 has its arcs
+  h.reserve();  // before the answer: the node that replaces n1 has its arcs
   h.placed = h.all<PlaceCopies>();
   CHECK(nodes_of(h.placed_on(0).send) == Nodes{3, 3});
   CHECK(nodes_of(h.placed_on(3).send) == Nodes{2, 2});
@@ -157,15 +157,14 @@ TEST_CASE("the next attempt does not wait longer than the limit, and says so") {
   h.fire(TimerId::kBackoff);
   CHECK(h.now - lost == kHeldSaveMax);
   CHECK(h.text(Rule::kCopiesLost) ==
-        "what the memory of node2 held for node1 was not saved (node2: no answer within 20 s); the "
-        "newest "
-        "committed checkpoint is used");
+        "the copies of node1 in the memory of node2 were not saved (node2: no answer within 20 s); "
+        "using the newest committed checkpoint");
   CHECK(h.job.state() != JobState::kBackoff);
   h.saved(2, 1, 2);  // too late
   CHECK(h.actions.empty());
 }
 
-TEST_CASE("an error is said, with the checkpoint that is used instead") {
+TEST_CASE("an error is reported, with the checkpoint that is used instead") {
   Copied h;
   h.start();
   h.keep_all();
@@ -175,26 +174,26 @@ TEST_CASE("an error is said, with the checkpoint that is used instead") {
   h.lose_machine(1);
   h.saved(2, 1, 0, {"disk full"});
   CHECK(h.text(Rule::kCopiesLost) ==
-        "what the memory of node2 held for node1 was not saved (node2: disk full); the newest "
-        "committed "
-        "checkpoint, of step 80 (g1-ab), is used");
+        "the copies of node1 in the memory of node2 were not saved (node2: disk full); using the "
+        "newest committed checkpoint, of step 80 (g1-ab)");
   Copied half;
   half.start();
   half.keep_all();
   half.lose_machine(1);
   half.saved(2, 1, 1, {"disk full"});
-  CHECK(half.text(Rule::kCopiesSaved) ==
-        "what the memory of node2 held for node1 was saved: 1 copy of 2 ranks, not all of them");
+  CHECK(
+      half.text(Rule::kCopiesSaved) ==
+      "the copies of node1 in the memory of node2 were saved: 1 copy of 2 ranks, not all of them");
   Copied before;
   before.start();
   before.keep_all();
   before.lose_machine(1);
   before.saved(2, 1, 0);
   CHECK(before.text(Rule::kCopiesSaved) ==
-        "what the memory of node2 held for node1 was on disk already");
+        "the copies of node1 in the memory of node2 were on disk already");
 }
 
-TEST_CASE("copies whose keeper is lost, too, are gone, and nobody waits for them") {
+TEST_CASE("copies whose keeper is lost too are gone, and the run does not wait for them") {
   Copied h(policy_spec({1, 1, 1, 1, 1, 1}, 4, 4));
   h.answer({1, 2, 3, 0});
   h.reserve();
@@ -205,8 +204,8 @@ TEST_CASE("copies whose keeper is lost, too, are gone, and nobody waits for them
   h.gone(0);
   h.gone(3);
   CHECK(h.text(Rule::kCopiesLost) ==
-        "the copies in memory of node1 are lost with node2, which kept them: the newest committed "
-        "checkpoint is used");
+        "the copies in memory of node1 are lost with node2, which kept them: using the newest "
+        "committed checkpoint");
   const auto orders = h.all<SaveHeldCopies>();  // of n2 by n3
   REQUIRE(orders.size() == 1);
   CHECK(orders[0].node == base::NodeId{3});
@@ -226,15 +225,15 @@ TEST_CASE("a keeper that is started anew has nothing: its memory ended with its 
   CHECK(h.text(Rule::kCopiesLost).starts_with("the copies in memory of node1 are lost with node2"));
 }
 
-TEST_CASE("a node whose copies had not got anywhere is said to be lost with them") {
+TEST_CASE("a node whose copies were on no other node is reported lost with them") {
   Copied h;
   h.start();
   h.keep(1, false);
   h.lose_machine(1);
   CHECK(h.all<SaveHeldCopies>().empty());
   CHECK(h.text(Rule::kCopiesLost) ==
-        "the copies in memory of node1 are lost with it, because no other node has any yet: the "
-        "newest committed checkpoint is used");
+        "the copies in memory of node1 are lost with it, as no other node has any yet: using "
+        "the newest committed checkpoint");
   Copied none;
   none.start();
   none.lose_machine(1);
@@ -316,7 +315,7 @@ TEST_CASE("a slow machine stays until every rank has a copy elsewhere, but not f
   CHECK(
       h.text(Rule::kCopiesAwaited) ==
       "node0 is not replaced yet: 2 ranks have no copy in the memory of another node (rank 4, …); "
-      "that is waited for, at most 2 min 00 s");
+      "waiting for one, at most 2 min 00 s");
   h.fire(TimerId::kSlow);
   CHECK(h.all<Decision>().empty());
   h.keep(2);

@@ -56,9 +56,9 @@ TEST_CASE("nothing is started on a node that leaves, though its agent is still t
   leave(h, 2);
   h.all_gone();
   CHECK(h.text(Rule::kRestart) ==
-        "restart, not counted because nothing failed: starting 3 workers on 3 nodes again");
+        "free restart (nothing failed): starting 3 workers on 3 nodes again");
   while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
-  CHECK(h.text(Rule::kGroupShrunk) == "no spare is there: the group goes on with 2 of 3 nodes");
+  CHECK(h.text(Rule::kGroupShrunk) == "there is no spare: going on with 2 of 3 nodes");
   CHECK(h.group == Nodes{0, 1});
   h.begin();
   part(h, 2);
@@ -75,7 +75,7 @@ TEST_CASE("departures cost no restart and are no crash loop, however many there 
     const std::uint32_t node = h.group.back();
     const auto rank = static_cast<std::uint32_t>(h.group.size() - 1);
     leave(h, node);
-    // Whoever had it as a peer fails of that, and says so with an earlier time than it happened.
+    // Its peers fail because of that, and report an earlier time than it happened.
     WorkerExited peer = exited(h.job.attempt().value, 0, 1);
     peer.error_message = "Connection closed by peer";
     peer.error_timestamp_s = 1'700'000'000;
@@ -95,7 +95,7 @@ TEST_CASE("departures cost no restart and are no crash loop, however many there 
   }
 }
 
-TEST_CASE("a spare that leaves, or a node whose workers have ended, disturbs nobody") {
+TEST_CASE("a spare that leaves, or a node whose workers have ended, disturbs no other node") {
   Harness h = three(open_spec(1, 2 + 1));
   h.join(h.offer("spare"));
   leave(h, 3);
@@ -149,8 +149,7 @@ TEST_CASE("with too few nodes left the run waits for another one") {
   leave(h, 2);
   h.all_gone();
   CHECK(h.text(Rule::kWaitForNodes)
-            .starts_with(
-                "2 of the 3 nodes that are needed are there: c: its command got SIGTERM; waiting"));
+            .starts_with("only 2 of the 3 nodes needed: c: its command got SIGTERM; waiting"));
   part(h, 2);
   h.join(h.offer("d"));
   CHECK(h.group == Nodes{0, 1, 3});
@@ -166,7 +165,7 @@ TEST_CASE("as torchrun: without a restart left only a group that may shrink surv
     CHECK(h.all<StopWorkers>().size() == 3);
     h.all_gone();
     CHECK(h.text(Rule::kBudgetExhausted) ==
-          "no restart: 2 of the 3 nodes that are needed are there: c: its command got SIGTERM, and "
+          "no restart: only 2 of the 3 nodes needed: c: its command got SIGTERM, and "
           "none is left (--max-restarts)");
     CHECK(h.exit_code() == 1);
   }
@@ -180,7 +179,7 @@ TEST_CASE("as torchrun: without a restart left only a group that may shrink surv
   }
 }
 
-// Who loses a peer often says so before the loss of that peer's machine is noticed.
+// A worker that loses a peer often reports it before the loss of the peer's machine is noticed.
 TEST_CASE("peers that fail of a machine's loss are not to blame, also when they are heard first") {
   JobSpec spec = open_spec(1, 3);
   spec.policy = full_policy();
@@ -202,7 +201,7 @@ TEST_CASE("peers that fail of a machine's loss are not to blame, also when they 
         h.lose(node, "its connection broke", false);
         CHECK(h.text(Rule::kAgentLost).ends_with("its connection broke"));
       }
-      CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+      CHECK(h.text(Rule::kRestart).starts_with("free restart"));
       CHECK_FALSE(h.decided(Rule::kStopTimeCheck));  // it is clear what failed
       if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
       while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
@@ -237,12 +236,12 @@ TEST_CASE("what a peer fails of behind the last word of a machine that was lost 
     h.all_gone_but(2);
     h.now += seconds(3);
     h.tell(AgentLost{"it said nothing", false, one.silent}, 2);
-    const bool is_free = h.text(Rule::kRestart).starts_with("restart, not counted");
+    const bool is_free = h.text(Rule::kRestart).starts_with("free restart");
     CHECK(is_free == one.is_free);
   }
 }
 
-TEST_CASE("who comes back after a loss is taken in at once; one after the other with distance") {
+TEST_CASE("a node that comes back after a loss is taken in at once; further ones after a wait") {
   JobSpec spec = open_spec(1, 4);
   Harness h(spec);
   for (const char* name : {"a", "b"}) h.join(h.offer(name));

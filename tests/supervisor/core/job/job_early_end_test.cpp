@@ -1,7 +1,9 @@
-// A worker that ends with exit code 0 while others still train: who is blamed for their failure.
+// A worker that ends with exit code 0 while others still train: which rank is blamed for their
+// failure.
 #include <doctest/doctest.h>
 
 #include "supervisor/core/fault/early_end.h"
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_journal.h"
@@ -85,7 +87,7 @@ TEST_CASE("the operation is asked for where no traceback tells it") {
   h.end_well(1, 100);
   h.fail(0, {"Connection closed by peer"}, true);
   CHECK(h.text(Rule::kEndedEarly) ==
-        "rank 1 ended with 0 at step 100 while rank 0 waited for it; the others are stopped");
+        "rank 1 ended with 0 at step 100 while rank 0 waited for it; stopping the other rank");
   SUBCASE("and known") {
     h.answer(tracer::Finding::kDied, tracer::OpKind::kAllReduce, {{1}}, {{0}, {2}});
     CHECK(h.text(Rule::kEndedEarly) ==
@@ -95,7 +97,7 @@ TEST_CASE("the operation is asked for where no traceback tells it") {
     h.answer(tracer::Finding::kNothing, tracer::OpKind::kUnknown, {}, {});
     CHECK(h.all<Decision>().empty());
   }
-  SUBCASE("and somebody else died") {
+  SUBCASE("and another worker died") {
     h.answer(tracer::Finding::kDied, tracer::OpKind::kAllReduce, {{2}}, {{0}});
     CHECK(h.all<Decision>().empty());
   }
@@ -105,7 +107,7 @@ TEST_CASE("the operation is asked for where no traceback tells it") {
   }
 }
 
-TEST_CASE("whoever fails by itself is to blame, whoever has ended before") {
+TEST_CASE("a worker that fails by itself is to blame, whatever workers have ended before") {
   Training h;
   h.end_well(1, 100);
   SUBCASE("first") {
@@ -178,7 +180,7 @@ TEST_CASE("the report names the cause where it says why") {
   WorkerExited ended = exited(0, 1, 0);
   story.event(900, ended);
   story.event(1000, exited(0, 0, 1));
-  story.decide(1000, Rule::kEndedEarly, 0, "rank 1 ended with 0; the others are stopped",
+  story.decide(1000, Rule::kEndedEarly, 0, "rank 1 ended with 0; stopping the other 2 ranks",
                {"rank 1 ended with 0"});
   story.decide(1001, Rule::kBudgetExhausted, 0, "no restart left").finish(1002, 1);
   const std::string page = render_report(build_report(story.entries), false, 100);

@@ -38,8 +38,7 @@ TEST_CASE("a stop may bring a grace period of its own, and is named") {
   h.tell(stop);
   REQUIRE_FALSE(h.all<StopWorkers>().empty());
   CHECK(h.all<StopWorkers>().front().grace == seconds(3));
-  CHECK(h.text(Rule::kSignal) ==
-        "SIGTERM (robustrun stop) ends the run; the workers get it too and have 3 s");
+  CHECK(h.text(Rule::kSignal) == "stopping (robustrun stop); 3 s to save, a second signal kills");
 }
 
 WorkerExited after(base::ScriptEnd end, WorkerExited exited) {
@@ -75,7 +74,7 @@ TEST_CASE("a crash when only the script had returned is no success, and nothing 
     h.run();
     h.first_step();
     h.tell_exit(end);
-    CHECK(h.text(Rule::kWorkerFailed).find("a save or an upload that still ran may be lost") !=
+    CHECK(h.text(Rule::kWorkerFailed).find("a save or an upload under way may be lost") !=
           std::string::npos);
     CHECK(h.all<StopWorkers>().empty());  // the others may still save
     h.tell_exit(exited(0, 1, 0));
@@ -85,7 +84,7 @@ TEST_CASE("a crash when only the script had returned is no success, and nothing 
   }
 }
 
-TEST_CASE("who fails for want of a rank whose script had returned is not started again either") {
+TEST_CASE("a worker that fails without a rank whose script had returned is not restarted either") {
   Harness h(make_spec({1, 1}));
   h.run();
   h.tell_exit(after(base::ScriptEnd::kReturned, killed(0, 0, SIGABRT)));
@@ -132,7 +131,7 @@ TEST_CASE("a second signal kills at once, further ones change nothing") {
   CHECK(h.exit_code() == 130);
 }
 
-TEST_CASE("a second signal gives nobody more time") {
+TEST_CASE("a second signal gives no worker more time") {
   JobSpec spec = make_spec({1});
   spec.deadlines.shutdown_grace = {};
   Harness h(spec);
@@ -233,7 +232,7 @@ TEST_CASE("the time limit counts from the start of the run and ends it with 124"
   h.recover();
   h.fire(TimerId::kTimeLimit);
   CHECK(h.now - start == seconds(90));
-  CHECK(h.text(Rule::kTimeLimit) == "the time limit of 90 s is over");
+  CHECK(h.text(Rule::kTimeLimit) == "time limit of 90 s reached");
   CHECK(h.all<StopWorkers>().front().signal == SIGTERM);
   h.all_gone();
   CHECK(h.exit_code() == 124);
@@ -246,12 +245,12 @@ TEST_CASE("a scheduler's preemption lets the workers save and asks for another s
   preempted.cause = SignalReceived::Cause::kPreempted;
   h.tell(preempted);
   CHECK(h.text(Rule::kPreempted) ==
-        "Slurm preempts job 12: the run ends; the workers get SIGTERM and have 30 s");
+        "stopping (Slurm preempts job 12); 30 s to save, a second signal kills");
   REQUIRE(h.all<StopWorkers>().size() == 1);
   CHECK(h.all<StopWorkers>().front().reason == StopReason::kPreempt);
   CHECK(h.all<StopWorkers>().front().signal == SIGTERM);
   CHECK(h.all<StopWorkers>().front().grace == seconds(30));
-  h.tell(SignalReceived{SIGTERM, false});   // somebody is told of the same
+  h.tell(SignalReceived{SIGTERM, false});   // another report of the same
   CHECK(h.all<StopWorkers>().front().reason == StopReason::kPreempt);
   h.tell_exit(exited(0, 0, 1));
   h.all_gone();
@@ -270,7 +269,7 @@ TEST_CASE("a scheduler's time limit ends the run as our own does") {
   CHECK(h.exit_code() == 124);
 }
 
-TEST_CASE("a worker that is preempted may say that nobody should go on") {
+TEST_CASE("a preempted worker may ask not to be requeued") {
   for (const auto cause : {SignalReceived::Cause::kPreempted, SignalReceived::Cause::kTimeLimit}) {
     Harness h;
     h.run();

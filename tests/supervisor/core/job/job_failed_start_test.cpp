@@ -83,7 +83,7 @@ TEST_CASE("on several machines ten in a row do, within 5 minutes at the earliest
   }
 }
 
-TEST_CASE("a port that nobody finds is a start that failed") {
+TEST_CASE("a port that is not found is a failed start") {
   Harness h;
   h.join_all();
   for (int i = 0; i < 2; ++i) {

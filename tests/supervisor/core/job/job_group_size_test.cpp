@@ -16,7 +16,7 @@ TEST_CASE("without a spare the group shrinks if it may, and ranks are compact") 
   Harness h(group_spec({1, 2, 1}, 2, 3));
   h.run();
   h.lose_machine(1);
-  CHECK(h.text(Rule::kGroupShrunk) == "no spare is there: the group goes on with 2 of 3 nodes");
+  CHECK(h.text(Rule::kGroupShrunk) == "there is no spare: going on with 2 of 3 nodes");
   CHECK(h.evidence(Rule::kGroupShrunk) == std::vector<std::string>{"node1: no power"});
   CHECK(h.node_of == Nodes{0, 2});
   h.reserve();
@@ -74,7 +74,7 @@ TEST_CASE("a group that shrank grows again as soon as a node is there") {
   REQUIRE(h.all<LaunchAgent>().size() == 1);
   h.join(0);
   CHECK(h.text(Rule::kGroupGrew) ==
-        "node0 is there: the group grows from 2 to 3 nodes; the others are stopped");
+        "node0 is there: the group grows from 2 to 3 nodes; stopping all 2 ranks");
   CHECK(h.all<StopWorkers>().front().reason == StopReason::kRestart);
   h.all_gone();
   CHECK(h.group == Nodes{1, 2, 0});
@@ -152,7 +152,7 @@ TEST_CASE("too few nodes: the run waits for capacity, and says so once") {
   h.lose_machine(1);
   const Nanos since = h.now;
   CHECK(h.text(Rule::kWaitForNodes) ==
-        "1 of the 2 nodes that are needed is there: node1: no power; waiting for more, at most "
+        "only 1 of the 2 nodes needed: node1: no power; waiting for more, at most "
         "60 s");
   CHECK(h.job.state() == JobState::kJoining);
   h.fire(TimerId::kNodes);
@@ -169,7 +169,7 @@ TEST_CASE("too few nodes: the run waits for capacity, and says so once") {
     while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
     CHECK(h.now - since == seconds(60));
     CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-          "1 of the 2 nodes that are needed is there: node1: still no power");
+          "only 1 of the 2 nodes needed: node1: still no power");
     CHECK(h.exit_code() == 94);
   }
   SUBCASE("the user ends it") {
@@ -183,13 +183,13 @@ TEST_CASE("the end for want of nodes names the cause of every missing one") {
   h.join(0);
   h.lose(1, "no route to host", false);
   CHECK(h.text(Rule::kAgentLost) ==
-        "the agent of node1 cannot be started: no route to host; it is tried again in 10 s");
+        "the agent of node1 cannot be started: no route to host; launching it again in 10 s");
   h.lose(3, "permission denied");
   h.lose(3, "permission denied");
   CHECK(h.job.state() == JobState::kJoining);
   h.join(2);
   CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-        "2 of the 4 nodes that are needed are there: node1: no route to host");
+        "only 2 of the 4 nodes needed: node1: no route to host");
   CHECK(h.evidence(Rule::kInfrastructureGivenUp) ==
         std::vector<std::string>{"node1: no route to host", "node3: permission denied"});
   CHECK(h.exit_code() == 94);

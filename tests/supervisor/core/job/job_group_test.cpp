@@ -35,7 +35,7 @@ TEST_CASE("the first nodes form the group and begin without waiting for spares")
   CHECK(formed.spares.empty());
   h.begin();
   h.join(2);
-  CHECK(h.text(Rule::kSpareChanged) == "node2 is there as a spare");
+  CHECK(h.text(Rule::kSpareChanged) == "node2 is a spare");
   CHECK(h.job.state() == JobState::kRunning);
 }
 
@@ -64,12 +64,12 @@ TEST_CASE(
   h.join(0);
   h.join(2);
   CHECK(h.job.state() == JobState::kJoining);
-  SUBCASE("who come") {
+  SUBCASE("that come") {
     h.join(1);
     CHECK(h.group == Nodes{0, 1});
     CHECK(h.all<GroupFormed>().front().spares == std::vector<std::string>{"node2"});
   }
-  SUBCASE("who do not") {
+  SUBCASE("that do not") {
     const Nanos since = h.now;
     h.fire(TimerId::kState);
     CHECK(h.now - since == seconds(5));
@@ -161,13 +161,13 @@ TEST_CASE("an agent that died on an answering node gets its place back while a s
     h.begin();
     CHECK(h.group == Nodes{0, 2});
     h.join(1);
-    CHECK(h.text(Rule::kSpareChanged) == "node1 is there as a spare");
+    CHECK(h.text(Rule::kSpareChanged) == "node1 is a spare");
     CHECK(h.job.state() == JobState::kRunning);
   }
   SUBCASE("nor when it cannot be started") {
     h.lose(1, "disk full");
     CHECK(h.text(Rule::kAgentLost) ==
-          "the agent of node1 cannot be started: disk full; it is tried again in 20 s");
+          "the agent of node1 cannot be started: disk full; launching it again in 20 s");
     CHECK(h.group == Nodes{0, 2});
     CHECK(h.job.state() == JobState::kReserving);
   }
@@ -235,11 +235,10 @@ TEST_CASE("what a replaced node still says is ignored") {
   old(AgentLost{"late", true});
 }
 
-TEST_CASE("a lost spare disturbs nobody and is tried again after longer and longer") {
+TEST_CASE("a lost spare disturbs no other node and is launched again after growing waits") {
   Harness h = with_spare();
   h.lose(2);
-  CHECK(h.text(Rule::kSpareChanged) ==
-        "the agent of node2 was lost: killed; it is started once more");
+  CHECK(h.text(Rule::kSpareChanged) == "the agent of node2 was lost: killed; launching it again");
   CHECK(h.all<LaunchAgent>().size() == 1);
   h.join(2);
   const seconds delays[] = {seconds(20),  seconds(40),  seconds(80),

@@ -1,6 +1,7 @@
 // Workers that wait for each other: what the core says, and when it ends the attempt.
 #include <doctest/doctest.h>
 
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/core/types/exit_code.h"
 #include "tests/supervisor/job_journal.h"
@@ -110,7 +111,7 @@ TEST_CASE("a hang that comes back in the same line of the script counts, the thi
   Harness h(with_restarts(1));
   h.run();
   hang(h, hang_in("train.py:9"));
-  CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+  CHECK(h.text(Rule::kRestart).starts_with("free restart"));
   CHECK(h.text(Rule::kRestart).find("another hang in train.py:9 counts") != std::string::npos);
   start_again(h);
   hang(h, hang_in("train.py:9", 0));  // whatever rank it is
@@ -139,7 +140,7 @@ TEST_CASE(
   h.run();
   const auto goes_on = [&](const tracer::Verdict& verdict) {
     hang(h, verdict);
-    CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+    CHECK(h.text(Rule::kRestart).starts_with("free restart"));
     start_again(h);
   };
   for (int i = 0; i < 4; ++i) goes_on(hang_in("train.py:" + std::to_string(i)));
@@ -164,7 +165,7 @@ TEST_CASE("a hang is forgotten after as much progress as fills the budget") {
   h.first_step();
   h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, hang_in("train.py:9")));
   h.all_gone();
-  CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+  CHECK(h.text(Rule::kRestart).starts_with("free restart"));
 }
 
 TEST_CASE("a suspicion says what follows and when") {
@@ -190,10 +191,10 @@ TEST_CASE("a suspicion says what follows and when") {
 }
 
 TEST_CASE("a hang without a culprit, and one of a rank that does not exist, end the attempt, too") {
-  for (const bool nobody : {false, true}) {
+  for (const bool is_empty : {false, true}) {
     Running h;
     auto verdict = absent_rank(4'000'000'000U);
-    if (nobody) verdict.culprits.clear();
+    if (is_empty) verdict.culprits.clear();
     h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, verdict));
     CHECK(h.job.state() == JobState::kStopping);
   }
@@ -215,7 +216,7 @@ TEST_CASE("a hang that passes is told") {
   Running h;
   h.tell(diagnosed(h, Diagnosed::Stage::kSuspected));
   h.tell(diagnosed(h, Diagnosed::Stage::kPassed));
-  CHECK(h.text(Rule::kHangPassed) == "the hang is over: it came right by itself");
+  CHECK(h.text(Rule::kHangPassed) == "the hang is over: it resolved itself");
   CHECK(h.job.state() == JobState::kRunning);
 }
 
@@ -227,8 +228,8 @@ TEST_CASE("the report lists what was found out, and blames it for the restart") 
   journal.tell({h.now, {}, {}, diagnosed(h, Diagnosed::Stage::kConvicted)});
   const RunReport report = build_report(journal.entries);
   REQUIRE(report.hangs.size() == 2);
-  CHECK(report.hangs[0].stage == "suspected");
-  CHECK(report.hangs[1].stage == "convicted");
+  CHECK(report.hangs[0].stage == Diagnosed::Stage::kSuspected);
+  CHECK(report.hangs[1].stage == Diagnosed::Stage::kConvicted);
   CHECK(report.hangs[1].culprits == std::vector<std::uint32_t>{1});
   const std::string text = render_report(report, false, 200);
   CHECK(text.find("hang: rank 1 has not entered all_reduce #5") != std::string::npos);

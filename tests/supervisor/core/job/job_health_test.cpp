@@ -21,7 +21,7 @@ TEST_CASE("a machine that says it is broken is evicted while its workers still r
   Harness h(policy_spec({1, 1, 1}, 2, 2));
   h.run();
   h.tell(notices("broken"), 1);
-  CHECK(h.text(Rule::kMachineFault) == "node1: GPU 0: broken; the others are stopped");
+  CHECK(h.text(Rule::kMachineFault) == "node1: GPU 0: broken; stopping all 2 ranks");
   REQUIRE(looks(h, Rule::kMachineFault) != nullptr);
   CHECK(looks(h, Rule::kMachineFault)->evidence == "\"broken\" (the kernel log of node1)");
   REQUIRE(h.all<StopWorkers>().size() == 2);
@@ -104,7 +104,7 @@ TEST_CASE("a code of the driver counts without its text") {
   CHECK(h.decided(Rule::kMachineFault));
 }
 
-TEST_CASE("what no row knows is said, and nothing is done") {
+TEST_CASE("a finding without a row is reported, and nothing is done") {
   Harness h(policy_spec({1, 1, 1}, 2, 2));
   h.run();
   for (int i = 0; i < 10; ++i) {
@@ -131,7 +131,7 @@ TEST_CASE("what a machine said shortly before explains a failure that nothing el
     CHECK(looks(h, Rule::kRestart)->evidence.find("60 s before the end of the attempt") !=
           std::string::npos);
     CHECK(h.text(Rule::kNodeEvicted).starts_with("node1 is evicted"));
-    CHECK(h.text(Rule::kRestart).starts_with("restart, not counted"));
+    CHECK(h.text(Rule::kRestart).starts_with("free restart"));
     CHECK(h.group.back() == 2);
   }
   SUBCASE("not later") {
@@ -148,7 +148,7 @@ TEST_CASE("what a machine said shortly before explains a failure that nothing el
   }
 }
 
-TEST_CASE("a spare that says it is broken is none any more; nothing stops for it") {
+TEST_CASE("a spare that reports a broken machine is evicted; nothing is stopped for it") {
   Harness h(policy_spec({1, 1, 1}, 2, 2));
   h.run();
   h.tell(notices("broken"), 2);

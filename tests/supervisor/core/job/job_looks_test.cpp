@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/core/status/fold.h"
 #include "supervisor/core/types/limits.h"

@@ -3,8 +3,9 @@
 
 #include <limits>
 
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
-#include "supervisor/core/types/metric_words.h"
+#include "supervisor/core/types/metric_alarm.h"
 #include "tests/supervisor/job_journal.h"
 
 namespace robustrun::supervisor::test::job_metrics_test {
@@ -46,7 +47,7 @@ TEST_CASE("an alarm in words") {
   CHECK(in_words(alarm(Kind::kJump, 2.5, 2.3, true)) == "loss is as usual again: 2.5, usual 2.3");
 }
 
-TEST_CASE("it is said with what it looks like, its end without; the job goes on") {
+TEST_CASE("an alarm is reported with its classification, its end without; the job goes on") {
   Harness h(spec_with_rows());
   h.run();
   h.tell(alarm(Kind::kJump, 13, 2));
@@ -62,7 +63,7 @@ TEST_CASE("it is said with what it looks like, its end without; the job goes on"
   CHECK(h.job.state() == JobState::kRunning);
 }
 
-TEST_CASE("a kind that the table does not know is said all the same") {
+TEST_CASE("an alarm that the table does not have is reported all the same") {
   Harness h(spec_with_rows());
   h.run();
   h.tell(alarm(Kind::kSlower, 1, 2));

@@ -31,18 +31,18 @@ TEST_CASE("with enough nodes for less, others are called for a last time") {
   h.now += seconds(100);
   offer_and_join(h, "b");
   const Nanos enough_at = h.now;
-  SUBCASE("nobody comes") {
+  SUBCASE("no more nodes come") {
     h.fire(TimerId::kState);
     CHECK(h.now - enough_at == seconds(30));
     CHECK(h.group == Nodes{0, 1});
     CHECK(h.job.state() == JobState::kReserving);
   }
-  SUBCASE("somebody comes") {
+  SUBCASE("a node comes") {
     h.now += seconds(20);
     offer_and_join(h, "c");
     CHECK(h.group.size() == 3);
   }
-  SUBCASE("somebody leaves: from the beginning") {
+  SUBCASE("a node leaves: from the beginning") {
     h.lose(1);
     CHECK(h.all<LaunchAgent>().empty());
     h.now += seconds(20);
@@ -62,7 +62,7 @@ TEST_CASE("ranks go by what users asked for, then by names") {
   CHECK(h.group == Nodes{3, 2, 1, 0});
 }
 
-TEST_CASE("who comes when the group is complete is a spare, and takes a lost one's place") {
+TEST_CASE("a node that joins a complete group is a spare, and takes a lost node's place") {
   Harness h(open_spec(2, 2));
   offer_and_join(h, "b");
   offer_and_join(h, "a");
@@ -92,7 +92,7 @@ TEST_CASE("volunteers that were lost are never launched again") {
   h.now += seconds(10000);
   h.tell(TimerFired{TimerId::kNodes, h.timers[static_cast<std::size_t>(TimerId::kNodes)].sequence});
   CHECK(h.all<LaunchAgent>().empty());
-  SUBCASE("but somebody new may come") {
+  SUBCASE("but a new node may come") {
     offer_and_join(h, "b");
     CHECK(h.decided(Rule::kGroupGrew));
     h.all_gone();
@@ -120,12 +120,12 @@ TEST_CASE("an open group without enough nodes waits, then ends with 94") {
     offer_and_join(h, "a");
     while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
     CHECK(h.now - since == seconds(600));
-    CHECK(h.text(Rule::kInfrastructureGivenUp) == "1 of the 2 nodes that are needed is there");
+    CHECK(h.text(Rule::kInfrastructureGivenUp) == "only 1 of the 2 nodes needed");
   }
-  SUBCASE("nobody at all") {
+  SUBCASE("no node at all") {
     while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
     CHECK(h.now - since == seconds(600));
-    CHECK(h.text(Rule::kInfrastructureGivenUp) == "0 of the 2 nodes that are needed are there");
+    CHECK(h.text(Rule::kInfrastructureGivenUp) == "only 0 of the 2 nodes needed");
   }
   SUBCASE("later") {
     offer_and_join(h, "a");
@@ -135,7 +135,7 @@ TEST_CASE("an open group without enough nodes waits, then ends with 94") {
     h.lose(1, "gone home");
     h.gone(0);
     CHECK(h.text(Rule::kWaitForNodes) ==
-          "1 of the 2 nodes that are needed is there: b: gone home; waiting for more, at most "
+          "only 1 of the 2 nodes needed: b: gone home; waiting for more, at most "
           "600 s");
     const Nanos waits_since = h.now;
     while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);

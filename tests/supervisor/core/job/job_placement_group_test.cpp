@@ -1,4 +1,4 @@
-// Who is asked about when the group changes, and what an answer must not do.
+// Which nodes a question is about when the group changes, and what an answer must not do.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -30,7 +30,7 @@ TEST_CASE("a group that shrinks is closed up, and then asked for") {
     h.all_gone();
     if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
     const SolvePlacement larger = question(h);
-    CHECK(ids(larger.former) == Nodes{4, 2, kNobody.value});
+    CHECK(ids(larger.former) == Nodes{4, 2, kNoNode.value});
     CHECK(larger.places == 3);
     h.tell(answer(larger, {4, 2, 3}));
     CHECK(h.group == Nodes{4, 2, 3});
@@ -137,7 +137,7 @@ TEST_CASE("an open group asks in the order of names, and answers are not sorted 
   CHECK(h.group == Nodes{0, 1});
 }
 
-// Whatever the answers, whoever is lost.
+// Whatever the answers, and whatever nodes are lost.
 TEST_CASE("no survivor moves unless that is allowed") {
   base::Rng dice(20260117);
   int placed = 0, refused = 0;

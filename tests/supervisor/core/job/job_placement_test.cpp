@@ -1,4 +1,4 @@
-// Groups whose places somebody works out who knows the network.
+// Groups whose places are computed from the network's topology.
 #include <doctest/doctest.h>
 
 #include "supervisor/core/types/limits.h"
@@ -48,7 +48,7 @@ TEST_CASE("without a topology nothing is asked") {
   CHECK(h.job.state() == JobState::kReserving);
 }
 
-TEST_CASE("a spare takes the place it is given; who is still there is where it was") {
+TEST_CASE("a spare takes the place it is given; nodes that are still there stay where they were") {
   Harness h = running();
   h.lose_machine(0);
   const SolvePlacement asked = question(h);
@@ -79,7 +79,7 @@ TEST_CASE("a group that stays as it is has nothing to ask, unless survivors may 
   }
 }
 
-TEST_CASE("where survivors may move they do, and it is said") {
+TEST_CASE("where survivors may move they do, which is reported") {
   Harness h = running(PlacementUse::kSurvivorsMayMove);
   h.lose_machine(0);
   place(h, {4, 2, 3});
@@ -89,7 +89,7 @@ TEST_CASE("where survivors may move they do, and it is said") {
   CHECK(h.evidence(Rule::kNodeReplaced)[1] == "node3 takes the place of node2, which moves");
 }
 
-TEST_CASE("an answer that cannot be used changes nothing, and it is said why") {
+TEST_CASE("an answer that cannot be used changes nothing, and the reason is reported") {
   struct Row {
     const char* why;
     Nodes members;
@@ -131,7 +131,7 @@ TEST_CASE("no answer: the shell says why, and the order is what it is without") 
   none.text = "2 ranks cannot be divided by tp 3";
   h.tell(none);
   CHECK(h.text(Rule::kNotPlaced) ==
-        "the topology does not decide who gets which place (2 ranks cannot be divided by tp 3); "
+        "nodes are not placed by topology (2 ranks cannot be divided by tp 3); "
         "nodes keep their order");
   CHECK(h.group == Nodes{0, 1});
 }
@@ -143,7 +143,7 @@ TEST_CASE("an answer that does not come is not waited for for ever, and then com
   const Nanos since = h.now;
   h.fire(TimerId::kState);
   CHECK(h.now - since == kPlacementMax);
-  CHECK(h.text(Rule::kNotPlaced).find("nothing was found within 5 s") != std::string::npos);
+  CHECK(h.text(Rule::kNotPlaced).find("no answer within 5 s") != std::string::npos);
   CHECK(h.group == Nodes{4, 1, 2});
   const std::uint64_t before = h.job.digest();
   h.tell(answer(asked, {4, 3, 2}));
@@ -187,7 +187,7 @@ TEST_CASE("a node that is lost meanwhile makes it another question") {
     h.tell(answer(second, {4, 3, 1}));
     CHECK(h.group == Nodes{4, 3, 1});
   }
-  SUBCASE("too many: those who are missing are waited for, or the run ends") {
+  SUBCASE("too many: missing nodes are waited for, or the run ends") {
     h.lose(1, "no power", false);
     h.lose(3, "no power", false);
     CHECK(h.exit_code() == 94);
@@ -207,7 +207,7 @@ TEST_CASE("a node that comes meanwhile makes it another question, too") {
   CHECK(h.actions.empty());
 }
 
-TEST_CASE("the loss of a node that nobody thought of changes nothing") {
+TEST_CASE("the loss of a node outside the question changes nothing") {
   Harness h(placed_spec({1, 1, 1}, 2, 2));
   h.join(0);
   h.join(1);

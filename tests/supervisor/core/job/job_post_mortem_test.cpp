@@ -1,4 +1,4 @@
-// A worker fails because another one called something else: who is blamed, and how long that may
+// A worker fails because another one called something else: which is blamed, and how long that may
 // take.
 #include <doctest/doctest.h>
 
@@ -49,7 +49,7 @@ TEST_CASE("the workers are asked what they called before they are stopped") {
   CHECK(place(LookBack{}) < place(StopWorkers{}));
 }
 
-TEST_CASE("the question has the last words of who failed, the newest of them") {
+TEST_CASE("the question has the newest part of the failed worker's last words") {
   Failed h;
   WorkerExited exit = killed(h.job.attempt().value, 1, 6);
   exit.traced = true;
@@ -62,7 +62,7 @@ TEST_CASE("the question has the last words of who failed, the newest of them") {
   CHECK(question.words.ends_with("a\n128 vs 64"));
 }
 
-TEST_CASE("nobody is asked whose collectives are not seen, who is alone, or who is not to blame") {
+TEST_CASE("no question about a worker without recorded collectives, alone, or not to blame") {
   SUBCASE("nothing is traced") {
     Failed h;
     h.abort_rank(false);
@@ -73,7 +73,7 @@ TEST_CASE("nobody is asked whose collectives are not seen, who is alone, or who 
     h.abort_rank();
     CHECK(h.all<LookBack>().empty());
   }
-  SUBCASE("somebody killed its shim") {
+  SUBCASE("its shim was killed") {
     Failed h;
     WorkerExited exit = killed(0, 0, 9);
     exit.traced = exit.shim_lost = true;
@@ -82,7 +82,7 @@ TEST_CASE("nobody is asked whose collectives are not seen, who is alone, or who 
   }
 }
 
-TEST_CASE("whoever called something else is blamed, before and after the others are gone") {
+TEST_CASE("the rank that called something else is blamed, before and after the others are gone") {
   for (const bool gone_first : {false, true}) {
     CAPTURE(gone_first);
     Failed h;

@@ -62,7 +62,7 @@ TEST_CASE("off means off") {
   CHECK(h.job.state() == JobState::kReserving);
 }
 
-TEST_CASE("a spare takes the place of an unfit node, and why is said") {
+TEST_CASE("a spare takes the place of an unfit node, with the reason") {
   Harness h(checked_spec({1, 1, 1}, 2));
   h.join(2);
   h.join(0);
@@ -90,7 +90,7 @@ TEST_CASE("without a spare the run gives up with the cause, and 94") {
   h.tell(answer);
   CHECK(h.exit_code() == kExitInfrastructure);
   CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-        "1 of the 2 nodes that are needed is there: node1: node0 cannot reach node1: timeout "
+        "only 1 of the 2 nodes needed: node1: node0 cannot reach node1: timeout "
         "after 3 s; the other direction works");
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("where only the script is missing other nodes are of no use: 127") {
   CHECK(code(true, true, false) == kExitInfrastructure);
 }
 
-TEST_CASE("a group that may be smaller goes on with those who are fit") {
+TEST_CASE("a group that may be smaller goes on with the fit nodes") {
   Harness h(checked_spec({1, 1, 1}, 3, 2));
   h.join_all();
   NodesChecked answer = answer_to(h);
@@ -270,10 +270,10 @@ TEST_CASE("a spare that comes later is checked beside one of the group, and left
   CHECK(h.text(Rule::kNodeUnfit).starts_with("pre-flight: node2 left out: it has torch 1.0"));
   h.lose_machine(1);
   h.fire(TimerId::kState);
-  CHECK(h.job.state() == JobState::kFinished);  // nobody takes the place
+  CHECK(h.job.state() == JobState::kFinished);  // no node takes the place
 }
 
-TEST_CASE("who comes in the middle of a check is checked before it takes part") {
+TEST_CASE("a node that comes in the middle of a check is checked before it takes part") {
   Harness h(checked_spec({1, 1, 1}, 2));
   h.join(0);
   h.join(1);
@@ -320,7 +320,7 @@ TEST_CASE("another supervisor asks for the check of a spare again, while the wor
   CHECK(h.all<CheckNodes>().empty());  // all that is there is known
 }
 
-TEST_CASE("a check alone says who came too late for it") {
+TEST_CASE("a check alone names nodes that came too late for it") {
   JobSpec spec = checked_spec({1, 1}, 0, 1);
   spec.check_only = true;
   Harness h(spec);

@@ -72,18 +72,18 @@ TEST_CASE(
   CHECK_FALSE(h.decided(Rule::kNodeEvicted));
   CHECK(h.text(Rule::kRestart) ==
         "restart 1 of 3: starting 2 workers on 2 nodes again; node1 is surely broken (it is "
-        "broken), and no spare is there: when it fails again it is evicted, and a node is waited "
+        "broken), and there is no spare: if it fails again it is evicted, and the run waits "
         "for (--wait-for-nodes)");
   go_on(h);
   fail(h);
   CHECK(h.text(Rule::kNodeEvicted) ==
-        "node1 is evicted: it is broken; no spare is there: waiting up to 600 s for a node "
+        "node1 is evicted: it is broken; there is no spare: waiting up to 600 s for a node "
         "(--wait-for-nodes)");
   CHECK(h.text(Rule::kRestart) ==
-        "restart, not counted because the script is not to blame: starting 2 workers on 2 nodes "
+        "free restart (likely not your code): starting 2 workers on 2 nodes "
         "again when a node is there");
   CHECK(h.text(Rule::kWaitForNodes) ==
-        "1 of the 2 nodes that are needed is there: node1: it is broken; waiting for more, at most "
+        "only 1 of the 2 nodes needed: node1: it is broken; waiting for more, at most "
         "600 s; node1 is tested again meanwhile");
   const Nanos since = h.now;
   while (h.job.state() == JobState::kJoining) {
@@ -114,8 +114,8 @@ TEST_CASE("before any progress it is no crash loop of the script's either") {
     fail(h);
     CHECK_FALSE(h.decided(Rule::kNodeEvicted));
     CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-          "no restart: the same failure again, before any progress; node1 is surely broken (it is "
-          "broken), and no spare is there: start the run with spares (--spares), a group that may "
+          "giving up: failed twice at start-up; node1 is surely broken (it is "
+          "broken), and there is no spare: start the run with spares (--spares), a group that may "
           "shrink (--nnodes MIN:MAX) or time to wait for a node (--wait-for-nodes)");
     CHECK(h.exit_code() == 94);
   }
@@ -150,7 +150,7 @@ TEST_CASE("without a restart left on it the run waits the first time") {
   CHECK(h.job.state() == JobState::kJoining);
 }
 
-TEST_CASE("who is not surely broken, or whom the policy does not evict, is not waited for") {
+TEST_CASE("a node that is not surely broken, or that the policy keeps, is not waited for") {
   JobSpec spec = needed_spec(kLimit);
   const char* line = "broken";
   SUBCASE("what may pass") { line = "flaps"; }
@@ -200,7 +200,7 @@ TEST_CASE(
   h.now += seconds(5);
   answer(h, test, true);
   CHECK(h.text(Rule::kNodeReturned).starts_with("node1 passed a full check and takes part again"));
-  CHECK(h.text(Rule::kNodeReturned).ends_with("because the run waits for nodes; return 1 of 2"));
+  CHECK(h.text(Rule::kNodeReturned).ends_with("as the run waits for nodes; return 1 of 2"));
   CHECK(h.job.state() == JobState::kReserving);
   h.begin();
   CHECK(h.group == Nodes{0, 1});
@@ -278,7 +278,7 @@ TEST_CASE("one that comes when the run goes on without it is no spare") {
   CHECK(h.all<CheckNodes>().empty());
 }
 
-TEST_CASE("whoever the check between two attempts found unfit may return as well") {
+TEST_CASE("a node that the check between two attempts found unfit may return as well") {
   Harness h(needed_spec(kLimit));
   h.run();
   h.first_step();
@@ -296,7 +296,7 @@ TEST_CASE("whoever the check between two attempts found unfit may return as well
   CHECK(h.group == Nodes{0, 1});
 }
 
-TEST_CASE("in an open group a machine offers itself, and nobody is tested") {
+TEST_CASE("in an open group a machine offers itself, and none is tested") {
   JobSpec spec = open_spec(2, 2);
   spec.policy = full_policy();
   spec.faults = policy_faults();

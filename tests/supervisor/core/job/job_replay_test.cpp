@@ -54,10 +54,10 @@ void answer(Harness& h, std::uint32_t faulty) {
   }
 }
 
-TEST_CASE("the step is said, and the group's nodes are replayed before the next start") {
+TEST_CASE("the step is reported, and the group's nodes are replayed before the next start") {
   Harness h = replaying(5, 4, 4);
   CHECK(h.text(Rule::kReplay) ==
-        "what failed is not clear (it is drifts): groups of nodes run the replay command before "
+        "the cause is not clear (it is drifts): groups of nodes run the replay command before "
         "the next start");
   REQUIRE(h.job.state() == JobState::kReplaying);
   CHECK(groups(order(h)) == std::vector<std::vector<std::uint32_t>>{{0, 1}, {2, 3}});
@@ -70,7 +70,7 @@ TEST_CASE("the step is said, and the group's nodes are replayed before the next 
   CHECK(order(h).replay == 2);
 }
 
-TEST_CASE("who fails in both phases is evicted, and a spare takes its place") {
+TEST_CASE("a node that fails in both phases is evicted, and a spare takes its place") {
   Harness h = replaying(5, 4, 4);
   answer(h, 2);
   CHECK(h.text(Rule::kReplayed) == "the replay: node2 is in the groups that failed in both phases");
@@ -147,7 +147,7 @@ TEST_CASE("an answer to another wave is ignored, one that never comes has a dead
   CHECK(h.job.digest() == before);
   CHECK(h.timers[0].at == h.now + std::chrono::minutes(10) + kReplayMargin);
   h.fire(TimerId::kState);
-  CHECK(h.text(Rule::kReplayed) == "the replay did not end within 630 s; nothing came of it");
+  CHECK(h.text(Rule::kReplayed) == "the replay did not end within 630 s; it has no result");
   CHECK(order(h).groups.empty());  // what is left of it is ended
   CHECK(h.job.state() == JobState::kReserving);
   h.tell(NodesReplayed{1, {}, {kFailed, kPassed}});
@@ -165,7 +165,7 @@ TEST_CASE("a machine that is lost meanwhile is not waited for, and cannot be evi
   CHECK(h.job.state() != JobState::kReplaying);
 }
 
-TEST_CASE("whoever takes the run over has the wave replayed again") {
+TEST_CASE("a supervisor that takes over has the wave replayed again") {
   Harness h = replaying(4, 4, 4);
   h.tell(SupervisorResumed{2, "other", 7, {}, {}});
   CHECK(h.job.state() == JobState::kReplaying);
@@ -205,7 +205,7 @@ JobSpec alarmed(bool acts, std::uint32_t times = 4, std::uint32_t restarts = 10)
   JobSpec spec = policy_spec({1, 1}, 2, 2);
   FaultRow row = row_of("unused", Layer::kUnclear, Confidence::kMedium, FirstAction::kReplay);
   row.texts.clear();
-  row.name = "a number is none";
+  row.name = "not a number";
   row.found = {"not a number"};
   spec.faults.push_back(row);
   spec.policy.acts_on_nan = acts;
@@ -230,7 +230,7 @@ TEST_CASE("an alarm ends the attempt where the policy says so, and leads to a re
   CHECK(h.job.state() == JobState::kReserving);
 }
 
-TEST_CASE("an alarm is said and nothing more by default, and when it is over") {
+TEST_CASE("an alarm is only reported by default, and so is its end") {
   Harness h(alarmed(false));
   h.run();
   h.tell(nan(h));
@@ -269,7 +269,7 @@ TEST_CASE("so many alarms end an attempt in a run, whatever its progress; then t
         std::vector<std::string>{"stop and look for the cause: was done 2 times in this run"});
 }
 
-TEST_CASE("an alarm never ends a run: without a restart left it is said") {
+TEST_CASE("an alarm never ends a run: without a restart left it is only reported") {
   Harness h(alarmed(true, 4, 0));
   h.run();
   h.tell(nan(h));

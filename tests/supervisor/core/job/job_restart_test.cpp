@@ -265,7 +265,7 @@ TEST_CASE("infrastructure faults in a row without progress end the run with 94")
   }
 }
 
-TEST_CASE("compat mode restarts for nothing but --max-restarts, whoever is to blame") {
+TEST_CASE("compat mode counts every restart against --max-restarts, whatever the cause") {
   for (const std::string what : {"no start", "lost agent", "killed shim", "port in use"}) {
     CAPTURE(what);
     JobSpec spec = make_spec({2});
@@ -330,7 +330,7 @@ TEST_CASE("workers that do not start in time are stopped and started again") {
   h.tell(WorkerStarted{{0}, {0}, 100});
   h.fire(TimerId::kState);
   CHECK(h.text(Rule::kStartFailed) ==
-        "1 of 2 workers did not start within 60 s; the others are stopped");
+        "1 of 2 workers did not start within 60 s; stopping all 2 ranks");
   h.recover();
   CHECK(h.job.attempt().value == 1);
 }

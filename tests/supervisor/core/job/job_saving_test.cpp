@@ -143,7 +143,7 @@ TEST_CASE("copies of a lost node that take long are waited for by workers alone"
   CHECK(told(h) == "end of 3");
 }
 
-TEST_CASE("nobody saves the copies of an evicted node beside itself") {
+TEST_CASE("no other node saves the copies of an evicted node while it saves them itself") {
   Copied h;
   h.start();
   h.keep_all();
@@ -166,8 +166,7 @@ TEST_CASE("nobody saves the copies of an evicted node beside itself") {
   CHECK(told(h) == "end of 3");
 }
 
-TEST_CASE(
-    "a supervisor that takes over knows who is still saving, and says the orders as they were") {
+TEST_CASE("a supervisor that takes over knows which nodes still save, and repeats the orders") {
   Copied h;
   h.start();
   fail(h, {0});

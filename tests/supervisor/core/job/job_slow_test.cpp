@@ -55,7 +55,7 @@ struct Slowed : Harness {
   }
 };
 
-TEST_CASE("five rounds ten seconds apart: whoever is named in most is replaced by a spare") {
+TEST_CASE("five rounds ten seconds apart: the machine named in most is replaced by a spare") {
   Slowed h;
   const base::Nanos began = h.now;
   h.accuse(2);
@@ -92,7 +92,7 @@ TEST_CASE("five rounds ten seconds apart: whoever is named in most is replaced b
   for (const std::uint32_t node : {0U, 1U, 2U}) h.gone(node);
   h.gone(3);
   CHECK(h.text(Rule::kNodeEvicted).starts_with("node2 is evicted: "));
-  CHECK(h.text(Rule::kRestart).starts_with("restart, not counted because nothing failed"));
+  CHECK(h.text(Rule::kRestart).starts_with("free restart (nothing failed)"));
   CHECK(h.text(Rule::kNodeReplaced).starts_with("node4 takes the place of node2"));
   h.begin();
   CHECK(h.group == std::vector<std::uint32_t>{0, 1, 4, 3});
@@ -113,7 +113,7 @@ TEST_CASE("without a majority nothing is replaced, and only another verdict begi
   CHECK(h.decided(Rule::kSlowDrain));
 }
 
-TEST_CASE("a look that is not answered names nobody, and does not hold the vote up") {
+TEST_CASE("a look without an answer names no machine, and does not hold up the vote") {
   Slowed h;
   h.accuse(2);
   for (int i = 0; i < 4; ++i) h.fire(TimerId::kSlow);
@@ -128,7 +128,7 @@ TEST_CASE("a look that is not answered names nobody, and does not hold the vote 
   CHECK(h.decided(Rule::kSlowDrain));
 }
 
-TEST_CASE("what is not worth a restart is said once, with the numbers") {
+TEST_CASE("a machine that is not worth a restart is reported once, with the numbers") {
   JobSpec spec = four_and(1);
   spec.time_limit = 6min;
   Slowed h(spec);
@@ -160,7 +160,7 @@ TEST_CASE("a restart that would repeat what has ended well is not worth it") {
   Slowed h;
   h.tell_exit(exited(0, 0, 0));
   h.vote({2, 2, 2, 2, 2});
-  CHECK(h.text(Rule::kSlowKept).ends_with("; workers have ended well already"));
+  CHECK(h.text(Rule::kSlowKept).ends_with("; some workers have finished already"));
 }
 
 TEST_CASE("a job that recovers ends the vote and the wait for the restart") {
@@ -219,7 +219,9 @@ TEST_CASE("a link without a culprit accuses both ends, which are tested after th
   CHECK(h.all<CheckNodes>()[0].nodes == std::vector<base::NodeId>{{1}, {2}});
 }
 
-TEST_CASE("who is late by seconds looks like one who never comes, and is voted on all the same") {
+TEST_CASE(
+    "a rank that is late by seconds looks like one that never comes, and is voted on all the "
+    "same") {
   Slowed h;
   auto absent = slow_rank(2);
   absent.finding = tracer::Finding::kNeverEntered;
@@ -227,12 +229,12 @@ TEST_CASE("who is late by seconds looks like one who never comes, and is voted o
   CHECK(h.decided(Rule::kHangSuspected));
   auto unclear = absent;
   unclear.finding = tracer::Finding::kUndecided;
-  h.round(unclear);  // names nobody
+  h.round(unclear);  // names no machine
   for (int i = 0; i < 3; ++i) h.round(absent);
   CHECK(h.text(Rule::kSlowDrain).starts_with("node2 slows the job down (named in 4 of 5 looks)"));
 }
 
-TEST_CASE("nothing is voted on without a pace to compare with, a policy, or anybody else") {
+TEST_CASE("there is no vote without a former pace, a policy, or another machine") {
   const auto is_quiet = [](Slowed& h, const Diagnosed& what) {
     h.tell(what);
     return h.all<SetTimer>().empty() && h.decided(Rule::kSlow);

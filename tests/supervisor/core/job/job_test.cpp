@@ -61,7 +61,7 @@ TEST_CASE("agents that say by themselves that their workers are gone are not tol
   CHECK(h.exit_code() == 0);
 }
 
-TEST_CASE("workers that nobody here ordered are known by attempt, state and node") {
+TEST_CASE("workers that this supervisor did not order are known by attempt, state and node") {
   Harness h(group_spec({1, 1, 1}, 2, 2));
   CHECK(h.job.is_foreign({0}, {0}, 1));  // while agents join
   h.join_all();
@@ -83,7 +83,7 @@ TEST_CASE("workers that nobody here ordered are known by attempt, state and node
   CHECK_FALSE(h.job.is_foreign({0}, {2}, 1));  // at the end all agents go
 }
 
-TEST_CASE("attempts of two supervisors are told apart by who ordered them") {
+TEST_CASE("attempts of two supervisors are told apart by the supervisor that ordered them") {
   Harness h(group_spec({1, 1, 1}, 2, 2));
   h.join_all();
   h.reserve();
@@ -98,7 +98,7 @@ TEST_CASE("attempts of two supervisors are told apart by who ordered them") {
   CHECK_FALSE(h.job.is_foreign({0}, {2}, 2));
   CHECK(h.job.is_foreign({0}, {2}, 1));        // the one before lives on, and counts on, too
   CHECK_FALSE(h.job.is_foreign({0}, {2}, 0));  // an agent that does not say
-  CHECK(h.job.is_foreign({2}, {1}, 2));        // of the past, but nobody here ordered that
+  CHECK(h.job.is_foreign({2}, {1}, 2));  // of the past, but this supervisor did not order it
   CHECK_FALSE(h.job.is_foreign({0}, {1}, 1));
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("a worker's death stops the others on every node at once, then all sta
   death.oom = OomKiller::kKernel;
   h.tell_exit(death);
   CHECK(h.text(Rule::kWorkerFailed) ==
-        "rank 1 on node0: SIGKILL (by the kernel's OOM killer); the others are stopped");
+        "rank 1 on node0: SIGKILL (by the kernel's OOM killer); stopping the other 2 ranks");
   const auto stops = h.all<StopWorkers>();
   REQUIRE(stops.size() == 2);
   CHECK(stops[1].signal == SIGTERM);
@@ -204,7 +204,7 @@ TEST_CASE("without a restart left the first failing worker's code ends the run")
   CHECK(h.exit_code() == 7);
 }
 
-TEST_CASE("the error file's own time says who failed first") {
+TEST_CASE("the error file's own time tells which worker failed first") {
   JobSpec spec = make_spec();
   spec.restart.max_restarts = 0;
   Harness h(spec);
@@ -290,7 +290,7 @@ TEST_CASE("a program that cannot be run is never retried") {
     h.reserve();
     h.tell(WorkerStartFailed{{0}, {0}, row.os_errno, "exec python: no"});
     CHECK(h.text(Rule::kStartFailed) ==
-          "rank 0 on node0 could not be started: exec python: no; the others are stopped");
+          "rank 0 on node0 could not be started: exec python: no; stopping the other rank");
     h.all_gone();
     CHECK(h.exit_code() == row.code);
   }

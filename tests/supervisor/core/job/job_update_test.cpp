@@ -81,7 +81,7 @@ TEST_CASE("an update waits for the next restart, and is proven by progress") {
   CHECK_FALSE(h.decided(Rule::kUpdated));
 }
 
-TEST_CASE("an update at once stops the workers for a restart that nobody pays for") {
+TEST_CASE("an update at once stops the workers for a free restart") {
   JobSpec spec = make_spec({1, 1});
   spec.restart.max_restarts = 0;
   spec.restart.max_infrastructure_restarts = 0;
@@ -99,7 +99,7 @@ TEST_CASE("an update at once stops the workers for a restart that nobody pays fo
       CHECK(h.all<StopWorkers>().size() == 2);
       h.all_gone();
       CHECK(h.text(Rule::kRestart)
-                .starts_with("restart with version " + std::to_string(number) + ", not counted"));
+                .starts_with("free restart with version " + std::to_string(number)));
       REQUIRE(h.job.state() == JobState::kReserving);   // without a pause
       h.reserve();
       CHECK(started(h) == number);
@@ -176,8 +176,7 @@ TEST_CASE("an update that is not used within its time is used then") {
   CHECK(h.job.state() == JobState::kRunning);
   h.now += seconds(1);
   summary(3);
-  CHECK(h.text(Rule::kUpdating) ==
-        "all workers are started again with version 1: its time is over");
+  CHECK(h.text(Rule::kUpdating) == "restarting all workers with version 1: its time is over");
   next_attempt(h);
   CHECK(started(h) == 1);
 }
@@ -192,7 +191,7 @@ TEST_CASE("a version whose workers fail before any progress is given up") {
         "version 1 is given up: rank 0 on node0: exit code 1; the next attempt has version 0 (as "
         "the run was started) again");
   CHECK(h.evidence(Rule::kRolledBack).size() == 1);
-  CHECK(h.text(Rule::kRestart).starts_with("restart with version 0, not counted"));
+  CHECK(h.text(Rule::kRestart).starts_with("free restart with version 0"));
   CHECK(version(h, 1).state == State::kRolledBack);
   CHECK(version(h, 1).why == "rank 0 on node0: exit code 1");
   REQUIRE(h.job.state() == JobState::kReserving);
@@ -318,7 +317,7 @@ TEST_CASE("a user goes back, and forth") {
   h.tell(update(1));
   h.tell(update(0));
   CHECK(h.text(Rule::kUpdated) ==
-        "version 0 (as the run was started) stays: what was asked for before is not used");
+        "version 0 (as the run was started) stays: the version requested before is not used");
   h.tell(update(0));
   CHECK(h.actions.empty());
   CHECK(h.job.versions().all.size() == 2);

@@ -1,4 +1,4 @@
-// GPUs beside each other: who is slow, who computes other bits, and who must not be named.
+// GPUs compared: slow ones, ones that compute other bits, and ones that must not be named.
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -62,7 +62,7 @@ TEST_CASE("a GPU far below the others is named with its numbers, and makes its n
   CHECK(verdict.slowness == doctest::Approx(780 / 512.5));
 }
 
-TEST_CASE("who must not be named") {
+TEST_CASE("GPUs that must not be named") {
   struct Row {
     const char* name;
     std::vector<double> values;
@@ -146,7 +146,7 @@ TEST_CASE("faults and untested GPUs make a node unfit, whatever its figures") {
   CHECK(fleet.findings().empty());
 }
 
-TEST_CASE("nonsense of an agent names nobody else and ends nothing") {
+TEST_CASE("nonsense of an agent blames no other node and ends nothing") {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   constexpr double kMax = std::numeric_limits<double>::max();
   Fleet fleet({100, 100, 100, 100, kInfinite, std::nan(""), -1, 0});

@@ -1,4 +1,4 @@
-// Who calls and who measures whom.
+// Pairs of nodes for calls and measurements.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ TEST_CASE("in every step each node calls one and is called by one") {
   }
 }
 
-TEST_CASE("the first round has everybody; of an odd number the first node has two") {
+TEST_CASE("the first round has all nodes; of an odd number the first node has two partners") {
   CHECK(first_round(0).empty());
   CHECK(first_round(1).empty());
   CHECK(first_round(2) == std::vector<Pairing>{{0, 1}});
@@ -70,7 +70,7 @@ TEST_CASE("the first round has everybody; of an odd number the first node has tw
   CHECK(first_round(5) == std::vector<Pairing>{{0, 1}, {2, 3}, {4, 0}});
 }
 
-TEST_CASE("the second round has every suspect, with somebody who is none") {
+TEST_CASE("the second round has every suspect, with a partner that is no suspect") {
   CHECK(second_round(3, {0, 1, 2}).empty());
   CHECK(second_round(4, {}).empty());
   for (std::uint32_t nodes = 2; nodes < 40; ++nodes) {

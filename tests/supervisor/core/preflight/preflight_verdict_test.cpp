@@ -42,7 +42,7 @@ TEST_CASE("what a node has or lacks by itself") {
        [](NodeCheck& node) { node.trouble = "it cannot be called by others: no such address"; }},
       {"no script", Fitness::kUnfit, "/job/train.py is not on this machine",
        [](NodeCheck& node) { node.facts.missing = "/job/train.py is not on this machine"; }},
-      {"dead mount", Fitness::kUnfit, "nothing can be learnt of the room in /job: stale",
+      {"dead mount", Fitness::kUnfit, "cannot read the free space in /job: stale",
        [](NodeCheck& node) { node.facts.disk.error = "stale"; }},
       {"full disk", Fitness::kUnfit, "only 63 MiB are free in /job, where log files go",
        [](NodeCheck& node) { node.facts.disk.free = kDiskFreeMin - 1; }},
@@ -56,7 +56,7 @@ TEST_CASE("what a node has or lacks by itself") {
        "only 64 MiB of 64 MiB are free in /dev/shm, which NCCL "
        "and data loaders need (docker run --shm-size makes it larger)",
        [](NodeCheck& node) { node.facts.shm.total = node.facts.shm.free = 64 * kMebi; }},
-      {"unknown shm", Fitness::kWarned, "nothing can be learnt of /dev/shm: gone",
+      {"unknown shm", Fitness::kWarned, "cannot read the free space in /dev/shm: gone",
        [](NodeCheck& node) { node.facts.shm.error = "gone"; }},
       {"few files", Fitness::kWarned, "processes may open 1023 files, and this job may need 1024",
        [](NodeCheck& node) { node.facts.limits.open_files = 1023; }},
@@ -109,7 +109,7 @@ TEST_CASE("what must be the same everywhere") {
        [](NodeCheck& node) { node.facts.software.python = "3.12.2"; }},
       {"patch of python", Fitness::kWarned, "it has Python 3.11.9, the others have 3.11.2",
        [](NodeCheck& node) { node.facts.software.python = "3.11.9"; }},
-      {"no interpreter", Fitness::kUnfit, "the interpreter is not there: cannot start 'python'",
+      {"no interpreter", Fitness::kUnfit, "the interpreter is missing: cannot start 'python'",
        [](NodeCheck& node) {
          node.facts.software = {true, "", "", "cannot start 'python'", true};
        }},
@@ -140,7 +140,7 @@ TEST_CASE("what must be the same everywhere") {
   CHECK(of_one(broken, true).level == Fitness::kUnfit);  // full has imported it
 }
 
-TEST_CASE("of two that differ the first is right; where nobody has GPUs nobody misses them") {
+TEST_CASE("of two that differ the first is right; without any GPUs none are missing") {
   NodesChecked checked = all_healthy(2);
   checked.nodes[0].facts.software.torch = "2.4.0";
   CHECK(verdicts_of(checked)[0].level == Fitness::kFit);

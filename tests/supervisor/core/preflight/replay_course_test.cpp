@@ -1,5 +1,5 @@
-// Which groups are replayed when, and who is found: machines that fail, or name each other, in
-// waves of groups.
+// Which groups are replayed when, and which machines are found: machines that fail, or name each
+// other, in waves of groups.
 #include "supervisor/core/preflight/replay.h"
 
 #include <doctest/doctest.h>
@@ -93,7 +93,7 @@ TEST_CASE("in no wave a machine runs twice") {
   }
 }
 
-TEST_CASE("where the second phase could say nothing more, there is none") {
+TEST_CASE("where the second phase would add nothing, there is none") {
   const Played healthy = play_faulty(9, 1, {});
   CHECK(healthy.waves.size() == 1);
   CHECK(healthy.finding.culprits.empty());
@@ -105,7 +105,7 @@ TEST_CASE("where the second phase could say nothing more, there is none") {
   CHECK(broken.finding.text == "it fails everywhere: no machine can be told from the others");
 }
 
-TEST_CASE("a group that lacks somebody runs after the others, filled up by those that passed") {
+TEST_CASE("a group that lacks a machine runs after the others, filled up by those that passed") {
   const Played played = play_faulty(5, 1, {4});  // H {0 1} {2 3} {4}, V {0 3} {1 4} {2}
   REQUIRE(played.waves.size() == 4);
   CHECK(played.waves[1] == std::vector<Nodes>{{{104}, {100}}});
@@ -113,7 +113,7 @@ TEST_CASE("a group that lacks somebody runs after the others, filled up by those
   CHECK(played.finding.text == "n4 is in the groups that failed in both phases");
 }
 
-TEST_CASE("what fails in one phase alone accuses nobody") {
+TEST_CASE("a failure in one phase alone names no machine") {
   ReplayCourse course;
   course.begin(nodes_of(4), 1, true);
   int calls = 0;
@@ -126,7 +126,7 @@ TEST_CASE("what fails in one phase alone accuses nobody") {
         "n0 and n1");
 }
 
-TEST_CASE("an untested group accuses nobody, and neither does a replay without an answer") {
+TEST_CASE("an untested group names no machine, and neither does a replay without an answer") {
   ReplayCourse course;
   course.begin(nodes_of(4), 1, true);
   const Played played = play(course, [](const Nodes&) -> GroupReplayed {
@@ -138,7 +138,7 @@ TEST_CASE("an untested group accuses nobody, and neither does a replay without a
   CHECK(course.finding(names()).text == "no group could be tested");
 }
 
-TEST_CASE("whom the alignment test names is found at once, if it takes part") {
+TEST_CASE("a machine that the alignment test names is found at once, if it takes part") {
   ReplayCourse course;
   course.begin(nodes_of(9), 1, false);
   const Played played = play(course, [](const Nodes& group) -> GroupReplayed {
@@ -164,13 +164,14 @@ TEST_CASE("the alignment test of fewer than four machines is one vote of all") {
   }
 }
 
-TEST_CASE("what cannot be told apart is said in words") {
-  CHECK(ReplayCourse::obstacle(1, 1, false) == "there is no other machine to compare with");
-  CHECK(ReplayCourse::obstacle(2, 1, false).empty());
-  CHECK(ReplayCourse::obstacle(3, 8, false).empty());  // one vote
-  CHECK(ReplayCourse::obstacle(8, 4, true).find("8 machines are too few") == 0);
-  CHECK(ReplayCourse::obstacle(16, 4, true).empty());
-  CHECK(ReplayCourse::obstacle(2, 0, true).empty());
+TEST_CASE("machines that cannot be told apart are an obstacle, in words") {
+  CHECK(in_words(ReplayCourse::obstacle(1, 1, false)) ==
+        "there is no other machine to compare with");
+  CHECK_FALSE(ReplayCourse::obstacle(2, 1, false));
+  CHECK_FALSE(ReplayCourse::obstacle(3, 8, false));  // one vote
+  CHECK(in_words(ReplayCourse::obstacle(8, 4, true)).starts_with("8 machines are too few"));
+  CHECK_FALSE(ReplayCourse::obstacle(16, 4, true));
+  CHECK_FALSE(ReplayCourse::obstacle(2, 0, true));
 }
 
 }  // namespace

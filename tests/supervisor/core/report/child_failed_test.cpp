@@ -1,6 +1,7 @@
 // tests/python/test_child_failed.py compares the block with torch's own.
 #include <doctest/doctest.h>
 
+#include "supervisor/core/report/child_failed.h"
 #include "supervisor/core/report/report.h"
 #include "tests/supervisor/report_scenarios.h"
 

@@ -19,8 +19,9 @@ std::vector<std::string> costs(const Story& story) {
     const auto in_ms = [](base::Nanos time) {
       return std::chrono::duration<double, std::milli>(time).count();
     };
-    lines.push_back(fmt::format("{} {} {}x {} {} {} {}", cost.of, cost.phase, cost.samples,
-                                in_ms(cost.median), in_ms(cost.max), cost.slowest, cost.attempt));
+    lines.push_back(fmt::format("{} {} {}x {} {} {} {}", to_string(cost.of), to_string(cost.phase),
+                                cost.samples, in_ms(cost.median), in_ms(cost.max), cost.slowest,
+                                cost.attempt));
   }
   return lines;
 }
@@ -60,10 +61,10 @@ TEST_CASE("each phase of the start: the median node, the slowest one and its nam
                               "start first step 3x 1900 2000 n1 0",
                           });
   const RunReport report = build_report(three().entries);
-  CHECK(cost_words(report.costs, kCostOfStart) ==
+  CHECK(cost_words(report.costs, StartKind::kStart) ==
         "agent 150.0 ms, at most 300.0 ms (n3); check 400.0 ms; processes 20.0 ms, at most 30.0 ms "
         "(n3); interpreter 370.0 ms, at most 1.16 s (n3); first step 1.90 s, at most 2.00 s (n1)");
-  CHECK(cost_words(report.costs, kCostOfRestarts).empty());
+  CHECK(cost_words(report.costs, StartKind::kRestart).empty());
   CHECK(report_json(report).find(
             R"("costs":[{"of":"start","phase":"agent","samples":3,"median_s":0.15,"max_s":0.3,)"
             R"("slowest":"n3","attempt":0})") != std::string::npos);
@@ -100,7 +101,7 @@ TEST_CASE("a restart: its stop, a new agent, a check in between, and what is don
                                                        });
 }
 
-TEST_CASE("the stop of a run's end is no restart, and what nobody told is left out") {
+TEST_CASE("the stop at a run's end is no restart, and phases that were not reported are left out") {
   Story story = three();
   story.event(10000, exited(0, 0, ExitStatus::Kind::kExited, 1, 10000));
   story.decide(10000, Rule::kWorkerFailed, 0, "");

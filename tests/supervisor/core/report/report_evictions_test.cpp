@@ -1,5 +1,7 @@
 #include "supervisor/core/report/evictions.h"
 
+#include "supervisor/core/report/render.h"
+
 #include <doctest/doctest.h>
 
 #include "supervisor/core/report/report.h"
@@ -20,14 +22,14 @@ RunReport story_of_three() {
   const auto say = [&](double at_ms, const Decision& decision) {
     story.entries.push_back({kStart + ms(at_ms), decision});
   };
-  say(1000, about(Rule::kNodeEvicted, "a and b are evicted: nobody knows", {{0}, {1}}));
+  say(1000, about(Rule::kNodeEvicted, "a and b are evicted: cause unknown", {{0}, {1}}));
   say(2000, about(Rule::kNodeReturned, "b passed", {{1}}));
   say(3000, about(Rule::kNodeEvicted, "b is evicted: it is broken", {{1}}));
-  say(4000, about(Rule::kNodeReturned, "nobody knows this one", {{9}}));
+  say(4000, about(Rule::kNodeReturned, "an unknown node", {{9}}));
   return build_report(story.entries);
 }
 
-TEST_CASE("evictions are listed with who came back, each to its own") {
+TEST_CASE("evictions are listed with the nodes that came back from each") {
   const RunReport report = story_of_three();
   REQUIRE(report.evictions.size() == 2);
   CHECK(report.evictions[0].at == std::chrono::seconds(1));
@@ -39,7 +41,7 @@ TEST_CASE("evictions are listed with who came back, each to its own") {
 
 TEST_CASE("the report says how many of them were innocent") {
   const std::string text = render_report(story_of_three(), false, 200);
-  CHECK(text.find("a and b are evicted: nobody knows, 1.00 s after the start; 1 of them passed a "
+  CHECK(text.find("a and b are evicted: cause unknown, 1.00 s after the start; 1 of them passed a "
                   "check and came back") != std::string::npos);
   CHECK(text.find("b is evicted: it is broken, 3.00 s after the start\n") != std::string::npos);
   CHECK(report_json(story_of_three()).find("\"returned\":[\"b\"]") != std::string::npos);

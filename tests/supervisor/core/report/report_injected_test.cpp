@@ -1,6 +1,7 @@
 // Faults on purpose in the report: all are listed, and an incident says when it was one.
 #include <doctest/doctest.h>
 
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
 #include "tests/supervisor/report_scenarios.h"
 
@@ -72,7 +73,7 @@ TEST_CASE("of several the last one counts") {
                      {998, of_rank("kill", 0, 1, 1)}}) == "kill of rank 1 on beta");
 }
 
-TEST_CASE("the loss of an agent on purpose is told from one that nobody wanted") {
+TEST_CASE("an injected loss of an agent is told from another one") {
   Story story;
   story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
   story.event(500, of_node("agent-death", 0, 1)).event(501, AgentLost{"SIGKILL", true}, 1);
@@ -99,7 +100,7 @@ TEST_CASE("a fault without an incident is listed, with its time since the start"
   CHECK(fault.node == "alpha");
   CHECK(fault.rank == 1U);
   CHECK(render_report(report, false, 100)
-            .find("injected  on purpose: stop of rank 1 on alpha, 250.0 ms after the start") !=
+            .find("injected  stop of rank 1 on alpha, 250.0 ms after the start") !=
         std::string::npos);
   CHECK(report_json(report).find(R"("injected":[{"kind":"stop","at_s":0.25,"attempt":0,)"
                                  R"("node":"alpha","rank":1,"done":"done"}])") !=

@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "supervisor/core/report/page.h"
+#include "supervisor/core/report/render.h"
 #include "tests/paths.h"
 #include "tests/supervisor/report_scenarios.h"
 

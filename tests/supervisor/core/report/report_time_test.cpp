@@ -19,7 +19,7 @@ std::string spent(const RunReport& report) {
   std::string text;
   for (const Stretch& stretch : report.time.timeline) {
     const double seconds = std::chrono::duration<double>(stretch.to - stretch.from).count();
-    text += fmt::format("{}{} {:.3f}", text.empty() ? "" : " ", stretch.spent, seconds);
+    text += fmt::format("{}{} {:.3f}", text.empty() ? "" : " ", to_string(stretch.spent), seconds);
   }
   return text;
 }
@@ -54,7 +54,7 @@ TEST_CASE("a failure costs its detection, the restart, and what is computed agai
         "productive 10.105");
 }
 
-TEST_CASE("a check between two attempts is spent with finding out who is to blame") {
+TEST_CASE("a check between two attempts counts as localizing the fault") {
   Story story = begun();
   story.event(10000, exited(0, 0, ExitStatus::Kind::kExited, 1, 10000));
   story.decide(10000, Rule::kWorkerFailed, 0, "").decide(10000, Rule::kStopTimeCheck, 0, "");
@@ -65,7 +65,7 @@ TEST_CASE("a check between two attempts is spent with finding out who is to blam
         "starting 1.000 productive 9.000 localizing 3.000 restarting 2.000 productive 5.000");
 }
 
-TEST_CASE("who fails again before all is recomputed has produced nothing in between") {
+TEST_CASE("an attempt that fails before all is recomputed has produced nothing") {
   Story story;
   story.run({{"node0", "127.0.0.1", 1}}).start(4, 0, 1);
   story.progress(1000, 0, Mark::kFirstStep, 1000, 1, 0);
@@ -93,7 +93,7 @@ TEST_CASE("a hang is unproductive from its beginning, not from when it was notic
         "productive 8.000");
 }
 
-TEST_CASE("a hang that came right was a stall; what is merely slow is none") {
+TEST_CASE("a hang that resolved itself was a stall; mere slowness was not") {
   Story story = begun();
   story.event(23000, diagnosed(Diagnosed::Stage::kSuspected, 3s));
   story.event(30000, diagnosed(Diagnosed::Stage::kPassed, 3s));
@@ -134,7 +134,7 @@ TEST_CASE("a hang that came right unseen ends when it was last seen") {
   }
 }
 
-TEST_CASE("of a run without steps nobody knows what was productive") {
+TEST_CASE("in a run without steps the productive time is unknown") {
   Story story;
   story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
   story.progress(1000, 0, Mark::kUserCode, 1000, 0).finish(5000, 0);

@@ -21,7 +21,7 @@ std::vector<std::string> lines_of(const Story& story) {
 const std::string kBegin = R"({"time":"2026-08-01T10:00:)";
 const std::string kRun = R"(,"run_id":"brave-otter-4711","program":"train.py","event":)";
 
-TEST_CASE("a failure in lines: who ended how, what was decided and why") {
+TEST_CASE("a failure in lines: how workers ended, what was decided and why") {
   const auto lines = lines_of(recovered());
   REQUIRE(lines.size() > 12);
   CHECK(lines[0] == kBegin + R"(00.000Z","since_start_s":0.000000)" + kRun +
@@ -35,18 +35,18 @@ TEST_CASE("a failure in lines: who ended how, what was decided and why") {
                         R"("text":"SIGKILL"})");
   CHECK(lines[9] == kBegin + R"(10.000Z","since_start_s":10.000400)" + kRun +
                         R"("decision","rule":"worker_failed","attempt":0,)"
-                        R"("text":"rank 1 on node0: SIGKILL; the others are stopped",)"
+                        R"("text":"rank 1 on node0: SIGKILL; stopping the other rank",)"
                         R"("evidence":["rank 1 on node0: SIGKILL"],"incident":true})");
   CHECK(lines[11] == kBegin + R"(10.012Z","since_start_s":10.012500)" + kRun +
                          R"("decision","rule":"restart","attempt":0,)"
-                         R"("text":"restart 1 of 3: 2 workers are started again",)"
+                         R"("text":"restart 1 of 3: starting 2 workers on 1 node again",)"
                          R"("evidence":["rank 1 on node0: SIGKILL"],)"
                          R"("alternatives":["no restart: 0 of 3 used"]})");
   CHECK(lines.back() ==
         kBegin + R"(24.100Z","since_start_s":24.100000)" + kRun + R"("finished","exit_code":0})");
 }
 
-TEST_CASE("every decision is a line, and who gives up says so") {
+TEST_CASE("every decision is a line, and giving up is marked") {
   for (const auto& [name, story] : all()) {
     std::size_t decisions = 0;
     for (const JournalEntry& entry : story.entries) {

@@ -120,7 +120,7 @@ TEST_CASE("between the two thresholds nothing begins and nothing ends") {
   CHECK(kinds(job.alarms) == "+j");
 }
 
-TEST_CASE("a jump less than five-fold, or before there is a history, is none") {
+TEST_CASE("a jump less than five-fold, or before there is a history, is no alarm") {
   Training job;
   job.learn(10);
   for (int i = 0; i < 8; ++i) job.loss(100 + i);  // so it is at the beginning

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "supervisor/core/report/rule_words.h"
+#include "supervisor/core/types/rule.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::metrics_text_test {
@@ -37,12 +37,12 @@ TEST_CASE("the whole page of a small run") {
   facts.status.program = "train.py";
   facts.status.version = "0.1.0";
   facts.status.host = "node1";
-  facts.status.state = "running";
+  facts.status.state = JobState::kRunning;
   facts.status.started = 1785578400s;
   facts.status.uptime = 90500ms;
   facts.totals.workers = {0, 2, 0, 0, 0};
   NodeStatus node;
-  node.agent = "joined";
+  node.agent = AgentStatus::kJoined;
   node.node_rank = 0;
   facts.status.nodes.push_back(node);
   const std::string page = metrics_text(facts);

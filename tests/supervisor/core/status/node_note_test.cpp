@@ -59,7 +59,7 @@ TEST_CASE("a machine that was evicted is blamed, of several at once none") {
         {kStart + ms(at_ms),
          Decision{Rule::kNodeEvicted, {}, std::move(text), {}, {}, {}, std::move(nodes)}});
   };
-  evicted(1000, "n1 and n2 are evicted: nobody knows", {{0}, {1}});
+  evicted(1000, "n1 and n2 are evicted: cause unknown", {{0}, {1}});
   evicted(2000, "n3 is evicted: it is broken", {{2}});
   CHECK(noted(story) == "n3 unfit: n3 is evicted: it is broken");
 }
@@ -111,7 +111,7 @@ TEST_CASE("a death of the user's code blames no machine") {
   CHECK(noted(story).empty());
 }
 
-TEST_CASE("a check blames who is unfit and clears who passes a full one") {
+TEST_CASE("a check blames unfit nodes and clears those that pass a full one") {
   NodesChecked checked;
   checked.full = true;
   for (std::uint32_t i = 0; i < 3; ++i) checked.nodes.push_back(test::healthy(i));
@@ -128,7 +128,7 @@ TEST_CASE("a check blames who is unfit and clears who passes a full one") {
   CHECK(notes[1].text.find("no answer") != std::string::npos);
   CHECK(notes[2].kind == NoteKind::kCleared);
 
-  SUBCASE("a fast check clears nobody") {
+  SUBCASE("a fast check clears no node") {
     checked.full = false;
     Story fast = three_nodes();
     fast.event(1000, checked);
@@ -142,7 +142,7 @@ TEST_CASE("a check blames who is unfit and clears who passes a full one") {
   }
 }
 
-TEST_CASE("a journal without a beginning tells of nobody") {
+TEST_CASE("a journal without a beginning has no notes") {
   Story story;
   story.event(1000, lost(false), 1);
   CHECK(notes_of(story.entries).empty());
@@ -155,7 +155,7 @@ NodeNote note(std::string host, int day, std::string run, NoteKind kind) {
 
 constexpr base::Nanos kToday = std::chrono::days(100);
 
-TEST_CASE("who was lost in two runs is an offender, who was lost in one is not") {
+TEST_CASE("a host lost in two runs is an offender, one lost in one is not") {
   const auto all =
       standings({note("b", 99, "r1", NoteKind::kLost), note("a", 98, "r1", NoteKind::kLost),
                  note("a", 99, "r2", NoteKind::kUnfit)},

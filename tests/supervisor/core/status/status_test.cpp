@@ -1,5 +1,7 @@
 #include "supervisor/core/status/status.h"
 
+#include "supervisor/core/status/render.h"
+
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -56,8 +58,8 @@ RunStatus live(const Story& story) {
   StatusFold fold;
   for (const JournalEntry& entry : story.entries) fold.take(entry);
   RunStatus status = fold.status(story.entries.back().at + ms(400));
-  status.supervisor = "answers";
-  status.state = "running";
+  status.supervisor = SupervisorStatus::kAnswers;
+  status.state = JobState::kRunning;
   status.host = "login1";
   status.pid = 4100;
   status.nodes[0].heard = ms(12);
@@ -77,7 +79,7 @@ std::vector<Picture> pictures() {
   std::vector<Picture> all;
   all.push_back({"answers", live(replaced())});
   RunStatus silent = status_of_journal(replaced().entries);
-  silent.state = "running";   // no journal of a real run: a replay would not get so far
+  silent.state = JobState::kRunning;   // no journal of a real run: a replay would not get so far
   silent.host = "login1";
   silent.pid = 4100;
   all.push_back({"silent", silent});
@@ -112,7 +114,7 @@ TEST_CASE("the group's nodes come by node rank, with their ranks; the lost one b
   CHECK(status.nodes[1].first_rank == 2);
   CHECK(status.nodes[2].name == "beta");
   CHECK_FALSE(status.nodes[2].node_rank);
-  CHECK(status.nodes[2].agent == "lost");
+  CHECK(status.nodes[2].agent == AgentStatus::kLost);
   CHECK(status.nodes[2].losses == 1);
   CHECK(status.nodes[2].trouble == "its machine does not answer");
   CHECK(status.workers == 4);
@@ -156,14 +158,14 @@ TEST_CASE("of many restarts the last ones are kept") {
   CHECK(status.last_restarts.back().cause == "failure 19");
 }
 
-TEST_CASE("the state of a run that nobody answers for is that of a replay") {
+TEST_CASE("the state of a run without a supervisor is that of a replay") {
   const std::vector<JournalEntry> all = scenarios::recovered().entries;
-  CHECK(status_of_journal(all).state == "finished");
-  CHECK(status_of_journal(all).supervisor == "ended");
+  CHECK(status_of_journal(all).state == JobState::kFinished);
+  CHECK(status_of_journal(all).supervisor == SupervisorStatus::kEnded);
   CHECK(status_of_journal(all).exit_code == 0);
   const std::vector<JournalEntry> one(all.begin(), all.begin() + 1);
-  CHECK(status_of_journal(one).state == "joining");
-  CHECK(status_of_journal(one).supervisor == "silent");
+  CHECK(status_of_journal(one).state == JobState::kJoining);
+  CHECK(status_of_journal(one).supervisor == SupervisorStatus::kSilent);
 }
 
 TEST_CASE("a status survives its way over the socket") {

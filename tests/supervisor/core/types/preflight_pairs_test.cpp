@@ -1,4 +1,4 @@
-// Who is left out when some cannot reach each other, and who is slow.
+// Which nodes are left out when some cannot reach each other, and which are slow.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -35,7 +35,7 @@ TEST_CASE("one broken direction names the pair and the direction, and the later 
         "h2 cannot reach h1: connection refused; the other direction works");
 }
 
-TEST_CASE("both directions failed: who was half heard tells which one loses what is sent") {
+TEST_CASE("both directions failed: the node that was half heard shows which direction loses data") {
   NodesChecked checked = all_healthy(3);
   checked.nodes[0].unreached = {timeout_to(1)};
   checked.nodes[1].unreached = {timeout_to(0)};
@@ -50,7 +50,7 @@ TEST_CASE("both directions failed: who was half heard tells which one loses what
         "what h1 sends to h0 is lost (timeout after 3 s); what h0 sends arrives");
 }
 
-TEST_CASE("a node that nobody reaches goes alone, wherever it stands") {
+TEST_CASE("a node that no other reaches is left out alone, wherever it stands") {
   for (const std::uint32_t bad : {0U, 5U, 9U}) {
     NodesChecked checked = all_healthy(10);
     for (NodeCheck& node : checked.nodes) {
@@ -73,7 +73,7 @@ TEST_CASE("two islands: the smaller one goes") {
   CHECK(left_out(verdicts_of(checked)) == Nodes{3, 4});
 }
 
-TEST_CASE("who did not answer is no evidence against those who could not reach it") {
+TEST_CASE("a node that did not answer is no evidence against those that could not reach it") {
   NodesChecked checked = all_healthy(3);
   checked.nodes[1].answered = false;
   checked.nodes[0].unreached = {timeout_to(1)};
@@ -111,7 +111,7 @@ Nodes slow(const NodesChecked& checked) {
   return out;
 }
 
-TEST_CASE("a pair is slow, and the second round says by whom") {
+TEST_CASE("a pair is slow, and the second round tells which of the two") {
   const auto checked = measured({kFast, kFast, kFast / 5, kFast / 5}, {0, 0, kFast, kFast / 5});
   CHECK(slow_ones(checked.nodes) == Nodes{2, 3});
   CHECK(slow(checked) == Nodes{3});
@@ -124,7 +124,7 @@ TEST_CASE("half as fast as the median is not yet slow") {
   CHECK(slow_ones(measured({kFast, kFast, kFast / 2.1}, {0, 0, 0}).nodes) == Nodes{2});
 }
 
-TEST_CASE("who computes slowly twice is slow, of two nodes as well; once is chance") {
+TEST_CASE("a node that computes slowly twice is slow, also of two nodes; once is chance") {
   NodesChecked checked = measured({kFast, kFast}, {kFast, kFast});
   checked.nodes[0].speeds[0].compute = 3 * kQuick;
   CHECK(slow(checked).empty());
@@ -134,7 +134,7 @@ TEST_CASE("who computes slowly twice is slow, of two nodes as well; once is chan
         "slow, with two partners: it computes 3 times as long as the median node");
 }
 
-TEST_CASE("who gives no measurements is slow; a fast check knows nothing of speed") {
+TEST_CASE("a node without measurements is slow; a fast check knows nothing of speed") {
   NodesChecked checked = measured({kFast, kFast, kFast}, {0, 0, 0});
   checked.nodes[1].speeds.clear();
   CHECK(slow(checked) == Nodes{1});

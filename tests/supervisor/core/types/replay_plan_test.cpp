@@ -125,7 +125,7 @@ TEST_CASE("one faulty machine is always found, also where the count is no produc
   }
 }
 
-TEST_CASE("two faulty machines are both among the suspects, who are few") {
+TEST_CASE("two faulty machines are both among the suspects, which are few") {
   Dice dice(4);
   for (int round = 0; round < 2000; ++round) {
     const std::uint32_t machines = 4 + dice.below(400);
@@ -143,7 +143,7 @@ TEST_CASE("two faulty machines are both among the suspects, who are few") {
   }
 }
 
-TEST_CASE("what does not show, or not in both phases, is said so") {
+TEST_CASE("a fault that does not show, or not in both phases, is reported as such") {
   const Replay replay({4, 6}, 24);
   using Failed = std::vector<std::size_t>;
   CHECK(replay.run({}).kind == Kind::kNotReproduced);

@@ -1,4 +1,4 @@
-// Who is named most often, what that costs the job, and what a restart costs.
+// Which machine is named most often, what it costs the job, and what a restart costs.
 #include "supervisor/core/types/slow_vote.h"
 
 #include <doctest/doctest.h>

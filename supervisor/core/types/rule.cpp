@@ -1,6 +1,4 @@
-#include "supervisor/core/report/rule_words.h"
-
-#include "supervisor/core/report/facts.h"
+#include "supervisor/core/types/rule.h"
 
 namespace robustrun::supervisor {
 
@@ -73,7 +71,76 @@ std::string_view rule_word(Rule rule) {
   return "unknown";
 }
 
-// Nodes that come and go and an update are causes of a restart, too, and no incidents.
+RuleRole role_of(Rule rule) {
+  switch (rule) {
+    case Rule::kWorkerFailed:
+    case Rule::kStartFailed:
+    case Rule::kAgentLost:
+    case Rule::kPortConflict:
+    case Rule::kHangConvicted:
+    case Rule::kMismatch:
+    case Rule::kEndedEarly:
+    case Rule::kMachineFault:
+    case Rule::kMetricFault:
+    case Rule::kUpdating:
+    case Rule::kSlowEvicted:
+    case Rule::kNodeLeft:
+    case Rule::kGroupGrew: return RuleRole::kCause;
+    case Rule::kRestart:
+    case Rule::kBudgetExhausted:
+    case Rule::kCrashLoop:
+    case Rule::kInfrastructureGivenUp:
+    case Rule::kDoNotRequeue: return RuleRole::kVerdict;
+    case Rule::kSignal:
+    case Rule::kSecondSignal:
+    case Rule::kPreempted:
+    case Rule::kTimeLimit:
+    case Rule::kStepGoal:
+    case Rule::kSucceeded: return RuleRole::kEnd;
+    case Rule::kNodeReplaced:
+    case Rule::kGroupShrunk:
+    case Rule::kPlaced:
+    case Rule::kNotPlaced:
+    case Rule::kNodeEvicted:
+    case Rule::kStopTimeCheck:
+    case Rule::kReplay:
+    case Rule::kReplayed:
+    case Rule::kRolledBack:
+    case Rule::kCheckpointPoisoned:
+    case Rule::kCheckpointKept:
+    case Rule::kCopiesPlaced:
+    case Rule::kCopiesSaved:
+    case Rule::kCopiesLost:
+    case Rule::kCopiesAwaited:
+    case Rule::kNotResumed:
+    case Rule::kWaitForNodes: return RuleRole::kSequel;
+    case Rule::kStart:
+    case Rule::kBudgetRefilled:
+    case Rule::kNodeEnding:
+    case Rule::kResumed:
+    case Rule::kPreflight:
+    case Rule::kPreflightWarning:
+    case Rule::kNodeUnfit:
+    case Rule::kHangSuspected:
+    case Rule::kHangPassed:
+    case Rule::kSlow:
+    case Rule::kNodeHealth:
+    case Rule::kNodeReturned:
+    case Rule::kUpdated:
+    case Rule::kMetricAlarm:
+    case Rule::kSlowUnclear:
+    case Rule::kSlowKept:
+    case Rule::kSlowDrain:
+    case Rule::kSlowOver:
+    case Rule::kResumePoint:
+    case Rule::kColdStart:
+    case Rule::kLateCrash:
+    case Rule::kSpareChanged: return RuleRole::kOther;
+  }
+  return RuleRole::kOther;  // a rule of a newer version
+}
+
+// Nodes that come and go, and an update, cause restarts, but they are no incidents.
 bool is_incident(Rule rule) {
   return role_of(rule) == RuleRole::kCause && rule != Rule::kGroupGrew && rule != Rule::kNodeLeft &&
          rule != Rule::kUpdating;

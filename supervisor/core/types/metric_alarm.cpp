@@ -1,4 +1,4 @@
-#include "supervisor/core/types/metric_words.h"
+#include "supervisor/core/types/metric_alarm.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 
 namespace robustrun::supervisor {
 
-const char* found_word(MetricAlarm::Kind kind) {
+const char* to_string(MetricAlarm::Kind kind) {
   switch (kind) {
     case MetricAlarm::Kind::kNotANumber: return "not a number";
     case MetricAlarm::Kind::kJump: return "jump";

@@ -1,5 +1,4 @@
-// Byte for byte what torch 2.13's ChildFailedError.format_msg() writes for the same failures
-// (tests/python/test_child_failed.py compares); scripts search logs for it.
+#include "supervisor/core/report/child_failed.h"
 
 #include <fmt/core.h>
 
@@ -7,8 +6,8 @@
 #include <csignal>
 #include <ctime>
 
+#include "base/core/text.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/report.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -20,8 +19,8 @@ constexpr const char* kNoTraceback =
 constexpr const char* kNotAvailable = "<N/A>";
 constexpr std::size_t kBorderMax = 60;
 
-// Python's name; it knows of the real-time signals the first and the last alone, and SIGPOLL as
-// SIGIO.
+// Python's name of a signal: of the real-time signals Python names only the first and the last, and
+// it calls SIGPOLL SIGIO.
 std::string python_signal_name(int signal) {
   constexpr int kFirstRealTime = 34;
   constexpr int kLastRealTime = 64;
@@ -78,7 +77,7 @@ std::string format_failure(const Facts& facts, const Failure& failure, std::size
       worker.error_file.empty() ? kNotAvailable : worker.error_file, traceback_of(worker));
 }
 
-// In code points, as Python counts.
+// Length in code points, as Python counts.
 std::size_t longest_line(const std::string& text) {
   std::size_t longest = 0;
   std::size_t length = 0;
@@ -124,6 +123,24 @@ std::string child_failed_block(const std::vector<JournalEntry>& entries) {
       "{}\n{}\n{}\n{}\nFailures:\n{}\n{}\nRoot Cause (first observed failure):\n{}\n{}\n",
       kErrorClass, border, title, section, others.empty() ? "  <NO_OTHER_FAILURES>" : others,
       section, root_text, border);
+}
+
+// Two forms, as torch's ErrorHandler knows them: with a call stack the message is an object and
+// gets the exit code; a plain message stays as it is.
+std::string nested_error_json(const std::vector<JournalEntry>& entries) {
+  const Facts facts = gather(entries);
+  const Failure* root = root_cause(facts);
+  if (root == nullptr || root->exited == nullptr || root->exited->error_file.empty()) return "";
+  const WorkerExited& worker = *root->exited;
+  const std::string message = base::json_string(worker.error_message);
+  const std::string timestamp = fmt::format("\"timestamp\":\"{}\"", failure_second(facts, *root));
+  if (worker.error_callstack.empty()) {
+    return fmt::format("{{\"message\":{},{}}}", message, timestamp);
+  }
+  const std::string extra = fmt::format("{{\"py_callstack\":{},{}}}",
+                                        base::json_string(worker.error_callstack), timestamp);
+  return fmt::format("{{\"message\":{{\"message\":{},\"extraInfo\":{},\"errorCode\":{}}}}}",
+                     message, extra, worker.status().torchrun_code());
 }
 
 }  // namespace robustrun::supervisor

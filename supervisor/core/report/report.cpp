@@ -1,6 +1,4 @@
-// One walk over the journal. Each attempt whose workers failed is one incident; so is every
-// setback before an attempt had workers (an agent that does not start, a deadline that passes
-// without any answer). What was done is in the decisions that follow: a cause, then a verdict.
+#include "supervisor/core/report/report.h"
 
 #include <fmt/core.h>
 
@@ -10,6 +8,7 @@
 #include "supervisor/core/report/hang.h"
 #include "supervisor/core/report/injected.h"
 #include "supervisor/core/report/recovery.h"
+#include "supervisor/core/types/json_writer.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -24,12 +23,15 @@ void append_part(std::string& text, const std::string& part, const char* separat
   text += part;
 }
 
-// "12 ms later"; how much later than the first, as people say it.
+// "12 ms later"
 std::string later_words(base::Nanos delay) {
   const double ms = std::chrono::duration<double, std::milli>(delay).count();
   return ms < 1000 ? fmt::format("{:.0f} ms later", ms) : fmt::format("{:.1f} s later", ms / 1000);
 }
 
+// One walk over the journal. Each attempt whose workers failed is one incident; so is every
+// setback before an attempt had workers (an agent that does not start, a deadline that passes
+// without any answer). What was done is in the decisions that follow: a cause, then a verdict.
 class IncidentList {
  public:
   explicit IncidentList(const Facts& facts) : facts_(facts) {
@@ -77,13 +79,14 @@ class IncidentList {
   void note(base::Nanos, const GroupFormed&) {}
 
   std::vector<Incident> finish() {
-    // The journal stops right behind the loss of an agent: nobody decided any more.
+    // The journal stops right after the loss of an agent, before any decision about it.
     if (lost_ != nullptr) describe_loss(*lost_, drafts_[affected_by(attempt_)]);
     std::ranges::stable_sort(drafts_, {}, &Draft::seen_at);
     std::vector<Incident> incidents;
     for (Draft& draft : drafts_) {
       draft.incident.at = elapsed(facts_.first_at, draft.seen_at);
       describe_aftermath(draft);
+      note_further_evidence(draft);
       incidents.push_back(std::move(draft.incident));
     }
     return incidents;
@@ -95,6 +98,7 @@ class IncidentList {
     base::Nanos seen_at{};
     base::Nanos handled_at{};
     bool replaced = false;   // by a new attempt
+    std::vector<std::string> failures;  // evidence about workers that the incident names anyway
   };
 
   std::size_t new_draft(std::uint32_t attempt) {
@@ -128,6 +132,7 @@ class IncidentList {
       out.error_message = first.exited->error_message;
       out.stderr_tail = first.exited->stderr_tail;
     }
+    for (const Failure& failure : failures) draft.failures.push_back(evidence_of(facts_, failure));
     for (std::size_t i = 1; i < failures.size(); ++i) {
       const Failure& other = failures[i];
       const bool elsewhere = other.node != first.node;
@@ -146,7 +151,7 @@ class IncidentList {
     out.ended = "its agent was lost: " + std::get<AgentLost>(event.body).why;
   }
 
-  // Whom an eviction hits, where no worker or agent failed.
+  // Evicted machines, where no worker or agent failed.
   void name_machines(const Decision& decision, Incident& out) const {
     if (out.rank || !out.node.empty()) return;
     for (const base::NodeId node : decision.nodes) {
@@ -168,6 +173,13 @@ class IncidentList {
     describe_checkpoints(facts_, draft.incident);
   }
 
+  static void note_further_evidence(Draft& draft) {
+    for (const std::string& line : draft.incident.evidence) {
+      const bool is_known = std::ranges::find(draft.failures, line) != draft.failures.end();
+      if (!is_known) draft.incident.further_evidence.push_back(line);
+    }
+  }
+
   static void take_reasons(const Decision& decision, Incident& out) {
     if (decision.rule == Rule::kNotResumed) {
       out.not_resumed = decision.text;
@@ -187,28 +199,28 @@ class IncidentList {
   std::map<std::uint32_t, std::size_t> by_attempt_;
   std::optional<std::size_t> open_;             // the draft whose verdict is not known yet
   std::optional<std::size_t> last_;             // the draft that a cause was added to last
-  const Event* lost_ = nullptr;                 // an agent's loss that no decision followed yet
+  const Event* lost_ = nullptr;                 // an agent's loss, before a decision about it
   std::uint32_t attempt_ = 0;                   // newest that an event named
-  std::optional<std::uint32_t> with_workers_;   // newest that had any
+  std::optional<std::uint32_t> with_workers_;   // newest attempt that had workers
 };
 
-std::string outcome_of(const Facts& facts) {
-  if (facts.finish == nullptr) return "unfinished";
+RunOutcome outcome_of(const Facts& facts) {
+  if (facts.finish == nullptr) return RunOutcome::kUnfinished;
   if (facts.ending != nullptr) {
     const Rule rule = facts.ending->rule;
     if (rule == Rule::kSignal || rule == Rule::kSecondSignal || rule == Rule::kTimeLimit ||
         rule == Rule::kPreempted) {
-      return "stopped";
+      return RunOutcome::kStopped;
     }
   }
-  return facts.finish->exit_code == 0 ? "succeeded" : "failed";
+  return facts.finish->exit_code == 0 ? RunOutcome::kSucceeded : RunOutcome::kFailed;
 }
 
-// What is known last of a run whose journal just stops.
+// The last known state of a run whose journal just stops.
 std::string last_known(const Facts& facts, const Decision* last_decision) {
   std::string text = facts.run == nullptr
                          ? "The journal does not tell how the run began"
-                         : "The journal has no end: the run goes on, or robustrun was killed";
+                         : "The journal has no end: the run is active, or robustrun was killed";
   if (last_decision != nullptr) append_part(text, "Last decision: " + last_decision->text, ". ");
   if (facts.attempts.empty()) {
     append_part(text, "No worker was started", ". ");
@@ -267,6 +279,16 @@ void take_group(const GroupFormed& group, RunReport& report) {
 
 }  // namespace
 
+const char* to_string(RunOutcome outcome) {
+  switch (outcome) {
+    case RunOutcome::kUnfinished: return "unfinished";
+    case RunOutcome::kSucceeded: return "succeeded";
+    case RunOutcome::kFailed: return "failed";
+    case RunOutcome::kStopped: return "stopped";
+  }
+  return "unfinished";
+}
+
 RunReport build_report(const std::vector<JournalEntry>& entries) {
   const Facts facts = gather(entries);
   RunReport report;
@@ -288,7 +310,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
       const auto* exited = std::get_if<WorkerExited>(&event->body);
       if (exited != nullptr) report.dropped_bytes += exited->dropped_bytes;
     }
-    if (std::holds_alternative<Finish>(entry.what)) break;  // then agents only say goodbye
+    if (std::holds_alternative<Finish>(entry.what)) break;  // afterwards agents only leave
   }
   report.incidents = incidents.finish();
   report.injected = injected_faults(facts);
@@ -313,5 +335,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   }
   return report;
 }
+
+std::string report_json(const RunReport& report) { return JsonWriter::object(report); }
 
 }  // namespace robustrun::supervisor

@@ -1,4 +1,4 @@
-// For the terminal: first how the run stands, then the table of its nodes.
+#include "supervisor/core/status/render.h"
 
 #include <fmt/core.h>
 
@@ -9,7 +9,6 @@
 #include "base/core/text.h"
 #include "base/core/words.h"
 #include "supervisor/core/report/page.h"
-#include "supervisor/core/status/status.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -20,9 +19,9 @@ constexpr std::size_t kStartsShown = 8;
 using Row = std::array<std::string, kColumns>;
 
 Ink ink_of(const RunStatus& status) {
-  if (status.supervisor == "silent") return Ink::kBad;
+  if (status.supervisor == SupervisorStatus::kSilent) return Ink::kBad;
   if (status.exit_code) return *status.exit_code == 0 ? Ink::kGood : Ink::kBad;
-  return status.state == "running" ? Ink::kGood : Ink::kWarn;
+  return status.state == JobState::kRunning ? Ink::kGood : Ink::kWarn;
 }
 
 std::string headline(const RunStatus& status) {
@@ -31,23 +30,25 @@ std::string headline(const RunStatus& status) {
     return fmt::format("{}: ended after {}, exit code {}", program,
                        base::duration_words(status.uptime), *status.exit_code);
   }
-  if (status.supervisor == "silent") {
+  if (status.supervisor == SupervisorStatus::kSilent) {
     return fmt::format("{}: was {} when the journal ends, {} after the start", program,
-                       status.state, base::duration_words(status.uptime));
+                       to_string(status.state), base::duration_words(status.uptime));
   }
-  return fmt::format("{}: {}, attempt {}, up {}", program, status.state, status.attempt,
+  return fmt::format("{}: {}, attempt {}, up {}", program, to_string(status.state), status.attempt,
                      base::duration_words(status.uptime));
 }
 
 std::string supervisor_words(const RunStatus& status) {
   std::string where = status.pid > 0 ? fmt::format("pid {}", status.pid) : "";
   if (!status.host.empty()) where += (where.empty() ? "on " : " on ") + status.host;
-  if (status.supervisor != "silent") return where;
+  if (status.supervisor != SupervisorStatus::kSilent) return where;
   const std::string text =
       where.empty() ? "does not answer" : fmt::format("does not answer; it was {}", where);
-  return text + "; this is what the journal says; robustrun resume " +
-         (status.run_id.empty() ? "RUN" : status.run_id) + " takes over";
+  return text + "; status from the journal; to take over: robustrun resume " +
+         (status.run_id.empty() ? "RUN" : status.run_id);
 }
+
+bool is_live(const RunStatus& status) { return status.supervisor == SupervisorStatus::kAnswers; }
 
 std::string worker_words(const RunStatus& status) {
   if (status.workers == 0) return "";
@@ -69,7 +70,7 @@ std::string progress_words(const RunStatus& status) {
   }
   if (status.stepped && !status.exit_code) {
     parts.push_back(fmt::format("the last one {} {}", base::duration_words(*status.stepped),
-                                status.supervisor == "answers" ? "ago" : "before its end"));
+                                is_live(status) ? "ago" : "before its end"));
   }
   for (const wire::Metric& metric : status.metrics) {
     parts.push_back(fmt::format("{} {:.6g}", metric.name, metric.value));
@@ -81,13 +82,13 @@ std::string resume_words(const RunStatus& status) {
   std::string text;
   if (status.committed_step) text = fmt::format("step {} is committed", *status.committed_step);
   if (status.loaded_step) {
-    text += fmt::format("{}this attempt went on from step {}", text.empty() ? "" : ", ",
+    text += fmt::format("{}this attempt resumed from step {}", text.empty() ? "" : ", ",
                         *status.loaded_step);
   }
   return text;
 }
 
-// Who is at what before its first step; those who have been at it for longest first.
+// Nodes before their first step and their stages, the longest stage first.
 std::string start_words(const RunStatus& status) {
   std::vector<const NodeStatus*> starting;
   for (const NodeStatus& node : status.nodes) {
@@ -124,9 +125,9 @@ std::string ranks_of(const NodeStatus& node) {
                      static_cast<std::uint64_t>(node.first_rank) + node.workers - 1);
 }
 
-// "spare" says more than that it is there.
 std::string agent_of(const NodeStatus& node, bool grouped) {
-  return grouped && !node.node_rank && node.agent == "joined" ? "spare" : node.agent;
+  const bool is_spare = grouped && !node.node_rank && node.agent == AgentStatus::kJoined;
+  return is_spare ? "spare" : to_string(node.agent);
 }
 
 Row row_of(const NodeStatus& node, bool grouped) {
@@ -139,8 +140,8 @@ Row row_of(const NodeStatus& node, bool grouped) {
 }
 
 Ink ink_of(const NodeStatus& node) {
-  if (node.agent == "lost") return Ink::kBad;
-  return node.agent == "joined" ? Ink::kPlain : Ink::kWarn;
+  if (node.agent == AgentStatus::kLost) return Ink::kBad;
+  return node.agent == AgentStatus::kJoined ? Ink::kPlain : Ink::kWarn;
 }
 
 std::string line_of(const Row& row, const std::array<std::size_t, kColumns>& widths) {
@@ -155,8 +156,7 @@ void show_nodes(const RunStatus& status, std::size_t nodes_max, Page& page) {
   const bool grouped = std::ranges::any_of(
       status.nodes, [](const NodeStatus& node) { return node.node_rank.has_value(); });
   const std::size_t shown = std::min(nodes_max, status.nodes.size());
-  const Row head = {"node",  "host",  "address",
-                    "ranks", "agent", status.supervisor == "answers" ? "heard" : ""};
+  const Row head = {"node", "host", "address", "ranks", "agent", is_live(status) ? "heard" : ""};
   std::vector<Row> rows;
   for (std::size_t i = 0; i < shown; ++i) rows.push_back(row_of(status.nodes[i], grouped));
   std::array<std::size_t, kColumns> widths{};
@@ -172,7 +172,8 @@ void show_nodes(const RunStatus& status, std::size_t nodes_max, Page& page) {
   for (std::size_t i = 0; i < shown; ++i) {
     const NodeStatus& node = status.nodes[i];
     page.line(line_of(rows[i], widths), ink_of(node));
-    if (node.agent != "joined" && !node.trouble.empty()) page.item("", node.trouble);
+    const bool is_fine = node.agent == AgentStatus::kJoined;
+    if (!is_fine && !node.trouble.empty()) page.item("", node.trouble);
   }
   if (shown < status.nodes.size()) {
     page.line(fmt::format("  and {} more", status.nodes.size() - shown), Ink::kDim);
@@ -196,10 +197,8 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   show_restarts(status, page);
   page.item("not warm", status.cold);
   if (!status.decision.empty()) {
-    const bool now = status.supervisor == "answers";
-    page.item("last",
-              fmt::format("{} ({} {})", status.decision, base::duration_words(status.decided),
-                          now ? "ago" : "before the journal's end"));
+    const std::string ago = fmt::format(" ({} ago)", base::duration_words(status.decided));
+    page.item("last", status.decision + (is_live(status) ? ago : ""));
   }
   page.item("directory", status.run_directory);
   page.item("logs", status.log_directory);

@@ -1,8 +1,9 @@
+#include "supervisor/core/status/status.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/status/status.h"
 #include "supervisor/core/types/json_writer.h"
 #include "supervisor/core/types/limits.h"
 
@@ -13,13 +14,31 @@ NodeStatus planned(const NodeSpec& spec) {
   NodeStatus node;
   node.name = spec.name;
   node.address = spec.address;
-  node.agent = "starting";
   return node;
 }
 
 double in_seconds(base::Nanos time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
+
+const char* to_string(AgentStatus status) {
+  switch (status) {
+    case AgentStatus::kStarting: return "starting";
+    case AgentStatus::kJoined: return "joined";
+    case AgentStatus::kSuspect: return "suspect";
+    case AgentStatus::kLost: return "lost";
+  }
+  return "unknown";
+}
+
+const char* to_string(SupervisorStatus status) {
+  switch (status) {
+    case SupervisorStatus::kSilent: return "silent";
+    case SupervisorStatus::kAnswers: return "answers";
+    case SupervisorStatus::kEnded: return "ended";
+  }
+  return "unknown";
+}
 
 void StatusFold::take(const JournalEntry& entry) {
   if (const auto* event = std::get_if<Event>(&entry.what)) {
@@ -46,13 +65,14 @@ void StatusFold::take(const Event& event) {
           if (now_.nodes.size() < kNodesMax) now_.nodes.push_back(planned(body.spec));
         } else if constexpr (std::is_same_v<Body, AgentJoined>) {
           if (NodeStatus* const joined = node(event.node)) {
-            joined->agent = "joined";
+            joined->agent = AgentStatus::kJoined;
             joined->pid = body.pid;
             if (!body.address.empty()) joined->address = body.address;
           }
         } else if constexpr (std::is_same_v<Body, AgentLost>) {
           if (NodeStatus* const lost = node(event.node)) {
-            if (std::exchange(lost->agent, "lost") == "joined") ++lost->losses;
+            const AgentStatus before = std::exchange(lost->agent, AgentStatus::kLost);
+            if (before == AgentStatus::kJoined) ++lost->losses;
             lost->pid = 0;
             lost->trouble = body.why;
           }
@@ -178,11 +198,11 @@ RunStatus status_of_journal(const std::vector<JournalEntry>& entries) {
     last = std::max(last, entry.at);
     fold.take(entry);
     if (const auto* event = std::get_if<Event>(&entry.what)) job.handle(*event);
-    if (std::holds_alternative<Finish>(entry.what)) break;  // then agents only say goodbye
+    if (std::holds_alternative<Finish>(entry.what)) break;  // afterwards agents only leave
   }
   RunStatus status = fold.status(last);
-  status.state = to_string(status.exit_code ? JobState::kFinished : job.state());
-  status.supervisor = status.exit_code ? "ended" : "silent";
+  status.state = status.exit_code ? JobState::kFinished : job.state();
+  status.supervisor = status.exit_code ? SupervisorStatus::kEnded : SupervisorStatus::kSilent;
   arrange(status);
   return status;
 }

@@ -1,0 +1,37 @@
+#pragma once
+// Back-off: how long to wait before something that failed is tried again. Pure.
+//
+// All waits double up to a cap: those between restarts of the workers (Backoff), between launches
+// of a node's agent (job/agents.cpp) and between restarts for a larger group (job/job_group.cpp).
+
+#include <cstdint>
+
+#include "base/core/clock.h"
+#include "supervisor/core/types/job_spec.h"
+
+namespace robustrun::supervisor {
+
+// `first`, doubled `times` times, at most `max`.
+[[nodiscard]] base::Nanos doubled(base::Nanos first, std::uint32_t times, base::Nanos max);
+
+// The wait before a restart of the workers. The first restart since progress does not wait; those
+// that follow it wait backoff_first, doubled each time, at most backoff_max (RestartPolicy).
+class Backoff {
+ public:
+  void note_restart() { ++restarts_in_a_row_; }
+  void note_progress() { restarts_in_a_row_ = 0; }
+
+  // Between half and all of the full wait, chosen by `random` (any 64 bits): jobs that failed
+  // together do not start together.
+  [[nodiscard]] base::Nanos delay(const RestartPolicy& policy, std::uint64_t random) const;
+
+  template <class V>
+  void fields(V& v) {
+    v(1, "restarts_in_a_row", restarts_in_a_row_);
+  }
+
+ private:
+  std::uint32_t restarts_in_a_row_ = 0;  // without progress between them
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,100 @@
+#pragma once
+// The rules that decisions follow, what each of them means for a run, and their words in metrics'
+// labels and events. Pure.
+
+#include <cstdint>
+#include <string_view>
+
+namespace robustrun::supervisor {
+
+// Numbers stand in journals: never reused, only appended to.
+enum class Rule : std::uint8_t {
+  kStart,  // first attempt
+  kWorkerFailed,  // a worker's death ends the attempt
+  kStartFailed,  // a worker's program could not be run
+  kAgentLost,  // the agent died; it is launched again in place
+  kPortConflict,  // MASTER_PORT was taken meanwhile: infrastructure, not counted
+  kRestart,  // the workers are restarted
+  kBudgetExhausted,  // no restart left
+  kCrashLoop,  // the same failure again before the first progress
+  kInfrastructureGivenUp,
+  kDoNotRequeue,  // a worker exited with 93
+  kSignal,  // a signal ends the run
+  kSecondSignal,  // and a second one at once
+  kTimeLimit,
+  kStepGoal,
+  kSucceeded,
+  kBudgetRefilled,
+  kNodeReplaced,  // a spare takes a lost node's place
+  kGroupShrunk,  // no spare: the group goes on with fewer nodes
+  kGroupGrew,  // a node is back: the workers are restarted in a larger group
+  kWaitForNodes,  // too few nodes: waits for more
+  kSpareChanged,  // a node outside the group was lost, or joined
+  kResumed,  // another supervisor took the run over
+  kPreempted,  // the scheduler takes the nodes for another job
+  kNodeEnding,  // a node will be taken away soon
+  kPreflight,  // result of the check before the start
+  kPreflightWarning,  // that check found something that may do harm
+  kNodeUnfit,  // that check found a node that must not take part
+  kPlaced,  // nodes got their places by the network's topology
+  kNotPlaced,  // they did not, although that was requested
+  kHangSuspected,  // ranks wait for another rank
+  kHangConvicted,  // and will wait for ever
+  kHangPassed,  // they go on by themselves
+  kSlow,  // a worker or a link is slower than its peers
+  kMismatch,  // ranks called different collectives, and one failed because of that
+  kNodeHealth,  // an agent noticed something about its machine
+  kMachineFault,  // such a finding ends the attempt
+  kNodeEvicted,  // a machine takes no part from now on
+  kNodeReturned,  // an evicted machine takes part again: it passed a check
+  kStopTimeCheck,  // all nodes are checked before the restart
+  kUpdated,  // another version was requested, or is used from now on
+  kUpdating,  // the workers are restarted for another version
+  kRolledBack,  // the next attempt gets an older version again
+  kMetricAlarm,  // a number that the script reports, or its pace, goes wrong, or is right again
+  kSlowUnclear,  // a vote on which machine slows the job down named none
+  kSlowKept,  // it named one that stays: it is not worth a restart, or nothing can replace it
+  kSlowDrain,  // it named one that will be replaced soon
+  kSlowEvicted,  // the slow machine is replaced, which ends the attempt
+  kSlowOver,  // the job is as fast as before again: nothing is replaced
+  kReplay,  // groups of nodes are replayed before the restart
+  kReplayed,  // result of the replay
+  kMetricFault,  // a number that goes wrong ends the attempt
+  kResumePoint,  // the checkpoint that the workers resumed from
+  kCheckpointPoisoned,  // a checkpoint that leads to failures is set aside
+  kCheckpointKept,  // it could not be set aside
+  kCopiesPlaced,  // which nodes keep whose copies in memory
+  kCopiesSaved,  // copies of a lost node were saved from the memory of another
+  kCopiesLost,  // copies of a lost node are gone
+  kCopiesAwaited,  // a machine is replaced once copies of its state are elsewhere
+  kEndedEarly,  // a worker ended with exit code 0 while others waited for it, and they failed
+  kNotResumed,  // the script began at step 0 again, though steps had been done
+  kColdStart,  // a restarted worker had no standby worker, for a reason not reported before
+  kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
+  kNodeLeft,  // a node was told to end: the workers are restarted without it
+};
+
+// "worker_failed"; "unknown" for a rule of a newer version. Never changed: docs/metrics.md,
+// docs/formats/events.md.
+[[nodiscard]] std::string_view rule_word(Rule rule);
+
+// What a decision by this rule is in the course of a run.
+enum class RuleRole : std::uint8_t {
+  kCause,    // something failed, or the workers must be restarted for another reason
+  kVerdict,  // the answer to the causes: kRestart, or one that ends the run
+  kSequel,   // another consequence of the last cause
+  kEnd,      // the run ends, not because of a failure
+  kOther,
+};
+[[nodiscard]] RuleRole role_of(Rule rule);
+
+// Something failed or hangs, which ends the attempt.
+[[nodiscard]] bool is_incident(Rule rule);
+// The run ends because of a failure: nothing more is tried.
+[[nodiscard]] bool gives_up(Rule rule);
+// The decision says why nodes have the places they have.
+[[nodiscard]] inline bool is_about_places(Rule rule) {
+  return rule == Rule::kPlaced || rule == Rule::kNotPlaced;
+}
+
+}  // namespace robustrun::supervisor
