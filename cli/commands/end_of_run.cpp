@@ -6,7 +6,7 @@
 #include "base/core/words.h"
 #include "base/io/fd.h"
 #include "cli/commands/commands.h"
-#include "supervisor/run/farewell.h"
+#include "supervisor/run/final_report.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
@@ -30,13 +30,13 @@ void say_last_words(const std::string& directory, const Surroundings& around) {
   const auto readout = supervisor::read_run_journal(directory + "/journal");
   if (!readout) return say(readout.error().what);
   const std::string words =
-      supervisor::last_words(readout->entries, !is_compat(readout->entries),
-                             colour_on_stderr(around), supervisor::stderr_width());
+      supervisor::final_report(readout->entries, !is_compat(readout->entries),
+                               colour_on_stderr(around), supervisor::stderr_width());
   static_cast<void>(base::write_all(STDERR_FILENO, words));
 }
 
 std::string end_in_words(const supervisor::RunReport& report) {
-  std::string words = fmt::format("run {} {} after {}", report.run_id, report.outcome,
+  std::string words = fmt::format("run {} {} after {}", report.run_id, to_string(report.outcome),
                                   base::duration_words(report.duration));
   if (report.exit_code) words += fmt::format(", exit code {}", *report.exit_code);
   if (!report.reason.empty()) words += ": " + report.reason;

@@ -1,8 +1,10 @@
 #include "supervisor/core/report/report.h"
+
 #include "cli/commands/commands.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "supervisor/core/report/render.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {

@@ -14,6 +14,7 @@
 #include "supervisor/console/console_log.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/file.h"
+#include "supervisor/core/status/render.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
@@ -63,7 +64,7 @@ class Source {
       client_.reset();
     }
     auto status = read_from_journal(directory_, around_);
-    if (status && status->supervisor == "silent") {
+    if (status && status->supervisor == supervisor::SupervisorStatus::kSilent) {
       say(fmt::format("the supervisor does not answer ({})", why_));
     }
     return status;
@@ -123,8 +124,8 @@ int status_command(std::span<const std::string> argv, const Surroundings& around
     const auto status = source.read();
     if (!status) return complain(status.error());
     print(text_of(*status, *line, around));
-    if (!line->watch || status->supervisor == "ended") {
-      return status->supervisor == "silent" ? kExitSilent : 0;
+    if (!line->watch || status->supervisor == supervisor::SupervisorStatus::kEnded) {
+      return status->supervisor == supervisor::SupervisorStatus::kSilent ? kExitSilent : 0;
     }
     source.pause();
   }

@@ -1,6 +1,5 @@
-// Which nodes pass blocks on to each other: all that are there, once the run's nodes have come, or
-// some have and others are late. And blocks of the code, for those whose turn it is to get them
-// from here.
+// Which nodes pass blocks on to each other: all that have joined, once all nodes of the run have,
+// or some have and others are late. And blocks of the code, for nodes that get them from here.
 
 #include <algorithm>
 
@@ -10,13 +9,14 @@
 
 namespace robustrun::supervisor {
 
-// A list of the first to come has them read what the others are about to read. So it waits for all
-// nodes that were asked for, but not for long: without any list each node reads everything by
-// itself after a while. Later ones are told a moment after they came, all at once.
+// With a list of only the first nodes these would read from storage what the others read as well.
+// So the list waits for all nodes that were requested, but not for long: without a list each node
+// reads everything by itself after a while. Nodes that join later get the list together, a moment
+// later.
 void Driver::Impl::share_blocks(bool is_formed) {
-  if (!request_.workers.share_blocks || !door_ || finished_) return;
+  if (!request_.workers.share_blocks || !agent_listener_ || finished_) return;
   const auto is_missing = [](const NodeLink& link) { return !link.joined && !link.lost; };
-  // Of an open group nobody knows how many will come.
+  // How many nodes will join an open group is unknown.
   const bool are_all_here = !request_.spec.group.open && std::ranges::none_of(nodes_, is_missing);
   if (is_formed || (!block_peers_ && are_all_here)) return list_block_peers(1);
   const base::Nanos now = parts_.clock.now();

@@ -16,11 +16,11 @@
 
 namespace robustrun::supervisor {
 
-base::Status Driver::Impl::open_door(const RunAuthority* before) {
+base::Status Driver::Impl::open_listener(const RunAuthority* before) {
   if (request_.network.launch == NetworkPlan::Launch::kSocketPair && !request_.spec.group.open) {
     return {};
   }
-  Door::Host host;
+  AgentListener::Host host;
   host.is_expected = [this](base::NodeId node, base::Generation generation) {
     return node.value < nodes_.size() && nodes_[node.value].generation == generation &&
            !nodes_[node.value].joined && !nodes_[node.value].lost && !finished_;
@@ -29,16 +29,17 @@ base::Status Driver::Impl::open_door(const RunAuthority* before) {
                                const wire::ConnectionAddresses& addresses) {
     return take_volunteer(enrol, addresses);
   };
-  host.on_agent = [this](const wire::PeerName& who, wire::Hello hello,
+  host.on_agent = [this](const wire::PeerName& peer, wire::Hello hello,
                          std::shared_ptr<wire::Channel> channel) {
-    on_agent(who, std::move(hello), std::move(channel));
+    on_agent(peer, std::move(hello), std::move(channel));
   };
   host.on_stop = [this](const wire::StopRun& order) { on_stop(order); };
-  door_ = RR_TRY(Door::open(parts_.executor, request_.network, std::move(host), before));
+  agent_listener_ =
+      RR_TRY(AgentListener::open(parts_.executor, request_.network, std::move(host), before));
   const std::string& invitation = request_.network.invitation;
   if (invitation.empty()) return {};
   RR_TRY(base::make_directories(invitation.substr(0, invitation.rfind('/')), 0700));
-  return write_private_file(invitation, door_->invitation());
+  return write_private_file(invitation, agent_listener_->invitation());
 }
 
 void Driver::Impl::on_stop(const wire::StopRun& order) {
@@ -67,7 +68,7 @@ void Driver::Impl::on_report(base::NodeId, const wire::StopRun& order) {
 }
 
 std::optional<RunAuthority> Driver::Impl::authority() const {
-  return door_ ? std::optional(door_->authority()) : std::nullopt;
+  return agent_listener_ ? std::optional(agent_listener_->authority()) : std::nullopt;
 }
 
 wire::Channel::Handlers Driver::Impl::handlers_for(base::NodeId node, base::Generation generation) {
@@ -80,7 +81,7 @@ wire::Channel::Handlers Driver::Impl::handlers_for(base::NodeId node, base::Gene
     if (!driver || driver->nodes_[node.value].generation != generation) return;
     driver->on_broken(node, error.what);
   };
-  // A slow console must not hide that: what the agent had said last is shown or dropped.
+  // A slow console must not hide the loss: the agent's last output is shown or dropped.
   handlers.on_peer_gone = [self = weak_from_this(), node, generation] {
     auto driver = self.lock();
     if (!driver || driver->nodes_[node.value].generation != generation) return;
@@ -91,36 +92,36 @@ wire::Channel::Handlers Driver::Impl::handlers_for(base::NodeId node, base::Gene
 
 void Driver::Impl::on_channel(base::NodeId node, base::Generation generation, base::Fd socket) {
   NodeLink& link = nodes_[node.value];
-  // A run that ended meanwhile has no use for it: the closed channel tells the agent to go.
+  // The run has ended meanwhile: the closed channel makes the agent end.
   if (link.generation != generation || finished_) return;
   link.channel =
       wire::Channel::open(parts_.executor, std::move(socket), handlers_for(node, generation));
 }
 
-void Driver::Impl::on_agent(const wire::PeerName& who, wire::Hello hello,
+void Driver::Impl::on_agent(const wire::PeerName& peer, wire::Hello hello,
                             std::shared_ptr<wire::Channel> channel) {
-  const bool known = who.node.value < nodes_.size();
-  if (finished_ || !known || nodes_[who.node.value].lost ||
-      nodes_[who.node.value].generation != who.generation) {
+  const bool known = peer.node.value < nodes_.size();
+  if (finished_ || !known || nodes_[peer.node.value].lost ||
+      nodes_[peer.node.value].generation != peer.generation) {
     // What it has is of the past: it kills its workers and ends.
     const std::string why =
         finished_ ? "the run has ended"
                   : fmt::format("agent {} of node {} was given up, and another took its place",
-                                who.generation.value, who.node.value);
+                                peer.generation.value, peer.node.value);
     if (!finished_) RR_LOG(kInfo, {}, "an agent came back too late: {}", why);
     channel->send(wire::Refused{why, true});
     channel->close();
     return;
   }
-  NodeLink& link = nodes_[who.node.value];
+  NodeLink& link = nodes_[peer.node.value];
   if (link.channel) link.channel->close();  // the half of an older connection
   link.channel = std::move(channel);
-  link.channel->set_handlers(handlers_for(who.node, who.generation));
+  link.channel->set_handlers(handlers_for(peer.node, peer.generation));
   link.paused = false;
   link.broken_at.reset();
   link.listens.clear();
-  if (link.joined) RR_LOG(kInfo, ({.node = node_name(who.node)}), "the agent is connected again");
-  on_message(who.node, who.generation, std::move(hello));
+  if (link.joined) RR_LOG(kInfo, ({.node = node_name(peer.node)}), "the agent is connected again");
+  on_message(peer.node, peer.generation, std::move(hello));
 }
 
 base::Result<std::pair<base::NodeId, base::Generation>> Driver::Impl::take_volunteer(
@@ -152,8 +153,8 @@ void Driver::Impl::on_broken(base::NodeId node, const std::string& why) {
   link.channel.reset();
   link.paused = false;
   RR_LOG(kDebug, ({.node = node_name(node)}), "channel closed: {}", why);
-  if (finished_ && everybody_left()) return say_goodbye();
-  if (!door_ || !link.joined || finished_ || link.lost) return;
+  if (finished_ && all_agents_left()) return say_goodbye();
+  if (!agent_listener_ || !link.joined || finished_ || link.lost) return;
   if (link.launcher_lost)
     return lose(node, link.launcher_lost->why, link.launcher_lost->node_answers);
   link.broken_at = parts_.clock.now();
@@ -165,7 +166,7 @@ void Driver::Impl::on_broken(base::NodeId node, const std::string& why) {
 // connected, it lives.
 void Driver::Impl::on_launcher_lost(base::NodeId node, const launcher::AgentEnd& end) {
   NodeLink& link = nodes_[node.value];
-  if (door_ && link.joined && link.channel) {
+  if (agent_listener_ && link.joined && link.channel) {
     link.launcher_lost = end;
   } else {
     lose(node, end.why, end.node_answers);
@@ -178,10 +179,10 @@ wire::Welcome Driver::Impl::welcome_for(base::NodeId node) const {
   const LeaseTimes& lease = request_.network.lease;
   welcome.heartbeat_interval = lease.interval;
   welcome.incarnation = job_.incarnation();
-  // What a program may call its node by: the name that everything here says.
+  // The node's name in all our messages, for programs that mention it.
   welcome.workers.environment.push_back("ROBUSTRUN_NODE=" + node_name(node));
-  if (!door_) return welcome;
-  welcome.endpoints = door_->endpoints();
+  if (!agent_listener_) return welcome;
+  welcome.endpoints = agent_listener_->endpoints();
   welcome.silence_max = lease.lost_after;
   welcome.orphan_grace = lease.orphan_grace;
   std::string& logs = welcome.workers.log_directory;

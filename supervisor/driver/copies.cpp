@@ -1,4 +1,4 @@
-// Copies in the memory of other nodes: who keeps whose, worked out elsewhere (Parts::keep_copies).
+// Copies in the memory of other nodes; Parts::keep_copies computes which node keeps whose.
 
 #include <utility>
 
@@ -8,14 +8,14 @@
 namespace robustrun::supervisor {
 
 void Driver::Impl::solve_backup(const SolveBackup& action) {
-  if (!parts_.keep_copies) return;  // nobody keeps anything
+  if (!parts_.keep_copies) return;  // no copies are kept
   parts_.keep_copies(action, [self = weak_from_this()](BackupSolved solved) {
     auto driver = self.lock();
     if (driver && !driver->finished_) driver->dispatch(std::move(solved));
   });
 }
 
-// Stands for all before; said again, before the order to start, should the agent connect again.
+// Replaces all orders before; repeated before the start order when the agent reconnects.
 void Driver::Impl::place_copies(const PlaceCopies& action) {
   auto& copies = nodes_[action.node.value].copies;
   copies = to_message(action);
@@ -37,7 +37,7 @@ void Driver::Impl::begin_copy_round() {
   }
   const auto at = copy_rounds_.next_at();
   const base::Nanos now = parts_.clock.now();
-  if (!at || *at <= now) return;  // somebody says something before
+  if (!at || *at <= now) return;  // reports will come before
   copies_timer_.expires_after(*at - now);
   copies_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
     const auto driver = error ? nullptr : self.lock();

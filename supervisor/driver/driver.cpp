@@ -29,7 +29,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
               asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
       summary_timer_(parts_.executor),
       lease_timer_(parts_.executor),
-      farewell_timer_(parts_.executor),
+      shutdown_timer_(parts_.executor),
       copies_timer_(parts_.executor),
       blocks_timer_(parts_.executor) {
   for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
@@ -77,22 +77,22 @@ void Driver::Impl::close() {
   for (auto* look : {&look_, &last_look_}) {
     if (*look) std::exchange(*look, nullptr)->drop();
   }
-  door_.reset();
+  agent_listener_.reset();
   for (auto& node : nodes_) {
     if (node.channel) node.channel->close();
   }
   for (auto& timer : timers_) timer.cancel();
   summary_timer_.cancel();
   lease_timer_.cancel();
-  farewell_timer_.cancel();
+  shutdown_timer_.cancel();
   copies_timer_.cancel();
   blocks_timer_.cancel();
 }
 
 namespace {
 
-// Whoever takes the run over must know of it, also after a loss of power: that an attempt began,
-// and that there was another supervisor.
+// A successor must know of these, even after a loss of power: that an attempt began, and that
+// another supervisor took over.
 bool is_irrevocable(const Action& action) {
   return std::holds_alternative<StartWorkers>(action) || std::holds_alternative<AdoptNode>(action);
 }
@@ -138,7 +138,7 @@ void Driver::Impl::note_journal(const base::Status& written) {
     if (std::exchange(journal_failed_, false))
       RR_LOG(kWarn, {}, "the journal can be written again");
   } else if (!std::exchange(journal_failed_, true)) {
-    // A full disk must not end the training; the report will have a gap and says so.
+    // A full disk must not end the training; the report will have a gap, and tells so.
     RR_LOG(kError, {}, "{}; the run goes on, its report will be incomplete", written.error().what);
   }
 }
@@ -220,12 +220,12 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
     if (!driver || driver->nodes_[node.value].generation != generation) return;
     if (!driver->finished_) {
       driver->on_launcher_lost(node, end);
-    } else if (driver->everybody_left()) {
+    } else if (driver->all_agents_left()) {
       driver->say_goodbye();
     }
   };
   launcher::LaunchOrder order{node, generation, {}};
-  if (door_) order.credential = door_->credential(node, generation);
+  if (agent_listener_) order.credential = agent_listener_->credential(node, generation);
   // Posted: a launcher may answer at once, and the action list is still being carried out.
   asio::post(parts_.executor, [self = weak_from_this(), order = std::move(order),
                                handlers = std::move(handlers)]() mutable {
@@ -236,7 +236,8 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
   });
 }
 
-// Who is who: for people when there are several machines, and for what agents say of local ranks.
+// The group's places: shown to people when there are several machines, and used to translate local
+// ranks in agents' reports.
 void Driver::Impl::form_group(const GroupFormed& group) {
   for (NodeLink& link : nodes_) link.ranks.clear();
   if (group.members.size() + group.spares.size() <= 1) return;
@@ -293,7 +294,7 @@ void Driver::Impl::send(base::NodeId node, const wire::Message& message) {
 }
 
 void Driver::Impl::order(base::NodeId node, const wire::Message& message) {
-  if (door_) nodes_[node.value].orders.push_back(message);
+  if (agent_listener_) nodes_[node.value].orders.push_back(message);
   send(node, message);
 }
 
@@ -312,29 +313,29 @@ void Driver::Impl::finish(int exit_code) {
   static_cast<void>(journal_->sync());  // the report is only poorer without it
   exit_code_ = exit_code;
   for (NodeLink& link : nodes_) {
-    // An agent that has not joined yet was not dismissed: the end of its channel tells it to go.
+    // An agent that has not joined yet was not dismissed: the end of its channel makes it end.
     if (!link.joined && link.channel) std::exchange(link.channel, nullptr)->close();
   }
-  if (everybody_left()) return say_goodbye();
-  // Otherwise the agents are on their way out, after the last of the output; on_lost tells.
-  farewell_timer_.expires_after(kFarewellMax);
-  farewell_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+  if (all_agents_left()) return say_goodbye();
+  // Otherwise the agents send the last output and end; on_lost reports it.
+  shutdown_timer_.expires_after(kShutdownMax);
+  shutdown_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
     auto driver = error ? nullptr : self.lock();
-    if (driver) driver->part_by_force();
+    if (driver) driver->kill_agents();
   });
 }
 
 // Agents that we did not start (volunteers, those of another supervisor) end their connection.
-bool Driver::Impl::everybody_left() const {
+bool Driver::Impl::all_agents_left() const {
   return parts_.launcher.idle() &&
          std::ranges::none_of(nodes_, [](const NodeLink& link) { return link.channel != nullptr; });
 }
 
-// An agent that does not go (stopped, hung) would keep its workers for ever.
-void Driver::Impl::part_by_force() {
+// An agent that does not end (stopped, hung) would keep its workers for ever.
+void Driver::Impl::kill_agents() {
   parts_.launcher.kill_all();
-  farewell_timer_.expires_after(kKillMax);
-  farewell_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+  shutdown_timer_.expires_after(kKillMax);
+  shutdown_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
     auto driver = error ? nullptr : self.lock();
     if (driver) driver->say_goodbye();
   });
@@ -342,10 +343,10 @@ void Driver::Impl::part_by_force() {
 
 void Driver::Impl::say_goodbye() {
   if (std::exchange(said_goodbye_, true)) return;
-  farewell_timer_.cancel();
+  shutdown_timer_.cancel();
   auto part = [self = shared_from_this()] {
     self->console_->flush([self] {
-      // Whoever watches sees the end, too.
+      // Watchers see the end, too.
       self->hub_->end([self] { self->on_finished_(self->exit_code_); });
     });
   };
@@ -360,7 +361,9 @@ Driver::Driver(Parts parts, const RunRequest& request, std::function<void(int)> 
 
 Driver::~Driver() { impl_->close(); }
 
-base::Status Driver::open_door(const RunAuthority* before) { return impl_->open_door(before); }
+base::Status Driver::open_listener(const RunAuthority* before) {
+  return impl_->open_listener(before);
+}
 
 std::optional<RunAuthority> Driver::authority() const { return impl_->authority(); }
 

@@ -2,9 +2,9 @@
 // The shell around the core: sockets, timers and signals become events; the core's actions
 // become messages, timers and lines for the user.
 //
-// One per run, on one io_context and its thread. Every event is appended to the journal, then
-// given to the core; actions are carried out in order before the next event is taken. Nothing
-// here decides: what to do about a failure is supervisor/core's.
+// One per run, on one io_context and its thread. Every event is appended to the journal, then given
+// to the core; its actions are carried out in order before the next event is taken. Only the core
+// decides what to do about a failure.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -38,20 +38,21 @@ class Driver {
     launcher::AgentLauncher& launcher;
     int out_fd = 1;
     int err_fd = 2;
-    // Asks Slurm why it signals the job; null where there is none. Answers once, from the loop.
+    // All of these answer once, from the loop.
+    // Asks Slurm why it signals the job; null without Slurm.
     std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_slurm{};
-    // Works out who gets which place; null where no topology is known. Answers once, from the loop.
+    // Computes a placement; null without a topology.
     std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
-    // Works out whom the workers wait for (tracer/analysis). Answers once, from the loop.
+    // Finds the rank that blocks the others (tracer/analysis).
     std::function<void(tracer::FleetSnapshot, tracer::SaidByRas,
                        std::function<void(tracer::Verdict)>)>
         analyze{};
-    // Likewise, what they called differently before one of them failed.
+    // Finds ranks that called different collectives before one of them failed.
     std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)>
         analyze_failed{};
-    // Works out who keeps whose copies in memory; null: nobody does. Answers once, from the loop.
+    // Computes which node keeps whose copies in memory; null: none does.
     std::function<void(SolveBackup, std::function<void(BackupSolved)>)> keep_copies{};
-    // Reads a block of the code's pack (code_pack_file). Answers once, from the loop.
+    // Reads a block of the code's pack (code_pack_file).
     std::function<void(std::uint64_t block, std::function<void(base::Result<std::string>)>)>
         read_code{};
   };
@@ -60,23 +61,23 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Opens the door for agents of other machines, when the request has any. First of all. `before`:
-  // of the supervisor that we take over from.
-  base::Status open_door(const RunAuthority* before = nullptr);
-  // For whoever takes over from us; none without a door.
+  // Opens the listener for agents of other machines, if the request has any. The first call.
+  // `before`: of the supervisor that we take over from.
+  base::Status open_listener(const RunAuthority* before = nullptr);
+  // For a supervisor that takes over from us; none without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;
-  // Where everything is recorded from now on. Before start().
+  // The next three are called before start().
+  // The journal that everything is recorded in.
   void record_to(Journal journal);
-  // Standard output and error lead to `log`, which outlives the driver. Before start().
+  // Standard output and error lead to `log`, which outlives the driver.
   void log_console_to(ConsoleLog& log);
-  // Everything that is recorded, and how the run stands, is told there, too; `outlets` outlives the
-  // driver. Before start().
+  // Publishes the journal's entries and the run's status; `outlets` outlives the driver.
   void publish_to(Outlets& outlets);
-  // Records RunStarted and launches the agents. `on_finished` is called once, from the loop,
-  // when the core has finished, the agents are gone and the console is written out.
+  // Records RunStarted and launches the agents. `on_finished` is called once, from the loop, when
+  // the core has finished, the agents are gone and the console is written out.
   void start();
-  // Instead of start(): goes on where the journal of another supervisor ends. Records what is
-  // missing there and SupervisorResumed.
+  // Instead of start(): continues where the journal of another supervisor ends. Records the entries
+  // that are missing there, and SupervisorResumed.
   void resume(Folded folded);
   void signal_received(int signal, bool forward_only);
 

@@ -1,5 +1,5 @@
-// Whether workers wait for each other: agents say that one waits for long, all are looked at, the
-// analyzer names who is waited for, the core is told what is worth telling (hang_watch.h).
+// Hangs: an agent reports a worker that waits for long, all workers are looked at, the analyzer
+// names the rank that blocks the others, and the core gets the verdicts that matter (hang_watch.h).
 
 #include <algorithm>
 #include <iterator>
@@ -77,7 +77,7 @@ void Driver::Impl::watch_for_slow_ranks() {
   });
 }
 
-// For a vote on who slows the job down. Without an answer the round names nobody.
+// A round of the vote on which machine slows the job down; without a verdict it names none.
 void Driver::Impl::look_at_pace(const LookAtPace& action) {
   const base::Nanos began = parts_.clock.now();
   look_at_workers(true, [this, attempt = action.attempt, began](const tracer::Verdict* verdict) {
@@ -86,8 +86,8 @@ void Driver::Impl::look_at_pace(const LookAtPace& action) {
   });
 }
 
-// Who asks while others wait for a look, gets the verdict of that one: a worker is looked at once
-// at a time. One without evidence is no answer to whoever wants that: another look follows.
+// There is one look at a time: a request during a look gets that look's verdict, unless it needs
+// evidence and the look has none; then another look follows.
 void Driver::Impl::look_at_workers(bool evidence,
                                    std::function<void(const tracer::Verdict*)> done) {
   look_waiters_.push_back({evidence, std::move(done)});
@@ -119,8 +119,8 @@ Observation::Plan Driver::Impl::observation_of(wire::Observe question) const {
   return plan;
 }
 
-// The question goes out before the stop orders, and agents hold these back for it: who is stopped
-// can say nothing more.
+// The question is sent before the stop orders, and agents delay these for it: a stopped worker
+// cannot be looked at.
 void Driver::Impl::look_back(const LookBack& action) {
   const base::Nanos began = parts_.clock.now();
   const auto tell = [self = weak_from_this(), attempt = action.attempt, failed = action.failed,

@@ -1,9 +1,9 @@
-// Whether agents still live: suspected after a short silence, given up on by
-// evidence.
+// Leases of agents: a node is suspect after a short silence, and lost on evidence.
 //
 // Evidence is a broken connection together with a machine that does not answer on the second
-// channel either, or that did not connect again; or a silence that outlasts the lease. While other
-// ranks go on doing steps, which they cannot without the silent node's, the lease is extended.
+// channel either, or that has not reconnected; or a silence that outlasts the lease. The lease is
+// extended while other ranks do steps, which they could not do without the ranks of the silent
+// node.
 
 #include <fmt/core.h>
 
@@ -31,12 +31,12 @@ void Driver::Impl::check_leases() {
   const bool beats = lease_checks_++ % kLeaseChecksPerBeat == 0;
   for (std::size_t i = 0; i < nodes_.size() && !finished_; ++i) {
     const base::NodeId node{static_cast<std::uint32_t>(i)};
-    // So that agents notice, too, when we cannot be heard any more.
-    if (door_ && beats) {
+    // So that agents notice when we cannot be heard any more.
+    if (agent_listener_ && beats) {
       send(node, wire::Heartbeat{lease_checks_ / kLeaseChecksPerBeat, {}, parts_.clock.now()});
       const NodeLink& link = nodes_[i];
-      if (!link.listens.empty() && !link.lost) door_->call(link.listens);
-      // Whoever has no ranks now is a spare: the group stands.
+      if (!link.listens.empty() && !link.lost) agent_listener_->call(link.listens);
+      // A node without ranks is a spare, as the group is formed.
       const bool is_spare = link.joined && !link.lost && link.channel && link.ranks.empty();
       const bool is_told = is_spare && job_.state() == JobState::kRunning;
       const auto standbys = is_told ? spare_standbys_.tell(node, link.generation) : std::nullopt;
@@ -59,7 +59,7 @@ void Driver::Impl::check_lease(base::NodeId node) {
     return;
   }
   if (silence >= lease.suspect_after) {
-    suspect(node, fmt::format("it has said nothing for {}", base::in_seconds(silence)));
+    suspect(node, fmt::format("it has been silent for {}", base::in_seconds(silence)));
   }
   const bool did_not_return = link.broken_at && now - *link.broken_at >= lease.suspect_after;
   if (!did_not_return && silence < lease.lost_after) return;
@@ -71,7 +71,7 @@ void Driver::Impl::check_lease(base::NodeId node) {
          link.answers);
   } else {
     lose(node,
-         fmt::format("it said nothing for {}{}", base::in_seconds(silence),
+         fmt::format("it was silent for {}{}", base::in_seconds(silence),
                      link.answers ? "" : ", and its machine does not answer"),
          link.answers);
   }
@@ -93,7 +93,7 @@ void Driver::Impl::note_steps() {
 // Asks the second channel once per suspicion.
 void Driver::Impl::suspect(base::NodeId node, const std::string& why) {
   NodeLink& link = nodes_[node.value];
-  if (!door_ || std::exchange(link.suspect, true)) return;
+  if (!agent_listener_ || std::exchange(link.suspect, true)) return;
   RR_LOG(kWarn, ({.node = node_name(node)}), "the agent is suspected to be gone: {}", why);
   if (node.value >= request_.spec.nodes.size()) return;  // a volunteer has no second channel
   const auto generation = link.generation;
@@ -118,7 +118,7 @@ void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_ans
   link.joined = false;
   link.orders.clear();
   if (link.channel) {
-    if (door_) link.channel->send(wire::Refused{"given up: " + why, true});
+    if (agent_listener_) link.channel->send(wire::Refused{"given up: " + why, true});
     std::exchange(link.channel, nullptr)->close();
   }
   if (injector_) injector_->on_agent_lost(node);

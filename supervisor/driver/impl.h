@@ -1,8 +1,9 @@
 #pragma once
-// The driver's members, for its own .cpp files alone: driver.cpp (life and actions), driver_….cpp:
-// nodes (what agents say), connections (how they come and come back), leases (whether they live),
-// slurm (who wants the nodes back), preflight (whether they are fit), placement (who goes where),
-// hangs (who waits for whom), resume (in place of another one), status (what others are told).
+// The driver's members, only for its own .cpp files: driver.cpp (lifecycle and actions), nodes.cpp
+// (reports of agents), connections.cpp (agents connect and reconnect), heartbeats.cpp (leases),
+// slurm.cpp (notices of the scheduler), preflight.cpp (checks and replays), placement.cpp,
+// copies.cpp (copies in memory), blocks.cpp (peers for blocks), hangs.cpp, resume.cpp (taking a run
+// over), status.cpp (console, control socket, status).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
@@ -15,7 +16,7 @@
 #include "supervisor/control/operation_rows.h"
 #include "supervisor/control/server.h"
 #include "supervisor/core/job/job.h"
-#include "supervisor/driver/door.h"
+#include "supervisor/driver/agent_listener.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/spare_standbys.h"
 #include "supervisor/group/group_replay.h"
@@ -37,7 +38,7 @@ namespace asio = boost::asio;
 class Driver::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished);
-  base::Status open_door(const RunAuthority* before);
+  base::Status open_listener(const RunAuthority* before);
   [[nodiscard]] std::optional<RunAuthority> authority() const;
   void record_to(Journal journal) { journal_.emplace(std::move(journal)); }
   void log_console_to(ConsoleLog& log) { console_log_ = &log; }
@@ -49,7 +50,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void signal_received(int signal, bool forward_only);
 
  private:
-  // What goes on for as long as the run does.
+  // Begins the activities that last as long as the run.
   void attend();
   // For `robustrun inject`, status, stop and attach.
   void open_control();
@@ -71,15 +72,15 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void announce(const Decision& decision);
   void form_group(const GroupFormed& group);
   void finish(int exit_code);
-  void part_by_force();
-  [[nodiscard]] bool everybody_left() const;
+  void kill_agents();
+  [[nodiscard]] bool all_agents_left() const;
   void say_goodbye();
   void send(base::NodeId node, const wire::Message& message);
-  // An order of an attempt: said again should the agent have to connect again.
+  // Sends an order of an attempt, and repeats it if the agent has to reconnect.
   void order(base::NodeId node, const wire::Message& message);
-  // How agents come in, and come back.
+  // Agents connect and reconnect.
   void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
-  void on_agent(const wire::PeerName& who, wire::Hello hello,
+  void on_agent(const wire::PeerName& peer, wire::Hello hello,
                 std::shared_ptr<wire::Channel> channel);
   base::Result<std::pair<base::NodeId, base::Generation>> take_volunteer(
       const wire::Enrol& enrol, const wire::ConnectionAddresses& addresses);
@@ -92,7 +93,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
   void signalled_by_slurm();  // we were, or an agent was
   void on_notice(const launcher::SlurmNotice& notice);
-  // Whether they still live.
+  // Leases.
   void arm_lease_check();
   void check_leases();
   void check_lease(base::NodeId node);
@@ -100,23 +101,24 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void lose(base::NodeId node, const std::string& why, bool node_answers);
   [[nodiscard]] bool peers_progress() const;
   void note_steps();
-  // Whether they are fit.
+  // Checks, replays, placement, copies and blocks.
   void check_nodes(const CheckNodes& action);
   void on_checked(NodesChecked result);
   void show_verdicts(const NodesJudged& judged);
   void replay_nodes(const ReplayNodes& action);
   template <class Report>
   void pass_to_checks(base::NodeId node, Report& report);
-  void solve_placement(const SolvePlacement& action);  // where they belong
+  void solve_placement(const SolvePlacement& action);
   void solve_backup(const SolveBackup& action);
   void place_copies(const PlaceCopies& action);
   void begin_copy_round();
   void share_blocks(bool is_formed);
   void list_block_peers(std::size_t at_least);
-  // Whether workers wait for each other.
+  // Hangs.
   void watch_for_hangs();
   void watch_for_slow_ranks();
-  // `evidence`: with stacks, which hangs are judged by. `done` gets null when nothing came of it.
+  // `evidence`: with stacks, which hangs are judged by. `done` gets null when the look had no
+  // result.
   void look_at_workers(bool evidence, std::function<void(const tracer::Verdict*)> done);
   void begin_look(bool evidence);
   void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
@@ -127,7 +129,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] Observation::Plan observation_of(wire::Observe question) const;
   void look_back(const LookBack& action);
   void look_at_pace(const LookAtPace& action);
-  // What agents say.
+  // Reports of agents.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
   void on_report(base::NodeId node, const wire::Refused& refused);
@@ -165,10 +167,10 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<Console> console_;
   std::unique_ptr<Injector> injector_;
   std::unique_ptr<OutputHub> hub_;
-  std::unique_ptr<ControlServer> control_;  // null: nobody can ask us anything
+  std::unique_ptr<ControlServer> control_;  // null: no other command can reach the run
   ConsoleLog* console_log_ = nullptr;  // null: the console is the caller's
-  Outlets* outlets_ = nullptr;  // null: nobody else is told anything
-  std::unique_ptr<Door> door_;  // null: everything is on this machine
+  Outlets* outlets_ = nullptr;  // null: the run has none
+  std::unique_ptr<AgentListener> agent_listener_;  // null: all agents are on this machine
   std::vector<NodeLink> nodes_;  // by NodeId; grows as volunteers come
   std::vector<std::string> names_;  // of them
   std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;  // under way, by number
@@ -184,28 +186,29 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<LookWaiter> look_waiters_;
   bool look_has_evidence_ = false;  // of the look under way
   std::uint64_t looks_begun_ = 0, lease_checks_ = 0;
-  // By the furthest rank, of all its communicators; none: nobody in the attempt told of any.
+  // By the furthest rank, over all its communicators; none: no rank of the attempt has reported
+  // any.
   std::optional<std::uint64_t> collectives_done_;
   ProgressTracker progress_;
   CheckpointWatch checkpoints_;
   CopiesWatch copies_;
   CopyRounds copy_rounds_;
-  std::optional<wire::BlockPeers> block_peers_;  // as they were told last
-  std::optional<base::Nanos> blocks_since_;  // the first node that could be told of came
+  std::optional<wire::BlockPeers> block_peers_;  // the list that was sent last
+  std::optional<base::Nanos> blocks_since_;  // when the first node for the list joined
   SpareStandbys spare_standbys_;
   StatusFold status_;
   StepRate speed_;
   std::deque<Event> queue_;
   bool handling_ = false, step_goal_sent_ = false;
-  std::optional<base::Attempt> started_attempt_;  // whose workers were ordered to start
-  bool up_ = false;  // all workers of an attempt were there once
+  std::optional<base::Attempt> started_attempt_;  // the attempt whose workers were ordered to start
+  bool up_ = false;  // all workers of an attempt have run at the same time
   bool finished_ = false, said_goodbye_ = false, node_ends_said_ = false, journal_failed_ = false;
-  bool slurm_asked_ = false;  // and it has not said that there is nothing
+  bool slurm_asked_ = false;  // Slurm was asked, and has not denied that it signalled
   int exit_code_ = 0;
   std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
   std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};  // when they last rose
-  asio::steady_timer summary_timer_, lease_timer_, farewell_timer_, copies_timer_, blocks_timer_;
+  asio::steady_timer summary_timer_, lease_timer_, shutdown_timer_, copies_timer_, blocks_timer_;
 };
 
 }  // namespace robustrun::supervisor

@@ -128,7 +128,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Refused& refused) {
   RR_LOG(kError, ({.node = node_name(node)}), "{}; this supervisor steps down", refused.text);
   exit_code_ = kExitFailure;
   parts_.launcher.abandon();
-  // The others must not take our end for theirs: nobody is dismissed.
+  // No agent is dismissed: the other supervisor's agents must not end with us.
   for (NodeLink& link : nodes_) {
     if (link.channel) std::exchange(link.channel, nullptr)->close();
   }
@@ -203,9 +203,9 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Heartbeat& heartbeat
   note_clock(nodes_[node.value], heartbeat.at);
 }
 
-// An agent that was told to end by somebody else says so before it goes.
+// An agent that another process told to end reports that before it ends.
 void Driver::Impl::on_report(base::NodeId node, const wire::Bye&) {
-  if (door_ && !finished_) lose(node, "it was told to end on its node", true);
+  if (agent_listener_ && !finished_) lose(node, "it was told to end on its node", true);
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) {
@@ -221,7 +221,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::NodeEnding& ending) {
 // Clocks of machines start with their boot. The message that was under way for the shortest time
 // tells the difference best. On one machine there is none.
 void Driver::Impl::note_clock(NodeLink& link, base::Nanos theirs) const {
-  if (!door_ || theirs == base::Nanos{}) return;
+  if (!agent_listener_ || theirs == base::Nanos{}) return;
   const base::Nanos difference = parts_.clock.now() - theirs;
   const bool known = link.clock_offset != base::Nanos{};
   link.clock_offset = known ? std::min(link.clock_offset, difference) : difference;

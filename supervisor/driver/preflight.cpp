@@ -44,7 +44,7 @@ void Driver::Impl::replay_nodes(const ReplayNodes& action) {
 
 void Driver::Impl::show_verdicts(const NodesJudged& judged) {
   if (!request_.spec.check_only) return;
-  // stdout may be closed: the exit code says it, too.
+  // stdout may be closed; the exit code has the result, too.
   static_cast<void>(
       base::write_all(parts_.out_fd, preflight_table(names_, newest_check_, judged.verdicts)));
 }

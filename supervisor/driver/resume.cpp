@@ -37,12 +37,12 @@ void Driver::Impl::adopt(const AdoptNode& action) {
   link.lost = action.agent == AdoptNode::Agent::kLost;
   link.joined = action.agent == AdoptNode::Agent::kJoined;
   if (!link.joined) return;
-  if (!door_) return lose(action.node, "it ended with its supervisor", true);
+  if (!agent_listener_) return lose(action.node, "it ended with its supervisor", true);
   const LeaseTimes& lease = request_.network.lease;
   link.broken_at = link.heard_at + lease.lost_after - lease.suspect_after;
   link.broken_why = "its supervisor was gone";
   link.listens = action.listens;
-  if (!link.listens.empty()) door_->call(link.listens);
+  if (!link.listens.empty()) agent_listener_->call(link.listens);
 }
 
 }  // namespace robustrun::supervisor

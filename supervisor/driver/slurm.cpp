@@ -1,6 +1,5 @@
-// Slurm's SIGTERM reaches the agents, or us by way of a batch script, and does not say why it
-// comes: Slurm is asked before the run is ended, so that the workers, the exit code and the report
-// say it.
+// Slurm's SIGTERM reaches the agents, or us through a batch script, without a reason: Slurm is
+// asked for it before the run is ended, so that workers, exit code and report have the reason.
 
 #include <csignal>
 #include <utility>
@@ -13,7 +12,7 @@ namespace {
 SignalReceived::Cause cause_of(launcher::SlurmNotice::Why why) {
   using enum launcher::SlurmNotice::Why;
   switch (why) {
-    // Both want the job to start again.
+    // After both the job is to be requeued.
     case kPreempted:
     case kNodeFailed: return SignalReceived::Cause::kPreempted;
     case kTimeLimit: return SignalReceived::Cause::kTimeLimit;
@@ -31,8 +30,8 @@ void Driver::Impl::signal_received(int signal, bool forward_only) {
   dispatch(SignalReceived{signal, forward_only});
 }
 
-// Every agent says it, the batch script says it, and at the end of a grace they say it again: only
-// the first word counts, as long as Slurm stands by it.
+// Every agent and the batch script report the signal, and again at the end of the grace period:
+// only the first report counts, unless Slurm denies that it signalled.
 void Driver::Impl::signalled_by_slurm() {
   if (finished_ || std::exchange(slurm_asked_, true)) return;
   parts_.ask_slurm([weak = weak_from_this()](const launcher::SlurmNotice& notice) {

@@ -1,7 +1,7 @@
 #pragma once
-// What nodes without workers should keep ready, and which of them have been told: a relay from the
-// node that told what its workers import to the spares. Nothing depends on it but how fast a
-// replacement starts, so it is not journaled: a successor of this supervisor learns it anew.
+// Standby workers on spare nodes: relays to the spares what workers of the group import, and
+// remembers which spares know it. It only affects how fast a replacement starts, so it is not
+// journaled: a successor of this supervisor learns it again.
 //
 // Bookkeeping for the driver, on its loop.
 
@@ -16,16 +16,16 @@ namespace robustrun::supervisor {
 
 class SpareStandbys {
  public:
-  // An order of a new attempt: the node is no spare. One of another version of the run makes what
-  // the spares have out of date.
+  // A node gets workers of a new attempt, so it is no spare. An order with another version of the
+  // run makes the spares' standby workers outdated.
   void note_start(base::NodeId node, const wire::StartWorkers& order);
-  // Of a worker of the current attempt.
+  // A report of a worker of the current attempt.
   void note_modules(const wire::StandbyModules& report);
-  // What the agent of a node without workers has to hear now; it counts as heard. Nothing: it knows
-  // it already, or there is nothing to say.
+  // The order that the agent of a spare must get now; it counts as sent. nullopt: the agent has it
+  // already, or there is none.
   [[nodiscard]] std::optional<wire::KeepStandbys> tell(base::NodeId node,
                                                        base::Generation generation);
-  // Its connection broke, and who knows what it has heard.
+  // The node's connection broke: it may have missed the last order.
   void forget(base::NodeId node) { heard_.erase(node); }
 
  private:

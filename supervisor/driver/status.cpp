@@ -1,4 +1,4 @@
-// What others are told of a run while it goes on: its control socket, its status, its console.
+// The run's console, control socket and status, for users and other commands.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ void Driver::Impl::open_console() {
 
 void Driver::Impl::announce(const Decision& decision) {
   switch (decision.rule) {
-    // All nodes of an allocation say it, and one is enough for people.
+    // All nodes of an allocation report it, and one report is enough for people.
     case Rule::kNodeEnding:
       if (!std::exchange(node_ends_said_, true)) RR_LOG(kWarn, {}, "{}", decision.text);
       break;
@@ -104,7 +104,7 @@ void Driver::Impl::announce(const Decision& decision) {
   }
 }
 
-// Called from the log, too: says nothing itself.
+// Called from the log, too, so it must not log.
 void Driver::Impl::note_shown(bool is_stderr, std::string_view bytes) {
   hub_->append(is_stderr, bytes);
   if (console_log_ == nullptr || !console_log_->note(bytes.size())) return;
@@ -169,10 +169,10 @@ void Driver::Impl::tell_news(OutputNews& news) const {
 RunStatus Driver::Impl::status() const {
   const base::Nanos now = parts_.clock.now();
   RunStatus status = status_.status(now);
-  status.supervisor = "answers";
+  status.supervisor = SupervisorStatus::kAnswers;
   status.host = this_host();
   status.pid = ::getpid();
-  status.state = to_string(job_.state());
+  status.state = job_.state();
   status.attempt = job_.attempt().value;
   status.run_directory = request_.run_directory;
   if (console_log_ != nullptr) status.console_log = console_log_file(request_.run_directory);
@@ -195,7 +195,7 @@ RunStatus Driver::Impl::status() const {
   return status;
 }
 
-// Before an attempt begins, what a node is at belongs to the next one.
+// Before an attempt begins, stages of its nodes belong to the next attempt.
 void Driver::Impl::note_stage(const NodeLink& link, NodeStatus& known) const {
   const wire::StageNews& news = link.stage;
   const bool is_old = news.attempt < job_.attempt() && news.rank;
@@ -211,11 +211,11 @@ void Driver::Impl::note_stage(const NodeLink& link, NodeStatus& known) const {
 
 NodeStatus Driver::Impl::node_status(NodeStatus known, const NodeLink& link) const {
   if (link.lost) {
-    known.agent = "lost";
+    known.agent = AgentStatus::kLost;
   } else if (!link.joined) {
-    known.agent = "starting";
+    known.agent = AgentStatus::kStarting;
   } else {
-    known.agent = link.suspect || link.broken_at ? "suspect" : "joined";
+    known.agent = link.suspect || link.broken_at ? AgentStatus::kSuspect : AgentStatus::kJoined;
     known.heard = parts_.clock.now() - link.heard_at;
     if (link.broken_at) known.trouble = link.broken_why;
     note_stage(link, known);

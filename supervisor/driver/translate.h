@@ -1,8 +1,8 @@
 #pragma once
-// Events from an agent's messages, orders from the core's actions. Pure.
+// Translates agents' messages into events, and the core's actions into orders. Pure.
 //
-// Facts that both sides share (wire/messages/facts.h) need no translation: they are checked, as an
-// agent may be newer than this supervisor, or wrong.
+// Facts that both sides share (wire/messages/facts.h) need no translation; they are only checked,
+// as an agent may be newer than this supervisor, or wrong.
 
 #include "supervisor/core/types/actions.h"
 #include "supervisor/core/types/events.h"
@@ -11,20 +11,20 @@
 
 namespace robustrun::supervisor {
 
-// `rank` belongs to the message's local rank on its node.
+// `rank`: of the message's local rank on its node.
 WorkerStarted to_event(const wire::WorkerStarted& message, base::Rank rank);
 WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank rank);
 WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank);
-// `ranks` by local rank; `offset`: our clock minus the node's. What cannot be is left out.
+// `ranks`: by local rank; `offset`: our clock minus the node's. Impossible values are left out.
 StartStages to_event(const wire::NodeStages& message, const std::vector<base::Rank>& ranks,
                      base::Nanos offset);
 
-// Texts printable and short, lists short, no enumerator of a newer agent.
+// With texts made printable and short, lists shortened, and unknown enumerators replaced.
 NodeHealth checked(NodeHealth health);
 CheckpointDemoted checked(CheckpointDemoted answer);
 HeldCopiesSaved checked(HeldCopiesSaved answer);
 
-// `routes` by local rank; a rank beyond them gets the default route.
+// `routes`: by local rank; further ranks get the default route.
 wire::StartWorkers to_message(const StartWorkers& action, const std::vector<StreamRoutes>& routes);
 wire::StopWorkers to_message(const StopWorkers& action);
 wire::DemoteCheckpoint to_message(const DemoteCheckpoint& action);

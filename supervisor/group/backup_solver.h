@@ -1,8 +1,8 @@
 #pragma once
-// Answers the core's SolveBackup with what is known of the network and of the job's parallelism.
-// Pure; the driver lets it work on the blocking pool.
+// Answers the core's SolveBackup from the network's topology and the job's parallelism. Pure; the
+// driver runs it on the blocking pool.
 //
-// Nodes are found by their names. Of those that no description has, nothing is known but the ranks.
+// Nodes are found by their names. Of a node without a description only the ranks are known.
 
 #include <string>
 #include <vector>
@@ -14,10 +14,10 @@ namespace robustrun::supervisor {
 
 class BackupSolver {
  public:
-  // `request` may be of a run that is not placed by any topology.
+  // `request` may be disabled: then the run is not placed by topology.
   explicit BackupSolver(const PlacementRequest& request);
 
-  // Never fails: without an answer it has no keepers and says why.
+  // Never fails: without a solution the answer has no keepers and gives the reason.
   [[nodiscard]] BackupSolved solve(const SolveBackup& question) const;
 
  private:

@@ -1,7 +1,6 @@
 #pragma once
-// The memory of machines over runs: a folder with a file per run, which is only appended to, and
-// merged when it is read. No database: the folder may lie on a shared file
-// system.
+// The machines' history over runs: a folder with one append-only file per run; the files are merged
+// when they are read. No database, as the folder may be on a shared file system.
 //
 // A file is <run id>.jsonl, a line per note:
 //   {"at_ms":"1700000000250","host":"n3","kind":"lost","run":"r-…","text":"…"}
@@ -15,19 +14,19 @@
 
 namespace robustrun::supervisor {
 
-// Appends them to the file of their run in `directory`, which is made if need be (0700). Nothing to
-// do without notes. Errors name the path.
+// Appends notes of one run to its file in `directory`, which is created if needed (0700). Does
+// nothing without notes. Errors name the path.
 [[nodiscard]] base::Status append_notes(const std::string& directory,
                                         const std::vector<NodeNote>& notes);
 
 struct NodeHistory {
   std::vector<NodeNote> notes;  // of all runs, in no particular order
-  std::uint64_t skipped_lines = 0;  // that are no notes
+  std::uint64_t skipped_lines = 0;  // lines that are not notes
   std::vector<std::string> unread;  // files that could not be read, with the cause
 };
 
-// Links and other than regular files are not followed; at most kHistoryFilesMax of the newest files
-// are read, of each at most kHistoryFileBytesMax. A folder that is not there is an empty history.
+// Reads only regular files, no links: at most the newest kHistoryFilesMax files, and of each at
+// most kHistoryFileBytesMax. A missing folder is an empty history.
 [[nodiscard]] base::Result<NodeHistory> read_history(const std::string& directory);
 
 }  // namespace robustrun::supervisor

@@ -126,17 +126,17 @@ base::Result<topo::Problem> Placer::problem_of(const SolvePlacement& question) {
   problem.objective = request_.objective;
   problem.places = question.places;
   for (const PlacementNode& node : question.former) {
-    problem.former.push_back(node.node == kNobody ? topo::kNoNode : find(node));
+    problem.former.push_back(node.node == kNoNode ? topo::kNoNode : find(node));
     if (problem.former.back() != topo::kNoNode) nodes[problem.former.back()].slots = node.slots;
   }
-  node_at_.assign(nodes.size(), kNobody);
+  node_at_.assign(nodes.size(), kNoNode);
   for (const PlacementNode& node : question.candidates) {
     const NodeIndex index = find(node);
     if (index == topo::kNoNode) {
       return fail(Errc::kNotFound, fmt::format("cannot find {} in {}", base::printable(node.name),
                                                request_.cluster.source));
     }
-    if (node_at_[index] != kNobody) {
+    if (node_at_[index] != kNoNode) {
       return fail(Errc::kInvalidArgument,
                   fmt::format("there are two nodes named {}", base::printable(node.name)));
     }
@@ -154,7 +154,7 @@ base::Result<topo::Problem> Placer::problem_of(const SolvePlacement& question) {
 base::Status Placer::take_members(const std::vector<NodeIndex>& nodes,
                                   PlacementSolved& solved) const {
   for (const NodeIndex index : nodes) {
-    if (index >= node_at_.size()) return fail(Errc::kNotFound, "nobody is left for a place");
+    if (index >= node_at_.size()) return fail(Errc::kNotFound, "there is no node for a place");
     solved.members.push_back(node_at_[index]);
   }
   return {};

@@ -1,9 +1,9 @@
 #pragma once
-// Answers the core's SolvePlacement with what is known of the network. Pure but for what it
-// remembers of nodes' sizes; the driver lets it work on the blocking pool, in one lane.
+// Answers the core's SolvePlacement from the network's topology. Pure except that it remembers
+// sizes of nodes; the driver runs it on the blocking pool, in one lane.
 //
-// Nodes are found by their names. Whoever the description of the network does not have, cannot be
-// placed: then the answer has no members and says so, and the core does without.
+// Nodes are found by their names. If the topology lacks a node, nothing can be placed: the answer
+// has no members and gives the reason, and the core goes on without a placement.
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,7 @@
 
 namespace robustrun::supervisor {
 
-// What the core must know of `request`.
+// The part of `request` that the core needs.
 [[nodiscard]] PlacementUse placement_use(const PlacementRequest& request);
 
 class Placer {
@@ -40,7 +40,7 @@ class Placer {
   [[nodiscard]] std::string best_in_words(const topo::Placement& placement) const;
 
   PlacementRequest request_;
-  std::string broken_;   // why nothing can be placed; empty: it can
+  std::string broken_;   // why no placement is possible; empty: it is
   std::vector<topo::NodeIndex> by_name_;
   std::vector<base::NodeId> node_at_;   // by index, of this question's candidates
 };

@@ -101,7 +101,7 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
     answered(*state);
   }
 
-  // A round of measuring is not begun again: who missed it has no entry for it.
+  // A round of measurements is not repeated: a node that missed it has no entry for it.
   void on_connected_again(base::NodeId node) override {
     const State* const state = state_of(node);
     if (state != nullptr && state->waits) order_again(place_of(node));
@@ -119,8 +119,8 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
   struct State {
     std::uint32_t port = 0;
     base::Nanos asked_at{};                // by the wall clock
-    bool waits = false;                    // its answer of this step has not come
-    std::vector<wire::Peer> partners;      // whom it was told to call
+    bool waits = false;                    // its answer in this step is awaited
+    std::vector<wire::Peer> partners;      // nodes that it was told to call
   };
 
   [[nodiscard]] std::size_t place_of(base::NodeId node) const {
@@ -145,12 +145,12 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
     if (--waits_for_ == 0) go_on();
   }
 
-  // Waits for those of `who` (all, when it is empty) that have answered so far.
-  void enter(Step step, base::Nanos at_most, const std::vector<bool>& who = {}) {
+  // Waits for the `chosen` nodes (all, if it is empty) that have answered so far.
+  void enter(Step step, base::Nanos at_most, const std::vector<bool>& chosen = {}) {
     step_ = step;
     waits_for_ = 0;
     for (std::size_t i = 0; i < states_.size(); ++i) {
-      states_[i].waits = result_.nodes[i].answered && (who.empty() || who[i]);
+      states_[i].waits = result_.nodes[i].answered && (chosen.empty() || chosen[i]);
       waits_for_ += states_[i].waits ? 1 : 0;
     }
     deadline_.expires_after(at_most);
@@ -165,7 +165,7 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
     const auto seconds = std::chrono::duration<double>(limit).count();
     for (std::size_t i = 0; i < states_.size(); ++i) {
       if (!std::exchange(states_[i].waits, false)) continue;
-      // Who is late in a round of measuring has no entry for it, which says enough.
+      // A node that is late in a round of measurements just has no entry for it.
       if (step_ == Step::kMeasured) continue;
       result_.nodes[i].answered = false;
       result_.nodes[i].trouble = fmt::format("it did not answer within {:.3g} s", seconds);
@@ -238,7 +238,7 @@ class Check final : public PreflightCheck, public std::enable_shared_from_this<C
     enter(Step::kMeasured, limits_.round, takes_part);
   }
 
-  // Places among those who are able to places among all.
+  // Translates places among the able nodes to places among all nodes.
   static std::vector<Pairing> pairs_of(std::vector<Pairing> pairs,
                                        const std::vector<std::uint32_t>& able) {
     for (Pairing& pair : pairs) pair = {able[pair.caller], able[pair.callee]};

@@ -1,10 +1,10 @@
 #pragma once
-// One pre-flight check: the conversation with the agents of some nodes, put together to the event
-// that the core judges. Decides nothing. wire/messages/preflight.h says what is said.
+// One pre-flight check: talks to the agents of some nodes (wire/messages/preflight.h), and puts
+// their answers together to the event that the core judges. Decides nothing.
 //
-// All nodes are asked at once, and each step ends when all have answered or its time is over; who
-// did not answer in time, or was lost meanwhile, is reported as such. What agents say is bounded
-// and must be about this check; nothing of it is judged. On the driver's loop.
+// All nodes are asked at once; each step ends when all have answered or its time is over. Nodes
+// that did not answer in time, or were lost meanwhile, are reported as such. Answers are bounded
+// and must be about this check; they are not judged here. On the driver's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -39,7 +39,7 @@ class PreflightCheck {
     base::Nanos gpus = kCheckGpuMax;   // instead of fast
   };
 
-  // Begins with a post, so never from within the caller.
+  // Begins with a post: `hands` are never called from within start().
   static std::shared_ptr<PreflightCheck> start(boost::asio::any_io_executor executor,
                                                const base::Clock& clock, const CheckNodes& order,
                                                std::vector<Node> nodes, Hands hands,
@@ -47,11 +47,11 @@ class PreflightCheck {
   virtual ~PreflightCheck() = default;
   virtual void drop() = 0;   // `on_done` is not called any more
 
-  // Of another check, of a node that was not asked, or said twice: ignored.
+  // Repeated reports, and reports of other checks and other nodes, are ignored.
   virtual void on_report(base::NodeId node, const wire::CheckReady& report) = 0;
   virtual void on_report(base::NodeId node, wire::NodeChecked& report) = 0;
   virtual void on_report(base::NodeId node, const wire::PeersMeasured& report) = 0;
-  // An agent is connected again: what it was told last, it may not have heard.
+  // An agent is connected again, and may have missed its last order.
   virtual void on_connected_again(base::NodeId node) = 0;
   virtual void on_agent_lost(base::NodeId node, const std::string& why) = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// What `robustrun check` prints: a line for each node with what it has, and below it what was
-// found. Pure.
+// The output of `robustrun check`: a line for each node with its equipment, and below it the
+// findings. Pure.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace robustrun::supervisor {
 
-// `names` by NodeId. Nodes without an entry in `checked` have only their verdict.
+// `names`: by NodeId. Of nodes without an entry in `checked` only the verdict is shown.
 [[nodiscard]] std::string preflight_table(const std::vector<std::string>& names,
                                           const NodesChecked& checked,
                                           const std::vector<NodeVerdict>& verdicts);

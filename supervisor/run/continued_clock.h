@@ -1,5 +1,5 @@
 #pragma once
-// The clock of a run that another supervisor goes on with: its journal's times rise across hosts
+// The clock of a run that another supervisor has taken over: the journal's times rise across hosts
 // and reboots.
 
 #include <algorithm>
@@ -19,9 +19,9 @@ class ContinuedClock final : public base::Clock {
   base::Nanos ahead_;
 };
 
-// How far such a clock is ahead of the machine's own. `last`: of the journal's last entry;
-// `last_wall`: Unix time then. On the same boot the clock is the same one; else the time that went
-// by is known from the wall clocks alone, and never negative.
+// How far that clock is ahead of the machine's own. `last`: time of the journal's last entry;
+// `last_wall`: Unix time then. On the same boot both clocks are the same; otherwise only wall
+// clocks tell how much time has passed, which is never negative.
 inline base::Nanos clock_ahead(bool same_boot, base::Nanos last, base::Nanos last_wall,
                                const base::Clock& machine) {
   if (same_boot && machine.now() >= last) return {};

@@ -1,5 +1,5 @@
 #pragma once
-// `robustrun stop` on another machine than the supervisor's, by what the run directory holds.
+// `robustrun stop` on another machine than the supervisor's, by means of the run directory.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace robustrun::supervisor {
 
-// Blocks for at most a few seconds an endpoint. kNotFound: the run has nothing to be called by
-// (it was on one machine); kPermission, kCorrupt: of the file that holds the key; else as
+// Blocks for at most a few seconds per endpoint. kNotFound: the run has no endpoints (it is on one
+// machine); kPermission, kCorrupt: the file with the key cannot be used; otherwise as
 // wire::call_to_stop.
 [[nodiscard]] base::Status stop_remotely(const std::string& run_directory,
                                          const StopRequest& request);

@@ -24,7 +24,7 @@
 #include "supervisor/limits.h"
 #include "supervisor/outlets/outlets.h"
 #include "supervisor/run/continued_clock.h"
-#include "supervisor/run/farewell.h"
+#include "supervisor/run/final_report.h"
 #include "supervisor/run_dir/code_pack.h"
 #include "supervisor/run_dir/journal.h"
 #include "supervisor/run_dir/run_authority.h"
@@ -191,7 +191,7 @@ std::function<void(std::uint64_t, std::function<void(base::Result<std::string>)>
   };
 }
 
-// Whoever started us may be gone: then nobody waits for it.
+// The process that started us may have gone; then the write fails, which does not matter.
 void announce(const RunRequest& request) {
   const base::Fd fd(request.announce_fd);
   if (fd) static_cast<void>(base::write_all(fd.get(), request.run_directory));
@@ -212,10 +212,10 @@ base::Status hold(const RunRequest& request, std::optional<RunLock>& lock) {
   } else if (taken.error().code != base::Errc::kUnavailable) {
     return std::unexpected(std::move(taken).error());
   }
-  return {};  // without locks in the file system nobody can take the run over, either
+  return {};  // without locks in the file system no process can take the run over, either
 }
 
-// For whoever takes the run over should we die. A run goes on without it.
+// Saves what a supervisor needs that takes the run over. The run goes on without it.
 void save_for_successors(const RunRequest& request, const Driver& driver) {
   auto saved = save_request(request);
   if (const auto authority = driver.authority(); saved && authority) {
@@ -227,20 +227,20 @@ void save_for_successors(const RunRequest& request, const Driver& driver) {
   }
 }
 
-// Of another supervisor's run.
+// The run of another supervisor, which we take over.
 struct Predecessor {
   Folded folded;
   std::vector<JournalEntry> entries;
   std::optional<RunAuthority> authority;   // none: everything was on one machine
 };
 
-// A run that cannot leave its notes has done its work all the same.
+// A failure here does not matter to the run.
 void remember_nodes(const RunRequest& request) {
   if (request.node_history.empty()) return;
   const auto readout = read_run_journal(journal_path(request));
   if (!readout) return;
   if (auto noted = append_notes(request.node_history, notes_of(readout->entries)); !noted) {
-    RR_LOG(kWarn, {}, "what this run learnt of its nodes is lost: {}", noted.error().what);
+    RR_LOG(kWarn, {}, "the notes about this run's nodes are lost: {}", noted.error().what);
   }
 }
 
@@ -252,7 +252,7 @@ void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
   driver.publish_to(outlets);
 }
 
-// `predecessor`: whose run it is; null: a new one.
+// `predecessor`: the run to take over; null: a new run.
 int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
               std::optional<RunLock> lock) {
   const auto executable = own_executable();
@@ -267,7 +267,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   {
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
     auto launcher = make_launcher(loop, pool, *executable, request.network);
-    std::unique_ptr<Outlets> outlets;  // the driver tells them things to its end
+    std::unique_ptr<Outlets> outlets;  // used by the driver until its end
     Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
                    slurm_question(pool, request.network), placement_solver(pool, request.placement),
                    analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
@@ -277,7 +277,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
                     loop.stop();
                   });
     const bool has_authority = predecessor != nullptr && predecessor->authority;
-    if (auto opened = driver.open_door(has_authority ? &*predecessor->authority : nullptr);
+    if (auto opened = driver.open_listener(has_authority ? &*predecessor->authority : nullptr);
         !opened) {
       const bool another_leads =
           request.spec.group.open && opened.error().code == base::Errc::kConflict;
@@ -314,9 +314,9 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   }
   if (!request.network.invitation.empty()) {
     std::error_code error;
-    std::filesystem::remove(request.network.invitation, error);  // nobody is let in any more
+    std::filesystem::remove(request.network.invitation, error);  // no host may join any more
   }
-  say_farewell(request, journal_path(request));
+  write_final_report(request, journal_path(request));
   remember_nodes(request);
   return exit_code;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The pack of WorkerTemplate::code, in the run's folder before the run starts: for all nodes, and
-// for whoever takes the run over.
+// The pack of the workers' code (WorkerTemplate::code), in the run's folder before the run starts:
+// for all nodes, and for a supervisor that takes the run over.
 
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@ namespace robustrun::supervisor {
 
 [[nodiscard]] std::string code_pack_file(const std::string& run_directory);
 
-// One of the blocks of wire::kBlockBytesMax of a pack of `bytes`; the last one is shorter.
-// kInvalidArgument: there is no such block. Blocks.
+// Reads one block of wire::kBlockBytesMax (the last one is shorter) of the pack at `path`, which
+// has `bytes` bytes. kInvalidArgument: there is no such block. Blocking.
 [[nodiscard]] base::Result<std::string> read_code_block(const std::string& path,
                                                         std::uint64_t bytes, std::uint64_t block);
 

@@ -1,10 +1,10 @@
 #pragma once
-// A run's journal: events and decisions to records of base/io/journal_file and back.
+// A run's journal: entries to records of base/io/journal_file and back.
 //
 // A record's payload is written by the field codec (wire/messages/field_codec.h): the time, node
 // and generation of the entry, then its body; docs/formats/journal.md lists the kinds. A reader
-// skips kinds and fields that it does not know, and leaves what an older writer did not write at
-// its default. Journal is owned by the driver, on its loop.
+// skips unknown kinds and fields; fields that an older writer did not have keep their defaults.
+// Journal is owned by the driver, on its loop.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 
 #include "base/core/result.h"
 #include "base/io/journal_file.h"
-#include "supervisor/core/report/report.h"
+#include "supervisor/core/types/journal_entry.h"
 
 namespace robustrun::supervisor {
 
@@ -29,13 +29,13 @@ class Journal {
   base::JournalWriter writer_;
 };
 
-// A record without its file. Pure; for tests and fuzzers too.
+// A record without its file. Pure; also for tests and fuzzers.
 struct EncodedEntry {
   std::uint32_t kind = 0;
   std::string payload;
 };
 EncodedEntry encode_entry(const JournalEntry& entry);
-// nullopt for a kind that this version does not know; kCorrupt.
+// nullopt for a kind that this version does not know. kCorrupt.
 base::Result<std::optional<JournalEntry>> decode_entry(std::uint32_t kind,
                                                        std::string_view payload);
 

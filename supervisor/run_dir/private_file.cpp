@@ -24,9 +24,9 @@ base::Result<std::string> read_private_file(const std::string& path) {
   }
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
       (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return base::fail(
-        base::Errc::kPermission,
-        "cannot trust " + path + ": it must be a file of yours that nobody else may read or write");
+    return base::fail(base::Errc::kPermission,
+                      "cannot trust " + path +
+                          ": it must be a file of yours that no other user may read or write");
   }
   return base::read_file(path, kPrivateFileBytesMax);
 }

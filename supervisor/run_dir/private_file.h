@@ -9,9 +9,10 @@
 
 namespace robustrun::supervisor {
 
-// All or nothing. Not synced to the disk: it outlives us, not the machine.
+// Writes the whole file or nothing (0600). Not synced to the disk: it survives this process, not
+// the machine.
 [[nodiscard]] base::Status write_private_file(const std::string& path, std::string_view bytes);
-// kNotFound; kPermission when it is not ours, or others may read or write it; kLimit.
+// kNotFound; kPermission when the file is not ours, or others may read or write it; kLimit.
 [[nodiscard]] base::Result<std::string> read_private_file(const std::string& path);
 
 template <class T>
@@ -19,7 +20,7 @@ template <class T>
   return write_private_file(path, wire::encode(value));
 }
 
-// kCorrupt, too.
+// As read_private_file(), and kCorrupt.
 template <class T>
 [[nodiscard]] base::Result<T> load_private(const std::string& path) {
   const std::string bytes = RR_TRY(read_private_file(path));

@@ -1,7 +1,7 @@
 #pragma once
-// What proves to a run's agents that somebody is their supervisor: the run's CA, the token of its
-// enrolments, and where the supervisor listens. In the run directory, 0600, for whoever takes the
-// run over.
+// A run's authority over its agents: the run's CA, which proves who the supervisor is, the join
+// token, and where the supervisor listens. In the run directory (0600), for a supervisor that takes
+// the run over.
 
 #include <string>
 #include <vector>
@@ -11,11 +11,11 @@
 namespace robustrun::supervisor {
 
 struct RunAuthority {
-  std::string run_id;                    // as agents say it
-  std::string authority;                 // wire::Authority::to_pem(): a secret
-  std::string token;                     // of enrolments: a secret; empty: everybody may enrol
-  std::uint32_t port = 0;                // of the control channel
-  std::vector<std::string> endpoints;    // numeric, with that port
+  std::string run_id;  // that agents ask to join
+  std::string authority;  // wire::Authority::to_pem(): a secret
+  std::string token;  // join token: a secret; empty: any host may join
+  std::uint32_t port = 0;  // of the control channel
+  std::vector<std::string> endpoints;  // numeric, with that port
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -26,10 +26,10 @@ struct RunAuthority {
   }
 };
 
-// Into `<run_directory>/authority`, all or nothing, 0600.
+// Writes `<run_directory>/authority` (0600), the whole file or nothing.
 [[nodiscard]] base::Status save_authority(const std::string& run_directory,
                                           const RunAuthority& authority);
-// kNotFound, kCorrupt; kPermission when others could have written or read it.
+// kNotFound, kCorrupt; kPermission when others may have read or written it.
 [[nodiscard]] base::Result<RunAuthority> load_authority(const std::string& run_directory);
 
 }  // namespace robustrun::supervisor

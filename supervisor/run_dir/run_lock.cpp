@@ -24,7 +24,7 @@ std::string own_words() {
 std::string holder_of(int file) {
   std::array<char, kLockBytesMax> text{};
   const ssize_t size = ::pread(file, text.data(), text.size(), 0);
-  if (size <= 0) return "a process that has not said who it is";
+  if (size <= 0) return "an unknown process";
   return base::printable(base::trim(std::string_view(text.data(), static_cast<std::size_t>(size))));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // At most one supervisor per run: a lock on a file in its directory, which the kernel (or the
-// server of a shared file system) takes back when its holder dies.
+// server of a shared file system) releases when the holder dies.
 
 #include <string>
 
@@ -11,8 +11,8 @@ namespace robustrun::supervisor {
 
 class RunLock {
  public:
-  // kConflict, with who holds it, when there is a supervisor, after waiting two seconds for its
-  // end; kUnavailable when the file system knows no locks.
+  // kConflict, naming the holder, when the run has a supervisor that does not end within two
+  // seconds; kUnavailable when the file system has no locks.
   static base::Result<RunLock> take(const std::string& run_directory);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// What the first supervisor of a run was asked for, in the run directory, for the next one. The
-// job's spec is not part of it: that is the journal's first record.
+// The request that a run was started with, in the run directory, for a supervisor that takes over.
+// The job's spec is not part of it: that is the journal's first record.
 
 #include <string>
 
@@ -10,7 +10,7 @@ namespace robustrun::supervisor {
 
 struct SavedRequest {
   RunRequest request;
-  std::string boot_id;   // of the machine whose clock the journal's times are of
+  std::string boot_id;   // of the machine whose clock the journal uses
   template <class V>
   void fields(V& v) {
     v(1, "request", request);
@@ -18,10 +18,10 @@ struct SavedRequest {
   }
 };
 
-// This boot of this machine: its CLOCK_MONOTONIC; empty where the kernel does not tell.
+// Identifies this boot of this machine, and so its CLOCK_MONOTONIC; empty if the kernel has none.
 [[nodiscard]] std::string boot_id();
 
-// Into `<run_directory>/request`, 0600: it holds the workers' environment.
+// Writes `<run_directory>/request` (0600: it holds the workers' environment).
 [[nodiscard]] base::Status save_request(const RunRequest& request);
 [[nodiscard]] base::Result<SavedRequest> load_request(const std::string& run_directory);
 

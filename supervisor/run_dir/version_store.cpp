@@ -134,7 +134,7 @@ base::Result<StagedUpdate> adopt_stage(const std::string& run_directory, const s
   RR_TRY(save_private(staged + "/held", content));
   const std::string folder = folder_of(run_directory, number);
   std::error_code error;
-  std::filesystem::remove_all(folder, error);  // of a supervisor that died before it said so
+  std::filesystem::remove_all(folder, error);  // left by a supervisor that died before it answered
   std::filesystem::rename(staged, folder, error);
   if (error) return base::fail_errno("cannot make " + folder, error.value());
   return update;

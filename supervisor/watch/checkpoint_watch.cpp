@@ -108,7 +108,7 @@ CheckpointWatch::News CheckpointWatch::committed() {
   return news;
 }
 
-// True for one that nobody has told of yet: it is the last of loads_ then.
+// True for a load that was not reported before: it is the last of loads_ then.
 bool CheckpointWatch::take_load(base::Rank rank, base::NodeId node,
                                 const wire::CheckpointNote& note) {
   const auto found = std::ranges::find_if(loads_, [&](const Load& load) {

@@ -1,10 +1,10 @@
 #pragma once
-// What all workers say of their checkpoints to few events of the whole group: pure, no clock.
+// Folds all workers' notes about checkpoints into few events of the whole group: pure, no clock.
 //
-// A worker's note stands for all of its own so far (wire/messages/checkpoint_note.h), so one that
-// is lost does no harm. Of saves and commits an event goes to the journal at once and then one in
-// kCheckpointEventInterval at most; of loads, when another checkpoint or source appears; what is
-// left, when a worker ends. Owned by the driver, one for the run.
+// A worker's note stands for all its notes so far (wire/messages/checkpoint_note.h), so a lost one
+// does no harm. For saves and commits the first event is journaled at once, then at most one in
+// kCheckpointEventInterval; for loads one for each checkpoint and source; the rest when a worker
+// ends. Owned by the driver, one for the run.
 
 #include <cstdint>
 #include <optional>
@@ -20,15 +20,15 @@ namespace robustrun::supervisor {
 class CheckpointWatch {
  public:
   struct News {
-    base::NodeId node;  // that it was heard of last
+    base::NodeId node;  // the node that reported it last
     CheckpointNoted event;
   };
 
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // What is to be journaled now. A note of another attempt gives nothing.
+  // Returns the events to be journaled now. A note of another attempt gives none.
   std::vector<News> take(base::Rank rank, base::NodeId node, wire::CheckpointNote note,
                          base::Nanos now);
-  // What is left of all kinds.
+  // The events that are still due.
   std::vector<News> rest();
 
  private:
@@ -49,10 +49,10 @@ class CheckpointWatch {
   base::Attempt attempt_;
   std::vector<Saves> saves_;  // by rank
   std::vector<std::uint64_t> commits_;  // likewise
-  News saved_, committed_;  // without sums over ranks
+  News saved_, committed_;  // without the sums over ranks
   bool has_commits_ = false;
   bool saved_changed_ = false, committed_changed_ = false;
-  std::optional<base::Nanos> saved_at_, committed_at_;  // when the last event of it went out
+  std::optional<base::Nanos> saved_at_, committed_at_;  // when the last event was returned
   std::vector<Load> loads_;  // by checkpoint and source, at most kLoadsMax
   std::vector<bool> load_changed_;
 };

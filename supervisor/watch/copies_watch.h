@@ -1,6 +1,6 @@
 #pragma once
-// What agents tell of copies in memory, once a second, and what of it is news: which ranks have a
-// copy, and where. Pure; the driver owns one. Bounded by the ranks of the attempt.
+// Filters the agents' reports about copies in memory, which come once a second, for news: which
+// ranks have a copy, and where. Pure; the driver owns one. Bounded by the ranks of the attempt.
 
 #include <optional>
 #include <vector>
@@ -13,8 +13,8 @@ namespace robustrun::supervisor {
 class CopiesWatch {
  public:
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // Ranks of which something else is known now; none: nothing is. Ranks there are not, and another
-  // attempt's, do not count.
+  // The ranks whose copies have changed; nullopt: none has. Unknown ranks, and ranks of another
+  // attempt, are ignored.
   std::optional<CopiesKept> take(const wire::CopiesKept& report);
 
  private:

@@ -1,15 +1,16 @@
 #pragma once
-// In rounds all ranks' copies of one step go to the nodes that keep them, however much faster new
-// ones are made than sent: without, every sender takes its own newest copy, and there may never be
-// a step of which the others have all. Says which step the next round is of, from what agents say.
+// Rounds of copies: in a round all ranks send their copies of the same step to their keepers.
+// Without rounds, where copies are made faster than sent, every rank would send its own newest
+// copy, and the keepers might never have all copies of one step. CopyRounds chooses the step of the
+// next round from the agents' reports.
 //
-// Pure; the driver owns one. A round begins when every rank of the attempt has said that it can,
-// and some have a newer copy than the last round. If all have the same newest one, and have time to
-// hold it before it is overwritten, that is taken; else one that all will make, so far ahead that
-// the order arrives before, as far as their pace and the orders that came too late so far tell. A
-// round is complete when all ranks' copies of it are kept, or refused by peers without room. It is
-// given up when ranks hold different steps, because the order came too late for some, or when it is
-// overdue.
+// Pure; the driver owns one. A round begins when every rank of the attempt has reported that it can
+// take part, and some have a newer copy than the last round's. If all have the same newest copy,
+// and time to hold it before it is overwritten, the round is of that step; otherwise of a later
+// step, so far ahead that the order arrives in time, judged by the ranks' pace and by orders that
+// came too late before. A round is complete when all ranks' copies are kept, or refused by peers
+// without room. It is given up when ranks hold different steps, because the order came too late for
+// some, or when it is overdue.
 
 #include <cstdint>
 #include <optional>
@@ -24,13 +25,13 @@ namespace robustrun::supervisor {
 class CopyRounds {
  public:
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // Ranks there are not, and another attempt's, do not count.
+  // Unknown ranks, and ranks of another attempt, are ignored.
   void take(const wire::CopiesKept& report, base::Nanos now);
   // The order for all nodes of the attempt, when a round is to begin now.
   std::optional<wire::CopyRound> next(base::Nanos now);
-  // next() may have one then, whatever anybody says before.
+  // When next() may return an order even without further reports.
   [[nodiscard]] std::optional<base::Nanos> next_at() const;
-  // That is under way, or was last.
+  // The order of the round under way, or of the last one.
   [[nodiscard]] const std::optional<wire::CopyRound>& order() const { return order_; }
 
  private:
@@ -47,24 +48,24 @@ class CopyRounds {
 
   base::Attempt attempt_;
   std::vector<RankPart> ranks_;
-  std::uint64_t last_ = 0;  // number of the newest round that anybody knows of
+  std::uint64_t last_ = 0;  // number of the newest round that any agent has reported
   std::optional<wire::CopyRound> order_;
   bool is_open_ = false;
   base::Nanos begun_at_{}, not_before_{};
-  std::optional<std::uint64_t> step_;  // that the first rank holds in the round
-  bool is_missed_ = false;  // another one holds another
-  std::uint64_t complete_ = 0;  // number of the last one that was; 0: none in this attempt
+  std::optional<std::uint64_t> step_;  // the step that the first rank holds in the round
+  bool is_missed_ = false;  // another rank holds another step
+  std::uint64_t complete_ = 0;  // number of the last complete round; 0: none in this attempt
   std::optional<std::uint64_t> complete_step_;
   // How many ranks: take part; have the newest step of all; hold a copy in the round; are done.
   std::size_t ready_ = 0, at_newest_ = 0, holding_ = 0, done_ = 0;
   std::optional<std::uint64_t> newest_;
-  base::Nanos newest_at_{};  // when it was heard of
+  base::Nanos newest_at_{};  // when it was reported
   struct Mark {
     std::uint64_t step = 0;
     base::Nanos at{};
   };
   std::optional<Mark> before_, since_;  // of newest_, some time apart
-  base::Nanos lead_{}, limit_{};  // how far ahead; how long a round may last
+  base::Nanos lead_{}, limit_{};  // how far ahead a step is chosen; how long a round may last
 };
 
 }  // namespace robustrun::supervisor

@@ -17,7 +17,8 @@ bool is_one_operation(const tracer::Verdict& one, const tracer::Verdict& other) 
   return one.comm == other.comm && one.ordinal == other.ordinal;
 }
 
-// Somebody always waits for a moment while a group works; what is wrong for itself counts at once.
+// While a group works, some rank always waits for a moment; findings that are wrong by themselves
+// count at once.
 bool is_usual(const tracer::Verdict& verdict) {
   using tracer::Finding;
   if (verdict.finding == Finding::kDied || verdict.finding == Finding::kStopped ||
@@ -82,7 +83,7 @@ bool HangWatch::steps_are_missing(base::Nanos now) const {
          now - stepped_at_ > std::max<base::Nanos>(kNoStepMin, kNoStepFactor * longest_gap_);
 }
 
-// A group that tells of neither steps nor collectives: nothing else would ever be looked into.
+// A group that reports neither steps nor collectives: nothing else would trigger a look.
 bool HangWatch::is_blind(base::Nanos now) const {
   return gaps_ < kGapsToLearn && next_blind_look_ && now >= *next_blind_look_;
 }
@@ -134,7 +135,8 @@ void HangWatch::learn(const tracer::Verdict& verdict) {
 
 bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
   if (verdict.finding == tracer::Finding::kNothing) return false;
-  // Somebody saves or evaluates, or it is not clear who is waited for: that may be over soon.
+  // A rank saves or evaluates, or it is not clear which rank blocks the others: it may be over
+  // soon.
   const bool is_vague = verdict.finding == tracer::Finding::kLongPhase ||
                         verdict.finding == tracer::Finding::kUndecided;
   if (is_vague && verdict.lasting < kVagueSaidAfter) return false;
@@ -148,7 +150,7 @@ bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
 }
 
 std::optional<base::Nanos> HangWatch::proved_after(const tracer::Verdict& verdict) const {
-  // What was only inferred, as from ranks that nobody has seen, is no proof.
+  // A finding that was only inferred, as about ranks without a snapshot, is no proof.
   if (verdict.confidence < tracer::Confidence::kMajority) return std::nullopt;
   if (verdict.finding == tracer::Finding::kLongPhase ||
       verdict.finding == tracer::Finding::kUndecided) {
@@ -163,8 +165,8 @@ std::optional<base::Nanos> HangWatch::proved_after(const tracer::Verdict& verdic
   return std::max<base::Nanos>(least, kConvictFactor * usual);
 }
 
-// One rank prepares data while the others wait for it to begin: without steps nobody knows how long
-// that may take.
+// One rank may prepare data while the others wait for it to begin: without steps it is unknown how
+// long that may take.
 bool HangWatch::is_only_seen(const tracer::Verdict& verdict) const {
   return verdict.by_stacks && gaps_ < kGapsToLearn;
 }
@@ -232,8 +234,8 @@ tracer::Verdict HangWatch::aged(const tracer::Verdict& verdict, base::Nanos now)
   return known;
 }
 
-// A rank that is slow from its first step on has changed no pace: how much time it costs tells what
-// the steps would take without it.
+// A rank that is slow from its first step on changes no pace: the share of time that it costs tells
+// how long steps would take without it.
 std::optional<Diagnosed> HangWatch::take_slow(const tracer::Verdict& verdict,
                                               base::Nanos learnt_in) {
   if (!is_slowness(verdict.finding) || !is_worth_saying(verdict)) return std::nullopt;

@@ -1,21 +1,21 @@
 #pragma once
-// When to look at what all workers do, and what a verdict about them is worth: pure, the caller
+// Decides when to look at all workers, and what a verdict about them is worth: pure, the caller
 // gives the time. Owned by the driver, one for the run.
 //
-// Triggers: an agent that says that one of its workers waits for longer than its history explains,
-// a group that does no step any more, or slower ones than it used to (pace_watch.h). Two
-// thresholds, as users want them: a suspicion is looked into and said at once; a conviction ends
-// the attempt, and needs the same verdict twice in a row, of a worker that shows no sign of going
-// on, or the patience that --hang-timeout sets.
+// Triggers of a look: an agent reports that one of its workers waits longer than its history
+// explains; a group stops doing steps, or does them more slowly than before (pace_watch.h). There
+// are two thresholds: a suspicion is examined and reported at once; a conviction ends the attempt.
+// It needs the same verdict twice in a row, on a worker that shows no sign of going on, or a hang
+// that lasts for --hang-timeout.
 //
-// What held a group up at the same place of the same ranks twice, and passed, is a habit (rank 0
-// evaluates, or saves): from then on it is not said before it lasts half as long again as ever.
-// What ended an attempt is no habit: it is said at once when it comes back. It gets twice the time
-// to move then, so that a pause that is meant to be is not taken for a hang three times.
+// A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
+// evaluates, or saves): from then on it is reported only when it lasts half as long again as ever.
+// A hang that ended an attempt is no habit: it is reported at once when it returns. It then gets
+// twice the time to move, so that an intended pause is not taken for a hang three times.
 //
-// Where no operation is recorded (point-to-point over gloo), only stacks show who waits, and not
-// since when. Such a verdict counts when the group's steps are missing, or, in a group without
-// steps and collectives, when it is the same at looks that are kStacksSameFor apart.
+// Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
+// not since when. Such a verdict counts when the group's steps are missing, or, in a group without
+// steps and collectives, when it is the same in looks that are kStacksSameFor apart.
 
 #include <cstdint>
 #include <optional>
@@ -38,23 +38,26 @@ class HangWatch {
   explicit HangWatch(HangPolicy policy) : policy_(policy) {}
 
   void begin_attempt(base::Attempt attempt, base::Nanos now);
-  // An agent's word about one operation of one worker; `over`: it is done after all.
+  // An agent's report about one operation of one worker. `over`: the operation is done after all;
+  // `expected`: how long it may take by its history.
   void note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected);
-  // A worker has a process group: signals do not meet it while it connects to its peers.
+  // A worker has a process group. Earlier, signals for stacks could hit it while it connects to its
+  // peers.
   void note_group(base::Nanos now);
-  // The furthest worker has done so many steps, or collectives where nobody counts steps.
+  // The furthest worker has done `steps` steps, or collectives where steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);
 
-  // True when it is time to ask all workers what they do. The next time is after take() or give_up.
+  // True when it is time to look at all workers; then not again before take() or give_up_look().
   [[nodiscard]] bool wants_look(base::Nanos now) const;
   void begin_look(base::Nanos now);
-  // Nothing came of it.
+  // The look had no result.
   void give_up_look(base::Nanos now);
-  // What is to be journaled and logged of this verdict, in order; mostly nothing.
+  // Takes the verdict of a look; returns what is to be journaled and logged, in order; mostly
+  // nothing.
   std::vector<Diagnosed> take(const tracer::Verdict& found, base::Nanos now);
-  // The same for a look that the core has asked for (LookAtPace); null: nothing came of it.
+  // The same for a look that the core has ordered (LookAtPace); null: the look had no result.
   [[nodiscard]] Diagnosed round(const tracer::Verdict* verdict, base::Nanos learnt_in) const;
-  // Of a look that was not about hangs (pace_looks.h), what is slow; none: it was said before.
+  // The slowness that a look of pace_looks.h has found; none: it was reported before.
   [[nodiscard]] std::optional<Diagnosed> take_slow(const tracer::Verdict& verdict,
                                                    base::Nanos learnt_in);
 
@@ -75,7 +78,7 @@ class HangWatch {
   [[nodiscard]] bool steps_are_missing(base::Nanos now) const;
   [[nodiscard]] bool is_blind(base::Nanos now) const;
   [[nodiscard]] tracer::Verdict aged(const tracer::Verdict& verdict, base::Nanos now);
-  // How long a verdict must last to be proved before --hang-timeout; none: it never is.
+  // How long a hang must last to be proven before --hang-timeout; none: it never is.
   [[nodiscard]] std::optional<base::Nanos> proved_after(const tracer::Verdict& verdict) const;
   [[nodiscard]] Prospect prospect_of(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
@@ -88,25 +91,26 @@ class HangWatch {
   HangPolicy policy_;
   base::Attempt attempt_;
   std::set<std::pair<base::Rank, std::uint64_t>> overdue_;
-  base::Nanos expected_{};  // the most that any of them was allowed
+  base::Nanos expected_{};  // the longest time that one of them was allowed
   std::uint64_t steps_ = 0;
   base::Nanos stepped_at_{};
-  std::uint32_t gaps_ = 0;  // between steps, seen so far
+  std::uint32_t gaps_ = 0;  // gaps between steps seen so far
   base::Nanos longest_gap_{};
   PaceWatch pace_;
   std::vector<Habit> habits_;  // oldest first
-  std::vector<std::string> ended_at_;  // places of what ended attempts, and has not passed since
+  std::vector<std::string>
+      ended_at_;  // places of hangs that ended attempts and have not passed since
   std::optional<base::Nanos> suspicious_since_;
   std::optional<base::Nanos> looking_since_;
   base::Nanos next_look_{};
-  std::optional<base::Nanos> next_blind_look_;  // none: no process group is there yet
+  std::optional<base::Nanos> next_blind_look_;  // none: there is no process group yet
   base::Nanos blind_interval_{};
-  bool began_blindly_ = false;  // the looks under way did, without anything amiss
-  std::optional<base::Nanos> same_since_;  // looks have shown the same stacks, by `last_`
-  std::optional<tracer::Verdict> said_;  // the hang that the user was told of last
-  std::optional<tracer::Verdict> said_slow_;  // likewise what is slow: nobody waits for its end
+  bool began_blindly_ = false;  // the present series of looks began without anything suspicious
+  std::optional<base::Nanos> same_since_;  // since when looks show the same stacks as `last_`
+  std::optional<tracer::Verdict> said_;  // the hang that was reported last
+  std::optional<tracer::Verdict> said_slow_;  // the slowness that was reported last
   std::optional<tracer::Verdict> last_;  // of the look before
-  std::uint64_t last_steps_ = 0;  // done when its operation was first seen
+  std::uint64_t last_steps_ = 0;  // steps done when its operation was first seen
   bool convicted_ = false;
 };
 

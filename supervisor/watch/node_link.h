@@ -20,27 +20,27 @@ namespace robustrun::supervisor {
 struct NodeLink {
   base::Generation generation;               // of the agent launched last
   std::shared_ptr<wire::Channel> channel;    // null until connected and after it closed
-  std::string address;                       // numeric, as its Hello or its NodeSpec says
-  // Where the agent of a supervisor before us can be called, until it is connected.
+  std::string address;                       // numeric, from its Hello or its NodeSpec
+  // Endpoint of an agent that we took over from another supervisor, until it is connected.
   std::string listens;
   bool joined = false;                       // its Hello was accepted
-  bool lost = false;                         // given up: it is refused if it comes back
+  bool lost = false;                         // given up: refused if it comes back
   bool suspect = false;
-  bool answers = true;                       // what the second channel said last
-  bool paused = false;                       // we stopped reading: the console is congested
+  bool answers = true;                       // last result of the second channel
+  bool paused = false;                       // we stopped reading, as the console is congested
   base::Nanos asked_at{};                    // when it was launched; 0: it came by itself
   base::Nanos heard_at{};                    // last message, by our clock
-  std::optional<base::Nanos> broken_at;      // the connection broke, and none is there since
+  std::optional<base::Nanos> broken_at;      // since when it has no connection
   std::string broken_why;
-  std::optional<launcher::AgentEnd> launcher_lost;   // while its own connection still stood
-  base::Nanos clock_offset{};                // our clock minus its own, at most
-  std::vector<base::Rank> ranks;             // by local rank, of the current attempt
-  // Orders of the current attempt, said again on a new connection; how long a stop may last.
+  std::optional<launcher::AgentEnd> launcher_lost;  // the launcher lost it while it was connected
+  base::Nanos clock_offset{};  // our clock minus the node's, at most
+  std::vector<base::Rank> ranks;  // by local rank, of the current attempt
+  // Orders of the current attempt, repeated on a new connection.
   std::vector<wire::Message> orders;
-  base::Nanos kill_at{};
-  std::optional<wire::PlaceCopies> copies;  // said again before them
-  std::string bulk{};                        // its Hello::bulk
-  wire::StageNews stage{};                   // of its start, by our clock
+  base::Nanos kill_at{};  // end of a stop's grace period
+  std::optional<wire::PlaceCopies> copies;  // repeated before the orders
+  std::string bulk{};  // its Hello::bulk
+  wire::StageNews stage{};  // of its start, by our clock
 };
 
 }  // namespace robustrun::supervisor

@@ -1,8 +1,8 @@
 #pragma once
-// One look at what all workers do: every agent is asked, the answers are laid side by side.
+// One look at all workers: asks every agent, and puts the answers together.
 //
-// Owned by the driver, on its loop. Whoever does not answer in time is left out; the analyzer can
-// do with less.
+// Owned by the driver, on its loop. Agents that do not answer in time are left out; the analyzer
+// accepts incomplete snapshots.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -28,11 +28,11 @@ class Observation {
     wire::Observe question;
     std::vector<Node> nodes;
     std::uint32_t world_size = 0;
-    std::optional<base::NodeId> ras;   // the one that is to ask NCCL's RAS, too
+    std::optional<base::NodeId> ras;   // the node that also asks NCCL's RAS
   };
   struct Hands {
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Once, from the loop; the answer is empty when nobody was asked, or nothing came.
+    // Called once, from the loop. The RAS answer is empty when no node was asked, or none answered.
     std::function<void(tracer::FleetSnapshot, wire::RasAnswer)> done;
   };
   static std::shared_ptr<Observation> begin(const boost::asio::any_io_executor& executor, Plan plan,
@@ -41,7 +41,7 @@ class Observation {
 
   virtual void on_report(base::NodeId node, const wire::Observed& report) = 0;
   virtual void on_report(base::NodeId node, wire::RasAnswer answer) = 0;
-  // Its answers will not come.
+  // The node's answers will not come.
   virtual void on_agent_lost(base::NodeId node) = 0;
   // `done` is not called any more.
   virtual void drop() = 0;

@@ -14,13 +14,13 @@ namespace robustrun::supervisor {
 
 class PaceWatch {
  public:
-  // The furthest worker has done so many steps by now. Fewer than before: another attempt.
+  // The furthest worker has done `steps` steps by now. Fewer than before: another attempt.
   void note(std::uint64_t steps, base::Nanos now);
   [[nodiscard]] bool is_slow() const { return slow_windows_ >= kWindowsInRow; }
-  // Somebody has looked: from now on this is the group's pace.
+  // The slowness was examined: the present pace is the group's pace from now on.
   void accept();
-  // Of a step: in the newest window; and before the group became slow, 0 when it is not. A slower
-  // pace that was accepted counts as slow for kPaceWindowsKept windows.
+  // Duration of a step in the newest window; and before the group became slow, 0 when it is not
+  // slow. A slower pace that was accepted counts as slow for kPaceWindowsKept windows.
   [[nodiscard]] base::Nanos period() const { return newest_; }
   [[nodiscard]] base::Nanos usual() const;
   // True once after a pace that was accepted as slower is over.

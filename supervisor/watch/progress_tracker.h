@@ -1,8 +1,9 @@
 #pragma once
-// Many readings of many workers to few marks of the whole group: pure, no clock.
+// Folds many readings of many workers into few marks of the whole group: pure, no clock.
 //
-// Readings arrive ten times a second and are not journaled; a mark (supervisor/core/types/events.h,
-// Progress) is, when every rank has reached it. Owned by the driver, one for the run.
+// Readings arrive ten times a second and are not journaled. A mark (Progress in
+// supervisor/core/types/events.h) is journaled when every rank has reached it. Owned by the driver,
+// one for the run.
 
 #include <cstdint>
 #include <optional>
@@ -21,19 +22,19 @@ class ProgressTracker {
   // Marks reached by this reading, in order. A reading of another attempt gives none.
   std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading,
                              base::NodeId node = {});
-  // What rank 0's numbers say of the job (core/metric_watch.h); nothing of other ranks'.
+  // Alarms from rank 0's metrics (core/status/metric_watch.h); other ranks give none.
   std::vector<MetricAlarm> watch(base::Rank rank, const wire::WorkerProgress& reading,
                                  base::Nanos now);
   // The newest state as a kSummary mark; nullopt when nothing changed since the last mark.
   std::optional<Progress> summary();
   // The newest state, whether it changed or not.
   [[nodiscard]] Progress newest() const { return mark(Progress::Mark::kSummary); }
-  // Least of all ranks: the script's own step number when every rank gives one, else the count
-  // of optimizer steps since the attempt's start.
+  // Least of all ranks: the script's own step number when every rank reports one, otherwise the
+  // number of optimizer steps since the attempt's start.
   [[nodiscard]] std::uint64_t steps_done() const;
   // Optimizer steps of the furthest rank, of this attempt.
   [[nodiscard]] std::uint64_t furthest() const;
-  // Of one rank, in this attempt: steps done, and the number of the last one if that is known.
+  // Steps done by one rank in this attempt, and the script's number of its last step, if known.
   [[nodiscard]] std::uint64_t steps_of(base::Rank rank) const;
   [[nodiscard]] std::optional<std::int64_t> step_of(base::Rank rank) const;
 
@@ -41,7 +42,7 @@ class ProgressTracker {
   [[nodiscard]] Progress mark(Progress::Mark kind) const;
   [[nodiscard]] std::optional<std::int64_t> least_step() const;
   using Moment = std::optional<base::Nanos> wire::WorkerProgress::*;
-  // All ranks have got there.
+  // By node: when its last rank reached `moment`. All ranks have reached it.
   [[nodiscard]] std::vector<NodeMark> by_node(Moment moment) const;
 
   base::Attempt attempt_;

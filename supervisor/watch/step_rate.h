@@ -1,5 +1,5 @@
 #pragma once
-// Steps per second, lately: over the last kStepRateWindow. Pure; the caller gives the time.
+// Steps per second over the last kStepRateWindow. Pure; the caller gives the time.
 
 #include <cstdint>
 #include <deque>
@@ -11,9 +11,9 @@ namespace robustrun::supervisor {
 
 class StepRate {
  public:
-  // `steps` done by now. Fewer than before: another attempt has begun.
+  // `steps` are done by now. Fewer than before: another attempt has begun.
   void note(base::Nanos at, std::uint64_t steps);
-  // None before a second of steps; falls to 0 when no step is done any more.
+  // None before there is a second of steps; falls to 0 when steps stop.
   [[nodiscard]] std::optional<double> per_second(base::Nanos now) const;
 
  private:

@@ -102,7 +102,7 @@ TEST_CASE("groups pass and fail by themselves; what runs on is ended") {
   CHECK(talk.all<wire::EndReplay>(2).size() == 1);
 }
 
-TEST_CASE("the alignment test names whoever is outvoted") {
+TEST_CASE("the alignment test names the outvoted machine") {
   Talk talk;
   talk.port(4);
   talk.port(2);

@@ -99,7 +99,7 @@ TEST_CASE("nodes are found by name, whatever their number") {
   CHECK(std::set(chosen.begin(), chosen.end()) == std::set<std::uint32_t>{40, 42});
 }
 
-TEST_CASE("who is to be first is, if it is there") {
+TEST_CASE("the node for place 0 gets it, if it is there") {
   PlacementRequest request = request_for(8);
   request.first = "n4";
   Placer placer(request);
@@ -110,7 +110,7 @@ TEST_CASE("who is to be first is, if it is there") {
   CHECK(members(placer.solve(question({0, 1, 2, 6}, 4))).size() == 4);
 }
 
-TEST_CASE("a spare of the same switch takes the place, and nobody else moves") {
+TEST_CASE("a spare of the same switch takes the place, and no other node moves") {
   Placer placer(request_for(8));
   SolvePlacement asked = question({0, 2, 1, 3, 6}, 3);
   asked.former = {node(0), node(4), node(2)};
@@ -119,7 +119,7 @@ TEST_CASE("a spare of the same switch takes the place, and nobody else moves") {
   CHECK_FALSE(solved.text.empty());
 }
 
-TEST_CASE("a place that nobody held, or somebody who is not known, is filled") {
+TEST_CASE("a place without a former node, or with an unknown one, is filled") {
   Placer placer(request_for(8));
   SolvePlacement asked = question({0, 2, 4, 6}, 4);
   asked.former = {node(0), {{90}, "gone and never known", 1}, node(2), {}};

@@ -136,7 +136,7 @@ TEST_CASE("one node alone needs no door") {
   CHECK(talk.result->nodes[0].trouble.empty());
 }
 
-TEST_CASE("a node without a door is called by nobody, and that is its trouble") {
+TEST_CASE("a node that cannot be called is called by none, and is reported") {
   Talk talk(3);
   talk.ready(0);
   talk.ready(1, 0);
@@ -207,7 +207,7 @@ TEST_CASE("an agent that is lost, or late, is waited for no longer and named") {
   for (const NodeCheck& node : talk.result->nodes) CHECK_FALSE(node.answered);
 }
 
-TEST_CASE("who is connected again hears its order again, unless it has answered") {
+TEST_CASE("a reconnected agent gets its order again, unless it has answered") {
   Talk talk(2);
   talk.check->on_connected_again({0});
   CHECK(talk.all<wire::CheckNode>(0).size() == 2);
@@ -250,7 +250,7 @@ TEST_CASE("a full check of sound nodes measures once") {
   CHECK(talk.result);
 }
 
-TEST_CASE("a check that is dropped tells nobody anything") {
+TEST_CASE("a dropped check reports nothing") {
   Talk talk(1, false, {milliseconds(20), milliseconds(20), {}, {}});
   talk.check->drop();
   talk.ready(0);

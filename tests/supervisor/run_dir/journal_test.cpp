@@ -231,7 +231,7 @@ TEST_CASE("the journal of version 1 can be read") {
   const RunReport report = build_report(readout->entries);
   CHECK(report.run_id == "brave-otter-4711");
   CHECK(report.version == "0.1.0");
-  CHECK(report.outcome == "failed");
+  CHECK(report.outcome == RunOutcome::kFailed);
   CHECK(report.world_size == 4);
   REQUIRE(report.incidents.size() == 2);
   CHECK(report.incidents[0].rank == 2U);

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
+#include "supervisor/core/status/render.h"
 #include "supervisor/core/status/status.h"
 #include "supervisor/limits.h"
 #include "tests/supervisor/report_scenarios.h"
@@ -64,7 +66,7 @@ TEST_CASE("saves: at once, then one in an interval, with the rank that waited lo
   CHECK(watch.rest().empty());
 }
 
-TEST_CASE("commits: the newest, whoever says it in whatever order, and how many") {
+TEST_CASE("commits: the newest, from any rank in any order, and how many") {
   CheckpointWatch watch = watch_of_three();
   CHECK(watch.take({0}, {0}, note(Event::kCommitted, 5), kNow).size() == 1);
   CHECK(watch.take({2}, {1}, note(Event::kCommitted, 7), kNow).empty());
@@ -77,7 +79,7 @@ TEST_CASE("commits: the newest, whoever says it in whatever order, and how many"
   CHECK(watch.rest().empty());
 }
 
-TEST_CASE("loads: each checkpoint and source at once, and who else read it at the end") {
+TEST_CASE("loads: each checkpoint and source at once, and further readers at the end") {
   CheckpointWatch watch = watch_of_three();
   CHECK(watch.take({0}, {0}, note(Event::kLoaded, 5), kNow).size() == 1);
   CHECK(watch.take({1}, {0}, note(Event::kLoaded, 5), kNow).empty());

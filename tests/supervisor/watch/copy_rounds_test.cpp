@@ -68,7 +68,7 @@ TEST_CASE("a round is complete when all copies are kept or refused, and the next
   CHECK(second->from_step > 9);
 }
 
-TEST_CASE("no new round begins while nobody has a newer copy, and none sooner than a second") {
+TEST_CASE("no round begins without a newer copy, and none sooner than a second") {
   Two two;
   const auto first = two.tell({says(0, 7), says(1, 7)}, seconds(1));
   REQUIRE(first);
@@ -181,7 +181,7 @@ class RoundsRun {
       return true;
     });
     if (now >= rank.next_copy) {
-      // Nobody is more than a step ahead of anybody.
+      // No rank is more than a step ahead of another.
       const auto last = std::ranges::min_element(ranks_, {}, &Rank::newest)->newest;
       if (rank.newest <= last) {
         ++rank.newest;

@@ -52,7 +52,7 @@ struct Watch {
 
 using Stages = std::vector<Stage>;
 
-TEST_CASE("a rank that is slow from the first step on is said once, with what it costs") {
+TEST_CASE("a rank that is slow from the first step on is reported once, with its cost") {
   Watch w;
   for (std::uint64_t step = 1; step < 100; ++step) {
     w.now += 1s;
@@ -71,7 +71,7 @@ TEST_CASE("a rank that is slow from the first step on is said once, with what it
   CHECK_FALSE(w.watch.take_slow(verdict(tracer::Finding::kNeverEntered, 5s), 1s));
 }
 
-TEST_CASE("nobody is looked at while all is well") {
+TEST_CASE("no worker is looked at while all is well") {
   Watch w;
   for (std::uint64_t step = 1; step < 100; ++step) {
     w.now += 1s;
@@ -86,7 +86,7 @@ TEST_CASE("what an agent calls overdue is looked into at once, and said at once"
   CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 3s)) == Stages{Stage::kSuspected});
 }
 
-TEST_CASE("the same suspicion is said once; another culprit is said again") {
+TEST_CASE("the same suspicion is reported once; another culprit is reported again") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 3s)) == Stages{Stage::kSuspected});
@@ -96,7 +96,7 @@ TEST_CASE("the same suspicion is said once; another culprit is said again") {
   CHECK(w.look(other) == Stages{Stage::kSuspected});
 }
 
-TEST_CASE("who does not move is convicted after a while, by two verdicts in a row") {
+TEST_CASE("a rank that does not move is convicted after a while, by two verdicts in a row") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   const auto late = verdict(tracer::Finding::kNeverEntered, kConvictStill);
@@ -106,7 +106,7 @@ TEST_CASE("who does not move is convicted after a while, by two verdicts in a ro
   CHECK_FALSE(w.watch.wants_look(w.now));  // the attempt ends
 }
 
-TEST_CASE("who moves is convicted when patience ends") {
+TEST_CASE("a rank that moves is convicted when patience ends") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   const auto moving = [](base::Nanos age) {
@@ -118,7 +118,7 @@ TEST_CASE("who moves is convicted when patience ends") {
   CHECK(w.look(moving(600s)) == Stages{Stage::kConvicted});
 }
 
-TEST_CASE("a checkpoint or an evaluation is said late, and convicted when patience ends") {
+TEST_CASE("a checkpoint or an evaluation is reported late, and convicted when patience ends") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   const auto saving = [](base::Nanos age) { return verdict(tracer::Finding::kLongPhase, age); };
@@ -136,7 +136,7 @@ TEST_CASE("what cannot come right is convicted soon, though its workers move") {
   CHECK(w.look(mismatch) == Stages{Stage::kConvicted});
 }
 
-TEST_CASE("what is only inferred is said, and convicted when patience ends") {
+TEST_CASE("an inferred finding is reported, and convicted when patience ends") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   const auto inferred = [](base::Nanos age) {
@@ -149,7 +149,7 @@ TEST_CASE("what is only inferred is said, and convicted when patience ends") {
   CHECK(w.look(inferred(600s)) == Stages{Stage::kConvicted});
 }
 
-TEST_CASE("who is stopped is convicted sooner, who moved at the look before later") {
+TEST_CASE("a stopped rank is convicted sooner, one that moved at the look before later") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   const auto late = [](bool is_moving) {
@@ -165,7 +165,8 @@ TEST_CASE("who is stopped is convicted sooner, who moved at the look before late
   CHECK(other.look(stopped) == Stages{Stage::kConvicted});
 }
 
-TEST_CASE("what ended attempts is no habit: it is said at once, and ends each next one as soon") {
+TEST_CASE(
+    "a hang that ended attempts is no habit: it is reported at once, and ends the next as soon") {
   Watch w;
   auto late = verdict(tracer::Finding::kNeverEntered, 3s);
   late.place = "train.py:9";
@@ -242,7 +243,7 @@ Verdict by_stacks(bool is_moving = false) {
   return what;
 }
 
-TEST_CASE("what stacks alone show is said once the group's steps are missing, and not before") {
+TEST_CASE("a finding of stacks alone is reported once the group's steps are missing, not before") {
   Watch w;
   for (std::uint64_t step = 1; step <= 10; ++step) w.watch.note_steps(step, w.now += 100ms);
   w.watch.note_overdue({0}, kComm, false, 2s);
@@ -278,7 +279,7 @@ TEST_CASE("what stacks show of a group that steps ends the attempt when patience
 TEST_CASE("a group without steps and collectives is looked at rarely; stacks that stay are said") {
   Watch w;
   w.now += 1h;
-  CHECK_FALSE(w.watch.wants_look(w.now));  // before there is a process group nobody is disturbed
+  CHECK_FALSE(w.watch.wants_look(w.now));  // before there is a process group no worker is disturbed
   w.watch.note_group(w.now);
   w.now += kBlindLook - 1s;
   CHECK_FALSE(w.watch.wants_look(w.now));
@@ -292,7 +293,7 @@ TEST_CASE("a group without steps and collectives is looked at rarely; stacks tha
   }
   CHECK(said == Stages{Stage::kSuspected});
   CHECK(w.now - first < kStacksSameFor + 6s);
-  for (int i = 0; i < 200; ++i) {  // nobody knows how long it may take
+  for (int i = 0; i < 200; ++i) {  // how long it may take is unknown
     w.wait_for_look();
     CHECK(w.look(by_stacks()).empty());
   }
@@ -309,7 +310,7 @@ TEST_CASE("stacks that change, or belong to a worker that does something, are no
   }
 }
 
-TEST_CASE("a look without anything amiss accuses nobody of being late at that moment") {
+TEST_CASE("a look without a cause names no rank that happens to be late") {
   Watch w;
   w.watch.note_group(w.now);
   w.now += kBlindLook;
@@ -346,14 +347,14 @@ TEST_CASE("an operation that used to take long gets more time") {
   CHECK(w.look(after(80s)) == Stages{Stage::kConvicted});
 }
 
-TEST_CASE("who is slow is named, never convicted") {
+TEST_CASE("a slow rank is named, never convicted") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   CHECK(w.look(verdict(tracer::Finding::kSlowRank, 1h)) == Stages{Stage::kSuspected});
   CHECK(w.look(verdict(tracer::Finding::kSlowRank, 2h)).empty());
 }
 
-TEST_CASE("a slowness comes with the pace of before, and is said again after the job recovered") {
+TEST_CASE("a slowness comes with the former pace, and is reported again after the job recovered") {
   Watch w;
   std::uint64_t steps = 0;
   const auto train = [&](int count, base::Nanos period) {
@@ -386,14 +387,14 @@ TEST_CASE("a slowness comes with the pace of before, and is said again after the
   CHECK(look().size() == 1);
 }
 
-TEST_CASE("with --hang-timeout=0 nobody is convicted") {
+TEST_CASE("with --hang-timeout=0 no rank is convicted") {
   Watch w({.act = false, .timeout = {}});
   w.watch.note_overdue({0}, kComm, false, 2s);
   CHECK(w.look(verdict(tracer::Finding::kStopped, 1h)) == Stages{Stage::kSuspected});
   CHECK(w.look(verdict(tracer::Finding::kStopped, 2h)).empty());
 }
 
-TEST_CASE("a hang that comes right is said to, and the next one is said anew") {
+TEST_CASE("a hang that resolves itself is reported as such, and the next one is reported anew") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   w.watch.note_overdue({1}, kComm, false, 2s);
@@ -409,7 +410,7 @@ TEST_CASE("a hang that comes right is said to, and the next one is said anew") {
 }
 
 TEST_CASE(
-    "a hang in another operation, after further steps, is said anew though the look between "
+    "a hang in another operation, after further steps, is reported anew though the look between "
     "was missed") {
   Watch w;
   w.watch.note_steps(5, w.now);
@@ -447,10 +448,10 @@ TEST_CASE("what holds a group up at one place and passes is a habit from the thi
   CHECK(pause("train.py:9", 12s).empty());
   CHECK(pause("train.py:77", 12s) == said);
   CHECK(pause("train.py:9", 12s + 6s + kLookInterval) == said);
-  for (int i = 0; i < 3; ++i) CHECK(pause("", 12s) == said);  // nobody knows whether it is the same
+  for (int i = 0; i < 3; ++i) CHECK(pause("", 12s) == said);  // whether it is the same is unknown
 }
 
-TEST_CASE("who does not move at a place where it took long before gets more time") {
+TEST_CASE("a rank that does not move where it took long before gets more time") {
   Watch w;
   w.watch.note_steps(1, w.now);
   w.watch.note_overdue({0}, kComm, false, 2s);
@@ -466,7 +467,7 @@ TEST_CASE("who does not move at a place where it took long before gets more time
   CHECK(w.look(saves) == Stages{Stage::kConvicted});
 }
 
-TEST_CASE("who waits for a moment only, does so as usual") {
+TEST_CASE("a rank that waits for a moment does so as usual") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);
   CHECK(w.look(verdict(tracer::Finding::kNeverEntered, 30ms)).empty());
@@ -507,7 +508,7 @@ TEST_CASE("collectives count where there are no steps yet, and steps from then o
   CHECK(w.watch.wants_look(w.now + kNoStepMin + 1ms));
 }
 
-TEST_CASE("a group that waits for nobody between its steps is not said to hang") {
+TEST_CASE("a group without waits between its steps is not reported to hang") {
   Watch w;
   for (std::uint64_t step = 1; step <= 10; ++step) {
     w.now += 10ms;

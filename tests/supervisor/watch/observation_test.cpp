@@ -37,7 +37,7 @@ struct Look {
   void answer(std::uint32_t node, std::uint32_t local_rank, std::uint64_t steps,
               std::uint64_t number = 7, std::uint32_t attempt = 2) const {
     tracer::RankSnapshot snapshot;
-    snapshot.rank.value = 99;  // an agent does not decide who is who
+    snapshot.rank.value = 99;  // an agent does not decide its ranks
     snapshot.node = "elsewhere";
     snapshot.steps = steps;
     look->on_report({node}, {number, {attempt}, {local_rank}, 2, wire::encode(snapshot)});
@@ -92,7 +92,7 @@ TEST_CASE("one node asks NCCL's RAS, and the look waits for what it says") {
     CHECK(look.ras.is_shared);
   }
   SUBCASE("nothing") {
-    look.look->on_report({5}, wire::RasAnswer{7, {2}, {}, "nobody listens there", false});
+    look.look->on_report({5}, wire::RasAnswer{7, {2}, {}, "no process listens there", false});
     REQUIRE(look.is_over());
     CHECK(look.ras.report.empty());
   }
@@ -114,7 +114,7 @@ TEST_CASE("a RAS that says nothing in time is done without") {
   CHECK(look.ras.report.empty());
 }
 
-TEST_CASE("who does not answer is left out when the time is over") {
+TEST_CASE("an agent that does not answer is left out when the time is over") {
   Look look(1ms);
   look.answer(4, 0, 10);
   REQUIRE(look.is_over());
@@ -160,7 +160,7 @@ TEST_CASE("an answer that cannot be read stands for a rank of which nothing is k
   CHECK(look.result->ranks[0].comms.empty());
 }
 
-TEST_CASE("once it is dropped nobody is told") {
+TEST_CASE("once it is dropped nothing is reported") {
   Look look(1ms);
   look.look->drop();
   look.look.reset();

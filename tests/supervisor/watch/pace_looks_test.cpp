@@ -63,7 +63,7 @@ TEST_CASE("what one look names is confirmed soon by another") {
   CHECK_FALSE(job.looks.take(kTwo, job.now));
 }
 
-TEST_CASE("a look that names nobody, or finds a hang, begins anew") {
+TEST_CASE("a look that names no rank, or finds a hang, begins anew") {
   Job job;
   tracer::Verdict hang;
   hang.finding = tracer::Finding::kNeverEntered;

@@ -1,17 +1,19 @@
-#include "supervisor/run/farewell.h"
+#include "supervisor/run/final_report.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/io/fd.h"
 #include "base/io/log.h"
+#include "supervisor/core/report/child_failed.h"
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::supervisor {
 namespace {
 
-// stderr may be closed or full: then nobody can be told, and the exit code says it.
+// stderr may be closed or full; then only the exit code is left.
 void print(const std::string& text) { static_cast<void>(base::write_all(STDERR_FILENO, text)); }
 
 void write_file(const std::string& path, const std::string& content) {
@@ -28,29 +30,29 @@ int stderr_width() {
   return 100;
 }
 
-std::string last_words(const std::vector<JournalEntry>& entries, bool with_report, bool colour,
-                       int width) {
+std::string final_report(const std::vector<JournalEntry>& entries, bool with_report, bool colour,
+                         int width) {
   std::string words = child_failed_block(entries);
   if (with_report) words += render_report(build_report(entries), colour, width);
   return words;
 }
 
-void say_farewell(const RunRequest& request, const std::string& journal_path) {
+void write_final_report(const RunRequest& request, const std::string& journal_path) {
   auto readout = read_run_journal(journal_path);
   if (!readout) {
     RR_LOG(kError, {}, "{}; there is no summary", readout.error().what);
     return;
   }
   const RunReport report = build_report(readout->entries);
-  // Files first: whoever reads stderr may have stopped.
+  // Files first, as writing to stderr may block: its reader may be stopped.
   if (!request.summary_json.empty()) write_file(request.summary_json, report_json(report));
   if (!request.nested_error_file.empty()) {
     if (auto content = nested_error_json(readout->entries); !content.empty()) {
       write_file(request.nested_error_file, content);
     }
   }
-  print(last_words(readout->entries, request.print_report, request.console.colour_err,
-                   stderr_width()));
+  print(final_report(readout->entries, request.print_report, request.console.colour_err,
+                     stderr_width()));
 }
 
 }  // namespace robustrun::supervisor

@@ -1,8 +1,9 @@
 #pragma once
-// How agents on other machines come in: the run's certificate authority, its listener, and the
+// Admission of agents on other machines: the run's certificate authority, its listener, and the
 // credential that each launched agent gets (wire/tls/credential.h).
 //
-// One per run that spans machines, on the driver's loop. Who is expected is the host's to say.
+// One per run that spans machines, on the driver's loop. The host decides which agents are
+// expected.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -20,31 +21,31 @@
 
 namespace robustrun::supervisor {
 
-class Door {
+class AgentListener {
  public:
   struct Host {
-    // Launched by us, and its agent has not said hello yet.
+    // Whether we launched this agent, and it has not said hello yet.
     std::function<bool(base::NodeId, base::Generation)> is_expected;
-    // A machine that offers itself (rendezvous); its place, or why it is not wanted.
+    // A machine asks to join (rendezvous): returns its node and generation, or why it is refused.
     std::function<base::Result<std::pair<base::NodeId, base::Generation>>(
         const wire::Enrol&, const wire::ConnectionAddresses&)>
         take_volunteer;
     std::function<void(const wire::PeerName&, wire::Hello, std::shared_ptr<wire::Channel>)>
         on_agent;
-    // The owner of the run, on another machine.
+    // `robustrun stop` from another machine.
     std::function<void(const wire::StopRun&)> on_stop;
   };
 
-  // `before`: what the supervisor before us had, whose agents know it; the port may be another one
-  // when that one is taken.
-  static base::Result<std::unique_ptr<Door>> open(boost::asio::any_io_executor executor,
-                                                  const NetworkPlan& network, Host host,
-                                                  const RunAuthority* before = nullptr);
+  // `before`: the authority of the supervisor that we take over from, which its agents know. The
+  // port differs from its port if that is taken.
+  static base::Result<std::unique_ptr<AgentListener>> open(boost::asio::any_io_executor executor,
+                                                           const NetworkPlan& network, Host host,
+                                                           const RunAuthority* before = nullptr);
 
-  // For whoever takes the run over.
+  // For a supervisor that takes the run over.
   [[nodiscard]] RunAuthority authority() const;
 
-  // The line for the standard input of that agent.
+  // The line for the standard input of the agent.
   [[nodiscard]] std::string credential(base::NodeId node, base::Generation generation) const;
   // The same for machines that join by themselves.
   [[nodiscard]] std::string invitation() const;
@@ -52,11 +53,12 @@ class Door {
   [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
   // Numeric, with the port.
   [[nodiscard]] const std::vector<std::string>& endpoints() const { return endpoints_; }
-  // An agent that listens there (wire::Hello::listens) and does not know where we are.
+  // Calls an agent that listens at `endpoint` (wire::Hello::listens) and does not know where we
+  // are.
   void call(const std::string& endpoint) { listener_->call(endpoint); }
 
  private:
-  Door() = default;
+  AgentListener() = default;
   [[nodiscard]] wire::Credential common_credential() const;
   base::Result<wire::PeerName> decide(const wire::Enrol& enrol,
                                       const wire::ConnectionAddresses& addresses) const;

@@ -1,4 +1,4 @@
-#include "supervisor/driver/door.h"
+#include "supervisor/driver/agent_listener.h"
 
 #include <fmt/core.h>
 
@@ -9,77 +9,79 @@
 #include "wire/tls/credential.h"
 
 namespace robustrun::supervisor {
-base::Result<std::unique_ptr<Door>> Door::open(boost::asio::any_io_executor executor,
-                                               const NetworkPlan& network, Host host,
-                                               const RunAuthority* before) {
-  std::unique_ptr<Door> door(new Door());
+base::Result<std::unique_ptr<AgentListener>> AgentListener::open(
+    boost::asio::any_io_executor executor, const NetworkPlan& network, Host host,
+    const RunAuthority* before) {
+  std::unique_ptr<AgentListener> opened(new AgentListener());
   wire::Listener::Handlers handlers;
   const wire::Authority authority =
       RR_TRY(before == nullptr ? wire::Authority::make(network.run_id)
                                : wire::Authority::from_pem(network.run_id, before->authority));
   const auto addresses = RR_TRY(wire::local_addresses(network.interface));
-  door->run_id_ = network.run_id;
-  // Without a secret that people share, a token of ours goes to the agents that we launch. An open
-  // group without one is for people who asked for it (--insecure-rdzv).
+  opened->run_id_ = network.run_id;
+  // Without a shared secret, the agents that we launch get a token made here. --insecure-rdzv does
+  // without any secret.
   if (before != nullptr) {
-    door->secret_ = before->token;
+    opened->secret_ = before->token;
   } else if (network.secret.empty() && !network.insecure) {
-    door->secret_ = wire::make_token();
+    opened->secret_ = wire::make_token();
   } else {
-    door->secret_ = network.secret;
+    opened->secret_ = network.secret;
   }
-  door->authority_ = authority.to_pem();
+  opened->authority_ = authority.to_pem();
   if (network.munge) {
     handlers.munge = {base::munge_encode, base::munge_check};
   }
-  door->fingerprint_ = authority.fingerprint();
-  door->build_ = network.build;
-  door->count_ = network.count;
-  door->count_interpreter_ = network.count_interpreter;
-  door->interface_ = network.interface;
-  door->command_digest_ = network.command_digest;
-  door->host_ = std::move(host);
-  handlers.on_enrol = [self = door.get()](const wire::Enrol& enrol,
-                                          const wire::ConnectionAddresses& from) {
+  opened->fingerprint_ = authority.fingerprint();
+  opened->build_ = network.build;
+  opened->count_ = network.count;
+  opened->count_interpreter_ = network.count_interpreter;
+  opened->interface_ = network.interface;
+  opened->command_digest_ = network.command_digest;
+  opened->host_ = std::move(host);
+  handlers.on_enrol = [self = opened.get()](const wire::Enrol& enrol,
+                                            const wire::ConnectionAddresses& from) {
     return self->decide(enrol, from);
   };
-  handlers.on_agent = [self = door.get()](const wire::PeerName& who,
-                                          const wire::ConnectionAddresses&, wire::Hello hello,
-                                          std::shared_ptr<wire::Channel> channel) {
-    self->host_.on_agent(who, std::move(hello), std::move(channel));
+  handlers.on_agent = [self = opened.get()](const wire::PeerName& peer,
+                                            const wire::ConnectionAddresses&, wire::Hello hello,
+                                            std::shared_ptr<wire::Channel> channel) {
+    self->host_.on_agent(peer, std::move(hello), std::move(channel));
   };
-  handlers.on_stop = [self = door.get()](const wire::StopRun& order) {
+  handlers.on_stop = [self = opened.get()](const wire::StopRun& order) {
     self->host_.on_stop(order);
   };
   handlers.on_refused = [](const std::string& line) { RR_LOG(kWarn, {}, "{}", line); };
   const auto listen = [&](std::uint16_t port) {
-    return wire::Listener::open(executor, "", port, authority, door->secret_, handlers);
+    return wire::Listener::open(executor, "", port, authority, opened->secret_, handlers);
   };
   const auto known_port = static_cast<std::uint16_t>(before == nullptr ? 0 : before->port);
   auto listener = listen(before == nullptr ? network.port : known_port);
   if (!listener && before != nullptr && listener.error().code == base::Errc::kConflict) {
     listener = listen(0);
   }
-  door->listener_ = RR_TRY(std::move(listener));
+  opened->listener_ = RR_TRY(std::move(listener));
   for (const std::string& address : addresses) {
-    if (door->endpoints_.size() == kEndpointsMax) break;
-    door->endpoints_.push_back(wire::endpoint_text(address, door->listener_->port()));
+    if (opened->endpoints_.size() == kEndpointsMax) break;
+    opened->endpoints_.push_back(wire::endpoint_text(address, opened->listener_->port()));
   }
-  return door;
+  return opened;
 }
 
-RunAuthority Door::authority() const { return {run_id_, authority_, secret_, port(), endpoints_}; }
+RunAuthority AgentListener::authority() const {
+  return {run_id_, authority_, secret_, port(), endpoints_};
+}
 
-std::string Door::credential(base::NodeId node, base::Generation generation) const {
+std::string AgentListener::credential(base::NodeId node, base::Generation generation) const {
   wire::Credential credential = common_credential();
   credential.node = node;
   credential.generation = generation;
   return wire::to_line(credential);
 }
 
-std::string Door::invitation() const { return wire::to_line(common_credential()); }
+std::string AgentListener::invitation() const { return wire::to_line(common_credential()); }
 
-wire::Credential Door::common_credential() const {
+wire::Credential AgentListener::common_credential() const {
   wire::Credential credential;
   credential.run_id = run_id_;
   credential.token = secret_;
@@ -92,8 +94,8 @@ wire::Credential Door::common_credential() const {
   return credential;
 }
 
-base::Result<wire::PeerName> Door::decide(const wire::Enrol& enrol,
-                                          const wire::ConnectionAddresses& addresses) const {
+base::Result<wire::PeerName> AgentListener::decide(
+    const wire::Enrol& enrol, const wire::ConnectionAddresses& addresses) const {
   if (enrol.run_id != run_id_) {
     return base::fail(base::Errc::kPermission,
                       fmt::format("this is run {}, not {}; give the same --rdzv-id everywhere",

@@ -1,0 +1,25 @@
+#pragma once
+// The output of a run at its end: the report on stderr, torchrun's error block, --summary-json and
+// our own TORCHELASTIC_ERROR_FILE, all made from the journal like `robustrun report`.
+
+#include <string>
+#include <vector>
+
+#include "supervisor/core/report/report.h"
+#include "supervisor/run_request.h"
+
+namespace robustrun::supervisor {
+
+// The text for stderr: torchrun's error block when a worker's failure ended the run, and the report
+// if `with_report`. `width`: columns.
+[[nodiscard]] std::string final_report(const std::vector<JournalEntry>& entries, bool with_report,
+                                       bool colour, int width);
+
+// Columns of the terminal at stderr; 100 where there is none.
+[[nodiscard]] int stderr_width();
+
+// Writes everything. Failures (a full disk, an unreadable journal) are logged and do not change the
+// exit code.
+void write_final_report(const RunRequest& request, const std::string& journal_path);
+
+}  // namespace robustrun::supervisor
