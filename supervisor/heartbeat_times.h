@@ -1,5 +1,5 @@
 #pragma once
-// How often agents show that they live, and after which silence they are suspected and lost.
+// How often agents send heartbeats, and after how much silence a node is suspect and lost.
 
 #include "base/core/clock.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a run tells programs beside its user's terminal: metrics, events, incidents (outlets.h).
+// Where a run publishes metrics, events and incidents for other programs (outlets.h).
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ struct OutletPlan {
   std::uint16_t metrics_port = 0;        // 0: any free one
   std::string metrics_file;              // absolute path; empty: none
   std::string events_file;               // absolute path; empty: none
-  int events_fd = -1;                    // instead; of this process alone, thus not saved
+  int events_fd = -1;  // instead of the file; not saved, as it is this process's
   std::vector<std::string> on_incident;  // argv, [0] an absolute path; empty: none
   template <class V>
   void fields(V& v) {

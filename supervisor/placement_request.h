@@ -1,6 +1,6 @@
 #pragma once
-// What placement has to know for as long as a run lasts: cli/ makes it, the supervisor solves with
-// it again at every restart. Plain data.
+// Everything that placement needs during a run: made by cli/, used by the supervisor at the start
+// and at every restart. Plain data.
 
 #include <cstdint>
 #include <optional>
@@ -14,17 +14,17 @@
 namespace robustrun::supervisor {
 
 struct PlacementRequest {
-  // false: nodes keep the order they have; of the rest only the racks and such of `cluster` count.
+  // false: nodes keep their order; only the racks and switches of `cluster` are used.
   bool enabled = false;
-  // The machines of the run. Of named hosts those alone, by NodeId; of an open group all that are
+  // The machines of the run: by NodeId if hosts are named; in an open group all machines that are
   // described, to be found by name.
   topo::Cluster cluster;
   topo::Parallel parallel;  // not resolved: the world may change
   topo::Objective objective;
   topo::Rerank rerank = topo::Rerank::kNever;  // --rerank
   topo::MovingCosts costs;
-  std::string first;  // who has place 0 (--rank0), by name; empty: whoever
-  // Where the nodes' order is already a placement: how it was found, and the cost of their natural
+  std::string first;  // name of the node for place 0 (--rank0); empty: any
+  // Where the nodes' order is already a placement: how it was found, and the cost of the natural
   // order (Cost::worst). For people.
   std::string how;
   std::optional<std::int64_t> natural_cost;

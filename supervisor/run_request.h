@@ -1,5 +1,5 @@
 #pragma once
-// One run, ready to start: everything cli/ made of options, environment and files.
+// One run, ready to start: everything that cli/ has made of options, environment and files.
 
 #include <string>
 #include <vector>
@@ -33,8 +33,8 @@ struct ConsoleStyle {
   // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE;
   // "[${role_name}${local_rank}]:" for --tee).
   std::string prefix_template;
-  bool fold = false;         // lines that many ranks print alike are shown once (--fold-lines)
-  bool colour_out = false;   // dim prefixes; never colours the worker's own text
+  bool fold = false;         // equal lines of many ranks are shown once (--fold-lines)
+  bool colour_out = false;   // dim prefixes; the worker's own text is never coloured
   bool colour_err = false;
   template <class V>
   void fields(V& v) {
@@ -46,34 +46,36 @@ struct ConsoleStyle {
   }
 };
 
-// Where agents come from, and how they come in.
+// How agents are launched, and how they connect.
 struct NetworkPlan {
   enum class Launch : std::uint8_t {
     kSocketPair,   // one agent, on this machine
-    kProcesses,    // agents on this machine, over the network all the same
+    kProcesses,    // agents on this machine, connected over the network
     kSsh,
     kSlurm,
   };
   Launch launch = Launch::kSocketPair;
   std::vector<launcher::Host> hosts;   // kSsh, kSlurm: by NodeId
   launcher::SshOptions ssh;
-  std::string interface;               // --iface; empty: whichever carries the connection
+  std::string interface;               // --iface; empty: the interface that has the connection
   std::uint16_t port = 0;              // of the control channel; 0: any
-  std::string run_id;                  // what agents say they want to join
-  std::string secret;                  // shared by people (--secret-file); empty: one is made
-  bool insecure = false;               // --insecure-rdzv: whoever reaches the port may join
-  bool munge = false;                  // volunteers prove by munge that they are of our user
-  std::string build;                   // base/core/build_id.h; empty: not compared
-  std::string command_digest;          // of the script and its arguments; empty: not compared
-  // What every host counts to know its number of workers, and the interpreter it asks
-  // (wire/tls/credential.h); empty where NodeSpec::slots says it.
+  std::string run_id;                  // the run that agents ask to join
+  std::string secret;                  // the users' (--secret-file); empty: one is made
+  bool insecure = false;  // --insecure-rdzv: any host that reaches the port may join
+  bool munge = false;  // volunteers prove by munge that their user is ours
+  std::string build;  // base/core/build_id.h; empty: not compared
+  std::string command_digest;  // of the script and its arguments; empty: not compared
+  // What every host counts to get its number of workers, and the interpreter for that
+  // (wire/tls/credential.h); empty where NodeSpec::slots has the number.
   std::string count;
   std::string count_interpreter;
   LeaseTimes lease;
-  launcher::SlurmOptions slurm;        // kSlurm
-  // Open groups: the file that tells guests where to join, and lets them in; empty: they were told.
+  launcher::SlurmOptions slurm;  // kSlurm
+  // Open groups: path of the file with the join token and our addresses; empty: hosts got these
+  // otherwise.
   std::string invitation;
-  std::uint64_t copies_rate = 0;  // bytes/s of copies in memory to peers (--copies-rate); 0: theirs
+  std::uint64_t copies_rate =
+      0;  // bytes/s of copies to peers (--copies-rate); 0: the agents' choice
   std::uint64_t peers_rate = 0;  // bytes/s of blocks to peers (--peers-rate); 0: no limit
   template <class V>
   void fields(V& v) {
@@ -100,7 +102,7 @@ struct NetworkPlan {
 
 // What is done about workers that wait for each other (supervisor/watch/hang_watch.h).
 struct HangPolicy {
-  bool act = true;  // false: it is said, and left to the user (--hang-timeout=off, compat mode)
+  bool act = true;  // false: hangs are only reported (--hang-timeout=off, compat mode)
   base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: no hang lasts longer
   template <class V>
   void fields(V& v) {
@@ -127,12 +129,14 @@ struct RunRequest {
   std::vector<StreamRoutes> routes;  // by local rank; as many as the largest node has slots
   std::string run_directory;  // absolute; made by cli/, 0700
   ConsoleStyle console;
-  std::vector<RankRange> shown_ranks;  // of them alone the console shows output; empty: of all
+  std::vector<RankRange> shown_ranks;  // ranks whose output the console shows; empty: all
   std::vector<int> end_signals;  // --signals-to-handle: each ends the run
   std::vector<int> forwarded_signals;  // SIGUSR1, SIGUSR2 in native mode
-  // A detached run: standard output and error lead to this file once it begins (console_log.h).
-  std::string console_log;  // path; empty: they are the caller's
-  // The run's directory is written here, and it is closed, once others can reach the run; -1: none.
+  // Path of a detached run's console file (console_log.h): standard output and error lead there
+  // once the run begins. Empty: they stay the caller's.
+  std::string console_log;
+  // The path of the run's directory is written to this descriptor, which is then closed, once other
+  // commands can reach the run; -1: none.
   int announce_fd = -1;
   std::string summary_json;  // path; empty: none
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
@@ -141,8 +145,8 @@ struct RunRequest {
   OutletPlan outlets;
   std::string nested_error_file;  // our own TORCHELASTIC_ERROR_FILE; empty: none
   std::vector<std::string> replay_command;  // --replay-cmd, argv; empty: the alignment test
-  std::string node_history;  // folder for what is learnt of the machines; empty: it is not kept
-  // All but `spec`, `run_directory` and what is of this process alone: `console_log`, `announce_fd`
+  std::string node_history;  // folder of the machines' histories (node_history.h); empty: none
+  // All but `spec`, `run_directory`, and the members of this process: `console_log`, `announce_fd`
   // (saved_request.h).
   template <class V>
   void fields(V& v) {
@@ -164,18 +168,18 @@ struct RunRequest {
   }
 };
 
-// Returned by run_job when another process on this machine listens at the control port of an open
-// group: that one leads, we may join it.
+// Returned by run_job when another process on this machine listens on the control port of an open
+// group: it leads the group, and this process may join it.
 inline constexpr int kAnotherLeads = -1;
 
-// Runs the job to its end and returns robustrun's exit code. One line per failure that keeps it
-// from starting goes to stderr (exit code 2 when it is the user's to fix).
+// Runs the job to its end and returns robustrun's exit code. Each failure that prevents the start
+// is one line on stderr (exit code 2 when the user can fix it).
 int run_job(const RunRequest& request);
 
-// Goes on with the run in that directory, whose supervisor is gone: its agents and workers are
-// left as they are. Returns as run_job does; the exit code of a run that has ended already. Exit
-// code 2 and one line on stderr when there is a supervisor, or nothing to go on with.
-// `announce_fd`: as in RunRequest, and the console goes to the run's file; -1: it is the caller's.
+// Takes over the run in `run_directory`, whose supervisor is gone: its agents and workers are left
+// as they are. Returns what run_job would; for a run that has ended, its exit code. Exit code 2 and
+// one line on stderr when the run has a supervisor, or cannot be taken over. `announce_fd`: as in
+// RunRequest, and the console goes to the run's file; -1: the console stays the caller's.
 int resume_job(const std::string& run_directory, int announce_fd = -1);
 
 }  // namespace robustrun::supervisor

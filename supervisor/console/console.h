@@ -1,12 +1,13 @@
 #pragma once
-// Worker output on our own stdout and stderr: whole lines, prefixed if asked, never mixed inside a
-// line, never blocking the loop.
+// Worker output on our own stdout and stderr: whole lines, prefixed if requested, never mixed
+// inside a line, never blocking the loop.
 //
-// Owned by the driver, on its loop. The terminal may stop (Ctrl-S, a slow pipe, a full disk behind
-// a redirection): while it takes bytes, however slowly, `congested()` asks the agents to wait, so
-// nothing is lost; when it has taken none for kConsoleStallMax, output is dropped and counted, and
-// a line says so once it moves again. A closed pipe (EPIPE) drops the rest without a word. Writing
-// is done by threads of its own; one that is stuck in the kernel holds up neither loop nor exit.
+// Owned by the driver, on its loop. The terminal may stall (Ctrl-S, a slow pipe, a full disk behind
+// a redirection). While it takes bytes, however slowly, congested() makes the agents wait, and
+// nothing is lost. When it has taken none for kConsoleStallMax, output is dropped and counted, and
+// a line reports that once the terminal moves again. After a closed pipe (EPIPE) the rest is
+// dropped silently. The console's own threads write; one that is stuck in the kernel delays neither
+// the loop nor the exit.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -34,24 +35,23 @@ struct ConsoleLimits {
 class Console {
  public:
   // `on_drained` is called from the loop when congested() turns false again. `role` fills
-  // ${role_name}. Descriptors are not closed; their O_NONBLOCK flag is never changed, because
-  // they are shared with other processes. Both may lead to the same file or terminal: streams are
-  // then kept apart there.
+  // ${role_name}. Descriptors are not closed, and their O_NONBLOCK flag is never changed, as other
+  // processes share them. Both may lead to the same file or terminal: lines are not mixed there.
   static std::unique_ptr<Console> open(boost::asio::any_io_executor executor, int out_fd,
                                        int err_fd, ConsoleStyle style, std::string role,
                                        std::function<void()> on_drained, ConsoleLimits limits = {});
   virtual ~Console() = default;
   virtual void write(const wire::Output& output) = 0;
-  // Everything that is shown is given to `copy`, too, as it looks: also what the destinations are
-  // too slow for. Called from write(), from the loop, and from flush().
+  // `copy` also gets everything that is shown, as it looks, including output that is dropped
+  // because a destination is too slow. Called from write(), from the loop, and from flush().
   using Copy = std::function<void(bool is_stderr, std::string_view bytes)>;
   virtual void copy_to(Copy copy) = 0;
-  // Both streams go to this file from now on; they must lead to one file already.
+  // Both streams go to this file from now on; they must already lead to one file.
   virtual base::Status redirect(const base::Fd& file) = 0;
   [[nodiscard]] virtual bool congested() const = 0;
   [[nodiscard]] virtual std::uint64_t dropped_bytes() const = 0;
-  // Calls `done` when everything was written or given up (bounded by kConsoleStallMax). An open
-  // line is ended where lines have prefixes; what was not shown is counted in a line of the log.
+  // Calls `done` when everything is written or given up (within kConsoleStallMax). Ends an open
+  // line where lines have prefixes; logs the number of bytes that were not shown.
   virtual void flush(std::function<void()> done) = 0;
   [[nodiscard]] virtual std::size_t held_bytes() const = 0;  // memory of its buffers
 };

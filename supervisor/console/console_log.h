@@ -1,9 +1,9 @@
 #pragma once
 // The console of a detached run: the file console.log in its directory, bounded by rotation.
 //
-// While one of these lives, standard output and standard error of this process lead to that file.
-// When it is full it becomes console.log.1 (the one before that is gone), and a new one is begun.
-// On the driver's loop; in a detached supervisor alone, which owns its standard descriptors.
+// While a ConsoleLog lives, standard output and standard error of this process lead to that file. A
+// full file becomes console.log.1, replacing the one before, and a new file begins. On the driver's
+// loop; only in a detached supervisor, which owns its standard descriptors.
 
 #include <cstdint>
 #include <memory>
@@ -19,13 +19,15 @@ class Console;
 
 class ConsoleLog {
  public:
-  // Opens or makes `path` (0600), to be appended to, and redirects the standard descriptors.
+  // Opens `path` for appending, creating it if needed (0600), and redirects the standard
+  // descriptors.
   static base::Result<std::unique_ptr<ConsoleLog>> open(
       const std::string& path, std::uint64_t bytes_max = kConsoleLogBytesMax);
 
-  // So many bytes are on their way into it. True: it is full, rotate() is due. Never logs.
+  // `bytes` more are being written to the file. True: it is full, rotate() is due. Never logs.
   [[nodiscard]] bool note(std::size_t bytes);
-  // `console` writes there, too. After a failure note() asks again after as many bytes.
+  // Begins a new file and redirects `console` to it. After a failure note() is true again after as
+  // many bytes.
   base::Status rotate(Console& console);
 
  private:
@@ -38,7 +40,7 @@ class ConsoleLog {
   std::uint64_t bytes_ = 0;  // of the current file
 };
 
-// Of a run directory.
+// The path of the file in a run directory.
 [[nodiscard]] std::string console_log_file(const std::string& run_directory);
 
 }  // namespace robustrun::supervisor

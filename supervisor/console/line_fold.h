@@ -1,13 +1,13 @@
 #pragma once
-// Folds lines that many ranks print alike within a second into one (--fold-lines).
+// Folds equal lines that many ranks print within a second into one (--fold-lines).
 //
-// Each line waits in one queue for kFoldWindow. The same line of the same stream from another rank
-// joins it there, if that keeps the rank's own lines in order: it must come behind whatever is
-// still waiting of that rank. So what is shown of one rank is its output, a second late. Lines end
-// at '\n' or '\r'. A line that comes in pieces (Output::partial) is never folded.
+// Each line waits in one queue for kFoldWindow. An equal line of the same stream from another rank
+// joins it there, if that keeps the other rank's lines in order, that is behind all of its lines
+// that still wait. So the lines shown for a rank are its output, a second late. Lines end at '\n'
+// or '\r'. A line that comes in pieces (Output::partial) is never folded.
 //
 // Pure; owned by the console, on its loop; the caller gives the time. Bounded: above
-// kFoldHeldBytesMax the oldest lines are let go early, folded as far as they are.
+// kFoldHeldBytesMax the oldest lines are released early.
 
 #include <array>
 #include <cstdint>
@@ -28,7 +28,8 @@
 namespace robustrun::supervisor {
 
 struct FoldedOutput {
-  // Of one rank: one or several lines, as it sent them. Of several: one line, from the first.
+  // For one rank: one or several lines, as it sent them. For several ranks: one line, from the
+  // first.
   wire::Output output;
   std::vector<base::Rank> ranks;  // ascending; at least one
 };
@@ -43,11 +44,11 @@ class LineFolder {
  public:
   explicit LineFolder(LineFoldLimits limits = {}) : limits_(limits) {}
 
-  // What is to be shown by now, in order. `now` never goes back.
+  // All three return the output to be shown by now, in order. `now` never goes back.
   [[nodiscard]] std::vector<FoldedOutput> take(const wire::Output& output, base::Nanos now);
   [[nodiscard]] std::vector<FoldedOutput> due(base::Nanos now);
   [[nodiscard]] std::vector<FoldedOutput> flush();
-  // When due() will have something; nullopt: nothing waits.
+  // When due() will return something; nullopt: no line waits.
   [[nodiscard]] std::optional<base::Nanos> next_due() const;
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
 
@@ -61,8 +62,8 @@ class LineFolder {
     bool foldable = true;
   };
   struct Source {
-    std::optional<Sequence> last;            // its latest line, perhaps gone already
-    std::array<bool, 2> open = {};           // stdout, stderr: in the middle of a line
+    std::optional<Sequence> last;            // its latest line, which may have left the queue
+    std::array<bool, 2> open = {};           // stdout and stderr are in the middle of a line
   };
 
   void add(const wire::Output& output, std::string_view line, bool ends, base::Nanos now);
@@ -82,7 +83,7 @@ class LineFolder {
 // "rank 3", "ranks 0-127", "ranks 0-3,8"; with more than kFoldRangesMax pieces "57 ranks".
 [[nodiscard]] std::string describe_ranks(const std::vector<base::Rank>& ranks);
 
-// What goes before a folded line: "[ranks 0-127] ", dim where lines are coloured.
+// The prefix of a folded line: "[ranks 0-127] ", dim where lines are coloured.
 [[nodiscard]] std::string folded_prefix(const std::vector<base::Rank>& ranks, bool colour);
 
 }  // namespace robustrun::supervisor

@@ -1,9 +1,9 @@
 #pragma once
 // Puts a prefix before each line of several streams that share one destination.
 //
-// Pure. Lines end at '\n' or '\r' (progress bars). A stream that comes in while another is in the
-// middle of a line gets a line of its own, and so does the rest of the broken line. Without a
-// prefix bytes are passed on unchanged.
+// Pure. Lines end at '\n' or '\r' (progress bars). Output of a stream that comes while another is
+// in the middle of a line gets a line of its own, and so does the rest of the broken line. Without
+// a prefix bytes are passed on unchanged.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ class LinePrefixer {
  public:
   // Appends `bytes` of `stream` to `out`, each line behind `prefix`.
   void append(std::string& out, StreamId stream, std::string_view prefix, std::string_view bytes);
-  // Somebody else has written to the destination and ended the line.
+  // Another writer has written to the destination and ended the line.
   void reset() { position_ = Position::kLineStart; }
   [[nodiscard]] bool in_line() const { return position_ != Position::kLineStart; }
 
@@ -33,7 +33,7 @@ class LinePrefixer {
   StreamId last_;  // the stream whose line is open
 };
 
-// What goes before each line of a worker; empty for ConsoleStyle::Prefix::kNone.
+// The prefix of a worker's lines; empty for ConsoleStyle::Prefix::kNone.
 std::string line_prefix(const ConsoleStyle& style, std::string_view role,
                         const wire::Output& output);
 

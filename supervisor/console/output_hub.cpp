@@ -13,14 +13,14 @@ namespace {
 
 // Pieces grow up to this, so that a drop at the front frees little at a time.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
-constexpr int kFarewellTicks = 50;
+constexpr int kEndTicks = 50;
 
 }  // namespace
 
 class OutputHub::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::any_io_executor executor, OutputLimits limits)
-      : executor_(executor), limits_(limits), deadline_(executor), farewell_(executor) {}
+      : executor_(executor), limits_(limits), deadline_(executor), end_timer_(executor) {}
 
   void append(bool is_stderr, std::string_view bytes);
   void ask(const OutputQuestion& question, Answer answer);
@@ -28,7 +28,7 @@ class OutputHub::Impl : public std::enable_shared_from_this<Impl> {
   void close() {
     waiting_.clear();
     deadline_.cancel();
-    farewell_.cancel();
+    end_timer_.cancel();
   }
 
  private:
@@ -59,14 +59,15 @@ class OutputHub::Impl : public std::enable_shared_from_this<Impl> {
   const OutputLimits limits_;
   const base::SystemClock clock_;
   boost::asio::steady_timer deadline_;
-  boost::asio::steady_timer farewell_;
+  boost::asio::steady_timer end_timer_;
   std::deque<Piece> pieces_;
   std::uint64_t end_ = 0;
   std::vector<Waiting> waiting_;
   bool waking_ = false;
   bool ended_ = false;
   base::Nanos ended_at_{};
-  std::map<std::uint64_t, base::Nanos> told_;   // who may ask on, and when it was told something
+  std::map<std::uint64_t, base::Nanos>
+      told_;  // by watcher that may ask on: time of its last answer
   std::uint64_t last_watcher_ = 0;
   std::function<void()> on_done_;
 };
@@ -87,7 +88,7 @@ void OutputHub::Impl::append(bool is_stderr, std::string_view bytes) {
   if (!waiting_.empty()) wake_later();
 }
 
-// Whoever appends is in the middle of something.
+// Answers come from the loop: the caller of append() must not be re-entered.
 void OutputHub::Impl::wake_later() {
   if (std::exchange(waking_, true)) return;
   boost::asio::post(executor_, [weak = weak_from_this()] {
@@ -98,7 +99,7 @@ void OutputHub::Impl::wake_later() {
   });
 }
 
-// Those who have nothing to see and time left stay.
+// Watchers without new output and with time left go on waiting.
 void OutputHub::Impl::answer_waiting() {
   const base::Nanos now = clock_.now();
   std::vector<Waiting> all = std::exchange(waiting_, {});
@@ -140,8 +141,8 @@ void OutputHub::Impl::tell(std::uint64_t watcher, std::uint64_t from, const Answ
   told.watcher = watcher;
   if (!told.ended) {
     const base::Nanos now = clock_.now();
-    // Those who went away without a word.
-    std::erase_if(told_, [&](const auto& one) { return now - one.second >= limits_.farewell; });
+    // Watchers that have gone without notice.
+    std::erase_if(told_, [&](const auto& one) { return now - one.second >= limits_.end_wait; });
     if (told_.size() < limits_.waiting_max) told_.emplace(watcher, now);
   }
   answer(std::move(told));
@@ -198,16 +199,16 @@ void OutputHub::Impl::end(std::function<void()> done) {
   wait_for_watchers();
 }
 
-// Who has seen all of it does not count any more.
+// Watchers that have seen everything are not waited for.
 void OutputHub::Impl::wait_for_watchers() {
   const base::Nanos now = clock_.now();
-  std::erase_if(told_, [&](const auto& one) { return now - one.second >= limits_.farewell; });
-  if (told_.empty() || now - ended_at_ >= limits_.farewell_max) {
+  std::erase_if(told_, [&](const auto& one) { return now - one.second >= limits_.end_wait; });
+  if (told_.empty() || now - ended_at_ >= limits_.end_wait_max) {
     boost::asio::post(executor_, std::exchange(on_done_, {}));
     return;
   }
-  farewell_.expires_after(limits_.farewell / kFarewellTicks);
-  farewell_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+  end_timer_.expires_after(limits_.end_wait / kEndTicks);
+  end_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = error ? nullptr : weak.lock();
     if (self) self->wait_for_watchers();
   });

@@ -1,10 +1,10 @@
 #pragma once
-// What the console shows, kept for a while so that others can watch (`robustrun attach`).
+// The console's recent output, for commands that watch it (`robustrun attach`).
 //
 // A ring of the last kOutputKeptBytes of both streams, in their order; every byte has a position,
-// counted from the run's start. A watcher asks for what is behind a position and waits when there
-// is nothing: so nothing is ever buffered for it, and one that is slow or stopped holds up nobody.
-// What it has missed is told as a number of bytes. Owned by the driver, on its loop.
+// counted from the run's start. A watcher asks for the bytes after a position, and waits when there
+// are none: so nothing is buffered per watcher, and a slow or stopped one delays nothing. It is
+// told how many bytes it has missed. Owned by the driver, on its loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -22,10 +22,10 @@
 namespace robustrun::supervisor {
 
 struct OutputQuestion {
-  std::uint64_t watcher = 0;           // as the answer before said; 0: a new one
-  std::optional<std::uint64_t> from;   // a position; none: behind the last `lines` lines
+  std::uint64_t watcher = 0;  // from the answer before; 0: a new watcher
+  std::optional<std::uint64_t> from;  // a position; none: before the last `lines` lines
   std::uint64_t lines = 0;
-  base::Nanos wait{};                  // for something to show; then the answer is empty
+  base::Nanos wait{};  // how long to wait for output; then the answer is empty
 };
 
 struct OutputPiece {
@@ -35,35 +35,35 @@ struct OutputPiece {
 
 struct OutputAnswer {
   std::uint64_t watcher = 0;
-  std::uint64_t position = 0;          // to ask from next
-  std::uint64_t dropped = 0;  // bytes behind the asked position that are not kept any more
+  std::uint64_t position = 0;  // where the next question begins
+  std::uint64_t dropped = 0;  // bytes after the position asked for that are no longer kept
   std::vector<OutputPiece> pieces;  // of `bytes`, in order
   std::string bytes;
-  bool ended = false;  // nothing will come
+  bool ended = false;  // there will be no more output
 };
 
 struct OutputLimits {
   std::size_t kept_bytes = kOutputKeptBytes;
   std::size_t answer_bytes = kOutputAnswerBytes;
   std::size_t waiting_max = kOutputWatchersMax;
-  base::Nanos farewell = kOutputFarewell;
-  base::Nanos farewell_max = kOutputFarewellMax;
+  base::Nanos end_wait = kOutputEndWait;
+  base::Nanos end_wait_max = kOutputEndWaitMax;
 };
 
 class OutputHub {
  public:
   explicit OutputHub(boost::asio::any_io_executor executor, OutputLimits limits = {});
-  ~OutputHub();  // nobody is answered any more
+  ~OutputHub();  // calls no `answer` any more
   OutputHub(const OutputHub&) = delete;
   OutputHub& operator=(const OutputHub&) = delete;
 
   void append(bool is_stderr, std::string_view bytes);
-  // `answer` is called once, at once or later; kLimit when too many are waiting already.
+  // `answer` is called once, at once or later; with kLimit when too many questions wait already.
   using Answer = std::function<void(base::Result<OutputAnswer>)>;
   void ask(const OutputQuestion& question, Answer answer);
-  // Nothing will be appended. `done` is called when those who watch have seen the end: at once
-  // where nobody does. One who is shown something and does not ask on for `farewell` is not waited
-  // for, and nobody for longer than `farewell_max`.
+  // No more output will be appended. `done` is called when all watchers have seen the end, at once
+  // if there are none. A watcher that got an answer and does not ask again within end_wait is not
+  // waited for; end_wait_max bounds the whole wait.
   void end(std::function<void()> done);
 
  private:

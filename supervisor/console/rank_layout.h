@@ -1,5 +1,5 @@
 #pragma once
-// The job's parallel groups by name, for whoever has to say in which one something happens. Pure.
+// Names of the job's parallel groups, for messages that tell in which one something happens. Pure.
 
 #include <cstdint>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace robustrun::supervisor {
 
-// "tp_0", "tp_1", …, "dp_0", …: per kind of two ranks or more, numbered by their least rank. Empty
-// where the job did not say how it is parallel, or said what `world` ranks cannot be.
+// "tp_0", "tp_1", …, "dp_0", …: the groups of each kind that has two ranks or more, numbered by
+// their least rank. Empty where the parallelism is unknown, or does not fit `world` ranks.
 [[nodiscard]] std::vector<tracer::RankGroup> rank_layout(const topo::Parallel& parallel,
                                                          std::uint32_t world);
 

@@ -64,7 +64,7 @@ base::Result<ControlClient> ControlClient::connect(const std::string& run_direct
                         "or too many are talking to it");
     }
     return ended(errno == EACCES ? Errc::kPermission : Errc::kNotFound,
-                 "nobody listens at its socket");
+                 "no process listens on its socket");
   }
   RR_TRY(refuse_strangers(fd.get()));
   ControlClient client(std::move(fd));
@@ -149,7 +149,7 @@ base::Result<std::string> ControlClient::read_answer(base::Nanos until) {
 }
 
 bool ControlClient::wait(base::Nanos time) {
-  // Nobody speaks without being asked: what can be read is the end.
+  // The server never sends without a request: anything that can be read is the end.
   const auto gone = readable(fd_.get(), base::SystemClock().now() + time);
   return gone && !*gone;
 }

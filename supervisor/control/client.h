@@ -1,5 +1,5 @@
 #pragma once
-// The other end of control_server.h, for the command line: blocking, one request at a time.
+// Client of the control server (server.h), for the command line: blocking, one request at a time.
 
 #include <string>
 
@@ -13,28 +13,28 @@ namespace robustrun::supervisor {
 
 class ControlClient {
  public:
-  // kNotFound when nobody listens: the run has ended, or its supervisor is dead or elsewhere.
-  // kPermission when somebody else's process does, or the directory is not ours.
+  // kNotFound when no process listens: the run has ended, or its supervisor is dead or on another
+  // machine. kPermission when another user's process listens, or the directory is not ours.
   static base::Result<ControlClient> connect(const std::string& run_directory);
 
   // A descriptor that makes ask() and the waits return at once when it can be read: kCancelled.
   // Not owned; -1: none.
   void interrupt_by(int fd) { interrupt_fd_ = fd; }
 
-  // How long an answer may take, from here on.
+  // How long each answer may take, from here on.
   void wait_at_most(base::Nanos time) { answer_max_ = time; }
 
-  // The answer's fields; a refusal is kInvalidArgument with its text, the supervisor's end
-  // kUnavailable, no answer in time kTimeout (the client is of no use then).
+  // Returns the answer's fields. kInvalidArgument, with its text: a refusal; kUnavailable: the
+  // supervisor has ended; kTimeout: no answer in time (the client cannot be used any more).
   base::Result<ControlFields> ask(const ControlFields& request);
   // The answer as it came.
   base::Result<std::string> ask_text(const ControlFields& request);
   // Returns after `time`, or false as soon as the supervisor is gone.
   bool wait(base::Nanos time);
-  // Until the supervisor's process has ended, as far as can be seen from here: kTimeout,
+  // Waits until the supervisor's process has ended, as far as this process can see. kTimeout,
   // kCancelled.
   base::Status wait_for_end(base::Nanos time);
-  [[nodiscard]] std::int32_t peer_pid() const { return peer_pid_; }   // 0: not known
+  [[nodiscard]] std::int32_t peer_pid() const { return peer_pid_; }  // 0: not known
 
  private:
   explicit ControlClient(base::Fd fd) : fd_(std::move(fd)) {}
@@ -43,7 +43,7 @@ class ControlClient {
   // True: there is something to read, or the peer is gone. False: the time is over.
   base::Result<bool> readable(int fd, base::Nanos until) const;
   base::Fd fd_;
-  base::Fd peer_;               // pidfd of the supervisor; none where it cannot be had
+  base::Fd peer_;  // pidfd of the supervisor; none where it cannot be had
   std::int32_t peer_pid_ = 0;
   int interrupt_fd_ = -1;
   base::Nanos answer_max_ = kControlAnswerMax;

@@ -1,6 +1,6 @@
 #pragma once
-// The row "diagnose" of the control server's table, and its answer: a verdict about the workers of
-// a run as they are now.
+// The row "diagnose" of the control server's table, and its answer: a verdict about what the
+// workers of a run are doing now.
 
 #include <functional>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What `robustrun inject` asks of a running supervisor, as fields of a control request, and back.
-// Pure.
+// The request of `robustrun inject` to a running supervisor, and its answer, as fields of control
+// messages and back. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -22,7 +22,7 @@ struct FaultRequest {
   base::Nanos delay{};
 };
 
-// What was done, and to whom.
+// What was done, and what it hit.
 struct FaultReport {
   std::optional<base::Rank> rank;
   std::string node;

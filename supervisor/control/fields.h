@@ -11,19 +11,20 @@
 
 namespace robustrun::supervisor {
 
-// Empty when it is not given.
+// Empty when the member is missing.
 inline std::string text_of(const ControlFields& fields, const char* name) {
   const auto found = fields.find(name);
   return found == fields.end() ? std::string() : found->second;
 }
 
-// `value` is left alone when it is not given.
+// `value` stays as it is when the member is missing.
 template <std::integral T>
 base::Status read_number(const ControlFields& fields, const char* name, T& value) {
   const auto found = fields.find(name);
   if (found == fields.end()) return {};
   if (found->second.size() > kShownWordBytes) {  // a refusal repeats it
-    return base::fail(base::Errc::kInvalidArgument, std::string(name) + " is no such long number");
+    return base::fail(base::Errc::kInvalidArgument,
+                      std::string(name) + " is too long for a number");
   }
   value = RR_TRY(base::parse_int<T>(found->second));
   return {};

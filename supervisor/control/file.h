@@ -1,9 +1,10 @@
 #pragma once
-// The file `control` in a run directory: where the supervisor listens, and which process it is.
+// The file `control` in a run directory: where the supervisor listens, and its process.
 //
-// Line 1 is the path of its socket; "host NAME" and "pid N" follow. It goes away with the run, and
-// stays when the supervisor is killed: then it says where that one was. Never a reason to signal a
-// process: a number may be somebody else's by now. Format: docs/formats/control-socket.md.
+// Line 1 is the path of its socket; "host NAME" and "pid N" follow. It is removed with the run;
+// when the supervisor is killed, it stays and tells where the supervisor was. Never signal a
+// process because of it: the pid may belong to another process by now. Format:
+// docs/formats/control-socket.md.
 
 #include <cstdint>
 #include <string>
@@ -15,8 +16,8 @@ namespace robustrun::supervisor {
 
 struct ControlFile {
   std::string socket;
-  std::string host;         // as gethostname() says there; empty: not known
-  std::int32_t pid = 0;     // 0: not known
+  std::string host;         // from gethostname(); empty: unknown
+  std::int32_t pid = 0;     // 0: unknown
 };
 
 // Pure. kCorrupt when it names no socket; unknown lines are skipped.
@@ -27,7 +28,7 @@ struct ControlFile {
 [[nodiscard]] std::string control_file(const std::string& run_directory);
 [[nodiscard]] base::Result<ControlFile> read_control_file(const std::string& run_directory);
 
-// This machine's name, as in a file of its own.
+// This machine's name, as its own control files have it.
 [[nodiscard]] std::string this_host();
 
 }  // namespace robustrun::supervisor

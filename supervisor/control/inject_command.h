@@ -6,7 +6,7 @@
 
 namespace robustrun::supervisor {
 
-// `injector` must outlive the server. supervisor-death is done here: answered first.
+// `injector` must outlive the server. supervisor-death is carried out here, after the answer.
 [[nodiscard]] ControlServer::Row inject_row(Injector& injector);
 
 }  // namespace robustrun::supervisor

@@ -19,7 +19,7 @@ using Node = Injector::Node;
 using Group = Injector::Group;
 using Target = wire::FaultRow::Target;
 
-FaultVictim worker_of(const Node& node, std::size_t local_rank) {
+FaultTarget worker_of(const Node& node, std::size_t local_rank) {
   return {node.id, node.name, node.ranks[local_rank],
           base::LocalRank{static_cast<std::uint32_t>(local_rank)}};
 }
@@ -45,15 +45,15 @@ std::unexpected<base::Error> nobody_yet() {
   return base::fail(Errc::kUnavailable, "no worker is running at the moment");
 }
 
-base::Result<FaultVictim> choose_worker(const FaultRequest& request, const Group& group) {
-  std::vector<FaultVictim> all;
+base::Result<FaultTarget> choose_worker(const FaultRequest& request, const Group& group) {
+  std::vector<FaultTarget> all;
   for (const Node& node : group.nodes) {
     for (std::size_t i = 0; i < node.ranks.size(); ++i) all.push_back(worker_of(node, i));
   }
   if (all.empty()) return nobody_yet();
-  std::ranges::sort(all, {}, &FaultVictim::rank);
+  std::ranges::sort(all, {}, &FaultTarget::rank);
   if (request.rank) {
-    const auto found = std::ranges::find(all, request.rank, &FaultVictim::rank);
+    const auto found = std::ranges::find(all, request.rank, &FaultTarget::rank);
     if (found != all.end()) return *found;
     return base::fail(Errc::kInvalidArgument,
                       fmt::format("there is no rank {} now: the largest is {}", request.rank->value,
@@ -71,14 +71,14 @@ base::Result<FaultVictim> choose_worker(const FaultRequest& request, const Group
   return all[request.draw % all.size()];
 }
 
-base::Result<FaultVictim> choose_node(const FaultRequest& request, const Group& group) {
+base::Result<FaultTarget> choose_node(const FaultRequest& request, const Group& group) {
   const Node* node = nullptr;
   if (!request.node.empty()) {
     node = named(group, request.node);
     if (node == nullptr) return no_such_node(group, request.node);
   } else if (request.rank) {
-    const FaultVictim worker = RR_TRY(choose_worker(request, group));
-    return FaultVictim{worker.node, worker.node_name, {}, {}};
+    const FaultTarget worker = RR_TRY(choose_worker(request, group));
+    return FaultTarget{worker.node, worker.node_name, {}, {}};
   } else {
     // Of those that work: a spare's loss is no drill, unless it is named.
     std::vector<const Node*> working;
@@ -88,12 +88,12 @@ base::Result<FaultVictim> choose_node(const FaultRequest& request, const Group& 
     if (working.empty()) return nobody_yet();
     node = working[request.draw % working.size()];
   }
-  return FaultVictim{node->id, node->name, {}, {}};
+  return FaultTarget{node->id, node->name, {}, {}};
 }
 
 }  // namespace
 
-base::Result<FaultVictim> choose_victim(const FaultRequest& request, const Group& group) {
+base::Result<FaultTarget> choose_target(const FaultRequest& request, const Group& group) {
   return wire::find_fault(request.kind)->target == Target::kRank ? choose_worker(request, group)
                                                                  : choose_node(request, group);
 }
@@ -113,7 +113,7 @@ class Injector::Impl : public std::enable_shared_from_this<Impl> {
   struct Order {
     wire::FaultKind kind = wire::FaultKind::kKill;
     base::Attempt attempt;
-    FaultVictim victim;
+    FaultTarget victim;
     Done done;
     boost::asio::steady_timer deadline;
   };
@@ -132,7 +132,7 @@ void Injector::Impl::inject(const FaultRequest& request, Done done) {
     return done(base::fail(Errc::kLimit, "too many faults are being made at once"));
   }
   const Group group = hands_.group();
-  auto victim = choose_victim(request, group);
+  auto victim = choose_target(request, group);
   if (!victim) return done(std::unexpected(victim.error()));
   const std::uint64_t id = ++last_id_;
   const base::NodeId node = victim->node;
@@ -159,7 +159,7 @@ void Injector::Impl::on_report(base::NodeId node, const wire::Injected& report) 
   if (!report.error.empty()) {
     return end(report.id, base::fail(Errc::kUnavailable, base::printable(report.error)));
   }
-  const FaultVictim& victim = found->second.victim;
+  const FaultTarget& victim = found->second.victim;
   end(report.id, FaultReport{victim.rank, victim.node_name, report.pid, report.done});
 }
 
@@ -186,18 +186,18 @@ void Injector::Impl::end(std::uint64_t id, base::Result<FaultReport> result) {
   const base::LogContext context{.node = order.victim.node_name, .rank = order.victim.rank};
   const std::string_view name = wire::find_fault(order.kind)->name;
   if (result) {
-    RR_LOG(kWarn, (context), "fault on purpose: {} ({})", name, result->done);
+    RR_LOG(kWarn, (context), "injected fault: {} ({})", name, result->done);
     hands_.record({std::string(name), order.attempt, order.victim.node, order.victim.rank,
                    result->pid, result->done});
   } else {
-    RR_LOG(kWarn, (context), "no fault on purpose, {}: {}", name, result.error().what);
+    RR_LOG(kWarn, (context), "cannot inject {}: {}", name, result.error().what);
   }
   order.done(std::move(result));
 }
 
 void Injector::Impl::note_own_death(std::int32_t pid) {
   const std::string_view name = wire::find_fault(wire::FaultKind::kSupervisorDeath)->name;
-  RR_LOG(kWarn, {}, "fault on purpose: {}", name);
+  RR_LOG(kWarn, {}, "injected fault: {}", name);
   hands_.record({std::string(name), hands_.group().attempt, {}, {}, pid, "SIGKILL"});
 }
 

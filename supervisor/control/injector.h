@@ -1,9 +1,9 @@
 #pragma once
-// Faults on purpose, the supervisor's side: finds the victim, orders the fault, waits for the
-// node's answer (`robustrun inject`).
+// Fault injection (`robustrun inject`), the supervisor's side: chooses the target, orders the
+// fault, waits for the node's answer.
 //
-// Owned by the driver, on its loop. It changes nothing in the core: what a fault does to the job
-// is met like any other fault. Every one is logged and recorded.
+// Owned by the driver, on its loop. It changes nothing in the core, which handles the effects like
+// those of any other fault. Every injected fault is logged and recorded.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -29,7 +29,7 @@ class Injector {
     std::string address;               // may be empty
     std::vector<base::Rank> ranks;     // by local rank, of the current attempt; empty: a spare
   };
-  // Those of the group that runs now, in its order, and the spares.
+  // The nodes of the group that runs now, in its order, then the spares.
   struct Group {
     base::Attempt attempt;
     std::vector<Node> nodes;
@@ -37,21 +37,21 @@ class Injector {
   struct Hands {
     std::function<Group()> group;
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Into the journal: before anybody is told, and before what came of it can be heard of.
+    // Journals the fault, before it is ordered and its effects can be noticed.
     std::function<void(const FaultInjected&)> record;
   };
   Injector(boost::asio::any_io_executor executor, Hands hands);
-  ~Injector();   // nobody is told any more
+  ~Injector();   // calls no `done` any more
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
 
-  // `done` is called once, at once or later: within kInjectionAnswerMax. Not for
-  // kSupervisorDeath, which is the caller's to do.
+  // `done` is called once, at once or later: within kInjectionAnswerMax. Not for kSupervisorDeath,
+  // which the caller carries out.
   using Done = std::function<void(base::Result<FaultReport>)>;
   void inject(const FaultRequest& request, Done done);
-  // The supervisor is about to die by its own hand.
+  // The supervisor is about to kill itself.
   void note_own_death(std::int32_t pid);
-  // What agents say, and that one can say no more (its death may be what was ordered).
+  // An agent has answered, or is lost (its death may be the fault that was ordered).
   void on_report(base::NodeId node, const wire::Injected& report);
   void on_agent_lost(base::NodeId node);
 
@@ -60,15 +60,16 @@ class Injector {
   std::shared_ptr<Impl> impl_;
 };
 
-// Whom a request hits. Pure. kInvalidArgument: no such rank or node; kUnavailable: there is
-// nobody to be hit at the moment. `request.draw` chooses where neither is named.
-struct FaultVictim {
+// The target of a fault.
+struct FaultTarget {
   base::NodeId node;
   std::string node_name;
   std::optional<base::Rank> rank;
   std::optional<base::LocalRank> local_rank;
 };
-[[nodiscard]] base::Result<FaultVictim> choose_victim(const FaultRequest& request,
+// The target of a request; `request.draw` chooses it where neither rank nor node is named. Pure.
+// kInvalidArgument: there is no such rank or node; kUnavailable: there is no target at the moment.
+[[nodiscard]] base::Result<FaultTarget> choose_target(const FaultRequest& request,
                                                       const Injector::Group& group);
 
 }  // namespace robustrun::supervisor

@@ -14,6 +14,8 @@ namespace {
 
 // Beyond this a number of seconds is no duration of ours.
 constexpr double kSecondsMax = 9e9;
+// No enum of a status has more values.
+constexpr std::uint8_t kEnumValuesMax = 32;
 
 template <class T>
 constexpr bool kIsTime = std::is_same_v<T, base::Nanos>;
@@ -56,12 +58,24 @@ class JsonReader {
     } else if constexpr (base::HasFields<T>) {
       JsonReader reader(member);
       if (member.is_object()) value.fields(reader);
+    } else if constexpr (std::is_enum_v<T>) {
+      if (member.is_string()) read_word(member.get<std::string>(), value);
     } else if (member.is_number_unsigned()) {
       const auto number = member.get<std::uint64_t>();
       if (std::in_range<T>(number)) value = static_cast<T>(number);
     } else if (member.is_number_integer()) {
       const auto number = member.get<std::int64_t>();
       if (std::in_range<T>(number)) value = static_cast<T>(number);
+    }
+  }
+
+  // The value whose to_string() is `word`; an unknown word changes nothing.
+  template <class Enum>
+  static void read_word(const std::string& word, Enum& value) {
+    for (std::uint8_t i = 0; i < kEnumValuesMax; ++i) {
+      if (word != to_string(static_cast<Enum>(i))) continue;
+      value = static_cast<Enum>(i);
+      return;
     }
   }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The JSON of the supervisor's control socket: docs/formats/control-socket.md. Pure; the only
-// place of this room that knows a JSON library.
+// The JSON of the supervisor's control socket: docs/formats/control-socket.md. Pure; in this room
+// only this file uses a JSON library.
 
 #include <map>
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace robustrun::supervisor {
 
-// One flat JSON object whose values are strings; other members are skipped when it is read.
+// One flat JSON object whose values are strings; reading skips other members.
 using ControlFields = std::map<std::string, std::string>;
 
-// kCorrupt when the text is no JSON object.
+// kCorrupt when the text is not a JSON object.
 [[nodiscard]] base::Result<ControlFields> read_control_message(std::string_view text);
 [[nodiscard]] std::string write_control_message(const ControlFields& fields);
-// An answer that says why not.
+// The answer to a request that is refused, with the reason.
 [[nodiscard]] std::string control_refusal(std::string_view what);
 
 // Any bytes as a member's value, and back: the code points U+0000 to U+00FF stand for one byte
@@ -26,8 +26,8 @@ using ControlFields = std::map<std::string, std::string>;
 // kCorrupt when another code point is in it.
 [[nodiscard]] base::Result<std::string> member_to_bytes(std::string_view text);
 
-// The answer to "status", which has one more object, `status`. Members that are missing or of
-// another kind stay as they are in a RunStatus that was just made. kInvalidArgument: a refusal.
+// The answer to "status", which has the object `status` in addition. Members that are missing or of
+// another type keep the defaults of RunStatus. kInvalidArgument: a refusal.
 [[nodiscard]] std::string write_status_answer(const RunStatus& status);
 [[nodiscard]] base::Result<RunStatus> read_status_answer(std::string_view text);
 

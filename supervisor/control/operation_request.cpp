@@ -86,7 +86,7 @@ base::Result<OutputQuestion> read_output_question(const ControlFields& fields) {
   if (fields.contains("from")) RR_TRY(read_number(fields, "from", question.from.emplace()));
   RR_TRY(read_number(fields, "lines", question.lines));
   if (question.lines > kOutputLinesMax) {
-    return fail(Errc::kInvalidArgument, "nobody keeps so many lines");
+    return fail(Errc::kInvalidArgument, "so many lines are not kept");
   }
   RR_TRY(read_time(fields, "wait_ns", kOutputWaitMax, question.wait));
   return question;

@@ -1,6 +1,6 @@
 #pragma once
-// What `robustrun stop` and `robustrun attach` ask of a running supervisor, as fields of control
-// messages, and back. Pure.
+// The requests of `robustrun stop` and `robustrun attach` to a running supervisor, and the answers,
+// as fields of control messages and back. Pure.
 
 #include <cstdint>
 #include <optional>
@@ -14,8 +14,8 @@
 namespace robustrun::supervisor {
 
 struct StopRequest {
-  int signal = 15;                     // neither SIGKILL nor SIGSTOP
-  std::optional<base::Nanos> grace;    // none: --shutdown-timeout of the run
+  int signal = 15;  // neither SIGKILL nor SIGSTOP
+  std::optional<base::Nanos> grace;  // none: --shutdown-timeout of the run
 };
 
 [[nodiscard]] ControlFields to_fields(const StopRequest& request);
@@ -24,15 +24,15 @@ struct StopRequest {
 [[nodiscard]] ControlFields to_fields(const OutputQuestion& question);
 [[nodiscard]] base::Result<OutputQuestion> read_output_question(const ControlFields& fields);
 
-// What is told besides the output itself.
+// The answer to a watcher: output, and how the run stands.
 struct OutputNews {
   OutputAnswer output;
-  std::string state;                       // a JobState in words
-  bool up = false;                         // all workers of an attempt have run by now
-  std::optional<std::int32_t> exit_code;   // with the end
+  std::string state;  // a JobState in words
+  bool up = false;  // all workers of an attempt have run by now
+  std::optional<std::int32_t> exit_code;  // once the output has ended
 };
 [[nodiscard]] ControlFields to_fields(const OutputNews& news);
-// kCorrupt when the pieces are not those of the bytes.
+// kCorrupt when the pieces do not match the bytes.
 [[nodiscard]] base::Result<OutputNews> read_output_news(const ControlFields& fields);
 
 }  // namespace robustrun::supervisor

@@ -12,10 +12,10 @@ namespace robustrun::supervisor {
 struct OperationHands {
   std::function<RunStatus()> status;
   std::function<void(const StopRequest&)> stop;
-  std::function<void(OutputNews&)> tell;   // fills in all but the output
+  std::function<void(OutputNews&)> tell;   // fills in everything but the output
 };
 
-// `hub` and what the hands hold must outlive the server.
+// `hub` and everything that the hands use must outlive the server.
 [[nodiscard]] std::vector<ControlServer::Row> operation_rows(OutputHub& hub, OperationHands hands);
 
 }  // namespace robustrun::supervisor

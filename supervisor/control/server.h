@@ -1,6 +1,6 @@
 #pragma once
-// The running supervisor's ear for this user's other commands: a private unix
-// socket, found through the file `control` in the run directory, which holds its path.
+// The running supervisor's server for other commands of this user: a private unix socket; the file
+// `control` in the run directory holds its path.
 //
 // Requests are rows of a table, by their "command". Owned by run_job() or the driver, on its loop.
 // Format and limits: docs/formats/control-socket.md.
@@ -27,17 +27,17 @@ class ControlServer {
   };
   struct Place {
     std::string run_directory;              // where the file `control` is written, 0600
-    std::string run_name;                   // part of the socket's name, for people
+    std::string run_name;                   // part of the socket's name
     std::vector<std::string> environment;   // for XDG_RUNTIME_DIR
   };
   static base::Result<std::unique_ptr<ControlServer>> open(boost::asio::any_io_executor executor,
                                                            const Place& place,
                                                            std::vector<Row> rows);
-  // Nobody is answered afterwards; socket and file are removed.
+  // No request is answered afterwards; socket and file are removed.
   virtual ~ControlServer() = default;
 };
 
-// Within `base`; short enough for a socket's 107 bytes whatever the run is called.
+// A path within `base`, short enough for a socket's 107 bytes whatever the run's name.
 [[nodiscard]] std::string control_socket_path(const std::string& base,
                                               const std::string& run_directory,
                                               const std::string& run_name);

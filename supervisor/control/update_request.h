@@ -1,6 +1,6 @@
 #pragma once
-// The row "update" of the control server's table: `robustrun update` asks for another version of
-// what the run's workers are.
+// The row "update" of the control server's table: `robustrun update` requests another version of
+// the run's code, environment or arguments.
 
 #include <cstdint>
 #include <functional>
@@ -15,11 +15,11 @@
 namespace robustrun::supervisor {
 
 struct UpdateOrder {
-  std::string stage{};   // version_store.h; empty: go back
-  // None: from the version that the next attempt would have to the one before it that worked.
+  std::string stage{};   // version_store.h; empty: roll back
+  // The version to roll back to; none: the last one that worked before the next attempt's version.
   std::optional<std::uint32_t> back_to{};
   bool now = false;
-  base::Nanos within{};   // 0: whenever there is a restart
+  base::Nanos within{};  // 0: at the next restart, whenever that is
 };
 
 [[nodiscard]] ControlFields to_fields(const UpdateOrder& order);
@@ -29,11 +29,11 @@ struct UpdateHands {
   std::function<const Job&()> job;
   std::function<void(UpdateRequested)> record;
   std::string run_directory;
-  bool many_machines = false;   // which may not all see the run directory
+  bool many_machines = false;  // some machines may not see the run directory
 };
 
-// Answers `version` and `text`, what becomes of it in words. What the hands hold must outlive the
-// server.
+// Answers with `version`, and `text`: what happens with it. Everything that the hands use must
+// outlive the server.
 [[nodiscard]] ControlServer::Row update_row(UpdateHands hands);
 
 }  // namespace robustrun::supervisor

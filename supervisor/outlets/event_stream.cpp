@@ -26,7 +26,7 @@ class WrittenStream final : public EventStream {
  public:
   WrittenStream(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
                 base::BlockingPool::Lane lane, base::Fd fd, std::string name)
-      : farewell_(executor) {
+      : end_timer_(executor) {
     base::BoundedWriter::Options options;
     options.fd = std::move(fd);
     options.name = std::move(name);
@@ -51,8 +51,8 @@ class WrittenStream final : public EventStream {
   void finish(std::function<void()> done) override {
     done_ = std::move(done);
     writer_->finish();
-    farewell_.expires_after(kOutletFarewellMax);
-    farewell_.async_wait([this](const boost::system::error_code& error) {
+    end_timer_.expires_after(kOutletEndMax);
+    end_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) settle(true);
     });
     settle(false);
@@ -61,12 +61,12 @@ class WrittenStream final : public EventStream {
  private:
   void settle(bool give_up) {
     if (!done_ || !(give_up || writer_->settled())) return;
-    farewell_.cancel();
+    end_timer_.cancel();
     // Posted: the writer may be in the middle of telling us.
-    boost::asio::post(farewell_.get_executor(), std::exchange(done_, {}));
+    boost::asio::post(end_timer_.get_executor(), std::exchange(done_, {}));
   }
 
-  boost::asio::steady_timer farewell_;
+  boost::asio::steady_timer end_timer_;
   std::function<void()> done_;
   std::unique_ptr<base::BoundedWriter> writer_;
 };
@@ -74,12 +74,12 @@ class WrittenStream final : public EventStream {
 }  // namespace
 
 base::Result<base::Fd> EventStream::open_file(const std::string& path) {
-  // Without O_NONBLOCK a pipe that nobody reads would be waited for.
+  // Without O_NONBLOCK open() would wait for a reader of a named pipe.
   base::Fd fd(::open(path.c_str(),
                      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600));
   if (!fd && errno == ENXIO) {
     return base::fail(base::Errc::kUnavailable, "cannot write events to " + path +
-                                                    ": nobody reads this pipe; start its reader "
+                                                    ": this pipe has no reader; start its reader "
                                                     "first");
   }
   if (!fd) return base::fail_errno("cannot write events to " + path, errno);

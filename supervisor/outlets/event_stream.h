@@ -1,9 +1,9 @@
 #pragma once
-// Where the lines of --events go: a file that is appended to, or a descriptor of our caller.
+// The destination of --events: a file that is appended to, or a descriptor of our caller.
 //
-// On the driver's loop, which never waits for it: writing is a thread's, memory is bounded, and
-// what a full disk or a slow reader does not take is dropped, counted, and said: once in the log,
-// and in a line of its own at that place. A reader that went away misses nothing more.
+// On the driver's loop, which never waits for it: a thread writes, and memory is bounded. Lines
+// that a full disk or a slow reader does not take are dropped and counted; this is logged once, and
+// noted in a line of its own at that place. After a reader has gone, nothing more is written.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -19,8 +19,8 @@ namespace robustrun::supervisor {
 
 class EventStream {
  public:
-  // For open(): the file, made 0600 if it is not there, or a copy of our caller's descriptor. A
-  // pipe with a name needs a reader already.
+  // For open(): the file, created if needed (0600), or a copy of our caller's descriptor. A named
+  // pipe must have a reader already.
   static base::Result<base::Fd> open_file(const std::string& path);
   static base::Result<base::Fd> open_descriptor(int fd);
 
@@ -30,7 +30,7 @@ class EventStream {
   virtual ~EventStream() = default;
   // A whole line, without its end.
   virtual void append(std::string_view line) = 0;
-  // Calls `done` once when all is written or given up, from the loop.
+  // Calls `done` once, from the loop, when everything is written or given up.
   virtual void finish(std::function<void()> done) = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/tool.h"
@@ -35,7 +36,7 @@ class ToolHook final : public IncidentHook {
   ToolHook(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
            base::BlockingPool::Lane lane, std::vector<std::string> argv, Limits limits,
            std::shared_ptr<base::Fd> stop)
-      : farewell_(executor),
+      : end_timer_(executor),
         pool_(pool),
         lane_(lane),
         argv_(std::move(argv)),
@@ -53,14 +54,14 @@ class ToolHook final : public IncidentHook {
       return next();
     }
     if (dropped_++ == 0) {
-      RR_LOG(kWarn, {}, "--on-incident: {} is too slow; incidents are not told to it", argv_[0]);
+      RR_LOG(kWarn, {}, "--on-incident: {} is too slow; dropping incidents", argv_[0]);
     }
   }
 
   void finish(std::function<void()> done) override {
     done_ = std::move(done);
-    farewell_.expires_after(limits_.farewell_max);
-    farewell_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
+    end_timer_.expires_after(limits_.end_max);
+    end_timer_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
       if (!error && *alive) give_up();
     });
     settle();
@@ -103,8 +104,8 @@ class ToolHook final : public IncidentHook {
 
   void give_up() {
     if (!busy_) return;
-    RR_LOG(kWarn, {}, "--on-incident: {} has not ended with the run and is killed; {} not told",
-           argv_[0], queue_.size());
+    RR_LOG(kWarn, {}, "--on-incident: killing {}, which outlasts the run; {} dropped", argv_[0],
+           base::counted(queue_.size(), "incident"));
     queue_.clear();
     killed_ = true;
     kill();
@@ -117,11 +118,11 @@ class ToolHook final : public IncidentHook {
 
   void settle() {
     if (!done_ || busy_) return;
-    farewell_.cancel();
-    boost::asio::post(farewell_.get_executor(), std::exchange(done_, {}));
+    end_timer_.cancel();
+    boost::asio::post(end_timer_.get_executor(), std::exchange(done_, {}));
   }
 
-  boost::asio::steady_timer farewell_;
+  boost::asio::steady_timer end_timer_;
   base::BlockingPool& pool_;
   const base::BlockingPool::Lane lane_;
   const std::vector<std::string> argv_;

@@ -1,17 +1,18 @@
 #pragma once
-// Every bound of what a run tells other programs.
+// Every bound of metrics, events and incident hooks.
 
 #include <chrono>
 #include <cstddef>
 
 namespace robustrun::supervisor {
 
-// Server of metrics: who asks, and how long a question and its answer may take. Beyond so many at
-// a time the one that has been there longest is closed: whoever holds connections keeps out nobody.
-inline constexpr std::size_t kVisitorsMax = 16;
-inline constexpr std::size_t kVisitHeaderBytesMax = std::size_t{8} << 10;
-inline constexpr std::chrono::seconds kVisitMax{5};
-// A page is made anew after so long, however often it is asked for.
+// Metrics server: connections at a time, bytes of a request's header, and how long a request and
+// its answer may take. Beyond kHttpConnectionsMax the oldest connection is closed, so that clients
+// which hold connections open cannot keep others out.
+inline constexpr std::size_t kHttpConnectionsMax = 16;
+inline constexpr std::size_t kHttpHeaderBytesMax = std::size_t{8} << 10;
+inline constexpr std::chrono::seconds kHttpRequestMax{5};
+// A page is rendered again after so long, however often it is requested.
 inline constexpr std::chrono::milliseconds kMetricsFreshFor{500};
 inline constexpr std::chrono::seconds kMetricsFileInterval{15};
 
@@ -26,9 +27,9 @@ inline constexpr std::size_t kHookQueueMax = 16;
 inline constexpr std::size_t kHookLinesShown = 20;
 inline constexpr std::size_t kHookLineBytesShown = 300;
 
-// At the end of the run: for commands that are still to run, and for each of the files.
-inline constexpr std::chrono::seconds kHookFarewellMax{5};
-inline constexpr std::chrono::seconds kOutletFarewellMax{2};
+// At the end of the run: how long to wait for commands, and for each of the files.
+inline constexpr std::chrono::seconds kHookEndMax{5};
+inline constexpr std::chrono::seconds kOutletEndMax{2};
 
 inline constexpr unsigned kOutletThreads = 3;  // file, events, command
 inline constexpr std::size_t kOutletJobsMax = 8;

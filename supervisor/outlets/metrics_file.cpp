@@ -33,7 +33,7 @@ class RenewedFile final : public MetricsFile, public std::enable_shared_from_thi
 
   void finish(std::function<void()> done) override {
     done_ = std::move(done);
-    timer_.expires_after(kOutletFarewellMax);
+    timer_.expires_after(kOutletEndMax);
     timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
       const auto self = error ? nullptr : weak.lock();
       if (self) self->part();

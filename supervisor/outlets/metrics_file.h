@@ -1,8 +1,8 @@
 #pragma once
-// The file of --metrics-file: written anew by rename, so that whoever reads it sees a whole page.
+// The file of --metrics-file: replaced by rename, so that a reader always sees a whole page.
 //
-// On the driver's loop; written by a thread, one page at a time. A disk that is full or dead costs
-// pages, is said once, and said again when it can be written.
+// On the driver's loop; a thread writes one page at a time. While the disk is full or dead, pages
+// are lost; this is logged once, and once more when the file can be written again.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -17,13 +17,13 @@ namespace robustrun::supervisor {
 
 class MetricsFile {
  public:
-  // Written at once, then every `interval`; `text` is asked from the loop.
+  // Writes at once, then every `interval`; `text` is called from the loop.
   static std::unique_ptr<MetricsFile> open(
       boost::asio::any_io_executor executor, base::BlockingPool& pool,
       base::BlockingPool::Lane lane, std::string path, std::function<std::string()> text,
       std::chrono::milliseconds interval = kMetricsFileInterval);
   virtual ~MetricsFile() = default;
-  // The last page; then `done` once, from the loop, after kOutletFarewellMax at most.
+  // Writes the last page, then calls `done` once, from the loop, after kOutletEndMax at most.
   virtual void finish(std::function<void()> done) = 0;
 };
 

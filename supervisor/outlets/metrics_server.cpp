@@ -41,10 +41,10 @@ class Visit : public std::enable_shared_from_this<Visit> {
   Visit(const net::any_io_executor& executor, Answer answer, std::function<void(Visit*)> left)
       : socket_(executor),
         deadline_(executor),
-        buffer_(2 * kVisitHeaderBytesMax),
+        buffer_(2 * kHttpHeaderBytesMax),
         answer_(std::move(answer)),
         left_(std::move(left)) {
-    parser_.header_limit(static_cast<std::uint32_t>(kVisitHeaderBytesMax));
+    parser_.header_limit(static_cast<std::uint32_t>(kHttpHeaderBytesMax));
   }
 
   error_code take_over(base::Fd fd, const tcp& protocol) {
@@ -65,7 +65,7 @@ class Visit : public std::enable_shared_from_this<Visit> {
                             });
   }
 
-  // Calls nobody any more.
+  // Ends the connection without a callback.
   void abandon() {
     left_ = nullptr;
     end();
@@ -118,7 +118,7 @@ class Visit : public std::enable_shared_from_this<Visit> {
   std::function<void(Visit*)> left_;
 };
 
-// Whoever asks; the loop that welcomes them is stopped before it goes.
+// The open connections; the accept loop is stopped before they are destroyed.
 class Counter {
  public:
   Counter(net::any_io_executor executor, tcp protocol, std::function<std::string()> text,
@@ -131,7 +131,7 @@ class Counter {
   }
 
   void welcome(base::Fd peer) {
-    if (visits_.size() >= limits_.visitors_max) {
+    if (visits_.size() >= limits_.connections_max) {
       const auto oldest = visits_.front();
       visits_.pop_front();
       oldest->abandon();
@@ -143,7 +143,7 @@ class Counter {
         });
     if (visit->take_over(std::move(peer), protocol_)) return;
     visits_.push_back(visit);
-    visit->begin(limits_.visit_max);
+    visit->begin(limits_.request_max);
   }
 
  private:

@@ -1,9 +1,9 @@
 #pragma once
 // GET /metrics over HTTP/1.1 (RFC 9112), for Prometheus; nothing else.
 //
-// On the driver's loop. Every question has a connection of its own, which is closed behind the
-// answer, and little time, bytes and company (outlet_limits.h): whoever reaches the port can learn
-// the metrics, but not hold anything up. Boost.Beast reads the protocol.
+// On the driver's loop. Every request has a connection of its own, which is closed after the
+// answer. Time, bytes and connections are bounded (limits.h): a client that reaches the port can
+// read the metrics, but delay nothing. Boost.Beast reads the protocol.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -20,11 +20,11 @@ namespace robustrun::supervisor {
 class MetricsServer {
  public:
   struct Limits {
-    std::size_t visitors_max = kVisitorsMax;
-    std::chrono::milliseconds visit_max = kVisitMax;
+    std::size_t connections_max = kHttpConnectionsMax;
+    std::chrono::milliseconds request_max = kHttpRequestMax;
   };
-  // `address` is numeric; `port` 0: any free one. `text` is asked from the loop. The error says
-  // what to do when the port is taken or the address is none of ours.
+  // `address`: numeric. `port`: 0 means any free one. `text` is called from the loop. The error
+  // tells what to do when the port is taken, or the address is not this machine's.
   static base::Result<std::unique_ptr<MetricsServer>> open(boost::asio::any_io_executor executor,
                                                            const std::string& address,
                                                            std::uint16_t port,

@@ -83,7 +83,7 @@ class LocalOutlets final : public Outlets {
                               [this] { return fresh_page(); });
   }
 
-  // The command first: it may be slow, and what it says is for the log.
+  // The command first: it may be slow, and its output goes to the log.
   void end(std::function<void()> done) override {
     auto end_events = [this, done = std::move(done)] {
       server_.reset();
@@ -137,7 +137,7 @@ class LocalOutlets final : public Outlets {
   std::uint64_t steps_total_ = 0;
   std::string page_;
   base::Nanos made_at_{};
-  base::BlockingPool pool_;  // outlives those who write, and tell its threads to end
+  base::BlockingPool pool_;  // outlives the writers, which tell its threads to end
   std::unique_ptr<EventStream> events_;
   std::unique_ptr<IncidentHook> hook_;
   std::unique_ptr<MetricsFile> file_;

@@ -79,7 +79,7 @@ TEST_CASE("a console that is full goes on in a new file, and nothing is lost bet
   CHECK((info.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("a console that cannot be had is an error, and a link is none") {
+TEST_CASE("a console that cannot be opened is an error, and so is a link") {
   const test::ScratchFolder folder;
   const Descriptors descriptors;
   CHECK_FALSE(ConsoleLog::open(folder / "missing/console.log"));

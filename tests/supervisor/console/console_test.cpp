@@ -214,7 +214,7 @@ TEST_CASE("a copy has everything that is shown, and what a destination is too sl
   CHECK(copied[0] == "[rank 3] one\n");
   CHECK(copied[1] == "[rank 4] bad\n");
   std::size_t sent = 0;
-  for (int i = 0; i < 20; ++i) {   // nobody reads the pipes
+  for (int i = 0; i < 20; ++i) {   // the pipes have no reader
     const std::string chunk = lines(100'000, 'x');
     f.console->write(output(3, chunk));
     sent += chunk.size() + 1000 * std::string("[rank 3] ").size();
@@ -263,7 +263,7 @@ TEST_CASE("a regular file gets everything, and closed descriptors are no console
   CHECK(base::read_file(scratch.path("out"), 10'000'000).value_or("") == lines(3'000'000, 'a'));
 }
 
-TEST_CASE("a terminal gets everything and holds up nobody's exit when it is stopped") {
+TEST_CASE("a terminal gets everything, and a stopped one does not delay the exit") {
   Fixture f;
   const base::Fd master(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   REQUIRE(master);
@@ -278,7 +278,7 @@ TEST_CASE("a terminal gets everything and holds up nobody's exit when it is stop
     Fixture::read_into(seen, master);
     return seen == "hello\r\n";
   }));
-  f.console->write(output(0, lines(1'000'000, 'a')));  // nobody reads the master any more
+  f.console->write(output(0, lines(1'000'000, 'a')));  // the master has no reader any more
   bool flushed = false;
   f.console->flush([&] { flushed = true; });
   REQUIRE(f.loop.run_until([&] { return flushed; }));

@@ -135,7 +135,7 @@ TEST_CASE("a position from elsewhere means the end") {
   CHECK(answer.bytes.empty());
 }
 
-TEST_CASE("nobody watches: the end takes no time") {
+TEST_CASE("without watchers the end takes no time") {
   Fixture f;
   f.hub.append(false, "line\n");
   bool done = false;
@@ -143,10 +143,10 @@ TEST_CASE("nobody watches: the end takes no time") {
   CHECK(f.loop.run_until([&] { return done; }));
 }
 
-TEST_CASE("who waits is told the end; who is still reading gets the rest first") {
+TEST_CASE("a waiting watcher gets the end, one that is still reading gets the rest first") {
   OutputLimits limits;
   limits.answer_bytes = 4;
-  limits.farewell = limits.farewell_max = 30s;
+  limits.end_wait = limits.end_wait_max = 30s;
   Fixture f(limits);
   std::optional<OutputAnswer> first;
   f.hub.ask({0, 0, 0, 20s}, [&](base::Result<OutputAnswer> answer) { first = *answer; });
@@ -164,11 +164,11 @@ TEST_CASE("who waits is told the end; who is still reading gets the rest first")
   REQUIRE(f.loop.run_until([&] { return done; }));
 }
 
-TEST_CASE("who does not ask on is not waited for for long") {
+TEST_CASE("a watcher that does not ask again is not waited for for long") {
   for (const bool stuck_for_long : {false, true}) {
     OutputLimits limits;
-    limits.farewell = stuck_for_long ? 20ms : 10s;
-    limits.farewell_max = stuck_for_long ? 10s : 20ms;
+    limits.end_wait = stuck_for_long ? 20ms : 10s;
+    limits.end_wait_max = stuck_for_long ? 10s : 20ms;
     Fixture f(limits);
     f.hub.append(false, "line\n");
     CHECK(f.now(0).bytes == "line\n");
@@ -178,7 +178,7 @@ TEST_CASE("who does not ask on is not waited for for long") {
   }
 }
 
-TEST_CASE("nobody is answered when it is gone") {
+TEST_CASE("no question is answered after the hub is gone") {
   robustrun::test::Loop loop;
   int answers = 0;
   {

@@ -142,7 +142,7 @@ TEST_CASE("random bytes never end the server") {
     if (round % 2 == 0) {
       CHECK(is_refusal(client.ask(bytes)));
     } else {
-      client.send(bytes);  // a length that is none, or is too long, or never ends
+      client.send(bytes);  // no length, one that is too long, or one that never ends
     }
   }
   CHECK(f.loop.run_until([&] { return f.client().ask(R"({"command":"echo"})") != ""; }));
@@ -172,7 +172,7 @@ TEST_CASE("so many are served at a time; one more is sent away; room comes back"
   CHECK(f.loop.run_until([&] { return f.client().ask(R"({"command":"echo"})") != ""; }));
 }
 
-TEST_CASE("who waits for an answer keeps nobody else waiting") {
+TEST_CASE("a request that waits for its answer delays no other") {
   Fixture f;
   FramedClient patient = f.client();
   REQUIRE(patient.send(framed(R"({"command":"wait"})")));
@@ -232,7 +232,7 @@ TEST_CASE("a run that is over is not found, whatever its folder says") {
   run.write("control", std::string(1 << 20, 'x'));
   reason();
   run.write("control", (run / "nobody") + "\n");
-  CHECK(reason().find("nobody listens") != std::string::npos);
+  CHECK(reason().find("no process listens") != std::string::npos);
   // As another machine that shares the folder would see it.
   run.write("control", write_control_file({run / "nobody", "node\x1b[2J9", 4711}));
   CHECK(reason().find("it runs on node\\x1b[2J9 (pid 4711), or did") != std::string::npos);

@@ -45,13 +45,13 @@ FaultRequest of_node(FaultKind kind, const std::string& node, std::uint64_t draw
 }
 
 Errc code_of(const FaultRequest& asked, const Injector::Group& in = group()) {
-  const auto victim = choose_victim(asked, in);
+  const auto victim = choose_target(asked, in);
   REQUIRE_FALSE(victim);
   return victim.error().code;
 }
 
 TEST_CASE("a named rank is found where it runs") {
-  const auto victim = choose_victim(of_rank(FaultKind::kKill, 3), group());
+  const auto victim = choose_target(of_rank(FaultKind::kKill, 3), group());
   REQUIRE(victim);
   CHECK(victim->node == NodeId{0});
   CHECK(victim->node_name == "alpha");
@@ -59,12 +59,12 @@ TEST_CASE("a named rank is found where it runs") {
   CHECK(victim->local_rank == base::LocalRank{1});
   CHECK(code_of(of_rank(FaultKind::kKill, 4)) == Errc::kInvalidArgument);
   CHECK(
-      choose_victim(of_rank(FaultKind::kKill, 4), group()).error().what.find("the largest is 3") !=
+      choose_target(of_rank(FaultKind::kKill, 4), group()).error().what.find("the largest is 3") !=
       std::string::npos);
 }
 
 TEST_CASE("a fault of a node that is named by a rank hits that rank's node, and no rank") {
-  const auto victim = choose_victim(of_rank(FaultKind::kAgentDeath, 1), group());
+  const auto victim = choose_target(of_rank(FaultKind::kAgentDeath, 1), group());
   REQUIRE(victim);
   CHECK(victim->node == NodeId{2});
   CHECK_FALSE(victim->rank);
@@ -73,36 +73,36 @@ TEST_CASE("a fault of a node that is named by a rank hits that rank's node, and 
 }
 
 TEST_CASE("a node goes by its name or its address") {
-  CHECK(choose_victim(of_node(FaultKind::kNetDrop, "alpha"), group())->node == NodeId{0});
-  CHECK(choose_victim(of_node(FaultKind::kNetDrop, "10.0.0.2"), group())->node == NodeId{2});
+  CHECK(choose_target(of_node(FaultKind::kNetDrop, "alpha"), group())->node == NodeId{0});
+  CHECK(choose_target(of_node(FaultKind::kNetDrop, "10.0.0.2"), group())->node == NodeId{2});
   CHECK(code_of(of_node(FaultKind::kNetDrop, "10.0.0.3")) == Errc::kInvalidArgument);
-  const auto near = choose_victim(of_node(FaultKind::kKill, "alhpa"), group());
+  const auto near = choose_target(of_node(FaultKind::kKill, "alhpa"), group());
   REQUIRE_FALSE(near);
   CHECK(near.error().what.find("did you mean alpha?") != std::string::npos);
-  const auto hostile = choose_victim(of_node(FaultKind::kKill, "\x1b[2J"), group());
+  const auto hostile = choose_target(of_node(FaultKind::kKill, "\x1b[2J"), group());
   CHECK(hostile.error().what.find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("of a named node's ranks one is drawn; a spare has none") {
   std::set<Rank> hit;
   for (std::uint64_t draw = 0; draw < 10; ++draw) {
-    hit.insert(*choose_victim(of_node(FaultKind::kKill, "alpha", draw), group())->rank);
+    hit.insert(*choose_target(of_node(FaultKind::kKill, "alpha", draw), group())->rank);
   }
   CHECK(hit == std::set{Rank{2}, Rank{3}});
   CHECK(code_of(of_node(FaultKind::kKill, "gamma")) == Errc::kInvalidArgument);
-  CHECK(choose_victim(of_node(FaultKind::kAgentDeath, "gamma"), group())->node == NodeId{1});
+  CHECK(choose_target(of_node(FaultKind::kAgentDeath, "gamma"), group())->node == NodeId{1});
 }
 
 TEST_CASE("a draw reaches every rank and every node at work, and no spare") {
   std::set<Rank> ranks;
   std::set<NodeId> nodes;
   for (std::uint64_t draw = 0; draw < 8; ++draw) {
-    ranks.insert(*choose_victim(request(FaultKind::kKill, draw), group())->rank);
-    nodes.insert(choose_victim(request(FaultKind::kAgentDeath, draw), group())->node);
+    ranks.insert(*choose_target(request(FaultKind::kKill, draw), group())->rank);
+    nodes.insert(choose_target(request(FaultKind::kAgentDeath, draw), group())->node);
   }
   CHECK(ranks.size() == 4);
   CHECK(nodes == std::set{NodeId{0}, NodeId{2}});
-  CHECK(choose_victim(request(FaultKind::kKill, UINT64_MAX), group()));
+  CHECK(choose_target(request(FaultKind::kKill, UINT64_MAX), group()));
 }
 
 TEST_CASE("the same draws hit the same ranks, in whatever order the nodes are listed") {
@@ -111,15 +111,15 @@ TEST_CASE("the same draws hit the same ranks, in whatever order the nodes are li
   base::Rng rng(7);
   for (int i = 0; i < 50; ++i) {
     const std::uint64_t draw = rng.next();
-    CHECK(choose_victim(request(FaultKind::kKill, draw), group())->rank ==
-          choose_victim(request(FaultKind::kKill, draw), other)->rank);
+    CHECK(choose_target(request(FaultKind::kKill, draw), group())->rank ==
+          choose_target(request(FaultKind::kKill, draw), other)->rank);
   }
 }
 
-TEST_CASE("nobody can be hit while nobody runs") {
-  const Injector::Group nobody{{0}, {}};
+TEST_CASE("there is no target while no worker runs") {
+  const Injector::Group empty{{0}, {}};
   const Injector::Group spares{{0}, {{NodeId{0}, "alpha", "", {}}}};
-  for (const auto& none : {nobody, spares}) {
+  for (const auto& none : {empty, spares}) {
     CHECK(code_of(request(FaultKind::kKill), none) == Errc::kUnavailable);
     CHECK(code_of(request(FaultKind::kDiskFull), none) == Errc::kUnavailable);
     CHECK(code_of(of_rank(FaultKind::kKill, 0), none) == Errc::kUnavailable);
@@ -200,7 +200,7 @@ TEST_CASE("an answer counts once, from the agent that was asked alone") {
   CHECK(f.recorded.size() == 1);
 }
 
-TEST_CASE("what an agent cannot do is said, made printable, and not recorded") {
+TEST_CASE("a fault that an agent cannot make is reported, made printable, and not recorded") {
   Fixture f;
   f.inject(of_rank(FaultKind::kKill, 3));
   f.injector->on_report(NodeId{0}, {f.sent.at(0).order.id, 0, "", "no \x1b[2J worker"});
@@ -211,7 +211,7 @@ TEST_CASE("what an agent cannot do is said, made printable, and not recorded") {
   CHECK(f.recorded.empty());
 }
 
-TEST_CASE("a victim that cannot be found is refused at once, and nobody is bothered") {
+TEST_CASE("a target that does not exist is refused at once, and no agent is asked") {
   Fixture f;
   f.inject(of_rank(FaultKind::kKill, 99));
   REQUIRE(f.answers.size() == 1);
@@ -248,7 +248,7 @@ TEST_CASE("so many orders wait at a time, and no more") {
   CHECK(f.sent.size() == kInjectionsMax + 1);
 }
 
-TEST_CASE("after its end nobody is told any more") {
+TEST_CASE("after its end no request is answered") {
   Fixture f;
   f.inject(of_rank(FaultKind::kKill, 0));
   f.injector.reset();

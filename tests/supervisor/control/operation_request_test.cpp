@@ -32,7 +32,7 @@ TEST_CASE("a stop comes back from its fields as it was") {
   CHECK(back->grace == 0s);
 }
 
-TEST_CASE("a stop that nobody could carry out is refused") {
+TEST_CASE("a stop that cannot be carried out is refused") {
   for (const char* signal : {"0", "9", "19", "-1", "4000", "TERM", "99999999999999999999999999"}) {
     CAPTURE(signal);
     const auto read = read_stop_request({{"signal", signal}});

@@ -136,13 +136,13 @@ TEST_CASE("garbage is refused, and the next one is served") {
 TEST_CASE("a header without end is not read for ever") {
   Fixture f;
   Client client(f);
-  client.send("GET /metrics HTTP/1.1\r\nX: " + std::string(2 * kVisitHeaderBytesMax, 'a'));
+  client.send("GET /metrics HTTP/1.1\r\nX: " + std::string(2 * kHttpHeaderBytesMax, 'a'));
   CHECK(client.answer().starts_with("HTTP/1.1 431 "));
   CHECK(is_page(Client(f).ask(get("/metrics"))));
 }
 
-TEST_CASE("who says nothing, or goes on one byte at a time, is sent away") {
-  Fixture f({.visitors_max = kVisitorsMax, .visit_max = 50ms});
+TEST_CASE("a client that sends nothing, or one byte at a time, is disconnected") {
+  Fixture f({.connections_max = kHttpConnectionsMax, .request_max = 50ms});
   Client silent(f);
   Client slow(f);
   for (const char byte : {'G', 'E', 'T'}) {
@@ -154,7 +154,7 @@ TEST_CASE("who says nothing, or goes on one byte at a time, is sent away") {
 }
 
 TEST_CASE("however many hold connections, the next one is served") {
-  Fixture f({.visitors_max = 4, .visit_max = 1h});
+  Fixture f({.connections_max = 4, .request_max = 1h});
   std::vector<Client> holders;
   holders.reserve(12);
   for (int i = 0; i < 12; ++i) {
@@ -166,7 +166,7 @@ TEST_CASE("however many hold connections, the next one is served") {
   CHECK(holders.front().answer().empty());  // it had been there longest
 }
 
-TEST_CASE("who leaves in the middle harms nobody, and the server may go first") {
+TEST_CASE("a client that leaves in the middle does no harm, and the server may go first") {
   Fixture f;
   {
     Client(f).send("GET /met");

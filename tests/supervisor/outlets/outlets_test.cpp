@@ -70,7 +70,7 @@ TEST_CASE("the command gets each incident, one after the other, and its output i
   CHECK(f.has_said("--on-incident: trouble"));
 }
 
-TEST_CASE("a command that fails or is not there is said, and the next incident is told") {
+TEST_CASE("a command that fails or is missing is logged, and the next incident is passed on") {
   Fixture f;
   const auto hook = f.hook("cat >> $0/got; exit 3");
   hook->tell("1");
@@ -100,13 +100,13 @@ TEST_CASE("a command that hangs is killed with its children when its time is ove
 
 TEST_CASE("the end of a run does not wait for a command that hangs") {
   Fixture f;
-  const auto hook = f.hook("echo $$ > $0/pid.new; mv $0/pid.new $0/pid; exec sleep 1000",
-                           {.farewell_max = 100ms});
+  const auto hook =
+      f.hook("echo $$ > $0/pid.new; mv $0/pid.new $0/pid; exec sleep 1000", {.end_max = 100ms});
   hook->tell("1");
   hook->tell("2");
   REQUIRE(f.loop.run_until([&] { return std::filesystem::exists(f.folder / "pid"); }));
   f.finish(*hook);
-  CHECK(f.has_said("is killed; 1 not told"));
+  CHECK(f.has_said("outlasts the run; 1 incident dropped"));
   const std::string pid = text_of(f.folder / "pid");
   CHECK_FALSE(std::filesystem::exists("/proc/" + pid.substr(0, pid.size() - 1)));
 }
@@ -151,7 +151,7 @@ TEST_CASE("the file is a whole page, renewed, and the last one is written at the
   }
 }
 
-TEST_CASE("a page that cannot be written is said once, and so is that it can be again") {
+TEST_CASE("a page that cannot be written is logged once, and so is the recovery") {
   Fixture f;
   const std::string inside = f.folder / "gone";
   const auto file = MetricsFile::open(
@@ -184,11 +184,11 @@ TEST_CASE("events are appended to what is there, in a file for its user alone") 
         std::string::npos);
 }
 
-TEST_CASE("a pipe that nobody reads is refused, a reader that leaves is no trouble") {
+TEST_CASE("a pipe without a reader is refused, a reader that leaves is no trouble") {
   Fixture f;
   const std::string path = f.folder / "pipe";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
-  CHECK(EventStream::open_file(path).error().what.find("nobody reads") != std::string::npos);
+  CHECK(EventStream::open_file(path).error().what.find("has no reader") != std::string::npos);
   base::Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   auto fd = EventStream::open_file(path);
   REQUIRE(fd);
@@ -202,7 +202,7 @@ TEST_CASE("a pipe that nobody reads is refused, a reader that leaves is no troub
   CHECK(f.said.empty());
 }
 
-TEST_CASE("a full disk is said once, and the gap is an object of its own") {
+TEST_CASE("a full disk is logged once, and the gap is an object of its own") {
   Fixture f;
   base::Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   REQUIRE(full);
