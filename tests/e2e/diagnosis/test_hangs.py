@@ -87,7 +87,7 @@ def test_a_stopped_rank_is_named_forgiven_when_it_goes_on_and_else_ends_the_atte
     job.says("the hang is over", NAMED_WITHIN_S)
     assert job.attempt() == 0
     stop("1h")
-    job.wait(lambda: "restart, not counted" in job.err(), "another attempt", 180)
+    job.wait(lambda: "free restart" in job.err(), "another attempt", 180)
     job.stop()
 
 

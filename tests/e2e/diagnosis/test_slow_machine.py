@@ -60,7 +60,7 @@ def test_the_slow_machine_is_replaced_by_the_spare_and_the_job_is_fast_again(rob
     said = [line for line in finished.errors.splitlines() if "slows the job down" in line]
     assert re.search(rf"{name} slows the job down \(named in [345] of 5 looks\) and is replaced in "
                      r"1\.00 s, .*: a restart without it costs 1\.00 s and would gain", said[0])
-    assert "restart, not counted because nothing failed" in finished.errors
+    assert "free restart (nothing failed)" in finished.errors
     report = robustrun.report(job.run)
     assert [one["nodes"] for one in report["evictions"]] == [[name]]
     costs = {(one["of"], one["phase"]): one for one in report["costs"]}

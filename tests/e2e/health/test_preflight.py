@@ -287,7 +287,7 @@ def test_a_stopped_agent_is_named_and_nobody_waits_for_it_for_long(nodes):
     os.kill(agent, signal.SIGSTOP)
     finished = job.finish(300)
     assert finished.code == 0, finished.errors
-    assert job.losses()[0][0] == 1 and "it said nothing for" in job.losses()[0][1]
+    assert job.losses()[0][0] == 1 and "it was silent for" in job.losses()[0][1]
     nodes.runner.expect_nothing_left()
 
 

@@ -23,12 +23,12 @@ def clock(robustrun):
 
 def note_the_time(job):
     """A harmless drill, for a line in the log: seconds by which the supervisor's clock is off."""
-    before = job.err().count("fault on purpose")
+    before = job.err().count("injected fault")
     done = job.runner.run("inject", str(job.run), "stop", "--rank=1", "--for=0.01")
     assert done.code == 0, done.errors
 
     def line():
-        lines = [text for text in job.err().splitlines() if "fault on purpose" in text]
+        lines = [text for text in job.err().splitlines() if "injected fault" in text]
         return lines[-1] if len(lines) > before else None
 
     return log_offset(wait_for(line, what="the drill in the log"))

@@ -102,5 +102,5 @@ def test_sizes_that_do_not_fit_a_smaller_group_are_said(placed):
     placed.hosts[before[1]].die()
     job.moves(world=3)
     assert job.group_names() == [host for host in before if host != before[1]]
-    job.says("the topology does not decide who gets which place")
+    job.says("nodes are not placed by topology")
     job.stop()

@@ -209,7 +209,7 @@ def test_a_machine_that_dies_is_replaced_before_its_lease_is_over(farm, over, ro
     job.wait(lambda: job.group_names() == ["h3", "h2"], "the spare in its place")
     job.moves(world=2)
     assert job.attempt() == 1
-    assert "said nothing" not in job.losses()[0][1], job.losses()
+    assert "was silent for" not in job.losses()[0][1], job.losses()
     finished = job.stop()
     assert "h3 takes the place of h1" in finished.errors
     robustrun.expect_nothing_left()

@@ -48,7 +48,7 @@ def test_a_broken_machine_is_evicted_and_a_spare_takes_its_rank(robustrun):
     assert [one["nodes"] for one in report["evictions"]] == [[name]]
     assert report["incidents"][0]["looks_like"]["action"] == "evict"
     # No restart of the script's own is used up by it.
-    assert lines(finished, "not counted because the script is not to blame")
+    assert lines(finished, "free restart (likely not your code)")
 
 
 def test_where_none_can_be_spared_all_nodes_are_checked_and_it_is_said_why(robustrun):
@@ -69,7 +69,7 @@ def test_what_is_broken_twice_is_evicted_and_returns_when_it_passes_a_test(robus
     assert finished.code == 0, finished.errors
     (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
     name = re.search(r"(\S+) is evicted", evicted)[1]
-    assert "no spare is there: waiting up to 600 s for a node (--wait-for-nodes)" in evicted
+    assert "there is no spare: waiting up to 600 s for a node (--wait-for-nodes)" in evicted
     assert lines(finished, f"{name} is surely broken (uncorrectable ECC error), and no spare")
     assert lines(finished, f"{name} is tested again meanwhile")
     assert lines(finished, f"{name} passed a full check and takes part again")
@@ -80,7 +80,7 @@ def test_what_stays_broken_ends_a_run_that_may_not_wait_and_it_is_said_why(robus
     finished = run(robustrun, "--nnodes=2", "--wait-for-nodes=0", "--max-restarts=1", attempts=9)
     assert finished.code == 94, finished.errors
     assert not lines(finished, "is evicted:")
-    assert len(lines(finished, "no spare is there: start the run with spares (--spares)")) == 2
+    assert len(lines(finished, "there is no spare: start the run with spares (--spares)")) == 2
 
 
 def test_a_crash_that_nothing_explains_is_checked_once_and_then_tried_again(robustrun):

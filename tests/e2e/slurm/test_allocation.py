@@ -203,7 +203,7 @@ def test_the_same_where_slurm_keeps_steps_in_cgroups(slurm, robustrun):
         os.kill(leader, signal.SIGKILL)
     job.wait(lambda: job.joins() == 5, "new agents")
     job.moves(world=2)
-    restarts = [text for text in job.decisions() if text.startswith("restart")]
-    assert "the script is not to blame" in restarts[-1]
+    restarts = [text for text in job.decisions() if "restart" in text]
+    assert "free restart (likely not your code)" in restarts[-1]
     assert job.stop().code == 128 + signal.SIGTERM
     cluster.expect_empty()

@@ -183,7 +183,7 @@ def test_agents_outlive_slurms_signal_and_the_run_ends_in_order(allocate, robust
     assert ended.code == 128 + signal.SIGTERM, ended.errors
     assert {record.node for record in job.records(NODE_ENDING)} == {0, 1}
     name = two.cluster.names[0]
-    assert f"{name} will be taken from us: Slurm sent SIGTERM" in " ".join(job.decisions())
-    assert job.err().count("will be taken from us") == 1
+    assert f"{name} will be taken away: Slurm sent SIGTERM" in " ".join(job.decisions())
+    assert job.err().count("will be taken away") == 1
     assert not job.records(AGENT_LOST)
     two.cluster.expect_empty()
