@@ -76,7 +76,7 @@ def by_nvml():
         events.write_text("")
         variables = {"ROBUSTRUN_HEALTH_ROOT": folder / "machine{node}", "NVML_EVENTS": events,
                      "LD_LIBRARY_PATH": folder, "NVML_MOCK": folder / "gpus"}
-        return seconds_until(lambda one: "told by NVML" in one.text, folder, (), variables,
+        return seconds_until(lambda one: "by NVML" in one.text, folder, (), variables,
                              lambda: events.write_text("0 79\n"))
 
 
