@@ -79,7 +79,7 @@ def test_a_source_that_comes_back_as_another_file_is_not_mixed_in(restarted, odd
     odd.behave = be_there
     fails_in_time(restarted, BLOCK)
     status = restarted.status()
-    assert "it is another file than the one whose blocks are kept" in status["trouble"]
+    assert "whose blocks are kept" in status["trouble"]
     assert restarted.key in status["trouble"]
     assert any("another file" in event for event in restarted.client.events)
     assert restarted.read(2 * BLOCK, 10) == odd.data[2 * BLOCK:][:10]
