@@ -13,9 +13,9 @@ from harness import ROBUSTRUN, Figure, Quick, Scratch, clean_environment
 from placement import baselines, clusters, metric
 from placement.planner import Planner, names
 
-RANDOM, QUICK_RANDOM = 200, 40
+RANDOM, QUICK_RANDOM = 200, 10
 ROUNDS = 11
-QUICK = Quick(45, "40 random clusters instead of 200, 3 rounds of times instead of 11", rounds=3)
+QUICK = Quick(45, "10 random clusters instead of 200, 1 round of times instead of 11")
 RATIO_OF_PAPER = {"mean": 1.2, "most": 1.67}
 BOUND_MET_MIN = 0.95
 EXCESS_UNITS_MAX = 1

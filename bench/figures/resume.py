@@ -16,7 +16,7 @@ from harness import ROBUSTRUN, Figure, Quick, Scratch, in_turns, start, wait_for
 AGENTS = 64
 SECONDS_MAX = 2
 ROUNDS = 10
-QUICK = Quick(40, "3 rounds instead of 10", rounds=3)
+QUICK = Quick(35, "2 rounds instead of 10", rounds=2)
 
 
 def one_takeover():

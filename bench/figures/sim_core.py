@@ -47,8 +47,8 @@ def helper(name, *arguments):
     return json.loads(done.stdout)
 
 
-def decision_times(quick):
-    taken = helper("decision_times", NODES, 1 if quick else 3, 1)
+def decision_times():
+    taken = helper("decision_times", NODES, 3, 1)
     everything, answered = taken["all"], taken["answered"]
     p99 = everything["p99_ms"]
     print(f"the core's time per event, {NODES:,} nodes, {taken['incidents']} incidents:")
@@ -110,6 +110,5 @@ def standby_times():
                    "of an oracle of 2 s: it is the 1 % of switches, in seconds above")]
 
 
-def measure(quick):
-    days = DAYS // 10 if quick else DAYS
-    return [*decision_times(quick), months(days, 256), months(days, 16), *standby_times()]
+def measure():
+    return [*decision_times(), months(DAYS, 256), months(DAYS, 16), *standby_times()]

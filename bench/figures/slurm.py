@@ -35,7 +35,7 @@ JOB = ROOT / "bench" / "ddp_job.py"
 AGENTS_RATIO_MAX = 1.3
 START_RATIO_MAX = 1.05  # equal, with the noise of eight interpreters on two cores
 ROUNDS, JOB_ROUNDS = 20, 10
-QUICK = Quick(55, "2 rounds of agents instead of 20, 1 training instead of 10", rounds=2)
+QUICK = Quick(35, "2 rounds of agents instead of 20, 1 training instead of 10", rounds=2)
 
 
 class Bench:

@@ -50,7 +50,7 @@ def test_gpu_memory_of_the_dead_is_waited_for_and_its_holder_named(robustrun, nv
 
     say(HELD)
     os.kill(second, signal.SIGKILL)
-    job.says(f"it is held: GPU 0 by pid {DEAD}, which has ended", 60)
+    job.says(f"held: GPU 0 by pid {DEAD}, which has ended", 60)
     worker(2)
     job.stop()
     robustrun.expect_nothing_left()
