@@ -390,7 +390,8 @@ Example:
   robustrun ls)";
 
 constexpr std::string_view kLogsPage =
-    R"(usage: robustrun logs [RUN] [--rank N] [--attempt N] [--follow] [--stderr] [--grep RE]
+    R"(usage: robustrun logs [RUN] [--rank N] [--attempt N] [--follow] [--stderr]
+                           [--grep RE]
 
 Shows what the workers wrote, rank by rank, stdout before stderr. Without RUN: the newest active run
 of this directory, else the newest run.
@@ -477,7 +478,7 @@ constexpr auto kGroups = std::to_array<GroupPage>({
     {kRendezvous, "cluster", "hosts, SSH, Slurm, rendezvous, spares, preflight",
      "robustrun --hosts=node[01-16] --spares=2 --nproc-per-node=gpu train.py"},
     {kPlacement, "placement", "network topology, and which rank runs where",
-     "robustrun --hostfile=hosts --topology=net.toml --parallel=tp=8,dp=auto train.py"},
+     "robustrun --hostfile=hosts --topology=net.toml --parallel=tp=8,pp=2 train.py"},
     {kFailures, "failures", "restarts, hangs, lost nodes, time limits, stopping",
      "robustrun --max-restarts=5 --hang-timeout=5m train.py"},
     {kOutput, "output", "logs and console of the workers",

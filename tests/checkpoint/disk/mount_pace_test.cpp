@@ -37,7 +37,7 @@ TEST_CASE("a slower mount gets less step by step; below half pace it is reported
   auto drained = pace.learn(slow);
   REQUIRE(drained.size() == 1);
   CHECK(drained.front().first == 1);
-  CHECK(drained.front().second.find("20 % of what the others do") != std::string::npos);
+  CHECK(drained.front().second.find("20 % of the others' speed") != std::string::npos);
   for (int i = 0; i < 20; ++i) CHECK(pace.learn(slow).size() == 1);
   CHECK(pace.of(1) == doctest::Approx(0.2).epsilon(0.01));
   CHECK(pace.of(0) == doctest::Approx(1));

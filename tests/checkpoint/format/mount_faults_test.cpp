@@ -301,7 +301,7 @@ TEST_CASE("EIO in a read: parity replaces the data, else tensor, file and cause 
             CHECK(says({what}, directory, "Input/output error"));
           }
           CHECK((failed > 0) == (way == Way::kPlain));
-          CHECK(says(reader.rescued(), directory, "Input/output error: put together again") ==
+          CHECK(says(reader.rescued(), directory, "Input/output error: rebuilt from parity") ==
                 (way == Way::kParity));
           CHECK(says(reader.verify(), directory, "Input/output error"));
         }

@@ -282,7 +282,7 @@ TEST_CASE("without an agent that could mark it, that is reported and the run goe
   h.lose(1);
   CHECK(h.all<DemoteCheckpoint>().empty());
   CHECK(h.text(Rule::kCheckpointKept)
-            .ends_with("but no agent is there to mark it, so it may be used again"));
+            .ends_with("but there is no agent to mark it, so it may be used again"));
 }
 
 TEST_CASE(

@@ -38,7 +38,7 @@ TEST_CASE("the workers of a node that leaves, and the others', are told to end a
   Harness h = three();
   leave(h, 2);
   CHECK(h.text(Rule::kNodeLeft) ==
-        "c leaves the run: its command got SIGTERM; all workers are told to end, and have 30 s");
+        "c leaves the run: its command got SIGTERM; stopping all workers, which have 30 s to save");
   const auto stops = h.all<StopWorkers>();
   REQUIRE(stops.size() == 3);
   for (const StopWorkers& stop : stops) {

@@ -264,8 +264,7 @@ TEST_CASE("a spare that never says hello is a spare's trouble, not the run's") {
   h.begin();
   h.fire(TimerId::kNodes);
   CHECK(h.text(Rule::kSpareChanged) ==
-        "the agent of node2 cannot be started: it did not say hello within 30 s; it is started "
-        "once more");
+        "the agent of node2 cannot be started: it did not say hello within 30 s; launching it again");
   CHECK_FALSE(h.decided(Rule::kAgentLost));
   CHECK(h.all<LaunchAgent>().size() == 1);
 }

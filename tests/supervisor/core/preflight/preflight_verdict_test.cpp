@@ -113,7 +113,7 @@ TEST_CASE("what must be the same everywhere") {
        [](NodeCheck& node) {
          node.facts.software = {true, "", "", "cannot start 'python'", true};
        }},
-      {"slow interpreter", Fitness::kWarned, "the interpreter does not say its versions: late",
+      {"slow interpreter", Fitness::kWarned, "the interpreter does not report its versions: late",
        [](NodeCheck& node) { node.facts.software = {true, "", "", "late", false}; }},
       {"a GPU less", Fitness::kUnfit, "it has 7 GPUs, the others have 8",
        [](NodeCheck& node) { node.facts.gpus.count = 7; }},

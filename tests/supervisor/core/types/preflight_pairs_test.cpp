@@ -60,7 +60,7 @@ TEST_CASE("a node that no other reaches is left out alone, wherever it stands") 
     }
     const auto verdicts = verdicts_of(checked);
     CHECK(left_out(verdicts) == Nodes{bad});
-    CHECK(verdicts[bad].findings.back().words == "and so with 6 nodes more");
+    CHECK(verdicts[bad].findings.back().words == "and the same with 6 more nodes");
   }
 }
 
