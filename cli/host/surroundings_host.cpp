@@ -135,7 +135,8 @@ class ThisMachine final : public Machine {
     if (!file || ::fstat(file.get(), &status) != 0) {
       return base::fail_errno("it cannot be read", errno);
     }
-    if (!S_ISREG(status.st_mode)) return base::fail(base::Errc::kInvalidArgument, "not a regular file");
+    if (!S_ISREG(status.st_mode))
+      return base::fail(base::Errc::kInvalidArgument, "not a regular file");
     if (status.st_uid != ::geteuid() && status.st_uid != 0) {
       return base::fail(
           base::Errc::kPermission,

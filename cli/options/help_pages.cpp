@@ -416,7 +416,7 @@ constexpr auto kGroups = std::to_array<GroupPage>({
     {kRendezvous, "cluster", "hosts, SSH, Slurm, rendezvous, spares, preflight",
      "robustrun --hosts=node[01-16] --spares=2 --nproc-per-node=gpu train.py"},
     {kPlacement, "placement", "network topology, and which rank runs where",
-     "robustrun --hostfile=hosts --topology=net.toml --parallel=tp=8,dp=auto train.py"},
+     "robustrun --hostfile=hosts --topology=net.toml --parallel=tp=8,pp=2 train.py"},
     {kFailures, "failures", "restarts, hangs, lost nodes, time limits, stopping",
      "robustrun --max-restarts=5 --hang-timeout=5m train.py"},
     {kOutput, "output", "logs and console of the workers",

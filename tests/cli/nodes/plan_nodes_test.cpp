@@ -136,7 +136,7 @@ TEST_CASE("options that contradict hosts are refused or warned about") {
         "started from here; leave one of them out");
   CHECK(has(error_of({"--hosts=n1", "--standalone"}), "and --hosts=n1 names others"));
   CHECK(error_of({"--hosts=localhost", "--standalone"}) == "no error");
-  CHECK(has(error_of({"--hosts=n1", "--launcher=join"}), "get their agents from here"));
+  CHECK(has(error_of({"--hosts=n1", "--launcher=join"}), "their agents are started from here"));
   CHECK(has(error_of({"--hosts=n1", "--launcher=local"}), "not this machine alone"));
   CHECK(has(error_of({"--launcher=ssh"}), "no hosts are named"));
   World world;
@@ -196,7 +196,7 @@ TEST_CASE("nodes that are started by hand need a secret, munge, or --insecure-rd
   const auto secret = plan(world, joined({"--secret-file=k", "--insecure-rdzv"}));
   CHECK(secret->trust == Trust::kSecret);
   CHECK(secret->secret == std::string(32, 'k'));
-  CHECK(secret->warnings == Argv{"--insecure-rdzv has no effect: --secret-file=k is there"});
+  CHECK(secret->warnings == Argv{"--insecure-rdzv has no effect: --secret-file=k is given"});
 }
 
 TEST_CASE("an invalid secret is refused") {
@@ -255,8 +255,8 @@ TEST_CASE("the rest: interface, folding, filter of ranks") {
   CHECK(made->fold_lines);
   CHECK(made->shown_ranks == std::vector<RankRange>{{0, 0}, {2, 3}, {8, 15}});
   CHECK(plan(world, {})->shown_ranks.empty());
-  CHECK(has(error_of({"--iface=a b"}), "no name of a network interface"));
-  CHECK(has(error_of({"--iface=averyveryverylongname"}), "no name of a network interface"));
+  CHECK(has(error_of({"--iface=a b"}), "not a name of a network interface"));
+  CHECK(has(error_of({"--iface=averyveryverylongname"}), "not a name of a network interface"));
   CHECK(error_of({"--ranks-filter=0,x"}) ==
         "cannot use --ranks-filter=0,x: 'x' is neither a rank nor a range; write 0,8-15");
 }

@@ -128,8 +128,7 @@ TEST_CASE("the tasks of an srun are nodes that meet, the first one leads") {
   CHECK(leader->meeting->part == Meeting::Part::kHost);
   CHECK(leader->min_nodes == 2);
   CHECK(leader->join_token == "/job/robustrun-runs/.slurm-41.2.2");
-  CHECK(
-      has(job.error({"--nnodes=4"}), "it takes 4 nodes, and this srun (step 41.2.2) has 3"));
+  CHECK(has(job.error({"--nnodes=4"}), "it takes 4 nodes, and this srun (step 41.2.2) has 3"));
   CHECK(has(job.error({"--spares=1"}), "every task is a working node"));
   job.add({"SLURM_STEP_NUM_NODES=2"});
   CHECK(has(job.error({}), "this step's 3 tasks as nodes: they are on 2 nodes"));

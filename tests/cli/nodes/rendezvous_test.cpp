@@ -246,7 +246,7 @@ TEST_CASE("is_host and the time-outs of --rdzv-conf count") {
         std::chrono::seconds(5));
   CHECK(meeting_error({argv[0], argv[1], "--rdzv-conf=is_host=maybe"}).find("neither true") !=
         std::string::npos);
-  CHECK(meeting_error({argv[0], argv[1], "--rdzv-conf=join_timeout=x"}).find("no number of") !=
+  CHECK(meeting_error({argv[0], argv[1], "--rdzv-conf=join_timeout=x"}).find("not a number of") !=
         std::string::npos);
 }
 

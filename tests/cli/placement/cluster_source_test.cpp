@@ -47,7 +47,7 @@ TEST_CASE("a topology file that lacks hosts is an error") {
   };
   CHECK(error_of("none.toml", {"n1"}) == "cannot read none.toml: no such file");
   CHECK(error_of("bad.toml", {"n1"}).starts_with("cannot use bad.toml, line 2: unknown key 'nam'"));
-  CHECK(error_of("x", {"n1"}).starts_with("cannot use x, line 1: this is no description"));
+  CHECK(error_of("x", {"n1"}).starts_with("cannot use x, line 1: unknown format"));
   CHECK(error_of("t.toml", {"n1", "n9"}).starts_with("cannot find host 'n9' in t.toml"));
 }
 

@@ -82,7 +82,7 @@ TEST_CASE("a check is never detached") {
   make_it_a_check(world.merge({"--hosts=a,b", "--detach", "train.py"}).value(), world.around, made);
   CHECK(made.request.console_log.empty());
   REQUIRE(made.warnings.size() == before + 1);
-  CHECK(made.warnings.back() == "--detach has no effect: a check shows its table here");
+  CHECK(made.warnings.back() == "--detach has no effect: a check prints its table here");
 }
 
 TEST_CASE("a check needs no script") {

@@ -83,7 +83,7 @@ TEST_CASE("options that contradict an image are refused before anything starts")
             .starts_with("cannot use --container-mounts=/a:b: '/a:b' is no mount"));
   CHECK(image_error(world, {"--image=a.sqsh", "--container-runtime=none",
                             "--container-mounts=/a:/b", "train.py"})
-            .find("see all of the node already") != std::string::npos);
+            .find("see the whole node anyway") != std::string::npos);
   ImageWorld directory;
   directory.machine.kinds["/job/tree"] = PathKind::kDirectory;
   CHECK(image_error(directory, {"--image=tree", "train.py"}).find("mksquashfs") !=

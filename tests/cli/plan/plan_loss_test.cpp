@@ -48,8 +48,7 @@ TEST_CASE("without a spare of its size the place stays vacant") {
   plan.placement.spares = {5};  // a smaller machine
   const auto loss = plan_loss(plan, 0, base::SystemClock());
   REQUIRE(loss);
-  CHECK(loss_text(plan, *loss) ==
-        "Without a1: no spare of its size is there; the run waits or shrinks.\n");
+  CHECK(loss_text(plan, *loss) == "Without a1: no spare of its size; the run waits or shrinks.\n");
 }
 
 TEST_CASE("a node without a place cannot be lost") {

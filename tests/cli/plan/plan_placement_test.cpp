@@ -152,7 +152,7 @@ TEST_CASE("bad values are reported as the user wrote them") {
   CHECK(error_of({"--rank-order=pp-dp-pp", "--hosts=n1"}) ==
         "cannot use --rank-order=pp-dp-pp: 'pp-dp-pp': pp is given twice");
   CHECK(error_of({"--rank-order=tp-pp", "--hosts=n1"}) ==
-        "cannot use --rank-order=tp-pp: dp is not in it, and has more than one rank");
+        "cannot use --rank-order=tp-pp: it lacks dp, which has more than one rank");
   CHECK(error_of({"--rank-order=tp-pp", "--parallel=tp=2,dp=1", "--hosts=n[1-2]"}).empty());
   CHECK(error_of({"--hosts=n[1-2],m7", "--topology=net.toml"})
             .starts_with("cannot find host 'm7' in net.toml"));

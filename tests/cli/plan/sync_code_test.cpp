@@ -56,7 +56,7 @@ TEST_CASE("a file, and code that differs between nodes, are refused") {
   world.machine.kinds["/job/src"] = PathKind::kDirectory;
   CHECK(refusal_of(world, {"--sync-code=src", "--nnodes=2", "--rdzv-backend=c10d",
                            "--rdzv-endpoint=localhost:29400", "--insecure-rdzv"})
-            .find("every node has a command and code of its own") != std::string::npos);
+            .find("every node has its own command and code") != std::string::npos);
   CHECK(refusal_of(world, {"--sync-code=none"}).find("there is no such folder") !=
         std::string::npos);
   CHECK(refusal_of(world, {"--sync-code=a.py"}).find("not a folder") != std::string::npos);

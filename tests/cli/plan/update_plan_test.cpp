@@ -102,14 +102,15 @@ TEST_CASE("new code replaces the working directory, or --code-root") {
 TEST_CASE("code that cannot be used is refused") {
   Code code;
   const auto trouble = [&](const Words& words) { return code.plan(words).error().what; };
-  CHECK(trouble({"--code", "/none"}).find("no folder") != std::string::npos);
-  CHECK(trouble({"--code", "/new/train.py"}).find("no folder") != std::string::npos);
+  CHECK(trouble({"--code", "/none"}).find("not a folder") != std::string::npos);
+  CHECK(trouble({"--code", "/new/train.py"}).find("not a folder") != std::string::npos);
   CHECK(trouble({"--code", "/new", "--code-root", "/other"}).find("not below") !=
         std::string::npos);
   code.world.machine.files.erase("/new/src/train.py");
-  CHECK(trouble({"--code", "/new"}).find("it has no src/train.py") != std::string::npos);
+  CHECK(trouble({"--code", "/new"}).find("it lacks the run's script src/train.py") !=
+        std::string::npos);
   code.workers.program = "train_${local_rank}.py";
-  CHECK(trouble({"--code", "/new"}).find("another file for each") != std::string::npos);
+  CHECK(trouble({"--code", "/new"}).find("a different file for each") != std::string::npos);
   code.workers.mode = wire::LaunchMode::kModule;
   CHECK(trouble({"--code", "/new"}).find("for scripts") != std::string::npos);
 }

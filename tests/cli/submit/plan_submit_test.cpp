@@ -110,7 +110,7 @@ TEST_CASE("impossible jobs are refused in one line") {
       {{"--nodes=2", "--sbatch='--mem", "train.py"}, "quote is not closed"},
       {{"--nodes=2", "--job-name=a\nb", "train.py"}, "line end"},
       {{"--nodes=0", "train.py"}, "--nodes"},
-      {{"--nodes=1", "--time=5", "train.py"}, "warn 180 s before the end"},
+      {{"--nodes=1", "--time=5", "train.py"}, "warns 180 s before the end"},
   };
   for (const auto& [words, part] : cases) {
     const std::string text = refusal(words);

@@ -80,9 +80,8 @@ TEST_CASE("errors name file, line and the accepted values") {
   CHECK(error_of("fault = 3\n") == "f.toml:1:1: fault must be tables: [[fault]]");
   CHECK(error_of("fault = [3]\n") == "f.toml:1:1: fault must be tables: [[fault]]");
   CHECK(error_of("[[fault]]\ntext = \"x\"\n").starts_with("f.toml:1:1: a fault needs a name"));
-  CHECK(error_of(head).starts_with("f.toml:1:1: 'a' fits nothing: it needs a text"));
-  CHECK(error_of(text + text) ==
-        "f.toml:4:1: the name 'a' is used twice; rename one of them");
+  CHECK(error_of(head).starts_with("f.toml:1:1: 'a' matches nothing: it needs a text"));
+  CHECK(error_of(text + text) == "f.toml:4:1: the name 'a' is used twice; rename one of them");
   CHECK(error_of(head + "test = \"x\"\n").starts_with("f.toml:3:1: unknown key 'test' (did you"));
   CHECK(error_of(head + "text = \"\"\n").starts_with("f.toml:3:8: text must be a string of 1 to"));
   CHECK(error_of(head + "text = [\"x\", 3]\n").starts_with("f.toml:3:14: text must be a string"));

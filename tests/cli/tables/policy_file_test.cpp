@@ -115,8 +115,7 @@ TEST_CASE("errors name the place, the mistake and the accepted values") {
             .starts_with("site.toml:1:2: unknown key 'laddr' (did you mean ladder?)"));
   CHECK(error_of("ladder = 1\n") == "site.toml:1:1: ladder must be a table: [ladder]");
   CHECK(error_of("[ladder]\nevct = []\n").find("did you mean evict?") != std::string::npos);
-  CHECK(error_of("[ladder]\nevict = []\n").find("has to be an array of steps") !=
-        std::string::npos);
+  CHECK(error_of("[ladder]\nevict = []\n").find("must be an array of steps") != std::string::npos);
   for (const char* const step : {"check x0", "check x1001", "check x", "check 1", "reboot", ""}) {
     CAPTURE(step);
     const std::string text = std::string("[ladder]\nevict = [\"") + step + "\"]\n";
@@ -146,9 +145,10 @@ TEST_CASE("errors name the place, the mistake and the accepted values") {
 TEST_CASE("the policy in words names every step and every limit") {
   const std::string words = policy_text(shipped());
   for (const char* const part :
-       {"a machine is broken (evict)", "1. take the machine to blame out", "check all nodes",
-        "go back to the version", "end the run", "2 times within 5 min", "3 failures within 60 min",
-        "5 looks at all workers", "replay on groups of nodes", "failed within 20 steps, 2 times"}) {
+       {"a machine is broken (evict)", "1. evict the machine to blame", "check all nodes",
+        "roll back to the version", "end the run", "2 times within 5 min",
+        "3 failures within 60 min", "compared in 5 rounds", "replay on groups of nodes",
+        "failed within 20 steps of loading it 2 times"}) {
     CAPTURE(part);
     CHECK(words.find(part) != std::string::npos);
   }
@@ -156,12 +156,12 @@ TEST_CASE("the policy in words names every step and every limit") {
   changed.blamed = 0;
   changed.slow.rounds = 0;
   CHECK(policy_text(changed).find("failures within") == std::string::npos);
-  CHECK(policy_text(changed).find("looks at all") == std::string::npos);
+  CHECK(policy_text(changed).find("are compared in") == std::string::npos);
   changed.acts_on_nan = true;
-  CHECK(words.find("ends the attempt") == std::string::npos);
+  CHECK(words.find("ends the attempt, at most") == std::string::npos);
   CHECK(policy_text(changed).find("A loss or gradient norm that is not a number ends the attempt, "
-                                  "4 times in a run.") != std::string::npos);
-  CHECK(policy_text(Policy{}).starts_with("Every failure is answered by a restart"));
+                                  "at most 4 times per run.") != std::string::npos);
+  CHECK(policy_text(Policy{}).starts_with("Every failure leads to a restart"));
 }
 
 }  // namespace

@@ -43,25 +43,24 @@ TEST_CASE("the summary compares with both usual orders and the bound") {
   const PlacementPlan placed =
       plan({"--hosts=n[1-4]", "--nnodes=2", "--spares=1", "--topology=net.toml",
             "--nproc-per-node=2", "--traffic=dp=1GB"});
-  CHECK(
-      placement_summary(placed, 80) ==
-      "Network:   net.toml: 2 leaf (80 Gbit/s each)\n"
-      "Job:       4 ranks on 2 nodes of 4: dp=4\n"
-      "Weights:   dp 1\n"
-      "Placement: one switch, optimal (proven)\n"
-      "           " +
-          placed.placement.how +
-          "\n"
-          "Gain:      40.0 % of a step against natural order, by bandwidths and traffic, if 40 %\n"
-          "           of it is communication\n"
-          "Spares:    n2 (1)\n"
-          "Not used:  n4 (1)\n"
-          "Recommended spares: 0 (cover 99 % of days at 0.0012 failures per machine and day)\n"
-          "\n"
-          "switches touched, widest group  placed  natural order  lexicographic\n"
-          "  dp groups, leaf                    0     2 (mean 2)     2 (mean 2)\n"
-          "  weighted (bound: 0)                0              2              2\n"
-          "network time of a step             0 s          0.1 s          0.1 s\n");
+  CHECK(placement_summary(placed, 80) ==
+        "Network:   net.toml: 2 leaf (80 Gbit/s each)\n"
+        "Job:       4 ranks on 2 nodes of 4: dp=4\n"
+        "Weights:   dp 1\n"
+        "Placement: one switch, optimal (proven)\n"
+        "           " +
+            placed.placement.how +
+            "\n"
+            "Gain:      40.0 % of a step against natural order, by bandwidths and traffic, if\n"
+            "           communication takes 40 % of a step\n"
+            "Spares:    n2 (1)\n"
+            "Not used:  n4 (1)\n"
+            "Recommended spares: 0 (cover 99 % of days at 0.0012 failures per machine and day)\n"
+            "\n"
+            "switches touched, widest group  placed  natural order  lexicographic\n"
+            "  dp groups, leaf                    0     2 (mean 2)     2 (mean 2)\n"
+            "  weighted (bound: 0)                0              2              2\n"
+            "network time of a step             0 s          0.1 s          0.1 s\n");
   CHECK(placement_table(placed, 80) ==
         "place  ranks  node  switches\n"
         "    0    0-1  n1    a\n"
