@@ -204,11 +204,11 @@ TEST_CASE("every limit of a description is reached") {
   CHECK(error_of({leaf(std::string(kNameBytesMax, 's'), {"n"}, 1)}) == "no error");
   CHECK(has(error_of({leaf(std::string(kNameBytesMax + 1, 's'), {"n"}, 1)}), "is not a name"));
   const auto chain = [](std::size_t levels) {
-    std::vector<SwitchEntry> switches = {leaf("s0", {"n"}, 1)};
+    std::vector<SwitchEntry> made = {leaf("s0", {"n"}, 1)};
     for (std::size_t i = 1; i < levels; ++i) {
-      switches.push_back(above(fmt::format("s{}", i), {switches.back().name}, 1));
+      made.push_back(above(fmt::format("s{}", i), {made.back().name}, 1));
     }
-    return switches;
+    return made;
   };
   CHECK(error_of(chain(kLevelsMax)) == "no error");
   CHECK(has(error_of(chain(kLevelsMax + 1)), "more than 16 levels"));
@@ -217,7 +217,7 @@ TEST_CASE("every limit of a description is reached") {
     for (std::size_t i = 0; i < count; ++i) {
       switches.push_back(leaf(fmt::format("s{}", i), {fmt::format("n{}", i)}, 1));
     }
-    return switches;
+    return made;
   };
   CHECK(error_of(wide(kSwitchesMax)) == "no error");
   CHECK(has(error_of(wide(kSwitchesMax + 1)), "more than 65536 switches"));
