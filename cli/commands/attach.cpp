@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "cli/commands/commands.h"
-#include "cli/runs/end_of_run.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/options/values.h"
+#include "cli/runs/end_of_run.h"
 #include "cli/runs/find_run.h"
 #include "cli/runs/follow.h"
 #include "supervisor/core/types/exit_code.h"

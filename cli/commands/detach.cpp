@@ -18,8 +18,8 @@
 
 #include "base/io/child.h"
 #include "cli/commands/commands.h"
-#include "cli/runs/end_of_run.h"
 #include "cli/options/limits.h"
+#include "cli/runs/end_of_run.h"
 #include "cli/runs/follow.h"
 #include "supervisor/core/types/exit_code.h"
 

@@ -7,11 +7,11 @@
 
 #include "base/core/exit_status.h"
 #include "cli/commands/commands.h"
-#include "cli/runs/end_of_run.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/options/values.h"
+#include "cli/runs/end_of_run.h"
 #include "cli/runs/find_run.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/operation_request.h"

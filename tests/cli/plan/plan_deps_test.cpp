@@ -54,7 +54,8 @@ TEST_CASE("dependencies that cannot be installed are refused with the reason") {
   world.machine.kinds["/job/folder.txt"] = PathKind::kDirectory;
   CHECK(why_not(world, {"--deps=none.txt"}).find("there is no such file") != std::string::npos);
   CHECK(why_not(world, {"--deps=folder.txt"}).find("not a regular file") != std::string::npos);
-  CHECK(why_not(world, {"--deps=setup.cfg"}).find("pyproject.toml or environment.yml") != std::string::npos);
+  CHECK(why_not(world, {"--deps=setup.cfg"}).find("pyproject.toml or environment.yml") !=
+        std::string::npos);
   CHECK(why_not(world, {"--deps=requirements.txt", "--setup-cmd=make"}).find("--setup-cmd") !=
         std::string::npos);
   CHECK(why_not(world, {"--setup-cmd=\"make"}).find("quote") != std::string::npos);

@@ -71,7 +71,8 @@ TEST_CASE("options that contradict an image are refused before anything starts")
   CHECK(image_error(world, {"--image=ftp://h/a", "train.py"}) ==
         "cannot use --image=ftp://h/a: expected a path, or http:// or https://");
   CHECK(image_error(world, {"--image=http://h/a#sha256=12", "train.py"}) ==
-        "cannot use --image=http://h/a#sha256=12: #sha256= must be followed by 64 hexadecimal digits, "
+        "cannot use --image=http://h/a#sha256=12: #sha256= must be followed by 64 hexadecimal "
+        "digits, "
         "as sha256sum prints them");
   CHECK(image_error(world, {"--image=a.sqsh#sha256=" + std::string(64, 'a'), "train.py"})
             .ends_with("only an image at a URL has a digest"));

@@ -86,7 +86,8 @@ TEST_CASE("an agent that cannot be started twice in a row ends the run with 94")
     h.fire(TimerId::kNodes);
     CHECK(h.now - start == seconds(30));
     CHECK(h.text(Rule::kAgentLost) ==
-          "the agent of node1 cannot be started: it did not say hello within 30 s; launching it again");
+          "the agent of node1 cannot be started: it did not say hello within 30 s; launching it "
+          "again");
     CHECK(h.all<LaunchAgent>().size() == 1);
     h.fire(TimerId::kNodes);
     CHECK(h.now - start == seconds(60));

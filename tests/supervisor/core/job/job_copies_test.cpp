@@ -255,7 +255,8 @@ TEST_CASE("a keeper that is lost while it saves is not waited for") {
   REQUIRE(h.job.state() == JobState::kBackoff);
   h.saved(0, h.all<SaveHeldCopies>()[0].order, 2);
   CHECK(h.text(Rule::kCopiesSaved) ==
-        "the copies of node1 and node2 in the memory of node2 and node0 were saved: 2 copies of 4 ranks, not all of them");
+        "the copies of node1 and node2 in the memory of node2 and node0 were saved: 2 copies of 4 "
+        "ranks, not all of them");
   CHECK(h.job.state() != JobState::kBackoff);
 }
 

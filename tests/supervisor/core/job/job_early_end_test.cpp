@@ -73,8 +73,9 @@ TEST_CASE("the rank that ended is blamed, not the one that lost it") {
   h.end_well(1, 100);
   CHECK(h.all<Decision>().empty());
   h.fail(0, kInAllReduce);
-  CHECK(h.text(Rule::kEndedEarly) ==
-        "rank 1 ended with 0 at step 100 while rank 0 waited in all_reduce; stopping the other rank");
+  CHECK(
+      h.text(Rule::kEndedEarly) ==
+      "rank 1 ended with 0 at step 100 while rank 0 waited in all_reduce; stopping the other rank");
   CHECK_FALSE(h.decided(Rule::kWorkerFailed));
   CHECK(h.all<Decision>()[0].looks_like->name == "a worker ended while others continued");
   h.all_gone();

@@ -263,8 +263,9 @@ TEST_CASE("a spare that never says hello is a spare's trouble, not the run's") {
   h.join(1);
   h.begin();
   h.fire(TimerId::kNodes);
-  CHECK(h.text(Rule::kSpareChanged) ==
-        "the agent of node2 cannot be started: it did not say hello within 30 s; launching it again");
+  CHECK(
+      h.text(Rule::kSpareChanged) ==
+      "the agent of node2 cannot be started: it did not say hello within 30 s; launching it again");
   CHECK_FALSE(h.decided(Rule::kAgentLost));
   CHECK(h.all<LaunchAgent>().size() == 1);
 }

@@ -181,8 +181,7 @@ TEST_CASE("a suspicion says what follows and when") {
   };
   CHECK(text(Outlook::kUntold, seconds(45)).empty());
   CHECK(text(Outlook::kIfStill, milliseconds(44900)) == "; confirmed in 45 s unless it moves");
-  CHECK(text(Outlook::kForSure, seconds(4)) ==
-        "; confirmed in 4 s: it cannot resolve itself");
+  CHECK(text(Outlook::kForSure, seconds(4)) == "; confirmed in 4 s: it cannot resolve itself");
   CHECK(text(Outlook::kByTimeout, seconds(585)) ==
         "; ended in 9 min 45 s unless it is over by then (--hang-timeout)");
   CHECK(text(Outlook::kWhileMoves, seconds(585)) ==

@@ -71,7 +71,9 @@ TEST_CASE(
   fail(h);
   CHECK_FALSE(h.decided(Rule::kNodeEvicted));
   CHECK(h.text(Rule::kRestart) ==
-        "restart 1 of 3: starting 2 workers on 2 nodes again; node1 is surely broken (it is broken), and there is no spare: if it fails again it is evicted, and the run waits for a node (--wait-for-nodes)");
+        "restart 1 of 3: starting 2 workers on 2 nodes again; node1 is surely broken (it is "
+        "broken), and there is no spare: if it fails again it is evicted, and the run waits for a "
+        "node (--wait-for-nodes)");
   go_on(h);
   fail(h);
   CHECK(h.text(Rule::kNodeEvicted) ==
@@ -127,7 +129,8 @@ TEST_CASE("where no node may be waited for every restart says what is wrong, and
   h.first_step();
   for (int restart = 0; restart < 2; ++restart) {
     fail(h);
-    CHECK(h.text(Rule::kRestart).find("node1 is surely broken (it is broken), and there is no spare") !=
+    CHECK(h.text(Rule::kRestart)
+              .find("node1 is surely broken (it is broken), and there is no spare") !=
           std::string::npos);
     CHECK(h.text(Rule::kRestart).ends_with("time to wait for a node (--wait-for-nodes)"));
     go_on(h);

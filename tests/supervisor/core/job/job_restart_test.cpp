@@ -341,7 +341,8 @@ TEST_CASE("nothing is started beside a worker that cannot be killed") {
   h.tell_exit(exited(0, 0, 1));
   h.tell(WorkersGone{{0}, 0, {"pid 12 (python), D state in nfs_wait"}, {}});
   CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-        "pid 12 (python), D state in nfs_wait on node0 cannot be killed: giving up, as nothing can be started beside it");
+        "pid 12 (python), D state in nfs_wait on node0 cannot be killed: giving up, as nothing can "
+        "be started beside it");
   CHECK(h.exit_code() == 94);
 }
 

@@ -132,7 +132,8 @@ TEST_CASE("copies of a lost node that take long are waited for by workers alone"
   const std::uint64_t order = h.all<SaveHeldCopies>()[0].order;
   h.tell(HeldCopiesSaved{{0}, order, 0, {}, true}, 2);
   CHECK(h.text(Rule::kCopiesSaved) ==
-        "the copies of node1 in the memory of node2 are still being saved: workers start, and wait for them before they load");
+        "the copies of node1 in the memory of node2 are still being saved: workers start, and wait "
+        "for them before they load");
   REQUIRE(h.job.state() == JobState::kReserving);
   h.reserve();
   CHECK(told(h) == "wait of 3");

@@ -86,7 +86,8 @@ TEST_CASE("five rounds ten seconds apart: the machine named in most is replaced 
 
   h.let_drain();
   CHECK(h.text(Rule::kSlowEvicted) ==
-        "node2 slows the job down (named in 4 of 5 looks): stopping all workers, to go on without it");
+        "node2 slows the job down (named in 4 of 5 looks): stopping all workers, to go on without "
+        "it");
   for (const StopWorkers& stop : h.all<StopWorkers>()) CHECK(stop.reason == StopReason::kPreempt);
   for (const std::uint32_t node : {0U, 1U, 2U}) h.gone(node);
   h.gone(3);

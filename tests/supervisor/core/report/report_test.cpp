@@ -327,7 +327,8 @@ TEST_CASE("a journal without an end tells what was known last") {
   CHECK(report.outcome == RunOutcome::kUnfinished);
   CHECK_FALSE(report.exit_code);
   CHECK(report.reason ==
-        "The journal has no end: the run is active, or robustrun was killed. Last decision: restart 1 of 3: starting 2 workers on 1 node again. Last seen: attempt 1 at step 120");
+        "The journal has no end: the run is active, or robustrun was killed. Last decision: "
+        "restart 1 of 3: starting 2 workers on 1 node again. Last seen: attempt 1 at step 120");
   CHECK(build_report({}).outcome == RunOutcome::kUnfinished);
   CHECK(build_report({}).reason.find("No worker was started") != std::string::npos);
 }
