@@ -340,7 +340,7 @@ def test_the_environment_sets_how_disks_are_read_and_written(places, monkeypatch
         checkpoint.load_latest(back, places)
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_IO", way)
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_PATIENCE", "soon")
-    with pytest.raises(ValueError, match="PATIENCE is a number of seconds, not 'soon'"):
+    with pytest.raises(ValueError, match="PATIENCE must be a number of seconds, not 'soon'"):
         checkpoint.load_latest(back, places)
 
 

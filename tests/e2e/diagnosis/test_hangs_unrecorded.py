@@ -88,7 +88,7 @@ def test_a_wait_is_not_reported_with_a_later_stack(robustrun, saves):
     ended = job.finish(300)
     assert ended.code == 0, ended.errors
     lines = (HERE / "slow_save_job.py").read_text().splitlines()
-    behind = {number for number, text in enumerate(lines, 1) if "# behind" in text}
+    behind = {number for number, text in enumerate(lines, 1) if "# after the barrier" in text}
     assert behind
     told = re.findall(r"hang: .*barrier.*it is in (?:\w+ \()?slow_save_job\.py:(\d+)", ended.errors)
     assert not behind & set(map(int, told)), ended.errors

@@ -148,7 +148,8 @@ def test_a_loss_that_is_not_a_number_leads_to_the_machine_that_computes_wrongly(
     pytest.importorskip("torch")
     finished = diverge(robustrun, 1, "--nnodes=3", "--spares=1", flip="rank=1")
     assert finished.code == 0, finished.errors
-    assert lines(finished, "loss is not a number: nan, 3 readings in a row", "are stopped")
+    assert lines(finished, "loss is not a number: nan, 3 readings in a row",
+                 "; stopping all 3 ranks")
     assert lines(finished, "groups of nodes do the alignment test before the next start")
     (found,) = lines(finished, "computes other bits than the others")
     name = re.search(r"the replay: (\S+) computes", found)[1]
