@@ -153,7 +153,7 @@ def test_events_contain_every_decision_of_the_journal(robustrun):
 
 def journaled_rules(path):
     """The words of the rules in the core's own list."""
-    listed = (ROOT / "supervisor/core/types/decision.h").read_text().split("enum class Rule")[1]
+    listed = (ROOT / "supervisor/core/types/rule.h").read_text().split("enum class Rule")[1]
     names = re.findall(r"^  k(\w+),", listed.split("};")[0], re.MULTILINE)
     words = [re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower() for name in names]
     return [words[record.body.get(1, [0])[0]]

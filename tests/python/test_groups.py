@@ -14,8 +14,7 @@ from robustrun._record import groups, progress  # noqa: E402
 with_descriptions = pytest.mark.skipif(
     "group_desc" not in inspect.signature(torch.distributed.new_group).parameters,
     reason="torch before 2.4")
-HEADER = (ROOT / "tracer" / "record_collectives.h").read_text().partition(
-    "struct RecordOperation")[0]
+HEADER = (ROOT / "tracer" / "record_collectives.h").read_text()
 
 
 def test_words_are_those_of_the_header():
@@ -23,7 +22,8 @@ def test_words_are_those_of_the_header():
         return int(re.search(name + r" = (\d+);", HEADER).group(1))
 
     field = r"^  (?:std::uint\d+_t|std::array<.*?>) (\w+);\s+//\s+(\d+)"
-    at = {name: int(offset) for name, offset in re.findall(field, HEADER, re.MULTILINE)}
+    communicator = HEADER.partition("struct RecordOperation")[0]
+    at = {name: int(offset) for name, offset in re.findall(field, communicator, re.MULTILINE)}
     ours = {"comm": groups.COMM, "size": groups.SIZE_AND_RANK, "source": groups.SOURCE,
             "name": groups.NAME, "label": groups.LABEL, "entered": groups.ENTERED,
             "started": groups.STARTED, "done": groups.DONE, "entered_at_ns": groups.ENTERED_AT,
