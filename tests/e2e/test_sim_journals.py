@@ -95,7 +95,7 @@ def test_the_repeated_run_is_shown_beside_its_own_report(run):
         total = sum(row[column] for row in played["rows"])
         assert total == pytest.approx(played["duration_s"], abs=1e-3)
     shown = sim("--replay", run, "--from-journal", run).stdout
-    assert "medians over this run's own incidents" in shown and "points" in shown
+    assert "medians of this run's own incidents" in shown and "points" in shown
 
 
 def test_journals_of_other_runs_are_marked_as_such(run, tmp_path):
@@ -103,7 +103,7 @@ def test_journals_of_other_runs_are_marked_as_such(run, tmp_path):
     other.mkdir()
     shutil.copy(run / "journal", other / "journal")
     shown = sim("--replay", run, "--from-journal", other).stdout
-    assert "medians of 1 other run, not of this one" in shown
+    assert "medians of 1 other run, without this one" in shown
 
 
 def damaged(journal, folder, change):
