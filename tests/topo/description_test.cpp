@@ -213,9 +213,9 @@ TEST_CASE("every limit of a description is reached") {
   CHECK(error_of(chain(kLevelsMax)) == "no error");
   CHECK(has(error_of(chain(kLevelsMax + 1)), "more than 16 levels"));
   const auto wide = [](std::size_t count) {
-    std::vector<SwitchEntry> switches;
+    std::vector<SwitchEntry> made;
     for (std::size_t i = 0; i < count; ++i) {
-      switches.push_back(leaf(fmt::format("s{}", i), {fmt::format("n{}", i)}, 1));
+      made.push_back(leaf(fmt::format("s{}", i), {fmt::format("n{}", i)}, 1));
     }
     return made;
   };
