@@ -26,7 +26,7 @@ bool is_below(const KnownRun& run, const std::string& folder) {
   return run.directory.starts_with(folder + "/");
 }
 
-// Runs started in this folder come first: whoever names no run most likely means one of them.
+// Runs started in this folder come first: a command without a RUN most likely means one of them.
 base::Result<std::string> newest(const Surroundings& around) {
   const std::vector<KnownRun> runs = known_runs(around);
   const std::string here = runs_folder(around);
@@ -40,18 +40,23 @@ base::Result<std::string> newest(const Surroundings& around) {
                                 here));
 }
 
-// Directories of runs whose supervisor takes connections, the newest first: those of this folder,
-// or else of all.
+// Directories of active runs, those of this folder or else all; the one that began last comes
+// first.
 std::vector<std::string> live_runs(const Surroundings& around) {
-  std::vector<std::string> here;
-  std::vector<std::string> elsewhere;
+  using Found = std::pair<fs::file_time_type, std::string>;
+  std::vector<Found> here;
+  std::vector<Found> elsewhere;
   for (const KnownRun& run : known_runs(around)) {
     std::error_code error;
-    if (!fs::exists(supervisor::control_file(run.directory), error)) continue;
-    if (!is_live(run.directory)) continue;
-    (is_below(run, runs_folder(around)) ? here : elsewhere).push_back(run.directory);
+    const auto began = fs::last_write_time(supervisor::control_file(run.directory), error);
+    if (error || !is_live(run.directory)) continue;
+    (is_below(run, runs_folder(around)) ? here : elsewhere).emplace_back(began, run.directory);
   }
-  return here.empty() ? elsewhere : here;
+  std::vector<Found>& found = here.empty() ? elsewhere : here;
+  std::ranges::sort(found, std::greater{});
+  std::vector<std::string> directories;
+  for (auto& [began, directory] : found) directories.push_back(std::move(directory));
+  return directories;
 }
 
 std::vector<std::string> names_of(const std::vector<std::string>& directories) {

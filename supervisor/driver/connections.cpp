@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/core/exit_status.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
@@ -63,8 +64,9 @@ void Driver::Impl::on_report(base::NodeId, const wire::StopRun& order) {
     return;
   }
   if (order.signal == SIGTERM && parts_.ask_slurm) return signalled_by_slurm();
-  dispatch(SignalReceived{
-      order.signal, false, {}, "from " + base::printable(order.host.substr(0, HOST_NAME_MAX))});
+  const std::string origin = base::printable(order.host.substr(0, HOST_NAME_MAX));
+  dispatch(
+      SignalReceived{order.signal, false, {}, base::signal_name(order.signal) + " from " + origin});
 }
 
 std::optional<RunAuthority> Driver::Impl::authority() const {

@@ -107,7 +107,7 @@ def test_a_signal_from_a_worker_to_its_parent_ends_the_run_as_under_torchrun(
     )
     finished = robustrun.run(f"--compat={mode}", "--nproc-per-node=3", "preempt.py")
     assert finished.code == code, finished.errors
-    assert f"{name} (from rank " in " ".join(finished.errors.split()), finished.errors
+    assert f"stopping ({name} from rank " in " ".join(finished.errors.split()), finished.errors
     assert len(list(robustrun.folder.glob("saved.*"))) == 3, finished.errors
     robustrun.expect_nothing_left()
 
@@ -118,7 +118,8 @@ def test_called_as_torch_distributed_launch_the_script_gets_its_local_rank(robus
         "import argparse, os\n"
         "parser = argparse.ArgumentParser()\n"
         "parser.add_argument('--local-rank', '--local_rank', type=int, default=-1)\n"
-        "print(parser.parse_args().local_rank, os.environ['LOCAL_RANK'])\n",
+        "text = f\"{parser.parse_args().local_rank} {os.environ['LOCAL_RANK']}\\n\"\n"
+        "os.write(1, text.encode())\n",
     )
     link = robustrun.folder / "torch.distributed.launch"
     link.symlink_to(robustrun.binary)
