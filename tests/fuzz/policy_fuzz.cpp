@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/tables/policy_file.h"
+#include "cli/text/policy_text.h"
 #include "supervisor/core/fault/escalation.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
