@@ -35,8 +35,8 @@ base::Result<std::string> newest(const Surroundings& around) {
   if (found != runs.end()) return found->directory + kJournal;
   if (!runs.empty()) return runs.front().directory + kJournal;
   return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot find a run: there is none below {}, and none is known of "
-                                "another folder; name a run's directory",
+                    fmt::format("cannot find a run below {}, and you have no other runs; name a "
+                                "run's directory",
                                 here));
 }
 

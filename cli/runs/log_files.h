@@ -21,7 +21,7 @@ struct AttemptLogs {
   std::vector<RankLog> ranks;  // in order
 };
 
-// `attempt` of the run with this journal, or its last one if `attempt` is none. On several nodes
+// The logs of `attempt`, or of the last attempt if `attempt` has no value. On several nodes
 // each has a folder of its own below the log directory; `exists` tells which layout the run has.
 // kNotFound: the run has no log directory, or no such attempt.
 [[nodiscard]] base::Result<AttemptLogs> logs_of(

@@ -22,7 +22,7 @@ class SpareStandbys {
   // A report of a worker of the current attempt.
   void note_modules(const wire::StandbyModules& report);
   // The order that the agent of a spare must get now; it counts as sent. nullopt: the agent has it
-  // already, or there is none.
+  // already, or gets none.
   [[nodiscard]] std::optional<wire::KeepStandbys> tell(base::NodeId node,
                                                        base::Generation generation);
   // The node's connection broke: it may have missed the last order.

@@ -15,7 +15,7 @@ namespace robustrun::supervisor {
 [[nodiscard]] std::string final_report(const std::vector<JournalEntry>& entries, bool with_report,
                                        bool colour, int width);
 
-// Columns of the terminal at stderr; 100 where there is none.
+// Columns of the terminal at stderr; 100 without a terminal.
 [[nodiscard]] int stderr_width();
 
 // Writes everything. Failures (a full disk, an unreadable journal) are logged and do not change the

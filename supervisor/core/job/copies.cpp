@@ -52,7 +52,7 @@ void Job::Impl::begin_copies() {
   place_copies();
 }
 
-// Agents that were sent a map are also told when there is none any more.
+// Agents that were sent a map are also told when it no longer holds.
 void Job::Impl::place_copies() {
   if (!copies.is_placed && copies.keepers.empty() && !copies.has_copies()) return;
   std::vector<PlaceCopies> orders = copy_orders(*this);

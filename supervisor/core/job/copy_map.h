@@ -117,7 +117,7 @@ struct CopyMap {
   [[nodiscard]] bool has_copies() const;  // some worker makes copies
   // Ranks with a copy on their node and none elsewhere, ascending.
   [[nodiscard]] std::vector<base::Rank> unsecured() const;
-  // The agent that keeps the copies of `place`; its node is kNoNode if there is none.
+  // The agent that keeps the copies of `place`; its node is kNoNode if no agent does.
   [[nodiscard]] CopyHolder keeper_of(std::size_t place) const;
 
   template <class V>

@@ -12,7 +12,7 @@ namespace {
 RunRow ended(const char* id, int exit_code) {
   RunRow row;
   row.id = id;
-  row.directory = std::string("/work/robustrun-runs/") + id;
+  row.directory = std::string("/home/ada/robustrun-runs/") + id;
   row.exit_code = exit_code;
   row.program = "train.py";
   row.nodes = 2;

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import time
@@ -113,3 +114,9 @@ def is_waiting_standby(pid):
     except OSError:
         return False
     return "libtorch_cpu" in maps and sleeps_in == "45"  # recvfrom
+
+
+def free_memory():
+    """Bytes that processes on this machine can still get."""
+    text = pathlib.Path("/proc/meminfo").read_text()
+    return int(re.search(r"^MemAvailable: +(\d+) kB", text, re.MULTILINE)[1]) << 10

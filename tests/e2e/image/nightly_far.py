@@ -17,6 +17,7 @@ import sys
 
 import pytest
 from helpers.jobs import start_job
+from helpers.processes import free_memory
 from image.block_server import BLOCK, PROGRAM
 from image.far_origin import ADDRESS, Origin
 from image.far_storage import blocks_kept, give_folder
@@ -53,11 +54,6 @@ if sys.argv[1] == "on":
 """
 
 
-def free_memory():
-    text = pathlib.Path("/proc/meminfo").read_text()
-    return int(re.search(r"^MemAvailable: +(\d+) kB", text, re.MULTILINE)[1]) << 10
-
-
 def make_image(folder):
     """An image of this test's environment: its path, and the sum of its file cold.bin."""
     assert importlib.util.find_spec("torch"), "no PyTorch: scripts/install-deps.sh test installs it"
@@ -87,7 +83,7 @@ class Site:
         self.size = self.image.stat().st_size
         needed = NODES * self.size + MEMORY_BESIDES
         if free_memory() < needed:
-            pytest.skip(f"eight caches take {needed >> 30} GiB of memory")
+            pytest.skip(f"eight caches take {needed >> 30} GiB of memory, more than is free")
         for machine in self.machines:
             give_folder(machine, self.cache)
         self.origin = Origin(machines, runner.folder / "origin", files)

@@ -93,7 +93,7 @@ TEST_CASE("in no wave a machine runs twice") {
   }
 }
 
-TEST_CASE("where the second phase would add nothing, there is none") {
+TEST_CASE("a second phase that would add nothing is left out") {
   const Played healthy = play_faulty(9, 1, {});
   CHECK(healthy.waves.size() == 1);
   CHECK(healthy.finding.culprits.empty());
