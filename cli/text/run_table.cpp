@@ -7,30 +7,13 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "cli/text/amounts.h"
 
 namespace robustrun::cli {
 namespace {
 
 constexpr std::size_t kRunColumns = 8;
 using RunCells = std::array<std::string, kRunColumns>;
-
-std::string run_age_words(base::Nanos age) {
-  const auto seconds = std::max<std::int64_t>(age / std::chrono::seconds(1), 0);
-  constexpr std::int64_t kMinute = 60, kHour = 3600, kDay = 86'400;
-  if (seconds < 2 * kMinute) return fmt::format("{} s", seconds);
-  if (seconds < 2 * kHour) return fmt::format("{} min", seconds / kMinute);
-  if (seconds < 2 * kDay) return fmt::format("{} h", seconds / kHour);
-  return fmt::format("{} d", seconds / kDay);
-}
-
-std::string disk_words(std::uint64_t bytes) {
-  double size = static_cast<double>(bytes);
-  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
-  std::size_t unit = 0;
-  for (; size >= 999.5 && unit + 1 < kUnits.size(); ++unit) size /= 1000;
-  return unit == 0 || size >= 9.95 ? fmt::format("{:.0f} {}", size, kUnits[unit])
-                                   : fmt::format("{:.1f} {}", size, kUnits[unit]);
-}
 
 std::string run_state_words(const RunRow& row) {
   if (!row.trouble.empty()) return "unreadable";
@@ -51,11 +34,11 @@ RunCells run_cells(const RunRow& row) {
     return cells;
   }
   cells[2] = fmt::format("{}×{}", row.nodes, row.nodes == 0 ? 0 : row.workers / row.nodes);
-  cells[3] = run_age_words(row.age);
+  cells[3] = age_in_words(row.age / std::chrono::seconds(1));
   cells[4] = row.step ? std::to_string(*row.step) : "-";
   cells[5] = std::to_string(row.incidents);
-  cells[6] = disk_words(row.bytes);
-  cells[7] = base::printable(row.program);
+  cells[6] = bytes_in_words(row.bytes);
+  cells[7] = base::printable(row.program.substr(row.program.rfind('/') + 1));
   return cells;
 }
 

@@ -14,7 +14,7 @@ RunRow ended(const char* id, int exit_code) {
   row.id = id;
   row.directory = std::string("/home/ada/robustrun-runs/") + id;
   row.exit_code = exit_code;
-  row.program = "train.py";
+  row.program = "/home/ada/train.py";
   row.nodes = 2;
   row.workers = 16;
   row.age = std::chrono::hours(3);
@@ -34,10 +34,10 @@ TEST_CASE("a table of runs has aligned columns and no trailing blanks") {
   live.step.reset();
   const std::array rows{ended("a", 0), live, ended("long-id", 95)};
   CHECK(runs_text(rows) ==
-        "RUN      STATE        NODES  AGE  STEP  INCIDENTS    SIZE  PROGRAM\n"
-        "a        succeeded    2×8    3 h   900          0  1.2 MB  train.py\n"
-        "b        running      2×8    3 h     -         12  1.2 MB  train.py\n"
-        "long-id  failed (95)  2×8    3 h   900          0  1.2 MB  train.py\n");
+        "RUN      STATE        NODES  AGE  STEP  INCIDENTS   SIZE  PROGRAM\n"
+        "a        succeeded    2×8    3 h   900          0  2 MiB  train.py\n"
+        "b        running      2×8    3 h     -         12  2 MiB  train.py\n"
+        "long-id  failed (95)  2×8    3 h   900          0  2 MiB  train.py\n");
 }
 
 TEST_CASE("what a run or its journal contains cannot move the cursor") {
