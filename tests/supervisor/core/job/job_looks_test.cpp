@@ -154,7 +154,7 @@ TEST_CASE("the report shows what a failure was taken for at last") {
   REQUIRE(report.incidents.size() == 1);
   REQUIRE(report.incidents[0].looks_like.has_value());
   CHECK(report.incidents[0].looks_like->name == "disk is full");
-  const std::string text = render_report(report, false, 160);
+  const std::string text = render_report(report, {false, 160, Detail::kFull});
   CAPTURE(text);
   CHECK(text.find("  likely    trouble, disk is full (infrastructure, high confidence): \"No space "
                   "left\" (rank 1's stderr)\n") != std::string::npos);
