@@ -67,6 +67,34 @@ TEST_CASE("no line but a path's is wider than the terminal and none ends in spac
   }
 }
 
+TEST_CASE("the short report is short") {
+  const auto lines = [](const RunReport& report) {
+    return std::ranges::count(render_report(report, {}), '\n');
+  };
+  RunReport clean = build_report(scenarios::recovered().entries);
+  clean.incidents.clear();
+  CHECK(lines(clean) <= 5);
+  // An incident that tells everything.
+  RunReport one = build_report(scenarios::recovered().entries);
+  const auto head = lines(clean);
+  CHECK(lines(one) - head <= 25);
+  one.incidents[0].stderr_tail.assign(100, "a line of output");
+  one.incidents[0].also_failed.assign(100, "rank 7: SIGABRT, 3 ms later");
+  one.incidents[0].cold.assign(100, "rank 7: its standby worker was still importing");
+  one.incidents[0].looks_like = Classification{"a", "b", {}, {}, {}, false, "\"c\"", "d"};
+  one.incidents[0].injected = "kill of rank 1 on node0";
+  CHECK(lines(one) - head <= 25);
+}
+
+TEST_CASE("of several incidents each has a line, and the one that ended the run is shown") {
+  const RunReport report = build_report(scenarios::failed().entries);
+  const std::string text = render_report(report, {});
+  CHECK(text.find("\n2 incidents\n") != std::string::npos);
+  CHECK(text.find("\n  1         5.00 s: rank 2 on beta: SIGKILL") != std::string::npos);
+  CHECK(text.find("\nIncident 2 of 2: rank 1 on alpha") != std::string::npos);
+  CHECK(text.find("Incident 1 of 2") == std::string::npos);
+}
+
 TEST_CASE("colour adds escapes and changes nothing else") {
   const RunReport report = build_report(scenarios::failed().entries);
   std::string coloured = render_report(report, {true, 100, Detail::kFull});
