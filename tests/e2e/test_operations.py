@@ -98,7 +98,7 @@ def test_status_of_a_run_whose_supervisor_was_killed(detached):
     stop = run.do("stop")
     assert stop.code == 1 and "no end" in stop.errors
     attach = run.do("attach")
-    assert attach.code == 1 and "nobody listens" in attach.errors
+    assert attach.code == 1 and "no process listens on its socket" in attach.errors
 
 
 def test_status_does_not_wait_for_a_stopped_supervisor(detached):
@@ -191,7 +191,7 @@ def test_a_second_stop_kills_at_once(detached):
 
 
 def test_which_run_is_meant(robustrun):
-    for words, error in ((["status"], "no run below"), (["stop"], "no active run below"),
+    for words, error in ((["status"], "there is none below"), (["stop"], "no active run below"),
                          (["attach"], "no active run below"),
                          (["status", "nosuch"], "cannot find the run nosuch"),
                          (["stop", "nosuch"], "cannot find the run nosuch")):

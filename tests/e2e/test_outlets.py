@@ -212,7 +212,7 @@ def test_a_command_that_hangs_delays_neither_restart_nor_end(robustrun):
     began = time.monotonic()
     job.end()
     assert time.monotonic() - began < 90
-    assert "has not ended with the run and is killed" in job.said()
+    assert ", which outlasts the run" in job.said()
     robustrun.expect_nothing_left()
 
 

@@ -115,8 +115,8 @@ def damaged(journal, folder, change):
 
 @pytest.mark.parametrize(("change", "words"), [
     (lambda content: b"no journal at all", "journal"),
-    (lambda content: b"", "no journal tells of a run"),
-    (lambda content: content[:64], "no journal tells of a run"),
+    (lambda content: b"", "no journal holds a run"),
+    (lambda content: content[:64], "no journal holds a run"),
     (lambda content: b"RRJOURNL" + b"\xff" * 5000, "journal"),
 ])
 def test_hostile_bytes_are_one_clear_error(run, tmp_path, change, words):

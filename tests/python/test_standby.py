@@ -266,8 +266,8 @@ def test_a_script_may_set_what_is_only_gone_through(standby, tmp_path):
     (tmp_path / "sock").unlink()
     # Variables named after the package count as read.
     waiting = standby("job.py", "bars.options", variables=["BARS_OFF"], PYTHONPATH=str(libraries))
-    assert waiting.ready()["refusal"] == ["the script sets BARS_OFF, which counts only before "
-                                          "imports"]
+    assert waiting.ready()["refusal"] == ["the script sets BARS_OFF, which takes effect only "
+                                          "before imports"]
 
 
 @pytest.mark.parametrize("name", ["COLOUR", "OMP_NUM_THREADS"])
@@ -277,8 +277,8 @@ def test_a_variable_that_the_script_sets_before_its_imports_forbids_them(standby
     (libraries / "reader.py").write_text("import os\nos.environ.get('COLOUR')\n")
     (tmp_path / "job.py").write_text("")
     waiting = standby("job.py", "reader", variables=[name], PYTHONPATH=str(libraries))
-    assert waiting.ready()["refusal"] == [f"the script sets {name}, which counts only before "
-                                          "imports"]
+    assert waiting.ready()["refusal"] == [f"the script sets {name}, which takes effect only "
+                                          "before imports"]
 
 
 def test_imports_give_way_to_the_training_and_the_script_has_its_priority_back(standby, tmp_path):
@@ -362,7 +362,7 @@ def test_a_list_of_another_script_or_other_packages_is_not_imported(standby, tmp
     (tmp_path / "sock").unlink()
     ready = standby("job.py", "decimal", same=import_list.conditions(str(other))).ready()
     told, = ready["differs"]
-    assert told == "the script is not that of the workers that listed what they import"
+    assert told == "the script is not that of the workers that wrote the list of imports"
     (tmp_path / "sock").unlink()
     ready = standby("job.py", "decimal", same=[here[0], "packages 1"]).ready()
     assert ready["differs"][0].startswith("the installed packages are not those")

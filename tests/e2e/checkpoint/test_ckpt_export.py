@@ -140,13 +140,13 @@ same(found, wanted, ())
 
 def test_an_impossible_export_says_what_to_do(saved, out):
     said = ckpt("export", *both(saved), "--to", "dcp", out / "x", code=1)
-    assert "each of 3 ranks saved a state of its own in step 4" in said
+    assert "each of 3 ranks saved its own state in step 4" in said
     assert "--to torch or safetensors, or --rank N" in said
     said = ckpt("export", *both(saved), "--to", "torch", "--rank=3", out / "x", code=1)
     assert "step 4 was saved by ranks 0 to 2; there is no rank 3" in said
     job(2, "save_same", saved, "5", script=JOB)
     said = ckpt("export", *both(saved), "--to", "torch", "--rank=0", out / "x", code=1)
-    assert "step 5 is one state of all ranks" in said
+    assert "step 5 has one state for all ranks" in said
     assert "--rank is for ckpt export" in ckpt("inspect", *both(saved), "--rank=0", code=2)
     ckpt("export", *both(saved), "--to", "torch", "--step=4", "--rank=0", out / "x")
     assert [each.name for each in out.iterdir()] == ["x"]
@@ -218,7 +218,7 @@ def test_two_items_with_the_same_name_are_both_exported_or_neither(folder, out, 
     found = torch.load(out / "x", weights_only=True)
     assert found == {"a": {"b": torch.tensor(1)}, "a.b": torch.tensor(2), "s": 3, 1: 4}
     for form in ("safetensors", "dcp"):
-        with pytest.raises(ValueError, match="both named 'a.b'"):
+        with pytest.raises(ValueError, match="both be named 'a.b'"):
             export.export(both(folder), form, out / "y")
     with pytest.raises(c_api.NotFound):
         export.export(both(folder), "torch", out / "y", step=2)

@@ -206,7 +206,7 @@ def test_a_value_that_cannot_be_copied_is_refused_and_never_committed(folder, wa
     said = memory_job(2, "save_refused", folder, way)
     assert {"torn": "tensor 'model.columns' changed while step 1 was being saved",
             "planner": "with a Bare, which does not keep its `metadata`",
-            "finish": "the planner's metadata have changed"}[way] in said
+            "finish": "the planner's metadata changed during the save"}[way] in said
     assert committed(folder) == [2]
 
 
@@ -214,5 +214,5 @@ def test_a_value_that_cannot_be_copied_is_refused_and_never_committed(folder, wa
 @pytest.mark.parametrize("kind", ["THREAD", pytest.param("PROCESS", marks=pytest.mark.nightly)])
 def test_an_asynchronous_save_makes_no_second_copy(folder, kind):
     said = memory_job(2, "save_async_copy", folder, kind)
-    assert "is for dcp.save, by the thread that made the writer" in said
+    assert "needs dcp.save, in the thread that created the writer" in said
     assert committed(folder) == []

@@ -104,8 +104,8 @@ def test_a_spare_goes_on_from_the_newest_step_on_shared_storage(lab, robustrun, 
     # A machine is lost with its disk: not all ranks can read 7 and 6, and they are not marked.
     machines["h2"].lose_power()
     assert job.wait(lambda: resumed_at(saves, 2), "a resumption", 120) == [5, 5]
-    job.wait(lambda: "is on a local disk of a machine that is not there" in job.out() + job.err(),
-             "the cause, in a worker's words")
+    job.wait(lambda: "is only on a local disk of a machine that is missing"
+             in job.out() + job.err(), "the cause, in a worker's words")
     assert job.wait(lambda: notes(saves, "saved.2"), "saves", 120) == [[8], [8]]
     found = listed(robustrun, places)
     assert not any(each["poisoned"] for each in found.values())

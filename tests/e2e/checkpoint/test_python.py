@@ -180,7 +180,7 @@ def test_a_mismatch_is_named_and_nothing_is_changed(places):
     assert wanted["a"].sum() == 0
     with pytest.raises(checkpoint.StateMismatch, match="type F64 here and F32"):
         checkpoint.load_latest({"a": torch.zeros(2, dtype=torch.float64)}, places)
-    with pytest.raises(checkpoint.StateMismatch, match="'loader' of each rank is wanted"):
+    with pytest.raises(checkpoint.StateMismatch, match="'loader' is requested per rank, but"):
         checkpoint.load_latest({}, places, own={"loader": {}})
 
 
@@ -336,7 +336,7 @@ def test_the_environment_sets_how_disks_are_read_and_written(places, monkeypatch
     if way != "ring":  # whose reads are no system calls of their own
         assert read_by_system_calls() - before >= 24_000_000
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_IO", "fast")
-    with pytest.raises(ValueError, match="ROBUSTRUN_CHECKPOINT_IO is one of auto, ring"):
+    with pytest.raises(ValueError, match="ROBUSTRUN_CHECKPOINT_IO must be one of auto, ring"):
         checkpoint.load_latest(back, places)
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_IO", way)
     monkeypatch.setenv("ROBUSTRUN_CHECKPOINT_PATIENCE", "soon")

@@ -170,7 +170,7 @@ def test_a_data_loaders_process_that_the_kernel_killed_ran_out_of_memory(robustr
     assert robustrun.run("--max-restarts=0", "job.py", "fill", **memory_cgroup).code == 1
     looks = incident(robustrun)["looks_like"]
     assert (looks["symptom"], looks["confidence"]) == ("CPU OOM", "high")
-    assert looks["name"] == "a data loader's process was killed for want of memory"
+    assert looks["name"] == "data loader worker killed by the OOM killer"
 
 
 @pytest.mark.parametrize(("line", "name"), [

@@ -32,7 +32,7 @@ def test_a_full_disk_is_named_with_the_line_that_shows_it(robustrun):
         "sequel": False,
         "evidence": "\"OSError: [Errno 28] No space left on device: '/ckpt/step_400.pt'\""
         " (rank 0's stderr)",
-        "advice": "room must be made first; a full local disk: take another machine",
+        "advice": "free space first; if a local disk is full, use another machine",
     }
     (line,) = [line for line in finished.errors.splitlines() if WORD in line]
     assert "Insufficient disk space, no space left (infrastructure, high confidence)" in line

@@ -163,14 +163,14 @@ def test_unusable_files_are_named(robustrun):
     empty.mkdir()
     assert f"cannot diagnose {empty}" in refused("--from", str(empty))
     notes = robustrun.write("notes.txt", "hello")
-    assert "notes.txt: it is no progress record" in refused("--from", str(notes))
+    assert "notes.txt: it is neither a progress record" in refused("--from", str(notes))
 
     # The same rank twice, and a dump without a rank: only the user knows what is meant.
     shutil.copy(folder / "gloo.pickle.1", folder / "again_1")
     error = refused("--from", str(folder))
     assert "again_1" in error and "gloo.pickle.1" in error and "rank 1" in error
     (folder / "again_1").rename(folder / "final")
-    assert "final: its name does not end in the rank" in refused("--from", str(folder))
+    assert "final: its name does not end with its rank" in refused("--from", str(folder))
     (folder / "final").unlink()
 
     # A truncated file is left out with a warning, unless the user named it.

@@ -105,7 +105,7 @@ def test_a_mismatch_of_collectives_is_named_and_the_next_attempt_goes_on(
     assert "rank 2 " not in line
     ended = job.finish(300)
     assert ended.code == 0, ended.errors
-    assert re.search(r"hang: rank 1 .*calls them in another order", ended.errors)
+    assert re.search(r"hang: rank 1 .*calls the operations in a different order", ended.errors)
     report = json.loads((robustrun.folder / "summary.json").read_text())
     assert report["attempts"] == 2
     # On a busy machine a poll may find a waiting rank late.

@@ -78,7 +78,7 @@ def test_a_group_that_lacks_a_machine_is_filled_up(robustrun):
                       "job.py", "n5", "-")
     assert finished.code == SUSPECT, finished.errors
     assert finished.text == "n5\n"
-    assert "filled up with" in finished.errors
+    assert "completed with" in finished.errors
 
 
 def test_an_interrupt_ends_all_groups(robustrun):
@@ -94,9 +94,9 @@ def test_an_interrupt_ends_all_groups(robustrun):
 
 @pytest.mark.parametrize("words, why", [
     (["--launcher=processes", "--hosts=n[1-3]"], "fewer than 4 machines"),
-    (["--nproc-per-node=1"], "the machines have to be named"),
+    (["--nproc-per-node=1"], "no machines are named"),
     ([*SIX, "--unit=4", "job.py"], "too few"),
-    (["--lose=n1", *SIX], "for robustrun plan alone"),
+    (["--lose=n1", *SIX], "only for robustrun plan"),
 ])
 def test_what_cannot_be_replayed_is_refused(robustrun, words, why):
     finished = replay(robustrun, *words)

@@ -55,7 +55,7 @@ def test_without_a_node_to_spare_all_nodes_are_checked_and_the_reason_is_given(r
     finished = run(robustrun, "--nnodes=2")
     assert finished.code == 0, finished.errors
     assert not lines(finished, "is evicted:")
-    assert lines(finished, "all nodes are checked before the next start")
+    assert lines(finished, "checking all nodes before the next start")
     assert lines(finished, "check (full): 2 nodes checked")
     report = robustrun.report()
     (incident,) = report["incidents"]
@@ -70,7 +70,8 @@ def test_a_twice_broken_machine_is_evicted_and_returns_when_it_passes_a_test(rob
     (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
     name = re.search(r"(\S+) is evicted", evicted)[1]
     assert "there is no spare: waiting up to 600 s for a node (--wait-for-nodes)" in evicted
-    assert lines(finished, f"{name} is surely broken (uncorrectable ECC error), and no spare")
+    assert lines(finished, f"{name} is surely broken (uncorrectable ECC error), "
+                           "and there is no spare")
     assert lines(finished, f"{name} is tested again meanwhile")
     assert lines(finished, f"{name} passed a full check and takes part again")
     assert [one["returned"] for one in robustrun.report()["evictions"]] == [[name]]
@@ -86,7 +87,7 @@ def test_a_machine_that_stays_broken_ends_a_run_that_may_not_wait_with_the_reaso
 def test_an_unexplained_crash_leads_to_one_check_and_then_a_restart(robustrun):
     finished = run(robustrun, "--nnodes=2", how="crash", attempts=2)
     assert finished.code == 0, finished.errors
-    assert len(lines(finished, "all nodes are checked before the next start")) == 1
+    assert len(lines(finished, "checking all nodes before the next start")) == 1
     assert len(lines(finished, "starting 2 workers on 2 nodes again")) == 2
 
 
@@ -94,7 +95,7 @@ def test_on_one_machine_a_crash_leads_to_a_restart_at_once(robustrun):
     robustrun.write("failing.py", FAILING)
     finished = robustrun.run("--nproc-per-node=2", "failing.py", "crash", "1")
     assert finished.code == 0, finished.errors
-    assert not lines(finished, "are checked")
+    assert not lines(finished, "checking all nodes")
 
 
 def test_a_custom_policy_is_followed_and_shown(robustrun):

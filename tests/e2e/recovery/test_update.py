@@ -207,15 +207,15 @@ def test_invalid_updates_are_refused_early(robustrun):
     def refused(*words):
         return run.update(*words, code=2).errors
 
-    assert "nothing is to change" in refused()
+    assert "--rollback or --list is required" in refused()
     assert "NAME=VALUE" in refused("--env", "LR")
     for name in ("RANK", "MASTER_PORT", "ROBUSTRUN_X", "TORCHELASTIC_RUN_ID"):
         assert f"{name} is set by robustrun" in refused("--env", f"{name}=1")
         assert f"{name} is set by robustrun" in refused("--unset", name)
-    assert "no folder" in refused("--code", "nowhere")
+    assert "nowhere: not a folder" in refused("--code", "nowhere")
     empty = run.folder / "empty"
     empty.mkdir()
-    assert "it has no job.py" in refused("--code", str(empty))
+    assert "it lacks the run's script job.py" in refused("--code", str(empty))
     assert "--now" in refused("--env", "A=1", "--now", "--within", "1h")
     assert "invalid time" in refused("--env", "A=1", "--within", "soon")
     assert "not allowed with" in refused("--rollback", "--env", "A=1")

@@ -163,7 +163,7 @@ def test_tasks_meet_only_through_a_private_file(slurm, robustrun):
               f"{BINARY} job.py 2> $RR; [ $RR = host ] || touch refused")
     cluster.run("srun", "--nodes=2", "--ntasks-per-node=1", "sh", "-c", script, check=False,
                 env={**robustrun.environment, "ROBUSTRUN_WAIT_FOR_NODES": "1"})
-    assert "a file of yours that nobody else may" in (robustrun.folder / "guest").read_text()
+    assert "a file of yours that no other user may" in (robustrun.folder / "guest").read_text()
     cluster.expect_empty()
 
 

@@ -204,7 +204,7 @@ def test_a_supervisor_that_dies_is_replaced_by_the_batch_script(submitted):
     job.steps()
     before = job.status()
     os.kill(before["pid"], signal.SIGKILL)
-    wait_for(lambda: "another one goes on with the run" in job.output(), what="a word about it")
+    wait_for(lambda: "starting another one" in job.output(), what="a word about it")
     wait_for(lambda: job.status().get("pid", before["pid"]) != before["pid"], what="another one")
     job.steps(before["steps"] + 50)
     assert job.status()["attempt"] == 0
@@ -246,5 +246,5 @@ def test_an_error_of_slurm_is_shown(submitted, robustrun):
     nothing = robustrun.run("submit", "--nodes=2", "job.py",
                             env={"PATH": os.path.dirname(sys.executable)})
     assert nothing.code == 2
-    assert "there is no sbatch here" in nothing.errors
+    assert "sbatch is not on PATH" in nothing.errors
     job.cluster.wait_end(job.job)

@@ -273,7 +273,7 @@ def test_the_cache_is_listed_checked_and_made_smaller(pip_site):
 @pytest.mark.parametrize("options, words", [
     (["--deps=setup.cfg"], "unknown kind of file"),
     (["--deps=none.txt"], "there is no such file"),
-    (["--deps=requirements.txt", "--setup-cmd=make"], "--deps installs already"),
+    (["--deps=requirements.txt", "--setup-cmd=make"], "not together with --deps"),
     (["--setup-cmd='make"], "a quote is not closed"),
     (["--deps=requirements.txt", "--no-python"], "use --setup-cmd"),
 ])

@@ -91,4 +91,4 @@ class TestContainer:
         done = run.run(f"--image={image}", f"--container-runtime={runtime}",
                        "--deps=requirements.txt", "train.py")
         assert done.code == 2
-        assert "belong into the image; bwrap can have them" in done.errors
+        assert "must be part of the image; bwrap supports both" in done.errors
