@@ -97,7 +97,9 @@ _library = None
 
 def library_paths():
     """Where the library may be: named by the environment, installed beside this package
-    (share/robustrun/python/robustrun), or in the build tree of a checkout."""
+    (share/robustrun/python/robustrun), in share/ of the prefix of this package's site-packages
+    (lib/python3.X/site-packages, or what pip's --target names), or in the build tree of a checkout.
+    """
     named = os.environ.get("ROBUSTRUN_LIBRARY")
     if named:
         return [named]
@@ -105,7 +107,10 @@ def library_paths():
     beside = os.path.join(os.path.dirname(os.path.dirname(package)), LIBRARY_NAME)
     root = os.path.dirname(os.path.dirname(os.path.realpath(package)))
     build = os.environ.get("ROBUSTRUN_BUILD_DIR") or os.path.join(root, "build")
-    return [beside, os.path.join(build, "share", "robustrun", LIBRARY_NAME)]
+    site = os.path.dirname(package)
+    prefixes = [os.path.dirname(os.path.dirname(os.path.dirname(site))), site]
+    return [beside] + [os.path.join(prefix, "share", "robustrun", LIBRARY_NAME)
+                       for prefix in prefixes + [build]]
 
 
 def _load():
