@@ -270,7 +270,7 @@ TimeReport account_time(const Facts& facts, const std::vector<JournalEntry>& ent
     for (const Stretch& stretch : report.timeline) {
       if (stretch.spent == share.spent) share.duration += stretch.to - stretch.from;
     }
-    if (share.duration > Nanos{}) report.shares.push_back(std::move(share));
+    if (share.duration > Nanos{}) report.shares.push_back(share);
   }
   if (duration <= Nanos{} || !counts_steps(facts)) return report;
   const Productive productive(report.timeline);
