@@ -7,7 +7,7 @@ SECONDS ?= 600
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test sim nightly lint format bench install clean help
+.PHONY: build demo test sim nightly lint format bench install wheel package clean help
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## /\1\t/p' Makefile | expand -t 10
@@ -53,5 +53,13 @@ bench: build ## every measurement against torchrun
 install: build ## into PREFIX (/usr/local)
 	cmake --install build --prefix "$(PREFIX)"
 
-clean: ## removes build/
-	rm -rf build
+wheel: ## dist/robustrun-….whl, for pip
+	@scripts/install-deps.sh package
+	@scripts/package wheel
+
+package: ## in dist/: wheel, tarball, Debian package and SHA256SUMS
+	@scripts/install-deps.sh package
+	@scripts/package all
+
+clean: ## removes build/, build-package/ and dist/
+	rm -rf build build-package dist

@@ -1,21 +1,20 @@
 # robustrun-blocks: an image as one file, from a local store, peers and slow storage. A program of
-# its own, because it alone links libfuse and libcurl, and because it outlives the agent.
+# its own, because it alone links libfuse and loads libcurl, and because it outlives the agent.
 find_path(FUSE3_INCLUDE_DIR fuse3/fuse_lowlevel.h)
 find_library(FUSE3_STATIC_LIBRARY libfuse3.a)
 find_path(CURL_INCLUDE_DIR curl/curl.h)
-find_library(CURL_LIBRARY NAMES libcurl.so curl)
-foreach(part FUSE3_INCLUDE_DIR FUSE3_STATIC_LIBRARY CURL_INCLUDE_DIR CURL_LIBRARY)
+foreach(part FUSE3_INCLUDE_DIR FUSE3_STATIC_LIBRARY CURL_INCLUDE_DIR)
   if(NOT ${part})
-    message(FATAL_ERROR "robustrun-blocks needs libfuse 3.14 and libcurl (${part} is not found); "
+    message(FATAL_ERROR "robustrun-blocks needs libfuse 3.14 and libcurl's headers (${part} is not found); "
                         "on Debian 12: apt-get install libfuse3-dev libcurl4-openssl-dev")
   endif()
 endforeach()
 add_library(rr_fuse INTERFACE)
 target_include_directories(rr_fuse SYSTEM INTERFACE ${FUSE3_INCLUDE_DIR})
 target_link_libraries(rr_fuse INTERFACE ${FUSE3_STATIC_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
-add_library(rr_curl INTERFACE)
+add_library(rr_curl INTERFACE)  # headers: bootstrap/blocks/curl_library.h loads it
 target_include_directories(rr_curl SYSTEM INTERFACE ${CURL_INCLUDE_DIR})
-target_link_libraries(rr_curl INTERFACE ${CURL_LIBRARY})
+target_link_libraries(rr_curl INTERFACE ${CMAKE_DL_LIBS})
 
 rr_room(blocks DIR bootstrap/blocks LINK rr_bootstrap EXCLUDE main.cpp
         PRIVATE_LINK rr_fuse rr_curl)
@@ -23,6 +22,6 @@ add_executable(robustrun-blocks bootstrap/blocks/main.cpp)
 target_link_libraries(robustrun-blocks PRIVATE rr_blocks rr_options)
 if(NOT ROBUSTRUN_SANITIZE)
   target_link_options(robustrun-blocks PRIVATE -static-libstdc++)  # it is pushed to hosts
-  # libcurl's libcrypto is a shared one: it must not meet the functions of our static one.
+  # The libcrypto of libcurl is a shared one: it must not meet the functions of our static one.
   target_link_options(robustrun-blocks PRIVATE -Wl,--exclude-libs,ALL)
 endif()

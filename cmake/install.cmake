@@ -3,20 +3,29 @@ include(GNUInstallDirs)
 # policies and the Python package in ../share/robustrun/. In a build tree the Python package and the
 # examples are links made here, and the tables are compiled in. The Python package looks for
 # librobustrun.so there.
-if(TARGET robustrun-shim)
-  install(TARGETS robustrun-shim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+set(installed_programs robustrun robustrun-blocks)
+foreach(program robustrun-shim robustrun-probe)
+  if(TARGET ${program})
+    list(APPEND installed_programs ${program})
+  endif()
+endforeach()
+
+# Further arguments go to each install().
+function(rr_install programs_dir share_dir)
+  install(TARGETS ${installed_programs} RUNTIME DESTINATION ${programs_dir} ${ARGN})
+  install(TARGETS robustrun_tracer robustrun_library LIBRARY DESTINATION ${share_dir} ${ARGN})
+  install(FILES configs/faults.toml configs/policy.toml DESTINATION ${share_dir} ${ARGN})
+  install(FILES examples/train.py DESTINATION ${share_dir}/examples ${ARGN})
+  install(DIRECTORY python/robustrun DESTINATION ${share_dir}/python ${ARGN}
+          PATTERN __pycache__ EXCLUDE)
+endfunction()
+
+rr_install(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_DATADIR}/robustrun)
+install(FILES docs/cli.md docs/compat.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
+if(SKBUILD)  # a wheel: the same, below the prefix of the environment that it is installed into
+  rr_install(${SKBUILD_SCRIPTS_DIR} ${SKBUILD_DATA_DIR}/share/robustrun
+             COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()
-if(TARGET robustrun-probe)
-  install(TARGETS robustrun-probe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
-install(TARGETS robustrun robustrun-blocks RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS robustrun_tracer robustrun_library LIBRARY DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
-install(DIRECTORY python/robustrun DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun/python
-        PATTERN __pycache__ EXCLUDE)
-install(FILES examples/train.py DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun/examples)
-install(FILES configs/faults.toml configs/policy.toml
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/robustrun)
-install(FILES docs/cli.md docs/compat.md DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/robustrun)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python ${CMAKE_BINARY_DIR}/share/robustrun/python SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/examples ${CMAKE_BINARY_DIR}/share/robustrun/examples SYMBOLIC)

@@ -9,6 +9,8 @@
 #   scripts/install-deps.sh packages     and what training scripts import, in .venv-packages, 5 GB:
 #                                        `make nightly` sees what their imports read
 #   scripts/install-deps.sh bench        as test, and what figures compare with: pdsh, clush
+#   scripts/install-deps.sh package      and .venv-package: what makes wheels and links against older
+#                                        versions of glibc, 0.5 GB
 #   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff, jscpd
 #
 # Made for Debian 12. Does nothing, quickly and without root, when all is there; on another system
@@ -30,12 +32,14 @@ BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
   libxxhash-dev libisal2 nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev liburing-dev
   libfuse3-dev libcurl4-openssl-dev"
+PACKAGERS="scikit-build-core==1.1.2 auditwheel==6.8.2 ziglang==0.17.1"
 PYTHON="python3 python3-venv python3-dev"
 SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
 SLURM="slurmctld slurmd slurm-client"
 CLOCK="faketime"
 ORACLE="coinor-cbc"
 FUSE="bindfs fuse3"
+ROOTS="debootstrap"
 IMAGES="nginx-light squashfs-tools squashfuse bubblewrap openssl"
 PEERS="pdsh clustershell fio"
 CLANG="clang-19 libclang-rt-19-dev"
@@ -97,6 +101,16 @@ install_torches() {
   done
 }
 
+install_packagers() {
+  folder=.venv-package
+  [ "$(cat $folder/installed 2>/dev/null)" != "$PACKAGERS" ] || return 0
+  install_packages $PYTHON
+  [ -x $folder/bin/python ] || python3 -m venv $folder
+  say "installing $PACKAGERS into $folder"
+  $folder/bin/pip install -q $PACKAGERS
+  echo "$PACKAGERS" > $folder/installed
+}
+
 install_trainers() {
   folder=.venv-packages
   [ -x $folder/bin/python ] || python3 -m venv $folder
@@ -115,10 +129,15 @@ case "${1:-build}" in
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
   test | bench)
-    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES
+    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest safetensors uv $TRAINERS" \
       "$TORCH pytest safetensors uv $TRAINERS"
+    install_packagers
+    ;;
+  package)
+    install_packages $BUILD
+    install_packagers
     ;;
   torches)
     install_packages $PYTHON
@@ -134,7 +153,7 @@ case "${1:-build}" in
     [ -x .venv/bin/jscpd ] || install_python jscpd jscpd==5.4.2  # a program, no module
     ;;
   *)
-    say "unknown goal '$1': build, demo, test, torches, packages, bench or lint"
+    say "unknown goal '$1': build, demo, test, torches, packages, package, bench or lint"
     exit 2
     ;;
 esac

@@ -140,6 +140,7 @@ struct RunRequest {
   int announce_fd = -1;
   std::string summary_json;  // path; empty: none
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
+  bool print_child_failed = false;  // torchrun's error block before it
   PlacementRequest placement;
   HangPolicy hangs;
   OutletPlan outlets;
@@ -164,6 +165,7 @@ struct RunRequest {
     v(13, "hangs", hangs);
     v(14, "outlets", outlets);
     v(15, "node_history", node_history);
+    v(16, "print_child_failed", print_child_failed);
     v(40, "replay_command", replay_command);
   }
 };

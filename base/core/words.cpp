@@ -20,22 +20,13 @@ std::string in_seconds(Nanos time) { return fmt::format("{:.4g} s", seconds_of(t
 
 std::string duration_words(Nanos duration) {
   const double seconds = seconds_of(duration);
-  if (seconds < 0.00995) return fmt::format("{:.2f} ms", seconds * 1e3);
-  if (seconds < 0.9995) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 0.00995) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
   if (seconds < 59.995) return fmt::format("{:.2f} s", seconds);
   const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   const std::uint64_t minutes = (whole + 30) / 60;
   return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
-}
-
-std::string rough_duration_words(Nanos duration) {
-  const double seconds = seconds_of(duration);
-  if (seconds < 0.0995) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 0.9995) return fmt::format("{:.0f} ms", seconds * 1e3);
-  if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = std::llround(seconds);
-  return fmt::format("{} min {} s", whole / 60, whole % 60);
 }
 
 }  // namespace robustrun::base

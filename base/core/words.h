@@ -14,8 +14,7 @@ namespace robustrun::base {
 
 // As it was given: "1.5 s", "0.25 s", "3600 s".
 [[nodiscard]] std::string in_seconds(Nanos time);
-// Of what was measured, in four or five columns and a unit: "0.41 ms", "12.1 ms", "2.41 s",
-// "3 min 12 s", "2 h 05 min".
+// Of what was measured: "0.4 ms", "12 ms", "2.41 s", "3 min 12 s", "2 h 05 min".
 [[nodiscard]] std::string duration_words(Nanos duration);
 // The same where the exact value matters little: "950 ms", "4.1 s", "2 min 5 s".
 [[nodiscard]] std::string rough_duration_words(Nanos duration);

@@ -1,4 +1,3 @@
-#include <curl/curl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/core/text.h"
+#include "bootstrap/blocks/curl_library.h"
 #include "bootstrap/blocks/limits.h"
 #include "bootstrap/blocks/origin.h"
 #include "bootstrap/store/http_answer.h"
@@ -18,9 +18,15 @@
 namespace robustrun::bootstrap {
 namespace {
 
+// Every handle is an origin's, which was opened with the library loaded.
+const CurlLibrary& curl() {
+  static const CurlLibrary& loaded = **load_curl();
+  return loaded;
+}
+
 struct CurlEnd {
-  void operator()(CURL* handle) const { ::curl_easy_cleanup(handle); }
-  void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
+  void operator()(CURL* handle) const { curl().easy_cleanup(handle); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 using CurlHandle = std::unique_ptr<CURL, CurlEnd>;
 using CurlList = std::unique_ptr<curl_slist, CurlEnd>;
@@ -111,21 +117,21 @@ class HttpOrigin final : public Origin {
                                      const std::string& condition) {
     CurlHandle handle = take_handle();
     if (!handle) return base::fail(base::Errc::kInternal, "cannot make an HTTP client");
-    CurlList headers(::curl_slist_append(nullptr, "Accept-Encoding: identity"));
+    CurlList headers(curl().slist_append(nullptr, "Accept-Encoding: identity"));
     if (!condition.empty()) {
-      headers.reset(::curl_slist_append(headers.release(), condition.c_str()));
+      headers.reset(curl().slist_append(headers.release(), condition.c_str()));
     }
-    ::curl_easy_setopt(handle.get(), CURLOPT_RANGE, range.c_str());
-    ::curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
-    ::curl_easy_setopt(handle.get(), CURLOPT_HEADERDATA, &exchange);
-    ::curl_easy_setopt(handle.get(), CURLOPT_WRITEDATA, &exchange);
+    curl().easy_setopt(handle.get(), CURLOPT_RANGE, range.c_str());
+    curl().easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
+    curl().easy_setopt(handle.get(), CURLOPT_HEADERDATA, &exchange);
+    curl().easy_setopt(handle.get(), CURLOPT_WRITEDATA, &exchange);
     std::array<char, CURL_ERROR_SIZE> words{};  // more detailed than the code
-    ::curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, words.data());
-    const CURLcode code = ::curl_easy_perform(handle.get());
-    ::curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, nullptr);
+    curl().easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, words.data());
+    const CURLcode code = curl().easy_perform(handle.get());
+    curl().easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, nullptr);
     curl_off_t first_us = 0;
-    ::curl_easy_getinfo(handle.get(), CURLINFO_STARTTRANSFER_TIME_T, &first_us);
-    ::curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, nullptr);
+    curl().easy_getinfo(handle.get(), CURLINFO_STARTTRANSFER_TIME_T, &first_us);
+    curl().easy_setopt(handle.get(), CURLOPT_HTTPHEADER, nullptr);
     if (code == CURLE_OK) give_handle(std::move(handle));
     RR_TRY(judge(exchange, code, words.data()));
     return base::Nanos(std::chrono::microseconds(first_us));
@@ -163,7 +169,7 @@ class HttpOrigin final : public Origin {
   [[nodiscard]] std::unexpected<base::Error> refused(CURLcode code, const char* words) const {
     const auto what = fmt::format(
         "cannot read '{}': {}", shown_,
-        *words != '\0' ? base::printable(words) : std::string(::curl_easy_strerror(code)));
+        *words != '\0' ? base::printable(words) : std::string(curl().easy_strerror(code)));
     switch (static_cast<int>(code)) {
       case CURLE_OPERATION_TIMEDOUT: return base::fail(base::Errc::kTimeout, what);
       case CURLE_URL_MALFORMAT:
@@ -182,25 +188,31 @@ class HttpOrigin final : public Origin {
         return handle;
       }
     }
-    CurlHandle handle(::curl_easy_init());
+    CurlHandle handle(curl().easy_init());
     if (!handle) return handle;
-    CURL* const curl = handle.get();
-    ::curl_easy_setopt(curl, CURLOPT_URL, url_.c_str());
-    ::curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    if (!authorities_.empty()) ::curl_easy_setopt(curl, CURLOPT_CAINFO, authorities_.c_str());
-    ::curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    ::curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    ::curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-    ::curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kRedirectsMax);
-    ::curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-    ::curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kStallSeconds);
-    ::curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kStallBytes);
-    ::curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
-    ::curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 256L << 10);
-    ::curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
-    ::curl_easy_setopt(curl, CURLOPT_USERAGENT, "robustrun-blocks/" ROBUSTRUN_VERSION);
-    ::curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
-    ::curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+    const auto set = [easy = handle.get()](CURLoption option, auto value) {
+      return curl().easy_setopt(easy, option, value);
+    };
+    set(CURLOPT_URL, url_.c_str());
+    set(CURLOPT_NOSIGNAL, 1L);
+    if (!authorities_.empty()) set(CURLOPT_CAINFO, authorities_.c_str());
+    if (set(CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK) {
+      set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    } else {  // before 7.85
+      set(CURLOPT_PROTOCOLS, long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
+      set(CURLOPT_REDIR_PROTOCOLS, long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
+    }
+    set(CURLOPT_FOLLOWLOCATION, 1L);
+    set(CURLOPT_MAXREDIRS, kRedirectsMax);
+    set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    set(CURLOPT_LOW_SPEED_TIME, kStallSeconds);
+    set(CURLOPT_LOW_SPEED_LIMIT, kStallBytes);
+    set(CURLOPT_TCP_KEEPALIVE, 1L);
+    set(CURLOPT_BUFFERSIZE, 256L << 10);
+    set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+    set(CURLOPT_USERAGENT, "robustrun-blocks/" ROBUSTRUN_VERSION);
+    set(CURLOPT_HEADERFUNCTION, take_header);
+    set(CURLOPT_WRITEFUNCTION, take_body);
     return handle;
   }
 
@@ -221,8 +233,10 @@ class HttpOrigin final : public Origin {
 }  // namespace
 
 base::Result<std::unique_ptr<Origin>> open_http_origin(const std::string& url) {
-  static const CURLcode ready = ::curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (ready != CURLE_OK) return base::fail(base::Errc::kInternal, "cannot start libcurl");
+  if (const auto library = load_curl(); !library) {
+    return base::fail(library.error().code,
+                      fmt::format("cannot read '{}': {}", shown_source(url), library.error().what));
+  }
   auto origin = std::make_unique<HttpOrigin>(url);
   RR_TRY(origin->look());
   return origin;

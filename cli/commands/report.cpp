@@ -25,8 +25,9 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
     print(supervisor::report_json(report) + "\n");
   } else {
     const bool refused = !around.variable("NO_COLOR").value_or("").empty();
-    print(supervisor::render_report(report, around.stdout_is_terminal && !refused,
-                                    terminal_columns(around)));
+    const auto detail = line->verbose ? supervisor::Detail::kFull : supervisor::Detail::kShort;
+    print(supervisor::render_report(
+        report, {around.stdout_is_terminal && !refused, terminal_columns(around), detail}));
   }
   return 0;
 }

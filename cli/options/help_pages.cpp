@@ -113,12 +113,14 @@ Exit codes: 0 detached, else the run's exit code; 2 bad input or no such run.
 Example:
   robustrun attach --lines 50)";
 
-constexpr std::string_view kReportPage = R"(usage: robustrun report [RUN] [--json]
+constexpr std::string_view kReportPage = R"(usage: robustrun report [RUN] [-v] [--json]
 
 Reports what happened in a run, from its journal alone; also while the run is active, and after its
-supervisor was killed. RUN is a run's id or directory; default: the newest below ./robustrun-runs.
+supervisor was killed. RUN is a run's id or directory, or `latest`; default: the newest below
+./robustrun-runs.
 
-  --json    one JSON object (docs/formats/report.md)
+  -v, --verbose  everything: costs of the start, all evidence, every phase of each recovery
+  --json         one JSON object (docs/formats/report.md)
 
 Exit codes: 0 shown, 2 bad input or no such run.
 

@@ -48,6 +48,7 @@ enum class OptionId : std::uint8_t {
   kTimeLimit,
   kStopAfterSteps,
   kSummaryJson,
+  kChildFailedBlock,
   kRestartWindow,
   kInject,
   kOmp,

@@ -137,6 +137,8 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "End the run with exit code 0 once every rank has done N steps."},
   {.id = kSummaryJson, .name = "summary-json", .values = "FILE", .group = kSelf,
    .help = "Write the report at the end of the run to this file as well."},
+  {.id = kChildFailedBlock, .name = "child-failed-block", .type = kFlag, .group = kSelf,
+   .help = "After a failure print torch's ChildFailedError block too, as --compat=torchrun does."},
   {.id = kRestartWindow, .name = "restart-window", .type = kDuration, .values = "TIME",
    .native = "1h", .compat = "0", .group = kFailures, .min = 0,
    .help = "After this time of progress the budget of --max-restarts is full again; 0: never."},

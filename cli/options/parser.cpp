@@ -118,6 +118,7 @@ Result<RunLine> parse_run_line(std::span<const std::string> argv) {
 Result<ReportLine> parse_report_line(std::span<const std::string> argv) {
   return parse_own_line<ReportLine>(argv, [](CLI::App& app, ReportLine& line) {
     app.add_option("run", line.run);
+    app.add_flag("-v,--verbose", line.verbose);
     app.add_flag("--json", line.json);
   });
 }

@@ -28,6 +28,7 @@ struct RunLine {
 // `robustrun report [RUN] [--json]`
 struct ReportLine {
   std::string run;  // id or directory; empty: the newest
+  bool verbose = false;
   bool json = false;
   bool help = false;
 };

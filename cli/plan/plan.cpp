@@ -298,6 +298,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
     plan.request.summary_json = RR_TRY(output_file(settings, around, OptionId::kSummaryJson));
   }
   plan.request.outlets = RR_TRY(plan_outlets(settings, around));
+  plan.request.print_child_failed = settings.compat() || settings.flag(OptionId::kChildFailedBlock);
   plan.request.print_report = !settings.compat() && !settings.flag(OptionId::kQuiet);
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");
   warn_of_unused(settings, plan);

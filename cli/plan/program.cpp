@@ -69,6 +69,29 @@ Result<std::string> search_path(const std::string& name, const Surroundings& aro
   return around.machine->find_executable(name, around.variable("PATH").value_or(kDefaultPath));
 }
 
+// Is the environment that robustrun is installed in a tool's own (pipx, uv tool install, uvx)? It
+// has nothing but robustrun, so it is never the one that the user trains with.
+bool is_tools_own(const std::string& environment, const Surroundings& around) {
+  for (const char* const note : {"/pipx_metadata.json", "/uv-receipt.toml"}) {
+    if (around.machine->kind(environment + note) == PathKind::kFile) return true;
+  }
+  const bool is_environment = around.machine->kind(environment + "/pyvenv.cfg") == PathKind::kFile;
+  const std::string parent = environment.substr(0, environment.rfind('/'));
+  return is_environment && parent.substr(parent.rfind('/') + 1).starts_with("archive-v");  // uvx
+}
+
+// PATH without a tool's own environment: uvx puts it first.
+std::string callers_path(const Surroundings& around) {
+  const std::string path = around.variable("PATH").value_or(kDefaultPath);
+  const std::string bin = around.executable.substr(0, around.executable.rfind('/'));
+  if (bin.empty() || !is_tools_own(bin.substr(0, bin.rfind('/')), around)) return path;
+  std::string kept;
+  for (const std::string_view folder : base::split(path, ':')) {
+    if (folder != bin) kept.append(kept.empty() ? "" : ":").append(folder);
+  }
+  return kept.empty() ? kDefaultPath : kept;
+}
+
 base::Status check_executable(const std::string& program, const Surroundings& around) {
   if (program.find('$') != std::string::npos) return {};
   if (program.find('/') == std::string::npos) {
@@ -139,8 +162,9 @@ Result<std::string> find_interpreter(const Surroundings& around) {
     const std::string folder = around.absolute(*venv) + "/bin";
     if (auto found = around.machine->find_executable("python", folder)) return found;
   }
+  const std::string folders = callers_path(around);
   for (const char* name : {"python3", "python"}) {
-    if (auto found = search_path(name, around)) return found;
+    if (auto found = around.machine->find_executable(name, folders)) return found;
   }
   return fail(Errc::kNotFound,
               "cannot find a Python interpreter: neither python3 nor python is on PATH; activate "

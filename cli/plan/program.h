@@ -31,7 +31,8 @@ enum class CountOn : std::uint8_t { kThisMachine, kEveryHost };
 [[nodiscard]] base::Result<Program> find_program(const Settings& settings,
                                                  const Surroundings& around, CountOn where);
 
-// PYTHON_EXEC, else $VIRTUAL_ENV/bin/python, else python3 or python on PATH. A wrapper script
+// PYTHON_EXEC, else $VIRTUAL_ENV/bin/python, else python3 or python on PATH, where the environment
+// that a tool's installer (pipx, uv) made for robustrun alone does not count. A wrapper script
 // (pyenv's) is kept as found.
 [[nodiscard]] base::Result<std::string> find_interpreter(const Surroundings& around);
 

@@ -29,9 +29,10 @@ base::Result<supervisor::RunReport> report_of(const std::string& directory) {
 void print_final_report(const std::string& directory, const Surroundings& around, bool quiet) {
   const auto readout = supervisor::read_run_journal(directory + "/journal");
   if (!readout) return say(readout.error().what);
-  const std::string words =
-      supervisor::final_report(readout->entries, !quiet && !is_compat(readout->entries),
-                               colour_on_stderr(around), supervisor::stderr_width());
+  const std::string words = supervisor::final_report(
+      readout->entries, {is_compat(readout->entries),
+                         !quiet && !is_compat(readout->entries),
+                         {colour_on_stderr(around), supervisor::stderr_width()}});
   static_cast<void>(base::write_all(STDERR_FILENO, words));
 }
 

@@ -59,7 +59,7 @@ void Driver::Impl::check_lease(base::NodeId node) {
     return;
   }
   if (silence >= lease.suspect_after) {
-    suspect(node, fmt::format("it has been silent for {}", base::in_seconds(silence)));
+    suspect(node, fmt::format("it has been silent for {}", base::duration_words(silence)));
   }
   const bool did_not_return = link.broken_at && now - *link.broken_at >= lease.suspect_after;
   if (!did_not_return && silence < lease.lost_after) return;
@@ -71,7 +71,7 @@ void Driver::Impl::check_lease(base::NodeId node) {
          link.answers);
   } else {
     lose(node,
-         fmt::format("it was silent for {}{}", base::in_seconds(silence),
+         fmt::format("it was silent for {}{}", base::duration_words(silence),
                      link.answers ? "" : ", and its machine does not answer"),
          link.answers);
   }

@@ -100,7 +100,8 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kDoNotRequeue: RR_LOG(kError, {}, "{}", decision.text); break;
   }
   if (decision.looks_like && !request_.spec.compat) {
-    RR_LOG(kWarn, {}, "{}", in_words(*decision.looks_like));
+    const std::string likely = in_words(*decision.looks_like, decision.text);
+    if (!likely.empty()) RR_LOG(kWarn, {}, "{}", likely);
   }
 }
 

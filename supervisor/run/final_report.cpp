@@ -6,7 +6,6 @@
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "supervisor/core/report/child_failed.h"
-#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/run_dir/journal.h"
 
@@ -30,10 +29,9 @@ int stderr_width() {
   return 100;
 }
 
-std::string final_report(const std::vector<JournalEntry>& entries, bool with_report, bool colour,
-                         int width) {
-  std::string words = child_failed_block(entries);
-  if (with_report) words += render_report(build_report(entries), colour, width);
+std::string final_report(const std::vector<JournalEntry>& entries, const FinalReport& parts) {
+  std::string words = parts.child_failed ? child_failed_block(entries) : std::string();
+  if (parts.report) words += render_report(build_report(entries), parts.style);
   return words;
 }
 
@@ -51,8 +49,9 @@ void write_final_report(const RunRequest& request, const std::string& journal_pa
       write_file(request.nested_error_file, content);
     }
   }
-  print(final_report(readout->entries, request.print_report, request.console.colour_err,
-                     stderr_width()));
+  print(final_report(readout->entries, {request.print_child_failed,
+                                        request.print_report,
+                                        {request.console.colour_err, stderr_width()}}));
 }
 
 }  // namespace robustrun::supervisor

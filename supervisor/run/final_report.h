@@ -5,15 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/run_request.h"
 
 namespace robustrun::supervisor {
 
-// The text for stderr: torchrun's error block when a worker's failure ended the run, and the report
-// if `with_report`. `width`: columns.
-[[nodiscard]] std::string final_report(const std::vector<JournalEntry>& entries, bool with_report,
-                                       bool colour, int width);
+// What a run prints at its end, and how.
+struct FinalReport {
+  bool child_failed = false;  // torchrun's error block, when a worker's failure ended the run
+  bool report = true;
+  ReportStyle style;
+};
+// The text for stderr.
+[[nodiscard]] std::string final_report(const std::vector<JournalEntry>& entries,
+                                       const FinalReport& parts);
 
 // Columns of the terminal at stderr; 100 without a terminal.
 [[nodiscard]] int stderr_width();

@@ -1,10 +1,13 @@
 // run_job: one run from its request to the exit code, with everything it needs put together.
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cstdlib>
+#include <ctime>
 #include <filesystem>
 
 #include "base/core/clock.h"
@@ -255,6 +258,25 @@ void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
   driver.publish_to(outlets);
 }
 
+// "+02:00"
+std::string utc_offset(const base::Clock& clock) {
+  const std::time_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(clock.wall_time()).count();
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  const long minutes = local.tm_gmtoff / 60;
+  return fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60,
+                     std::abs(minutes) % 60);
+}
+
+// The first line of a run.
+void introduce(const RunRequest& request, const base::Clock& clock) {
+  const JobSpec& spec = request.spec;
+  RR_LOG(kInfo, {}, "run {}: {}, {}, times are UTC{}", spec.run_id, spec.program,
+         spec.log_directory.empty() ? "no logs" : "logs in " + spec.log_directory,
+         utc_offset(clock));
+}
+
 // `predecessor`: the run to take over; null: a new run.
 int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
               std::optional<RunLock> lock) {
@@ -310,6 +332,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     if (predecessor != nullptr) {
       driver.resume(std::move(predecessor->folded));
     } else {
+      if (!request.spec.compat && !request.spec.check_only) introduce(request, clock);
       driver.start();
     }
     announce(request);

@@ -41,7 +41,7 @@ std::vector<JournalEntry> entries_of(std::string_view input) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto entries = entries_of({reinterpret_cast<const char*>(data), size});
   const RunReport report = build_report(entries);
-  static_cast<void>(render_report(report, true, 80, kStderrLinesFull));
+  static_cast<void>(render_report(report, {true, 80, Detail::kFull}));
   static_cast<void>(report_json(report));
   static_cast<void>(child_failed_block(entries));
   static_cast<void>(nested_error_json(entries));

@@ -10,6 +10,7 @@ import re
 LAYERS = {
     "base/core/": [],
     "base/io/": ["base/core/"],
+    "base/glibc/": [],
     "topo/": ["base/core/"],
     "wire/": ["base/"],
     "tracer/analysis/": ["base/core/"],
@@ -89,7 +90,7 @@ TOKEN_CONFINEMENT = [
                       "launcher/own_environment.cpp",
                       "tests/"]),
     (r"(?:steady|system|high_resolution)_clock::now|" + _CALL % "clock_gettime|gettimeofday|time",
-     ["base/core/clock.cpp", "agent/shim/", "tracer/nccl/attach.cpp", "tests/"]),
+     ["base/core/clock.cpp", "base/glibc/", "agent/shim/", "tracer/nccl/attach.cpp", "tests/"]),
     (r"\brandom_device\b|\bmt19937|" + _CALL % "rand|random|getrandom|getentropy",
      ["base/core/clock.cpp", "base/core/glibc_compat.cpp", "tests/"]),
     (r"std::(?:jthread|thread|async|mutex|condition_variable)\b",

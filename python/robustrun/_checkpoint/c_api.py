@@ -97,7 +97,10 @@ _library = None
 
 def library_paths():
     """Paths at which the library may be: the one in ROBUSTRUN_LIBRARY; else beside the installed
-    package (share/robustrun/python/robustrun), then the build tree of a checkout."""
+    package (share/robustrun/python/robustrun), in share/ of the prefix of this package's
+    site-packages (lib/python3.X/site-packages, or the folder of pip's --target), or in the build
+    tree of a checkout.
+    """
     named = os.environ.get("ROBUSTRUN_LIBRARY")
     if named:
         return [named]
@@ -105,7 +108,10 @@ def library_paths():
     beside = os.path.join(os.path.dirname(os.path.dirname(package)), LIBRARY_NAME)
     root = os.path.dirname(os.path.dirname(os.path.realpath(package)))
     build = os.environ.get("ROBUSTRUN_BUILD_DIR") or os.path.join(root, "build")
-    return [beside, os.path.join(build, "share", "robustrun", LIBRARY_NAME)]
+    site = os.path.dirname(package)
+    prefixes = [os.path.dirname(os.path.dirname(os.path.dirname(site))), site]
+    return [beside] + [os.path.join(prefix, "share", "robustrun", LIBRARY_NAME)
+                       for prefix in prefixes + [build]]
 
 
 def _load():

@@ -10,11 +10,14 @@
 
 #include "supervisor/core/fault/failure_signature.h"
 #include "supervisor/core/fault/fault_class.h"
+#include "supervisor/core/fault/script_error.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
 namespace {
+
+constexpr std::size_t kExceptionShownMax = 200;  // bytes
 
 // errnos of posix_spawn and exec that may pass.
 bool is_transient(int os_errno) {
@@ -73,6 +76,21 @@ bool is_loss(const Fault& fault) {
   return fault.rule == Rule::kAgentLost || fault.rule == Rule::kNodeLeft;
 }
 
+// Its exception and the line that raised it, or how it ended.
+std::string what_happened(const WorkerExited& exited) {
+  const bool by_itself = exited.kind == base::ExitStatus::Kind::kExited && !exited.shim_lost &&
+                         exited.script_end == base::ScriptEnd::kNotSeen;
+  const auto error =
+      by_itself && exited.code != 0 ? script_error(exited.stderr_tail) : std::nullopt;
+  if (!error) return how_it_ended(exited);
+  const bool is_cut = error->exception.size() > kExceptionShownMax;
+  std::string words = base::printable(error->exception.substr(0, kExceptionShownMax));
+  if (is_cut) words += " ...";
+  if (!error->file.empty()) words += ", in " + base::printable(place_in_words(*error));
+  if (exited.code != 1) words += fmt::format(" (exit code {})", exited.code);
+  return words;
+}
+
 }  // namespace
 
 std::string how_it_ended(const WorkerExited& exited) {
@@ -82,7 +100,7 @@ std::string how_it_ended(const WorkerExited& exited) {
 }
 
 std::string failure_in_words(const WorkerExited& exited, const std::string& node_name) {
-  return fmt::format("rank {} on {}: {}", exited.rank.value, node_name, how_it_ended(exited));
+  return fmt::format("rank {} on {}: {}", exited.rank.value, node_name, what_happened(exited));
 }
 
 std::string failure_in_words(const WorkerStartFailed& failed, const std::string& node_name) {

@@ -138,7 +138,7 @@ const char* when(FaultPhase phase) {
 // No row fits: by exit and time.
 Classification by_end(const WorkerExited& exited, FaultPhase phase) {
   Classification what;
-  what.symptom = "unexplained";
+  what.symptom = kUnexplained;
   if (exited.shim_lost) {
     what.name = "its shim was killed";
     what.layer = Layer::kInfrastructure;
@@ -205,7 +205,7 @@ Classification classify(const WorkerStartFailed& failed, const std::vector<Fault
   if (best) return of_row(*best->row, quote(line, facts.rank));
   Classification what;
   what.name = "could not be started";
-  what.symptom = "unexplained";
+  what.symptom = kUnexplained;
   what.evidence = quote(line, facts.rank);
   return what;
 }
@@ -230,7 +230,7 @@ Classification classify_finding(std::string_view finding, std::string evidence,
   if (row != rows.end()) return of_row(*row, std::move(evidence));
   Classification what;
   what.name = finding;
-  what.symptom = "unexplained";
+  what.symptom = kUnexplained;
   what.evidence = std::move(evidence);
   return what;
 }
@@ -281,14 +281,30 @@ const char* to_string(FirstAction action) {
   return "restart";
 }
 
-std::string in_words(const Classification& what) { return "looks like: " + cause_in_words(what); }
-
-std::string cause_in_words(const Classification& what) {
+std::string class_in_words(const Classification& what) {
+  if (what.symptom == kUnexplained) return "unknown: " + what.name;
   const bool same = what.symptom.empty() || what.symptom == what.name;
-  return fmt::format("{}{}{} ({}, {} confidence): {}", same ? "" : what.symptom, same ? "" : ", ",
+  return fmt::format("{}{}{} ({}, {} confidence)", same ? "" : what.symptom, same ? "" : ", ",
                      what.name,
                      what.layer == Layer::kUnclear ? "layer unclear" : to_string(what.layer),
-                     to_string(what.confidence), what.evidence);
+                     to_string(what.confidence));
+}
+
+std::string cause_in_words(const Classification& what) {
+  return class_in_words(what) + (what.evidence.empty() ? "" : ": " + what.evidence);
+}
+
+std::string in_words(const Classification& what, std::string_view shown) {
+  if (what.symptom == kUnexplained) return "";
+  constexpr std::size_t kEnough = 60;  // of a quoted line, to recognize it
+  const std::size_t from = what.evidence.find('"');
+  const std::size_t to = what.evidence.rfind('"');
+  const bool is_quote = from != std::string::npos && to > from;
+  const std::string_view quoted =
+      is_quote ? std::string_view(what.evidence).substr(from + 1, std::min(to - from - 1, kEnough))
+               : std::string_view();
+  const bool is_shown = !quoted.empty() && shown.find(quoted) != shown.npos;
+  return "likely: " + (is_shown ? class_in_words(what) : cause_in_words(what));
 }
 
 std::string advice_in_words(const Classification& what) {

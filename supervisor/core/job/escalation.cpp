@@ -39,7 +39,7 @@ void Job::Impl::attribute() {
   if (newest == nullptr) return;
   Classification looks = *newest->suspicion;
   looks.evidence += fmt::format(", {} before the end of the attempt",
-                                base::in_seconds(now - newest->suspected_at));
+                                base::duration_words(now - newest->suspected_at));
   outage->trace_to(std::move(looks),
                    {base::NodeId{static_cast<std::uint32_t>(newest - nodes.data())}});
 }

@@ -35,6 +35,13 @@ std::vector<std::string> alternatives_in_words(const std::vector<PassedStep>& pa
   return lines;
 }
 
+// A syntax error, a missing module and the like: the next attempt would fail in the same way.
+bool is_surely_the_scripts(const Fault& root) {
+  return root.looks_like && root.looks_like->layer == Layer::kUserCode &&
+         root.looks_like->confidence == Confidence::kHigh &&
+         root.looks_like->action == FirstAction::kRollBack && !root.looks_like->sequel;
+}
+
 // What the next hang in the same line of the script leads to.
 std::string hangs_in_words(const Fault& root) {
   if (root.hangs_there == 0) return "";
@@ -167,6 +174,11 @@ OutageVerdict Job::Impl::verdict() const {
             "no restart: a program that cannot run now will not run next time"};
   }
   const bool counted = is_counted(root.fault_class);
+  if (counted && !made_progress && budget.policy().crash_loop_stop && !blames_checkpoint() &&
+      is_surely_the_scripts(root)) {
+    return {Answer::kNone, Rule::kBudgetExhausted, root.exit_code,
+            "giving up: a restart cannot change that"};
+  }
   if (counted && !made_progress && budget.is_crash_loop(root.signature) && !blames_checkpoint()) {
     const std::string text = fmt::format("giving up: failed {} at start-up",
                                          times_in_words(budget.times_seen(root.signature)));
@@ -247,7 +259,7 @@ void Job::Impl::conclude_if_gone() {
   if (lacks_one && nodes_there < min_nodes()) {
     text += " when a node is there";
   } else if (delay > base::Nanos{}) {
-    text += " in " + base::in_seconds(delay);
+    text += " in " + base::duration_words(delay);
   }
   text += broken;
   decide(Rule::kRestart, std::move(text), std::move(evidence), alternatives_in_words(next.passed),

@@ -246,7 +246,7 @@ void Job::Impl::nodes_checked(const Event& event) {
   leave_out_unfit(verdicts);
   announce_findings(verdicts);
   decide(Rule::kPreflight, check_in_words(check_name(), check_depth(), result, verdicts,
-                                          base::in_seconds(result.took)));
+                                          base::duration_words(result.took)));
   if (spec.check_only) return end_check(std::move(verdicts));
   out.push_back(NodesJudged{result.check, std::move(verdicts)});
   check_due = false;

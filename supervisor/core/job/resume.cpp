@@ -23,7 +23,7 @@ void Job::Impl::resumed(const Event& event) {
          fmt::format(
              "supervisor {} takes over, {} after its predecessor was last heard of (on {}, pid "
              "{}); {} {}",
-             incarnation, base::in_seconds(what.away), what.host, what.pid,
+             incarnation, base::duration_words(what.away), what.host, what.pid,
              plan.world_size() == 0 ? "no worker was started yet"
                                     : workers_in_words() + " should still run, in state",
              plan.world_size() == 0 ? "" : to_string(state)));

@@ -104,7 +104,7 @@ std::string JobQuestions::failed_starts_in_words(base::Nanos at, const std::stri
   return fmt::format("giving up: the workers could not be started {} times in a row {}: {}",
                      budget.failed_starts() + 1,
                      is_alone ? "and there is no other machine to try"
-                              : "within " + base::in_seconds(at - budget.failing_since()),
+                              : "within " + base::duration_words(at - budget.failing_since()),
                      last);
 }
 

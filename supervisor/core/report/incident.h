@@ -67,6 +67,9 @@ struct Incident {
   std::string loaded_from;  // "disk", "memory", …
   std::string cause;  // of the failure, when another worker is to blame: it ended early
   std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
+  std::string exception;  // "ZeroDivisionError: division by zero", of the first failing rank
+  std::string place;  // of the user's code that raised it: "load_batch (data.py:12)"
+  std::string verdict;  // what was decided: "restart 1 of 3: starting 2 workers on 1 node again"
   std::vector<std::string> cold;  // "rank 1: its standby worker was still importing"
   // For the page, not in the JSON: evidence about other things than the failed workers above.
   std::vector<std::string> further_evidence;
@@ -98,6 +101,9 @@ struct Incident {
     v(24, "cause", cause);
     v(25, "not_resumed", not_resumed);
     v(26, "cold", cold);
+    v(27, "exception", exception);
+    v(28, "place", place);
+    v(29, "verdict", verdict);
   }
 };
 

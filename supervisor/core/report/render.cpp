@@ -12,6 +12,9 @@ namespace robustrun::supervisor {
 namespace {
 
 constexpr std::size_t kListLinesMax = 8;
+constexpr std::size_t kListLinesShort = 3;
+constexpr std::size_t kStderrLinesShort = 6;
+constexpr std::size_t kStderrLinesFull = 50;
 // More incidents than this and only the first and the last ones are shown; --json has all.
 constexpr std::size_t kIncidentsFirst = 5;
 constexpr std::size_t kIncidentsLast = 15;
@@ -34,16 +37,6 @@ std::string headline(const RunReport& report) {
     text += fmt::format(", with {} on the way", base::counted(report.incidents.size(), "incident"));
   }
   return text;
-}
-
-// The last failure, and the decision that did not restart the run.
-std::string why_words(const RunReport& report) {
-  if (report.outcome == RunOutcome::kSucceeded) return "";
-  if (report.outcome != RunOutcome::kFailed || report.incidents.empty()) return report.reason;
-  const Incident& last = report.incidents.back();
-  if (!last.cause.empty()) return fmt::format("{}; {}", last.cause, report.reason);
-  if (!last.rank) return report.reason;
-  return fmt::format("rank {} on {}: {}; {}", *last.rank, last.node, last.ended, report.reason);
 }
 
 std::string run_words(const RunReport& report) {
@@ -72,30 +65,55 @@ std::string progress_words(const RunReport& report) {
   return text;
 }
 
+// What failed: "rank 1 on vm", "the agent on n7".
+std::string subject_of(const Incident& incident) {
+  if (!incident.cause.empty()) return "a worker that ended early";
+  if (incident.rank) {
+    return fmt::format("rank {}{}", *incident.rank,
+                       incident.node.empty() ? "" : " on " + incident.node);
+  }
+  if (incident.node.empty()) return "the job";
+  // Without a rank, `ended` tells of a lost agent.
+  return incident.ended.empty() ? incident.node : "the agent on " + incident.node;
+}
+
 std::string incident_title(const RunReport& report, std::size_t index) {
   const Incident& incident = report.incidents[index];
-  std::string subject = "the job";
-  if (!incident.cause.empty()) {
-    subject = "a worker that ended early";
-  } else if (incident.rank) {
-    subject = fmt::format("rank {}", *incident.rank);
-    if (!incident.node.empty()) subject += " on " + incident.node;
-  } else if (!incident.node.empty()) {
-    // Without a rank, `ended` tells of a lost agent.
-    subject = incident.ended.empty() ? incident.node : "the agent on " + incident.node;
-  }
   return fmt::format("Incident {} of {}: {}, {} after the start (attempt {})", index + 1,
-                     report.incidents.size(), subject, base::duration_words(incident.at),
-                     incident.attempt);
+                     report.incidents.size(), subject_of(incident),
+                     base::duration_words(incident.at), incident.attempt);
+}
+
+// "ZeroDivisionError: division by zero, in load_batch (data.py:12)"
+std::string error_words(const Incident& incident) {
+  if (incident.exception.empty()) return incident.error_message;
+  return incident.exception + (incident.place.empty() ? "" : ", in " + incident.place);
+}
+
+// The failure in one line.
+std::string failure_words(const Incident& incident) {
+  if (!incident.cause.empty()) return incident.cause;
+  const std::string error = error_words(incident);
+  const std::string what = error.empty() ? incident.ended : error.substr(0, error.find('\n'));
+  return subject_of(incident) + (what.empty() ? "" : ": " + what);
+}
+
+// The last failure, and the decision that did not restart the run.
+std::string why_words(const RunReport& report) {
+  if (report.outcome == RunOutcome::kSucceeded) return "";
+  if (report.outcome != RunOutcome::kFailed || report.incidents.empty()) return report.reason;
+  const Incident& last = report.incidents.back();
+  if (last.cause.empty() && !last.rank) return report.reason;
+  return fmt::format("{}; {}", failure_words(last), report.reason);
 }
 
 void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
   const auto& tail = incident.stderr_tail;
   if (tail.empty()) return;
   const std::size_t shown = std::min(tail.size(), lines_max);
-  page.item("stderr", shown == tail.size() ? fmt::format("last {}", base::counted(shown, "line"))
-                                           : fmt::format("last {} of {} lines ({} shows all)",
-                                                         shown, tail.size(), "robustrun report"));
+  page.item("stderr", shown == tail.size()
+                          ? fmt::format("last {}", base::counted(shown, "line"))
+                          : fmt::format("last {} of {} lines", shown, tail.size()));
   for (std::size_t i = tail.size() - shown; i < tail.size(); ++i) page.quote(tail[i]);
 }
 
@@ -124,8 +142,9 @@ void show_recovery(const Incident& incident, Page& page) {
   }
 }
 
-void show_list(std::string_view label, const std::vector<std::string>& lines, Page& page) {
-  const std::size_t shown = std::min(lines.size(), kListLinesMax);
+void show_list(std::string_view label, const std::vector<std::string>& lines, Page& page,
+               std::size_t lines_max = kListLinesMax) {
+  const std::size_t shown = std::min(lines.size(), lines_max);
   for (std::size_t i = 0; i < shown; ++i) page.item(i == 0 ? label : "", lines[i]);
   if (shown < lines.size()) page.item("", fmt::format("and {} more", lines.size() - shown));
 }
@@ -222,16 +241,40 @@ void show_looks(const Incident& incident, Page& page) {
   page.item("advice", advice_in_words(*incident.looks_like));
 }
 
-void show_incident(const RunReport& report, std::size_t index, std::size_t stderr_lines,
-                   Page& page) {
+// Each fact once: what failed, why as far as is known, what was done, what it cost.
+void show_incident(const RunReport& report, std::size_t index, Page& page) {
+  const Incident& incident = report.incidents[index];
+  const bool has_exception = !incident.exception.empty();
+  page.gap();
+  page.heading(Ink::kBold, incident_title(report, index));
+  page.item("cause", incident.cause);
+  page.item("error", error_words(incident));
+  if (!has_exception) page.item("ended", incident.ended);
+  page.item("injected", incident.injected);
+  if (!has_exception) show_stderr(incident, kStderrLinesShort, page);
+  if (incident.looks_like) {
+    page.item("likely", has_exception ? class_in_words(*incident.looks_like)
+                                      : cause_in_words(*incident.looks_like));
+    page.item("advice", advice_in_words(*incident.looks_like));
+  }
+  show_list("also", incident.also_failed, page, kListLinesShort);
+  const std::string& done = incident.verdict.empty() ? incident.decision : incident.verdict;
+  page.item("done", done.empty() ? "nothing: the journal ends before a decision" : done);
+  if (!incident.phases.empty()) page.item("recovery", recovery_words(incident));
+  show_list("not warm", incident.cold, page, 1);
+  page.item("steps", step_words(incident));
+  page.item("saved", saved_words(incident));
+}
+
+void show_incident_in_full(const RunReport& report, std::size_t index, Page& page) {
   const Incident& incident = report.incidents[index];
   page.gap();
   page.heading(Ink::kBold, incident_title(report, index));
   page.item("cause", incident.cause);
   page.item("ended", incident.ended);
   page.item("injected", incident.injected);
-  page.item("error", incident.error_message);
-  show_stderr(incident, stderr_lines, page);
+  page.item("error", error_words(incident));
+  show_stderr(incident, kStderrLinesFull, page);
   show_looks(incident, page);
   show_list("also", incident.also_failed, page);
   page.item("done", incident.decision.empty() ? "nothing: the journal ends before a decision"
@@ -243,16 +286,80 @@ void show_incident(const RunReport& report, std::size_t index, std::size_t stder
   page.item("saved", saved_words(incident));
 }
 
-}  // namespace
+// Calls `show` for the first and the last of many incidents.
+template <class Show>
+void for_incidents(const RunReport& report, Page& page, Show show) {
+  const std::size_t count = report.incidents.size();
+  const bool all = count <= kIncidentsFirst + kIncidentsLast;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!all && i == kIncidentsFirst) {
+      const std::size_t hidden = count - kIncidentsFirst - kIncidentsLast;
+      page.heading(Ink::kDim, fmt::format("  {} more, in the JSON form of this report",
+                                          base::counted(hidden, "incident")));
+      i += hidden;
+    }
+    show(i);
+  }
+}
 
-std::string render_report(const RunReport& report, bool colour, int width,
-                          std::size_t stderr_lines) {
-  Page page(colour, width);
-  page.heading(ink_of(report), headline(report));
-  const bool clean = report.outcome == RunOutcome::kSucceeded && report.incidents.empty();
+// A line for each incident.
+void show_incident_lines(const RunReport& report, Page& page) {
+  page.gap();
+  page.heading(Ink::kBold, base::counted(report.incidents.size(), "incident"));
+  for_incidents(report, page, [&](std::size_t i) {
+    const Incident& incident = report.incidents[i];
+    std::string line =
+        fmt::format("{}: {}", base::duration_words(incident.at), failure_words(incident));
+    const std::string& done = incident.verdict.empty() ? incident.decision : incident.verdict;
+    if (!done.empty()) line += "; " + done;
+    if (!incident.phases.empty()) line += "; " + recovery_words(incident);
+    page.item(std::to_string(i + 1), line);
+  });
+}
+
+std::vector<std::string> hang_lines(const RunReport& report) {
+  std::vector<std::string> lines;
+  for (const HangReport& hang : report.hangs) lines.push_back(hang_words(hang));
+  return lines;
+}
+
+std::vector<std::string> alarm_lines(const RunReport& report) {
+  std::vector<std::string> lines;
+  for (const AlarmReport& alarm : report.alarms) lines.push_back(alarm_words(alarm));
+  return lines;
+}
+
+void show_dropped(const RunReport& report, Page& page) {
+  if (report.dropped_bytes == 0) return;
+  page.item("dropped", fmt::format("{} of the workers' output could not be written",
+                                   base::counted(report.dropped_bytes, "byte")));
+}
+
+void show_short(const RunReport& report, Page& page) {
   show_not_resumed(report, page);
   page.item("why", why_words(report));
-  if (!clean) page.item("run", run_words(report));
+  page.item("workers", worker_words(report));
+  page.item("progress", progress_words(report));
+  page.item("time", time_words(report.time));
+  page.item("logs", report.log_directory);
+  show_dropped(report, page);
+  show_evictions(report, page);
+  show_list("hangs", hang_lines(report), page, kListLinesShort);
+  show_list("alarms", alarm_lines(report), page, kListLinesShort);
+  if (report.incidents.empty()) return;
+  if (report.incidents.size() > 1) show_incident_lines(report, page);
+  // Of a run that recovered from several, the lines are enough.
+  const bool is_why = report.outcome == RunOutcome::kFailed ||
+                      report.outcome == RunOutcome::kUnfinished || report.incidents.size() == 1;
+  if (is_why) show_incident(report, report.incidents.size() - 1, page);
+  page.gap();
+  page.heading(Ink::kDim, "`robustrun report -v` shows more");
+}
+
+void show_full(const RunReport& report, Page& page) {
+  show_not_resumed(report, page);
+  page.item("why", why_words(report));
+  page.item("run", run_words(report));
   page.item("workers", worker_words(report));
   page.item("places", report.placement);
   page.item("progress", progress_words(report));
@@ -261,19 +368,12 @@ std::string render_report(const RunReport& report, bool colour, int width,
   page.item("restarts", cost_words(report.costs, StartKind::kRestart));
   show_stages(report, page);
   page.item("logs", report.log_directory);
-  if (report.dropped_bytes > 0) {
-    page.item("dropped", fmt::format("{} of the workers' output could not be written",
-                                     base::counted(report.dropped_bytes, "byte")));
-  }
+  show_dropped(report, page);
   show_injected(report, page);
   show_takeovers(report, page);
   show_evictions(report, page);
-  std::vector<std::string> hangs;
-  for (const HangReport& hang : report.hangs) hangs.push_back(hang_words(hang));
-  show_list("hangs", hangs, page);
-  std::vector<std::string> alarms;
-  for (const AlarmReport& alarm : report.alarms) alarms.push_back(alarm_words(alarm));
-  show_list("alarms", alarms, page);
+  show_list("hangs", hang_lines(report), page);
+  show_list("alarms", alarm_lines(report), page);
   if (report.checkpoints) {
     page.item("saves", checkpoint_words(*report.checkpoints));
     show_list("loaded", load_words(*report.checkpoints), page);
@@ -282,18 +382,15 @@ std::string render_report(const RunReport& report, bool colour, int width,
     if (!saved.empty()) page.item("lost nodes", saved);
     show_list("copies lost", report.checkpoints->copies_lost, page);
   }
-  const std::size_t count = report.incidents.size();
-  const bool all = count <= kIncidentsFirst + kIncidentsLast;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!all && i == kIncidentsFirst) {
-      page.gap();
-      const std::size_t hidden = count - kIncidentsFirst - kIncidentsLast;
-      page.heading(Ink::kDim, fmt::format("{} more, in the JSON form of this report",
-                                          base::counted(hidden, "incident")));
-      i += hidden;
-    }
-    show_incident(report, i, stderr_lines, page);
-  }
+  for_incidents(report, page, [&](std::size_t i) { show_incident_in_full(report, i, page); });
+}
+
+}  // namespace
+
+std::string render_report(const RunReport& report, const ReportStyle& style) {
+  Page page(style.colour, style.width);
+  page.heading(ink_of(report), headline(report));
+  style.detail == Detail::kFull ? show_full(report, page) : show_short(report, page);
   return page.take();
 }
 

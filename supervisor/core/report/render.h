@@ -5,19 +5,24 @@
 // each incident the first rank that failed, its last output, what the recovery took and what was
 // done.
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "supervisor/core/report/report.h"
 
 namespace robustrun::supervisor {
 
-inline constexpr std::size_t kStderrLinesSummary = 10;  // at the end of a run
-inline constexpr std::size_t kStderrLinesFull = 50;  // robustrun report
+enum class Detail : std::uint8_t {
+  kShort,  // each fact once: at most five lines of a run without incidents, 25 of an incident
+  kFull,   // everything that is known (robustrun report -v)
+};
 
-// `width`: columns. `colour`: with ANSI colours. `stderr_lines`: last lines of a failed worker's
-// stderr that are shown.
-std::string render_report(const RunReport& report, bool colour, int width,
-                          std::size_t stderr_lines = kStderrLinesSummary);
+struct ReportStyle {
+  bool colour = false;  // ANSI colours
+  int width = 100;      // columns
+  Detail detail = Detail::kShort;
+};
+
+std::string render_report(const RunReport& report, const ReportStyle& style);
 
 }  // namespace robustrun::supervisor

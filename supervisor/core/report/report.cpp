@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "supervisor/core/fault/script_error.h"
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/hang.h"
 #include "supervisor/core/report/injected.h"
@@ -65,6 +66,7 @@ class IncidentList {
       }
       if (open_) {
         drafts_[*open_].replaced |= decision.rule == Rule::kRestart;
+        drafts_[*open_].incident.verdict = decision.text;
         take_reasons(decision, drafts_[*open_].incident);
       }
       open_.reset();
@@ -131,6 +133,10 @@ class IncidentList {
     if (first.exited != nullptr) {
       out.error_message = first.exited->error_message;
       out.stderr_tail = first.exited->stderr_tail;
+      if (const auto error = script_error(out.stderr_tail)) {
+        out.exception = error->exception;
+        out.place = place_in_words(*error);
+      }
     }
     for (const Failure& failure : failures) draft.failures.push_back(evidence_of(facts_, failure));
     for (std::size_t i = 1; i < failures.size(); ++i) {

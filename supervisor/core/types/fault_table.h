@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace robustrun::supervisor {
@@ -91,10 +92,17 @@ struct Classification {
   bool operator==(const Classification&) const = default;
 };
 
-// "GPU has fallen off the bus (infrastructure, high confidence): "…" (rank 3's stderr)"
+// The symptom of a failure that no row fits.
+inline constexpr std::string_view kUnexplained = "unexplained";
+
+// "GPU has fallen off the bus (infrastructure, high confidence)"; of a failure that no row fits
+// "unknown: ended by a signal after progress".
+std::string class_in_words(const Classification& what);
+// The same with its evidence: "…: "Xid 79" (rank 3's stderr)"
 std::string cause_in_words(const Classification& what);
-// The same as a line of its own: "looks like: GPU has fallen off the bus …"
-std::string in_words(const Classification& what);
+// A line for the log, "likely: GPU has fallen off the bus …", without evidence that `shown` quotes
+// already. Empty for a failure that no row fits.
+std::string in_words(const Classification& what, std::string_view shown);
 // "evict the machine; NVIDIA: RESTART_BM"
 std::string advice_in_words(const Classification& what);
 

@@ -60,6 +60,26 @@ TEST_CASE("the interpreter is PYTHON_EXEC, the virtual environment's, python3 or
         std::string::npos);
 }
 
+TEST_CASE("the environment that pipx or uv made for robustrun alone gives no interpreter") {
+  World world;
+  const auto interpreter = [&world](const std::string& environment, const std::string& note) {
+    world.machine.kinds = {{environment + note, PathKind::kFile},
+                           {environment + "/pyvenv.cfg", PathKind::kFile}};
+    world.machine.executables = {environment + "/bin/python3", "/usr/bin/python3"};
+    world.around.executable = environment + "/bin/robustrun";
+    world.around.environment = {"PATH=" + environment + "/bin:/usr/bin"};
+    return find_interpreter(world.around).value_or("none");
+  };
+  CHECK(interpreter("/pipx/venvs/robustrun", "/pipx_metadata.json") == "/usr/bin/python3");
+  CHECK(interpreter("/uv/tools/robustrun", "/uv-receipt.toml") == "/usr/bin/python3");
+  CHECK(interpreter("/cache/uv/archive-v0/x1", "/pyvenv.cfg") == "/usr/bin/python3");
+  CHECK(interpreter("/home/me/venv", "/pyvenv.cfg") == "/home/me/venv/bin/python3");
+  world.around.environment.push_back("VIRTUAL_ENV=/pipx/venvs/robustrun");  // the user's choice
+  world.around.executable = "/pipx/venvs/robustrun/bin/robustrun";
+  world.machine.executables = {"/pipx/venvs/robustrun/bin/python"};
+  CHECK(*find_interpreter(world.around) == "/pipx/venvs/robustrun/bin/python");
+}
+
 TEST_CASE("a script that cannot be run is refused with the reason") {
   World world;
   CHECK(error_of(world, {"nosuch.py"}) ==

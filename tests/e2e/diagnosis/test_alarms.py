@@ -21,7 +21,7 @@ def test_a_loss_that_is_not_a_number_is_reported_everywhere_and_nothing_is_stopp
     finished = robustrun.run("--events=events", "job.py")
     assert finished.code == 0, finished.errors
     assert "loss is not a number: nan, 3 readings in a row, usual 2.0" in finished.errors
-    assert "looks like: NaN value" in finished.errors
+    assert "likely: NaN value" in finished.errors
     assert "loss is a number again" in finished.errors
     assert alarms_of(robustrun) == [("loss", "not a number", False), ("loss", "not a number", True)]
     assert robustrun.report()["incidents"] == []

@@ -11,7 +11,7 @@ import os, sys
 print("RuntimeError: CUDA error: uncorrectable ECC error encountered", file=sys.stderr, flush=True)
 os._exit(1)
 """
-WORD = "looks like: "
+WORD = "likely: "
 
 
 def looks(robustrun):

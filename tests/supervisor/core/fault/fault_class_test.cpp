@@ -99,9 +99,12 @@ TEST_CASE("words: symptom, name, layer, confidence, evidence; and what is advise
   row.action = FirstAction::kEvict;
   row.advice = "NVIDIA: RESET_GPU";
   const Classification what = classify(said({"ECC!"}), FaultPhase::kProgressing, {row});
-  CHECK(in_words(what) ==
-        "looks like: GPU memory error, uncorrectable ECC error (infrastructure, high confidence): "
+  CHECK(in_words(what, "") ==
+        "likely: GPU memory error, uncorrectable ECC error (infrastructure, high confidence): "
         "\"ECC!\" (rank 3's stderr)");
+  // The line before it has quoted the evidence.
+  CHECK(in_words(what, "rank 3: ECC!, in f (a.py:1)") ==
+        "likely: GPU memory error, uncorrectable ECC error (infrastructure, high confidence)");
   CHECK(advice_in_words(what) == "take the machine out; NVIDIA: RESET_GPU");
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("the report says it before everything else, with the steps that it cos
   const RunReport report = build_report(story.entries);
   REQUIRE(report.incidents.size() == 1);
   CHECK(report.incidents[0].steps_lost == 120);
-  const std::string page = render_report(report, false, 100);
+  const std::string page = render_report(report, {false, 100, Detail::kFull});
   const auto lost = page.find(
       "lost      the script did not resume: step 0 after 120 (attempt 1; 120 steps done again)");
   REQUIRE(lost != std::string::npos);

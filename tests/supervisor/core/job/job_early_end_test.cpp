@@ -183,7 +183,7 @@ TEST_CASE("the report names the cause where it says why") {
   story.decide(1000, Rule::kEndedEarly, 0, "rank 1 ended with 0; stopping the other 2 ranks",
                {"rank 1 ended with 0"});
   story.decide(1001, Rule::kBudgetExhausted, 0, "no restart left").finish(1002, 1);
-  const std::string page = render_report(build_report(story.entries), false, 100);
+  const std::string page = render_report(build_report(story.entries), {false, 100, Detail::kFull});
   CHECK(page.find("why       rank 1 ended with 0; no restart left") != std::string::npos);
   CHECK(page.find("Incident 1 of 1: a worker that ended early") != std::string::npos);
 }

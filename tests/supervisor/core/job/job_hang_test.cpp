@@ -230,7 +230,7 @@ TEST_CASE("the report lists what was found out, and blames it for the restart") 
   CHECK(report.hangs[0].stage == Diagnosed::Stage::kSuspected);
   CHECK(report.hangs[1].stage == Diagnosed::Stage::kConvicted);
   CHECK(report.hangs[1].culprits == std::vector<std::uint32_t>{1});
-  const std::string text = render_report(report, false, 200);
+  const std::string text = render_report(report, {false, 200, Detail::kFull});
   CHECK(text.find("hang: rank 1 has not entered all_reduce #5") != std::string::npos);
   CHECK(report_json(report).find(R"("culprits":[1])") != std::string::npos);
 }

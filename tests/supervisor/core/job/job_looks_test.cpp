@@ -54,11 +54,44 @@ TEST_CASE("the decision that a worker failed says what that looks like, once") {
   h.tell_exit(said(1, "No space left"));
   REQUIRE(h.all<Decision>().size() == 1);
   REQUIRE(h.all<Decision>()[0].looks_like.has_value());
-  CHECK(in_words(*h.all<Decision>()[0].looks_like) ==
-        "looks like: trouble, disk is full (infrastructure, high confidence): \"No space left\" "
+  CHECK(in_words(*h.all<Decision>()[0].looks_like, "") ==
+        "likely: trouble, disk is full (infrastructure, high confidence): \"No space left\" "
         "(rank 1's stderr)");
   h.all_gone();
   CHECK(name_said(h, Rule::kRestart) == "nothing");
+}
+
+TEST_CASE("what the script is surely to blame for is not restarted before any step") {
+  FaultRow syntax = row("syntax error", "SyntaxError");
+  syntax.layer = Layer::kUserCode;
+  syntax.action = FirstAction::kRollBack;
+  const auto ending = [&](Confidence confidence, bool stepped) {
+    JobSpec spec = make_spec({2});
+    syntax.confidence = confidence;
+    spec.faults = {syntax};
+    Harness h(spec);
+    h.run();
+    if (stepped) h.first_step();
+    h.tell_exit(said(1, "SyntaxError"));
+    h.all_gone();
+    return h.text(h.decided(Rule::kRestart) ? Rule::kRestart : Rule::kBudgetExhausted);
+  };
+  CHECK(ending(Confidence::kHigh, false) == "giving up: a restart cannot change that");
+  CHECK(ending(Confidence::kMedium, false).starts_with("restart 1 of 3"));
+  CHECK(ending(Confidence::kHigh, true).starts_with("restart 1 of 3"));
+}
+
+TEST_CASE("a failure names the exception and the user's line, once") {
+  Harness h(spec_with_rows());
+  h.run();
+  WorkerExited exit = exited(0, 1, 1);
+  exit.stderr_tail = {"Traceback (most recent call last):",
+                      "  File \"/job/data.py\", line 12, in load_batch", "    return 1 / 0",
+                      "ZeroDivisionError: division by zero"};
+  h.tell_exit(exit);
+  CHECK(h.text(Rule::kWorkerFailed) ==
+        "rank 1 on node0: ZeroDivisionError: division by zero, in load_batch (data.py:12); "
+        "stopping the other rank");
 }
 
 TEST_CASE("a failure that does not merely follow from another one's explains both") {
@@ -154,7 +187,7 @@ TEST_CASE("the report shows what a failure was taken for at last") {
   REQUIRE(report.incidents.size() == 1);
   REQUIRE(report.incidents[0].looks_like.has_value());
   CHECK(report.incidents[0].looks_like->name == "disk is full");
-  const std::string text = render_report(report, false, 160);
+  const std::string text = render_report(report, {false, 160, Detail::kFull});
   CAPTURE(text);
   CHECK(text.find("  likely    trouble, disk is full (infrastructure, high confidence): \"No space "
                   "left\" (rank 1's stderr)\n") != std::string::npos);

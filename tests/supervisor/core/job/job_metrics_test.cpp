@@ -85,7 +85,8 @@ TEST_CASE("the report lists alarms with their time") {
   CHECK_FALSE(report.alarms[0].over);
   CHECK(report.alarms[1].over);
   CHECK(report.incidents.empty());
-  CHECK(render_report(report, false, 200).find("13, 6.5 times its usual 2") != std::string::npos);
+  CHECK(render_report(report, {false, 200, Detail::kFull}).find("13, 6.5 times its usual 2") !=
+        std::string::npos);
 }
 
 }  // namespace

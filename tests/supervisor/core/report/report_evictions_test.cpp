@@ -40,7 +40,7 @@ TEST_CASE("evictions are listed with the nodes that came back from each") {
 }
 
 TEST_CASE("the report says how many of them were innocent") {
-  const std::string text = render_report(story_of_three(), false, 200);
+  const std::string text = render_report(story_of_three(), {false, 200, Detail::kFull});
   CHECK(text.find("a and b are evicted: cause unknown, 1.00 s after the start; 1 of them passed a "
                   "check and came back") != std::string::npos);
   CHECK(text.find("b is evicted: it is broken, 3.00 s after the start\n") != std::string::npos);
@@ -51,7 +51,8 @@ TEST_CASE("an incident in which nothing failed bears the names of the evicted ma
   Story story;
   story.run({{"a", "127.0.0.1", 1}, {"b", "127.0.0.1", 1}});
   const auto title = [&] {
-    const std::string text = render_report(build_report(story.entries), false, 200);
+    const std::string text =
+        render_report(build_report(story.entries), {false, 200, Detail::kFull});
     const std::size_t at = text.find("Incident 1 of 1: ");
     REQUIRE(at != std::string::npos);
     return text.substr(at, text.find(',', at) - at);

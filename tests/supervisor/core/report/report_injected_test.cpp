@@ -99,7 +99,7 @@ TEST_CASE("a fault without an incident is listed, with its time since the start"
   CHECK(fault.attempt == 0);
   CHECK(fault.node == "alpha");
   CHECK(fault.rank == 1U);
-  CHECK(render_report(report, false, 100)
+  CHECK(render_report(report, {false, 100, Detail::kFull})
             .find("injected  stop of rank 1 on alpha, 250.0 ms after the start") !=
         std::string::npos);
   CHECK(report_json(report).find(R"("injected":[{"kind":"stop","at_s":0.25,"attempt":0,)"
@@ -114,7 +114,7 @@ TEST_CASE("a journal that lies about nodes and words breaks nothing") {
   story.entries.back().at = base::Nanos::min();
   const RunReport report = build_report(story.entries);
   CHECK(report.injected.at(0).node == "node 4000000000");
-  CHECK(render_report(report, false, 80).find('\x1b') == std::string::npos);
+  CHECK(render_report(report, {false, 80, Detail::kFull}).find('\x1b') == std::string::npos);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ constexpr int kWidths[] = {60, 100};
 
 // What `robustrun report` shows at the narrow width, the summary at the wide one.
 std::string rendered(const scenarios::Story& story, int width) {
-  return render_report(build_report(story.entries), false, width,
-                       width == 60 ? kStderrLinesFull : kStderrLinesSummary);
+  return render_report(build_report(story.entries),
+                       {false, width, width == 60 ? Detail::kFull : Detail::kShort});
 }
 
 std::size_t code_points(std::string_view line) {
@@ -55,7 +55,8 @@ TEST_CASE("no line but a path's is wider than the terminal and none ends in spac
   for (const auto& [name, story] : scenarios::all()) {
     for (const int width : {40, 60, 83, 100}) {
       CAPTURE(name);
-      const std::string text = render_report(build_report(story.entries), false, width);
+      const std::string text =
+          render_report(build_report(story.entries), {false, width, Detail::kFull});
       for (const std::string_view line : base::split(text, '\n')) {
         if (!line.starts_with("  logs ")) {
           CHECK(code_points(line) <= static_cast<std::size_t>(width));
@@ -66,15 +67,43 @@ TEST_CASE("no line but a path's is wider than the terminal and none ends in spac
   }
 }
 
+TEST_CASE("the short report is short") {
+  const auto lines = [](const RunReport& report) {
+    return std::ranges::count(render_report(report, {}), '\n');
+  };
+  RunReport clean = build_report(scenarios::recovered().entries);
+  clean.incidents.clear();
+  CHECK(lines(clean) <= 5);
+  // An incident that tells everything.
+  RunReport one = build_report(scenarios::recovered().entries);
+  const auto head = lines(clean);
+  CHECK(lines(one) - head <= 25);
+  one.incidents[0].stderr_tail.assign(100, "a line of output");
+  one.incidents[0].also_failed.assign(100, "rank 7: SIGABRT, 3 ms later");
+  one.incidents[0].cold.assign(100, "rank 7: its standby worker was still importing");
+  one.incidents[0].looks_like = Classification{"a", "b", {}, {}, {}, false, "\"c\"", "d"};
+  one.incidents[0].injected = "kill of rank 1 on node0";
+  CHECK(lines(one) - head <= 25);
+}
+
+TEST_CASE("of several incidents each has a line, and the one that ended the run is shown") {
+  const RunReport report = build_report(scenarios::failed().entries);
+  const std::string text = render_report(report, {});
+  CHECK(text.find("\n2 incidents\n") != std::string::npos);
+  CHECK(text.find("\n  1         5.00 s: rank 2 on beta: SIGKILL") != std::string::npos);
+  CHECK(text.find("\nIncident 2 of 2: rank 1 on alpha") != std::string::npos);
+  CHECK(text.find("Incident 1 of 2") == std::string::npos);
+}
+
 TEST_CASE("colour adds escapes and changes nothing else") {
   const RunReport report = build_report(scenarios::failed().entries);
-  std::string coloured = render_report(report, true, 100);
+  std::string coloured = render_report(report, {true, 100, Detail::kFull});
   CHECK(coloured.starts_with("\x1b[1;31m"));
   std::size_t at = 0;
   while ((at = coloured.find('\x1b')) != std::string::npos) {
     coloured.erase(at, coloured.find('m', at) - at + 1);
   }
-  const std::string plain = render_report(report, false, 100);
+  const std::string plain = render_report(report, {false, 100, Detail::kFull});
   CHECK(coloured == plain);
   CHECK(plain.find('\x1b') == std::string::npos);
 }
@@ -84,7 +113,7 @@ TEST_CASE("what a worker wrote cannot move the cursor") {
   report.incidents[0].stderr_tail = {"\x1b]0;title\x07 \x1b[2J\x1b[31mred\x1b[0m\r\b", "\x1b["};
   report.incidents[0].error_message = "two\nlines\x1b[1A";
   report.program = "a\x1b[2Jb\nc";
-  for (const char byte : render_report(report, false, 80)) {
+  for (const char byte : render_report(report, {false, 80, Detail::kFull})) {
     CHECK((byte == '\n' || static_cast<unsigned char>(byte) >= 0x20));
   }
 }
@@ -92,7 +121,7 @@ TEST_CASE("what a worker wrote cannot move the cursor") {
 TEST_CASE("many incidents are cut in the middle") {
   RunReport report = build_report(scenarios::recovered().entries);
   report.incidents.assign(50, report.incidents.front());
-  const std::string text = render_report(report, false, 100);
+  const std::string text = render_report(report, {false, 100, Detail::kFull});
   CHECK(text.find("Incident 5 of 50") != std::string::npos);
   CHECK(text.find("Incident 6 of 50") == std::string::npos);
   CHECK(text.find("30 incidents more") != std::string::npos);

@@ -59,7 +59,7 @@ TEST_CASE("each stage has its median, its slowest node and rank; stragglers are 
             R"("slowest":"n2","rank":3,"attempt":0,"stragglers":[{"node":"n2","rank":3,)"
             R"("attempt":0,"took_s":5.2,"over_s":3.1}],"unfinished":0,"unfinished_nodes":[]})") !=
         std::string::npos);
-  const std::string text = render_report(report, false, 100);
+  const std::string text = render_report(report, {false, 100, Detail::kFull});
   CHECK(text.find("stages") != std::string::npos);
   CHECK(text.find("3.10 s over the median") != std::string::npos);
 }

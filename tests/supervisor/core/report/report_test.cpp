@@ -272,7 +272,8 @@ TEST_CASE("a group that grows is an incident without a failure") {
   CHECK_FALSE(report.incidents[0].rank);
   CHECK(report.incidents[0].decision ==
         "beta is there: the group grows from 1 to 2 nodes; restart");
-  CHECK(render_report(report, false, 100).find("the group grows") != std::string::npos);
+  CHECK(render_report(report, {false, 100, Detail::kFull}).find("the group grows") !=
+        std::string::npos);
 }
 
 TEST_CASE("a deadline without any event is an incident too") {

@@ -1,0 +1,29 @@
+#pragma once
+// The host's libcurl. It is loaded when the first http(s) source is opened, and not linked: its own
+// libraries differ between distributions, and sources that are files need none of them. Once loaded
+// it stays. Any thread.
+
+#define CURL_DISABLE_DEPRECATION  // versions before 7.85 know the older names alone
+#include <curl/curl.h>
+
+#include "base/core/result.h"
+
+namespace robustrun::bootstrap {
+
+// Its functions, named as in curl.h without the prefix `curl_`.
+struct CurlLibrary {
+  decltype(&::curl_global_init) global_init;
+  decltype(&::curl_easy_init) easy_init;
+  decltype(&::curl_easy_setopt) easy_setopt;
+  decltype(&::curl_easy_perform) easy_perform;
+  decltype(&::curl_easy_getinfo) easy_getinfo;
+  decltype(&::curl_easy_strerror) easy_strerror;
+  decltype(&::curl_easy_cleanup) easy_cleanup;
+  decltype(&::curl_slist_append) slist_append;
+  decltype(&::curl_slist_free_all) slist_free_all;
+};
+
+// The library, ready for use. The error is a cause and what to install; the same at each call.
+[[nodiscard]] base::Result<const CurlLibrary*> load_curl();
+
+}  // namespace robustrun::bootstrap
