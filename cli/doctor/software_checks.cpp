@@ -82,7 +82,9 @@ Check check_python(const Facts& facts) {
   Check check{"Python", CheckState::kOk, "", ""};
   if (python.interpreter.empty()) {
     check.state = CheckState::kBad;
-    check.found = base::printable(python.error);
+    // Behind the semicolon is find_interpreter's own advice.
+    const std::string_view cause = std::string_view(python.error).substr(0, python.error.find(';'));
+    check.found = cause.empty() ? "no interpreter" : base::printable(cause);
     check.advice = "activate the environment that you train with, or set PYTHON_EXEC";
     return check;
   }

@@ -39,10 +39,17 @@ constexpr auto kFileRows = std::to_array<std::pair<std::string_view, std::string
     {"~/.cache/robustrun", "snapshots, blocks and profiles, unless --cache-dir names a folder"},
 });
 
-// Text that roff prints as it is.
+// Text that roff prints as it is; in ASCII, which every reader of manual pages takes.
 std::string roff(std::string_view text) {
+  constexpr std::string_view kEllipsis = "…";
   std::string out;
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i).starts_with(kEllipsis)) {
+      out += "...";
+      i += kEllipsis.size() - 1;
+      continue;
+    }
+    const char c = text[i];
     switch (c) {
       case '\\': out += "\\e"; break;
       case '-': out += "\\-"; break;
