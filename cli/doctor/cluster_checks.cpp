@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "cli/doctor/checks.h"
 #include "cli/doctor/versions.h"
 
@@ -61,8 +62,8 @@ Check check_ssh_keys(const Facts& facts) {
   const std::string beside = ssh.keys.empty() ? "" : "; " + files;
   if (ssh.agent.state == AnswerState::kAnswered) {
     const std::string_view lines = base::trim(ssh.agent.text);
-    check.found =
-        fmt::format("agent with {} key(s){}", std::ranges::count(lines, '\n') + 1, beside);
+    const auto others = static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
+    check.found = fmt::format("agent with {}{}", base::counted(others + 1, "key"), beside);
   } else if (!ssh.agent.is_here()) {
     check.found = "agent at " + base::printable(ssh.socket) + beside;
   } else if (ssh.agent.state == AnswerState::kFailed && ssh.agent.exit_code == 1) {

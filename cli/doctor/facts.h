@@ -49,6 +49,7 @@ struct NamespaceFacts {
 struct MemoryFacts {
   std::uint64_t total = 0;  // bytes; 0: unknown
   std::uint64_t available = 0;
+  std::uint64_t cgroup_limit = 0;  // of our cgroup and those above it; 0: none
   base::Space shm;
 };
 

@@ -129,10 +129,24 @@ class FactGathering {
             exists(place->folder + "/cgroup.kill")};
   }
 
+  // The least of our cgroup and those above it.
+  static std::uint64_t cgroup_limit() {
+    const auto place = agent::own_cgroup("");
+    if (!place) return 0;
+    std::int64_t least = 0;
+    for (fs::path folder = place->folder; folder.string().size() > place->mount.size();
+         folder = folder.parent_path()) {
+      const auto limit = number_in((folder / "memory.max").string());  // or "max"
+      if (limit && *limit > 0 && (least == 0 || *limit < least)) least = *limit;
+    }
+    return static_cast<std::uint64_t>(least);
+  }
+
   static MemoryFacts memory() {
     constexpr const char* kSharedMemory = "/dev/shm";
     MemoryFacts memory;
     read_meminfo(base::read_file("/proc/meminfo", kFactFileMax).value_or(""), memory);
+    memory.cgroup_limit = cgroup_limit();
     memory.shm = agent::space_at(kSharedMemory);
     if (memory.shm.error.empty() && memory.shm.path != kSharedMemory) {
       memory.shm.error = "no such folder";

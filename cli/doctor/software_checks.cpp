@@ -28,11 +28,16 @@ std::string_view driver_version(std::string_view text) {
   return "of an unknown version";
 }
 
+// Within WSL the driver has no file in /proc.
+bool has_driver(const Facts& facts) { return !facts.nvidia.empty() || facts.gpus.count > 0; }
+
 }  // namespace
 
 Check check_nvidia_driver(const Facts& facts) {
-  if (facts.nvidia.empty()) return {"NVIDIA driver", CheckState::kAbsent, "not loaded", ""};
-  return {"NVIDIA driver", CheckState::kOk, base::printable(driver_version(facts.nvidia)), ""};
+  if (!has_driver(facts)) return {"NVIDIA driver", CheckState::kAbsent, "not loaded", ""};
+  const std::string_view version =
+      facts.nvidia.empty() ? std::string_view(facts.gpus.driver) : driver_version(facts.nvidia);
+  return {"NVIDIA driver", CheckState::kOk, base::printable(version), ""};
 }
 
 Check check_nvml(const Facts& facts) {
@@ -61,7 +66,7 @@ Check check_nccl_profiler(const Facts& facts) {
   const std::string& plugin = facts.nccl_profiler;
   Check check{"NCCL profiler", CheckState::kOk, "free; robustrun's plugin takes it", ""};
   if (plugin.empty()) {
-    if (facts.nvidia.empty()) return {check.name, CheckState::kAbsent, "no GPU", ""};
+    if (!has_driver(facts)) return {check.name, CheckState::kAbsent, "no GPU", ""};
     return check;
   }
   if (plugin.find("librobustrun_tracer") != std::string::npos) {

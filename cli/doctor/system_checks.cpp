@@ -34,7 +34,7 @@ Check check_kernel(const Facts& facts) {
   if (!facts.has_pidfd) {
     check.state = CheckState::kBad;
     check.found += " without pidfd_open or waitid(P_PIDFD)";
-    check.advice = "boot Linux 5.4 or newer, or use another machine";
+    check.advice = "Linux 5.4 or newer; in a container, a seccomp profile that allows both";
   }
   return check;
 }
@@ -151,6 +151,9 @@ Check check_memory(const Facts& facts) {
       "{} of {} available; copies of checkpoints in memory may take {}, twice the "
       "states of the ranks here",
       in_gib(memory.available), in_gib(memory.total), in_gib(memory.available / 2));
+  if (memory.cgroup_limit != 0 && memory.cgroup_limit < memory.total) {
+    check.found += fmt::format("; limit of this cgroup {}", in_gib(memory.cgroup_limit));
+  }
   if (memory.available < kMemoryWarnBelow) {
     check.state = CheckState::kWarn;
     check.advice = "end other programs; a worker with torch needs some 500 MiB";

@@ -52,7 +52,7 @@ TEST_CASE("keys come from an agent or from files") {
   ssh.agent = {State::kHung, 0, ""};
   CHECK(check_ssh_keys(facts).state == CheckState::kWarn);
   ssh.agent = answered("256 SHA256:x ada (ED25519)\n3072 SHA256:y ada (RSA)\n");
-  CHECK(has(check_ssh_keys(facts).found, "agent with 2 key(s)"));
+  CHECK(has(check_ssh_keys(facts).found, "agent with 2 keys"));
   ssh.agent = {};  // no ssh-add
   CHECK(check_ssh_keys(facts).found == "agent at /tmp/agent.1");
 }

@@ -36,6 +36,11 @@ TEST_CASE("the driver's version is read from its file") {
   CHECK(check_nvidia_driver(open).found == "550.54.15");
   open.nvidia = "garbage";
   CHECK(has(check_nvidia_driver(open).found, "unknown"));
+  Facts by_nvml;
+  by_nvml.gpus.has_library = true;
+  by_nvml.gpus.count = 1;
+  by_nvml.gpus.driver = "560.35";
+  CHECK(check_nvidia_driver(by_nvml).found == "560.35");
 }
 
 TEST_CASE("NVML that fails is bad only where there is a driver") {
