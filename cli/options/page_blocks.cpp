@@ -10,7 +10,7 @@ namespace {
 using PartKind = PagePart::Kind;
 
 // A block of rows and prose.
-PageBlock parts_of(std::string_view block) {
+PageBlock block_parts(std::string_view block) {
   PageBlock parts;
   std::string prose;
   std::vector<PageRow> rows;
@@ -52,7 +52,7 @@ std::vector<PageBlock> page_blocks(std::string_view text) {
     } else if (block.starts_with("usage:")) {
       blocks.push_back({{PartKind::kUsage, std::string(block), {}}});
     } else {
-      blocks.push_back(parts_of(block));
+      blocks.push_back(block_parts(block));
     }
     if (end == std::string_view::npos) return blocks;
     text.remove_prefix(end + 2);
