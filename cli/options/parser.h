@@ -218,8 +218,7 @@ struct HelpLine {
 [[nodiscard]] base::Result<SimLine> parse_sim_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DemoLine> parse_demo_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DoctorLine> parse_doctor_line(std::span<const std::string> argv);
-[[nodiscard]] base::Result<CompletionLine> parse_completion_line(
-    std::span<const std::string> argv);
+[[nodiscard]] base::Result<CompletionLine> parse_completion_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LsLine> parse_ls_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LogsLine> parse_logs_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<RmLine> parse_rm_line(std::span<const std::string> argv);
