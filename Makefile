@@ -7,7 +7,7 @@ SECONDS ?= 600
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test sim nightly lint format bench install wheel package clean help
+.PHONY: build demo test sim nightly lint format docs bench install wheel package clean help
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## /\1\t/p' Makefile | expand -t 10
@@ -44,6 +44,12 @@ lint: ## formatting, clang-tidy, ruff, clones
 format: ## formats all C++ files
 	@scripts/install-deps.sh lint
 	git ls-files -co --exclude-standard -- '*.h' '*.cpp' | xargs clang-format-19 -i
+
+docs: build ## renews what is made of the options: docs/cli.md, manual page, completion
+	build/bin/robustrun help --markdown > docs/cli.md
+	build/bin/robustrun help --man > docs/robustrun.1
+	build/bin/robustrun completion bash > scripts/completions/robustrun.bash
+	build/bin/robustrun completion zsh > scripts/completions/_robustrun
 
 bench: build ## every measurement against torchrun
 	@scripts/install-deps.sh test

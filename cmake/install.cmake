@@ -10,8 +10,14 @@ foreach(program robustrun-shim robustrun-probe)
   endif()
 endforeach()
 
-# Further arguments go to each install().
+# `share_dir`: of all programs, with ours below it. Further arguments go to each install(). Shells
+# and man(1) look into the share/ beside the bin/ that the program is in.
 function(rr_install programs_dir share_dir)
+  install(FILES scripts/completions/robustrun.bash
+          DESTINATION ${share_dir}/bash-completion/completions RENAME robustrun ${ARGN})
+  install(FILES scripts/completions/_robustrun DESTINATION ${share_dir}/zsh/site-functions ${ARGN})
+  install(FILES docs/robustrun.1 DESTINATION ${share_dir}/man/man1 ${ARGN})
+  string(APPEND share_dir /robustrun)
   install(TARGETS ${installed_programs} RUNTIME DESTINATION ${programs_dir} ${ARGN})
   install(TARGETS robustrun_tracer robustrun_library LIBRARY DESTINATION ${share_dir} ${ARGN})
   install(FILES configs/faults.toml configs/policy.toml DESTINATION ${share_dir} ${ARGN})
@@ -20,10 +26,10 @@ function(rr_install programs_dir share_dir)
           PATTERN __pycache__ EXCLUDE)
 endfunction()
 
-rr_install(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_DATADIR}/robustrun)
+rr_install(${CMAKE_INSTALL_BINDIR} ${CMAKE_INSTALL_DATADIR})
 install(FILES docs/cli.md docs/compat.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} OPTIONAL)
 if(SKBUILD)  # a wheel: the same, below the prefix of the environment that it is installed into
-  rr_install(${SKBUILD_SCRIPTS_DIR} ${SKBUILD_DATA_DIR}/share/robustrun
+  rr_install(${SKBUILD_SCRIPTS_DIR} ${SKBUILD_DATA_DIR}/share
              COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/robustrun)

@@ -10,15 +10,34 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
     const char* word;
     Command command;
   };
-  constexpr std::array<Name, 24> kNames = {
-      {{"run", Command::kRun},           {"report", Command::kReport}, {"inject", Command::kInject},
-       {"resume", Command::kResume},     {"status", Command::kStatus}, {"stop", Command::kStop},
-       {"attach", Command::kAttach},     {"submit", Command::kSubmit}, {"help", Command::kHelp},
-       {"version", Command::kVersion},   {"check", Command::kCheck},   {"plan", Command::kPlan},
-       {"diagnose", Command::kDiagnose}, {"nodes", Command::kNodes},   {"policy", Command::kPolicy},
-       {"update", Command::kUpdate},     {"replay", Command::kReplay}, {"ckpt", Command::kCkpt},
-       {"cache", Command::kCache},       {"sim", Command::kSim},       {"ls", Command::kLs},
-       {"logs", Command::kLogs},         {"rm", Command::kRm},         {"demo", Command::kDemo}}};
+  constexpr auto kNames = std::to_array<Name>({
+      {"run", Command::kRun},
+      {"report", Command::kReport},
+      {"inject", Command::kInject},
+      {"resume", Command::kResume},
+      {"status", Command::kStatus},
+      {"stop", Command::kStop},
+      {"attach", Command::kAttach},
+      {"submit", Command::kSubmit},
+      {"help", Command::kHelp},
+      {"version", Command::kVersion},
+      {"check", Command::kCheck},
+      {"plan", Command::kPlan},
+      {"diagnose", Command::kDiagnose},
+      {"nodes", Command::kNodes},
+      {"policy", Command::kPolicy},
+      {"update", Command::kUpdate},
+      {"replay", Command::kReplay},
+      {"ckpt", Command::kCkpt},
+      {"cache", Command::kCache},
+      {"sim", Command::kSim},
+      {"ls", Command::kLs},
+      {"logs", Command::kLogs},
+      {"rm", Command::kRm},
+      {"demo", Command::kDemo},
+      {"doctor", Command::kDoctor},
+      {"completion", Command::kCompletion},
+  });
   const Choice run{Command::kRun, argv};
   if (argv.empty() || is_name_of_torch(around.program_name)) return run;
   const auto found =

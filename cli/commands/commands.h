@@ -37,7 +37,9 @@ enum class Command : std::uint8_t {
   kLs,
   kLogs,
   kRm,
-  kDemo
+  kDemo,
+  kDoctor,
+  kCompletion
 };
 
 struct Choice {
@@ -87,6 +89,10 @@ int replay_command(std::span<const std::string> argv, const Surroundings& around
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun demo`: a training that loses a rank and recovers.
 int demo_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun doctor`: what works on this machine.
+int doctor_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun completion SHELL`: the script by which a shell completes command lines.
+int completion_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ls`: this user's runs.
 int ls_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun logs [RUN]`: the workers' output, from their files.

@@ -86,6 +86,8 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kCache: return cache_command(choice.argv, around);
     case Command::kSim: return sim_command(choice.argv, around);
     case Command::kDemo: return demo_command(choice.argv, around);
+    case Command::kDoctor: return doctor_command(choice.argv, around);
+    case Command::kCompletion: return completion_command(choice.argv, around);
     case Command::kLs: return ls_command(choice.argv, around);
     case Command::kLogs: return logs_command(choice.argv, around);
     case Command::kRm: return rm_command(choice.argv, around);

@@ -2,6 +2,7 @@
 
 #include "base/core/text.h"
 #include "cli/commands/commands.h"
+#include "cli/manual/man_page.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/options/values.h"
@@ -14,6 +15,8 @@ int help_command(std::span<const std::string> argv, const Surroundings& around) 
   const int columns = terminal_columns(around);
   if (line->markdown) {
     print(help_markdown());
+  } else if (line->man) {
+    print(man_page());
   } else if (line->help) {
     print(command_help("help", columns));
   } else if (line->topic.empty()) {

@@ -1,5 +1,6 @@
 // `robustrun ls`: the runs of this user.
 
+#include "base/core/text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
@@ -20,6 +21,10 @@ int ls_command(std::span<const std::string> argv, const Surroundings& around) {
     return 0;
   }
   const std::vector<KnownRun> runs = known_runs(around);
+  if (line->ids) {
+    for (const KnownRun& run : runs) print(base::printable(run.id) + "\n");
+    return 0;
+  }
   std::vector<RunRow> rows;
   for (const KnownRun& run : runs) {
     if (!line->all && rows.size() == kShownMax) break;

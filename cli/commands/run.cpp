@@ -19,6 +19,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/detach.h"
 #include "cli/host/installed_files.h"
+#include "cli/manual/completion.h"
 #include "cli/nodes/join_token.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
@@ -185,6 +186,10 @@ int run_command(std::span<const std::string> argv, const Surroundings& around, i
     return 0;
   }
   if (line->value(OptionId::kVersion)) return version_command();
+  if (const auto& shell = line->value(OptionId::kPrintCompletion)) {
+    print(completion_script(*shell, around.program_name));
+    return 0;
+  }
   if (const auto status = check_subcommand(*line, Group::kWhat); !status) {
     return complain_of_usage(around, "run", status.error().what);
   }

@@ -377,7 +377,7 @@ Exit codes: 0 it recovered, 2 there is no Python with torch, else as for a run.
 Example:
   robustrun demo)";
 
-constexpr std::string_view kLsPage = R"(usage: robustrun ls [--all] [--json]
+constexpr std::string_view kLsPage = R"(usage: robustrun ls [--all] [--json | --ids]
 
 Lists your runs, the newest first, from whatever directory they were started: state, nodes and
 workers on each, age, step, incidents, and size on disk. Subcommands with a RUN accept an id of this
@@ -385,6 +385,7 @@ list, a run directory, or `latest`.
 
   -a, --all  all runs, not only the newest 20
   --json     one JSON object
+  --ids      the id of every run and nothing else, one a line
 
 Exit codes: 0 shown, 2 bad input.
 
@@ -424,7 +425,36 @@ Exit codes: 0 removed, 1 some runs stay (the reason is printed), 2 bad input or 
 Example:
   robustrun rm --older-than 14d --dry-run)";
 
-constexpr std::string_view kHelpPage = R"(usage: robustrun help [TOPIC] [--markdown]
+constexpr std::string_view kDoctorPage = R"(usage: robustrun doctor [--json]
+
+Shows what works on this machine, what does not, and what to do about it: kernel, cgroups, tools for
+stacks, FUSE, user namespaces, memory, open files, SSH, Slurm, munge, GPUs, Python, torch, and
+robustrun's own files. Starts no agent and changes nothing. Each line is ok, warn (robustrun does
+without, or a limit is low) or bad (runs will fail). What is optional and not here is listed last.
+`robustrun check` looks at several machines.
+
+  --json   one JSON object: checks, each with name, state (ok, warn, bad, absent), found and advice
+
+Exit codes: 0 nothing is bad, 1 something is, 2 bad input.
+
+Example:
+  robustrun doctor)";
+
+constexpr std::string_view kCompletionPage = R"(usage: robustrun completion SHELL
+
+Prints the script by which SHELL completes robustrun's command lines: subcommands, options, their
+values, and ids of runs. SHELL is bash or zsh. Packages install both scripts. By hand, in ~/.bashrc
+or, below compinit, in ~/.zshrc:
+
+  source <(robustrun completion bash)
+  source <(robustrun completion zsh)
+
+Exit codes: 0 printed, 2 bad input.
+
+Example:
+  robustrun completion bash)";
+
+constexpr std::string_view kHelpPage = R"(usage: robustrun help [TOPIC] [--markdown | --man]
 
 TOPIC is a subcommand, a group of options, or one of:
   values    where values come from: command line, environment, file, defaults
@@ -434,6 +464,7 @@ TOPIC is a subcommand, a group of options, or one of:
 Without TOPIC prints the first page, as `robustrun --help` does.
 
   --markdown   print docs/cli.md
+  --man        print the manual page robustrun(1)
 
 Exit codes: 0 shown, 2 no such topic.
 
@@ -453,6 +484,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"plan", "show which node would get which ranks, and why", kPlanPage},
     {"submit", "queue the run as a Slurm job", kSubmitPage},
     {"demo", "a small training that loses a rank and recovers", kDemoPage},
+    {"doctor", "show what works on this machine, and what to do", kDoctorPage},
     {"ls", "list your runs", kLsPage},
     {"logs", "show what the workers wrote", kLogsPage},
     {"rm", "remove runs that have ended", kRmPage},
@@ -470,6 +502,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"nodes", "list the hosts that failed earlier runs", kNodesPage},
     {"policy", "show what is done about which fault", kPolicyPage},
     {"sim", "simulate the ETTR of a job: spares, checkpoints, policies", kSimPage},
+    {"completion", "print the completion script for bash or zsh", kCompletionPage},
     {"help", "help on a subcommand, a group of options, or all", kHelpPage},
     {"version", "print the version", kVersionPage},
 });

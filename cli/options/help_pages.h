@@ -11,6 +11,21 @@
 
 namespace robustrun::cli {
 
+inline constexpr std::string_view kIntroduction =
+    "Starts the workers of a distributed PyTorch job on one machine or many, restarts them after "
+    "failures, and reports what happened. A drop-in for torchrun: same options, same environment.";
+
+inline constexpr std::string_view kShadowed =
+    "A script named like a subcommand, in this directory, is started instead.";
+
+// Of options.
+inline constexpr std::string_view kValues =
+    "The value of an option comes from the command line, else from the environment "
+    "(PET_<NAME> for torchrun's options, marked *, and ROBUSTRUN_<NAME> for the others), else from "
+    "the file of --config (the key is the option's name with underscores), else it is the "
+    "default. --print-config shows each value and its origin. torchrun's options may be spelt "
+    "with underscores and abbreviated. Times are seconds, or 200ms, 90s, 15m, 2h.";
+
 // `text` is in blocks with an empty line between them. A block that begins with "usage:" is printed
 // as it is. Elsewhere, a line that begins with two blanks is a row: a name, two blanks or more, its
 // meaning, which may go on in lines that are indented further. All other lines are prose. A block

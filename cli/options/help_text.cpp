@@ -11,6 +11,7 @@
 #include "cli/options/help_pages.h"
 #include "cli/options/limits.h"
 #include "cli/options/options_table.h"
+#include "cli/options/page_blocks.h"
 #include "wire/messages/injection.h"
 
 namespace robustrun::cli {
@@ -18,10 +19,6 @@ namespace {
 
 constexpr std::size_t kNameColumns = 28;
 constexpr int kMarkdownColumns = 80;
-
-constexpr std::string_view kIntroduction =
-    "Starts the workers of a distributed PyTorch job on one machine or many, restarts them after "
-    "failures, and reports what happened. A drop-in for torchrun: same options, same environment.";
 
 constexpr std::string_view kUsedMost = R"(Options used most:
   --nproc-per-node N  workers per node: a number, gpu, cpu or auto [1]
@@ -32,23 +29,11 @@ constexpr std::string_view kUsedMost = R"(Options used most:
   --log-dir DIR       where log files go
   --detach            return once all workers run
   --dry-run           print what would be started where, and exit
-  -q, --quiet         print only warnings and errors of robustrun's own
-  -h, --help          print this page)";
+  -q, --quiet         print only warnings and errors of robustrun's own)";
 
 constexpr std::string_view kFirstExamples = R"(Examples:
   robustrun --nproc-per-node=8 train.py --lr 0.1
-  robustrun --hosts=node[01-16] --nproc-per-node=gpu train.py
-  robustrun status)";
-
-constexpr std::string_view kShadowed =
-    "A script named like a subcommand, in this directory, is started instead.";
-
-constexpr std::string_view kValues =
-    "The value of an option comes from the command line, else from the environment "
-    "(PET_<NAME> for torchrun's options, marked *, and ROBUSTRUN_<NAME> for the others), else from "
-    "the file of --config (the key is the option's name with underscores), else it is the "
-    "default. --print-config shows each value and its origin. torchrun's options may be spelt "
-    "with underscores and abbreviated. Times are seconds, or 200ms, 90s, 15m, 2h.";
+  robustrun --hosts=node[01-16] --nproc-per-node=gpu train.py)";
 
 constexpr std::string_view kValuesExample = "PET_NPROC_PER_NODE=8 robustrun train.py";
 constexpr std::string_view kTorchrunExample = "alias torchrun='robustrun --compat=torchrun'";
@@ -79,23 +64,18 @@ std::string wrapped(std::string_view text, std::size_t columns, std::size_t inde
   return out;
 }
 
-struct HelpRow {
-  std::string name;  // with its indentation
-  std::string help;
-};
-
 // Names in a column as wide as the widest of at most kNameColumns, their help beside them.
-std::string rows_text(const std::vector<HelpRow>& rows, std::size_t columns) {
-  const auto width = [](const HelpRow& row) {
+std::string rows_text(const std::vector<PageRow>& rows, std::size_t columns) {
+  const auto width = [](const PageRow& row) {
     return row.name.size() + (row.name.ends_with('-') ? 1 : 2);  // "- " of a list
   };
   std::size_t indent = 0;
-  for (const HelpRow& row : rows) {
+  for (const PageRow& row : rows) {
     if (width(row) <= kNameColumns) indent = std::max(indent, width(row));
   }
   if (indent == 0) indent = kNameColumns;
   std::string out;
-  for (const HelpRow& row : rows) {
+  for (const PageRow& row : rows) {
     if (row.help.empty()) {
       out += row.name + "\n";
       continue;
@@ -117,13 +97,6 @@ std::string left_column(const Option& row) {
   text += fmt::format("--{}", row.name);
   if (row.type != Type::kFlag) text += fmt::format(" {}", row.values);
   return text;
-}
-
-std::string default_note(const Option& row) {
-  const bool shown = row.native != nullptr && *row.native != '\0';
-  if (!shown && row.compat == nullptr) return "";
-  if (row.compat == nullptr) return fmt::format(" [{}]", row.native);
-  return fmt::format(" [{}; as torchrun: {}]", shown ? row.native : "none", row.compat);
 }
 
 void append_option(const Option& row, std::size_t columns, std::string& out) {
@@ -158,7 +131,7 @@ std::string faults_text(std::size_t columns) {
       {Target::kSupervisor, "Kinds that hit the supervisor:"}};
   std::string out;
   for (const auto& [target, heading] : kinds) {
-    std::vector<HelpRow> rows;
+    std::vector<PageRow> rows;
     for (const wire::FaultRow& row : wire::fault_rows()) {
       if (row.target == target) {
         rows.push_back({fmt::format("  {:16}", row.name), std::string(row.help)});
@@ -179,65 +152,30 @@ std::string expansion(std::string_view topic, std::size_t columns) {
   return "";
 }
 
-// A block of a page whose usage lines and "@" blocks are dealt with: rows and prose.
-std::string block_text(std::string_view block, std::size_t columns) {
-  std::string out;
-  std::string prose;
-  std::vector<HelpRow> rows;
-  const auto flush = [&] {
-    if (!prose.empty()) out += wrapped(std::exchange(prose, {}), columns, 0) + "\n";
-    if (!rows.empty()) out += rows_text(std::exchange(rows, {}), columns);
-  };
-  for (const std::string_view line : base::split(block, '\n')) {
-    if (!line.starts_with("  ")) {
-      if (!rows.empty()) flush();
-      prose += (prose.empty() ? "" : " ") + std::string(line);
-      continue;
-    }
-    if (!prose.empty()) flush();
-    if (line.starts_with("   ") && !rows.empty()) {
-      std::string& help = rows.back().help;
-      help += (help.empty() ? "" : " ") + std::string(base::trim(line));
-      continue;
-    }
-    // "- " begins an item of a list: its text is wrapped behind the dash.
-    const std::size_t gap = line.starts_with("  - ") ? 3 : line.find("  ", 2);
-    const bool has_help = gap != std::string_view::npos;
-    rows.push_back({std::string(line.substr(0, gap)),
-                    has_help ? std::string(base::trim(line.substr(gap))) : std::string()});
-  }
-  flush();
-  return out;
-}
-
-std::vector<std::string_view> blocks_of(std::string_view text) {
-  std::vector<std::string_view> blocks;
-  for (;;) {
-    const auto end = text.find("\n\n");
-    blocks.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return blocks;
-    text.remove_prefix(end + 2);
-  }
-}
-
 template <class Expand>
 std::string page_text(std::string_view text, std::size_t columns, Expand expand) {
   std::string out;
-  for (const std::string_view block : blocks_of(text)) {
+  for (const PageBlock& block : page_blocks(text)) {
     if (!out.empty()) out += "\n";
-    if (block.starts_with('@')) {
-      out += expand(block.substr(1));
-    } else if (block.starts_with("usage:")) {
-      out += std::string(block) + "\n";
-    } else {
-      out += block_text(block, columns);
+    for (const PagePart& part : block) {
+      switch (part.kind) {
+        case PagePart::Kind::kUsage: out += part.text + "\n"; break;
+        case PagePart::Kind::kProse: out += wrapped(part.text, columns, 0) + "\n"; break;
+        case PagePart::Kind::kRows: out += rows_text(part.rows, columns); break;
+        case PagePart::Kind::kTable: out += expand(part.text); break;
+      }
     }
   }
   return out;
 }
 
+// A text without tables.
+std::string block_text(std::string_view block, std::size_t columns) {
+  return page_text(block, columns, [](std::string_view) { return std::string(); });
+}
+
 std::string commands_text(std::size_t columns) {
-  std::vector<HelpRow> rows;
+  std::vector<PageRow> rows;
   for (const CommandPage& page : command_pages()) {
     rows.push_back({fmt::format("  {}", page.name), std::string(page.summary)});
   }
@@ -245,7 +183,7 @@ std::string commands_text(std::size_t columns) {
 }
 
 std::string topics_text(std::size_t columns) {
-  std::vector<HelpRow> rows;
+  std::vector<PageRow> rows;
   for (const GroupPage& page : group_pages()) {
     if (!page.summary.empty()) {
       rows.push_back({fmt::format("  {}", page.topic), std::string(page.summary)});
@@ -330,6 +268,13 @@ std::string markdown_expansion(std::string_view topic) {
 
 }  // namespace
 
+std::string default_note(const Option& row) {
+  const bool shown = row.native != nullptr && *row.native != '\0';
+  if (!shown && row.compat == nullptr) return "";
+  if (row.compat == nullptr) return fmt::format(" [{}]", row.native);
+  return fmt::format(" [{}; as torchrun: {}]", shown ? row.native : "none", row.compat);
+}
+
 std::string usage_line(std::string_view program_name) {
   return fmt::format("usage: {} [options] SCRIPT [ARGS...]", program_name);
 }
@@ -387,7 +332,7 @@ std::string command_help(std::string_view subcommand, int columns) {
 std::string command_usage(std::string_view subcommand) {
   const CommandPage* page = find_command_page(subcommand);
   RR_ASSERT(page != nullptr);
-  return std::string(blocks_of(page->text).front()) + "\n";
+  return page_blocks(page->text).front().front().text + "\n";
 }
 
 std::vector<std::string> command_names() {

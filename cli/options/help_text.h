@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options/options_table.h"
+
 namespace robustrun::cli {
 
 // "usage: robustrun [options] SCRIPT [ARGS...]", one line without its end.
@@ -15,6 +17,9 @@ namespace robustrun::cli {
 // The first page: usage, the options used most, all groups and subcommands; at most
 // kFirstHelpLinesMax lines in 80 columns.
 [[nodiscard]] std::string first_help(int columns);
+
+// " [30; as torchrun: 0]"; empty without a default.
+[[nodiscard]] std::string default_note(const Option& row);
 
 // Every option of a run.
 [[nodiscard]] std::string options_help(std::string_view program_name, int columns);

@@ -67,6 +67,11 @@ inline constexpr std::int64_t kSimSeedsMax = 10'000;
 inline constexpr double kSimDaysMax = 3'650;
 inline constexpr std::chrono::hours kSimTimeMax{30 * 24};  // length of a step, a load, …
 inline constexpr double kSimFaultsMax = 1e6;  // per seed
+// robustrun doctor
+inline constexpr std::chrono::seconds kDoctorToolMax{3};
+inline constexpr std::chrono::seconds kDoctorGpusMax{10};
+inline constexpr std::chrono::seconds kDoctorPythonMax{20};
+inline constexpr std::size_t kDoctorKeysMax = 8;  // of ~/.ssh
 inline constexpr int kHelpColumnsMin = 60;
 inline constexpr int kHelpColumnsMax = 100;
 inline constexpr std::size_t kFirstHelpLinesMax = 60;

@@ -39,6 +39,7 @@ enum class OptionId : std::uint8_t {
   kShutdownTimeout,
   kVirtualLocalRank,
   kUseEnv,
+  kPrintCompletion,
   // ours
   kConfig,
   kPrintConfig,

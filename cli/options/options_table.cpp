@@ -116,6 +116,9 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "For torch.distributed.launch; the default unless robustrun is called by that name: "
            "workers read LOCAL_RANK. For a script that needs --local-rank, write SCRIPT "
            "'--local-rank=${local_rank}'."},
+  {.id = kPrintCompletion, .name = "print-completion", .type = kChoice, .values = "bash|zsh",
+   .group = kSelf, .torchrun = true, .variable = false, .file = false,
+   .help = "Print the script by which this shell completes command lines, and exit."},
   // robustrun's own
   {.id = kConfig, .name = "config", .short_name = 'c', .values = "FILE", .group = kSelf,
    .file = false, .help = "Read options from a TOML file; see configs/job.toml."},

@@ -334,11 +334,29 @@ Result<DemoLine> parse_demo_line(std::span<const std::string> argv) {
   return parse_own_line<DemoLine>(argv, [](CLI::App&, DemoLine&) {});
 }
 
+Result<DoctorLine> parse_doctor_line(std::span<const std::string> argv) {
+  return parse_own_line<DoctorLine>(
+      argv, [](CLI::App& app, DoctorLine& line) { app.add_flag("--json", line.json); });
+}
+
+Result<CompletionLine> parse_completion_line(std::span<const std::string> argv) {
+  CompletionLine line = RR_TRY(parse_own_line<CompletionLine>(
+      argv, [](CLI::App& app, CompletionLine& own) { app.add_option("shell", own.shell); }));
+  if (line.help || line.shell == "bash" || line.shell == "zsh") return line;
+  return fail(Errc::kInvalidArgument,
+              line.shell.empty()
+                  ? "the following arguments are required: SHELL"
+                  : "argument SHELL: " + invalid_choice(line.shell, {"bash", "zsh"}));
+}
+
 Result<LsLine> parse_ls_line(std::span<const std::string> argv) {
-  return parse_own_line<LsLine>(argv, [](CLI::App& app, LsLine& line) {
-    app.add_flag("-a,--all", line.all);
-    app.add_flag("--json", line.json);
-  });
+  LsLine line = RR_TRY(parse_own_line<LsLine>(argv, [](CLI::App& app, LsLine& own) {
+    app.add_flag("-a,--all", own.all);
+    app.add_flag("--ids", own.ids);
+    app.add_flag("--json", own.json);
+  }));
+  if (!line.ids || !line.json) return line;
+  return fail(Errc::kInvalidArgument, "argument --ids: not allowed with argument --json");
 }
 
 Result<LogsLine> parse_logs_line(std::span<const std::string> argv) {
@@ -367,6 +385,7 @@ Result<HelpLine> parse_help_line(std::span<const std::string> argv) {
   return parse_own_line<HelpLine>(argv, [](CLI::App& app, HelpLine& line) {
     app.add_option("topic", line.topic);
     app.add_flag("--markdown", line.markdown);
+    app.add_flag("--man", line.man);
   });
 }
 

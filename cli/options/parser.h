@@ -141,9 +141,22 @@ struct DemoLine {
   bool help = false;
 };
 
-// `robustrun ls [--all] [--json]`
+// `robustrun doctor [--json]`
+struct DoctorLine {
+  bool json = false;
+  bool help = false;
+};
+
+// `robustrun completion SHELL`
+struct CompletionLine {
+  std::string shell;  // bash or zsh
+  bool help = false;
+};
+
+// `robustrun ls [--all] [--json | --ids]`
 struct LsLine {
   bool all = false;
+  bool ids = false;
   bool json = false;
   bool help = false;
 };
@@ -181,10 +194,11 @@ struct SimLine {
   bool help = false;
 };
 
-// `robustrun help [TOPIC] [--markdown]`
+// `robustrun help [TOPIC] [--markdown | --man]`
 struct HelpLine {
   std::string topic;
   bool markdown = false;
+  bool man = false;
   bool help = false;
 };
 
@@ -203,6 +217,8 @@ struct HelpLine {
 [[nodiscard]] base::Result<UpdateLine> parse_update_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<SimLine> parse_sim_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<DemoLine> parse_demo_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<DoctorLine> parse_doctor_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<CompletionLine> parse_completion_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LsLine> parse_ls_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LogsLine> parse_logs_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<RmLine> parse_rm_line(std::span<const std::string> argv);

@@ -27,13 +27,14 @@ base::Status check_options(const Settings& settings, const Surroundings& around)
     OptionId id;
     const char* why;
   };
-  constexpr std::array<Foreign, 6> kForeign = {{
+  constexpr std::array<Foreign, 7> kForeign = {{
       {OptionId::kDetach, "a submitted job is detached anyway; leave it out"},
       {OptionId::kRunDir, "each start of a job gets a directory named after it; leave it out"},
       {OptionId::kHosts, "Slurm chooses the hosts; use --nodes=N, or --sbatch=--nodelist=LIST"},
       {OptionId::kHostfile, "Slurm chooses the hosts; use --nodes=N"},
       {OptionId::kLauncher, "Slurm starts the agents; leave it out"},
       {OptionId::kPrintConfig, "not for submit; --dry-run shows the batch script"},
+      {OptionId::kPrintCompletion, "not for submit; use robustrun completion"},
   }};
   for (const Foreign& foreign : kForeign) {
     if (settings.given(foreign.id) && !settings.text(foreign.id).empty()) {

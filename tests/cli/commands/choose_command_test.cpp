@@ -25,6 +25,8 @@ TEST_CASE("the first word chooses the subcommand, and is taken away") {
   CHECK(choose_command(Words{"update", "run1"}, world.around).command == Command::kUpdate);
   CHECK(choose_command(Words{"ckpt", "ls", "d"}, world.around).command == Command::kCkpt);
   CHECK(choose_command(Words{"sim", "--nodes", "8"}, world.around).command == Command::kSim);
+  CHECK(choose_command(Words{"doctor"}, world.around).command == Command::kDoctor);
+  CHECK(choose_command(Words{"completion", "bash"}, world.around).command == Command::kCompletion);
   const Words run{"run", "train.py"};
   CHECK(choose_command(run, world.around).command == Command::kRun);
   CHECK(choose_command(run, world.around).argv.size() == 1);

@@ -123,9 +123,16 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK(attach->lines == "20");
   CHECK(attach->run.empty());
   CHECK(parse_help_line(Words{"--markdown"})->markdown);
+  CHECK(parse_help_line(Words{"--man"})->man);
   CHECK_FALSE(parse_help_line(Words{"--html"}).has_value());
   CHECK(parse_help_line(Words{"failures"})->topic == "failures");
   CHECK_FALSE(parse_help_line(Words{"a", "b"}).has_value());
+  CHECK(parse_doctor_line(Words{"--json"})->json);
+  CHECK_FALSE(parse_doctor_line(Words{"--hosts=a"}).has_value());
+  CHECK(parse_completion_line(Words{"zsh"})->shell == "zsh");
+  CHECK_FALSE(parse_completion_line(Words{}).has_value());
+  CHECK(parse_ls_line(Words{"--ids"})->ids);
+  CHECK_FALSE(parse_ls_line(Words{"--ids", "--json"}).has_value());
 }
 
 TEST_CASE("unknown options and words of subcommands are named, with the nearest one") {
@@ -139,6 +146,11 @@ TEST_CASE("unknown options and words of subcommands are named, with the nearest 
   CHECK(error(parse_ckpt_line(Words{"verfy", "d"})) ==
         "argument VERB: invalid choice: 'verfy' (did you mean verify?) (choose from ls, inspect, "
         "verify, repair, prune, pin, unpin, export)");
+  CHECK(error(parse_completion_line(Words{"bsh"})) ==
+        "argument SHELL: invalid choice: 'bsh' (did you mean bash?) (choose from bash, zsh)");
+  CHECK(error(parse_run_line(Words{"--print-completion=tcsh"})) ==
+        "argument --print-completion/--print_completion: invalid choice: 'tcsh' (choose from "
+        "'bash', 'zsh')");
   CHECK(error(parse_cache_line(Words{"cg"})).starts_with("argument VERB: invalid choice: 'cg'"));
 }
 

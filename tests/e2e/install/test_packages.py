@@ -164,6 +164,9 @@ def test_the_debian_package_needs_glibc_alone():
     assert "Depends: libc6 (>= 2.28)\n" in fields
     listed = run("dpkg-deb", "--contents", packages.debian_package())
     for name in ("usr/bin/robustrun", "usr/share/robustrun/librobustrun.so",
+                 "usr/share/bash-completion/completions/robustrun",
+                 "usr/share/zsh/vendor-completions/_robustrun ->",
+                 "usr/share/man/man1/robustrun.1",
                  "usr/lib/python3/dist-packages/robustrun ->"):
         assert name in listed
 

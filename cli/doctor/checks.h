@@ -1,0 +1,56 @@
+#pragma once
+// The rules of `robustrun doctor`: each makes one line of facts. Pure.
+//
+// kWarn: runs work, but without something, or a limit is low. kBad: runs, or what this machine is
+// for, will fail. kAbsent: optional and not here; such lines have no advice.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/doctor/facts.h"
+
+namespace robustrun::cli {
+
+enum class CheckState : std::uint8_t { kOk, kWarn, kBad, kAbsent };
+[[nodiscard]] const char* to_string(CheckState state);  // "ok", "warn", "bad", "absent"
+
+struct Check {
+  std::string name;
+  CheckState state = CheckState::kOk;
+  std::string found;
+  std::string advice;  // what to do; empty: nothing
+};
+
+using CheckRule = Check (*)(const Facts&);
+
+// system_checks.cpp
+[[nodiscard]] Check check_kernel(const Facts& facts);
+[[nodiscard]] Check check_cgroups(const Facts& facts);
+[[nodiscard]] Check check_stacks(const Facts& facts);
+[[nodiscard]] Check check_fuse(const Facts& facts);
+[[nodiscard]] Check check_namespaces(const Facts& facts);
+[[nodiscard]] Check check_memory(const Facts& facts);
+[[nodiscard]] Check check_shared_memory(const Facts& facts);
+[[nodiscard]] Check check_open_files(const Facts& facts);
+
+// cluster_checks.cpp
+[[nodiscard]] Check check_ssh(const Facts& facts);
+[[nodiscard]] Check check_ssh_keys(const Facts& facts);
+[[nodiscard]] Check check_slurm(const Facts& facts);
+[[nodiscard]] Check check_munge(const Facts& facts);
+
+// software_checks.cpp
+[[nodiscard]] Check check_nvidia_driver(const Facts& facts);
+[[nodiscard]] Check check_nvml(const Facts& facts);
+[[nodiscard]] Check check_nccl_profiler(const Facts& facts);
+[[nodiscard]] Check check_python(const Facts& facts);
+[[nodiscard]] Check check_torch(const Facts& facts);
+[[nodiscard]] Check check_parts(const Facts& facts);
+
+// In the order of the screen.
+[[nodiscard]] std::span<const CheckRule> check_rules();
+[[nodiscard]] std::vector<Check> check_all(const Facts& facts);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,111 @@
+#include "cli/doctor/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/core/text.h"
+#include "base/core/words.h"
+#include "cli/options/limits.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr std::size_t kTextColumn = 24;  // where `found` begins
+constexpr std::string_view kArrow = "-> ";
+constexpr std::string_view kNoColour = "\x1b[0m";
+constexpr std::string_view kDim = "\x1b[2m";
+
+std::string_view colour_of(CheckState state) {
+  switch (state) {
+    case CheckState::kOk: return "\x1b[32m";
+    case CheckState::kWarn: return "\x1b[33m";
+    case CheckState::kBad: return "\x1b[31m";
+    case CheckState::kAbsent: return kDim;
+  }
+  return "";
+}
+
+// Lines of at most `columns`, all but the first behind `indent` blanks; `used` columns of the first
+// are taken.
+std::string folded_words(std::string_view text, std::size_t columns, std::size_t used,
+                         std::size_t indent) {
+  std::string out;
+  bool is_first = true;
+  for (const std::string_view word : base::split(text, ' ')) {
+    if (!is_first && used + 1 + word.size() > columns) {
+      out += "\n" + std::string(indent, ' ');
+      used = indent;
+      is_first = true;
+    }
+    if (!is_first) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += word.size();
+    is_first = false;
+  }
+  return out + "\n";
+}
+
+std::string check_line(const Check& check, std::size_t columns, bool colour) {
+  std::string state = fmt::format("{:4}", to_string(check.state));
+  if (colour) state = fmt::format("{}{}{}", colour_of(check.state), state, kNoColour);
+  std::string out = fmt::format("{}  {:18}", state, check.name) +
+                    folded_words(check.found, columns, kTextColumn, kTextColumn);
+  if (check.advice.empty()) return out;
+  const std::size_t behind_arrow = kTextColumn + kArrow.size();
+  return out + std::string(kTextColumn, ' ') + std::string(kArrow) +
+         folded_words(check.advice, columns, behind_arrow, behind_arrow);
+}
+
+std::string summary_line(std::span<const Check> checks) {
+  const std::size_t bad = count_of(checks, CheckState::kBad);
+  const std::size_t warnings = count_of(checks, CheckState::kWarn);
+  const std::string rest =
+      warnings == 0 ? "" : fmt::format("; {}", base::counted(warnings, "warning"));
+  return fmt::format("{}{}\n", bad == 0 ? "nothing is bad" : fmt::format("bad: {}", bad), rest);
+}
+
+}  // namespace
+
+std::size_t count_of(std::span<const Check> checks, CheckState state) {
+  return static_cast<std::size_t>(std::ranges::count(checks, state, &Check::state));
+}
+
+std::string doctor_text(std::span<const Check> checks, int columns, bool colour) {
+  const auto width =
+      static_cast<std::size_t>(std::clamp(columns, kHelpColumnsMin, kHelpColumnsMax));
+  std::string out;
+  std::vector<std::string> absent;
+  for (const Check& check : checks) {
+    if (check.state == CheckState::kAbsent) {
+      absent.push_back(check.name);
+    } else {
+      out += check_line(check, width, colour);
+    }
+  }
+  if (!absent.empty()) {
+    std::string line = folded_words("not here: " + base::join(absent, ", "), width, 0, 10);
+    if (colour) line = fmt::format("{}{}{}", kDim, line, kNoColour);
+    out += line;
+  }
+  return out + summary_line(checks);
+}
+
+std::string doctor_json(std::string_view host, std::span<const Check> checks) {
+  std::string list;
+  for (const Check& check : checks) {
+    list +=
+        fmt::format(R"({}{{"name":{},"state":"{}","found":{},"advice":{}}})",
+                    list.empty() ? "" : ",", base::json_string(check.name), to_string(check.state),
+                    base::json_string(check.found), base::json_string(check.advice));
+  }
+  return fmt::format("{{\"host\":{},\"bad\":{},\"warn\":{},\"checks\":[{}]}}\n",
+                     base::json_string(host), count_of(checks, CheckState::kBad),
+                     count_of(checks, CheckState::kWarn), list);
+}
+
+}  // namespace robustrun::cli
