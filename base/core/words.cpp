@@ -29,4 +29,12 @@ std::string duration_words(Nanos duration) {
   return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
 }
 
+std::string rough_duration_words(Nanos duration) {
+  const double seconds = seconds_of(duration);
+  if (seconds < 0.9995) return duration_words(duration);
+  if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = std::llround(seconds);
+  return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
 }  // namespace robustrun::base

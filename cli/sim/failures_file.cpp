@@ -20,7 +20,6 @@ using simulator::FailureModel;
 using simulator::FaultKind;
 using simulator::Figure;
 using simulator::kKinds;
-using simulator::Origin;
 
 constexpr double kRateMax = 100;  // failures of a machine in a day
 constexpr double kSlowFactorMax = 1000;
@@ -35,7 +34,7 @@ class FailuresReader : TomlReader {
 
   Result<FailureModel> read(const TomlValue& file) {
     for (const TomlEntry& entry : file.entries) RR_TRY(take(entry));
-    if (model_.per_node_day.origin != Origin::kGiven) {
+    if (model_.per_node_day.origin != simulator::Origin::kGiven) {
       return error({1, 1}, "rate_per_node_day is missing: the failures per machine and day");
     }
     return std::move(model_);
@@ -65,7 +64,7 @@ class FailuresReader : TomlReader {
 
   Status mix(const TomlEntry& table) {
     if (table.value.type != TomlValue::Type::kTable) return wrong_type(table, "a table: [mix]");
-    model_.mix = {{}, Origin::kGiven, path()};
+    model_.mix = {{}, simulator::Origin::kGiven, path()};
     double sum = 0;
     for (const TomlEntry& entry : table.value.entries) {
       std::vector<std::string> kinds;
@@ -94,7 +93,8 @@ class FailuresReader : TomlReader {
         RR_TRY(number(entry, 1, kNeighboursMax, machines));
         if (std::floor(machines.value) != machines.value)
           return wrong_type(entry, "a whole number");
-        model_.neighbours = {static_cast<std::uint32_t>(machines.value), Origin::kGiven, path()};
+        model_.neighbours = {static_cast<std::uint32_t>(machines.value), simulator::Origin::kGiven,
+                             path()};
       } else {
         return unknown(entry, {"share", "machines"});
       }
@@ -110,7 +110,7 @@ class FailuresReader : TomlReader {
     if (!typed || !(read >= least && read <= most)) {
       return wrong_type(entry, fmt::format("a number from {} to {}", least, most));
     }
-    out = {read, Origin::kGiven, path()};
+    out = {read, simulator::Origin::kGiven, path()};
     return {};
   }
 
@@ -118,7 +118,7 @@ class FailuresReader : TomlReader {
     const auto text = scalar_text(entry.value);
     const auto parsed = text ? parse_duration(*text) : std::nullopt;
     if (!parsed || *parsed <= base::Nanos{}) return wrong_type(entry, "a time such as \"24h\"");
-    out = {*parsed, Origin::kGiven, path()};
+    out = {*parsed, simulator::Origin::kGiven, path()};
     return {};
   }
 

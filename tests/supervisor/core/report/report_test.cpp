@@ -368,7 +368,10 @@ TEST_CASE("any subset of a journal in any order gives a report") {
       entries.push_back(std::move(entry));
     }
     const RunReport report = build_report(entries);
-    CHECK_FALSE(render_report(report, rng.below(2) == 0, static_cast<int>(rng.below(120))).empty());
+    for (const Detail detail : {Detail::kShort, Detail::kFull}) {
+      const ReportStyle style{rng.below(2) == 0, static_cast<int>(rng.below(120)), detail};
+      CHECK_FALSE(render_report(report, style).empty());
+    }
     CHECK(report_json(report).starts_with("{\"run_id\":"));
     static_cast<void>(child_failed_block(entries));
     static_cast<void>(nested_error_json(entries));
