@@ -150,7 +150,7 @@ void Job::Impl::report_loss(base::NodeId node, std::string text) {
   if (retry_at <= now) {
     text += "; launching it again";
   } else if (retry_at != kNever) {
-    text += fmt::format("; launching it again in {}", base::duration_words(retry_at - now));
+    text += fmt::format("; launching it again in {}", base::in_seconds(retry_at - now));
   }
   decide(rule, std::move(text));
   if (retry_at <= now) launch(node);

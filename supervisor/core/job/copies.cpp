@@ -148,7 +148,7 @@ void Job::Impl::copies_after_loss(base::NodeId node, bool waited) {
 void Job::Impl::end_saving() {
   if (!copies.is_saving()) return;
   for (const SaveOrder& save : std::vector(copies.saves)) {
-    copies.give_up(save.keeper, "no answer within " + base::in_seconds(kHeldSaveMax));
+    copies.give_up(save.keeper, "no answer in time");
   }
   say_saved();
 }

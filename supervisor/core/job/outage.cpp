@@ -259,7 +259,7 @@ void Job::Impl::conclude_if_gone() {
   if (lacks_one && nodes_there < min_nodes()) {
     text += " when a node is there";
   } else if (delay > base::Nanos{}) {
-    text += " in " + base::duration_words(delay);
+    text += " in " + base::in_seconds(delay);
   }
   text += broken;
   decide(Rule::kRestart, std::move(text), std::move(evidence), alternatives_in_words(next.passed),

@@ -38,7 +38,7 @@ class CopyWatch {
     if (save == nullptr) return;
     answered(save->order);  // a repeated order
     saves_.push_back(*save);
-    if (!waits_since_) waits_since_ = backoff_since_.value_or(now);
+    if (!waits_since_) waits_since_ = waiting_since_.value_or(now);
   }
   // Returns what is wrong with the orders of one event; empty: nothing.
   [[nodiscard]] std::string end_of_actions() {
@@ -68,8 +68,13 @@ class CopyWatch {
   }
   // A back-off that began with such an order ends in time.
   [[nodiscard]] bool waits_no_longer(Nanos now, core::JobState state, const core::JobSpec& spec) {
-    if (state != core::JobState::kBackoff) backoff_since_.reset();
-    if (state == core::JobState::kBackoff && !backoff_since_) backoff_since_ = now;
+    if (state == core::JobState::kBackoff) {
+      if (!backoff_since_) backoff_since_ = now;
+      if (!waiting_since_) waiting_since_ = now;
+    } else {
+      backoff_since_.reset();
+      waiting_since_.reset();
+    }
     // A delay varies by half.
     const Nanos most = std::max(core::kHeldSaveMax, 2 * spec.restart.backoff_max);
     const Nanos plain = std::max(core::kHeldSaveMax, core::kDemotionMax);
@@ -99,7 +104,8 @@ class CopyWatch {
 
   std::vector<core::PlaceCopies> batch_;  // of one event
   std::vector<core::SaveHeldCopies> saves_;  // unanswered
-  std::optional<Nanos> backoff_since_;
+  std::optional<Nanos> waiting_since_;  // in this back-off, under any supervisor
+  std::optional<Nanos> backoff_since_;  // the same, or since the take-over in it
   std::optional<Nanos> waits_since_;  // since the first of them, or its back-off
 };
 

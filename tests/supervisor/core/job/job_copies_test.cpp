@@ -157,7 +157,7 @@ TEST_CASE("the next attempt does not wait longer than the limit, and says so") {
   h.fire(TimerId::kBackoff);
   CHECK(h.now - lost == kHeldSaveMax);
   CHECK(h.text(Rule::kCopiesLost) ==
-        "the copies of node1 in the memory of node2 were not saved (node2: no answer within 20 s); "
+        "the copies of node1 in the memory of node2 were not saved (node2: no answer in time); "
         "using the newest committed checkpoint");
   CHECK(h.job.state() != JobState::kBackoff);
   h.saved(2, 1, 2);  // too late

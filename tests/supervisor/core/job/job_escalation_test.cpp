@@ -195,6 +195,7 @@ TEST_CASE("a successor asks for the check again") {
 TEST_CASE("what is the script's is not blamed on a machine, and is counted") {
   Harness h(policy_spec({1, 1, 1}, 2, 2));
   h.run();
+  h.first_step();
   fail(h, "wrong");
   CHECK_FALSE(h.decided(Rule::kNodeEvicted));
   CHECK_FALSE(h.decided(Rule::kStopTimeCheck));

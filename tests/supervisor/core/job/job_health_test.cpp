@@ -128,7 +128,7 @@ TEST_CASE("what a machine said shortly before explains a failure that nothing el
     h.tell_exit(killed(h.job.attempt().value, 0, 6));
     h.all_gone();
     REQUIRE(looks(h, Rule::kRestart) != nullptr);
-    CHECK(looks(h, Rule::kRestart)->evidence.find("60 s before the end of the attempt") !=
+    CHECK(looks(h, Rule::kRestart)->evidence.find("1 min 00 s before the end of the attempt") !=
           std::string::npos);
     CHECK(h.text(Rule::kNodeEvicted).starts_with("node1 is evicted"));
     CHECK(h.text(Rule::kRestart).starts_with("free restart"));
@@ -141,6 +141,7 @@ TEST_CASE("what a machine said shortly before explains a failure that nothing el
     CHECK_FALSE(h.decided(Rule::kNodeEvicted));
   }
   SUBCASE("not one that is clear by itself") {
+    h.first_step();
     h.tell_exit(says(h.job.attempt().value, 0, "wrong"));
     h.all_gone();
     CHECK_FALSE(h.decided(Rule::kNodeEvicted));

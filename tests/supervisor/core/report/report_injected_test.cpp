@@ -100,7 +100,7 @@ TEST_CASE("a fault without an incident is listed, with its time since the start"
   CHECK(fault.node == "alpha");
   CHECK(fault.rank == 1U);
   CHECK(render_report(report, {false, 100, Detail::kFull})
-            .find("injected  stop of rank 1 on alpha, 250.0 ms after the start") !=
+            .find("injected  stop of rank 1 on alpha, 250 ms after the start") !=
         std::string::npos);
   CHECK(report_json(report).find(R"("injected":[{"kind":"stop","at_s":0.25,"attempt":0,)"
                                  R"("node":"alpha","rank":1,"done":"done"}])") !=

@@ -48,7 +48,7 @@ Story three_nodes() {
 TEST_CASE("each stage has its median, its slowest node and rank; stragglers are named") {
   const RunReport report = build_report(three_nodes().entries);
   CHECK(stage_words(report.stages, StartKind::kStart) ==
-        "allocate 149.0 ms, at most 199.0 ms (n3); connect 60.0 ms, at most 100.0 ms (n1); "
+        "allocate 149 ms, at most 199 ms (n3); connect 60 ms, at most 100 ms (n1); "
         "imports 2.10 s, at most 5.20 s (n2, rank 3); "
         "process group 3.20 s, at most 3.30 s (n1, rank 0)");
   CHECK(stage_words(report.stages, StartKind::kRestart).empty());
@@ -101,7 +101,7 @@ TEST_CASE("restarts are told apart, and each is compared with itself alone") {
   }
   const RunReport report = build_report(story.entries);
   CHECK(stage_words(report.stages, StartKind::kRestart) ==
-        "allocate 400.0 ms; connect 500.0 ms; imports 2.01 s, at most 4.00 s (n3, rank 4)");
+        "allocate 400 ms; connect 500 ms; imports 2.01 s, at most 4.00 s (n3, rank 4)");
   CHECK(straggler_words(report.stages).size() == 1);  // that of the start
 }
 
