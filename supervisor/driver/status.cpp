@@ -11,6 +11,7 @@
 #include "supervisor/control/file.h"
 #include "supervisor/control/inject_command.h"
 #include "supervisor/control/update_request.h"
+#include "supervisor/core/fault/fault_class.h"
 #include "supervisor/driver/impl.h"
 
 namespace robustrun::supervisor {
@@ -36,7 +37,10 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kNodeEnding:
       if (!std::exchange(node_ends_said_, true)) RR_LOG(kWarn, {}, "{}", decision.text);
       break;
-    case Rule::kStart:
+    case Rule::kStart:  // on one machine the run's first line has said it
+      if (request_.spec.nodes.size() == 1 && !request_.spec.compat) break;
+      RR_LOG(kInfo, {}, "{}", decision.text);
+      break;
     case Rule::kSucceeded:
     case Rule::kStepGoal:
     case Rule::kBudgetRefilled:
@@ -100,7 +104,8 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kDoNotRequeue: RR_LOG(kError, {}, "{}", decision.text); break;
   }
   if (decision.looks_like && !request_.spec.compat) {
-    const std::string likely = in_words(*decision.looks_like, decision.text);
+    const bool is_clear = is_surely_the_scripts(*decision.looks_like);  // by its exception
+    const std::string likely = is_clear ? "" : in_words(*decision.looks_like, decision.text);
     if (!likely.empty()) RR_LOG(kWarn, {}, "{}", likely);
   }
 }

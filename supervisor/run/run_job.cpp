@@ -258,23 +258,29 @@ void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
   driver.publish_to(outlets);
 }
 
-// "+02:00"
-std::string utc_offset(const base::Clock& clock) {
+// "UTC+02:00"; "UTC"
+std::string time_zone_words(const base::Clock& clock) {
   const std::time_t now =
       std::chrono::duration_cast<std::chrono::seconds>(clock.wall_time()).count();
   std::tm local{};
   ::localtime_r(&now, &local);
   const long minutes = local.tm_gmtoff / 60;
-  return fmt::format("{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60,
+  if (minutes == 0) return "UTC";
+  return fmt::format("UTC{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60,
                      std::abs(minutes) % 60);
 }
 
 // The first line of a run.
 void introduce(const RunRequest& request, const base::Clock& clock) {
   const JobSpec& spec = request.spec;
-  RR_LOG(kInfo, {}, "run {}: {}, {}, times are UTC{}", spec.run_id, spec.program,
+  const bool is_alone = spec.nodes.size() == 1 && spec.nodes[0].slots > 0;
+  const std::string where =
+      is_alone ? fmt::format("{} on {}", base::counted(spec.nodes[0].slots, "worker"),
+                             spec.nodes[0].name)
+               : base::counted(spec.nodes.size(), "node");
+  RR_LOG(kInfo, {}, "run {}: {}, {}, {}, times in {}", spec.run_id, spec.program, where,
          spec.log_directory.empty() ? "no logs" : "logs in " + spec.log_directory,
-         utc_offset(clock));
+         time_zone_words(clock));
 }
 
 // `predecessor`: the run to take over; null: a new run.

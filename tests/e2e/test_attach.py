@@ -81,7 +81,7 @@ def test_history_comes_first(detached):
     run.enough()
     done = attached.finish()
     assert "hello from 0, attempt 0" in done.text
-    assert "starting 1 worker" in done.errors  # our own log belongs to the console
+    assert ": job.py, 1 worker on" in done.errors  # our own log belongs to the console
     numbers = [int(n) for n in re.findall(r"out 0 (\d+)", done.text)]
     assert numbers == list(range(1, len(numbers) + 1))
 

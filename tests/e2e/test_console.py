@@ -37,6 +37,7 @@ def test_a_run_that_goes_well_takes_few_lines(robustrun):
     assert finished.code == 0
     lines = finished.errors.splitlines()
     run = robustrun.newest_run()
-    assert f"run {run.name}: train.py, logs in {run}/logs, times are UTC" in lines[0]
-    assert len(lines) <= 7, finished.errors
+    assert f"run {run.name}: train.py, 2 workers on " in lines[0]
+    assert f", logs in {run}/logs, times in UTC" in lines[0]
+    assert len(lines) <= 6, finished.errors
     assert robustrun.run("--quiet", "train.py").errors == ""

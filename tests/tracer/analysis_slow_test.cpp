@@ -42,7 +42,8 @@ TEST_CASE("the rank with the shortest operations is the slow one") {
   CHECK(numbers(verdict.culprits) == Ranks{5});
   CHECK(verdict.victims.size() == 7);
   CHECK(verdict.sentence ==
-        "rank 5 (node1, local 1) is slow: the others in group dp_0 wait 45 ms in each operation for it, because its host calls late");
+        "rank 5 (node1, local 1) is slow: the others in group dp_0 wait 45 ms in each operation "
+        "for it, because its host calls late");
   for (const std::string& line : verdict.evidence) {  // it is about no single operation
     CHECK(line.find("have entered") == std::string::npos);
   }

@@ -281,6 +281,11 @@ const char* to_string(FirstAction action) {
   return "restart";
 }
 
+bool is_surely_the_scripts(const Classification& what) {
+  return what.layer == Layer::kUserCode && what.confidence == Confidence::kHigh &&
+         what.action == FirstAction::kRollBack && !what.sequel;
+}
+
 std::string class_in_words(const Classification& what) {
   if (what.symptom == kUnexplained) return "unknown: " + what.name;
   const bool same = what.symptom.empty() || what.symptom == what.name;

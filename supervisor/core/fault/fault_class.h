@@ -36,5 +36,7 @@ std::optional<Classification> classify(const NodeHealth& health, const std::stri
 // in words.
 Classification classify_finding(std::string_view finding, std::string evidence,
                                 const std::vector<FaultRow>& rows);
+// A syntax error, a missing module and the like: the same script fails in the same way again.
+bool is_surely_the_scripts(const Classification& what);
 
 }  // namespace robustrun::supervisor

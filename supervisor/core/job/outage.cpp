@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/core/words.h"
+#include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/job/impl.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"
@@ -33,13 +34,6 @@ std::vector<std::string> alternatives_in_words(const std::vector<PassedStep>& pa
     if (one.obstacle.kind != Obstacle::Kind::kNotUpdated) lines.push_back(in_words(one));
   }
   return lines;
-}
-
-// A syntax error, a missing module and the like: the next attempt would fail in the same way.
-bool is_surely_the_scripts(const Fault& root) {
-  return root.looks_like && root.looks_like->layer == Layer::kUserCode &&
-         root.looks_like->confidence == Confidence::kHigh &&
-         root.looks_like->action == FirstAction::kRollBack && !root.looks_like->sequel;
 }
 
 // What the next hang in the same line of the script leads to.
@@ -175,7 +169,7 @@ OutageVerdict Job::Impl::verdict() const {
   }
   const bool counted = is_counted(root.fault_class);
   if (counted && !made_progress && budget.policy().crash_loop_stop && !blames_checkpoint() &&
-      is_surely_the_scripts(root)) {
+      root.looks_like && is_surely_the_scripts(*root.looks_like)) {
     return {Answer::kNone, Rule::kBudgetExhausted, root.exit_code,
             "giving up: a restart cannot change that"};
   }

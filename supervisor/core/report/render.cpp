@@ -6,6 +6,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/report/page.h"
 
 namespace robustrun::supervisor {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t kListLinesMax = 8;
 constexpr std::size_t kListLinesShort = 3;
+constexpr double kLeastShare = 0.01;  // of the run's time: shorter parts are left out
 constexpr std::size_t kStderrLinesShort = 6;
 constexpr std::size_t kStderrLinesFull = 50;
 // More incidents than this and only the first and the last ones are shown; --json has all.
@@ -241,6 +243,19 @@ void show_looks(const Incident& incident, Page& page) {
   page.item("advice", advice_in_words(*incident.looks_like));
 }
 
+// What is known besides the failure itself. An exception needs no output beside it, and one that
+// is surely the script's no class either.
+void show_circumstances(const Incident& incident, Page& page) {
+  const bool has_exception = !incident.exception.empty();
+  if (!has_exception) show_stderr(incident, kStderrLinesShort, page);
+  if (incident.looks_like && !(has_exception && is_surely_the_scripts(*incident.looks_like))) {
+    page.item("likely", has_exception ? class_in_words(*incident.looks_like)
+                                      : cause_in_words(*incident.looks_like));
+    page.item("advice", advice_in_words(*incident.looks_like));
+  }
+  show_list("also", incident.also_failed, page, kListLinesShort);
+}
+
 // Each fact once: what failed, why as far as is known, what was done, what it cost.
 void show_incident(const RunReport& report, std::size_t index, Page& page) {
   const Incident& incident = report.incidents[index];
@@ -251,13 +266,7 @@ void show_incident(const RunReport& report, std::size_t index, Page& page) {
   page.item("error", error_words(incident));
   if (!has_exception) page.item("ended", incident.ended);
   page.item("injected", incident.injected);
-  if (!has_exception) show_stderr(incident, kStderrLinesShort, page);
-  if (incident.looks_like) {
-    page.item("likely", has_exception ? class_in_words(*incident.looks_like)
-                                      : cause_in_words(*incident.looks_like));
-    page.item("advice", advice_in_words(*incident.looks_like));
-  }
-  show_list("also", incident.also_failed, page, kListLinesShort);
+  show_circumstances(incident, page);
   const std::string& done = incident.verdict.empty() ? incident.decision : incident.verdict;
   page.item("done", done.empty() ? "nothing: the journal ends before a decision" : done);
   if (!incident.phases.empty()) page.item("recovery", recovery_words(incident));
@@ -335,12 +344,33 @@ void show_dropped(const RunReport& report, Page& page) {
                                    base::counted(report.dropped_bytes, "byte")));
 }
 
+// One failure and no restart: the failure is the report.
+bool is_one_failure(const RunReport& report) {
+  return report.outcome == RunOutcome::kFailed && report.incidents.size() == 1 &&
+         report.attempts <= 1 && report.incidents[0].phases.empty();
+}
+
+void show_one_failure(const RunReport& report, Page& page) {
+  const Incident& incident = report.incidents[0];
+  page.item("why", why_words(report));
+  page.item("injected", incident.injected);
+  show_circumstances(incident, page);
+  page.item("progress", progress_words(report));
+  page.item("saved", saved_words(incident));
+  page.item("logs", report.log_directory);
+  show_dropped(report, page);
+  show_evictions(report, page);
+  show_list("hangs", hang_lines(report), page, kListLinesShort);
+  show_list("alarms", alarm_lines(report), page, kListLinesShort);
+}
+
 void show_short(const RunReport& report, Page& page) {
+  if (is_one_failure(report)) return show_one_failure(report, page);
   show_not_resumed(report, page);
   page.item("why", why_words(report));
   page.item("workers", worker_words(report));
   page.item("progress", progress_words(report));
-  page.item("time", time_words(report.time));
+  page.item("time", time_words(report.time, kLeastShare));
   page.item("logs", report.log_directory);
   show_dropped(report, page);
   show_evictions(report, page);

@@ -301,13 +301,16 @@ std::map<std::uint32_t, AttemptMoments> attempt_moments(const Facts& facts,
   return moments;
 }
 
-std::string time_words(const TimeReport& report) {
+std::string time_words(const TimeReport& report, double least) {
   if (report.shares.empty()) return "";
   std::string text = report.ettr ? fmt::format("{:.1f} % productive", 100 * *report.ettr)
                                  : std::string("productive: unknown (no steps)");
+  base::Nanos sum{};
+  for (const TimeShare& share : report.shares) sum += share.duration;
   const char* separator = "; ";
   for (const TimeShare& share : report.shares) {
     if (share.spent == Spent::kProductive) continue;
+    if (share.duration < std::chrono::duration_cast<base::Nanos>(least * sum)) continue;
     text += fmt::format("{}{} {}", separator, to_string(share.spent),
                         base::duration_words(share.duration));
     separator = ", ";

@@ -88,7 +88,8 @@ struct AttemptMoments {
 [[nodiscard]] std::map<std::uint32_t, AttemptMoments> attempt_moments(
     const Facts& facts, const std::vector<JournalEntry>& entries);
 
-// "97.3 % productive; restarting 12.1 s, recomputing 3.40 s".
-[[nodiscard]] std::string time_words(const TimeReport& report);
+// "97.3 % productive; restarting 12.1 s, recomputing 3.40 s", without parts below the share
+// `least`.
+[[nodiscard]] std::string time_words(const TimeReport& report, double least = 0);
 
 }  // namespace robustrun::supervisor

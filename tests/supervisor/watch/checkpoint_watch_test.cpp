@@ -162,8 +162,7 @@ TEST_CASE("the report sums attempts up, and tells what each incident cost beyond
   CHECK(incident.steps_since_commit == std::max<std::int64_t>(0, *incident.step_before - 20));
   const std::string text = render_report(report, {false, 200, Detail::kFull});
   CHECK(text.find("4 saved, 3 committed, the last at step 40; 4 kB written; the job waited "
-                  "80 ms for them: 10 ms for one (median), 51 ms at most") !=
-        std::string::npos);
+                  "80 ms for them: 10 ms for one (median), 51 ms at most") != std::string::npos);
   CHECK(text.find("training went on from step 20, from disk") != std::string::npos);
 }
 

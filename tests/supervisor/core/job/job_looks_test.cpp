@@ -85,9 +85,9 @@ TEST_CASE("a failure names the exception and the user's line, once") {
   Harness h(spec_with_rows());
   h.run();
   WorkerExited exit = exited(0, 1, 1);
-  exit.stderr_tail = {"Traceback (most recent call last):",
-                      "  File \"/job/data.py\", line 12, in load_batch", "    return 1 / 0",
-                      "ZeroDivisionError: division by zero"};
+  exit.stderr_tail = {
+      "Traceback (most recent call last):", "  File \"/job/data.py\", line 12, in load_batch",
+      "    return 1 / 0", "ZeroDivisionError: division by zero"};
   h.tell_exit(exit);
   CHECK(h.text(Rule::kWorkerFailed) ==
         "rank 1 on node0: ZeroDivisionError: division by zero, in load_batch (data.py:12); "

@@ -54,8 +54,9 @@ TEST_CASE("a running job goes on untouched: orders are said again, nothing else 
   CHECK(h.all<LaunchAgent>().empty());
   CHECK(h.all<StopWorkers>().empty());
   CHECK(h.text(Rule::kResumed)
-            .starts_with("supervisor 2 takes over, 3.00 s after its predecessor was last heard of (on "
-                         "other, pid 77)"));
+            .starts_with(
+                "supervisor 2 takes over, 3.00 s after its predecessor was last heard of (on "
+                "other, pid 77)"));
   SUBCASE("what workers report again is no news") {
     h.start_all();
     CHECK(h.actions.empty());

@@ -62,7 +62,8 @@ TEST_CASE("five rounds ten seconds apart: the machine named in most is replaced 
   CHECK(h.decided(Rule::kSlow));
   REQUIRE_FALSE(h.evidence(Rule::kSlow).empty());
   CHECK(h.evidence(Rule::kSlow).back() ==
-        "steps take 500 ms, 200 ms before: 5 looks, one every 10.00 s, decide whether a machine is replaced");
+        "steps take 500 ms, 200 ms before: 5 looks, one every 10.00 s, decide whether a machine is "
+        "replaced");
   for (const std::uint32_t rank : {2U, 1U, 2U}) {
     h.round(slow_rank(rank));
     CHECK(h.all<Decision>().empty());
@@ -100,7 +101,8 @@ TEST_CASE("without a majority nothing is replaced, and only another verdict begi
   Slowed h;
   h.vote({2, 1, 2, 1, 3});
   CHECK(h.text(Rule::kSlowUnclear) ==
-        "steps take 500 ms, 200 ms before, and no machine is replaced: none was named in more than half of 5 looks");
+        "steps take 500 ms, 200 ms before, and no machine is replaced: none was named in more than "
+        "half of 5 looks");
   CHECK(h.evidence(Rule::kSlowUnclear).size() == 3);
   h.tell(TimerFired{TimerId::kSlow, h.timers[static_cast<std::size_t>(TimerId::kSlow)].sequence});
   CHECK(h.actions.empty());
@@ -167,8 +169,7 @@ TEST_CASE("a job that recovers ends the vote and the wait for the restart") {
     h.vote(is_decided ? std::vector<std::uint32_t>{2, 2, 2, 2, 2}
                       : std::vector<std::uint32_t>{2, 2});
     h.round(tracer::Verdict{}, 210ms);
-    CHECK(h.text(Rule::kSlowOver) ==
-          "steps take 210 ms, 200 ms before: no machine is replaced");
+    CHECK(h.text(Rule::kSlowOver) == "steps take 210 ms, 200 ms before: no machine is replaced");
     h.tell(TimerFired{TimerId::kSlow, h.timers[static_cast<std::size_t>(TimerId::kSlow)].sequence});
     CHECK(h.actions.empty());
     CHECK(h.job.state() == JobState::kRunning);

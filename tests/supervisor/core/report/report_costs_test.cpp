@@ -62,7 +62,8 @@ TEST_CASE("each phase of the start: the median node, the slowest one and its nam
                           });
   const RunReport report = build_report(three().entries);
   CHECK(cost_words(report.costs, StartKind::kStart) ==
-        "agent 150 ms, at most 300 ms (n3); check 400 ms; processes 20 ms, at most 30 ms (n3); interpreter 370 ms, at most 1.16 s (n3); first step 1.90 s, at most 2.00 s (n1)");
+        "agent 150 ms, at most 300 ms (n3); check 400 ms; processes 20 ms, at most 30 ms (n3); "
+        "interpreter 370 ms, at most 1.16 s (n3); first step 1.90 s, at most 2.00 s (n1)");
   CHECK(cost_words(report.costs, StartKind::kRestart).empty());
   CHECK(report_json(report).find(
             R"("costs":[{"of":"start","phase":"agent","samples":3,"median_s":0.15,"max_s":0.3,)"
