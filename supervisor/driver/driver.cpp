@@ -37,6 +37,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
 
 void Driver::Impl::start() {
   open_console();
+  introduce();
   RunStarted started;
   started.spec = request_.spec;
   started.spec.placement = placement_use(request_.placement);

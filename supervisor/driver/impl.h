@@ -55,6 +55,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // For `robustrun inject`, status, stop and attach.
   void open_control();
   void open_console();
+  void introduce() const;
   void note_shown(bool is_stderr, std::string_view bytes);
   [[nodiscard]] RunStatus status() const;
   [[nodiscard]] NodeStatus node_status(NodeStatus known, const NodeLink& link) const;

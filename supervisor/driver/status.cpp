@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
 #include <utility>
 
+#include "base/core/words.h"
 #include "base/io/log.h"
 #include "supervisor/control/file.h"
 #include "supervisor/control/inject_command.h"
@@ -15,6 +19,21 @@
 #include "supervisor/driver/impl.h"
 
 namespace robustrun::supervisor {
+namespace {
+
+// "UTC+02:00"; "UTC"
+std::string time_zone_words(const base::Clock& clock) {
+  const std::time_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(clock.wall_time()).count();
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  const long minutes = local.tm_gmtoff / 60;
+  if (minutes == 0) return "UTC";
+  return fmt::format("UTC{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60,
+                     std::abs(minutes) % 60);
+}
+
+}  // namespace
 
 void Driver::Impl::open_console() {
   hub_ = std::make_unique<OutputHub>(parts_.executor);
@@ -29,6 +48,20 @@ void Driver::Impl::open_console() {
   console_->copy_to(
       [this](bool is_stderr, std::string_view bytes) { note_shown(is_stderr, bytes); });
   base::copy_log([this](std::string_view line) { note_shown(true, line); });
+}
+
+// The first line of a run.
+void Driver::Impl::introduce() const {
+  const JobSpec& spec = request_.spec;
+  if (spec.compat || spec.check_only) return;
+  const bool is_alone = spec.nodes.size() == 1 && spec.nodes[0].slots > 0;
+  const std::string where =
+      is_alone ? fmt::format("{} on {}", base::counted(spec.nodes[0].slots, "worker"),
+                             spec.nodes[0].name)
+               : base::counted(spec.nodes.size(), "node");
+  RR_LOG(kInfo, {}, "run {}: {}, {}, {}, times in {}", spec.run_id, spec.program, where,
+         spec.log_directory.empty() ? "no logs" : "logs in " + spec.log_directory,
+         time_zone_words(parts_.clock));
 }
 
 void Driver::Impl::announce(const Decision& decision) {

@@ -7,7 +7,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 
 #include "base/core/clock.h"
@@ -258,31 +257,6 @@ void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
   driver.publish_to(outlets);
 }
 
-// "UTC+02:00"; "UTC"
-std::string time_zone_words(const base::Clock& clock) {
-  const std::time_t now =
-      std::chrono::duration_cast<std::chrono::seconds>(clock.wall_time()).count();
-  std::tm local{};
-  ::localtime_r(&now, &local);
-  const long minutes = local.tm_gmtoff / 60;
-  if (minutes == 0) return "UTC";
-  return fmt::format("UTC{}{:02}:{:02}", minutes < 0 ? '-' : '+', std::abs(minutes) / 60,
-                     std::abs(minutes) % 60);
-}
-
-// The first line of a run.
-void introduce(const RunRequest& request, const base::Clock& clock) {
-  const JobSpec& spec = request.spec;
-  const bool is_alone = spec.nodes.size() == 1 && spec.nodes[0].slots > 0;
-  const std::string where =
-      is_alone ? fmt::format("{} on {}", base::counted(spec.nodes[0].slots, "worker"),
-                             spec.nodes[0].name)
-               : base::counted(spec.nodes.size(), "node");
-  RR_LOG(kInfo, {}, "run {}: {}, {}, {}, times in {}", spec.run_id, spec.program, where,
-         spec.log_directory.empty() ? "no logs" : "logs in " + spec.log_directory,
-         time_zone_words(clock));
-}
-
 // `predecessor`: the run to take over; null: a new run.
 int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* predecessor,
               std::optional<RunLock> lock) {
@@ -338,7 +312,6 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     if (predecessor != nullptr) {
       driver.resume(std::move(predecessor->folded));
     } else {
-      if (!request.spec.compat && !request.spec.check_only) introduce(request, clock);
       driver.start();
     }
     announce(request);
