@@ -101,7 +101,7 @@ class Detached {
 int announce_background(const std::string& directory, std::int32_t pid, bool quiet) {
   const std::string name = std::filesystem::path(directory).filename();
   if (!quiet) {
-    say(fmt::format("run {} is running in background (pid {}), in {}", name, pid, directory));
+    say(fmt::format("run {} is running in the background (pid {}), in {}", name, pid, directory));
     say(fmt::format("  robustrun status {}   shows its state", name));
     say(fmt::format("  robustrun attach {}   shows its console", name));
     say(fmt::format("  robustrun stop {}     stops it", name));

@@ -243,7 +243,7 @@ constexpr auto kTable = std::to_array<Option>({
    .min = 1, .max = kRankMax * 4096,
    .help = "Refuse to start unless the total number of workers is N."},
   {.id = kDetach, .name = "detach", .type = kFlag, .group = kSelf, .variable = false,
-   .help = "Return once all workers run, and leave the run in background: see the subcommands "
+   .help = "Return once all workers run, and leave the run in the background: see the subcommands "
            "status, attach and stop. Its console is the file console.log in the run directory."},
   {.id = kSlurm, .name = "slurm", .type = kFlag, .group = kRendezvous,
    .help = "Run on all nodes of the current Slurm allocation; an error outside of one. The "

@@ -13,6 +13,7 @@
 #include "base/io/log.h"
 #include "supervisor/console/line_fold.h"
 #include "supervisor/console/line_prefix.h"
+#include "supervisor/console/traceback_fold.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -48,7 +49,12 @@ class LocalConsole final : public Console {
     err_index_ = shared ? 0 : 1;
   }
 
-  void write(const wire::Output& output) override {
+  void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
+
+  void write(const wire::Output& received) override {
+    wire::Output output = received;
+    output.bytes = tracebacks_.take(received);
+    if (output.bytes.empty() && !received.bytes.empty()) return;
     if (!style_.fold) return show(output, line_prefix(style_, role_, output));
     show(folder_.take(output, clock_.now()));
     arm_fold_timer();
@@ -190,6 +196,7 @@ class LocalConsole final : public Console {
   const ConsoleLimits limits_;
   const base::SystemClock clock_;
   LineFolder folder_;
+  TracebackFolder tracebacks_;
   boost::asio::steady_timer fold_timer_{executor_};
   base::BlockingPool pool_;  // outlives the writers, which tell their threads to end
   std::array<std::unique_ptr<BoundedWriter>, 2> writers_;

@@ -42,6 +42,8 @@ class Console {
                                        std::function<void()> on_drained, ConsoleLimits limits = {});
   virtual ~Console() = default;
   virtual void write(const wire::Output& output) = 0;
+  // Whether tracebacks are shown as one line each: while workers end because another one failed.
+  virtual void fold_tracebacks(bool fold) = 0;
   // `copy` also gets everything that is shown, as it looks, including output that is dropped
   // because a destination is too slow. Called from write(), from the loop, and from flush().
   using Copy = std::function<void(bool is_stderr, std::string_view bytes)>;

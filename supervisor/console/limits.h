@@ -18,4 +18,7 @@ inline constexpr std::size_t kFoldHeldBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kFoldRanksMax = std::size_t{1} << 17;
 inline constexpr std::size_t kFoldRangesMax = 4;  // shown; beyond, ranks are counted
 
+// folding of tracebacks (traceback_fold.h)
+inline constexpr std::size_t kTracebackLineMax = 160;  // bytes of an exception
+
 }  // namespace robustrun::supervisor

@@ -259,6 +259,7 @@ void Driver::Impl::form_group(const GroupFormed& group) {
 }
 
 void Driver::Impl::start_workers(const StartWorkers& action) {
+  console_->fold_tracebacks(false);
   NodeLink& link = nodes_[action.node.value];
   link.ranks.clear();
   link.orders.clear();

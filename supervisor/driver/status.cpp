@@ -98,6 +98,10 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kColdStart:
     case Rule::kRestart: RR_LOG(kInfo, {}, "{}", decision.text); break;
     case Rule::kWorkerFailed:
+      // What the other ranks say while they end follows from this, and is in their logs.
+      console_->fold_tracebacks(!request_.spec.compat && !request_.spec.log_directory.empty());
+      RR_LOG(kWarn, {}, "{}", decision.text);
+      break;
     case Rule::kStartFailed:
     case Rule::kAgentLost:
     case Rule::kPortConflict:

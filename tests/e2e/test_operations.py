@@ -24,7 +24,7 @@ def detached(robustrun):
 
 def test_a_detached_run_continues_without_its_command(detached):
     run = detached(*SEVERAL)
-    assert f"run {run.name} is running in background" in run.began.errors
+    assert f"run {run.name} is running in the background" in run.began.errors
     status = run.wait_state("running")
     supervisor = status["pid"]
     assert os.getsid(supervisor) == supervisor
@@ -154,7 +154,7 @@ def test_stop_ends_the_run_as_a_signal_does(detached, words, code):
     assert "stopped after" in stop.errors and f"exit code {code}" in stop.errors
     report = run.robustrun.report(run.directory)
     assert report["outcome"] == "stopped" and report["exit_code"] == code
-    assert report["reason"].startswith("stopping (robustrun stop)")
+    assert report["reason"].startswith("stopped (robustrun stop")
     assert "stopped after" in run.console()
     run.robustrun.expect_nothing_left()
 
@@ -274,7 +274,7 @@ def test_stop_reaches_a_supervisor_on_another_machine(lab, robustrun):
     program, *rest = map(str, [*machines.prefix, robustrun.binary, "stop", job.run])
     done = robustrun.start(*rest, argv0=program, env=home).finish()
     assert done.code == 0, done.errors
-    assert "exit code 143: stopping (robustrun stop on" in done.errors
+    assert "exit code 143: stopped (robustrun stop on" in done.errors
     assert job.finish().code == 128 + signal.SIGTERM
     again = robustrun.start(*rest, argv0=program, env=home).finish()
     assert again.code == 0 and "exit code 143" in again.errors

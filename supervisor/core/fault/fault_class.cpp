@@ -145,6 +145,9 @@ Classification by_end(const WorkerExited& exited, FaultPhase phase) {
   } else if (exited.kind == base::ExitStatus::Kind::kSignaled && is_crash(exited.code)) {
     what.name = fmt::format("crash of native code {}", when(phase));
     what.action = FirstAction::kCheck;
+    if (phase != FaultPhase::kProgressing) {
+      what.advice = "often native libraries that do not fit each other: CUDA, NCCL, an extension";
+    }
   } else if (exited.kind == base::ExitStatus::Kind::kSignaled) {
     what.name = fmt::format("ended by a signal {}", when(phase));
     what.layer = Layer::kInfrastructure;
@@ -160,7 +163,7 @@ Classification by_end(const WorkerExited& exited, FaultPhase phase) {
   return what;
 }
 
-const char* action_words(FirstAction action) {
+std::string action_words(FirstAction action) {
   switch (action) {
     case FirstAction::kRestart: return "restart";
     case FirstAction::kEvict: return "take the machine out";
@@ -313,8 +316,12 @@ std::string in_words(const Classification& what, std::string_view shown) {
 }
 
 std::string advice_in_words(const Classification& what) {
-  const std::string first = action_words(what.action);
-  return what.advice.empty() ? first : first + "; " + what.advice;
+  const bool is_machine = what.action == FirstAction::kEvict || what.action == FirstAction::kCheck;
+  // A restart is what happens anyway.
+  const bool has_action = what.symptom != kUnexplained && (is_machine || what.advice.empty()) &&
+                          what.action != FirstAction::kRestart;
+  if (!has_action) return what.advice;
+  return action_words(what.action) + (what.advice.empty() ? "" : "; " + what.advice);
 }
 
 }  // namespace robustrun::supervisor

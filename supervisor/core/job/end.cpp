@@ -14,9 +14,15 @@
 namespace robustrun::supervisor {
 namespace {
 
-// "Ctrl-C", "SIGTERM", "robustrun stop"
+// "Ctrl-C", "SIGTERM", "robustrun stop", "robustrun stop, SIGUSR1"
 std::string origin_in_words(const SignalReceived& received) {
-  if (!received.by.empty()) return received.by;
+  if (!received.by.empty()) {
+    const std::string name = base::signal_name(received.signal);
+    const bool is_usual = received.signal == SIGTERM ||
+                          received.cause != SignalReceived::Cause::kNone ||
+                          received.by.find(name) != std::string::npos;
+    return received.by + (is_usual ? "" : ", " + name);
+  }
   return received.signal == SIGINT ? "Ctrl-C" : base::signal_name(received.signal);
 }
 
@@ -33,7 +39,7 @@ void Job::Impl::end_signal(const Event& event) {
                         is_ctrl_c ? "Ctrl-C again" : "a second signal");
   }
   const Ending how = ending_of(received);
-  decide(how.rule, std::move(text));
+  decide(how.rule, std::move(text), {fmt::format("stopped ({})", origin_in_words(received))});
   end_run(how, received.signal, grace);
 }
 

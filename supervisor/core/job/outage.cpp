@@ -174,13 +174,13 @@ OutageVerdict Job::Impl::verdict() const {
             "giving up: a restart cannot change that"};
   }
   if (counted && !made_progress && budget.is_crash_loop(root.signature) && !blames_checkpoint()) {
-    const std::string text = fmt::format("giving up: failed {} at start-up",
+    const std::string text = fmt::format("giving up: failed {} in the same way",
                                          times_in_words(budget.times_seen(root.signature)));
     if (is_surely_broken()) {
       return {Answer::kNone, Rule::kInfrastructureGivenUp,
               exit_code_for_infrastructure(spec.compat), text + broken_in_words(true)};
     }
-    return {Answer::kNone, Rule::kCrashLoop, kExitCrashLoop, text + ": " + root.signature};
+    return {Answer::kNone, Rule::kCrashLoop, kExitCrashLoop, text};
   }
   if (counted && root.hangs_there >= kHangsAtLineMax && budget.policy().crash_loop_stop) {
     return {Answer::kNone, Rule::kCrashLoop, kExitCrashLoop,

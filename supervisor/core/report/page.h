@@ -42,6 +42,10 @@ class Page {
 // `text` in lines of at most `width` code points, broken at spaces where there are any.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
+// The same, but a word that is longer than `width` sticks out, so that a path can be copied, and a
+// number stays with its unit.
+std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
+
 // "2026-08-01 10:00:00 UTC"; empty for an unknown time.
 std::string utc_words(base::Nanos unix_time);
 

@@ -27,7 +27,8 @@ Ink ink_of(const RunReport& report) {
 }
 
 std::string headline(const RunReport& report) {
-  const std::string program = report.program.empty() ? "run" : report.program;
+  const std::string program =
+      report.program.empty() ? "run" : report.program.substr(report.program.rfind('/') + 1);
   if (report.outcome == RunOutcome::kUnfinished) {
     return fmt::format("{}: no end known, {} in the journal", program,
                        base::duration_words(report.duration));
@@ -243,15 +244,16 @@ void show_looks(const Incident& incident, Page& page) {
   page.item("advice", advice_in_words(*incident.looks_like));
 }
 
-// What is known besides the failure itself. An exception needs no output beside it, and one that
-// is surely the script's no class either.
+// What is known besides the failure itself. An exception needs no output beside it.
 void show_circumstances(const Incident& incident, Page& page) {
   const bool has_exception = !incident.exception.empty();
   if (!has_exception) show_stderr(incident, kStderrLinesShort, page);
-  if (incident.looks_like && !(has_exception && is_surely_the_scripts(*incident.looks_like))) {
-    page.item("likely", has_exception ? class_in_words(*incident.looks_like)
-                                      : cause_in_words(*incident.looks_like));
-    page.item("advice", advice_in_words(*incident.looks_like));
+  const auto& looks = incident.looks_like;
+  if (looks && !(has_exception && is_surely_the_scripts(*looks))) {
+    if (looks->symptom != kUnexplained) {
+      page.item("likely", has_exception ? class_in_words(*looks) : cause_in_words(*looks));
+    }
+    page.item("advice", advice_in_words(*looks));
   }
   show_list("also", incident.also_failed, page, kListLinesShort);
 }

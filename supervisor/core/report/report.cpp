@@ -283,6 +283,12 @@ void take_group(const GroupFormed& group, RunReport& report) {
   for (const GroupMember& member : group.members) report.world_size += member.slots;
 }
 
+// Why the run ended. An order to stop announces what comes next; afterwards it is past.
+std::string reason_of(const Decision& ending) {
+  const bool is_order = role_of(ending.rule) == RuleRole::kEnd;
+  return is_order && !ending.evidence.empty() ? ending.evidence.front() : ending.text;
+}
+
 }  // namespace
 
 const char* to_string(RunOutcome outcome) {
@@ -335,7 +341,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   report.outcome = outcome_of(facts);
   if (facts.finish != nullptr) {
     report.exit_code = facts.finish->exit_code;
-    if (facts.ending != nullptr) report.reason = facts.ending->text;
+    if (facts.ending != nullptr) report.reason = reason_of(*facts.ending);
   } else {
     report.reason = last_known(facts, last_decision);
   }

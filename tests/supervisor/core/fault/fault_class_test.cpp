@@ -106,6 +106,15 @@ TEST_CASE("words: symptom, name, layer, confidence, evidence; and what is advise
   CHECK(in_words(what, "rank 3: ECC!, in f (a.py:1)") ==
         "likely: GPU memory error, uncorrectable ECC error (infrastructure, high confidence)");
   CHECK(advice_in_words(what) == "take the machine out; NVIDIA: RESET_GPU");
+  Classification other = what;
+  other.action = FirstAction::kRestart;
+  CHECK(advice_in_words(other) == "NVIDIA: RESET_GPU");
+  other.advice = "";
+  CHECK(advice_in_words(other).empty());  // it is restarted anyway
+  other.action = FirstAction::kRollBack;
+  CHECK(advice_in_words(other) == "go back to the code or data that worked");
+  other.symptom = kUnexplained;
+  CHECK(advice_in_words(other).empty());
 }
 
 TEST_CASE("of two rows the surer one counts, then the earlier row, then the later line") {

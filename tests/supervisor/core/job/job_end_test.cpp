@@ -39,6 +39,7 @@ TEST_CASE("a stop may bring a grace period of its own, and is named") {
   REQUIRE_FALSE(h.all<StopWorkers>().empty());
   CHECK(h.all<StopWorkers>().front().grace == seconds(3));
   CHECK(h.text(Rule::kSignal) == "stopping (robustrun stop); 3 s to save, a second signal kills");
+  CHECK(h.evidence(Rule::kSignal).front() == "stopped (robustrun stop)");
 }
 
 WorkerExited after(base::ScriptEnd end, WorkerExited exited) {

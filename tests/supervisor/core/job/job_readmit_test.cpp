@@ -114,7 +114,7 @@ TEST_CASE("before any progress it is no crash loop of the script's either") {
     fail(h);
     CHECK_FALSE(h.decided(Rule::kNodeEvicted));
     CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-          "giving up: failed twice at start-up; node1 is surely broken (it is "
+          "giving up: failed twice in the same way; node1 is surely broken (it is "
           "broken), and there is no spare: start the run with spares (--spares), a group that may "
           "shrink (--nnodes MIN:MAX) or time to wait for a node (--wait-for-nodes)");
     CHECK(h.exit_code() == 94);

@@ -1,0 +1,97 @@
+#include "supervisor/console/traceback_fold.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "supervisor/console/limits.h"
+
+namespace traceback_fold_test {
+
+using namespace robustrun;
+using namespace robustrun::supervisor;
+
+namespace {
+
+std::string shown(TracebackFolder& folder, std::string bytes, std::uint32_t rank = 1,
+                  bool is_stderr = true) {
+  wire::Output output;
+  output.rank = {rank};
+  output.is_stderr = is_stderr;
+  output.bytes = std::move(bytes);
+  return folder.take(output);
+}
+
+const std::string kTraceback =
+    "Traceback (most recent call last):\n"
+    "  File \"train.py\", line 4, in <module>\n"
+    "    step()\n"
+    "RuntimeError: Connection reset by peer\n";
+
+TEST_CASE("a traceback becomes its exception while folding is on, for stderr alone") {
+  TracebackFolder folder;
+  CHECK(shown(folder, kTraceback) == kTraceback);
+  folder.set_active(true);
+  const std::string folded =
+      "RuntimeError: Connection reset by peer [4 lines in the log of rank 1]\n";
+  CHECK(shown(folder, "saving\n" + kTraceback + "saved\n") == "saving\n" + folded + "saved\n");
+  CHECK(shown(folder, kTraceback, 1, false) == kTraceback);
+  folder.set_active(false);
+  CHECK(shown(folder, kTraceback) == kTraceback);
+}
+
+TEST_CASE("the same in any pieces, and between two ranks") {
+  for (std::size_t size = 1; size < 40; ++size) {
+    CAPTURE(size);
+    TracebackFolder folder;
+    folder.set_active(true);
+    const std::string text = "a\n" + kTraceback + "b\n";
+    std::string first;
+    std::string second;
+    // Lines begin whole, as the agents send them; a traceback's own lines come in pieces.
+    first += shown(folder, "a\nTraceback (most recent call last):\n", 1);
+    second += shown(folder, "a\nTraceback (most recent call last):\n", 2);
+    for (std::size_t at = text.find("  File"); at < text.size() - 2; at += size) {
+      const std::string piece = text.substr(at, std::min(size, text.size() - 2 - at));
+      first += shown(folder, piece, 1);
+      second += shown(folder, piece, 2);
+    }
+    first += shown(folder, "b\n", 1);
+    CHECK(first == "a\nRuntimeError: Connection reset by peer [4 lines in the log of rank 1]\nb\n");
+    CHECK(second == "a\nRuntimeError: Connection reset by peer [4 lines in the log of rank 2]\n");
+  }
+}
+
+TEST_CASE("torch's prefix, chained exceptions and long ones") {
+  TracebackFolder folder;
+  folder.set_active(true);
+  CHECK(shown(folder,
+              "[rank1]: Traceback (most recent call last):\n"
+              "[rank1]:   File \"train.py\", line 4\n"
+              "[rank1]: ValueError: x\n") ==
+        "[rank1]: ValueError: x [3 lines in the log of rank 1]\n");
+  CHECK(shown(folder, "after\n") == "after\n");
+  CHECK(shown(folder,
+              kTraceback +
+                  "\nDuring handling of the above exception, another exception occurred:\n\n" +
+                  kTraceback + "\nend\n") ==
+        "RuntimeError: Connection reset by peer [4 lines in the log of rank 1]\n"
+        "RuntimeError: Connection reset by peer [6 lines in the log of rank 1]\n\nend\n");
+  const std::string text =
+      shown(folder, "Traceback (most recent call last):\nE: " + std::string(5000, 'x') + "\n");
+  CHECK(text.size() < kTracebackLineMax + 60);
+  CHECK(text.find("x... [2 lines in the log of rank 1]\n") != std::string::npos);
+}
+
+TEST_CASE("other output passes unchanged, also without a line's end") {
+  TracebackFolder folder;
+  folder.set_active(true);
+  for (const char* bytes : {"10%", "\r20%", "\n", "", "Traceback", " (most recent call last):\n",
+                            "  File \"x\"\n", "\n\n", "done\n"}) {
+    CAPTURE(bytes);
+    CHECK(shown(folder, bytes) == bytes);
+  }
+}
+
+}  // namespace
+}  // namespace traceback_fold_test
