@@ -37,7 +37,7 @@ class AgentListener {
   };
 
   // `before`: the authority of the supervisor that we take over from, which its agents know. The
-  // port differs from its port if that is taken.
+  // listener gets the same port again, or another one if that is taken.
   static base::Result<std::unique_ptr<AgentListener>> open(boost::asio::any_io_executor executor,
                                                            const NetworkPlan& network, Host host,
                                                            const RunAuthority* before = nullptr);
