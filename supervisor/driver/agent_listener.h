@@ -24,7 +24,7 @@ namespace robustrun::supervisor {
 class AgentListener {
  public:
   struct Host {
-    // Whether we launched this agent, and it has not said hello yet.
+    // Whether we launched this agent and have not received its Hello yet.
     std::function<bool(base::NodeId, base::Generation)> is_expected;
     // A machine asks to join (rendezvous): returns its node and generation, or why it is refused.
     std::function<base::Result<std::pair<base::NodeId, base::Generation>>(
