@@ -28,35 +28,35 @@ struct OwnStreams {
 
 struct RemoteAgent {
   wire::Credential credential;
-  wire::Enrol self;            // what this agent says of itself (wire/link/dialer.h)
+  wire::Enrol self;            // what this agent reports about itself (wire/link/dialer.h)
   bool watch_stdin = false;    // end of file before the welcome ends the agent
   base::Nanos first_contact_max = std::chrono::seconds(30);   // to reach a supervisor at all
   wire::MungeProofs munge;
   // Slurm started this agent. SIGTERM then means that Slurm will soon take the node back: the
   // supervisor is told, and the agent goes on.
   bool ends_with_node = false;
-  // Each of these signals makes this node leave the run: the workers get the signal and
-  // `shutdown_grace`, and the run goes on without the node. A second signal kills them at once.
+  // Each of these signals makes this node leave the run, which goes on without it: the workers get
+  // the signal and then have `shutdown_grace` to end. A second signal kills them at once.
   std::vector<int> end_signals;
   base::Nanos shutdown_grace = std::chrono::seconds(30);
   std::vector<int> forwarded_signals;  // passed on to this node's workers (SIGUSR1, SIGUSR2)
   // NAME=VALUE: variables particular to this node (from Slurm: the task, the GPUs). They replace
   // the supervisor's variables of the same names.
   std::vector<std::string> node_environment;
-  // For a machine that joined by itself: the workers that its own command asked for, whatever the
-  // supervisor orders.
+  // For a machine that joined by itself: the template of the workers that its own command asked
+  // for. It is used in place of the supervisor's.
   std::optional<wire::WorkerTemplate> own_workers;
-  // Streams of own_workers, by local rank; as many entries as there are workers. Only this command
-  // knows its options and how many workers there are.
+  // Streams of own_workers, one entry for each local rank. They follow from this command's options,
+  // which the supervisor does not know.
   std::vector<OwnStreams> own_streams;
   // Shows the output of own_workers here; empty: the supervisor's console shows it.
   OwnConsole::Open open_console;
 };
 
-// Connects to the supervisor over the network and serves it as above. A broken connection is made
-// again (supervisor_link.h). If the run never began here, one line on stderr says why. Returns the
-// run's exit code once dismissed; 128 + n when signal n made the node leave (1 where workers are
-// started as torchrun does); else 1.
+// Connects to the supervisor over the network and serves it as above. Reconnects after a broken
+// connection (supervisor_link.h). If the run never began here, one line on stderr gives the cause.
+// Returns the run's exit code if the supervisor dismissed the agent. If signal n made the node
+// leave, returns 128 + n, or 1 in compat mode. Otherwise returns 1.
 int run_remote_agent(RemoteAgent start);
 
 }  // namespace robustrun::agent

@@ -57,7 +57,7 @@ inline constexpr std::size_t kBundleBytesMax = std::size_t{256} << 20;
 // Slurm
 inline constexpr std::size_t kSrunLineBytesMax = std::size_t{16}
                                                  << 10;  // the rest of a line is cut
-inline constexpr std::size_t kSrunLinesMax = 256;  // of one srun, kept for the words of its end
+inline constexpr std::size_t kSrunLinesMax = 256;  // of one srun, kept to explain how it ended
 inline constexpr std::size_t kSrunErrorsShown = 3;
 inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for squeue, scancel, sinfo
 // for the address of a node's slurmd

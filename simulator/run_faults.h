@@ -1,7 +1,7 @@
 #pragma once
 // Faults of a run, by the simulator's kinds, from its journal. Internal to simulator/
-// (run_record.h). An attempt that was ended is one fault, by its first decided cause; a slow
-// machine that was not replaced is one, too.
+// (run_record.h). An attempt that was ended counts as one fault, by its first decided cause;
+// so does a slow machine that was not replaced.
 
 #include <map>
 #include <vector>

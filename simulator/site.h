@@ -20,7 +20,7 @@
 
 namespace robustrun::simulator {
 
-// With fewer failures their rate is hardly known: the interval is from 0.5 to 1.8 times of it.
+// With fewer failures the rate is uncertain: its interval is 0.5 to 1.8 times the estimate.
 inline constexpr std::uint32_t kFewFailures = 10;
 
 struct SeenRate {

@@ -15,15 +15,15 @@ inline constexpr std::size_t kLockBytesMax = 512;
 inline constexpr int kLockPollMs = 20;
 inline constexpr int kLockTriesMax = 100;
 
-// One summary of progress is journaled in this time.
+// Interval at which a summary of progress is journaled.
 inline constexpr std::chrono::minutes kSummaryInterval{1};
-// checkpoint_watch.h: one event of a kind is journaled in this time; checkpoints that an attempt
-// loads.
+// checkpoint_watch.h: interval at which at most one event of a kind is journaled; different loads
+// that are noted in one attempt.
 inline constexpr std::chrono::seconds kCheckpointEventInterval{10};
 inline constexpr std::size_t kLoadsMax = 16;
-// copy_rounds.h: one round begins in this time, unless the one before was missed; time until all
-// ranks hold a copy; time until a round is over, at first and at most; how far ahead of the order
-// its step lies.
+// copy_rounds.h. Min: from the begin of a round to the next, unless the round was missed. HoldMax:
+// until all ranks hold a copy. Max, MostMax: until a round is over, at first and at most. Lead: how
+// far ahead of the order the step of a round lies.
 inline constexpr std::chrono::seconds kCopyRoundMin{1};
 inline constexpr std::chrono::seconds kCopyRoundHoldMax{60};
 inline constexpr std::chrono::minutes kCopyRoundMax{10};
@@ -37,14 +37,14 @@ inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
 // next list, so that nodes that join together share one.
 inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
-// From the core's Finish to our exit: agents disconnect, the console drains. Longer than agents
-// save copies of the last attempt (agent/copies/limits.h).
+// From the core's Finish to our exit: agents disconnect, the console drains. Longer than an agent
+// takes to save copies of the last attempt (agent/copies/limits.h).
 inline constexpr std::chrono::seconds kShutdownMax{10};
 // From the SIGKILL of remaining agents to our exit.
 inline constexpr std::chrono::seconds kKillMax{2};
 // Checks of leases per heartbeat: a lease ends at most a fraction of an interval late.
 inline constexpr unsigned kLeaseChecksPerBeat = 4;
-// A silent node is not lost while its peers do steps, but only for so long: in jobs whose ranks do
+// A silent node is not lost while its peers do steps, but only this long: in jobs whose ranks do
 // not depend on each other the peers would never notice its end.
 inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
 // Threads for the launcher's files, name look-ups and ssh -G.
@@ -138,8 +138,8 @@ inline constexpr std::chrono::seconds kPaceLookAgain{3};
 inline constexpr std::chrono::milliseconds kPaceLookPerRank{50};
 // Shorter waits are normal (Mycroft counts stragglers from 1 s, arXiv 2509.03018).
 inline constexpr std::chrono::seconds kHangMin{1};
-// Habits: places where a group waited and went on. A wait is one after so many times; it is
-// reported when it lasts half as long again as ever.
+// Habits: places where a group waited and went on. A wait is a habit after kHabitTimes waits; it is
+// then reported only if it lasts 1.5 times as long as ever before.
 inline constexpr std::size_t kHabitsMax = 64;
 inline constexpr std::uint32_t kHabitTimes = 2;
 // Between looks at all workers while something is suspicious: at first for kLookOftenFor, and

@@ -60,7 +60,7 @@ class CopyView {
   // Every complete copy whose header and description are valid, newest first.
   [[nodiscard]] std::vector<Found> complete_copies() const;
   [[nodiscard]] std::uint64_t slot_bytes() const { return shape_.slot_bytes; }
-  // `found` was not overwritten meanwhile.
+  // Whether `found` has not been overwritten since it was returned.
   [[nodiscard]] static bool is_unchanged(const Found& found);
 
  private:

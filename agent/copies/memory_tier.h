@@ -24,15 +24,15 @@ namespace robustrun::agent {
 class PeerMemory {
  public:
   virtual ~PeerMemory() = default;
-  // Fetches memory with copies of a rank that is to run here, from this node or another; without
-  // memory when there are no copies, or after kCopyFetchMax. `answer` may be called at once, and is
+  // Fetches memory with copies of a rank that is to run here, from this node or another. `answer`
+  // gets no memory if there are no copies, or after kCopyFetchMax. It may be called at once, and is
   // not called after this object is destroyed.
   virtual void fetch(base::Rank rank, std::function<void(GivenMemory)> answer) = 0;
   // Takes over the memory of a rank that runs on another node from now on.
   virtual void adopt(base::Rank rank, GivenMemory given) = 0;
   // Calls `go` when copies of other nodes' ranks are no longer being saved, or take too long.
   virtual void after_saving(std::function<void()> go) = 0;
-  // A peer keeps copies of `rank`.
+  // Whether a peer keeps copies of `rank`.
   [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
 };
 
@@ -43,17 +43,17 @@ class MemoryTier {
   static std::unique_ptr<MemoryTier> make(NodeContext& node);
   virtual ~MemoryTier() = default;
 
-  // Answers with memory of at least `bytes` for `rank`: the memory that it has, or new memory in
-  // its place if twice as much is available. For 0 bytes only what it has. kLimit: there is too
-  // little; kConflict: its copies are being saved. Nothing is answered after this object is
-  // destroyed. A rank whose copies a peer keeps gets memory with a board, which is larger, if twice
-  // as much as that is available. A rank without memory here gets the copies that other nodes have
-  // of it first.
+  // Answers with memory of at least `bytes` for `rank`: the memory that the rank has here or, if
+  // that is too small, new memory in its place. New memory needs twice its size to be available; it
+  // has a board, if there is room for one, when a peer keeps copies of the rank. 0 bytes: only the
+  // memory that the rank has. A rank without memory here first gets the copies that other nodes
+  // have of it. kLimit: too little memory; kConflict: copies are being saved. Nothing is answered
+  // after this object is destroyed.
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;
   // Saves the newest complete copies that are not on disk, and commits those that were the last
   // missing parts. No worker may be alive. `done` is called once, after kBreakpointSaveMax at the
   // latest. Unfinished saves then continue, and cannot commit once the next attempt has begun to
-  // save. Meanwhile no rank is given memory, and another call only waits.
+  // save. Meanwhile no rank is given memory; another call starts nothing and waits as well.
   virtual void save_copies(std::function<void()> done) = 0;
   // Calls `go`, perhaps at once, when new workers may load and save: copies of this node's and of
   // other nodes' ranks are saved, or no longer waited for (rescue_run.h).

@@ -21,12 +21,12 @@ struct RescuedMemory {
   base::Rank rank;
   base::Fd memory;
   std::uint32_t held_slots = 0;  // bit per slot: held by the board when the worker died
-  // The slot whose step every rank has a copy of somewhere; none: the older of two held slots.
+  // The slot with the step of which all ranks have copies; none: the oldest held slot is taken.
   std::optional<std::size_t> secured_slot{};
 };
 
-// Describes the rank's memory as it is now; the next attempt begins with a board that holds
-// nothing.
+// Describes the rank's memory as it is now. Call it before the next attempt begins, which clears
+// the board.
 base::Result<RescuedMemory> rescued_memory(base::Rank rank, const GivenMemory& given);
 
 // Shared by a rescue and the code that waits for it (rescue_run.h).
@@ -45,8 +45,8 @@ struct RescueLine {
 };
 
 // Saves the newest step of which this node's ranks have copies first. Older steps follow only while
-// no step is committed, because ranks of other nodes may lack the newer one. When there is time for
-// one more only, the step of which all ranks have copies is taken.
+// no step is committed, because ranks of other nodes may lack the newer one. If time is left for
+// only one more step, the step of which all ranks have copies is saved.
 std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const base::Clock& clock,
                                       const RescueWatch& watch);
 

@@ -1,8 +1,8 @@
 #pragma once
-// Runs a rescue (rescue.h) on a thread of a pool, and decides how long it is waited for. The caller
-// is called when it has ended, or after `wait` that it is late. Loads and saves of the next workers
-// wait longer, so that no worker takes over the directories meanwhile: as long as something was
-// written between two looks, and for `most` at most. After that no further save is begun.
+// Runs a rescue (rescue.h) on a thread of a pool, and decides how long it is waited for. After
+// `wait` the caller learns that it is late. Loads and saves of the next workers wait longer, so
+// that no worker takes over the directories meanwhile: as long as every look finds that something
+// was written since the last one, and for `most` at most. After that no further save is begun.
 //
 // Owned by the caller of start(), on the agent's loop.
 

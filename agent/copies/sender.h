@@ -26,7 +26,7 @@ class CopySender {
   virtual void place(const wire::PlaceCopies& order) = 0;
   // `order` is ignored unless it is for the attempt that was placed last.
   virtual void begin_round(const wire::CopyRound& order) = 0;
-  // A node keeps copies of `rank`.
+  // Whether a node keeps copies of `rank`.
   [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
   // The last call: ends what is under way.
   virtual void abandon() = 0;

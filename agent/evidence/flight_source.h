@@ -4,9 +4,9 @@
 //
 // For a worker that does not answer there is its last dump: the same content, in a file, left by a
 // worker that ended by an exception. Owned by the CollectiveWatch, on the agent's loop; the answer
-// is read on the pool, because that takes milliseconds. The worker is never trusted: whatever it
-// answers, and if it never does, `done` comes in time, and the answer is bounded. RFC 9112 as far
-// as that server needs it.
+// is read on the pool, because that takes milliseconds. The worker is never trusted: its answer is
+// bounded, and `done` comes in time even if there is no answer. RFC 9112 as far as that server
+// needs it.
 
 #include <functional>
 #include <memory>

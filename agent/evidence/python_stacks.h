@@ -1,6 +1,6 @@
 #pragma once
 // The Python stacks of a worker, as its own signal handler writes them (faulthandler, installed by
-// the boot module): without the interpreter's lock, as long as any thread can take signals at all.
+// the boot module). It needs no lock of the interpreter, only a thread that can take signals.
 //
 // The signal is sent only when /proc shows the handler, and not while an earlier signal is pending.
 // Older content of the file is skipped. On the agent's loop: the file is a small one of the run's

@@ -1,6 +1,6 @@
 #pragma once
-// Answers the supervisor's Observe for one worker: its own account of its collectives, and what can
-// be seen of it from outside, together as a tracer::RankSnapshot.
+// Answers the supervisor's Observe for one worker with a tracer::RankSnapshot: what the worker
+// records about its collectives, and what can be seen of it from outside.
 //
 // Owned by the Worker, on the agent's loop. Destroying it drops what is under way.
 

@@ -16,8 +16,8 @@ namespace robustrun::agent {
 
 class FindingLimit {
  public:
-  // The finding as it is to be reported, nullopt if it is dropped. The first one after dropped ones
-  // says how many were dropped.
+  // Returns the finding to report; nullopt: it is dropped. The line of the next one that is not
+  // dropped gives the number of dropped ones.
   std::optional<wire::NodeHealth> admit(wire::NodeHealth finding, base::Nanos now);
 
  private:
@@ -44,8 +44,8 @@ class Repeats {
 class XidEchoes {
  public:
   enum class Source : std::uint8_t { kKernelLog, kLibrary };
-  // True when the other source reported the error within kXidEcho, and no echo of that was found
-  // yet.
+  // Whether the other source has reported the same error within kXidEcho. A report has at most one
+  // echo.
   bool is_echo(Source source, const std::string& pci, std::uint32_t xid, base::Nanos now);
 
  private:

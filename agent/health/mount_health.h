@@ -32,7 +32,7 @@ struct MountReading {
 // Less than 1 % is left, or less than 1 GiB and 5 %. Pure.
 [[nodiscard]] bool is_nearly_full(const MountReading& reading);
 
-// The findings of two readings; `before`: none until the folder existed. Pure.
+// The findings from two readings; `before`: none if the folder did not exist yet. Pure.
 [[nodiscard]] std::vector<wire::NodeHealth> mount_changes(const std::string& mount,
                                                           const std::optional<MountReading>& before,
                                                           const MountReading& now);

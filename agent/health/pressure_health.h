@@ -4,7 +4,7 @@
 // the OOM killer.
 //
 // "full" is the share of the last 10 s in which all tasks stalled at once. For processors only a
-// cgroup reports it (its quota is used up); for the whole machine the kernel always says 0.
+// cgroup reports it (its quota is used up); for the whole machine the kernel always reports 0.
 
 #include <map>
 #include <optional>
@@ -24,8 +24,8 @@ struct PressureReading {
   std::optional<std::uint64_t> oom_kills;  // none: not asked, or not readable
 };
 
-// Reports a limit that is exceeded for kPressureLasts, and its end when it was not for as long.
-// Pure.
+// Reports a limit that was exceeded for kPressureLasts; reports its end once it was not exceeded
+// for as long. Pure.
 class PressureHistory {
  public:
   std::vector<wire::NodeHealth> take(const PressureReading& reading, base::Nanos now);

@@ -18,8 +18,8 @@ namespace robustrun::agent {
 
 class Container {
  public:
-  // The pid whose namespaces they are; an error instead, or later, when there are none any more.
-  // May destroy this object.
+  // Called with the pid of a process in the namespaces, or with an error if they cannot be made;
+  // called again, with an error, if they are lost later. May destroy this object.
   using Done = std::function<void(base::Result<pid_t>)>;
   static std::unique_ptr<Container> make(NodeContext& node, std::vector<std::string> argv,
                                          Done done);

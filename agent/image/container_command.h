@@ -65,8 +65,8 @@ struct ContainerCommand {
     const ContainerCommand& container, const ListImage& list,
     const std::vector<std::string>& command);
 
-// What precedes a worker's argv. `has_gpus`: the machine has NVIDIA's, whose libraries Apptainer
-// then brings along.
+// What precedes a worker's argv. `has_gpus`: the machine has NVIDIA GPUs; Apptainer then adds their
+// libraries.
 [[nodiscard]] std::vector<std::string> apptainer_prefix(const ContainerCommand& container,
                                                         const std::string& working_directory,
                                                         bool has_gpus);

@@ -17,7 +17,7 @@ inline constexpr std::chrono::seconds kImageServerQuitMax{2};
 inline constexpr std::chrono::seconds kImagePeersWait{10};  // then it reads ahead without peers
 // For reading the profile beside an image; then its server starts without it.
 inline constexpr std::chrono::seconds kImageProfileMax{2};
-// A half-written profile is removed after this age, and looked for among so many files.
+// Age at which a half-written profile is removed, and the number of files searched for one.
 inline constexpr std::chrono::hours kTornProfileAge{1};
 inline constexpr std::size_t kImageFolderEntriesMax = 10'000;
 inline constexpr std::chrono::seconds kImageEndMax{5};  // to unmount, at the end

@@ -3,8 +3,8 @@
 // root, or the first folder on PATH, of what is started here.
 //
 // Owned by the WorkerSet, on the agent's loop; blocking work runs on threads. Begins as soon as the
-// run is known here, long before the first order. Once the image is ready, NodeContext's template
-// and `home` are those of workers in it. After a failure the next attempt tries again, unless the
+// run is known here, long before the first order. Once the image is ready, NodeContext::workers
+// and `home` describe workers inside it. After a failure the next attempt tries again, unless the
 // outcome would be the same. Mounts of dead runs are removed on the way, and a block server that a
 // dead agent of this run left is taken over.
 
@@ -26,7 +26,7 @@ class NodeImage {
     std::function<void(const std::string& socket)> on_served;
     std::function<void()> on_wrong;  // workers run another image than asked for and must end
   };
-  // Each hook is called every time.
+  // A hook is called each time its event happens. None may be empty.
   NodeImage(NodeContext& node, Hooks hooks);
   ~NodeImage();
   NodeImage(const NodeImage&) = delete;

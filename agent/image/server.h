@@ -25,10 +25,10 @@ class ImageServer {
     bool has_peers = false;  // it may ask peers for blocks (block_server_link.h)
   };
   struct Handlers {
-    // MOUNT/image can be read, or an error if it never will be. Called once.
+    // Called once: when MOUNT/image can be read, or with an error if it never will be.
     std::function<void(base::Status)> on_ready;
     std::function<void(const std::string&)> on_event;  // a sentence for the log
-    // Reads of the image fail, because missing blocks cannot be had; or that is over.
+    // Reads of the image fail, because missing blocks cannot be fetched; `is_over`: no longer.
     std::function<void(const std::string& why, bool is_over)> on_reads;
     std::function<void(const std::string& why)> on_lost;  // after on_ready: the server is gone
     std::function<void(const std::string& why)> on_wrong;  // its content is not what was asked for

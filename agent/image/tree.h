@@ -14,8 +14,8 @@ namespace robustrun::agent {
 // Lists folders of the image below `root`. Its links are never followed out of it.
 [[nodiscard]] ListImage list_image(const std::string& root);
 
-// True when it has files of user names or of a release: a system has them, a tree of packages does
-// not.
+// Whether the image has /etc/passwd or an os-release file: a system's root has them, a tree of
+// packages does not.
 [[nodiscard]] bool is_system_root(const ListImage& list);
 
 // The interpreter's path in the image: PYTHON_EXEC of the workers' environment, else python3 or

@@ -8,7 +8,7 @@
 
 namespace robustrun::agent {
 
-// As much of a plugin's path as NCCL copies (tracer_library.h).
+// Bytes of a plugin's path that NCCL copies (tracer_library.h).
 inline constexpr std::size_t kTracerPathBytesMax = 254;
 
 // agent
@@ -20,13 +20,13 @@ inline constexpr std::chrono::milliseconds kQuietInterval{500};
 inline constexpr std::chrono::seconds kQuietAfter{3};
 // From the decision to leave until the process ends.
 inline constexpr std::chrono::seconds kLeaveMax{10};
-// A node that was told to end stops its workers itself if the supervisor has not by then.
+// How long a node that was told to end waits for a stop order before it stops its workers itself.
 inline constexpr std::chrono::milliseconds kStopOrderMax{2000};
-// For the last bytes to the supervisor.
+// How long an ending agent waits until its last bytes are sent to the supervisor.
 inline constexpr std::chrono::milliseconds kLastBytesMax{1500};
 inline constexpr std::chrono::milliseconds kLastBytesPoll{1};
 
-// For an older agent of this node, and its shims, to be gone after they were killed.
+// How long to wait until a killed older agent of this node, and its shims, are gone.
 inline constexpr std::chrono::milliseconds kPredecessorMax{5000};
 
 // supervisor_link
@@ -49,7 +49,7 @@ inline constexpr std::uint32_t kSingleLane = 0;  // lane of a pool for one kind 
 // standby, standby_set
 inline constexpr std::chrono::seconds kStandbyReadyMax{300};  // for imports from a slow file system
 inline constexpr std::size_t kStandbysAtOnce = 2;  // that import at the same time
-// With half of the standbys ready, a restart waits for those that import.
+// If at least half of the standbys are ready, a restart waits this long for those that import.
 inline constexpr std::chrono::seconds kStandbyWaitMax{20};
 inline constexpr std::chrono::seconds kModulesAfter{10};  // of user code without a step
 inline constexpr std::size_t kStandbyMessageBytesMax = std::size_t{256} << 10;
@@ -66,7 +66,7 @@ inline constexpr std::size_t kFlightAnswerBytesMax = std::size_t{16}
                                                      << 20;  // about 400 bytes per entry
 inline constexpr std::uint32_t kFlightLane = 0xFFFFFFFB;
 inline constexpr std::chrono::seconds kFlightAnswerMax{1};
-// A stop waits for the workers' last operations; then the workers are told to end.
+// How long a stop waits for a worker's answer about its last operations (last_look.h).
 inline constexpr std::chrono::milliseconds kLastLookMax{500};
 inline constexpr std::chrono::seconds kFlightInterval{1};
 // While steps advance; and while collectives advance in a worker that reports no steps.
@@ -92,9 +92,9 @@ inline constexpr std::size_t kProcStatusBytesMax = std::size_t{64} << 10;
 inline constexpr std::uint64_t kDiskFillBytesMax = std::uint64_t{64} << 30;
 inline constexpr std::uint64_t kMemoryFillBytesMax = std::uint64_t{1} << 30;  // tmpfs
 inline constexpr std::uint64_t kDiskFillPieceMin = 4096;
-// Log pumps use their descriptors' numbers.
+// Log pumps use lanes with the numbers of their descriptors, so this one is free.
 inline constexpr std::uint32_t kDiskFillLane = 0xFFFFFFFF;
-// Messages that a disturbed connection holds; from the first number on, workers' output waits.
+// Messages that a disturbed connection holds. From kHeldMessagesCongested on, output waits.
 inline constexpr std::size_t kHeldMessagesCongested = 4096;
 inline constexpr std::size_t kHeldMessagesMax = std::size_t{1} << 18;
 
@@ -104,7 +104,7 @@ inline constexpr std::uint32_t kRanksInFull = 10;
 inline constexpr std::chrono::seconds kInFullAfterLook{30};
 
 // ras_client, ras_look
-// A report that is passed on: about 10,000 ranks of one communicator.
+// Longest report that is passed on: about 10,000 ranks of one communicator.
 inline constexpr std::size_t kRasSentBytesMax = std::size_t{8} << 20;
 inline constexpr std::chrono::milliseconds kRasAnswerMax{500};  // for one line
 inline constexpr std::chrono::milliseconds kRasPause{100};  // between two attempts
@@ -118,7 +118,7 @@ inline constexpr std::size_t kCallsAtOnce = 64;
 inline constexpr std::size_t kPeersMax = 4096;  // calls in one check
 inline constexpr std::chrono::seconds kFactsFastMax{5};  // versions, GPUs, disks
 inline constexpr std::chrono::seconds kFactsFullMax{90};  // for an import from a slow file system
-// Programs answer or are killed before.
+// The check's deadline is this much later than that of the programs that it asks.
 inline constexpr std::chrono::milliseconds kFactsMargin{500};
 inline constexpr std::chrono::milliseconds kFactsGpuMax{310'000};  // for all tests of GPUs together
 inline constexpr std::chrono::minutes kCheckMax{8};  // a check without an EndCheck is over then
@@ -136,17 +136,17 @@ inline constexpr int kComputePieces = 16;
 inline constexpr std::size_t kComputePieceBytes = std::size_t{4} << 20;
 inline constexpr std::uint32_t kCheckLane = 0xFFFFFFFE;
 
-// replay: for the other processes once one has failed, and for killed ones to be gone
+// replay: time for the other processes after one has failed; time for killed ones to be gone
 inline constexpr std::chrono::seconds kReplayOthersMax{10};
 inline constexpr std::chrono::seconds kReplayKillMax{15};
 inline constexpr std::size_t kReplayCodesMax = 64;
 inline constexpr unsigned kReplayFolderMode = 0700;
 inline constexpr unsigned kReplayLogMode = 0600;
 
-// evidence_collector: of each part, within the time of all
+// evidence_collector
 // Between two looks at a process or stack.
 inline constexpr std::chrono::milliseconds kLooksApart{1000};
-// Programs are killed before the deadline.
+// Programs are killed this long before the deadline of their part.
 inline constexpr std::chrono::milliseconds kEvidenceMargin{150};
 inline constexpr std::uint32_t kEvidenceLane = 0xFFFFFFFD;
 inline constexpr std::uint32_t kSourceLane = 0xFFFFFFE0;
@@ -164,22 +164,22 @@ inline constexpr std::size_t kWaitChannelBytesMax = 64;
 // faulthandler_text, python_stacks, native_stacks
 inline constexpr std::size_t kStackThreadsMax = 128;
 inline constexpr std::size_t kStackFramesMax = 100;  // of a thread; faulthandler's own bound
-// Of a function; of the end of a file's path.
+// Bytes kept of a function's name, from its beginning, and of a file's path, from its end.
 inline constexpr std::size_t kStackNameBytesMax = 256;
 inline constexpr std::size_t kStackBytesMax = std::size_t{128} << 10;  // names of all frames
 inline constexpr std::size_t kStackDumpBytesMax = std::size_t{1} << 20;
-// Then the file is truncated.
+// A larger file is truncated before the next dump.
 inline constexpr std::size_t kStackFileBytesMax = std::size_t{4} << 20;
-inline constexpr std::chrono::milliseconds kStackPoll{10};
-inline constexpr unsigned kStackQuietPolls = 5;  // after what looks like a dump's end
-inline constexpr unsigned kStackQuietPollsMax = 50;  // after anything else
+inline constexpr std::chrono::milliseconds kStackPoll{10};  // between looks at a dump
+inline constexpr unsigned kStackQuietPolls = 5;  // without growth, after an apparent end
+inline constexpr unsigned kStackQuietPollsMax = 50;  // without growth, after anything else
 
 // worker_sockets
 inline constexpr std::size_t kSocketsMax = 256;  // reported per worker
 inline constexpr std::size_t kSocketInodesMax = std::size_t{1} << 16;
 inline constexpr std::size_t kSocketAnswerBytes = std::size_t{64} << 10;  // one read
 inline constexpr unsigned kSocketReadsMax = 1U << 16;
-// For the kernel's answer to begin.
+// Until the kernel sends the next part of its answer.
 inline constexpr std::chrono::milliseconds kSocketAnswerMax{500};
 
 // network_state
@@ -188,15 +188,15 @@ inline constexpr std::size_t kLinksMax = 64;  // reported
 // gpu_state
 inline constexpr std::size_t kGpusMax = 64;
 
-// gpu_holders, gpu_release: how long new workers wait, how often the GPUs are looked at, how long
-// an answer may take, and from which wait on the log mentions it.
+// gpu_holders, gpu_release: how long new workers wait for GPU memory; interval of the looks; time
+// limit of an answer. A wait of kGpuWaitReported or longer is logged.
 inline constexpr std::chrono::seconds kGpuFreeMax{10};
 inline constexpr std::chrono::milliseconds kGpuFreePoll{200};
 inline constexpr std::chrono::seconds kGpuAskMax{5};
 inline constexpr std::chrono::seconds kGpuFirstLookLate{1};  // CUDA takes longer to start
 inline constexpr std::chrono::seconds kGpuWaitReported{1};
 inline constexpr std::uint32_t kGpuLane = 0xFFFFFFFA;
-// Growth that counts where NVML names no process.
+// Where NVML names no process, more growth of the used memory than this counts as held memory.
 inline constexpr std::uint64_t kGpuSlackMib = 256;
 inline constexpr std::size_t kGpuHoldersShown = 4;
 inline constexpr std::size_t kProcEnvironBytesMax = std::size_t{4} << 20;

@@ -39,7 +39,7 @@ std::string control_error(std::string_view what);
 // The bytes of memory that a message asks for; nullopt: another or a malformed message.
 std::optional<std::uint64_t> memory_wanted(std::string_view request);
 std::string memory_answer(std::uint64_t bytes);
-// The message asks to be answered when the worker may load and save checkpoints.
+// Whether the message asks for an answer once the worker may load and save checkpoints.
 bool asks_for_saves(std::string_view request);
 
 // Parses the output of `py-spy dump --json` (0.3 and newer), a list of threads. The thread whose

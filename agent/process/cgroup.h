@@ -19,8 +19,8 @@ namespace robustrun::agent {
 
 class Cgroup {
  public:
-  // robustrun-RUN.PID/RUN-RANK-ATTEMPT below our own cgroup, where the first RUN is the first
-  // worker's; nullopt when it cannot be made. `proc`: where procfs is.
+  // Makes robustrun-RUN.PID/RUN-RANK-ATTEMPT below our own cgroup; the outer folder keeps the RUN
+  // for which it was first made. nullopt: it cannot be made. `proc`: where procfs is.
   static std::optional<Cgroup> make(const std::string& run_id, base::Rank rank,
                                     base::Attempt attempt, const std::string& proc = "/proc");
   Cgroup(Cgroup&&) = default;

@@ -30,8 +30,8 @@ class OomWatch {
   // `worker_cgroup`: folder of the worker's own cgroup v2, or empty.
   static OomWatch begin(const std::string& worker_cgroup, const OomSources& sources = {});
 
-  // `pids`: the worker, if it ended with a SIGKILL that was not ours; else its children that were
-  // reported killed, empty if that was reported without their pids. kNo: no such process was killed
+  // `pids`: the worker, if it ended by a SIGKILL that was not ours; else its children that it
+  // reported as killed, empty if the report has no pids. kNo: no such process was killed
   // for memory; kUnknown: some process was, perhaps another program's, or nothing can be read.
   [[nodiscard]] wire::OomKiller killed(const std::vector<pid_t>& pids);
 

@@ -30,8 +30,8 @@ struct ShimOptions {
   std::string cpus;  // "0-3,8"; empty: no binding
   std::string memory;  // "bind:0-1", "prefer:0-1" (NUMA nodes); empty: none
   pid_t container = 0;  // whose namespaces the worker enters; 0: none
-  // Children of this process that are not shims of ours, asked for when a shim was lost: all others
-  // are then orphans. Null: there are none.
+  // Returns the children of this process that are neither shims nor orphans. Called after a shim
+  // was lost; all further children are then killed as orphans. Null: there are none.
   std::function<std::vector<pid_t>()> other_children;
 };
 
@@ -43,8 +43,8 @@ class ShimLink {
   struct Handlers {
     std::function<void(pid_t worker)> on_started;
     std::function<void(int os_errno, const std::string& what)> on_start_failed;
-    // `shim_lost`: the shim was killed; the status is inferred (SIGKILL), as for a worker that does
-    // not die.
+    // `shim_lost`: the shim was killed. The status is then assumed to be SIGKILL, as it also is if
+    // the worker cannot be killed.
     std::function<void(base::ExitStatus, base::Nanos at, bool shim_lost)> on_exited;
     std::function<void(unsigned killed, const std::string& unkillable)> on_gone;
     // What the worker has to run without (cgroup, processor binding, memory policy); may be null.

@@ -46,8 +46,8 @@ LaunchSpec standby_launch_spec(LaunchSpec worker);
 base::Result<std::vector<std::string>> become(const LaunchSpec& standby, const LaunchSpec& wanted,
                                               const std::vector<std::string>& read);
 
-// False for streams that workers share with the launcher: they would show at any time what imports
-// print.
+// Whether a standby may wait for the place of `worker`. False if the worker writes to the
+// launcher's own streams: what imports print would appear there at any time.
 bool may_wait(const LaunchSpec& worker);
 
 // What a standby reports when it is ready (docs/formats/standby.md).

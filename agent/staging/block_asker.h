@@ -31,8 +31,8 @@ class BlockAsker {
   // Sets our identity. Without it, and without a list, no peer is asked.
   virtual void use(std::string run_id, wire::SharedBulkKeys keys) = 0;
   virtual void know(const wire::BlockPeers& list) = 0;
-  // Asks the peers before this node in the tree; if there are none, the nodes that would have the
-  // block if this node were late. Waits for the list where one is expected
+  // Asks the peers before this node in the tree; if there are none, the first other nodes, which
+  // have the block if this node joined late. Waits for the list where one is expected
   // (WorkerTemplate::share_blocks).
   virtual void ask(const wire::BlockName& name, BlockAnswered answer) = 0;
   // Asks all peers, `first` before the others, for a block that they have without asking their

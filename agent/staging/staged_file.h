@@ -28,7 +28,7 @@ struct StageContext {
   base::BlockingPool& store;
 };
 
-// Where blocks that no peer has come from, instead of a file that nodes can read.
+// An origin for the blocks that no peer has, in place of a file that nodes can read.
 struct StagedOrigin {
   bootstrap::Blob blob;
   // Calls its argument once, on the loop.
@@ -53,7 +53,7 @@ class StagedFile : public BlockSource {
   // Call once, and again after a failure. `done`: all of the file is in the store and checked, or
   // will never be.
   virtual void begin(Done done) = 0;
-  // Where the whole file then is.
+  // Path of the file in the store, complete once `done` was called without an error.
   [[nodiscard]] virtual std::string data_path() const = 0;
   [[nodiscard]] virtual StagedFrom from() const = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;

@@ -18,7 +18,7 @@ namespace robustrun::agent {
 
 class ControlSocket {
  public:
-  // Gets the worker's reports about its checkpoints.
+  // Receives the worker's reports about its checkpoints.
   using NoteHandler = std::function<void(wire::CheckpointNote)>;
   // Grants memory to this worker; empty: refused.
   using GiveMemory = std::function<void(std::uint64_t bytes, MemoryTier::Answer answer)>;

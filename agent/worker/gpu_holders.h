@@ -2,8 +2,8 @@
 // The processes that still hold memory of GPUs that a worker of this node used. Pure but for
 // gpu_user().
 //
-// A killed process gives its GPU memory back only when the driver has torn it down, which may be
-// after its parent has reaped it. Workers that start before that run out of memory.
+// The GPU memory of a killed process is free only after the driver's clean-up, which may end after
+// the parent has reaped the process. Workers that start before that run out of memory.
 
 #include <sys/types.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 // Whether workers may load and save checkpoints yet: not while copies of earlier workers are still
-// being saved, here or on another node, because the new workers' claim on the store would end that
-// (checkpoint/store/fence.h). The supervisor says whether the gate is shut (StartWorkers::saving)
-// and when it opens; after `most` it opens by itself.
+// being saved, here or on another node: once new workers claim the store, those copies could no
+// longer be committed (checkpoint/store/fence.h). The supervisor shuts and opens the gate
+// (StartWorkers::saving); after `most` it opens by itself.
 //
 // Owned by the WorkerSet, on the agent's loop.
 

@@ -31,7 +31,7 @@ class Worker : public FaultTarget {
     const AttemptPaths& paths;       // log files of the attempt
     std::string cpus;                // processors to bind to; empty: all
     unsigned usable_cpus = 1;        // for all workers of this node together
-    std::string memory{};            // policy, as in ShimOptions
+    std::string memory{};            // as ShimOptions::memory
     MemoryTier* copies = nullptr;    // null: it gets no memory for copies of its state
     ControlSocket::AwaitSaves await_saves{};  // waits for copies of earlier workers
     std::string ras_address{};       // for NCCL_RAS_ADDR; empty: the variable is left as it is
@@ -53,16 +53,16 @@ class Worker : public FaultTarget {
   // the last call.
   virtual bool report_progress() = 0;
   // Answers with one Observed, which repeats `workers`; also when the worker is dead. While a
-  // question without evidence is unanswered, a stop is held back for a moment (last_look.h).
+  // question without evidence is unanswered, a stop waits, for at most kLastLookMax (last_look.h).
   virtual void observe(const wire::Observe& question, std::uint32_t workers) = 0;
-  // One of its operations is overdue by its own history.
+  // Whether an operation of the worker takes longer than its history explains (head_watch.h).
   [[nodiscard]] virtual bool has_overdue() const = 0;
-  // From the next operation on NCCL traces everything (`in_full`), or only what is cheap, unless
-  // this is one of the ranks that are always traced (event_choice.h).
+  // From the next operation on, NCCL traces everything if `in_full`, otherwise only what is cheap.
+  // Ranks that are always traced in full are not affected (event_choice.h).
   virtual void trace_in_full(bool in_full) = 0;
-  // It has NCCL communicators.
+  // Whether the worker has NCCL communicators.
   [[nodiscard]] virtual bool uses_nccl() const = 0;
-  // The last reading of its progress record; null: it has not begun, or is dead.
+  // The last reading of the progress record; null: the worker has not begun, or is dead.
   [[nodiscard]] virtual const tracer::Reading* reading() const = 0;
   virtual void set_congested(bool congested) = 0;
   [[nodiscard]] virtual bool gone() const = 0;

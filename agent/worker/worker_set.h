@@ -40,9 +40,9 @@ class WorkerSet {
   void keep_standbys(const wire::KeepStandbys& order);
   // Kills everything at once; calls `done` when nothing is left.
   void kill_all(std::function<void()> done);
-  // Calls `done` once nothing of an attempt is left here; later, never from within.
+  // Calls `done` when nothing of an attempt is left here; from the loop, never from within.
   void when_gone(std::function<void()> done);
-  // Stops the workers like a stop order, unless one came before.
+  // Stops the workers as a stop order does. No effect during a stop, or without workers.
   void stop_all(int signal, base::Nanos grace);
   void set_congested(bool congested);
   // True when some worker has done a step since the last call.

@@ -6,8 +6,8 @@
 // The loop never blocks and memory is bounded: bytes beyond `queue_bytes_max` are dropped and
 // counted. congested() asks the producer to wait, so that nothing is lost while the descriptor
 // accepts bytes, however slowly; once it has accepted none for `stall_max`, congested() returns
-// false. A write error (full disk) drops the queue, and the next bytes after `retry_after` are
-// tried again; a closed pipe drops everything from then on. A line marks each gap and its size. The
+// false. A write error (full disk) drops the queue and what comes within `retry_after`; a closed
+// pipe drops everything from then on. A line marks each gap and its size. The
 // descriptor's flags are never changed. An idle writer holds no buffers.
 
 #include <boost/asio/any_io_executor.hpp>

@@ -14,9 +14,9 @@ inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for the origin
 inline constexpr unsigned kColdInFlight = 2;
-inline constexpr std::chrono::milliseconds kColdQuiet{500};  // pause after a read that had to wait,
-inline constexpr std::chrono::seconds kColdRest{5};  // pause after any read,
-inline constexpr std::chrono::seconds kColdPatience{60};  // and the longest total pause
+inline constexpr std::chrono::milliseconds kColdQuiet{500};  // pause after a read that waited
+inline constexpr std::chrono::seconds kColdRest{5};  // pause after any read
+inline constexpr std::chrono::seconds kColdPatience{60};  // later, kColdRest no longer applies
 inline constexpr unsigned kWantsInFlight = 32;  // concurrent block requests to peers
 inline constexpr std::chrono::seconds kPeerDeadline{10};
 inline constexpr std::chrono::milliseconds kRetryFirst{100};  // doubled each time

@@ -28,7 +28,7 @@ struct RequirementLine {
   std::string path{};  // unless kOther: as written, without file://, extras and markers
   std::string rest{};  // for kEditable and kPath: extras and markers after the path
   std::string text{};  // the whole line, continuations joined, without its comment
-  // It always gives the same package; a path counts, because its content is hashed.
+  // Whether it always gives the same package; a path does, because its content is hashed.
   bool pinned = true;
 };
 

@@ -70,7 +70,7 @@ class BlockStore {
   // Drops all blocks; this process keeps none from now on.
   base::Status forget_all();
 
-  // For each block, whether it has a sum. Whether its bytes match, only read() finds out.
+  // For each block, whether it has a sum. Only read() finds out whether its bytes match.
   [[nodiscard]] base::Result<std::vector<bool>> present() const;
   // Number of blocks found not to match their sums.
   [[nodiscard]] std::uint64_t rotten() const { return rotten_; }

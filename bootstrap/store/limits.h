@@ -12,10 +12,10 @@ inline constexpr std::size_t kProfileBytesMax = std::size_t{16} << 20;
 // Length of one worker's list of files.
 inline constexpr std::size_t kTouchedBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kHotFilesMax = std::size_t{1} << 16;
-// Of one file; with more, all of the file counts.
+// Ranges of one file; a file with more counts as a whole.
 inline constexpr std::size_t kHotRangesMax = 1024;
 inline constexpr std::size_t kPathBytesMax = 4096;
-// Recordings in a row without a file, before it is dropped.
+// A file is dropped once it is missing from so many recordings in a row.
 inline constexpr std::uint32_t kMissedMax = 3;
 
 // hot_recording
@@ -95,7 +95,7 @@ inline constexpr std::size_t kAbiBytesMax = 4096;
 // snapshot_store
 inline constexpr std::size_t kSnapshotAboutBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kSnapshotsListedMax = 4096;
-// Beyond this the oldest are removed.
+// Bytes of one kind of content in a cache; beyond this, the longest unused is removed.
 inline constexpr std::uint64_t kCacheBytesMax = std::uint64_t{64} << 30;
 // Bytes checked at both ends before each use.
 inline constexpr std::size_t kSnapshotEndBytes = std::size_t{64} << 10;

@@ -87,7 +87,7 @@ RR_API int rr_store_claim_by(rr_store* store, const char* run, uint64_t incarnat
 RR_API int rr_save_begin(rr_store* store, uint64_t step, uint64_t saves_before,
                          const char* participants, size_t participants_size, rr_save** save);
 // Writes and syncs the data of `writer`. `structure` describes `count` shards whose bytes are at
-// `addresses` and must not change meanwhile. `notes`: a blob of texts about faults without harm.
+// `addresses` and must not change meanwhile. `notes`: a blob of texts about harmless faults.
 RR_API int rr_save_write(rr_save* save, const char* writer, const char* structure,
                          size_t structure_size, const void* const* addresses, size_t count,
                          const char* states, size_t states_size, rr_blob* notes);

@@ -4,8 +4,8 @@
 // has not returned within the patience. The thread stays behind with the memory and the file of its
 // call; the mount counts as stuck and is not accessed until the call returns.
 //
-// Used by one thread. A job owns everything that its calls use. Memory of others (a caller's
-// buffers) it may touch only between calls, when it cannot be given up.
+// Used by one thread. A job owns everything that its calls use. It may touch other memory (a
+// caller's buffers) only between calls, when it cannot be given up.
 
 #include <atomic>
 #include <chrono>

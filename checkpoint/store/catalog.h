@@ -31,7 +31,7 @@ struct FoundAttempt : AttemptMarks {
   std::vector<std::string> notes;  // damaged copies; directories that do not answer
 
   [[nodiscard]] bool is_local() const { return !nodes.empty() && !drained; }
-  [[nodiscard]] AttemptFacts facts() const;  // refer to this object
+  [[nodiscard]] AttemptFacts facts() const;  // refers to this object, which must outlive it
 };
 
 // How much of each attempt is read. kHeads: only the manifest's head, even if the rest is damaged;

@@ -28,8 +28,8 @@ struct Gathered {
   std::vector<std::string> notes;  // what was skipped or is missing, and why
 };
 
-// Called twice for a dump: it is read again once all groups are known, so that never all dumps are
-// in memory.
+// Called twice for a dump: it is read again once all groups are known, so that the dumps are
+// never all in memory at once.
 using ReadFile = std::function<base::Result<std::string>(const std::string& path)>;
 
 // Errors name the file: it was named by the user and is of no known kind or unreadable, its rank is

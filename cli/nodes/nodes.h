@@ -39,7 +39,7 @@ struct NodesPlan {
     kProcesses,   // several agents on this machine
     kSsh,
     kSlurm,       // by srun, onto the nodes of an allocation
-    kRendezvous,  // `meeting` tells whether the supervisor is here
+    kRendezvous,  // `meeting` shows whether the supervisor is here
   };
   Way way = Way::kLocal;
   // In rank order, spares last. kProcesses: generated names; kRendezvous: empty; kLocal: empty, or

@@ -29,8 +29,8 @@ class SlurmStep {
     std::function<void(const SrunNews&)> on_news;
     std::function<void(const End&)> on_end;  // once, as the last handler
   };
-  // `credential`: one line for all agents (wire::Credential::places). `number`: unused so far, for
-  // file names in options.folder, which must exist.
+  // `credential`: one line for all agents (wire::Credential::places). `number`: not used before; it
+  // is part of file names in options.folder, which must exist.
   static base::Result<std::unique_ptr<SlurmStep>> start(boost::asio::any_io_executor executor,
                                                         const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes,

@@ -8,7 +8,7 @@ Every rank trains the same small model from the same numbers (_align/model.py) a
 results. Rank 0 compares them: a rank that differs from itself or from the majority is outvoted
 (_align/vote.py). docs/alignment.md lists the conditions for equal bits.
 
-Exit codes: 0 no difference; 10 this rank is outvoted (as robustrun's exit code: some rank is); 11
+Exit codes: 0 no difference; 10 this rank is outvoted (robustrun itself: at least one rank is); 11
 ranks differ without a majority; 1 the test could not run; 2 wrong options.
 """
 

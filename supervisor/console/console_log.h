@@ -24,10 +24,10 @@ class ConsoleLog {
   static base::Result<std::unique_ptr<ConsoleLog>> open(
       const std::string& path, std::uint64_t bytes_max = kConsoleLogBytesMax);
 
-  // `bytes` more are being written to the file. True: it is full, rotate() is due. Never logs.
+  // Notes that `bytes` more are written to the file. True: it is full, call rotate(). Never logs.
   [[nodiscard]] bool note(std::size_t bytes);
-  // Begins a new file and redirects `console` to it. After a failure note() is true again after as
-  // many bytes.
+  // Begins a new file and redirects `console` to it. After a failure the old file goes on, and
+  // note() returns true again when as many bytes were written.
   base::Status rotate(Console& console);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Names of the job's parallel groups, for messages that tell in which one something happens. Pure.
+// Names of the job's parallel groups, for messages about something that happens in one. Pure.
 
 #include <cstdint>
 #include <vector>

@@ -17,12 +17,12 @@ struct FaultRequest {
   wire::FaultKind kind = wire::FaultKind::kKill;
   std::optional<base::Rank> rank;
   std::string node;              // a name or an address; empty: none named
-  std::uint64_t draw = 0;        // chooses the victim when none is named
+  std::uint64_t draw = 0;        // chooses the target when none is named
   base::Nanos duration{};
   base::Nanos delay{};
 };
 
-// What was done, and what it hit.
+// What was done, and to which target.
 struct FaultReport {
   std::optional<base::Rank> rank;
   std::string node;

@@ -24,7 +24,7 @@ namespace robustrun::supervisor {
 class AgentListener {
  public:
   struct Host {
-    // Whether we launched this agent, and it has not said hello yet.
+    // Whether we launched this agent and have not received its Hello yet.
     std::function<bool(base::NodeId, base::Generation)> is_expected;
     // A machine asks to join (rendezvous): returns its node and generation, or why it is refused.
     std::function<base::Result<std::pair<base::NodeId, base::Generation>>(
@@ -37,7 +37,7 @@ class AgentListener {
   };
 
   // `before`: the authority of the supervisor that we take over from, which its agents know. The
-  // port differs from its port if that is taken.
+  // listener gets the same port again, or another one if that is taken.
   static base::Result<std::unique_ptr<AgentListener>> open(boost::asio::any_io_executor executor,
                                                            const NetworkPlan& network, Host host,
                                                            const RunAuthority* before = nullptr);

@@ -38,7 +38,7 @@ class Driver {
     launcher::AgentLauncher& launcher;
     int out_fd = 1;
     int err_fd = 2;
-    // All of these answer once, from the loop.
+    // Each of the following functions answers once, from the loop.
     // Asks Slurm why it signals the job; null without Slurm.
     std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_slurm{};
     // Computes a placement; null without a topology.
@@ -64,7 +64,7 @@ class Driver {
   // Opens the listener for agents of other machines, if the request has any. The first call.
   // `before`: of the supervisor that we take over from.
   base::Status open_listener(const RunAuthority* before = nullptr);
-  // For a supervisor that takes over from us; none without a listener.
+  // What a supervisor needs to take over from us; none without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;
   // The next three are called before start().
   // The journal that everything is recorded in.

@@ -24,7 +24,7 @@ class MetricsServer {
     std::chrono::milliseconds request_max = kHttpRequestMax;
   };
   // `address`: numeric. `port`: 0 means any free one. `text` is called from the loop. The error
-  // tells what to do when the port is taken, or the address is not this machine's.
+  // has a remedy if the port is taken, or if the address is not this machine's.
   static base::Result<std::unique_ptr<MetricsServer>> open(boost::asio::any_io_executor executor,
                                                            const std::string& address,
                                                            std::uint16_t port,

@@ -9,7 +9,7 @@
 // that lasts for --hang-timeout.
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
-// evaluates, or saves): from then on it is reported only when it lasts half as long again as ever.
+// evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before.
 // A hang that ended an attempt is no habit: it is reported at once when it returns. It then gets
 // twice the time to move, so that an intended pause is not taken for a hang three times.
 //

@@ -33,7 +33,7 @@ struct NodeLink {
   std::optional<base::Nanos> broken_at;      // since when it has no connection
   std::string broken_why;
   std::optional<launcher::AgentEnd> launcher_lost;  // the launcher lost it while it was connected
-  base::Nanos clock_offset{};  // our clock minus the node's, at most
+  base::Nanos clock_offset{};  // upper bound of our clock minus the node's
   std::vector<base::Rank> ranks;  // by local rank, of the current attempt
   // Orders of the current attempt, repeated on a new connection.
   std::vector<wire::Message> orders;

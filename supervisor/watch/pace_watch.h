@@ -23,7 +23,7 @@ class PaceWatch {
   // slow. A slower pace that was accepted counts as slow for kPaceWindowsKept windows.
   [[nodiscard]] base::Nanos period() const { return newest_; }
   [[nodiscard]] base::Nanos usual() const;
-  // True once after a pace that was accepted as slower is over.
+  // Returns true once when a slower pace that was accepted has ended.
   bool take_recovery();
 
  private:

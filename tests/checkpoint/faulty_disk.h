@@ -30,7 +30,7 @@ class FaultyDisk final : public checkpoint::Disk {
   std::string full_folder;
   std::string full_suffix;
   int cause = ENOSPC;
-  std::function<void()> before_next_rename;  // what another process does just then
+  std::function<void()> before_next_rename;  // called once, as another process's act
 
   base::Result<std::unique_ptr<checkpoint::OutputFile>> create(const std::string& path,
                                                                std::uint64_t bytes) override {

@@ -51,7 +51,7 @@ inline base::Result<checkpoint::Committed> save_step(checkpoint::Store& store, s
   return store.commit(attempt, generation);
 }
 
-// What is wrong with it; empty if it is exactly what each of its writers saved at its step.
+// The first fault of a checkpoint; empty if it has exactly what its writers saved at its step.
 inline std::string wrong_in(const checkpoint::FoundAttempt& found) {
   auto reader = checkpoint::CheckpointReader::open(found.manifest, found.folders);
   if (const auto faults = reader.verify(); !faults.empty()) return faults.front();

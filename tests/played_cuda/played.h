@@ -1,7 +1,7 @@
 #pragma once
 // A machine with GPUs, played on the processor for one test at a time: memory is the host's, work
-// is done when it is launched and takes made-up time on a clock that goes on by being looked at.
-// What it says nothing of: CUDA, cuBLAS and NCCL themselves.
+// is done when it is launched and takes made-up time on a clock that advances at each reading.
+// It does not model CUDA, cuBLAS and NCCL themselves.
 
 #include <map>
 

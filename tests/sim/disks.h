@@ -56,8 +56,8 @@ class Disks {
   bool commit(const ckpt::AttemptId& id, const Writer& writer, std::uint64_t wall_time_ns,
               bool is_copied);
 
-  // In all present directories; without `everywhere`: except the one that has trouble. False: none
-  // has the checkpoint.
+  // Acts in all present directories; without `everywhere`, not in the one that has trouble. Returns
+  // false if none of them has the checkpoint.
   bool mark(const ckpt::AttemptId& id, bool everywhere = true);
   void spoil_data(const ckpt::AttemptId& id) { all_[id].is_whole = false; }
   void spoil_manifest(const ckpt::AttemptId& id) {
@@ -70,8 +70,8 @@ class Disks {
 
   // The checkpoint that workers start from.
   [[nodiscard]] std::optional<ckpt::AttemptId> newest(bool looks_at_marks = true) const;
-  // The one that they should start from: of the last session that saved anything, the last visible
-  // save that was never marked.
+  // The checkpoint that they should start from: the last visible and never marked save of the last
+  // session that saved anything.
   [[nodiscard]] std::optional<ckpt::AttemptId> truly_newest(bool must_be_whole) const;
 
   // `dies`: after one directory's part of the first removal. Removes nothing during passing
@@ -108,7 +108,7 @@ class Disks {
   std::array<bool, kDirectories> is_there_ = {true, true};
   ckpt::Fence fence_;  // in the home
   std::size_t victim_ = 1;
-  std::optional<Snapshot> snapshot_;  // of the victim
+  std::optional<Snapshot> snapshot_;  // of the directory with the trouble
   bool has_lost_fences_ = false;
   std::uint64_t sessions_ = 0, saves_ = 0;
 };

@@ -40,7 +40,7 @@ struct Scenario {
   double port_conflicts = 0, port_fails = 0;
   bool has_bug = false;         // dies at start, the same way every time
   bool reports_steps = true;
-  bool keeps_copies = false;    // agents can reach each other, and workers copy their state
+  bool keeps_copies = false;    // agents reach each other, and workers keep copies
 
   // Of each node with an agent, once a minute: something that may pass, or that has broken it.
   double flaps = 0, breaks = 0;

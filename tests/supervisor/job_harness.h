@@ -57,7 +57,7 @@ class Harness {
     return tell(TimerFired{id, timer.sequence});
   }
 
-  // A node that came by itself; its number.
+  // Adds a node that joins by itself; returns its number.
   std::uint32_t offer(const std::string& name, std::optional<std::uint32_t> node_rank = {},
                       std::uint32_t slots = 1) {
     tell(NodeOffered{{name, "10.1.0." + name, slots, true, node_rank}});
@@ -72,7 +72,7 @@ class Harness {
   }
   void gone(std::uint32_t node) { tell(WorkersGone{job.attempt(), 0, {}, {}}, node); }
   void reserve() { tell(PortReserved{job.attempt(), next_port++, {}}, group.front()); }
-  // From a group that is complete to one that runs.
+  // Goes from a complete group to a running one.
   void begin() {
     reserve();
     start_all();
@@ -96,7 +96,7 @@ class Harness {
     join_all();
     begin();
   }
-  // Every node of the group that still has an agent says that its workers are gone.
+  // Every node of the group that still has an agent reports that its workers are gone.
   void all_gone_but(std::uint32_t lost) {
     for (const std::uint32_t node : std::vector(group)) {
       if (node != lost) gone(node);

@@ -30,7 +30,7 @@ inline std::optional<std::string> ras_silence(const std::string&) { return std::
 // RAS's side, whose n-th connection behaves as it is told; the last behaviour stays.
 class FakeRas {
  public:
-  // What a connection is told for a line; none: silence. "" closes it.
+  // Returns the answer to a received line; nullopt: silence; "": closes the connection.
   using Behaviour = std::function<std::optional<std::string>(const std::string& line)>;
   FakeRas(Loop& loop, std::vector<Behaviour> behaviours, const std::string& address = "127.0.0.1")
       : behaviours_(std::move(behaviours)),

@@ -284,7 +284,7 @@ class _Store:
             self._parity = parity
 
     def structure(self, shards):
-        """The encoded descriptions, which are mostly those of the previous copy."""
+        """Encodes the shards' descriptions; reuses the previous ones if they are equal."""
         if shards != self._structure.shards:
             self._structure = c_api.Structure(shards)
         return self._structure

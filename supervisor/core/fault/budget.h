@@ -2,9 +2,9 @@
 // How many restarts a run may still make (how long it waits before each: backoff.h). Pure.
 //
 // Counted faults (the user's) draw on max_restarts, which is full again after `window` of
-// progress. Uncounted faults (infrastructure) are limited only in a row. Progress ends every row,
-// and clears the signature of the last failure. Failed starts are uncounted faults with a row of
-// their own; it ends with an attempt all of whose workers run.
+// progress. Of uncounted faults (infrastructure) only the number in a row, without progress between
+// them, is limited. Progress also clears the signature of the last failure. Failed starts are
+// uncounted faults that are counted separately, until all workers of an attempt run.
 
 #include <cstdint>
 #include <string>

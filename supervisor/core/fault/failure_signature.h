@@ -1,7 +1,7 @@
 #pragma once
 // The signature of a failure: two failures with the same signature count as the same. Pure.
 //
-// It consists of how the worker ended, and of its last words: the message in the error file,
+// It consists of how the worker ended, and of its last message: the one in the error file,
 // otherwise the last line with text on stderr, with every number and address replaced by '#'.
 // Ranks, pids, ports, step numbers and times are not part of it, so the same bug gives the same
 // signature on any rank and at any time.

@@ -37,7 +37,7 @@ struct Fault {
   std::string words;  // "rank 1 on node0: SIGKILL"
   std::optional<Classification> looks_like;
   std::vector<base::NodeId> nodes;  // machines to which the fault was traced
-  // Of a hang in the script: its line there, and how many hangs at it have ended an attempt.
+  // For a hang in the script: its line, and how many hangs at that line have ended an attempt.
   std::string script_line{};
   std::uint32_t hangs_there = 0;
   template <class V>
@@ -55,7 +55,7 @@ struct Fault {
   }
 };
 
-// What is needed of the job to turn an event into a fault.
+// What must be known about the job to turn an event into a fault.
 struct FaultContext {
   base::NodeId node;
   std::string node_name;
@@ -68,8 +68,8 @@ struct FaultContext {
   bool trusts_looks = false;  // the classification may decide whose fault it is
 };
 
-// The fault is surely the machine's: the restart is free if the machine is evicted, or if the fault
-// may pass. On a broken machine that nothing can replace a restart counts like any other.
+// Whether the fault is surely the machine's. The restart is then free if the machine is evicted, or
+// if the fault may pass. On a broken machine without a replacement a restart counts as usual.
 bool is_of_the_machine(const Classification& what);
 
 // The worker exited with code 93, which has no meaning under torchrun (`compat`).
@@ -80,9 +80,9 @@ Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
 // For faults that the script cannot have caused: a lost agent, a deadline, a worker that vanished.
 Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context);
 
-// The worker failed by itself after its script had returned, and not ended_well(): the training is
-// done, but the work of its threads and exit handlers (an asynchronous save, a tracker's upload)
-// may be lost. Training again would not bring that back.
+// Whether the worker failed by itself after its script had returned, and not ended_well(): the
+// training is done, but the work of threads and exit handlers (an asynchronous save, a tracker's
+// upload) may be lost. Training again would not bring that back.
 bool is_lost_at_end(const WorkerExited& exited);
 
 // "SIGKILL (by the kernel's OOM killer)", "SIGABRT after its script had returned".
@@ -136,8 +136,8 @@ struct Outage {
   }
   // Replaces the classification and the machines to blame.
   void trace_to(Classification what, std::vector<base::NodeId> nodes);
-  // Classification of the root; if the root is a sequel of another failure, of the first fault that
-  // is not a sequel.
+  // Classification of the root or, if the root follows from another failure, of the first fault
+  // that does not follow from another.
   std::optional<Classification> looks_like;
   std::vector<base::NodeId> nodes;  // machines of the fault that was classified
   std::optional<Classification> said;  // the classification reported last
@@ -164,7 +164,7 @@ struct OutageVerdict {
   std::string text;
 
   [[nodiscard]] bool restart() const { return answer != Answer::kNone; }
-  // The budget limits the restart, or has allowed none.
+  // Whether the budget limits this restart, or has allowed none.
   [[nodiscard]] bool is_spent() const {
     return answer != Answer::kPlannedRestart && answer != Answer::kVersionRestart;
   }

@@ -22,7 +22,7 @@ struct FaultLine {
   std::string_view exception;  // its type without the module; empty: of none
   bool last_exception = false;  // it belongs to the exception that ended the script
   Source source = Source::kStderr;
-  std::uint32_t xid = 0;  // if known otherwise than from the text; 0: look there
+  std::uint32_t xid = 0;  // if a source other than the text gave it; 0: search the text
 };
 
 // Views into `exited`: the last lines of stderr, then the first lines of the error file's message;

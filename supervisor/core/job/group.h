@@ -30,7 +30,7 @@ struct GroupChoice {
   std::vector<base::NodeId> members;  // in their places, at most `max_nodes`
   std::vector<base::NodeId> newcomers;  // members that were not in the former group
   std::vector<base::NodeId> holders;  // by place: its former node; kNoNode: a new place
-  // A node of the former group is coming back and is worth waiting for: it was lost once at most.
+  // Whether a node of the former group that was lost at most once is coming back: worth a wait.
   bool rightful_coming = false;
   bool any_coming = false;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Questions of the machine behind Job to its memory; the answers change nothing. Internal to core/;
-// each is defined in the file of its phase.
+// Queries on the memory of a Job, for the machine behind it; none changes anything. Internal to
+// core/; each is defined in the file of its phase.
 
 #include "supervisor/core/job/group.h"
 #include "supervisor/core/job/state.h"
@@ -31,7 +31,7 @@ struct JobQuestions : JobMemory {
   [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
   // start.cpp
   [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
-  // The workers could not be started, because of the infrastructure.
+  // Whether the workers could not be started, because of the infrastructure.
   [[nodiscard]] static bool is_failed_start(const Fault& fault);
   [[nodiscard]] bool may_start_again(base::Nanos at) const;
   [[nodiscard]] std::string failed_starts_in_words(base::Nanos at, const std::string& last) const;

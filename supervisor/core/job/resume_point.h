@@ -42,7 +42,7 @@ class ResumePoint {
   // True while that order's answer is awaited.
   [[nodiscard]] bool is_demoting() const { return demoting_; }
   // The answer has come, or is no longer waited for. `is_marked` false: the checkpoint may be used,
-  // and demoted, again. False: the answer is not to the newest order.
+  // and demoted, again. Returns false if the answer is not to the newest order.
   bool end_demotion(std::uint64_t order, bool is_marked);
   [[nodiscard]] std::uint64_t order() const { return order_; }
   [[nodiscard]] base::NodeId asked() const { return asked_; }

@@ -40,7 +40,7 @@ struct Ending {
   }
 };
 
-// The body of an event whose type the table has made sure of.
+// The body of an event; the table guarantees that it has this type.
 template <class Body>
 const Body& body(const Event& event) {
   return std::get<Body>(event.body);
@@ -70,7 +70,7 @@ struct JobMemory {
   std::vector<base::NodeId> group;  // by group rank; before the first attempt: as wanted
   bool group_formed = false;  // an attempt has begun with it
   RankPlan plan;  // follows from group and nodes; not hashed
-  // Of kJoining: since when the wait lasts, the group could be complete, and it has enough nodes.
+  // kJoining: begin of the wait; since when max_nodes() are there; since when min_nodes() are.
   base::Nanos waiting_since{};
   std::optional<base::Nanos> complete_since, enough_since;
   bool wait_announced = false;
@@ -80,7 +80,7 @@ struct JobMemory {
   std::uint64_t placement_asked = 0;  // digest of the newest SolvePlacement; 0: none
 
   base::Attempt attempt;
-  AttemptOrders attempt_orders;  // up to this one, once it is started
+  AttemptOrders attempt_orders;  // of attempts up to `attempt`, once that is started
   std::uint32_t port = 0;
   base::Nanos attempt_started{};
   std::vector<WorkerState> workers;  // by rank
@@ -97,7 +97,7 @@ struct JobMemory {
   StepTrail trail;
   base::Nanos progress_at{};  // progress counts from here on
   std::optional<std::uint64_t> steps_done;  // of spec.stop_after_steps
-  base::Nanos steps_done_at{};  // when that was heard
+  base::Nanos steps_done_at{};  // when that was reported
   base::Nanos uptime_due{};  // of kRunning: then uptime counts as progress
   std::uint32_t growths = 0;  // restarts for a larger group, in a row and without progress
   SlowVote vote;
@@ -120,7 +120,7 @@ struct JobMemory {
   std::uint32_t incarnation = 1;  // of the supervisor
   Versions versions;
 
-  // Simple questions to it.
+  // Simple queries.
   NodeState& at(base::NodeId node) { return nodes[node.value]; }
   [[nodiscard]] const NodeState& at(base::NodeId node) const { return nodes[node.value]; }
   NodeState& add_node(const NodeSpec& of);

@@ -19,7 +19,7 @@ struct AlarmReport {
   MetricAlarm::Kind kind = MetricAlarm::Kind::kNotANumber;
   double value = 0;  // null in JSON where it is not a number
   double usual = 0;
-  bool over = false;  // the metric was as usual again
+  bool over = false;  // the metric has returned to normal
   std::string text;
   template <class V>
   void fields(V& v) {

@@ -31,7 +31,7 @@ enum class RunOutcome : std::uint8_t { kUnfinished, kSucceeded, kFailed, kStoppe
 struct Takeover {
   std::uint32_t incarnation = 0;
   base::Nanos at{};                        // since the run's start
-  base::Nanos away{};                      // at most so long the run had no supervisor
+  base::Nanos away{};                      // upper limit of the time without a supervisor
   std::string host;
   template <class V>
   void fields(V& v) {

@@ -22,7 +22,7 @@ class BudgetWatch {
   explicit BudgetWatch(const core::JobSpec& spec) : spec_(spec) {}
 
   struct Broken {
-    const char* rule = nullptr;  // nullptr: nothing
+    const char* rule = nullptr;  // nullptr: no violation
     std::string what{};
   };
 

@@ -21,7 +21,7 @@ namespace robustrun::sim {
 class SourceWatch {
  public:
   using Holder = std::pair<base::NodeId, base::Generation>;
-  // The rank's agent has a complete copy, and so has its keeper, whether or not that is known.
+  // `owner` (the rank's agent) and `keeper` (if any) have a complete copy, reported or not.
   void kept(base::Rank rank, const Holder& owner, const std::optional<Holder>& keeper) {
     there_.insert({owner.first, owner.second, rank});
     if (!keeper) return;
