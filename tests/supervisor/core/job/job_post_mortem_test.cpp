@@ -184,7 +184,6 @@ TEST_CASE("it counts as the script's failure, and the same twice is a crash loop
     h.begin();
   }
   CHECK(h.decided(Rule::kCrashLoop));
-  CHECK(h.text(Rule::kCrashLoop).find("mismatch") != std::string::npos);
 }
 
 TEST_CASE("report and status name the cause; looks that found nothing are not listed") {
