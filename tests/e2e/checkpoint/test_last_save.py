@@ -88,7 +88,7 @@ def test_all_ranks_save_after_the_same_step_and_end(robustrun, how):
     assert checkpoints["blocking_median_s"] <= checkpoints["blocking_most_s"]
     status = robustrun.run("status", str(robustrun.newest_run()), "--json")
     assert json.loads(status.out)["committed_step"] == first["step"]
-    words = robustrun.run("report", str(robustrun.newest_run())).text
+    words = robustrun.run("report", "-v", str(robustrun.newest_run())).text
     assert f"1 saved, 1 committed, the last at step {first['step']}" in words
 
 

@@ -110,7 +110,8 @@ def test_a_restart_uses_the_standby_workers(robustrun):
 
     report = robustrun.report()
     assert [incident["warm"] for incident in report["incidents"]] == [WORKERS, WORKERS]
-    assert "2 workers started warm" in robustrun.run("report", str(robustrun.newest_run())).text
+    text = robustrun.run("report", "-v", str(robustrun.newest_run())).text
+    assert "2 workers started warm" in text
     log = robustrun.newest_run() / "logs" / "attempt_1" / "0"
     assert (log / "stdout.log").read_text() == "rank 0 attempt 1\n"
     # multiprocessing's tracker may complain about the killed process.
@@ -298,7 +299,7 @@ def test_a_standby_whose_imports_read_the_attempt_is_refused_with_the_reason(rob
     told = "a module that it imported has read MASTER_PORT"
     assert finished.errors.count(f"starts without a standby worker: {told}") == 1
     assert robustrun.report()["incidents"][0]["cold"] == [f"rank 0 and 1 more: {told}"]
-    assert told in robustrun.run("report", str(robustrun.newest_run())).text
+    assert told in robustrun.run("report", "-v", str(robustrun.newest_run())).text
 
 
 @pytest.mark.parametrize("options", [("--standby=off",), ("--compat=torchrun",)])

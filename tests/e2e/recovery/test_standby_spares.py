@@ -91,7 +91,7 @@ def test_a_spare_takes_over_with_its_standby_workers(nodes, mode):
     run.runner.expect_nothing_left()
     warm = [incident["warm"] for incident in run.runner.report(run.job.run)["incidents"]]
     assert warm == ([RANKS, 2 * RANKS] if mode == "all" else [0, RANKS])
-    text = run.runner.run("report", str(run.job.run)).text
+    text = run.runner.run("report", "-v", str(run.job.run)).text
     assert f"{warm[1]} workers started warm" in text
 
 

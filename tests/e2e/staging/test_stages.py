@@ -67,7 +67,7 @@ def test_the_report_names_the_node_whose_imports_were_slow(training):
     # The other one waited for it.
     assert stages["process group"]["max_s"] >= 0.5 * SLOW_S
     assert stages["process group"]["rank"] == 0
-    text = job.runner.run("report", str(job.run)).text
+    text = job.runner.run("report", "-v", str(job.run)).text
     assert f"imports on {slow}, rank 1: " in " ".join(text.split())
 
 
