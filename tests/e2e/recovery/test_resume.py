@@ -95,7 +95,7 @@ def test_workers_go_on_while_their_supervisor_is_replaced(four):
     assert orders == {(0, 1), (1, 2)}
     ended = again.stop()
     assert ended.code == 128 + signal.SIGTERM, ended.errors
-    words = " ".join(ended.errors.split())
+    words = " ".join(job.runner.run("report", "-v").text.split())
     assert re.search(r"takeover supervisor 2 took over \S+ \S+ after the start, on ", words), words
     job.runner.expect_nothing_left()
 
