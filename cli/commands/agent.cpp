@@ -14,6 +14,7 @@
 #include "base/io/fd.h"
 #include "base/io/marked.h"
 #include "cli/commands/commands.h"
+#include "cli/doctor/request.h"
 #include "cli/plan/program.h"
 #include "launcher/limits.h"
 #include "launcher/slurm/command.h"
@@ -67,6 +68,7 @@ int agent_command(std::string_view option) {
     print(agent::list_gpus());
     return 0;
   }
+  if (option == "--doctor") return answer_doctor_request();
   if (option == "--gpu-states") {
     print(agent::list_gpu_states());
     return 0;

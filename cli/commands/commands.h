@@ -89,7 +89,7 @@ int replay_command(std::span<const std::string> argv, const Surroundings& around
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun demo`: a training that loses a rank and recovers.
 int demo_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun doctor`: what works on this machine.
+// `robustrun doctor`: what works on this machine, or on the named hosts.
 int doctor_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun completion SHELL`: the script by which a shell completes command lines.
 int completion_command(std::span<const std::string> argv, const Surroundings& around);
@@ -104,7 +104,8 @@ inline constexpr int kChannelFd = 3;
 // `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd or, with
 // --stdin-credential, with a line on standard input that holds the address to connect to.
 // --list-gpus, --gpu-states and --watch-gpus: helper processes of an agent (agent/gpu/nvml.h,
-// gpu_state.h, health/nvml_health.h).
+// gpu_state.h, health/nvml_health.h). --doctor: one host's part of `robustrun doctor --hosts`
+// (doctor/request.h).
 int agent_command(std::string_view option);
 
 // Starts the planned run: leads it, or joins the machine that leads.

@@ -24,6 +24,14 @@ const char* to_string(CheckState state) {
   return "";
 }
 
+std::optional<CheckState> check_state(std::string_view word) {
+  for (const CheckState state :
+       {CheckState::kOk, CheckState::kWarn, CheckState::kBad, CheckState::kAbsent}) {
+    if (word == to_string(state)) return state;
+  }
+  return std::nullopt;
+}
+
 std::span<const CheckRule> check_rules() { return kCheckRules; }
 
 std::vector<Check> check_all(const Facts& facts) {

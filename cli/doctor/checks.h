@@ -5,8 +5,10 @@
 // for, will fail. kAbsent: optional and not here; such lines have no advice.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/doctor/facts.h"
@@ -15,12 +17,15 @@ namespace robustrun::cli {
 
 enum class CheckState : std::uint8_t { kOk, kWarn, kBad, kAbsent };
 [[nodiscard]] const char* to_string(CheckState state);  // "ok", "warn", "bad", "absent"
+[[nodiscard]] std::optional<CheckState> check_state(std::string_view word);
 
 struct Check {
   std::string name;
   CheckState state = CheckState::kOk;
   std::string found;
   std::string advice;  // what to do; empty: nothing
+  // What machines of one kind have in common, where `found` also holds readings; empty: `found`.
+  std::string kind = {};
 };
 
 using CheckRule = Check (*)(const Facts&);

@@ -12,7 +12,6 @@
 namespace robustrun::cli {
 namespace {
 
-constexpr std::size_t kTextColumn = 24;  // where `found` begins
 constexpr std::string_view kArrow = "-> ";
 constexpr std::string_view kNoColour = "\x1b[0m";
 constexpr std::string_view kDim = "\x1b[2m";
@@ -27,8 +26,22 @@ std::string_view colour_of(CheckState state) {
   return "";
 }
 
-// Lines of at most `columns`, all but the first behind `indent` blanks; `used` columns of the first
-// are taken.
+std::string check_line(const Check& check, std::size_t columns, bool colour) {
+  const std::string out = fmt::format("{}  {:18}", state_column(check.state, colour), check.name) +
+                          folded_words(check.found, columns, kCheckTextColumn, kCheckTextColumn);
+  return out + advice_lines(check, columns);
+}
+
+std::string summary_line(std::span<const Check> checks) {
+  const std::size_t bad = count_of(checks, CheckState::kBad);
+  const std::size_t warnings = count_of(checks, CheckState::kWarn);
+  const std::string rest =
+      warnings == 0 ? "" : fmt::format("; {}", base::counted(warnings, "warning"));
+  return fmt::format("{}{}\n", bad == 0 ? "nothing is bad" : fmt::format("bad: {}", bad), rest);
+}
+
+}  // namespace
+
 std::string folded_words(std::string_view text, std::size_t columns, std::size_t used,
                          std::size_t indent) {
   std::string out;
@@ -50,26 +63,17 @@ std::string folded_words(std::string_view text, std::size_t columns, std::size_t
   return out + "\n";
 }
 
-std::string check_line(const Check& check, std::size_t columns, bool colour) {
-  std::string state = fmt::format("{:4}", to_string(check.state));
-  if (colour) state = fmt::format("{}{}{}", colour_of(check.state), state, kNoColour);
-  std::string out = fmt::format("{}  {:18}", state, check.name) +
-                    folded_words(check.found, columns, kTextColumn, kTextColumn);
-  if (check.advice.empty()) return out;
-  const std::size_t behind_arrow = kTextColumn + kArrow.size();
-  return out + std::string(kTextColumn, ' ') + std::string(kArrow) +
+std::string advice_lines(const Check& check, std::size_t columns) {
+  if (check.advice.empty()) return "";
+  const std::size_t behind_arrow = kCheckTextColumn + kArrow.size();
+  return std::string(kCheckTextColumn, ' ') + std::string(kArrow) +
          folded_words(check.advice, columns, behind_arrow, behind_arrow);
 }
 
-std::string summary_line(std::span<const Check> checks) {
-  const std::size_t bad = count_of(checks, CheckState::kBad);
-  const std::size_t warnings = count_of(checks, CheckState::kWarn);
-  const std::string rest =
-      warnings == 0 ? "" : fmt::format("; {}", base::counted(warnings, "warning"));
-  return fmt::format("{}{}\n", bad == 0 ? "nothing is bad" : fmt::format("bad: {}", bad), rest);
+std::string state_column(CheckState state, bool colour) {
+  const std::string word = fmt::format("{:4}", to_string(state));
+  return colour ? fmt::format("{}{}{}", colour_of(state), word, kNoColour) : word;
 }
-
-}  // namespace
 
 std::size_t count_of(std::span<const Check> checks, CheckState state) {
   return static_cast<std::size_t>(std::ranges::count(checks, state, &Check::state));

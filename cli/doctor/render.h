@@ -1,6 +1,7 @@
 #pragma once
 // How `robustrun doctor` shows its checks. Pure.
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,16 @@ namespace robustrun::cli {
 
 // A line per check with its advice below it, then what is absent, then the count of what is not ok.
 [[nodiscard]] std::string doctor_text(std::span<const Check> checks, int columns, bool colour);
+
+// Lines of at most `columns`, all but the first behind `indent` blanks; `used` columns of the first
+// are taken.
+[[nodiscard]] std::string folded_words(std::string_view text, std::size_t columns, std::size_t used,
+                                       std::size_t indent);
+// The lines below `found`; empty without advice.
+[[nodiscard]] std::string advice_lines(const Check& check, std::size_t columns);
+// The state's word in a column of its own, in its colour.
+[[nodiscard]] std::string state_column(CheckState state, bool colour);
+inline constexpr std::size_t kCheckTextColumn = 24;  // where `found` begins
 
 // {"host": …, "bad": N, "warn": N, "checks": [{"name", "state", "found", "advice"}]}
 [[nodiscard]] std::string doctor_json(std::string_view host, std::span<const Check> checks);

@@ -148,6 +148,7 @@ Check check_parts(const Facts& facts) {
     if (part.is_needed) check.state = CheckState::kBad;
   }
   check.found = fmt::format(ROBUSTRUN_VERSION " in {}", base::printable(facts.prefix));
+  check.kind = ROBUSTRUN_VERSION;
   if (missing.empty()) return check;
   if (check.state == CheckState::kOk) check.state = CheckState::kWarn;
   check.found += ", without " + base::join(missing, ", ");

@@ -23,6 +23,12 @@ std::string in_gib(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(1024 * kMiB));
 }
 
+// Two digits: machines of one kind differ by what their kernels keep.
+std::string roughly_in_gib(std::uint64_t bytes) {
+  return fmt::format("about {:.2g} GiB",
+                     static_cast<double>(bytes) / static_cast<double>(1024 * kMiB));
+}
+
 std::string limit_words(std::uint64_t limit) {
   return limit == base::kUnlimited ? "unlimited" : std::to_string(limit);
 }
@@ -151,6 +157,7 @@ Check check_memory(const Facts& facts) {
       "{} of {} available; copies of checkpoints in memory may take {}, twice the "
       "states of the ranks here",
       in_gib(memory.available), in_gib(memory.total), in_gib(memory.available / 2));
+  check.kind = roughly_in_gib(memory.total);
   if (memory.cgroup_limit != 0 && memory.cgroup_limit < memory.total) {
     check.found += fmt::format("; limit of this cgroup {}", in_gib(memory.cgroup_limit));
   }
@@ -171,6 +178,7 @@ Check check_shared_memory(const Facts& facts) {
     return check;
   }
   check.found = fmt::format("{} of {} free", in_gib(shm.free), in_gib(shm.total));
+  check.kind = roughly_in_gib(shm.total);
   if (shm.free < kShmWarnBelow) {
     check.state = shm.free < kShmBadBelow ? CheckState::kBad : CheckState::kWarn;
     check.found = fmt::format("only {} of {} MiB free; NCCL and data loaders need more",

@@ -228,27 +228,6 @@ base::Status plan_joining(const Settings& settings, const Surroundings& around, 
   return plan_secret(settings, around, plan);
 }
 
-base::Status plan_ssh(const Settings& settings, const Surroundings& around, NodesPlan& plan) {
-  using enum launcher::SshTransport;
-  launcher::SshOptions& ssh = plan.ssh;
-  const std::string transport = settings.text(OptionId::kSshTransport);
-  ssh.transport = transport == "libssh2" ? kLibssh2 : transport == "openssh" ? kOpenSsh : kAuto;
-  if (const std::string command = settings.text(OptionId::kSshCommand); !command.empty()) {
-    auto words = command_words(command);
-    if (!words) return cannot_use(settings, OptionId::kSshCommand, words.error().what);
-    // The built-in client uses the command only to read the user's configuration (ssh -G).
-    if (ssh.transport != kLibssh2) ssh.transport = kOpenSsh;
-    ssh.ssh_command = *std::move(words);
-  }
-  ssh.fanout = static_cast<std::uint32_t>(settings.integer(OptionId::kSshFanout).value_or(1));
-  ssh.connect_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
-      settings.duration(OptionId::kSshTimeout).value_or(ssh.connect_timeout));
-  ssh.executable = around.executable;
-  ssh.home = around.variable("HOME").value_or("");
-  ssh.agent_socket = around.variable("SSH_AUTH_SOCK").value_or("");
-  return {};
-}
-
 base::Status plan_lease(const Settings& settings, NodesPlan& plan) {
   supervisor::LeaseTimes& lease = plan.lease;
   const auto time = [&](OptionId id, base::Nanos& value) {
@@ -309,6 +288,27 @@ Where NodesPlan::where() const {
   return Where::kHere;
 }
 
+Result<launcher::SshOptions> plan_ssh(const Settings& settings, const Surroundings& around) {
+  using enum launcher::SshTransport;
+  launcher::SshOptions ssh;
+  const std::string transport = settings.text(OptionId::kSshTransport);
+  ssh.transport = transport == "libssh2" ? kLibssh2 : transport == "openssh" ? kOpenSsh : kAuto;
+  if (const std::string command = settings.text(OptionId::kSshCommand); !command.empty()) {
+    auto words = command_words(command);
+    if (!words) return cannot_use(settings, OptionId::kSshCommand, words.error().what);
+    // The built-in client uses the command only to read the user's configuration (ssh -G).
+    if (ssh.transport != kLibssh2) ssh.transport = kOpenSsh;
+    ssh.ssh_command = *std::move(words);
+  }
+  ssh.fanout = static_cast<std::uint32_t>(settings.integer(OptionId::kSshFanout).value_or(1));
+  ssh.connect_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+      settings.duration(OptionId::kSshTimeout).value_or(ssh.connect_timeout));
+  ssh.executable = around.executable;
+  ssh.home = around.variable("HOME").value_or("");
+  ssh.agent_socket = around.variable("SSH_AUTH_SOCK").value_or("");
+  return ssh;
+}
+
 Result<std::vector<RankRange>> parse_rank_ranges(std::string_view text) {
   std::vector<RankRange> ranges;
   if (base::trim(text).empty()) return ranges;
@@ -356,7 +356,7 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
     case Way::kProcesses: RR_TRY(count_processes(settings, around, least, most, plan)); break;
     case Way::kSsh:
       RR_TRY(count_hosts(settings, around, least, most, plan));
-      RR_TRY(plan_ssh(settings, around, plan));
+      plan.ssh = RR_TRY(plan_ssh(settings, around));
       break;
     case Way::kSlurm:
       RR_TRY(check_allocation(settings, slurm, most, plan.hosts.size()));

@@ -76,6 +76,10 @@ struct NodesPlan {
   [[nodiscard]] Where where() const;
 };
 
+// The --ssh-* options; the caller sets `bundle`.
+[[nodiscard]] base::Result<launcher::SshOptions> plan_ssh(const Settings& settings,
+                                                          const Surroundings& around);
+
 [[nodiscard]] base::Result<NodesPlan> plan_nodes(const Settings& settings,
                                                  const Surroundings& around);
 

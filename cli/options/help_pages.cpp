@@ -426,19 +426,29 @@ Example:
   robustrun rm --older-than 14d --dry-run)";
 
 constexpr std::string_view kDoctorPage = R"(usage: robustrun doctor [--json]
+       robustrun doctor --hosts LIST [options] [--json]
 
 Shows what works on this machine, what does not, and what to do about it: kernel, cgroups, tools for
 stacks, FUSE, user namespaces, memory, open files, SSH, Slurm, munge, GPUs, Python, torch, and
 robustrun's own files. Starts no agent and changes nothing. Each line is ok, warn (robustrun does
 without, or a limit is low) or bad (runs will fail). What is optional and not here is listed last.
-`robustrun check` looks at several machines.
 
-  --json   one JSON object: checks, each with name, state (ok, warn, bad, absent), found and advice
+With hosts, asks each of them over SSH and shows what fails or differs, with the hosts. A host
+without robustrun gets it, as for a run; Python is looked for where a run from here would take it. A
+host without an answer is listed with the reason. `robustrun check` tests nodes for a run.
 
-Exit codes: 0 nothing is bad, 1 something is, 2 bad input.
+  --hosts LIST         these machines, as for a run: node[01-16],user@host:2222
+  --hostfile FILE      the hosts of this file
+  --ssh-transport auto|libssh2|openssh  the client [auto]
+  --ssh-command CMD    the ssh program and its options
+  --ssh-fanout N       number of hosts to connect to at once [64]
+  --ssh-timeout TIME   time limit for connection and login, per host [10]
+  --json               one JSON object, or with hosts an array (docs/formats/doctor.md)
+
+Exit codes: 0 nothing is bad; 1 something is, or a host did not answer; 2 bad input.
 
 Example:
-  robustrun doctor)";
+  robustrun doctor --hosts node[01-16])";
 
 constexpr std::string_view kCompletionPage = R"(usage: robustrun completion SHELL
 
@@ -484,7 +494,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"plan", "show which node would get which ranks, and why", kPlanPage},
     {"submit", "queue the run as a Slurm job", kSubmitPage},
     {"demo", "a small training that loses a rank and recovers", kDemoPage},
-    {"doctor", "show what works on this machine, and what to do", kDoctorPage},
+    {"doctor", "show what works here, or on hosts, and what to do", kDoctorPage},
     {"ls", "list your runs", kLsPage},
     {"logs", "show what the workers wrote", kLogsPage},
     {"rm", "remove runs that have ended", kRmPage},

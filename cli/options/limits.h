@@ -72,6 +72,14 @@ inline constexpr std::chrono::seconds kDoctorToolMax{3};
 inline constexpr std::chrono::seconds kDoctorGpusMax{10};
 inline constexpr std::chrono::seconds kDoctorPythonMax{20};
 inline constexpr std::size_t kDoctorKeysMax = 8;  // of ~/.ssh
+// robustrun doctor --hosts; the tools' deadlines above add up to less than kDoctorHostMax
+inline constexpr std::chrono::seconds kDoctorHostMax{90};
+inline constexpr std::size_t kDoctorRequestMax = std::size_t{64} << 10;
+inline constexpr std::size_t kDoctorAnswerMax = std::size_t{64} << 10;
+inline constexpr std::size_t kDoctorChecksMax = 64;
+inline constexpr std::size_t kDoctorGroupsShown = 8;  // of hosts, for each check
+inline constexpr unsigned kDoctorThreads = 4;
+inline constexpr std::size_t kDoctorQueueMax = 16384;
 inline constexpr int kHelpColumnsMin = 60;
 inline constexpr int kHelpColumnsMax = 100;
 inline constexpr std::size_t kFirstHelpLinesMax = 60;

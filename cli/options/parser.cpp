@@ -78,38 +78,59 @@ Result<Line> parse_own_line(std::span<const std::string> argv, Describe describe
   return line;
 }
 
+// Options of a run, by rows of the options table.
+class RowParser {
+ public:
+  void add(CLI::App& app, const Option& row) {
+    const std::string name = std::string("--") + row.name;
+    CLI::Option*& target = parsed_[static_cast<std::size_t>(row.id)];
+    if (row.type == Type::kFlag) {
+      target = app.add_flag(name);
+      return;
+    }
+    target = app.add_option(name);
+    target->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    target->check([this, &row](const std::string& text) {
+      const auto error = value_error(row, text);
+      if (error) bad_ = fmt::format("argument {}: {}", display_name(row), *error);
+      return error.value_or("");
+    });
+  }
+
+  base::Status run(CLI::App& app, std::span<const std::string> argv) {
+    const auto status = run_parser(app, argv);
+    if (status || bad_.empty()) return status;
+    return fail(Errc::kInvalidArgument, bad_);
+  }
+
+  // The values of the options that were given.
+  [[nodiscard]] RunLine take() const {
+    RunLine line;
+    for (const Option& row : options()) {
+      const CLI::Option* given = parsed_[static_cast<std::size_t>(row.id)];
+      if (given == nullptr || given->count() == 0) continue;
+      line.values[static_cast<std::size_t>(row.id)] =
+          row.type == Type::kFlag ? "1" : given->results().back();
+    }
+    return line;
+  }
+
+ private:
+  std::array<CLI::Option*, kOptionCount> parsed_{};
+  std::string bad_;  // the error of a check, without the words that CLI11 adds
+};
+
 }  // namespace
 
 Result<RunLine> parse_run_line(std::span<const std::string> argv) {
   SplitArgv split = RR_TRY(split_argv(argv));
   Parser app;
-  std::array<CLI::Option*, kOptionCount> parsed{};
-  std::string bad;  // the error of a check, without the words that CLI11 adds
-  for (const Option& row : options()) {
-    const std::string name = std::string("--") + row.name;
-    CLI::Option*& target = parsed[static_cast<std::size_t>(row.id)];
-    if (row.type == Type::kFlag) {
-      target = app.add_flag(name);
-      continue;
-    }
-    target = app.add_option(name);
-    target->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    target->check([&row, &bad](const std::string& text) {
-      const auto error = value_error(row, text);
-      if (error) bad = fmt::format("argument {}: {}", display_name(row), *error);
-      return error.value_or("");
-    });
+  RowParser rows;
+  for (const Option& row : options()) rows.add(app, row);
+  if (const auto status = rows.run(app, split.options); !status) {
+    return std::unexpected(status.error());
   }
-  if (const auto status = run_parser(app, split.options); !status) {
-    return fail(Errc::kInvalidArgument, bad.empty() ? status.error().what : bad);
-  }
-  RunLine line;
-  for (const Option& row : options()) {
-    const CLI::Option* given = parsed[static_cast<std::size_t>(row.id)];
-    if (given->count() == 0) continue;
-    line.values[static_cast<std::size_t>(row.id)] =
-        row.type == Type::kFlag ? "1" : given->results().back();
-  }
+  RunLine line = rows.take();
   line.script = std::move(split.script);
   line.arguments = std::move(split.arguments);
   return line;
@@ -335,8 +356,23 @@ Result<DemoLine> parse_demo_line(std::span<const std::string> argv) {
 }
 
 Result<DoctorLine> parse_doctor_line(std::span<const std::string> argv) {
-  return parse_own_line<DoctorLine>(
-      argv, [](CLI::App& app, DoctorLine& line) { app.add_flag("--json", line.json); });
+  Parser app;
+  DoctorLine line;
+  RowParser rows;
+  for (const Option& row : options()) {
+    if (std::ranges::find(kDoctorOptions, row.id) != kDoctorOptions.end()) rows.add(app, row);
+  }
+  app.add_flag("--json", line.json);
+  app.add_flag("-h,--help", line.help);
+  if (auto status = rows.run(app, argv); !status) return std::unexpected(status.error());
+  line.run = rows.take();
+  line.is_for_hosts = line.run.value(OptionId::kHosts) || line.run.value(OptionId::kHostfile);
+  for (const OptionId id : kDoctorOptions) {
+    if (line.is_for_hosts || !line.run.value(id)) continue;
+    return fail(Errc::kInvalidArgument,
+                fmt::format("argument --{}: needs --hosts or --hostfile", option(id).name));
+  }
+  return line;
 }
 
 Result<CompletionLine> parse_completion_line(std::span<const std::string> argv) {

@@ -141,8 +141,10 @@ struct DemoLine {
   bool help = false;
 };
 
-// `robustrun doctor [--json]`
+// `robustrun doctor [--hosts LIST | --hostfile FILE] [options] [--json]`
 struct DoctorLine {
+  RunLine run;  // the options that name hosts and reach them (kDoctorOptions), as for a run
+  bool is_for_hosts = false;
   bool json = false;
   bool help = false;
 };
@@ -201,6 +203,11 @@ struct HelpLine {
   bool man = false;
   bool help = false;
 };
+
+// Of a run, for `robustrun doctor`: which hosts, and how they are reached.
+inline constexpr std::array kDoctorOptions = {OptionId::kHosts,        OptionId::kHostfile,
+                                              OptionId::kSshTransport, OptionId::kSshCommand,
+                                              OptionId::kSshFanout,    OptionId::kSshTimeout};
 
 // All take `argv` without the names of the program and of the subcommand.
 [[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);

@@ -24,24 +24,25 @@ std::string check_hashes(const PushBundle& bundle) {
          "\" | sha256sum -c >/dev/null && sha256sum -c " + manifest + " >/dev/null";
 }
 
-std::string become(const std::string& program) {
-  return "echo " + std::string(kStartMark) + " $$; exec " + program + " agent --stdin-credential";
+std::string become(const std::string& program, std::string_view arguments) {
+  return "echo " + std::string(kStartMark) + " $$; exec " + program + " " + std::string(arguments);
 }
 
 }  // namespace
 
-std::optional<std::string> installed_agent_command(std::string_view executable) {
+std::optional<std::string> installed_command(std::string_view executable,
+                                             std::string_view arguments) {
   if (!fits_quotes(executable)) return std::nullopt;
   const std::string program = "\"" + std::string(executable) + "\"";
   return in_shell("test -x " + program + " || exit " + std::to_string(kExitNotFound) + "; " +
-                  become(program));
+                  become(program, arguments));
 }
 
-std::string cached_agent_command(const PushBundle& bundle) {
+std::string cached_command(const PushBundle& bundle, std::string_view arguments) {
   const std::string folder = std::string(kCacheFolder) + "/" + bundle.name;
   return in_shell("test -d " + folder + " || exit " + std::to_string(kExitNotCached) + "; cd " +
                   folder + " && " + check_hashes(bundle) + " && cd ../../.. || exit 1; " +
-                  become(folder + "/" + bundle.files.front().name));
+                  become(folder + "/" + bundle.files.front().name, arguments));
 }
 
 std::string publish_command(const PushBundle& bundle, std::string_view folder, bool replace) {

@@ -21,10 +21,14 @@ inline constexpr int kExitNotCached = 3;  // before the mark: the folder does no
 inline constexpr int kExitNotFound = 127;
 inline constexpr int kExitNotExecutable = 126;
 
-// Starts the executable at the same path as here; nullopt if that path cannot stand in a command.
-std::optional<std::string> installed_agent_command(std::string_view executable);
-// Starts the executable in the cache after checking its hashes.
-std::string cached_agent_command(const PushBundle& bundle);
+inline constexpr std::string_view kAgentArguments = "agent --stdin-credential";
+
+// Runs the executable at the same path as here; nullopt if that path cannot stand in a command.
+// `arguments`: fixed words, which the shell splits.
+std::optional<std::string> installed_command(std::string_view executable,
+                                             std::string_view arguments);
+// Runs the executable in the cache after checking its hashes.
+std::string cached_command(const PushBundle& bundle, std::string_view arguments);
 // Checks the files uploaded to `folder` (a name in the cache) and puts them in place. `replace`:
 // the existing folder is damaged.
 std::string publish_command(const PushBundle& bundle, std::string_view folder, bool replace);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "base/io/log.h"
 #include "launcher/limits.h"
 #include "launcher/openssh/link.h"
@@ -18,17 +19,17 @@ struct SshAttempt::Timer : boost::asio::steady_timer {
 };
 
 SshAttempt::SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host,
-                       std::string credential, std::function<void(const AgentEnd&)> on_lost)
+                       SshTask task, std::function<void(const AgentEnd&)> on_lost)
     : context_(std::move(context)),
       host_(std::move(host)),
-      credential_(std::move(credential)),
+      task_(std::move(task)),
       on_lost_(std::move(on_lost)),
       timer_(std::make_unique<Timer>(context_->executor)) {}
 
 SshAttempt::~SshAttempt() = default;
 
 std::string SshAttempt::cannot_start() const {
-  return "cannot start an agent on " + host_->host.name + " over SSH: ";
+  return is_agent() ? "cannot start an agent on " + host_->host.name + " over SSH: " : "";
 }
 
 void SshAttempt::start() {
@@ -111,7 +112,7 @@ std::shared_ptr<SshLink> SshAttempt::make_link() const {
 
 void SshAttempt::run_command() {
   if (cached_) return run_cached();
-  const auto command = installed_agent_command(context_->options.executable);
+  const auto command = installed_command(context_->options.executable, task_.arguments);
   if (!command) {
     cached_ = true;
     return run_cached();
@@ -138,7 +139,7 @@ void SshAttempt::run_cached() {
     self->output_.clear();
     self->on_deadline(self->context_->options.connect_timeout + kRemoteShellWait,
                       &SshAttempt::start_late);
-    self->link_->run({cached_agent_command(*self->bundle_), false},
+    self->link_->run({cached_command(*self->bundle_, self->task_.arguments), false},
                      {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
                       .on_end = [self](const SshEnd& end) { self->on_end(end); }});
   });
@@ -155,13 +156,16 @@ void SshAttempt::on_deadline(std::chrono::milliseconds after, void (SshAttempt::
 void SshAttempt::start_late() {
   const auto limit = std::chrono::duration_cast<std::chrono::seconds>(
       context_->options.connect_timeout + kRemoteShellWait);
-  lose(cannot_start() + "its shell did not start the agent within " +
-           std::to_string(limit.count()) + " s",
+  lose(cannot_start() + "its shell did not start " + (is_agent() ? "the agent" : "robustrun") +
+           " within " + std::to_string(limit.count()) + " s",
        true);
 }
 
+void SshAttempt::end_late() { report("no answer within " + base::in_seconds(task_.limit), true); }
+
 void SshAttempt::on_output(std::string_view bytes) {
-  if (state_ != State::kStarting) return;  // an agent's output is not read here
+  if (state_ == State::kRunning) add_to_answer(bytes);
+  if (state_ != State::kStarting) return;
   output_ += bytes.substr(0, kOutputHeadBytes - output_.size());
   const auto pid = find_start_mark(output_);
   if (!pid) return;
@@ -171,7 +175,16 @@ void SshAttempt::on_output(std::string_view bytes) {
   pass_.reset();
   context_->connections.widen();
   host_->use_cache = cached_;
-  link_->write(credential_);  // the input stays open: when it ends, so does the agent
+  link_->write(task_.input);
+  if (is_agent()) return;  // the input stays open: when it ends, so does the agent
+  link_->close_input();
+  on_deadline(task_.limit, &SshAttempt::end_late);
+  answer_.clear();
+  add_to_answer(std::string_view(output_).substr(output_.find('\n', output_.find(kStartMark)) + 1));
+}
+
+void SshAttempt::add_to_answer(std::string_view bytes) {
+  answer_ += bytes.substr(0, task_.output_max - answer_.size());
 }
 
 void SshAttempt::on_end(const SshEnd& end) {
@@ -183,8 +196,8 @@ void SshAttempt::on_end(const SshEnd& end) {
 
 void SshAttempt::on_trouble(const SshEnd& end) {
   if (state_ == State::kRunning) {
-    return lose("the SSH session with the agent on " + host_->host.name + " ended: " + end.what,
-                true);
+    const std::string peer = is_agent() ? " with the agent on " + host_->host.name : "";
+    return lose("the SSH session" + peer + " ended: " + end.what, true);
   }
   const bool automatic = context_->options.transport == SshTransport::kAuto;
   if (end.trouble == SshTrouble::kUnsuited && automatic && !uses_openssh_) {
@@ -214,8 +227,10 @@ bool SshAttempt::try_again(const SshEnd& end) {
 void SshAttempt::on_exit(const SshEnd& end) {
   const bool started = state_ == State::kRunning;
   const int code = end.status.kind == base::ExitStatus::Kind::kExited ? end.status.code : -1;
-  if (!cached_ &&
-      (code == kExitOtherBuild || code == kExitNotFound || code == kExitNotExecutable)) {
+  // An older build at that path may not know the errand at all.
+  const bool is_unknown = !is_agent() && code != 0;
+  if (!cached_ && (is_unknown || code == kExitOtherBuild || code == kExitNotFound ||
+                   code == kExitNotExecutable)) {
     cached_ = true;
     remote_pid_ = 0;
     state_ = State::kWaiting;
@@ -235,6 +250,7 @@ void SshAttempt::on_exit(const SshEnd& end) {
             how,
         false);
   }
+  if (!is_agent()) return report(code == 0 ? "" : "robustrun failed there: " + how, true);
   lose("the agent on " + host_->host.name + " (pid " + std::to_string(remote_pid_) +
            ") ended: " + how,
        false);

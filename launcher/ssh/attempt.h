@@ -1,7 +1,7 @@
 #pragma once
-// One agent on one host over SSH, from the order to its end: reads the configuration, waits for a
-// turn, connects (again, if the server drops it), starts the agent, pushes the build if it is
-// missing, and watches.
+// One command of this build on one host over SSH, an agent or an errand, from the order to its end:
+// reads the configuration, waits for a turn, connects (again, if the server drops it), starts the
+// command, pushes the build if it is missing, and watches.
 //
 // On the loop. Every step has a deadline, except for the running agent.
 
@@ -17,15 +17,27 @@
 
 namespace robustrun::launcher {
 
+struct SshTask {
+  std::string arguments;  // of robustrun: fixed words
+  std::string input;  // its standard input; an errand's ends after it
+  // Of an errand (errand.h): bytes kept of its standard output, and its time after its start. 0: an
+  // agent, whose output is not read.
+  std::size_t output_max = 0;
+  std::chrono::milliseconds limit{};
+};
+
 class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
  public:
-  // `on_lost` is called once, as the last handler, from the loop.
-  SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host,
-             std::string credential, std::function<void(const AgentEnd&)> on_lost);
+  // `on_lost` is called once, as the last handler, from the loop. AgentEnd::why is empty for an
+  // errand that ended with exit code 0.
+  SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host, SshTask task,
+             std::function<void(const AgentEnd&)> on_lost);
   ~SshAttempt();
   SshAttempt(const SshAttempt&) = delete;
   SshAttempt& operator=(const SshAttempt&) = delete;
   void start();
+  // What an errand printed, at most SshTask::output_max bytes.
+  [[nodiscard]] const std::string& answer() const { return answer_; }
   // Ends what has been started: a second command kills a running agent, if the host can be reached
   // within kOldAgentWait. on_lost follows in any case.
   void kill();
@@ -34,7 +46,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
 
  private:
   // kPreparing: configuration, keys, addresses. kWaiting: for a turn, or before a retry. kStarting:
-  // the command was sent; it prints the mark when it becomes the agent.
+  // the command was sent; it prints the mark when it becomes robustrun.
   enum class State : std::uint8_t {
     kPreparing,
     kWaiting,
@@ -55,6 +67,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   void run_command();
   void run_cached();
   void on_output(std::string_view bytes);
+  void add_to_answer(std::string_view bytes);
   void on_end(const SshEnd& end);
   void on_trouble(const SshEnd& end);
   void on_exit(const SshEnd& end);
@@ -64,15 +77,17 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   [[nodiscard]] bool try_again(const SshEnd& end);
   void on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)());
   void start_late();
+  void end_late();
   void finish_kill();
   // Ends the attempt; if `doubtful`, first probes whether the machine answers.
   void lose(const std::string& why, bool doubtful);
   void report(const std::string& why, bool node_answers);
-  [[nodiscard]] std::string cannot_start() const;
+  [[nodiscard]] bool is_agent() const { return task_.output_max == 0; }
+  [[nodiscard]] std::string cannot_start() const;  // begins a sentence; empty for an errand
 
   std::shared_ptr<SshContext> context_;
   std::shared_ptr<SshHost> host_;
-  std::string credential_;
+  SshTask task_;
   std::function<void(const AgentEnd&)> on_lost_;
   State state_ = State::kPreparing;
   bool uses_openssh_ = false;
@@ -85,6 +100,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   std::shared_ptr<SshPush> push_;
   std::shared_ptr<const PushBundle> bundle_;
   std::string output_;  // output before the mark
+  std::string answer_;  // after it
   std::uint64_t remote_pid_ = 0;
   unsigned tries_ = 0;
   base::Nanos first_try_{};

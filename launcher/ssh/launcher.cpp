@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "launcher/limits.h"
+#include "launcher/push/commands.h"
 #include "launcher/ssh/attempt.h"
 #include "launcher/ssh/context.h"
 
@@ -71,7 +72,9 @@ class SshLauncher final : public AgentLauncher {
 
   void begin(Node& node) {
     node.attempt =
-        std::make_shared<SshAttempt>(context_, node.host, *std::exchange(node.next, std::nullopt),
+        std::make_shared<SshAttempt>(context_, node.host,
+                                     SshTask{.arguments = std::string(kAgentArguments),
+                                             .input = *std::exchange(node.next, std::nullopt)},
                                      [this, &node](const AgentEnd& end) { on_lost(node, end); });
     boost::asio::post(context_->executor, [attempt = node.attempt] { attempt->start(); });
   }

@@ -17,7 +17,7 @@ _robustrun_syntax() {
     demo)
       flags='-h --help' valued='' kind=none ;;
     doctor)
-      flags='--json -h --help' valued='' kind=none ;;
+      flags='--json -h --help' valued='--hosts --hostfile --ssh-transport --ssh-command --ssh-fanout --ssh-timeout' kind=none ;;
     ls)
       flags='-a --all --json --ids -h --help' valued='' kind=none ;;
     logs)
@@ -63,7 +63,7 @@ _robustrun_syntax() {
 
 _robustrun_value() {
   case $1 in
-    'run -c' | 'run --config' | 'run --summary-json' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --svg' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
+    'run -c' | 'run --config' | 'run --summary-json' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --svg' | 'doctor --hostfile' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
       kind=files ;;
     'run --log-dir' | 'run --run-dir' | 'run --sync-code' | 'update --code' | 'update --code-root' | 'cache --cache-dir' | 'nodes --node-history')
       kind=folders ;;
@@ -77,7 +77,7 @@ _robustrun_value() {
       words='auto dispatcher off' kind=none ;;
     'run --preflight')
       words='auto fast full gpu off' kind=none ;;
-    'run --ssh-transport')
+    'run --ssh-transport' | 'doctor --ssh-transport')
       words='auto libssh2 openssh' kind=none ;;
     'run --launcher')
       words='auto local processes ssh slurm join' kind=none ;;

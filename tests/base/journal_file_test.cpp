@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "base/core/clock.h"
+#include "base/core/hash.h"
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 #include "tests/paths.h"
@@ -190,6 +191,22 @@ TEST_CASE("a file that is not a journal, or of another version, is refused and l
   }
   CHECK(read_journal(scratch / "none").error().os_errno == ENOENT);
   CHECK(JournalWriter::open(scratch / "no/folder").error().os_errno == ENOENT);
+}
+
+TEST_CASE("a journal of a newer format is refused in words that name both formats") {
+  const Scratch scratch;
+  const std::string path = scratch / "file";
+  static_cast<void>(JournalWriter::open(path).value());
+  std::string header = bytes_of(path).substr(0, 56);
+  header[8] = 9;
+  const std::uint64_t hash = hash64(header);
+  header.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+  replace(path, header);
+  const std::string words = read_journal(path).error().what;
+  CHECK(words.find("it has journal format 9, this robustrun reads 1") != std::string::npos);
+  CHECK(words.find("use the version that wrote it") != std::string::npos);
+  CHECK(JournalWriter::open(path).error().what == words);
+  CHECK(bytes_of(path) == header);
 }
 
 TEST_CASE("a failed append leaves whole records, and the next one tries again") {

@@ -128,7 +128,11 @@ TEST_CASE("the lines of the other subcommands") {
   CHECK(parse_help_line(Words{"failures"})->topic == "failures");
   CHECK_FALSE(parse_help_line(Words{"a", "b"}).has_value());
   CHECK(parse_doctor_line(Words{"--json"})->json);
-  CHECK_FALSE(parse_doctor_line(Words{"--hosts=a"}).has_value());
+  CHECK_FALSE(parse_doctor_line(Words{"--json"})->is_for_hosts);
+  CHECK(parse_doctor_line(Words{"--hosts", "a,b"})->run.value(OptionId::kHosts) == "a,b");
+  CHECK(parse_doctor_line(Words{"--hostfile=f", "--ssh-fanout=3"})->is_for_hosts);
+  CHECK_FALSE(parse_doctor_line(Words{"--hosts=a", "--ssh-fanout=0"}).has_value());
+  CHECK_FALSE(parse_doctor_line(Words{"--ssh-timeout=3"}).has_value());
   CHECK(parse_completion_line(Words{"zsh"})->shell == "zsh");
   CHECK_FALSE(parse_completion_line(Words{}).has_value());
   CHECK(parse_ls_line(Words{"--ids"})->ids);

@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import pwd
+import shlex
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ from helpers.runner import MARKER
 
 SSHD = "/usr/sbin/sshd"
 BANNER = b"SSH-2.0"
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own takes root")
 
 
 def need_sshd():
@@ -142,6 +144,25 @@ class Host:
             )
         wait_for(self.answers, what=f"the sshd of {self.name}")
         return self
+
+    def restart_under(self, *around, first=""):
+        """Restarts the sshd under another command, after some shell commands."""
+        self.die()
+        script = f"{first}exec {SSHD} -D -e -f {shlex.quote(str(self.config))}"
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*around, "sh", "-c", script], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={"PATH": os.environ["PATH"]},
+            )
+        wait_for(self.answers, what=f"the sshd of {self.name}")
+
+    def hide(self, *folders, over=None):
+        """Restarts the sshd in a mount namespace where these folders are empty, and each key of
+        `over` is its value. Takes root."""
+        mounts = [f"mount -t tmpfs none {shlex.quote(str(folder))} && " for folder in folders]
+        mounts += [f"mount --bind {shlex.quote(str(other))} {shlex.quote(str(path))} && "
+                   for path, other in (over or {}).items()]
+        self.restart_under("unshare", "--mount", first="".join(mounts))
 
     def answers(self):
         if self.process.poll() is not None:

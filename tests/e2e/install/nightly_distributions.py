@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 from install import packages
@@ -51,6 +52,10 @@ class Root:
                        f"{robustrun} --nproc-per-node=2 script.py")
         assert out.count(" of 2 by ") == 2, out
 
+    def libc(self):
+        out = self.run("python3 -c 'import platform; print(platform.libc_ver()[1])'")
+        return out.strip()
+
     def content(self):
         """The files of the folders that belong to the system; pip leaves an empty share/."""
         return {str(path.relative_to(self.folder)) for name in ("usr", "opt", "srv", "root")
@@ -60,8 +65,11 @@ class Root:
 
 
 @pytest.fixture(scope="module", params=SUITES)
-def root(request, tmp_path_factory):
-    return Root(pathlib.Path(tmp_path_factory.mktemp("root")) / request.param, request.param)
+def root(request):
+    # sshd chroots only where no folder above can be written by others, as /tmp can.
+    with tempfile.TemporaryDirectory(dir=pathlib.Path.home(), prefix="robustrun-") as folder:
+        pathlib.Path(folder).chmod(0o755)
+        yield Root(pathlib.Path(folder) / request.param, request.param)
 
 
 def test_the_wheel(root):
@@ -90,6 +98,32 @@ def test_the_debian_package(root):
     removed = root.run("dpkg -P robustrun 2>&1")
     assert "not empty" not in removed
     assert root.content() - before == set()
+
+
+def test_a_run_of_two_nodes_over_ssh(root, farm, robustrun):
+    """One host is the other system, and has nothing of ours: it gets this build."""
+    prefix = packages.unpack(robustrun.folder)
+    robustrun.binary = prefix / "bin" / "robustrun"
+    hosts = farm(2, options=["MaxStartups 512", f"ChrootDirectory {root.folder}"])
+    inside = root.folder / str(robustrun.folder).lstrip("/")
+    inside.mkdir(parents=True)
+    mounts = "".join(f"mount --rbind /{name} {root.folder}/{name} && " for name in ("proc", "dev"))
+    mounts += f"mount --bind {robustrun.folder} {inside} && "
+    # It is hidden there: the path of this build holds nothing.
+    mounts += f"mount -t tmpfs none {inside}/{prefix.name} && "
+    hosts["h2"].restart_under("unshare", "--mount", first=mounts)
+    hosts.options = ["MaxStartups 512"]
+    hosts["h1"].die()
+    hosts["h1"].boot()
+    script = robustrun.write("script.py", "import os, platform\nimport robustrun\n"
+                             "print('rank', os.environ['RANK'], 'libc', platform.libc_ver()[1])\n")
+    done = robustrun.run("--hosts=h[1-2]", script, timeout=600,
+                         env={**hosts.home.environment(), "PYTHON_EXEC": "/usr/bin/python3"})
+    assert done.code == 0, done.errors
+    libcs = dict(line.split(" libc ") for line in done.text.splitlines())
+    assert libcs["rank 1"] == root.libc(), done.text
+    assert "does not have this build: pushing it" in done.errors
+    hosts.expect_empty()
 
 
 def test_a_source_over_http_without_libcurl_is_refused_in_words(root):

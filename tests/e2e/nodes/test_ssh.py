@@ -5,16 +5,14 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import signal
 import subprocess
 
 import pytest
 from helpers.jobs import descendants, kill_at_once, lockstep, start_job, wait_until_gone
-from helpers.processes import wait_for
 from helpers.runner import BUILD
-from helpers.ssh_server import make_key
+from helpers.ssh_server import NEEDS_ROOT, make_key
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["libssh2", "openssh"])
 
@@ -257,30 +255,7 @@ def test_the_node_of_rank_0_may_fail_with_any_code(farm, over, robustrun):
 
 # --- hosts that are not like this one -----------------------------------------------------------
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own takes root")
-
-
-def start_again(hosts, name, *around, first=""):
-    """Restarts that host's sshd under another command, after some shell commands."""
-    hosts[name].die()
-    script = f"{first}exec /usr/sbin/sshd -D -e -f {hosts[name].config}"
-    log = open(hosts[name].log, "ab")
-    process = subprocess.Popen(
-        [*around, "sh", "-c", script],
-        stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={"PATH": os.environ["PATH"]},
-    )
-    log.close()
-    hosts[name].process = process
-    wait_for(hosts[name].answers, what=f"the sshd of {name}")
-
-
-def hide(hosts, name, *folders):
-    """Restarts that host's sshd in a mount namespace where these folders are empty."""
-    mounts = "".join(f"mount -t tmpfs none {shlex.quote(str(f))} && " for f in folders)
-    start_again(hosts, name, "unshare", "--mount", first=mounts)
-
-
-@needs_root
+@NEEDS_ROOT
 @pytest.mark.parametrize("missing", ["script", "folder"])
 def test_what_is_missing_on_a_host_is_an_error_of_that_host(farm, over, robustrun, missing):
     hosts = farm(2)
@@ -288,7 +263,7 @@ def test_what_is_missing_on_a_host_is_an_error_of_that_host(farm, over, robustru
     place.mkdir()
     (place / "t.py").write_text("import time; time.sleep(100)\n")
     (place / "inner").mkdir()
-    hide(hosts, "h2", place)
+    hosts["h2"].hide(place)
     cwd = place / "inner" if missing == "folder" else robustrun.folder
     finished = over(hosts, "--hosts=h[1-2]", str(place / "t.py"), cwd=cwd).finish()
     assert finished.code not in (0, 94), finished.errors
@@ -302,8 +277,8 @@ def test_what_is_missing_on_a_host_is_an_error_of_that_host(farm, over, robustru
 def test_every_host_counts_for_itself(farm, over, robustrun):
     hosts = farm(2)
     cpus = sorted(os.sched_getaffinity(0))[:2]
-    start_again(hosts, "h1", "taskset", "-c", ",".join(map(str, cpus)))
-    start_again(hosts, "h2", "taskset", "-c", str(cpus[0]))
+    hosts["h1"].restart_under("taskset", "-c", ",".join(map(str, cpus)))
+    hosts["h2"].restart_under("taskset", "-c", str(cpus[0]))
     robustrun.write("show.py", "import os\nprint(os.environ['RANK'], os.environ['LOCAL_RANK'])\n")
     words = ("--hosts=h[1-2]", "--nproc-per-node=cpu")
     job = over(hosts, *words, f"--expect-world={len(cpus) + 1}", "show.py")
@@ -322,13 +297,13 @@ def test_every_host_counts_for_itself(farm, over, robustrun):
     hosts.expect_empty()
 
 
-@needs_root
+@NEEDS_ROOT
 @TRANSPORTS
 def test_a_host_without_robustrun_gets_it_pushed(farm, over, robustrun, transport):
     """The host has only the shared folder of the test; a second run finds robustrun there."""
     home = pathlib.Path.home()
     hosts = farm(1)
-    hide(hosts, "h1", BUILD / "bin", BUILD / "share", home / ".cache")
+    hosts["h1"].hide(BUILD / "bin", BUILD / "share", home / ".cache")
     job = over(hosts, "--hosts=h1", f"--ssh-transport={transport}", *lockstep(robustrun))
     job.moves(deadline_s=150)
     agent = job.agents()[0]

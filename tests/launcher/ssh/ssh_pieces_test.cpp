@@ -118,10 +118,10 @@ TEST_CASE("the client gets the host after --, whatever its name looks like") {
 }
 
 TEST_CASE("only paths that a shell cannot misread are used in a command") {
-  CHECK(launcher::installed_agent_command("/opt/robust run/bin/robustrun"));
+  CHECK(launcher::installed_command("/opt/robust run/bin/robustrun", "agent"));
   for (const std::string path : {"relative", "/a'b", "/a\"b", "/a$b", "/a`b", "/a\\b", "/a\nb"}) {
     CAPTURE(path);
-    CHECK(!launcher::installed_agent_command(path));
+    CHECK(!launcher::installed_command(path, "agent"));
   }
 }
 

@@ -1,0 +1,45 @@
+#pragma once
+// One short command of this build on many hosts over SSH: what it prints there, or why there is no
+// answer. Hosts are reached, and get this build pushed, as for agents (launcher.h).
+//
+// On the loop of its executor. Every host has an end: connecting, pushing and the command itself
+// have deadlines.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/hosts/host.h"
+#include "launcher/ssh/launcher.h"
+
+namespace robustrun::launcher {
+
+struct SshErrand {
+  std::string arguments;  // of robustrun: fixed words, which a shell splits
+  std::string input;      // its standard input
+  std::chrono::milliseconds limit{};  // from its start to its end
+  std::size_t output_max = 0;         // bytes of standard output; the rest is dropped
+};
+
+struct SshErrandEnd {
+  std::string output;
+  std::string why;  // there is no answer; empty: exit code 0, and `output` is complete
+};
+
+// At most SshOptions::fanout hosts are being connected to at once.
+class SshErrands {
+ public:
+  // `done` is called once for each host, by its index in `hosts`.
+  static std::unique_ptr<SshErrands> start(
+      boost::asio::any_io_executor executor, base::BlockingPool& pool, std::vector<Host> hosts,
+      SshOptions options, SshErrand errand,
+      std::function<void(std::size_t host, const SshErrandEnd& end)> done);
+  // Closes all connections; `done` is not called any more.
+  virtual ~SshErrands() = default;
+};
+
+}  // namespace robustrun::launcher

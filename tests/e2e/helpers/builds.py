@@ -1,0 +1,34 @@
+"""Other builds of robustrun beside the one under test."""
+
+import re
+import shutil
+import subprocess
+
+from helpers.runner import BINARY, BUILD
+
+VERSION = b"0.1.0"
+OTHER_VERSION = b"0.1.9"
+
+
+def installed_copy(prefix):
+    """The build under test as it would be installed below `prefix`; gives its program."""
+    (prefix / "bin").mkdir(parents=True)
+    for name in ("robustrun", "robustrun-shim", "robustrun-blocks"):
+        shutil.copy2(BUILD / "bin" / name, prefix / "bin" / name)
+    shutil.copytree(BUILD / "share", prefix / "share",
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    return prefix / "bin" / "robustrun"
+
+
+def make_other(program):
+    """Turns a copy of robustrun into one of another version and build."""
+    notes = subprocess.run(["readelf", "--notes", BINARY], capture_output=True, text=True,
+                           check=True).stdout
+    build = bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", notes)[1])
+    content = program.read_bytes()
+    assert content.count(build) == 1 and VERSION in content
+    content = content.replace(build, build[::-1]).replace(VERSION, OTHER_VERSION)
+    program.write_bytes(content)
+    shown = subprocess.run([program, "--version"], capture_output=True, check=True).stdout
+    assert OTHER_VERSION in shown, shown
+    return program
