@@ -34,23 +34,6 @@ std::size_t prefix_bytes(std::string_view text, std::size_t count) {
   return at;
 }
 
-// Without terminal colours (ESC [ … letter), which would only show as escapes; tabs as spaces.
-std::string plain(std::string_view line) {
-  std::string out;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\t') {
-      out += "    ";
-    } else if (line.substr(i, 2) == "\x1b[") {
-      const std::size_t end = line.find_first_not_of("0123456789;:?", i + 2);
-      if (end == std::string_view::npos) break;
-      i = end;
-    } else {
-      out += line[i];
-    }
-  }
-  return base::printable(out);
-}
-
 std::string_view without_end_spaces(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
@@ -73,7 +56,7 @@ Page::Page(bool colour, int width)
     : colour_(colour), width_(std::max(kWidthMin, static_cast<std::size_t>(std::max(width, 0)))) {}
 
 void Page::heading(Ink ink, std::string_view text) {
-  for (const std::string& line : wrap(plain(text), width_)) {
+  for (const std::string& line : wrap(plain_line(text), width_)) {
     add(ink, line);
     text_ += '\n';
   }
@@ -86,7 +69,7 @@ void Page::item(std::string_view label, std::string_view value) {
     // A path that is broken cannot be copied: it sticks out instead.
     const bool one_word = part.find(' ') == std::string_view::npos;
     const std::size_t width = one_word ? std::string_view::npos : width_ - kLabelColumns;
-    for (const std::string& line : wrap(plain(part), width)) {
+    for (const std::string& line : wrap(plain_line(part), width)) {
       add(Ink::kDim, line.empty() ? without_end_spaces(head) : std::string_view(head));
       text_ += line;
       text_ += '\n';
@@ -96,7 +79,7 @@ void Page::item(std::string_view label, std::string_view value) {
 }
 
 void Page::quote(std::string_view line) {
-  std::vector<std::string> rows = wrap(plain(line), width_ - kQuoteBar.size());
+  std::vector<std::string> rows = wrap(plain_line(line), width_ - kQuoteBar.size());
   if (rows.size() > kQuoteRowsMax) {
     rows.resize(kQuoteRowsMax);
     std::string& last = rows.back();
@@ -144,6 +127,22 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   }
   lines.emplace_back(text);
   return lines;
+}
+
+std::string plain_line(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\t') {
+      out += "    ";
+    } else if (line.substr(i, 2) == "\x1b[") {
+      const std::size_t end = line.find_first_not_of("0123456789;:?", i + 2);
+      if (end == std::string_view::npos) break;
+      i = end;
+    } else {
+      out += line[i];
+    }
+  }
+  return base::printable(out);
 }
 
 std::string utc_words(base::Nanos unix_time) {
