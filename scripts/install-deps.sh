@@ -40,6 +40,7 @@ CLOCK="faketime"
 ORACLE="coinor-cbc"
 FUSE="bindfs fuse3"
 ROOTS="debootstrap"
+BROWSER="chromium-headless-shell"
 IMAGES="nginx-light squashfs-tools squashfuse bubblewrap openssl"
 PEERS="pdsh clustershell fio"
 CLANG="clang-19 libclang-rt-19-dev"
@@ -129,7 +130,7 @@ case "${1:-build}" in
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
   test | bench)
-    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS
+    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest safetensors uv $TRAINERS" \
       "$TORCH pytest safetensors uv $TRAINERS"

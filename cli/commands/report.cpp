@@ -1,13 +1,69 @@
 #include "supervisor/core/report/report.h"
 
+#include <fmt/core.h>
+
+#include <filesystem>
+
+#include "base/io/fd.h"
+#include "base/io/tool.h"
+#include "base/io/unwatched_child.h"
 #include "cli/commands/commands.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "supervisor/core/report/html/html.h"
 #include "supervisor/core/report/render.h"
+#include "supervisor/core/report/trace.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
+namespace {
+
+constexpr unsigned kFileMode = 0644;
+constexpr std::string_view kPageName = "report.html";
+
+base::Status write_output(const std::string& path, const std::string& bytes) {
+  if (const auto written = base::write_file_atomically(path, bytes, kFileMode); !written) {
+    return base::fail(base::Errc::kInvalidArgument,
+                      fmt::format("cannot write {}: {}", path, written.error().what));
+  }
+  say(fmt::format("wrote {} ({} kB)", path, (bytes.size() + 999) / 1000));
+  return {};
+}
+
+// The browser outlives this command, and is not waited for.
+void show_page(const std::string& path, const Surroundings& around) {
+  const auto opener = base::find_executable("xdg-open", around.variable("PATH").value_or(""));
+  if (!opener) {
+    say("cannot show the page: xdg-open is not on PATH; open the file in a browser");
+    return;
+  }
+  base::ChildOptions options;
+  options.executable = *opener;
+  options.argv = {"xdg-open", path};
+  options.environment = around.environment;
+  if (const auto child = base::UnwatchedChild::spawn(options); !child) {
+    say("cannot show the page: " + child.error().what);
+  }
+}
+
+// Files instead of text.
+int write_files(const ReportLine& line, const std::string& journal,
+                const std::vector<supervisor::JournalEntry>& entries, const Surroundings& around) {
+  if (line.html || line.open) {
+    const std::string beside = std::filesystem::path(journal).replace_filename(kPageName);
+    const std::string path = line.html ? around.absolute(*line.html) : beside;
+    if (const auto status = write_output(path, supervisor::html_report(entries)); !status) {
+      return complain(status.error());
+    }
+    if (line.open) show_page(path, around);
+  }
+  if (!line.trace) return 0;
+  const auto status = write_output(around.absolute(*line.trace), supervisor::trace_events(entries));
+  return status ? 0 : complain(status.error());
+}
+
+}  // namespace
 
 int report_command(std::span<const std::string> argv, const Surroundings& around) {
   const auto line = parse_report_line(argv);
@@ -16,10 +72,24 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
     print(command_help("report", terminal_columns(around)));
     return 0;
   }
+  const bool to_files = line->html || line->trace || line->open;
+  if (to_files && (line->json || line->verbose)) {
+    return complain_of_usage(around, "report",
+                             fmt::format("argument {}: not with --html, --open and --trace",
+                                         line->json ? "--json" : "-v/--verbose"));
+  }
+  for (const auto* file : {&line->html, &line->trace}) {
+    if (*file && (*file)->empty()) {
+      return complain_of_usage(around, "report",
+                               fmt::format("argument {}: expected a file's name",
+                                           file == &line->html ? "--html" : "--trace"));
+    }
+  }
   const auto journal = find_journal(line->run, around);
   if (!journal) return complain(journal.error());
   const auto readout = supervisor::read_run_journal(*journal);
   if (!readout) return complain(readout.error());
+  if (to_files) return write_files(*line, *journal, readout->entries, around);
   const supervisor::RunReport report = supervisor::build_report(readout->entries);
   if (line->json) {
     print(supervisor::report_json(report) + "\n");

@@ -114,6 +114,7 @@ Example:
   robustrun attach --lines 50)";
 
 constexpr std::string_view kReportPage = R"(usage: robustrun report [RUN] [-v] [--json]
+       robustrun report [RUN] [--html FILE] [--open] [--trace FILE]
 
 Reports what happened in a run, from its journal alone; also while the run is active, and after its
 supervisor was killed. RUN is a run's id or directory, or `latest`; default: the newest below
@@ -121,11 +122,14 @@ supervisor was killed. RUN is a run's id or directory, or `latest`; default: the
 
   -v, --verbose  everything: costs of the start, all evidence, every phase of each recovery
   --json         one JSON object (docs/formats/report.md)
+  --html FILE    write one page with pictures that needs no network (docs/report.md)
+  --open         show that page in the browser; without --html, it is report.html beside the journal
+  --trace FILE   write a trace for Perfetto, chrome://tracing or speedscope
 
-Exit codes: 0 shown, 2 bad input or no such run.
+Exit codes: 0 shown or written, 2 bad input or no such run.
 
 Example:
-  robustrun report --json)";
+  robustrun report --html report.html --open)";
 
 constexpr std::string_view kResumePage = R"(usage: robustrun resume [RUN] [--detach]
 

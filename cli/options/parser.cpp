@@ -141,6 +141,9 @@ Result<ReportLine> parse_report_line(std::span<const std::string> argv) {
     app.add_option("run", line.run);
     app.add_flag("-v,--verbose", line.verbose);
     app.add_flag("--json", line.json);
+    app.add_option("--html", line.html);
+    app.add_option("--trace", line.trace);
+    app.add_flag("--open", line.open);
   });
 }
 

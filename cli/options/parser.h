@@ -25,11 +25,14 @@ struct RunLine {
   }
 };
 
-// `robustrun report [RUN] [--json]`
+// `robustrun report [RUN] [--json]`, or with files to write
 struct ReportLine {
   std::string run;  // id or directory; empty: the newest
   bool verbose = false;
   bool json = false;
+  std::optional<std::string> html;   // file
+  std::optional<std::string> trace;  // file
+  bool open = false;  // show the page
   bool help = false;
 };
 

@@ -34,23 +34,6 @@ std::size_t prefix_bytes(std::string_view text, std::size_t count) {
   return at;
 }
 
-// Without terminal colours (ESC [ … letter), which would only show as escapes; tabs as spaces.
-std::string plain(std::string_view line) {
-  std::string out;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\t') {
-      out += "    ";
-    } else if (line.substr(i, 2) == "\x1b[") {
-      const std::size_t end = line.find_first_not_of("0123456789;:?", i + 2);
-      if (end == std::string_view::npos) break;
-      i = end;
-    } else {
-      out += line[i];
-    }
-  }
-  return base::printable(out);
-}
-
 std::string_view without_end_spaces(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
@@ -83,7 +66,7 @@ Page::Page(bool colour, int width)
     : colour_(colour), width_(std::max(kWidthMin, static_cast<std::size_t>(std::max(width, 0)))) {}
 
 void Page::heading(Ink ink, std::string_view text) {
-  for (const std::string& line : wrap_words(plain(text), width_)) {
+  for (const std::string& line : wrap_words(plain_line(text), width_)) {
     add(ink, line);
     text_ += '\n';
   }
@@ -93,7 +76,7 @@ void Page::item(std::string_view label, std::string_view value) {
   if (value.empty()) return;
   std::string head = fmt::format("  {:<{}}", label, kLabelColumns - 2);
   for (const std::string_view part : base::split(value, '\n')) {
-    for (const std::string& line : wrap_words(plain(part), width_ - kLabelColumns)) {
+    for (const std::string& line : wrap_words(plain_line(part), width_ - kLabelColumns)) {
       add(Ink::kDim, line.empty() ? without_end_spaces(head) : std::string_view(head));
       text_ += line;
       text_ += '\n';
@@ -103,7 +86,7 @@ void Page::item(std::string_view label, std::string_view value) {
 }
 
 void Page::quote(std::string_view line) {
-  std::vector<std::string> rows = wrap(plain(line), width_ - kQuoteBar.size());
+  std::vector<std::string> rows = wrap(plain_line(line), width_ - kQuoteBar.size());
   if (rows.size() > kQuoteRowsMax) {
     rows.resize(kQuoteRowsMax);
     std::string& last = rows.back();
@@ -173,6 +156,22 @@ std::vector<std::string> wrap_words(std::string_view text, std::size_t width) {
   }
   for (std::string& line : lines) line.resize(without_end_spaces(line).size());
   return lines;
+}
+
+std::string plain_line(std::string_view line) {
+  std::string out;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\t') {
+      out += "    ";
+    } else if (line.substr(i, 2) == "\x1b[") {
+      const std::size_t end = line.find_first_not_of("0123456789;:?", i + 2);
+      if (end == std::string_view::npos) break;
+      i = end;
+    } else {
+      out += line[i];
+    }
+  }
+  return base::printable(out);
 }
 
 std::string utc_words(base::Nanos unix_time) {

@@ -46,6 +46,10 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width);
 // number stays with its unit.
 std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
 
+// `line` without terminal colours (ESC [ … letter), which would only show as escapes; tabs as
+// spaces, the rest printable (base/core/text.h).
+std::string plain_line(std::string_view line);
+
 // "2026-08-01 10:00:00 UTC"; empty for an unknown time.
 std::string utc_words(base::Nanos unix_time);
 

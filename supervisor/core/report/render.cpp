@@ -8,6 +8,7 @@
 #include "base/core/words.h"
 #include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/report/page.h"
+#include "supervisor/core/report/words.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -26,88 +27,11 @@ Ink ink_of(const RunReport& report) {
   return report.outcome == RunOutcome::kFailed ? Ink::kBad : Ink::kWarn;
 }
 
-std::string headline(const RunReport& report) {
-  const std::string program =
-      report.program.empty() ? "run" : report.program.substr(report.program.rfind('/') + 1);
-  if (report.outcome == RunOutcome::kUnfinished) {
-    return fmt::format("{}: no end known, {} in the journal", program,
-                       base::duration_words(report.duration));
-  }
-  std::string text = fmt::format("{} {} after {}", program, to_string(report.outcome),
-                                 base::duration_words(report.duration));
-  if (report.exit_code.value_or(0) != 0) text += fmt::format(", exit code {}", *report.exit_code);
-  if (report.outcome == RunOutcome::kSucceeded && !report.incidents.empty()) {
-    text += fmt::format(", with {} on the way", base::counted(report.incidents.size(), "incident"));
-  }
-  return text;
-}
-
-std::string run_words(const RunReport& report) {
-  std::string text = report.run_id;
-  const std::string started = utc_words(report.started);
-  if (!started.empty()) text += fmt::format("{}started {}", text.empty() ? "" : ", ", started);
-  return text;
-}
-
-std::string worker_words(const RunReport& report) {
-  if (report.world_size == 0) return "";
-  return fmt::format("{} on {}, {}", report.world_size, base::counted(report.nodes, "node"),
-                     base::counted(report.attempts, "attempt"));
-}
-
-std::string progress_words(const RunReport& report) {
-  std::string text;
-  if (report.step) text = fmt::format("reached step {}", *report.step);
-  if (report.steps > 0) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", base::counted(report.steps, "step"),
-                        report.attempts > 1 ? "since the last start" : "done");
-  }
-  for (const wire::Metric& metric : report.metrics) {
-    text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", metric.name, metric.value);
-  }
-  return text;
-}
-
-// What failed: "rank 1 on vm", "the agent on n7".
-std::string subject_of(const Incident& incident) {
-  if (!incident.cause.empty()) return "a worker that ended early";
-  if (incident.rank) {
-    return fmt::format("rank {}{}", *incident.rank,
-                       incident.node.empty() ? "" : " on " + incident.node);
-  }
-  if (incident.node.empty()) return "the job";
-  // Without a rank, `ended` tells of a lost agent.
-  return incident.ended.empty() ? incident.node : "the agent on " + incident.node;
-}
-
 std::string incident_title(const RunReport& report, std::size_t index) {
   const Incident& incident = report.incidents[index];
   return fmt::format("Incident {} of {}: {}, {} after the start (attempt {})", index + 1,
                      report.incidents.size(), subject_of(incident),
                      base::duration_words(incident.at), incident.attempt);
-}
-
-// "ZeroDivisionError: division by zero, in load_batch (data.py:12)"
-std::string error_words(const Incident& incident) {
-  if (incident.exception.empty()) return incident.error_message;
-  return incident.exception + (incident.place.empty() ? "" : ", in " + incident.place);
-}
-
-// The failure in one line.
-std::string failure_words(const Incident& incident) {
-  if (!incident.cause.empty()) return incident.cause;
-  const std::string error = error_words(incident);
-  const std::string what = error.empty() ? incident.ended : error.substr(0, error.find('\n'));
-  return subject_of(incident) + (what.empty() ? "" : ": " + what);
-}
-
-// The last failure, and the decision that did not restart the run.
-std::string why_words(const RunReport& report) {
-  if (report.outcome == RunOutcome::kSucceeded) return "";
-  if (report.outcome != RunOutcome::kFailed || report.incidents.empty()) return report.reason;
-  const Incident& last = report.incidents.back();
-  if (last.cause.empty() && !last.rank) return report.reason;
-  return fmt::format("{}; {}", failure_words(last), report.reason);
 }
 
 void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
@@ -118,20 +42,6 @@ void show_stderr(const Incident& incident, std::size_t lines_max, Page& page) {
                           ? fmt::format("last {}", base::counted(shown, "line"))
                           : fmt::format("last {} of {} lines", shown, tail.size()));
   for (std::size_t i = tail.size() - shown; i < tail.size(); ++i) page.quote(tail[i]);
-}
-
-// How far the recovery got before the next failure or the end of the journal.
-std::string recovery_words(const Incident& incident) {
-  const auto has = [&](RecoveryPhase phase) {
-    return std::ranges::find(incident.phases, phase, &Phase::name) != incident.phases.end();
-  };
-  const std::string time = base::duration_words(incident.recovery);
-  const std::string warm =
-      incident.warm == 0 ? "" : ", " + base::counted(incident.warm, "worker") + " started warm";
-  if (has(RecoveryPhase::kFirstStep)) return time + " until the first step" + warm;
-  if (has(RecoveryPhase::kInterpreterStart)) return time + " until the script ran again" + warm;
-  if (has(RecoveryPhase::kStartProcesses)) return time + " until the workers were restarted" + warm;
-  return "began, but no worker was restarted";
 }
 
 void show_recovery(const Incident& incident, Page& page) {
@@ -206,36 +116,6 @@ void show_not_resumed(const RunReport& report, Page& page) {
     lines.push_back(line + ")");
   }
   show_list("lost", lines, page);
-}
-
-std::string step_words(const Incident& incident) {
-  if (!incident.step_before) return "";
-  if (!incident.step_after) {
-    return fmt::format("step {} was the last before the failure", *incident.step_before);
-  }
-  const std::string went_on = fmt::format("step {} was done, training went on with step {}",
-                                          *incident.step_before, *incident.step_after);
-  if (!incident.steps_lost) return went_on;
-  return fmt::format("{} lost: {}",
-                     base::counted(static_cast<std::uint64_t>(*incident.steps_lost), "step"),
-                     went_on);
-}
-
-// What the incident cost beyond the last checkpoint, and where training resumed.
-std::string saved_words(const Incident& incident) {
-  std::string text;
-  if (incident.committed_step) {
-    text = fmt::format("the last checkpoint before was of step {}", *incident.committed_step);
-    if (incident.steps_since_commit) {
-      text += fmt::format(
-          ", {} earlier",
-          base::counted(static_cast<std::uint64_t>(*incident.steps_since_commit), "step"));
-    }
-  }
-  if (!incident.loaded_step) return text;
-  return text + fmt::format("{}training went on from step {}{}", text.empty() ? "" : "; ",
-                            *incident.loaded_step,
-                            incident.loaded_from.empty() ? "" : ", from " + incident.loaded_from);
 }
 
 void show_looks(const Incident& incident, Page& page) {

@@ -1,0 +1,40 @@
+# Compiles the script and the style sheet of `robustrun report --html` into the program, with
+# their hashes for the page's Content-Security-Policy.
+set(page_dir ${PROJECT_SOURCE_DIR}/supervisor/core/report/html/page)
+
+# Base64 of a hex string of 32 bytes.
+function(rr_hash_in_base64 hex out)
+  set(digits ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+  string(APPEND hex 00)  # 33 bytes: 11 groups of 4 digits, the last of which is padding
+  set(text "")
+  foreach(at RANGE 0 60 6)
+    string(SUBSTRING ${hex} ${at} 6 group)
+    foreach(shift 18 12 6 0)
+      math(EXPR index "(0x${group} >> ${shift}) & 63")
+      string(SUBSTRING ${digits} ${index} 1 digit)
+      string(APPEND text ${digit})
+    endforeach()
+  endforeach()
+  string(SUBSTRING ${text} 0 43 text)
+  set(${out} ${text}= PARENT_SCOPE)
+endfunction()
+
+# The script is one text, in this order.
+set(scripts dom time gantt incidents charts machines main)
+list(TRANSFORM scripts REPLACE "(.+)" "${page_dir}/\\1.js")
+set(styles ${page_dir}/page.css)
+foreach(kind script style)
+  string(TOUPPER PAGE_${kind} variable)
+  set(${variable} "")
+  foreach(asset ${${kind}s})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${asset})
+    file(READ ${asset} text)
+    string(APPEND ${variable} "${text}")
+  endforeach()
+  string(SHA256 hash "${${variable}}")
+  rr_hash_in_base64(${hash} ${variable}_HASH)
+endforeach()
+set(assets_cpp ${CMAKE_BINARY_DIR}/generated/report_page_assets.cpp)
+configure_file(${page_dir}/../assets.cpp.in ${assets_cpp} @ONLY)
+target_sources(rr_supervisor_core PRIVATE ${assets_cpp})
+set_source_files_properties(${assets_cpp} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

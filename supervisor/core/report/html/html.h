@@ -1,0 +1,18 @@
+#pragma once
+// A report as one HTML page that needs nothing else: no network, no other file. Pure.
+//
+// The page is a frame, a JSON object (page_data.h) and a script that draws it (page/). Nothing
+// from the run becomes markup: the script sets text only, and a Content-Security-Policy lets only
+// this script and style sheet take effect. Without scripts the page shows the report as text.
+
+#include <string>
+#include <vector>
+
+#include "supervisor/core/types/journal_entry.h"
+
+namespace robustrun::supervisor {
+
+// Accepts any journal, complete and consistent or not. Below 1 MB for 100 incidents on 64 nodes.
+[[nodiscard]] std::string html_report(const std::vector<JournalEntry>& entries);
+
+}  // namespace robustrun::supervisor

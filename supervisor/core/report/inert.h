@@ -1,0 +1,21 @@
+#pragma once
+// Text from workers, hosts and users, made harmless for an HTML page or a trace. Pure.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace robustrun::supervisor {
+
+// One line, valid UTF-8, at most `bytes_max` bytes and a note of what was cut off. Terminal colours
+// are removed; control characters, bytes that are no UTF-8, and marks that change the direction of
+// text are written out (\x1b, \u202e).
+[[nodiscard]] std::string inert_text(std::string_view text, std::size_t bytes_max);
+
+// For an element's content or a quoted attribute.
+[[nodiscard]] std::string html_text(std::string_view text);
+
+// A JSON document that cannot end the script element around it, nor start a comment there.
+[[nodiscard]] std::string script_json(std::string_view json);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,35 @@
+#pragma once
+// Sentences that the report's text and its HTML page share. Pure; empty where the report does not
+// tell. Texts from workers are in them as they are: escape before showing.
+
+#include <string>
+
+#include "supervisor/core/report/report.h"
+
+namespace robustrun::supervisor {
+
+// "train.py succeeded after 3 min 12 s, with 1 incident on the way"
+[[nodiscard]] std::string headline(const RunReport& report);
+// "brave-otter-4711, started 2026-08-01 10:00:00 UTC"
+[[nodiscard]] std::string run_words(const RunReport& report);
+// "4 on 2 nodes, 3 attempts"
+[[nodiscard]] std::string worker_words(const RunReport& report);
+// "reached step 299, 300 steps done, loss 0.0421"
+[[nodiscard]] std::string progress_words(const RunReport& report);
+// The last failure, and the decision that did not restart the run; empty if it succeeded.
+[[nodiscard]] std::string why_words(const RunReport& report);
+
+// What failed: "rank 1 on vm", "the agent on n7".
+[[nodiscard]] std::string subject_of(const Incident& incident);
+// "ZeroDivisionError: division by zero, in load_batch (data.py:12)"
+[[nodiscard]] std::string error_words(const Incident& incident);
+// The failure in one line.
+[[nodiscard]] std::string failure_words(const Incident& incident);
+// How far the recovery got before the next failure or the end of the journal.
+[[nodiscard]] std::string recovery_words(const Incident& incident);
+// "20 steps lost: step 120 was done, training went on with step 101"
+[[nodiscard]] std::string step_words(const Incident& incident);
+// What the incident cost beyond the last checkpoint, and where training resumed.
+[[nodiscard]] std::string saved_words(const Incident& incident);
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,237 @@
+"""`robustrun report --html` and `--trace`: of a real run that is killed once, of one that still
+goes on, and in a browser."""
+
+import base64
+import hashlib
+import html.parser
+import json
+import os
+import re
+import signal
+import stat
+
+import pytest
+from helpers.browser import Browser
+from helpers.jobs import lockstep
+from helpers.processes import wait_for
+
+STEPS = 60
+HOSTILE = """
+import os, sys, time
+import robustrun
+rank, attempt = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
+print("</script><script>document.title = 'owned'</script><!-- \\x1b[2J \\u202e", file=sys.stderr)
+print("<img src=http://127.0.0.1:9/ onerror=alert(1)>" + "y" * (1 << 20), file=sys.stderr)
+for step in range(1, 20):
+    robustrun.step(step, **{"<b>loss</b>": 1 / step})
+    time.sleep(0.02)
+    if rank == "0" and attempt == "0" and step == 10:
+        raise RuntimeError("</script><script>document.title = 'owned'</script>")
+"""
+
+
+class PageReader(html.parser.HTMLParser):
+    """Elements of a page, and the texts of its script and style elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements = []
+        self.texts = []  # (element, its attributes, text)
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.elements and self.elements[-1][0] in ("script", "style"):
+            self.texts.append((*self.elements[-1], data))
+
+    def text_of(self, tag, **attributes):
+        (text,) = [text for name, own, text in self.texts if (name, own) == (tag, attributes)]
+        return text
+
+    def data(self):
+        return json.loads(self.text_of("script", type="application/json", id="data"))
+
+
+def killed_once(robustrun):
+    running = robustrun.start("--nproc-per-node=2", *lockstep(robustrun, STEPS))
+    wait_for(lambda: (robustrun.folder / "steps").exists()
+             and len((robustrun.folder / "steps").read_text().splitlines()) > 20, what="steps")
+    os.kill(running.workers(2)[1], signal.SIGKILL)
+    finished = running.finish()
+    assert finished.code == 0, finished.errors
+
+
+def written(robustrun, *options):
+    done = robustrun.run("report", *options)
+    assert done.code == 0, done.errors
+    assert done.text == "", "the file has it all"
+    return done.errors
+
+
+@pytest.fixture
+def page(robustrun):
+    """The page of a run whose rank 1 was killed once, and its data."""
+    killed_once(robustrun)
+    assert "wrote" in written(robustrun, "--html", "page.html")
+    path = robustrun.folder / "page.html"
+    return path, PageReader(path.read_text())
+
+
+def test_a_page_tells_what_happened_and_needs_nothing_else(page, robustrun):
+    path, reader = page
+    assert path.stat().st_size < 150_000
+    (policy,) = [own["content"] for tag, own in reader.elements
+                 if own.get("http-equiv") == "Content-Security-Policy"]
+    for tag in ("script", "style"):
+        text = reader.text_of(tag).encode()
+        allowed = base64.b64encode(hashlib.sha256(text).digest()).decode()
+        assert f"{tag}-src 'sha256-{allowed}'" in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert not [own for _, own in reader.elements if "src" in own or "href" in own]
+
+    data, report = reader.data(), robustrun.report()
+    assert data["outcome"] == "succeeded" and len(data["summary"]) == 3
+    assert sum(share["ms"] for share in data["shares"]) == pytest.approx(data["duration"])
+    assert data["duration"] == pytest.approx(1000 * report["duration_s"], rel=1e-6)
+    (incident,) = data["incidents"]
+    assert (incident["rank"], incident["attempt"]) == (1, 0)
+    assert "SIGKILL" in incident["what"] and "restart" in incident["verdict"]
+    assert sum(phase["ms"] for phase in incident["phases"]) == pytest.approx(incident["cost_ms"])
+    assert [row[0] for row in data["attempts"]] == [0, 1]
+    (node,) = data["nodes"]
+    assert [row[:3] for row in node["parts"]] == [[0, 0, 2], [1, 0, 2]]
+    assert {data["stages"][row[1]] for row in node["stages"]} >= {"imports", "first step"}
+    assert data["readings"][-1][3] == STEPS
+
+
+def test_a_page_and_a_trace_of_an_active_run(robustrun):
+    running = robustrun.start("--nproc-per-node=2", *lockstep(robustrun))
+    wait_for(lambda: (robustrun.folder / "steps").exists(), what="a step")
+    written(robustrun, "--html", "page.html", "--trace", "trace.json")
+    data = PageReader((robustrun.folder / "page.html").read_text()).data()
+    assert data["outcome"] == "unfinished"
+    assert json.loads((robustrun.folder / "trace.json").read_text())["traceEvents"]
+    running.process.send_signal(signal.SIGTERM)
+    running.finish()
+
+
+def test_a_browser_shows_the_page(page, tmp_path):
+    path, _ = page
+    with Browser(tmp_path / "profile") as browser:
+        for width, dark in ((400, True), (800, False), (1400, False)):
+            browser.open(path, width, dark=dark)
+            for part in ("time", "timeline", "incidents", "numbers", "machines"):
+                assert browser.value(f"document.getElementById('{part}') !== null"), part
+            assert browser.value("document.documentElement.scrollWidth") <= width, "it fits"
+            assert browser.value("document.querySelectorAll('.gantt path').length") > 10
+        # Keys and buttons zoom the timeline; the only incident is open, others open by a click.
+        shown = "document.querySelector('.range').textContent"
+        whole = browser.value(shown)
+        browser.value("document.querySelector('.gantt').focus()")
+        browser.press("+")
+        closer = browser.value(shown)
+        assert closer != whole
+        browser.press("ArrowRight")
+        assert browser.value(shown) != closer
+        browser.press("0")
+        assert browser.value(shown) == whole
+        browser.click(".tools button[title^='Zoom in']")
+        assert browser.value(shown) == closer
+        browser.press("n")
+        assert browser.value("document.querySelectorAll('.gantt .flag').length") == 1
+        assert "SIGKILL" in browser.value("document.querySelector('.incident-row .body').innerText")
+        browser.open(path, scripts=False)
+        assert "succeeded" in browser.value("document.querySelector('noscript').innerText")
+        assert browser.complaints == []
+        assert set(browser.requests) == {path.resolve().as_uri()}
+
+
+def test_hostile_output_is_inert(robustrun, tmp_path):
+    robustrun.write("hostile.py", HOSTILE)
+    finished = robustrun.run("--max-restarts=1", "hostile.py")
+    assert finished.code == 0, finished.errors
+    written(robustrun, "--html", "page.html", "--trace", "trace.json")
+    path = robustrun.folder / "page.html"
+    text = path.read_text()
+    assert len(text) < 150_000
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
+    reader = PageReader(text)
+    assert [tag for tag, _ in reader.elements].count("script") == 2
+    assert "</script>" in json.dumps(reader.data()["incidents"])
+    json.loads((robustrun.folder / "trace.json").read_text())
+    with Browser(tmp_path / "profile") as browser:
+        browser.open(path)
+        assert "owned" not in browser.value("document.title")
+        assert browser.value("document.querySelectorAll('img, b > b').length") == 0
+        assert browser.complaints == []
+        assert browser.requests == [path.resolve().as_uri()]
+
+
+def test_a_trace_keeps_the_rules_of_its_format(robustrun):
+    killed_once(robustrun)
+    written(robustrun, "--trace", "trace.json")
+    trace = json.loads((robustrun.folder / "trace.json").read_text())
+    names, spans = {}, {}
+    for event in trace["traceEvents"]:
+        assert event["ph"] in "XiMC" and isinstance(event["name"], str)
+        assert isinstance(event["pid"], int) and isinstance(event["tid"], int)
+        assert event["ts"] >= 0
+        track = event["pid"], event["tid"]
+        if event["ph"] == "X":
+            spans.setdefault(track, []).append((event["ts"], -event["dur"], event["name"]))
+        elif event["ph"] == "i":
+            assert event["s"] in ("g", "p", "t")
+        elif event["ph"] == "C":
+            assert all(isinstance(value, (int, float)) for value in event["args"].values())
+        else:
+            names[event["name"], track] = event["args"].get("name")
+    for track, own in spans.items():
+        assert names["thread_name", track] and names["process_name", (track[0], 0)]
+        open_until = []
+        for begin, minus, name in sorted(own):
+            while open_until and open_until[-1] <= begin + 0.01:
+                open_until.pop()
+            assert not open_until or begin - minus <= open_until[-1] + 0.01, (track, name)
+            open_until.append(begin - minus)
+    assert {"rank 0", "rank 1", "stages", "time", "attempts"} <= set(names.values())
+    assert any(event["ph"] == "i" and "SIGKILL" in event["name"]
+               for event in trace["traceEvents"])
+
+
+def test_open_calls_xdg_open_where_there_is_one(robustrun, tmp_path):
+    robustrun.write("t.py", "")
+    assert robustrun.run("--standalone", "t.py").code == 0
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = robustrun.run("report", "--open", env={"PATH": str(empty)})
+    beside = robustrun.newest_run() / "report.html"
+    assert done.code == 0 and beside.exists()
+    assert "xdg-open is not on PATH" in done.errors
+    opener = empty / "xdg-open"
+    opener.write_text('#!/bin/sh\necho "$1" > "${0%/*}/opened.new"\n'
+                      '/bin/mv "${0%/*}/opened.new" "${0%/*}/opened"\n')
+    opener.chmod(opener.stat().st_mode | stat.S_IXUSR)
+    done = robustrun.run("report", "--html=page.html", "--open", env={"PATH": str(empty)})
+    assert done.code == 0, done.errors
+    wait_for((empty / "opened").exists, what="xdg-open")
+    assert (empty / "opened").read_text().strip() == str(robustrun.folder / "page.html")
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--html=no/such/folder/page.html"], ["cannot write", "no/such/folder/page.html"]),
+    (["--html="], ["--html"]),
+    (["--trace="], ["--trace"]),
+    (["--html=page.html", "--json"], ["--json", "--html"]),
+    (["--trace=trace.json", "-v"], ["-v/--verbose", "--trace"]),
+])
+def test_bad_input(robustrun, options, words):
+    robustrun.write("t.py", "")
+    assert robustrun.run("--standalone", "t.py").code == 0
+    refused = robustrun.run("report", *options)
+    assert refused.code == 2
+    for word in words:
+        assert word in refused.errors
+    assert not (robustrun.folder / "page.html").exists()
