@@ -35,7 +35,7 @@ _robustrun_syntax() {
     update)
       flags='--now --list --json -h --help' valued='--within --code --code-root --env --unset --args --rollback' kind=runs ;;
     report)
-      flags='-v --verbose --json -h --help' valued='' kind=runs ;;
+      flags='-v --verbose --json --open -h --help' valued='--html --trace' kind=runs ;;
     diagnose)
       flags='--json -h --help' valued='--from' kind=runs ;;
     inject)
@@ -63,7 +63,7 @@ _robustrun_syntax() {
 
 _robustrun_value() {
   case $1 in
-    'run -c' | 'run --config' | 'run --summary-json' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --svg' | 'doctor --hostfile' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
+    'run -c' | 'run --config' | 'run --summary-json' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --svg' | 'doctor --hostfile' | 'report --html' | 'report --trace' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
       kind=files ;;
     'run --log-dir' | 'run --run-dir' | 'run --sync-code' | 'update --code' | 'update --code-root' | 'cache --cache-dir' | 'nodes --node-history')
       kind=folders ;;

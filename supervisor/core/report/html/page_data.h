@@ -16,7 +16,7 @@
 namespace robustrun::supervisor {
 
 inline constexpr std::size_t kPagePartsMax = 8000;  // parts of nodes in attempts
-inline constexpr std::size_t kPageStagesMax = 12000;  // stages of nodes
+inline constexpr std::size_t kPageStagesMax = 8000;  // stages of nodes
 inline constexpr std::size_t kPageReadingsMax = 2000;
 inline constexpr std::size_t kPageMarksMax = 2000;  // of checkpoints
 inline constexpr std::size_t kPageMetricsMax = 6;
@@ -25,7 +25,7 @@ inline constexpr std::size_t kPageEventsMax = 400;
 inline constexpr std::size_t kPageIncidentsMax = 2000;
 inline constexpr std::size_t kPageStacksMax = 6;  // of one incident
 inline constexpr std::size_t kPageListMax = 24;  // lines of one list
-inline constexpr std::size_t kPageTextBytes = 450'000;  // of the details of all incidents together
+inline constexpr std::size_t kPageTextBytes = 250'000;  // of the details of all incidents together
 inline constexpr std::size_t kPageTextBytesMin = 600;  // of one incident
 inline constexpr std::size_t kPageTextBytesMax = 16'000;
 

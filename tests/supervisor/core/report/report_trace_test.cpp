@@ -96,7 +96,7 @@ TEST_CASE("the run's time, attempts, workers, numbers and incidents have tracks"
   CHECK(count('X', "\"name\":\"restarting\"") == 1);
   CHECK(count('X', "\"end\":\"SIGKILL\"") == 1);
   CHECK(count('i', "rank 1 on node0") == 1);
-  CHECK(count('C', "\"name\":\"loss\"") == 6);
+  CHECK(count('C', "\"name\":\"loss\"") == 5);
   CHECK(count('C', "\"name\":\"steps per second\"") >= 2);
   std::int64_t wall = 0;
   for (const std::string& event : all) {
