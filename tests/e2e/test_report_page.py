@@ -36,16 +36,23 @@ class PageReader(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.elements = []
-        self.texts = []  # (element, its attributes, text)
+        self.texts = []  # [element, its attributes, text]
+        self.is_inside = False
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
+        self.is_inside = tag in ("script", "style")
+        if self.is_inside:
+            self.texts.append([tag, dict(attrs), ""])
+
+    def handle_endtag(self, tag):
+        self.is_inside = False
 
     def handle_data(self, data):
-        if self.elements and self.elements[-1][0] in ("script", "style"):
-            self.texts.append((*self.elements[-1], data))
+        if self.is_inside:
+            self.texts[-1][2] += data  # it comes in pieces
 
     def text_of(self, tag, **attributes):
         (text,) = [text for name, own, text in self.texts if (name, own) == (tag, attributes)]
@@ -56,7 +63,7 @@ class PageReader(html.parser.HTMLParser):
 
 
 def killed_once(robustrun):
-    running = robustrun.start("--nproc-per-node=2", *lockstep(robustrun, STEPS))
+    running = robustrun.start("--nproc-per-node=2", "--standby=off", *lockstep(robustrun, STEPS))
     wait_for(lambda: (robustrun.folder / "steps").exists()
              and len((robustrun.folder / "steps").read_text().splitlines()) > 20, what="steps")
     os.kill(running.workers(2)[1], signal.SIGKILL)
