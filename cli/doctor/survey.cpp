@@ -33,8 +33,11 @@ std::vector<HostChecks> survey_hosts(const Surroundings& around,
                                     answers[host].error = base::printable(end.why);
                                     if (end.why.empty()) {
                                       auto checks = read_doctor_answer(end.output);
-                                      if (checks) answers[host].checks = *std::move(checks);
-                                      if (!checks) answers[host].error = checks.error().what;
+                                      if (!checks) {
+                                        answers[host].error = checks.error().what;
+                                      } else {
+                                        answers[host].checks = *std::move(checks);
+                                      }
                                     }
                                     if (--waiting == 0) loop.stop();
                                   });
