@@ -264,7 +264,7 @@ void show_nodes(const RunHistory& history, TraceWriter& out) {
 }
 
 void show_run(const RunReport& report, const RunHistory& history, TraceWriter& out) {
-  out.name_process(kRun, report.program.empty() ? "run" : report.program);
+  out.name_process(kRun, program_words(report));
   out.name_thread(kTime, "time");
   out.name_thread(kAttempts, "attempts");
   out.name_thread(kIncidents, "incidents");

@@ -9,9 +9,13 @@
 
 namespace robustrun::supervisor {
 
+std::string program_words(const RunReport& report) {
+  const std::string name = report.program.substr(report.program.rfind('/') + 1);
+  return name.empty() ? "run" : name;
+}
+
 std::string headline(const RunReport& report) {
-  const std::string program =
-      report.program.empty() ? "run" : report.program.substr(report.program.rfind('/') + 1);
+  const std::string program = program_words(report);
   if (report.outcome == RunOutcome::kUnfinished) {
     return fmt::format("{}: no end known, {} in the journal", program,
                        base::duration_words(report.duration));

@@ -8,6 +8,8 @@
 
 namespace robustrun::supervisor {
 
+// The file's name, or "run".
+[[nodiscard]] std::string program_words(const RunReport& report);
 // "train.py succeeded after 3 min 12 s, with 1 incident on the way"
 [[nodiscard]] std::string headline(const RunReport& report);
 // "brave-otter-4711, started 2026-08-01 10:00:00 UTC"

@@ -136,7 +136,7 @@ void fill_causes(const RunReport& report, PageData& page) {
 }
 
 void fill_summary(const RunReport& report, PageData& page) {
-  page.title = name_text(report.program.empty() ? "run" : report.program);
+  page.title = name_text(program_words(report));
   page.outcome = to_string(report.outcome);
   page.summary.push_back(sentence(headline(report)));
   const std::string time = time_words(report.time, 0.005);
