@@ -76,7 +76,7 @@ class Historian {
   }
 
   // Ids beyond the run's nodes come only from damaged journals.
-  NodeHistory& node(base::NodeId id) {
+  NodeTimeline& node(base::NodeId id) {
     if (id.value >= facts_.node_names.size()) return stray_;
     if (id.value >= out_.nodes.size()) {
       out_.nodes.resize(id.value + 1);
@@ -109,7 +109,7 @@ class Historian {
   void take(const Event&, const Body&) {}
 
   void take(const Event& event, const AgentJoined& body) {
-    NodeHistory& own = node(event.node);
+    NodeTimeline& own = node(event.node);
     lost_.erase(event.node);
     if (body.began == Nanos{}) return;
     const Nanos began = since_start(body.began);
@@ -241,7 +241,7 @@ class Historian {
   void name_roles() {
     for (std::size_t i = 0; i < out_.nodes.size(); ++i) {
       const base::NodeId id{static_cast<std::uint32_t>(i)};
-      NodeHistory& own = out_.nodes[i];
+      NodeTimeline& own = out_.nodes[i];
       bool is_member = group_ == nullptr && !own.parts.empty();
       if (is_member) {
         own.first_rank = own.parts.back().first_rank;
@@ -282,7 +282,7 @@ class Historian {
 
   const Facts& facts_;
   RunHistory out_;
-  NodeHistory stray_;
+  NodeTimeline stray_;
   const GroupFormed* group_ = nullptr;
   const BackupSolved* keepers_ = nullptr;
   std::set<base::NodeId> evicted_, lost_;

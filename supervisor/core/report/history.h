@@ -64,7 +64,7 @@ enum class NodeRole : std::uint8_t {
 // "in the group", "spare", "evicted", "lost", "unused"
 [[nodiscard]] const char* to_string(NodeRole role);
 
-struct NodeHistory {
+struct NodeTimeline {
   std::string name;
   NodeRole role = NodeRole::kOutside;
   std::uint32_t first_rank = 0;  // in the newest group
@@ -108,7 +108,7 @@ struct CheckpointMark {
 struct RunHistory {
   base::Nanos duration{};
   std::vector<AttemptSpan> attempts;  // by number
-  std::vector<NodeHistory> nodes;  // by NodeId
+  std::vector<NodeTimeline> nodes;  // by NodeId
   std::vector<std::string> metrics;  // names, those that contain "loss" first
   std::vector<Reading> readings;  // in order
   std::vector<CheckpointMark> checkpoints;  // in order

@@ -220,7 +220,7 @@ class WorkerTracks {
 };
 
 // A stage may begin on the first rank before the one before ends on the last: it is cut there.
-void show_stages(const NodeHistory& node, Track track, TraceWriter& out) {
+void show_stages(const NodeTimeline& node, Track track, TraceWriter& out) {
   struct Span {
     StageSpan stage;
     std::optional<std::uint32_t> attempt;
@@ -245,7 +245,7 @@ void show_stages(const NodeHistory& node, Track track, TraceWriter& out) {
 
 void show_nodes(const RunHistory& history, TraceWriter& out) {
   for (std::size_t i = 0; i < history.nodes.size(); ++i) {
-    const NodeHistory& node = history.nodes[i];
+    const NodeTimeline& node = history.nodes[i];
     const Track track = node_track(base::NodeId{static_cast<std::uint32_t>(i)});
     out.name_process(track.process, node.name);
     out.name_thread(track, "stages");

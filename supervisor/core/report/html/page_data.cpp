@@ -297,7 +297,7 @@ void fill_events(const RunReport& report, PageData& page) {
   page.events.resize(kPageEventsMax);
 }
 
-std::string copies_words(const NodeHistory& node) {
+std::string copies_words(const NodeTimeline& node) {
   if (node.copies.empty()) return {};
   std::size_t here = 0, at_peer = 0;
   std::uint64_t step = 0;
@@ -324,7 +324,7 @@ struct Shown {
 
 Shown choose_attempts(const RunHistory& history, PageData& page) {
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> sizes;
-  for (const NodeHistory& node : history.nodes) {
+  for (const NodeTimeline& node : history.nodes) {
     for (const NodePart& part : node.parts) {
       ++sizes[part.attempt].first;
       sizes[part.attempt].second += part.stages.size();
@@ -357,7 +357,7 @@ std::vector<double> span_row(std::vector<double> head, const StageSpan& span) {
   return head;
 }
 
-PageNode page_node(const NodeHistory& node, const Shown& shown) {
+PageNode page_node(const NodeTimeline& node, const Shown& shown) {
   PageNode out;
   out.name = name_text(node.name);
   out.role = to_string(node.role);
@@ -435,7 +435,7 @@ void fill_history(const RunHistory& history, PageData& page) {
     page.attempts.push_back({static_cast<double>(span.attempt), in_ms(span.from), in_ms(span.to)});
   }
   const Shown shown = choose_attempts(history, page);
-  for (const NodeHistory& node : history.nodes) page.nodes.push_back(page_node(node, shown));
+  for (const NodeTimeline& node : history.nodes) page.nodes.push_back(page_node(node, shown));
   const std::size_t metrics = std::min(history.metrics.size(), kPageMetricsMax);
   for (std::size_t i = 0; i < metrics; ++i) page.metrics.push_back(name_text(history.metrics[i]));
   if (metrics < history.metrics.size()) {
