@@ -55,7 +55,7 @@ launcher::SshErrand errand(const std::string& input) {
 TEST_CASE_TEMPLATE("an errand gets its input, and its output comes back from each host", Over,
                    RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
-  const Ends ends = run_errand(rig, errand(std::string("request\nan\0swer\n", 17)), 3);
+  const Ends ends = run_errand(rig, errand(std::string("request\nan\0swer\n", 16)), 3);
   for (std::uint32_t host = 0; host < 3; ++host) {
     INFO(ends[host]->why);
     CHECK(ends[host]->why.empty());
