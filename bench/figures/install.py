@@ -29,7 +29,7 @@ WHEEL_MIB_MAX = 15
 COMMANDS = {"--version": 15, "--help": 20, "completion bash": 50}  # ms at most
 SCRIPT = "print('first line', flush=True)\n"
 ROUNDS, COMMAND_ROUNDS, QUICK_COMMAND_ROUNDS = 5, 20, 7
-QUICK = Quick(55, "1 install instead of 5, 7 starts of each command instead of 20; no ft_launcher")
+QUICK = Quick(20, "1 install instead of 5, 7 starts of each command instead of 20; no ft_launcher")
 
 
 def the_wheel():
