@@ -41,6 +41,7 @@ ORACLE="coinor-cbc"
 FUSE="bindfs fuse3"
 ROOTS="debootstrap"
 BROWSER="chromium-headless-shell"
+SHELLS="zsh groff-base"
 IMAGES="nginx-light squashfs-tools squashfuse bubblewrap openssl"
 PEERS="pdsh clustershell fio"
 CLANG="clang-19 libclang-rt-19-dev"
@@ -130,7 +131,8 @@ case "${1:-build}" in
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
   test | bench)
-    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER
+    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER \
+      $SHELLS
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest safetensors uv $TRAINERS" \
       "$TORCH pytest safetensors uv $TRAINERS"

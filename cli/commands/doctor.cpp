@@ -17,10 +17,6 @@
 namespace robustrun::cli {
 namespace {
 
-bool use_colour(const Surroundings& around) {
-  return around.stdout_is_terminal && around.variable("NO_COLOR").value_or("").empty();
-}
-
 int code_for(bool has_bad) { return has_bad ? supervisor::kExitFailure : supervisor::kExitSuccess; }
 
 base::Result<std::vector<HostChecks>> ask_hosts(const DoctorLine& line,
@@ -42,16 +38,16 @@ int doctor_command(std::span<const std::string> argv, const Surroundings& around
     print(command_help("doctor", columns));
     return 0;
   }
+  const bool has_colour = around.takes_colour(around.stdout_is_terminal);
   if (line->is_for_hosts) {
     const auto hosts = ask_hosts(*line, around);
     if (!hosts) return complain(hosts.error());
-    print(line->json ? survey_json(*hosts) : survey_text(*hosts, columns, use_colour(around)));
+    print(line->json ? survey_json(*hosts) : survey_text(*hosts, columns, has_colour));
     return code_for(std::ranges::any_of(*hosts, is_bad));
   }
   const Facts facts = gather_facts(around);
   const std::vector<Check> checks = check_all(facts);
-  print(line->json ? doctor_json(facts.host, checks)
-                   : doctor_text(checks, columns, use_colour(around)));
+  print(line->json ? doctor_json(facts.host, checks) : doctor_text(checks, columns, has_colour));
   return code_for(count_of(checks, CheckState::kBad) > 0);
 }
 

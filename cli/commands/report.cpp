@@ -94,10 +94,9 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
   if (line->json) {
     print(supervisor::report_json(report) + "\n");
   } else {
-    const bool refused = !around.variable("NO_COLOR").value_or("").empty();
     const auto detail = line->verbose ? supervisor::Detail::kFull : supervisor::Detail::kShort;
-    print(supervisor::render_report(
-        report, {around.stdout_is_terminal && !refused, terminal_columns(around), detail}));
+    print(supervisor::render_report(report, {around.takes_colour(around.stdout_is_terminal),
+                                             terminal_columns(around), detail}));
   }
   return 0;
 }

@@ -101,9 +101,9 @@ std::size_t table_lines(bool watch) {
 
 std::string text_of(const RunStatus& status, const StatusLine& line, const Surroundings& around) {
   if (line.json) return supervisor::status_json(status) + "\n";
-  const bool refused = !around.variable("NO_COLOR").value_or("").empty();
-  std::string text = supervisor::render_status(status, around.stdout_is_terminal && !refused,
-                                               terminal_columns(around), table_lines(line.watch));
+  std::string text =
+      supervisor::render_status(status, around.takes_colour(around.stdout_is_terminal),
+                                terminal_columns(around), table_lines(line.watch));
   if (!line.watch) return text;
   return around.stdout_is_terminal ? std::string(kClearScreen) + text : text + "\n";
 }

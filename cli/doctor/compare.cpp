@@ -7,6 +7,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "base/core/wrap.h"
 #include "cli/doctor/render.h"
 #include "cli/options/limits.h"
 #include "cli/options/name_ranges.h"
@@ -113,8 +114,9 @@ class Comparison {
                                  ? "none: " + check.found
                                  : (check.state == CheckState::kOk ? compared(check) : check.found);
     out_ += fmt::format("{}  {:18}", column, name) +
-            folded_words(fmt::format("{}: {}", names(group.hosts), what), columns_,
-                         kCheckTextColumn, kCheckTextColumn);
+            base::wrap_indented(fmt::format("{}: {}", names(group.hosts), what), columns_,
+                                kCheckTextColumn) +
+            "\n";
     out_ += advice_lines(check, columns_);
   }
 
@@ -142,8 +144,7 @@ class Comparison {
 
   void add_names(const char* title, const std::vector<std::string>& names) {
     if (names.empty()) return;
-    out_ +=
-        folded_words(title + base::join(names, ", "), columns_, 0, std::string_view(title).size());
+    out_ += titled_list(title, names, columns_);
   }
 
   [[nodiscard]] std::string summary() const {
@@ -158,7 +159,7 @@ class Comparison {
                     : fmt::format("bad: {} of {}: {}", bad.size(),
                                   base::counted(hosts_.size(), "host"), name_ranges(bad));
     if (warned > 0) line += fmt::format("; warnings on {}", base::counted(warned, "host"));
-    return folded_words(line, columns_, 0, 0);
+    return base::wrap_indented(line, columns_, 0) + "\n";
   }
 
   const std::span<const HostChecks> hosts_;

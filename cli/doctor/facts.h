@@ -21,7 +21,7 @@ struct Answer {
 };
 
 struct CgroupFacts {
-  std::string folder;        // our own, of version 2; empty: there is none
+  std::string folder;        // our own, of version 2; empty: no cgroup v2
   bool is_writable = false;  // new cgroups can be made in it, and processes moved there
   bool has_kill = false;     // cgroup.kill, Linux 5.14
 };

@@ -7,6 +7,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "base/core/wrap.h"
 #include "cli/options/limits.h"
 
 namespace robustrun::cli {
@@ -28,7 +29,7 @@ std::string_view colour_of(CheckState state) {
 
 std::string check_line(const Check& check, std::size_t columns, bool colour) {
   const std::string out = fmt::format("{}  {:18}", state_column(check.state, colour), check.name) +
-                          folded_words(check.found, columns, kCheckTextColumn, kCheckTextColumn);
+                          base::wrap_indented(check.found, columns, kCheckTextColumn) + "\n";
   return out + advice_lines(check, columns);
 }
 
@@ -42,32 +43,17 @@ std::string summary_line(std::span<const Check> checks) {
 
 }  // namespace
 
-std::string folded_words(std::string_view text, std::size_t columns, std::size_t used,
-                         std::size_t indent) {
-  std::string out;
-  bool is_first = true;
-  for (const std::string_view word : base::split(text, ' ')) {
-    if (!is_first && used + 1 + word.size() > columns) {
-      out += "\n" + std::string(indent, ' ');
-      used = indent;
-      is_first = true;
-    }
-    if (!is_first) {
-      out += ' ';
-      ++used;
-    }
-    out += word;
-    used += word.size();
-    is_first = false;
-  }
-  return out + "\n";
+std::string titled_list(std::string_view title, const std::vector<std::string>& names,
+                        std::size_t columns) {
+  return std::string(title) + base::wrap_indented(base::join(names, ", "), columns, title.size()) +
+         "\n";
 }
 
 std::string advice_lines(const Check& check, std::size_t columns) {
   if (check.advice.empty()) return "";
   const std::size_t behind_arrow = kCheckTextColumn + kArrow.size();
   return std::string(kCheckTextColumn, ' ') + std::string(kArrow) +
-         folded_words(check.advice, columns, behind_arrow, behind_arrow);
+         base::wrap_indented(check.advice, columns, behind_arrow) + "\n";
 }
 
 std::string state_column(CheckState state, bool colour) {
@@ -92,7 +78,7 @@ std::string doctor_text(std::span<const Check> checks, int columns, bool colour)
     }
   }
   if (!absent.empty()) {
-    std::string line = folded_words("not here: " + base::join(absent, ", "), width, 0, 10);
+    std::string line = titled_list("not here: ", absent, width);
     if (colour) line = fmt::format("{}{}{}", kDim, line, kNoColour);
     out += line;
   }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/doctor/checks.h"
 
@@ -13,10 +14,9 @@ namespace robustrun::cli {
 // A line per check with its advice below it, then what is absent, then the count of what is not ok.
 [[nodiscard]] std::string doctor_text(std::span<const Check> checks, int columns, bool colour);
 
-// Lines of at most `columns`, all but the first behind `indent` blanks; `used` columns of the first
-// are taken.
-[[nodiscard]] std::string folded_words(std::string_view text, std::size_t columns, std::size_t used,
-                                       std::size_t indent);
+// "not here: FUSE, munge", with the names below each other.
+[[nodiscard]] std::string titled_list(std::string_view title, const std::vector<std::string>& names,
+                                      std::size_t columns);
 // The lines below `found`; empty without advice.
 [[nodiscard]] std::string advice_lines(const Check& check, std::size_t columns);
 // The state's word in a column of its own, in its colour.

@@ -389,7 +389,7 @@ list, a run directory, or `latest`.
 
   -a, --all  all runs, not only the newest 20
   --json     one JSON object
-  --ids      the id of every run and nothing else, one a line
+  --ids      only the ids of all runs, one per line
 
 Exit codes: 0 shown, 2 bad input.
 

@@ -8,6 +8,7 @@
 
 #include "base/core/result.h"
 #include "base/core/text.h"
+#include "base/core/wrap.h"
 #include "cli/options/help_pages.h"
 #include "cli/options/limits.h"
 #include "cli/options/options_table.h"
@@ -45,25 +46,6 @@ std::size_t width_of(int columns) {
 
 std::string example(std::string_view command) { return fmt::format("\nExample:\n  {}\n", command); }
 
-// `text` in lines of at most `columns`, all but the first behind `indent` blanks.
-std::string wrapped(std::string_view text, std::size_t columns, std::size_t indent) {
-  std::string out;
-  std::size_t used = 0;
-  for (const std::string_view word : base::split(text, ' ')) {
-    if (used > 0 && indent + used + 1 + word.size() > columns) {
-      out += "\n" + std::string(indent, ' ');
-      used = 0;
-    }
-    if (used > 0) {
-      out += ' ';
-      ++used;
-    }
-    out += word;
-    used += word.size();
-  }
-  return out;
-}
-
 // Names in a column as wide as the widest of at most kNameColumns, their help beside them.
 std::string rows_text(const std::vector<PageRow>& rows, std::size_t columns) {
   const auto width = [](const PageRow& row) {
@@ -86,7 +68,7 @@ std::string rows_text(const std::vector<PageRow>& rows, std::size_t columns) {
     } else {
       left.resize(indent, ' ');
     }
-    out += left + wrapped(row.help, columns, indent) + "\n";
+    out += left + base::wrap_indented(row.help, columns, indent) + "\n";
   }
   return out;
 }
@@ -107,7 +89,7 @@ void append_option(const Option& row, std::size_t columns, std::string& out) {
   } else {
     left.resize(kNameColumns, ' ');
   }
-  out += left + wrapped(row.help + default_note(row), columns, kNameColumns) + "\n";
+  out += left + base::wrap_indented(row.help + default_note(row), columns, kNameColumns) + "\n";
 }
 
 template <class Wanted>
@@ -160,7 +142,9 @@ std::string page_text(std::string_view text, std::size_t columns, Expand expand)
     for (const PagePart& part : block) {
       switch (part.kind) {
         case PagePart::Kind::kUsage: out += part.text + "\n"; break;
-        case PagePart::Kind::kProse: out += wrapped(part.text, columns, 0) + "\n"; break;
+        case PagePart::Kind::kProse:
+          out += base::wrap_indented(part.text, columns, 0) + "\n";
+          break;
         case PagePart::Kind::kRows: out += rows_text(part.rows, columns); break;
         case PagePart::Kind::kTable: out += expand(part.text); break;
       }
@@ -201,7 +185,7 @@ std::string group_help(const GroupPage& page, std::size_t columns) {
 }
 
 std::string values_help(std::size_t columns) {
-  return fmt::format("Where values come from\n\n{}\n{}", wrapped(kValues, columns, 0),
+  return fmt::format("Where values come from\n\n{}\n{}", base::wrap_indented(kValues, columns, 0),
                      example(kValuesExample));
 }
 
@@ -214,7 +198,7 @@ std::string torchrun_help(std::size_t columns) {
 std::string all_help(int columns) {
   std::string out = options_help("robustrun", columns);
   out += "\nSubcommands:\n" + commands_text(width_of(columns)) + "\n" +
-         wrapped(kShadowed, width_of(columns), 0) + "\n";
+         base::wrap_indented(kShadowed, width_of(columns), 0) + "\n";
   for (const CommandPage& page : command_pages()) out += "\n" + command_help(page.name, columns);
   return out;
 }
@@ -285,18 +269,20 @@ std::string first_help(int columns) {
       "{}\n       robustrun SUBCOMMAND [options]\n\n{}\n\n{}\n"
       "All options, by group (robustrun help GROUP):\n{}\n"
       "Subcommands (robustrun help SUBCOMMAND):\n{}\n{}",
-      usage_line("robustrun"), wrapped(kIntroduction, width, 0), block_text(kUsedMost, width),
-      topics_text(width), commands_text(width), block_text(kFirstExamples, width));
+      usage_line("robustrun"), base::wrap_indented(kIntroduction, width, 0),
+      block_text(kUsedMost, width), topics_text(width), commands_text(width),
+      block_text(kFirstExamples, width));
 }
 
 std::string options_help(std::string_view program_name, int columns) {
   const std::size_t width = width_of(columns);
-  std::string out = usage_line(program_name) + "\n\n" + wrapped(kIntroduction, width, 0) + "\n";
+  std::string out =
+      usage_line(program_name) + "\n\n" + base::wrap_indented(kIntroduction, width, 0) + "\n";
   for (const GroupPage& page : group_pages()) {
     if (page.summary.empty()) continue;
     out += fmt::format("\n{}:\n{}", title(page.group), options_of(page.group, width));
   }
-  out += "\n" + wrapped(kValues, width, 0) + "\n";
+  out += "\n" + base::wrap_indented(kValues, width, 0) + "\n";
   return out;
 }
 

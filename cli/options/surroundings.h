@@ -94,6 +94,11 @@ struct Surroundings {
 
   // Like getenv(): the first entry of that name.
   [[nodiscard]] std::optional<std::string> variable(std::string_view name) const;
+  // Whether colours may go to standard output or error: a terminal that knows them, and no
+  // NO_COLOR.
+  [[nodiscard]] bool takes_colour(bool is_terminal) const {
+    return is_terminal && variable("NO_COLOR").value_or("").empty() && variable("TERM") != "dumb";
+  }
   // `path` as the user gave it, made absolute.
   [[nodiscard]] std::string absolute(const std::string& path) const {
     return path.starts_with('/') ? path : working_directory + "/" + path;

@@ -224,8 +224,7 @@ bool is_denied_variable(std::string_view name) {
 bool use_colour(const Settings& settings, const Surroundings& around, bool is_terminal) {
   const std::string choice = settings.text(OptionId::kColour);
   if (choice != "auto") return choice == "always";
-  const bool refused = !around.variable("NO_COLOR").value_or("").empty();
-  return is_terminal && !refused && around.variable("TERM") != "dumb";
+  return around.takes_colour(is_terminal);
 }
 
 base::LogOptions log_options(const Settings& settings, const Surroundings& around) {

@@ -30,9 +30,10 @@ void print_final_report(const std::string& directory, const Surroundings& around
   const auto readout = supervisor::read_run_journal(directory + "/journal");
   if (!readout) return say(readout.error().what);
   const std::string words = supervisor::final_report(
-      readout->entries, {is_compat(readout->entries),
-                         !quiet && !is_compat(readout->entries),
-                         {colour_on_stderr(around), supervisor::stderr_width()}});
+      readout->entries,
+      {is_compat(readout->entries),
+       !quiet && !is_compat(readout->entries),
+       {around.takes_colour(around.stderr_is_terminal), supervisor::stderr_width()}});
   static_cast<void>(base::write_all(STDERR_FILENO, words));
 }
 
@@ -42,11 +43,6 @@ std::string end_in_words(const supervisor::RunReport& report) {
   if (report.exit_code) words += fmt::format(", exit code {}", *report.exit_code);
   if (!report.reason.empty()) words += ": " + report.reason;
   return words;
-}
-
-bool colour_on_stderr(const Surroundings& around) {
-  const bool refused = !around.variable("NO_COLOR").value_or("").empty();
-  return around.stderr_is_terminal && !refused && around.variable("TERM") != "dumb";
 }
 
 }  // namespace robustrun::cli

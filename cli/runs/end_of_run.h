@@ -18,7 +18,4 @@ void print_final_report(const std::string& directory, const Surroundings& around
 // "run X succeeded after 12 s, exit code 0"; "… stopped after 3 s, exit code 143: SIGTERM …".
 [[nodiscard]] std::string end_in_words(const supervisor::RunReport& report);
 
-// Whether output on stderr is coloured, without an option that decides it.
-[[nodiscard]] bool colour_on_stderr(const Surroundings& around);
-
 }  // namespace robustrun::cli

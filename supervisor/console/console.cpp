@@ -51,10 +51,14 @@ class LocalConsole final : public Console {
 
   void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
 
-  void write(const wire::Output& received) override {
-    wire::Output output = received;
-    output.bytes = tracebacks_.take(received);
-    if (output.bytes.empty() && !received.bytes.empty()) return;
+  void write(const wire::Output& output) override {
+    if (!tracebacks_.is_active()) return write_lines(output);
+    wire::Output folded = output;
+    folded.bytes = tracebacks_.take(output);
+    if (!folded.bytes.empty()) write_lines(folded);
+  }
+
+  void write_lines(const wire::Output& output) {
     if (!style_.fold) return show(output, line_prefix(style_, role_, output));
     show(folder_.take(output, clock_.now()));
     arm_fold_timer();

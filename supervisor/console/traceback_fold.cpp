@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "supervisor/console/limits.h"
@@ -59,9 +58,8 @@ std::string TracebackFolder::take(const wire::Output& output) {
       stream.rest += piece.substr(0, kTracebackLineMax + 1);
     }
     if (!piece.ends_with('\n')) continue;
-    std::string line = std::exchange(stream.rest, {});
-    if (line.ends_with('\n')) line.pop_back();
-    take_line(stream, output.rank, line, shown);
+    const std::string line = std::exchange(stream.rest, {});
+    take_line(stream, output.rank, std::string_view(line).substr(0, line.find('\n')), shown);
   }
   return shown;
 }

@@ -22,6 +22,7 @@ class TracebackFolder {
  public:
   // Folds from now on, or stops doing so. A traceback that has begun before is not folded.
   void set_active(bool active);
+  [[nodiscard]] bool is_active() const { return active_; }
   // The bytes to be shown instead of `output`'s.
   [[nodiscard]] std::string take(const wire::Output& output);
 

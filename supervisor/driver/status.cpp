@@ -33,6 +33,9 @@ std::string time_zone_words(const base::Clock& clock) {
                      std::abs(minutes) % 60);
 }
 
+// One machine whose number of workers is known before the start.
+bool is_alone(const JobSpec& spec) { return spec.nodes.size() == 1 && spec.nodes[0].slots > 0; }
+
 }  // namespace
 
 void Driver::Impl::open_console() {
@@ -54,11 +57,10 @@ void Driver::Impl::open_console() {
 void Driver::Impl::introduce() const {
   const JobSpec& spec = request_.spec;
   if (spec.compat || spec.check_only) return;
-  const bool is_alone = spec.nodes.size() == 1 && spec.nodes[0].slots > 0;
   const std::string where =
-      is_alone ? fmt::format("{} on {}", base::counted(spec.nodes[0].slots, "worker"),
-                             spec.nodes[0].name)
-               : base::counted(spec.nodes.size(), "node");
+      is_alone(spec) ? fmt::format("{} on {}", base::counted(spec.nodes[0].slots, "worker"),
+                                   spec.nodes[0].name)
+                     : base::counted(spec.nodes.size(), "node");
   RR_LOG(kInfo, {}, "run {}: {}, {}, {}, times in {}", spec.run_id, spec.program, where,
          spec.log_directory.empty() ? "no logs" : "logs in " + spec.log_directory,
          time_zone_words(parts_.clock));
@@ -70,8 +72,9 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kNodeEnding:
       if (!std::exchange(node_ends_said_, true)) RR_LOG(kWarn, {}, "{}", decision.text);
       break;
-    case Rule::kStart:  // on one machine the run's first line has said it
-      if (request_.spec.nodes.size() == 1 && !request_.spec.compat) break;
+    case Rule::kStart:
+      // introduce() has said it.
+      if (!request_.spec.compat && is_alone(request_.spec)) break;
       RR_LOG(kInfo, {}, "{}", decision.text);
       break;
     case Rule::kSucceeded:

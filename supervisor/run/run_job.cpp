@@ -1,12 +1,10 @@
 // run_job: one run from its request to the exit code, with everything it needs put together.
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/core/clock.h"

@@ -5,34 +5,12 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <string>
+
+#include "tests/support/scratch.h"
 
 namespace robustrun::test {
 
 inline constexpr std::chrono::seconds kDeadline{60};
-
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "robustrun-test.XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Runs the loop until `condition` holds; false when the deadline passed.
 template <class Condition>

@@ -1,5 +1,7 @@
 """What the console shows, as its user reads it."""
 
+import re
+
 SYNTAX = "def f(:\n    pass\n"
 RAISES = """
 import os
@@ -17,7 +19,7 @@ def test_a_syntax_error_costs_at_most_12_lines_and_no_restart(robustrun):
     assert len(lines) <= 12, finished.errors
     assert finished.errors.count("SyntaxError: invalid syntax") <= 3, finished.errors
     assert "giving up: a restart cannot change that" in finished.errors
-    assert "(train.py:1)" in finished.errors or "train.py:1" in finished.errors
+    assert "invalid syntax, in train.py:1" in finished.errors
 
 
 def test_a_failure_names_the_users_line_and_no_torch_block(robustrun):
@@ -41,3 +43,53 @@ def test_a_run_that_goes_well_takes_few_lines(robustrun):
     assert f", logs in {run}/logs, times in UTC" in lines[0]
     assert len(lines) <= 6, finished.errors
     assert robustrun.run("--quiet", "train.py").errors == ""
+
+
+FOLLOWS = """
+import os, signal, sys, time
+if os.environ["RANK"] == "1":
+    while not os.path.exists("ready"):
+        time.sleep(0.01)
+    raise ValueError("bad batch")
+def end(*_):
+    raise ConnectionError("peer closed")
+signal.signal(signal.SIGTERM, end)
+open("ready", "w").close()
+time.sleep(60)
+"""
+
+
+def test_a_traceback_that_only_follows_is_one_line(robustrun):
+    robustrun.write("train.py", FOLLOWS)
+    options = ("--nproc-per-node=2", "--max-restarts=0")
+    finished = robustrun.run(*options, "train.py")
+    assert finished.code == 1
+    # The interpreter's own frames are among the lines, so their number is not fixed.
+    assert re.search(r"^ConnectionError: peer closed \[\d+ lines in the log of rank 0\]$",
+                     finished.errors, re.MULTILINE), finished.errors
+    assert finished.errors.count("Traceback (most recent call last):") == 1, finished.errors
+    log = robustrun.newest_run() / "logs" / "attempt_0" / "0" / "stderr.log"
+    assert "Traceback (most recent call last):" in log.read_text()
+    (robustrun.folder / "ready").unlink()
+    whole = robustrun.run("--compat=torchrun", *options, "train.py").errors
+    assert whole.count("Traceback (most recent call last):") == 2, whole
+
+
+HANDLED = """
+import os, signal, sys, traceback
+try:
+    1 / 0
+except ZeroDivisionError:
+    traceback.print_exc()
+sys.stderr.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_an_exception_that_was_handled_is_not_the_cause(robustrun):
+    robustrun.write("train.py", HANDLED)
+    finished = robustrun.run("--max-restarts=0", "train.py")
+    (why,) = [line for line in finished.errors.splitlines() if line.startswith("  why ")]
+    assert "SIGKILL" in why and "ZeroDivisionError" not in why
+    (incident,) = robustrun.report()["incidents"]
+    assert incident["exception"] == "" and "SIGKILL" in incident["ended"]

@@ -7,7 +7,9 @@
 
 #include "supervisor/control/json.h"
 #include "supervisor/core/report/child_failed.h"
+#include "supervisor/core/report/html/html.h"
 #include "supervisor/core/report/render.h"
+#include "supervisor/core/report/trace.h"
 #include "supervisor/core/status/render.h"
 #include "supervisor/run_dir/journal.h"
 
@@ -43,6 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const RunReport report = build_report(entries);
   static_cast<void>(render_report(report, {true, 80, Detail::kFull}));
   static_cast<void>(report_json(report));
+  static_cast<void>(html_report(entries));
+  static_cast<void>(trace_events(entries));
   static_cast<void>(child_failed_block(entries));
   static_cast<void>(nested_error_json(entries));
   const RunStatus status = status_of_journal(entries);

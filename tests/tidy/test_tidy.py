@@ -149,6 +149,25 @@ def rule_include_confinement():
                 yield name, f"includes <{included}> in a header"
 
 
+def rule_type_names():
+    """A type's name stands once in its namespace: two would be merged by the linker, silently."""
+    places = {}
+    for name in matching(*CPP):
+        scope = []
+        for line in text(name).splitlines():
+            if opened := re.fullmatch(r"(?:inline )?namespace ?([\w:]*) ?\{", line):
+                scope.append(opened[1])
+            elif line.startswith("}  // namespace"):
+                scope.pop()
+            defined = re.match(r"(?:struct|class|enum(?: class)?) (\w+)(?: final)?(?: : [^;]*)? \{",
+                               line)
+            if defined and scope and "" not in scope:
+                places.setdefault(("::".join(scope), defined[1]), []).append(name)
+    for (scope, type_name), names in places.items():
+        for name in names[1:]:
+            yield name, f"defines {scope}::{type_name}, as {names[0]} does"
+
+
 def rule_heavy_headers_once():
     """A header that takes seconds to compile is included by one .cpp of a room."""
     for pattern in rules.ONE_CPP_PER_ROOM:

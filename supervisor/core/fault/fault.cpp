@@ -10,7 +10,6 @@
 
 #include "supervisor/core/fault/failure_signature.h"
 #include "supervisor/core/fault/fault_class.h"
-#include "supervisor/core/fault/script_error.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"
 
@@ -78,10 +77,7 @@ bool is_loss(const Fault& fault) {
 
 // Its exception and the line that raised it, or how it ended.
 std::string what_happened(const WorkerExited& exited) {
-  const bool by_itself = exited.kind == base::ExitStatus::Kind::kExited && !exited.shim_lost &&
-                         exited.script_end == base::ScriptEnd::kNotSeen;
-  const auto error =
-      by_itself && exited.code != 0 ? script_error(exited.stderr_tail) : std::nullopt;
+  const auto error = ending_exception(exited);
   if (!error) return how_it_ended(exited);
   const bool is_cut = error->exception.size() > kExceptionShownMax;
   std::string words = base::printable(error->exception.substr(0, kExceptionShownMax));
@@ -92,6 +88,12 @@ std::string what_happened(const WorkerExited& exited) {
 }
 
 }  // namespace
+
+std::optional<ScriptError> ending_exception(const WorkerExited& exited) {
+  const bool is_by_itself = exited.kind == base::ExitStatus::Kind::kExited && exited.code != 0 &&
+                            !exited.shim_lost && exited.script_end == base::ScriptEnd::kNotSeen;
+  return is_by_itself ? script_error(exited.stderr_tail) : std::nullopt;
+}
 
 std::string how_it_ended(const WorkerExited& exited) {
   const std::string words = base::describe(exited.status());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "supervisor/core/fault/fault_class.h"
+#include "supervisor/core/fault/script_error.h"
 #include "supervisor/core/types/actions.h"
 #include "supervisor/core/types/events.h"
 #include "supervisor/core/types/limits.h"
@@ -84,6 +85,9 @@ Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& con
 // training is done, but the work of threads and exit handlers (an asynchronous save, a tracker's
 // upload) may be lost. Training again would not bring that back.
 bool is_lost_at_end(const WorkerExited& exited);
+
+// The exception that ended the worker; nullopt: it ended otherwise, whatever it printed before.
+std::optional<ScriptError> ending_exception(const WorkerExited& exited);
 
 // "SIGKILL (by the kernel's OOM killer)", "SIGABRT after its script had returned".
 std::string how_it_ended(const WorkerExited& exited);

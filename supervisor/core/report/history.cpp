@@ -217,9 +217,7 @@ class Historian {
     for (const auto& [at, progress] : progress_) {
       Reading& reading = out_.readings.emplace_back();
       reading.at = since_start(std::min(at, progress->reached_at));
-      if (!out_.readings.empty() && before != nullptr) {
-        reading.at = std::max(reading.at, before->at);
-      }
+      if (before != nullptr) reading.at = std::max(reading.at, before->at);
       reading.attempt = progress->attempt.value;
       reading.steps = progress->steps;
       reading.step = progress->step;

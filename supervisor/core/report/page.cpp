@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/core/text.h"
+#include "base/core/wrap.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -38,16 +39,6 @@ std::string_view without_end_spaces(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
-bool is_number(std::string_view word) {
-  return !word.empty() && (word.back() >= '0' && word.back() <= '9');
-}
-
-bool is_unit(std::string_view word) {
-  static constexpr std::string_view kUnits[] = {"ms", "s", "min", "h", "%", "MiB", "GiB", "kB"};
-  const std::string_view bare = word.substr(0, word.find_first_of(",;:.)"));
-  return std::ranges::find(kUnits, bare) != std::end(kUnits);
-}
-
 const char* code_of(Ink ink) {
   switch (ink) {
     case Ink::kPlain: return "";
@@ -66,7 +57,7 @@ Page::Page(bool colour, int width)
     : colour_(colour), width_(std::max(kWidthMin, static_cast<std::size_t>(std::max(width, 0)))) {}
 
 void Page::heading(Ink ink, std::string_view text) {
-  for (const std::string& line : wrap_words(plain_line(text), width_)) {
+  for (const std::string& line : base::wrap_words(plain_line(text), width_)) {
     add(ink, line);
     text_ += '\n';
   }
@@ -76,7 +67,7 @@ void Page::item(std::string_view label, std::string_view value) {
   if (value.empty()) return;
   std::string head = fmt::format("  {:<{}}", label, kLabelColumns - 2);
   for (const std::string_view part : base::split(value, '\n')) {
-    for (const std::string& line : wrap_words(plain_line(part), width_ - kLabelColumns)) {
+    for (const std::string& line : base::wrap_words(plain_line(part), width_ - kLabelColumns)) {
       add(Ink::kDim, line.empty() ? without_end_spaces(head) : std::string_view(head));
       text_ += line;
       text_ += '\n';
@@ -133,28 +124,6 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
     if (text.starts_with(' ')) text.remove_prefix(1);
   }
   lines.emplace_back(text);
-  return lines;
-}
-
-std::vector<std::string> wrap_words(std::string_view text, std::size_t width) {
-  std::vector<std::string> lines(1);
-  std::string_view before;  // the word that ends the last line
-  for (const std::string_view word : base::split(text, ' ')) {
-    std::string& line = lines.back();
-    const bool is_first = line.empty();
-    const bool fits = columns(line) + 1 + columns(word) <= width;
-    if (is_first || fits) {
-      line.append(is_first ? "" : " ").append(word);
-    } else if (is_unit(word) && before.size() < line.size() && is_number(before)) {
-      const std::string moved(before);
-      line.resize(without_end_spaces(line.substr(0, line.size() - before.size())).size());
-      lines.push_back(moved + " " + std::string(word));
-    } else {
-      lines.emplace_back(word);
-    }
-    before = word;
-  }
-  for (std::string& line : lines) line.resize(without_end_spaces(line).size());
   return lines;
 }
 

@@ -42,10 +42,6 @@ class Page {
 // `text` in lines of at most `width` code points, broken at spaces where there are any.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-// The same, but a word that is longer than `width` sticks out, so that a path can be copied, and a
-// number stays with its unit.
-std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
-
 // `line` without terminal colours (ESC [ … letter), which would only show as escapes; tabs as
 // spaces, the rest printable (base/core/text.h).
 std::string plain_line(std::string_view line);

@@ -177,16 +177,15 @@ void show_incident_in_full(const RunReport& report, std::size_t index, Page& pag
   page.item("saved", saved_words(incident));
 }
 
-// Calls `show` for the first and the last of many incidents.
-template <class Show>
-void for_incidents(const RunReport& report, Page& page, Show show) {
+// Calls `show` for the first and the last of many incidents, and `show_hidden` in their middle.
+template <class Show, class ShowHidden>
+void for_incidents(const RunReport& report, Show show, ShowHidden show_hidden) {
   const std::size_t count = report.incidents.size();
   const bool all = count <= kIncidentsFirst + kIncidentsLast;
   for (std::size_t i = 0; i < count; ++i) {
     if (!all && i == kIncidentsFirst) {
       const std::size_t hidden = count - kIncidentsFirst - kIncidentsLast;
-      page.heading(Ink::kDim, fmt::format("  {} more, in the JSON form of this report",
-                                          base::counted(hidden, "incident")));
+      show_hidden(base::counted(hidden, "incident") + " more, in the JSON form of this report");
       i += hidden;
     }
     show(i);
@@ -197,7 +196,7 @@ void for_incidents(const RunReport& report, Page& page, Show show) {
 void show_incident_lines(const RunReport& report, Page& page) {
   page.gap();
   page.heading(Ink::kBold, base::counted(report.incidents.size(), "incident"));
-  for_incidents(report, page, [&](std::size_t i) {
+  const auto show = [&](std::size_t i) {
     const Incident& incident = report.incidents[i];
     std::string line =
         fmt::format("{}: {}", base::duration_words(incident.at), failure_words(incident));
@@ -205,7 +204,8 @@ void show_incident_lines(const RunReport& report, Page& page) {
     if (!done.empty()) line += "; " + done;
     if (!incident.phases.empty()) line += "; " + recovery_words(incident);
     page.item(std::to_string(i + 1), line);
-  });
+  };
+  for_incidents(report, show, [&](const std::string& hidden) { page.item("...", hidden); });
 }
 
 std::vector<std::string> hang_lines(const RunReport& report) {
@@ -294,7 +294,12 @@ void show_full(const RunReport& report, Page& page) {
     if (!saved.empty()) page.item("lost nodes", saved);
     show_list("copies lost", report.checkpoints->copies_lost, page);
   }
-  for_incidents(report, page, [&](std::size_t i) { show_incident_in_full(report, i, page); });
+  for_incidents(
+      report, [&](std::size_t i) { show_incident_in_full(report, i, page); },
+      [&](const std::string& hidden) {
+        page.gap();
+        page.heading(Ink::kDim, hidden);
+      });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "supervisor/core/fault/script_error.h"
+#include "supervisor/core/fault/fault.h"
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/hang.h"
 #include "supervisor/core/report/injected.h"
@@ -133,7 +133,7 @@ class IncidentList {
     if (first.exited != nullptr) {
       out.error_message = first.exited->error_message;
       out.stderr_tail = first.exited->stderr_tail;
-      if (const auto error = script_error(out.stderr_tail)) {
+      if (const auto error = ending_exception(*first.exited)) {
         out.exception = error->exception;
         out.place = place_in_words(*error);
       }

@@ -103,7 +103,7 @@ std::string cause_in_words(const Classification& what);
 // A line for the log, "likely: GPU has fallen off the bus …", without evidence that `shown` quotes
 // already. Empty for a failure that no row fits.
 std::string in_words(const Classification& what, std::string_view shown);
-// "evict the machine; NVIDIA: RESTART_BM"
+// "take the machine out; NVIDIA: RESTART_BM"; empty where a restart is all there is to do.
 std::string advice_in_words(const Classification& what);
 
 }  // namespace robustrun::supervisor

@@ -4,7 +4,6 @@ The browser gets a folder of its own and no network: a request to anywhere but a
 recorded.
 """
 
-import base64
 import json
 import os
 import select
@@ -102,21 +101,6 @@ class Browser:
     def click(self, selector):
         self.value(f"document.querySelector({json.dumps(selector)}).click()")
         self.value("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
-
-    def screenshot(self, path, top=0, height=None):
-        """Of the page, from `top` on; by default all of it."""
-        size = self.size()
-        clip = {"x": 0, "y": top, "width": size["width"], "scale": 1,
-                "height": height or size["height"] - top}
-        shot = self._call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-        path.write_bytes(base64.b64decode(shot["data"]))
-
-    def print(self, path):
-        path.write_bytes(base64.b64decode(self._call("Page.printToPDF")["data"]))
-
-    def size(self):
-        size = self._call("Page.getLayoutMetrics")["cssContentSize"]
-        return {"width": size["width"], "height": size["height"]}
 
     def _call(self, method, **parameters):
         self._number += 1

@@ -1,0 +1,20 @@
+#pragma once
+// Text in lines of a width. Pure.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace robustrun::base {
+
+// `text` in lines of at most `width` code points, broken at spaces. A longer word sticks out, so
+// that a path can be copied, and a number stays with its unit.
+[[nodiscard]] std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
+
+// The same as one text: all lines but the first are behind `indent` blanks, and `width` counts
+// these. No line's end at its end.
+[[nodiscard]] std::string wrap_indented(std::string_view text, std::size_t width,
+                                        std::size_t indent);
+
+}  // namespace robustrun::base
