@@ -29,8 +29,7 @@ struct StreamRoutes {
 struct ConsoleStyle {
   enum class Prefix : std::uint8_t { kNone, kRank, kTemplate };
   Prefix prefix = Prefix::kNone;
-  // kTemplate: ${role_name}, ${rank}, ${local_rank} (torchrun's
-  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE;
+  // kTemplate: ${role_name}, ${rank}, ${local_rank}, ${hostname} (--log-line-prefix-template;
   // "[${role_name}${local_rank}]:" for --tee).
   std::string prefix_template;
   bool fold = false;         // equal lines of many ranks are shown once (--fold-lines)

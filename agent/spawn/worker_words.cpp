@@ -6,12 +6,13 @@
 
 namespace robustrun::agent {
 
-std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot) {
+std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot,
+                        std::string_view host) {
   const std::string& given = workers.line_prefix_template;
   const std::string rank = std::to_string(slot.rank.value);
   const std::string local_rank = std::to_string(slot.local_rank.value);
   const base::TemplateValue values[] = {
-      {"role_name", workers.role}, {"rank", rank}, {"local_rank", local_rank}};
+      {"role_name", workers.role}, {"rank", rank}, {"local_rank", local_rank}, {"hostname", host}};
   return base::substitute(given.empty() ? "[${role_name}${local_rank}]:" : given, values);
 }
 

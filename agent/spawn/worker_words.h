@@ -12,8 +12,10 @@
 
 namespace robustrun::agent {
 
-// The prefix that torchrun writes before a teed line (TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE).
-std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot);
+// The prefix that torchrun writes before a teed line (--log-line-prefix-template). `host`: this
+// machine's own name.
+std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot,
+                        std::string_view host);
 
 wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
                                  const tracer::Reading& reading);

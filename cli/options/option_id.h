@@ -29,6 +29,7 @@ enum class OptionId : std::uint8_t {
   kLocalRanksFilter,
   kDuplicateStdoutFilters,
   kDuplicateStderrFilters,
+  kLogLinePrefixTemplate,
   kNodeRank,
   kMasterAddr,
   kMasterPort,

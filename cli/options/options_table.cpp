@@ -85,6 +85,11 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kDuplicateStderrFilters, .name = "duplicate-stderr-filters", .type = kFilters,
    .values = "TEXT,...", .native = "", .group = kOutput, .torchrun = true,
    .help = "The same for stderr and filtered_stderr.log."},
+  {.id = kLogLinePrefixTemplate, .name = "log-line-prefix-template", .values = "TEXT",
+   .native = "", .group = kOutput, .torchrun = true,
+   .fallback = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
+   .help = "Prefix of each line of workers, with ${role_name}, ${local_rank}, ${rank} and "
+           "${hostname}. Default with --tee: [${role_name}${local_rank}]:"},
   {.id = kNodeRank, .name = "node-rank", .type = kInteger, .values = "N", .native = "0",
    .group = kRendezvous, .torchrun = true, .min = 0, .max = kRankMax,
    .help = "Rank of this node, with static; node 0 leads."},

@@ -37,7 +37,6 @@ using supervisor::ConsoleStyle;
 // torchrun's restart budget never refills: longer than any run.
 constexpr base::Nanos kNeverRefilled = std::chrono::hours(24 * 365 * 100);
 constexpr const char* kTeePrefix = "[${role_name}${local_rank}]:";
-constexpr const char* kPrefixVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
 
 // Refuses options that are not supported, or not together.
 base::Status check_unsupported(const Settings& settings, const Surroundings& around) {
@@ -129,7 +128,7 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   style.colour_out = use_colour(settings, around, around.stdout_is_terminal);
   style.colour_err = use_colour(settings, around, around.stderr_is_terminal);
   const std::string asked = settings.text(OptionId::kLinePrefix);
-  const std::string own_template = around.variable(kPrefixVariable).value_or("");
+  const std::string own_template = settings.text(OptionId::kLogLinePrefixTemplate);
   plan.request.workers.line_prefix_template = own_template;
   if (asked == "off") {
     style.prefix = ConsoleStyle::Prefix::kNone;

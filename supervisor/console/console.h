@@ -41,7 +41,8 @@ class Console {
                                        int err_fd, ConsoleStyle style, std::string role,
                                        std::function<void()> on_drained, ConsoleLimits limits = {});
   virtual ~Console() = default;
-  virtual void write(const wire::Output& output) = 0;
+  // `host`: the name of the worker's machine, for ${hostname}.
+  virtual void write(const wire::Output& output, std::string_view host) = 0;
   // `copy` also gets everything that is shown, as it looks, including output that is dropped
   // because a destination is too slow. Called from write(), from the loop, and from flush().
   using Copy = std::function<void(bool is_stderr, std::string_view bytes)>;

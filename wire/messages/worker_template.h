@@ -67,7 +67,7 @@ struct WorkerTemplate {
   std::string log_directory;  // this node's; attempts get folders below it; empty: no files
   std::string run_id;  // TORCHELASTIC_RUN_ID
   std::string role = "default";
-  std::string line_prefix_template;  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE; empty: not set
+  std::string line_prefix_template;  // --log-line-prefix-template; empty: not set
   std::string numa_binding;  // empty, node, socket, exclusive, core-complex
   std::string omp;  // auto, torchrun, off, or a number
   std::vector<std::string> stdout_filters;  // --duplicate-stdout-filters
