@@ -108,6 +108,7 @@ enum class OptionId : std::uint8_t {
   kHealth,
   kStandby,
   kLineMetrics,
+  kLogFormats,
   kReplayCommand,
   kPrefetch,
   kCacheDir,

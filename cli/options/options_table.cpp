@@ -331,12 +331,16 @@ constexpr auto kTable = std::to_array<Option>({
    .native = "all", .compat = "off", .group = kFailures,
    .help = "Keep standby workers, which have already imported the job's modules, for the next "
            "start: on spare nodes, or on all. None if they would need too much memory."},
-  {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "NAME=TEXT,...",
+  {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "auto|NAME=TEXT,...",
    .group = kFailures,
-   .help = "Numbers to read from the output of rank 0, as if the script had called "
-           "robustrun.step: 'loss=iter *loss: {value},grad_norm=norm={value}'. In the text "
-           "{value} is the number, * any bytes, ,, a comma; docs/metrics.md lists the watched "
-           "names."},
+   .help = "Numbers to read from the output of the first and the last rank, as if the script had "
+           "called robustrun.step. auto: recognise the lines of Megatron-LM, NeMo, HF Trainer, "
+           "Lightning, DeepSpeed, torchtitan and nanoGPT. Else 'loss=iter *loss: "
+           "{value},grad_norm=norm={value}': {value} is the number, * any bytes, ,, a comma "
+           "(docs/metrics.md)."},
+  {.id = kLogFormats, .name = "log-formats", .values = "FILE", .group = kFailures,
+   .help = "This site's own formats of log lines for --line-metrics=auto, in addition to the "
+           "shipped ones: docs/metrics.md."},
   {.id = kReplayCommand, .name = "replay-cmd", .values = "CMD", .group = kFailures,
    .help = "What groups of nodes run when the policy replays them, instead of the alignment "
            "test: your script with fewer layers and steps, whose exit code is not 0 when it goes "

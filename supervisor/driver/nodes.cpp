@@ -143,6 +143,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
   for (auto* at : {&report.user_code_at, &report.first_step_at, &report.last_step_at}) {
     if (*at) **at += offset;
   }
+  line_news_.note(rank, report);
   for (Progress& mark : progress_.take(rank, report, node)) dispatch(std::move(mark), node);
   for (MetricAlarm& alarm : progress_.watch(rank, report, parts_.clock.now())) {
     dispatch(std::move(alarm));

@@ -31,21 +31,20 @@ std::vector<CheckpointWatch::News> CheckpointWatch::take(base::Rank rank, base::
                                                          wire::CheckpointNote note,
                                                          base::Nanos now) {
   if (note.attempt != attempt_ || rank.value >= saves_.size()) return {};
-  using Event = wire::CheckpointNote::Event;
   std::vector<News> news;
   const auto waits = [now](const std::optional<base::Nanos>& sent) {
     return sent && now - *sent < kCheckpointEventInterval;
   };
   switch (note.event) {
-    case Event::kSaved:
+    case wire::CheckpointNote::Event::kSaved:
       take_save(rank, note);
       saved_.node = node;
       break;
-    case Event::kCommitted:
+    case wire::CheckpointNote::Event::kCommitted:
       take_commit(rank, note);
       committed_.node = node;
       break;
-    case Event::kLoaded:
+    case wire::CheckpointNote::Event::kLoaded:
       if (take_load(rank, node, note)) {
         news.push_back(loads_.back().news);
         load_changed_.back() = false;
