@@ -145,6 +145,9 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "End the run with exit code 0 once every rank has done N steps."},
   {.id = kSummaryJson, .name = "summary-json", .values = "FILE", .group = kSelf,
    .help = "Write the report at the end of the run to this file as well."},
+  {.id = kSummaryJunit, .name = "summary-junit", .values = "FILE", .group = kSelf,
+   .help = "Write the outcome as JUnit XML to this file at the end of the run, for GitLab and "
+           "others: a test case for each attempt."},
   {.id = kChildFailedBlock, .name = "child-failed-block", .type = kFlag, .group = kSelf,
    .help = "After a failure print torch's ChildFailedError block too, as --compat=torchrun does."},
   {.id = kRestartWindow, .name = "restart-window", .type = kDuration, .values = "TIME",
@@ -319,6 +322,16 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kOnIncident, .name = "on-incident", .values = "CMD", .group = kSelf,
    .help = "Run this command on every incident, with its JSON on standard input and a limit of "
            "30 s. Quotes work as in a shell; nothing else does."},
+  {.id = kNotify, .name = "notify", .type = kFilters,
+   .values = "slack:URL|teams:URL|webhook:URL|ntfy:URL|mail:ADDRESS,...", .group = kSelf,
+   .secret = true,
+   .help = "Send notices about the run: started, incident, recovered, no step for "
+           "--notify-stalled, gave up, finished. URLs are secrets: give them in ROBUSTRUN_NOTIFY "
+           "or the file of --config, as other users see command lines (docs/operations.md). ,, is "
+           "a comma."},
+  {.id = kNotifyStalled, .name = "notify-stalled", .type = kDuration, .values = "TIME",
+   .native = "30m", .group = kSelf, .min = 0,
+   .help = "Time without a step after which --notify sends a notice; 0: never."},
   {.id = kFaults, .name = "faults", .values = "FILE", .group = kFailures,
    .help = "This site's own known failures, in addition to the shipped ones: docs/faults.md."},
   {.id = kPolicy, .name = "policy", .values = "FILE", .group = kFailures,
