@@ -75,6 +75,7 @@ class Agent {
         [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
         });
+    node_.host = host();
     await_signal();
     blocks_.use_listener_of(*peers_);
     SupervisorLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },

@@ -1,20 +1,16 @@
 # robustrun-blocks: an image as one file, from a local store, peers and slow storage. A program of
-# its own, because it alone links libfuse and loads libcurl, and because it outlives the agent.
+# its own, because it alone links libfuse, and because it outlives the agent.
 find_path(FUSE3_INCLUDE_DIR fuse3/fuse_lowlevel.h)
 find_library(FUSE3_STATIC_LIBRARY libfuse3.a)
-find_path(CURL_INCLUDE_DIR curl/curl.h)
-foreach(part FUSE3_INCLUDE_DIR FUSE3_STATIC_LIBRARY CURL_INCLUDE_DIR)
+foreach(part FUSE3_INCLUDE_DIR FUSE3_STATIC_LIBRARY)
   if(NOT ${part})
-    message(FATAL_ERROR "robustrun-blocks needs libfuse 3.14 and libcurl's headers (${part} is not found); "
-                        "on Debian 12: apt-get install libfuse3-dev libcurl4-openssl-dev")
+    message(FATAL_ERROR "robustrun-blocks needs libfuse 3.14 (${part} is not found); "
+                        "on Debian 12: apt-get install libfuse3-dev")
   endif()
 endforeach()
 add_library(rr_fuse INTERFACE)
 target_include_directories(rr_fuse SYSTEM INTERFACE ${FUSE3_INCLUDE_DIR})
 target_link_libraries(rr_fuse INTERFACE ${FUSE3_STATIC_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
-add_library(rr_curl INTERFACE)  # headers: bootstrap/blocks/curl_library.h loads it
-target_include_directories(rr_curl SYSTEM INTERFACE ${CURL_INCLUDE_DIR})
-target_link_libraries(rr_curl INTERFACE ${CMAKE_DL_LIBS})
 
 rr_room(blocks DIR bootstrap/blocks LINK rr_bootstrap EXCLUDE main.cpp
         PRIVATE_LINK rr_fuse rr_curl)

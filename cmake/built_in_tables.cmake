@@ -1,8 +1,7 @@
-# Compiles configs/faults.toml and configs/policy.toml into the program. An installation has them as
-# files too, but the program alone (in a build tree, or copied elsewhere) must have its rules for
-# failures.
+# Compiles the tables of configs/ into the program. An installation has them as files too, but the
+# program alone (in a build tree, or copied elsewhere) must have its rules for failures.
 set(tables_cpp ${CMAKE_BINARY_DIR}/generated/built_in_tables.cpp)
-foreach(table faults policy)
+foreach(table faults policy log_formats)
   set(table_toml ${PROJECT_SOURCE_DIR}/configs/${table}.toml)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table_toml})
   string(TOUPPER ROBUSTRUN_${table} table_variable)

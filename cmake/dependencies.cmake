@@ -33,6 +33,14 @@ add_library(rr_spdlog INTERFACE)
 target_link_libraries(rr_spdlog INTERFACE rr_fmt)
 target_compile_definitions(rr_spdlog INTERFACE SPDLOG_FMT_EXTERNAL)
 
+find_path(CURL_INCLUDE_DIR curl/curl.h)
+if(NOT CURL_INCLUDE_DIR)
+  message(FATAL_ERROR "robustrun needs libcurl's headers; on Debian 12: apt-get install libcurl4-openssl-dev")
+endif()
+add_library(rr_curl INTERFACE)  # headers: base/io/http/curl_library.h loads it
+target_include_directories(rr_curl SYSTEM INTERFACE ${CURL_INCLUDE_DIR})
+target_link_libraries(rr_curl INTERFACE ${CMAKE_DL_LIBS})
+
 add_library(rr_boost INTERFACE)
 target_link_libraries(rr_boost INTERFACE Boost::headers Threads::Threads)
 target_compile_definitions(rr_boost INTERFACE BOOST_ASIO_NO_DEPRECATED

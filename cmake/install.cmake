@@ -20,7 +20,8 @@ function(rr_install programs_dir share_dir)
   string(APPEND share_dir /robustrun)
   install(TARGETS ${installed_programs} RUNTIME DESTINATION ${programs_dir} ${ARGN})
   install(TARGETS robustrun_tracer robustrun_library LIBRARY DESTINATION ${share_dir} ${ARGN})
-  install(FILES configs/faults.toml configs/policy.toml DESTINATION ${share_dir} ${ARGN})
+  install(FILES configs/faults.toml configs/policy.toml configs/log_formats.toml
+          DESTINATION ${share_dir} ${ARGN})
   install(FILES examples/train.py DESTINATION ${share_dir}/examples ${ARGN})
   install(DIRECTORY python/robustrun DESTINATION ${share_dir}/python ${ARGN}
           PATTERN __pycache__ EXCLUDE)

@@ -18,3 +18,6 @@ endfunction()
 
 # It includes <linux/tcp.h>, which defines the same names as <netinet/tcp.h>.
 set_source_files_properties(agent/evidence/worker_sockets.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+# They include <curl/curl.h>, which defines its functions as macros.
+set_source_files_properties(base/io/http/curl_library.cpp base/io/http/post.cpp
+                            PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

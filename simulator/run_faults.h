@@ -8,7 +8,7 @@
 
 #include "simulator/run_record.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/time.h"
+#include "supervisor/core/report/time/account.h"
 
 namespace robustrun::simulator {
 

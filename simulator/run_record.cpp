@@ -7,7 +7,7 @@
 
 #include "simulator/run_faults.h"
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/time.h"
+#include "supervisor/core/report/time/account.h"
 
 namespace robustrun::simulator {
 namespace {

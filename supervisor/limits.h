@@ -169,4 +169,8 @@ inline constexpr std::uint32_t kCodeLane = 0x5348'1003;  // of the launcher's po
 inline constexpr std::size_t kHistoryFilesMax = 10'000;
 inline constexpr std::size_t kHistoryFileBytesMax = std::size_t{1} << 20;
 
+// --line-metrics: lines without a number, and time since the script began, until that is logged.
+inline constexpr std::uint64_t kUnmatchedLinesMax = 100;
+inline constexpr std::chrono::seconds kUnmatchedTimeMax{60};
+
 }  // namespace robustrun::supervisor

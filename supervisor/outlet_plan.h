@@ -1,11 +1,39 @@
 #pragma once
-// Where a run publishes metrics, events and incidents for other programs (outlets.h).
+// Where a run publishes metrics, events and incidents, for programs and for people (outlets.h).
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/core/clock.h"
+
 namespace robustrun::supervisor {
+
+// Where notices about the run go (--notify). The address is a secret, but for kMail.
+struct NotifyTarget {
+  enum class Kind : std::uint8_t { kSlack, kTeams, kWebhook, kNtfy, kMail };
+  Kind kind = Kind::kWebhook;
+  std::string address;  // an http(s) URL; of kMail a mail address
+  template <class V>
+  void fields(V& v) {
+    v(1, "kind", kind);
+    v(2, "address", address);
+  }
+};
+
+struct NotifyPlan {
+  std::vector<NotifyTarget> targets;
+  base::Nanos stalled_after{};  // time without a step until a notice; 0: never
+  std::string sendmail;  // absolute path; for kMail
+  std::string authorities;  // file of certificate authorities; empty: the system's
+  template <class V>
+  void fields(V& v) {
+    v(1, "targets", targets);
+    v(2, "stalled_after", stalled_after);
+    v(3, "sendmail", sendmail);
+    v(4, "authorities", authorities);
+  }
+};
 
 struct OutletPlan {
   std::string metrics_address;           // numeric, to listen on; empty: no server
@@ -14,6 +42,7 @@ struct OutletPlan {
   std::string events_file;               // absolute path; empty: none
   int events_fd = -1;  // instead of the file; not saved, as it is this process's
   std::vector<std::string> on_incident;  // argv, [0] an absolute path; empty: none
+  NotifyPlan notify;
   template <class V>
   void fields(V& v) {
     v(1, "metrics_address", metrics_address);
@@ -21,6 +50,7 @@ struct OutletPlan {
     v(3, "metrics_file", metrics_file);
     v(4, "events_file", events_file);
     v(5, "on_incident", on_incident);
+    v(6, "notify", notify);
   }
 };
 

@@ -29,8 +29,7 @@ struct StreamRoutes {
 struct ConsoleStyle {
   enum class Prefix : std::uint8_t { kNone, kRank, kTemplate };
   Prefix prefix = Prefix::kNone;
-  // kTemplate: ${role_name}, ${rank}, ${local_rank} (torchrun's
-  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE;
+  // kTemplate: ${role_name}, ${rank}, ${local_rank}, ${hostname} (--log-line-prefix-template;
   // "[${role_name}${local_rank}]:" for --tee).
   std::string prefix_template;
   bool fold = false;         // equal lines of many ranks are shown once (--fold-lines)
@@ -122,6 +121,21 @@ struct RankRange {
   }
 };
 
+// What a run leaves for continuous integration at its end.
+struct CiPlan {
+  std::string junit_file;  // absolute path (--summary-junit); empty: none
+  std::string summary_file;  // Markdown is appended ($GITHUB_STEP_SUMMARY); empty: none
+  bool annotate = false;  // GitHub's workflow commands on stderr
+  std::string workspace;  // $GITHUB_WORKSPACE; empty: unknown
+  template <class V>
+  void fields(V& v) {
+    v(1, "junit_file", junit_file);
+    v(2, "summary_file", summary_file);
+    v(3, "annotate", annotate);
+    v(4, "workspace", workspace);
+  }
+};
+
 struct RunRequest {
   JobSpec spec;
   wire::WorkerTemplate workers;
@@ -139,6 +153,7 @@ struct RunRequest {
   // commands can reach the run; -1: none.
   int announce_fd = -1;
   std::string summary_json;  // path; empty: none
+  CiPlan ci;
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
   bool print_child_failed = false;  // torchrun's error block before it
   PlacementRequest placement;
@@ -166,6 +181,7 @@ struct RunRequest {
     v(14, "outlets", outlets);
     v(15, "node_history", node_history);
     v(16, "print_child_failed", print_child_failed);
+    v(17, "ci", ci);
     v(40, "replay_command", replay_command);
   }
 };

@@ -5,6 +5,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agent/node/stage_clock.h"
@@ -40,6 +41,8 @@ struct NodeContext {
   WorkerHome home{};          // where workers are started, once the image is ready
   std::optional<SnapshotView> snapshot{};  // none: not asked for, or not ready yet
   StageClock stages{clock};   // of the current start
+  std::string host{};         // this machine's own name
+  std::set<std::string> line_formats{};  // projects whose log lines were recognised here
 };
 
 }  // namespace robustrun::agent

@@ -28,6 +28,8 @@ inline constexpr std::chrono::seconds kFileRetryAfter{1};
 // limit).
 inline constexpr std::size_t kMetricLineBytesMax = std::size_t{4} << 10;
 inline constexpr std::size_t kMetricNameBytesMax = 24;
+// Lines without a number after which the supervisor is told.
+inline constexpr std::uint64_t kUnmatchedLines = 100;
 
 inline constexpr std::size_t kTailBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kTailLineBytesMax = std::size_t{4} << 10;  // longer ones are cut

@@ -5,15 +5,21 @@
 // stands for any bytes and everything else for itself; the first fitting place counts. Matching
 // does not backtrack (except that the last piece before {value} is tried again if no number
 // follows) and looks at kMetricLineBytesMax of a line. A line that does not match is ignored.
+//
+// A format has patterns for one project's log lines, and texts that tell such lines from others.
+// Colours (ECMA-48 sequences) in a line do not count there, and 2,345 is a number. Formats do not
+// exclude each other: HF Trainer prints lines of its own beside DeepSpeed's.
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "agent/output/limits.h"
 #include "base/core/result.h"
 
 namespace robustrun::agent {
@@ -22,16 +28,34 @@ struct LinePattern {
   std::string name;
   std::vector<std::string> before;  // pieces in order; the last may be empty
   std::string after;  // directly after the number
+  double factor = 1;  // the value is the number times this
+  bool inverse = false;  // or this divided by the number
+  bool grouped = false;  // 2,345 is one number
+};
+
+struct LineFormat {
+  std::string project;
+  std::vector<std::vector<std::string>> lines;  // a line has all pieces of one of these, in order
+  std::vector<LinePattern> values;
 };
 
 // Parses "loss=step *, loss: {value}". Errors say what is wrong, without quoting the pattern.
 [[nodiscard]] base::Result<LinePattern> parse_line_pattern(std::string_view text);
-// The number in `line`, which may be nan or inf.
+// Parses a text with * for any bytes; an error if it would match every line.
+[[nodiscard]] base::Result<std::vector<std::string>> parse_line_text(std::string_view text);
+// The value in `line`, which may be nan or inf.
 [[nodiscard]] std::optional<double> value_in(std::string_view line, const LinePattern& pattern);
 
 class LineMetrics {
  public:
-  explicit LineMetrics(std::vector<LinePattern> patterns) : patterns_(std::move(patterns)) {}
+  // `on_format` is called from feed() when a format fits for the first time.
+  using OnFormat = std::function<void(const std::string& project)>;
+  explicit LineMetrics(std::vector<LinePattern> patterns, std::vector<LineFormat> formats = {},
+                       OnFormat on_format = {})
+      : patterns_(std::move(patterns)),
+        formats_(std::move(formats)),
+        on_format_(std::move(on_format)),
+        is_recognised_(formats_.size()) {}
   // Bytes of one of the two streams; '\r' ends a line, too.
   void feed(bool is_stderr, std::string_view bytes);
   // The newest value of each name, in the order of the patterns; names without a value are left
@@ -41,17 +65,28 @@ class LineMetrics {
   }
   // Number of lines with at least one value.
   [[nodiscard]] std::uint64_t lines() const { return lines_; }
-  // True if there were such lines since the last call.
-  [[nodiscard]] bool has_news() { return std::exchange(reported_, lines_) != lines_; }
+  // Number of lines that were searched; empty ones do not count.
+  [[nodiscard]] std::uint64_t lines_read() const { return lines_read_; }
+  // True if there were lines with a value since the last call, or kUnmatchedLines without any.
+  [[nodiscard]] bool has_news() {
+    const std::uint64_t now = lines_ + (lines_ == 0 && lines_read_ >= kUnmatchedLines ? 1 : 0);
+    return std::exchange(reported_, now) != now;
+  }
 
  private:
   void take(std::string_view line);
+  bool take(std::string_view line, const LinePattern& pattern);
+  bool take_formats(std::string_view line);
 
   std::vector<LinePattern> patterns_;
+  std::vector<LineFormat> formats_;
+  OnFormat on_format_;
+  std::vector<bool> is_recognised_;  // of formats_
   std::array<std::string, 2> rest_;  // of lines whose ends have not come yet, at most
                                      // kMetricLineBytesMax of each
   std::vector<std::pair<std::string, double>> values_;
   std::uint64_t lines_ = 0;
+  std::uint64_t lines_read_ = 0;
   std::uint64_t reported_ = 0;
 };
 

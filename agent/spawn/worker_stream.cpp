@@ -61,7 +61,7 @@ base::Result<WorkerStream> open_worker_stream(NodeContext& node, WorkerStreamPla
   if (!options.filters.empty()) {
     options.filter_file =
         plan.is_stderr ? plan.attempt_paths.filtered_stderr : plan.attempt_paths.filtered_stdout;
-    options.filter_prefix = line_prefix(node.workers, plan.slot);
+    options.filter_prefix = line_prefix(node.workers, plan.slot, node.host);
   }
   const bool to_console = options.to_console;
   stream.pump = RR_TRY(LogPump::open(node.executor, node.pool, std::move(options),

@@ -5,13 +5,34 @@
 #include "base/core/text_template.h"
 
 namespace robustrun::agent {
+namespace {
 
-std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot) {
+LineFormat format_of(const wire::LineFormat& given) {
+  LineFormat format;
+  format.project = given.project;
+  for (const std::string& text : given.lines) {
+    if (auto pieces = parse_line_text(text)) format.lines.push_back(*std::move(pieces));
+  }
+  for (const wire::LineValue& value : given.values) {
+    auto pattern = parse_line_pattern(value.name + "=" + value.text);
+    if (!pattern) continue;
+    pattern->factor = value.factor;
+    pattern->inverse = value.inverse;
+    pattern->grouped = true;
+    format.values.push_back(*std::move(pattern));
+  }
+  return format;
+}
+
+}  // namespace
+
+std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot,
+                        std::string_view host) {
   const std::string& given = workers.line_prefix_template;
   const std::string rank = std::to_string(slot.rank.value);
   const std::string local_rank = std::to_string(slot.local_rank.value);
   const base::TemplateValue values[] = {
-      {"role_name", workers.role}, {"rank", rank}, {"local_rank", local_rank}};
+      {"role_name", workers.role}, {"rank", rank}, {"local_rank", local_rank}, {"hostname", host}};
   return base::substitute(given.empty() ? "[${role_name}${local_rank}]:" : given, values);
 }
 
@@ -30,13 +51,16 @@ wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
   return progress;
 }
 
-std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers) {
+std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers,
+                                           LineMetrics::OnFormat on_format) {
   std::vector<LinePattern> patterns;
   for (const std::string& text : workers.metrics) {
     if (auto pattern = parse_line_pattern(text)) patterns.push_back(*std::move(pattern));
   }
-  if (patterns.empty()) return std::nullopt;
-  return LineMetrics(std::move(patterns));
+  std::vector<LineFormat> formats;
+  for (const wire::LineFormat& format : workers.line_formats) formats.push_back(format_of(format));
+  if (patterns.empty() && formats.empty()) return std::nullopt;
+  return LineMetrics(std::move(patterns), std::move(formats), std::move(on_format));
 }
 
 std::function<void(std::string_view)> feeder(std::optional<LineMetrics>& lines, bool is_stderr) {
@@ -48,6 +72,7 @@ wire::WorkerProgress with_lines(const std::optional<LineMetrics>& lines,
                                 wire::WorkerProgress progress) {
   if (!lines) return progress;
   progress.lines = lines->lines();
+  progress.lines_read = lines->lines_read();
   for (const auto& [name, value] : lines->values()) {
     if (std::ranges::find(progress.metrics, name, &wire::Metric::name) == progress.metrics.end()) {
       progress.metrics.push_back({name, value});

@@ -12,14 +12,17 @@
 
 namespace robustrun::agent {
 
-// The prefix that torchrun writes before a teed line (TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE).
-std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot);
+// The prefix that torchrun writes before a teed line (--log-line-prefix-template). `host`: this
+// machine's own name.
+std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerSlot& slot,
+                        std::string_view host);
 
 wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
                                  const tracer::Reading& reading);
 
 // For --line-metrics; nullopt: not asked for. Invalid patterns are skipped: cli has checked them.
-[[nodiscard]] std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers);
+[[nodiscard]] std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers,
+                                                         LineMetrics::OnFormat on_format);
 // A function that feeds one stream into `lines`, which outlives it; empty function without `lines`.
 [[nodiscard]] std::function<void(std::string_view)> feeder(std::optional<LineMetrics>& lines,
                                                            bool is_stderr);

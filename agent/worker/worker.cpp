@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -89,6 +90,7 @@ class WorkerImpl final : public Worker {
   ShimLink::Handlers shim_handlers();
   void started(pid_t pid, bool warm);
   base::Status open_channels(const Plan& plan);
+  void on_format(const std::string& project);
   [[nodiscard]] ControlSocket::GiveMemory memory_for(const Plan& plan) const;
   [[nodiscard]] tracer::RankSnapshot describe() const;
   [[nodiscard]] Suspect as_suspect();
@@ -112,7 +114,7 @@ class WorkerImpl final : public Worker {
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;    // of record_
   std::optional<tracer::Reading> reported_;
-  std::optional<LineMetrics> line_metrics_;       // of rank 0, if asked for
+  std::optional<LineMetrics> line_metrics_;       // of the first and the last rank, if asked for
   std::optional<EventChoice> events_;             // writes record_
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
@@ -143,9 +145,18 @@ ControlSocket::GiveMemory WorkerImpl::memory_for(const Plan& plan) const {
   };
 }
 
+void WorkerImpl::on_format(const std::string& project) {
+  if (!node_.line_formats.insert(project).second) return;
+  RR_LOG(kInfo, ({.rank = slot_.rank}), "--line-metrics: reading {}'s numbers", project);
+}
+
 base::Status WorkerImpl::open_channels(const Plan& plan) {
   files_ = worker_files(node_, slot_.rank, attempt_, paths_.error_file, plan.ras_address);
-  if (slot_.rank == base::Rank{0}) line_metrics_ = line_metrics_of(node_.workers);
+  // Megatron-LM prints on the last rank, all others on the first.
+  const bool is_last = slot_.rank.value + 1 == plan.start.world_size;
+  if (slot_.rank == base::Rank{0} || is_last) {
+    line_metrics_ = line_metrics_of(node_.workers, std::bind_front(&WorkerImpl::on_format, this));
+  }
   if (node_.workers.python_path.empty()) return {};
   record_ = RR_TRY(tracer::RecordFile::create(files_.record, slot_.rank, attempt_));
   record_path_ = files_.record;

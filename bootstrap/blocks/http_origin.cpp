@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/core/text.h"
-#include "bootstrap/blocks/curl_library.h"
+#include "base/io/http/curl_library.h"
 #include "bootstrap/blocks/limits.h"
 #include "bootstrap/blocks/origin.h"
 #include "bootstrap/store/http_answer.h"
@@ -19,8 +19,8 @@ namespace robustrun::bootstrap {
 namespace {
 
 // Every handle is an origin's, which was opened with the library loaded.
-const CurlLibrary& curl() {
-  static const CurlLibrary& loaded = **load_curl();
+const base::CurlLibrary& curl() {
+  static const base::CurlLibrary& loaded = **base::load_curl();
   return loaded;
 }
 
@@ -233,7 +233,7 @@ class HttpOrigin final : public Origin {
 }  // namespace
 
 base::Result<std::unique_ptr<Origin>> open_http_origin(const std::string& url) {
-  if (const auto library = load_curl(); !library) {
+  if (const auto library = base::load_curl(); !library) {
     return base::fail(library.error().code,
                       fmt::format("cannot read '{}': {}", shown_source(url), library.error().what));
   }

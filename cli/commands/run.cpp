@@ -101,9 +101,10 @@ base::Result<wire::Credential> joining_credential(const RunPlan& plan, const Net
 // Console of a joining machine: shows the output of its workers as its own options say.
 class GuestConsole final : public agent::OwnConsole {
  public:
-  GuestConsole(const supervisor::RunRequest& request, boost::asio::any_io_executor executor,
-               std::function<void()> on_drained)
+  GuestConsole(const supervisor::RunRequest& request, std::string host,
+               boost::asio::any_io_executor executor, std::function<void()> on_drained)
       : shown_ranks_(request.shown_ranks),
+        host_(std::move(host)),
         console_(supervisor::Console::open(std::move(executor), STDOUT_FILENO, STDERR_FILENO,
                                            request.console, request.spec.role,
                                            std::move(on_drained))) {}
@@ -112,13 +113,16 @@ class GuestConsole final : public agent::OwnConsole {
     const auto holds = [rank = output.rank.value](const supervisor::RankRange& range) {
       return range.first <= rank && rank <= range.last;
     };
-    if (shown_ranks_.empty() || std::ranges::any_of(shown_ranks_, holds)) console_->write(output);
+    if (shown_ranks_.empty() || std::ranges::any_of(shown_ranks_, holds)) {
+      console_->write(output, host_);
+    }
   }
   [[nodiscard]] bool congested() const override { return console_->congested(); }
   void flush(std::function<void()> done) override { console_->flush(std::move(done)); }
 
  private:
   const std::vector<supervisor::RankRange> shown_ranks_;
+  const std::string host_;  // of this machine
   const std::unique_ptr<supervisor::Console> console_;
 };
 
@@ -145,9 +149,9 @@ int join(const RunPlan& plan, const Surroundings& around) {
   }
   // In native mode the leader's console shows the whole run.
   if (plan.request.spec.compat) {
-    guest.open_console = [&plan](boost::asio::any_io_executor executor,
-                                 std::function<void()> on_drained) {
-      return std::make_unique<GuestConsole>(plan.request, std::move(executor),
+    guest.open_console = [&plan, host = around.host](boost::asio::any_io_executor executor,
+                                                     std::function<void()> on_drained) {
+      return std::make_unique<GuestConsole>(plan.request, host, std::move(executor),
                                             std::move(on_drained));
     };
   }

@@ -30,6 +30,13 @@ inline constexpr std::int64_t kXidMax = 999'999;
 inline constexpr std::chrono::minutes kReplayLimit{10};
 inline constexpr std::chrono::minutes kReplayGrace{2};
 inline constexpr std::size_t kLineMetricsMax = 16;  // the capacity of a progress record
+// --notify
+inline constexpr std::size_t kNotifyTargetsMax = 8;
+inline constexpr std::size_t kNotifyAddressBytesMax = 2000;
+// --log-formats
+inline constexpr std::size_t kLogFormatsMax = 64;
+inline constexpr std::size_t kLogFormatTextsMax = 32;  // of one key
+inline constexpr std::size_t kLogFormatTextBytesMax = 200;
 inline constexpr std::uint32_t kWorkersPerNodeMax = 4096;
 inline constexpr std::size_t kRunNameBytesMax = 128;   // name of a run directory
 inline constexpr int kRunDirectoryTries = 8;           // names tried until one is free

@@ -85,6 +85,11 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kDuplicateStderrFilters, .name = "duplicate-stderr-filters", .type = kFilters,
    .values = "TEXT,...", .native = "", .group = kOutput, .torchrun = true,
    .help = "The same for stderr and filtered_stderr.log."},
+  {.id = kLogLinePrefixTemplate, .name = "log-line-prefix-template", .values = "TEXT",
+   .native = "", .group = kOutput, .torchrun = true,
+   .fallback = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
+   .help = "Prefix of each line of workers, with ${role_name}, ${local_rank}, ${rank} and "
+           "${hostname}. Default with --tee: [${role_name}${local_rank}]:"},
   {.id = kNodeRank, .name = "node-rank", .type = kInteger, .values = "N", .native = "0",
    .group = kRendezvous, .torchrun = true, .min = 0, .max = kRankMax,
    .help = "Rank of this node, with static; node 0 leads."},
@@ -140,6 +145,9 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "End the run with exit code 0 once every rank has done N steps."},
   {.id = kSummaryJson, .name = "summary-json", .values = "FILE", .group = kSelf,
    .help = "Write the report at the end of the run to this file as well."},
+  {.id = kSummaryJunit, .name = "summary-junit", .values = "FILE", .group = kSelf,
+   .help = "Write the outcome as JUnit XML to this file at the end of the run, for GitLab and "
+           "others: a test case for each attempt."},
   {.id = kChildFailedBlock, .name = "child-failed-block", .type = kFlag, .group = kSelf,
    .help = "After a failure print torch's ChildFailedError block too, as --compat=torchrun does."},
   {.id = kRestartWindow, .name = "restart-window", .type = kDuration, .values = "TIME",
@@ -314,6 +322,16 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kOnIncident, .name = "on-incident", .values = "CMD", .group = kSelf,
    .help = "Run this command on every incident, with its JSON on standard input and a limit of "
            "30 s. Quotes work as in a shell; nothing else does."},
+  {.id = kNotify, .name = "notify", .type = kFilters,
+   .values = "slack:URL|teams:URL|webhook:URL|ntfy:URL|mail:ADDRESS,...", .group = kSelf,
+   .secret = true,
+   .help = "Send notices about the run: started, incident, recovered, no step for "
+           "--notify-stalled, gave up, finished. URLs are secrets: give them in ROBUSTRUN_NOTIFY "
+           "or the file of --config, as other users see command lines (docs/operations.md). ,, is "
+           "a comma."},
+  {.id = kNotifyStalled, .name = "notify-stalled", .type = kDuration, .values = "TIME",
+   .native = "30m", .group = kSelf, .min = 0,
+   .help = "Time without a step after which --notify sends a notice; 0: never."},
   {.id = kFaults, .name = "faults", .values = "FILE", .group = kFailures,
    .help = "This site's own known failures, in addition to the shipped ones: docs/faults.md."},
   {.id = kPolicy, .name = "policy", .values = "FILE", .group = kFailures,
@@ -326,12 +344,16 @@ constexpr auto kTable = std::to_array<Option>({
    .native = "all", .compat = "off", .group = kFailures,
    .help = "Keep standby workers, which have already imported the job's modules, for the next "
            "start: on spare nodes, or on all. None if they would need too much memory."},
-  {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "NAME=TEXT,...",
+  {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "auto|NAME=TEXT,...",
    .group = kFailures,
-   .help = "Numbers to read from the output of rank 0, as if the script had called "
-           "robustrun.step: 'loss=iter *loss: {value},grad_norm=norm={value}'. In the text "
-           "{value} is the number, * any bytes, ,, a comma; docs/metrics.md lists the watched "
-           "names."},
+   .help = "Numbers to read from the output of the first and the last rank, as if the script had "
+           "called robustrun.step. auto: recognise the lines of Megatron-LM, NeMo, HF Trainer, "
+           "Lightning, DeepSpeed, torchtitan and nanoGPT. Else 'loss=iter *loss: "
+           "{value},grad_norm=norm={value}': {value} is the number, * any bytes, ,, a comma "
+           "(docs/metrics.md)."},
+  {.id = kLogFormats, .name = "log-formats", .values = "FILE", .group = kFailures,
+   .help = "This site's own formats of log lines for --line-metrics=auto, in addition to the "
+           "shipped ones: docs/metrics.md."},
   {.id = kReplayCommand, .name = "replay-cmd", .values = "CMD", .group = kFailures,
    .help = "What groups of nodes run when the policy replays them, instead of the alignment "
            "test: your script with fewer layers and steps, whose exit code is not 0 when it goes "

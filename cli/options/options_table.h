@@ -55,6 +55,7 @@ struct Option {
   bool torchrun = false;
   bool variable = true;           // has an environment variable
   bool file = true;               // has a TOML key
+  bool secret = false;            // its value is never shown
   const char* fallback = nullptr; // variable that is read if nothing else gives a value
   std::int64_t min = std::numeric_limits<std::int64_t>::min();
   std::int64_t max = std::numeric_limits<std::int64_t>::max();

@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 // The value as JSON; scalars and arrays of strings are the same in TOML.
 Json typed_value(const Option& row, const Setting& setting) {
   if (!setting.text) return nullptr;
+  if (row.secret) return setting.text->empty() ? "" : "***";
   const std::string& text = *setting.text;
   switch (row.type) {
     case Type::kFlag: return text == "1";

@@ -26,6 +26,7 @@ bool is_secret_name(std::string_view name) {
   std::string upper(name);
   std::ranges::transform(upper, upper.begin(),
                          [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (upper.ends_with("NOTIFY")) return true;  // URLs of webhooks
   return std::ranges::any_of(
       kWords, [&](std::string_view word) { return upper.find(word) != std::string::npos; });
 }

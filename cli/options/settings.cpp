@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "cli/options/config_file.h"
+#include "cli/options/redact.h"
 #include "cli/options/values.h"
 
 namespace robustrun::cli {
@@ -142,11 +143,10 @@ std::optional<base::Nanos> Settings::duration(OptionId id) const {
 
 std::string Settings::written(OptionId id) const {
   const Setting& setting = get(id);
-  if (setting.origin == Origin::kFile) {
-    return fmt::format("{} = {}", setting.where, text(id));
-  }
+  const std::string shown = option(id).secret ? "***" : text(id);
+  if (setting.origin == Origin::kFile) return fmt::format("{} = {}", setting.where, shown);
   if (!setting.where.empty()) return setting.where;
-  return fmt::format("--{}={}", option(id).name, text(id));
+  return fmt::format("--{}={}", option(id).name, shown);
 }
 
 Result<Settings> merge_settings(const RunLine& line, const Surroundings& around) {
@@ -154,7 +154,11 @@ Result<Settings> merge_settings(const RunLine& line, const Surroundings& around)
   const FileConfig* const config = file ? &*file : nullptr;
   Settings settings;
   for (const Option& row : options()) {
-    settings.settings_[index(row.id)] = RR_TRY(merged(row, line, config, around));
+    Setting& setting = settings.settings_[index(row.id)];
+    setting = RR_TRY(merged(row, line, config, around));
+    if (row.secret && setting.origin != Origin::kFile) {
+      setting.where = redacted_assignment(setting.where);
+    }
   }
   Setting& compat = settings.settings_[index(OptionId::kCompat)];
   if (!compat.text && is_name_of_torch(around.program_name)) {

@@ -42,6 +42,7 @@ void make_it_a_check(const Settings& settings, const Surroundings& around, RunPl
   plan.request.console_log.clear();
   plan.request.print_report = false;
   plan.request.summary_json.clear();
+  plan.request.ci = {};
   plan.request.outlets = {};  // in a --config file they are for runs
 }
 

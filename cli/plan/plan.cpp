@@ -17,6 +17,7 @@
 #include "cli/plan/check.h"
 #include "cli/plan/deps.h"
 #include "cli/plan/network.h"
+#include "cli/plan/notify.h"
 #include "cli/plan/outlets.h"
 #include "cli/plan/program.h"
 #include "cli/plan/routes.h"
@@ -37,7 +38,6 @@ using supervisor::ConsoleStyle;
 // torchrun's restart budget never refills: longer than any run.
 constexpr base::Nanos kNeverRefilled = std::chrono::hours(24 * 365 * 100);
 constexpr const char* kTeePrefix = "[${role_name}${local_rank}]:";
-constexpr const char* kPrefixVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
 
 // Refuses options that are not supported, or not together.
 base::Status check_unsupported(const Settings& settings, const Surroundings& around) {
@@ -129,7 +129,7 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   style.colour_out = use_colour(settings, around, around.stdout_is_terminal);
   style.colour_err = use_colour(settings, around, around.stderr_is_terminal);
   const std::string asked = settings.text(OptionId::kLinePrefix);
-  const std::string own_template = around.variable(kPrefixVariable).value_or("");
+  const std::string own_template = settings.text(OptionId::kLogLinePrefixTemplate);
   plan.request.workers.line_prefix_template = own_template;
   if (asked == "off") {
     style.prefix = ConsoleStyle::Prefix::kNone;
@@ -198,6 +198,14 @@ base::Status plan_detached(const Settings& settings, const NodesPlan& nodes, Run
   return {};
 }
 
+// GitHub Actions; torchrun does nothing of the kind.
+void plan_ci(const Settings& settings, const Surroundings& around, supervisor::CiPlan& ci) {
+  if (settings.compat() || around.variable("GITHUB_ACTIONS") != "true") return;
+  ci.annotate = true;
+  ci.summary_file = around.variable("GITHUB_STEP_SUMMARY").value_or("");
+  ci.workspace = around.variable("GITHUB_WORKSPACE").value_or("");
+}
+
 void warn_of_unused(const Settings& settings, RunPlan& plan) {
   const auto warn = [&](OptionId id, const char* why) {
     plan.warnings.push_back(fmt::format("{} has no effect: {}", settings.written(id), why));
@@ -213,11 +221,11 @@ void warn_of_unused(const Settings& settings, RunPlan& plan) {
 }  // namespace
 
 bool is_denied_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kDenied = {
-      "ROBUSTRUN_SECRET_FILE",     "ROBUSTRUN_RUN_ID",       "ROBUSTRUN_ATTEMPT",
-      "ROBUSTRUN_INCARNATION",     "ROBUSTRUN_NODE",         "ROBUSTRUN_RECORD",
-      "ROBUSTRUN_SOCKET",          "ROBUSTRUN_STACK_SIGNAL", "ROBUSTRUN_FLIGHT_SOCKET",
-      "ROBUSTRUN_TRACE_DISPATCHER"};
+  constexpr std::array<std::string_view, 11> kDenied = {
+      "ROBUSTRUN_SECRET_FILE",      "ROBUSTRUN_RUN_ID",       "ROBUSTRUN_ATTEMPT",
+      "ROBUSTRUN_INCARNATION",      "ROBUSTRUN_NODE",         "ROBUSTRUN_RECORD",
+      "ROBUSTRUN_SOCKET",           "ROBUSTRUN_STACK_SIGNAL", "ROBUSTRUN_FLIGHT_SOCKET",
+      "ROBUSTRUN_TRACE_DISPATCHER", "ROBUSTRUN_NOTIFY"};
   return std::ranges::find(kDenied, name) != kDenied.end();
 }
 
@@ -296,7 +304,12 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   if (settings.has(OptionId::kSummaryJson)) {
     plan.request.summary_json = RR_TRY(output_file(settings, around, OptionId::kSummaryJson));
   }
+  if (settings.has(OptionId::kSummaryJunit)) {
+    plan.request.ci.junit_file = RR_TRY(output_file(settings, around, OptionId::kSummaryJunit));
+  }
+  plan_ci(settings, around, plan.request.ci);
   plan.request.outlets = RR_TRY(plan_outlets(settings, around));
+  plan.request.outlets.notify = RR_TRY(plan_notify(settings, around, plan.warnings));
   plan.request.print_child_failed = settings.compat() || settings.flag(OptionId::kChildFailedBlock);
   plan.request.print_report = !settings.compat() && !settings.flag(OptionId::kQuiet);
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");

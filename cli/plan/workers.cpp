@@ -15,6 +15,7 @@
 #include "cli/plan/plan.h"
 #include "cli/plan/stage.h"
 #include "cli/plan/startup.h"
+#include "cli/tables/log_format_file.h"
 
 namespace robustrun::cli {
 namespace {
@@ -64,8 +65,16 @@ Result<std::string> python_path(const Settings& settings, wire::LaunchMode mode,
                           path));
 }
 
-Result<std::vector<std::string>> line_metrics(const Settings& settings) {
+// Patterns of --line-metrics; its word auto stands for the formats.
+base::Status plan_line_metrics(const Settings& settings, const Surroundings& around,
+                               wire::WorkerTemplate& workers) {
   std::vector<std::string> patterns = parse_filters(settings.text(OptionId::kLineMetrics));
+  if (std::erase(patterns, "auto") > 0) {
+    workers.line_formats = RR_TRY(plan_log_formats(settings, around));
+  } else if (settings.has(OptionId::kLogFormats)) {
+    return cannot_use(settings, OptionId::kLogFormats,
+                      "formats are looked for with --line-metrics=auto alone; add it");
+  }
   if (patterns.size() > kLineMetricsMax) {
     return cannot_use(settings, OptionId::kLineMetrics,
                       fmt::format("more than {} patterns", kLineMetricsMax));
@@ -76,7 +85,8 @@ Result<std::vector<std::string>> line_metrics(const Settings& settings) {
                         "'" + base::printable(pattern) + "': " + parsed.error().what);
     }
   }
-  return patterns;
+  workers.metrics = std::move(patterns);
+  return {};
 }
 
 }  // namespace
@@ -115,7 +125,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   RR_TRY(plan_stage(settings, around, workers));
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
-  workers.metrics = RR_TRY(line_metrics(settings));
+  RR_TRY(plan_line_metrics(settings, around, workers));
   workers.signals_to_handle = settings.text(OptionId::kSignalsToHandle);
   workers.max_restarts =
       static_cast<std::uint32_t>(settings.integer(OptionId::kMaxRestarts).value_or(0));

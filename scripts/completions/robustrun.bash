@@ -4,7 +4,7 @@ _robustrun_commands='run check plan submit demo doctor ls logs rm status attach 
 
 _robustrun_syntax() {
   local run_flags='--standalone -m --module --no-python --run-path --virtual-local-rank --use-env --dry-run --child-failed-block --insecure-rdzv --fold-lines --detach --slurm -q --quiet -h --help --version'
-  local run_valued='--nnodes --nproc-per-node --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts --monitor-interval --start-method --event-log-handler --role --log-dir -r --redirects -t --tee --local-ranks-filter --duplicate-stdout-filters --duplicate-stderr-filters --node-rank --master-addr --master-port --local-addr --logs-specs --numa-binding --signals-to-handle --shutdown-timeout --print-completion -c --config --print-config --compat --run-dir --time-limit --stop-after-steps --summary-json --restart-window --inject --omp --stdin --line-prefix --log-format --log-level --colour --stack-signal --hosts --hostfile --include --exclude --spares --nodes-min --rank0 --iface --launcher --ssh-transport --ssh-command --ssh-fanout --ssh-timeout --secret-file --orphan-grace --heartbeat-interval --node-suspect-after --node-lost-after --wait-for-nodes --ranks-filter --expect-world --save-within --numa-memory --preflight --topology --parallel --rank-order --affinity --model --traffic --rerank --node-history --trace --hang-timeout --copies-rate --metrics-port --metrics-file --events --on-incident --faults --policy --health --standby --line-metrics --replay-cmd --prefetch --cache-dir --cache-max --image --image-mode --container-runtime --container-mounts --stage --sync-code --peers-rate --deps --setup-cmd --deps-ttl'
+  local run_valued='--nnodes --nproc-per-node --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts --monitor-interval --start-method --event-log-handler --role --log-dir -r --redirects -t --tee --local-ranks-filter --duplicate-stdout-filters --duplicate-stderr-filters --log-line-prefix-template --node-rank --master-addr --master-port --local-addr --logs-specs --numa-binding --signals-to-handle --shutdown-timeout --print-completion -c --config --print-config --compat --run-dir --time-limit --stop-after-steps --summary-json --summary-junit --restart-window --inject --omp --stdin --line-prefix --log-format --log-level --colour --stack-signal --hosts --hostfile --include --exclude --spares --nodes-min --rank0 --iface --launcher --ssh-transport --ssh-command --ssh-fanout --ssh-timeout --secret-file --orphan-grace --heartbeat-interval --node-suspect-after --node-lost-after --wait-for-nodes --ranks-filter --expect-world --save-within --numa-memory --preflight --topology --parallel --rank-order --affinity --model --traffic --rerank --node-history --trace --hang-timeout --copies-rate --metrics-port --metrics-file --events --on-incident --notify --notify-stalled --faults --policy --health --standby --line-metrics --log-formats --replay-cmd --prefetch --cache-dir --cache-max --image --image-mode --container-runtime --container-mounts --stage --sync-code --peers-rate --deps --setup-cmd --deps-ttl'
   case $1 in
     run)
       flags="$run_flags " valued="$run_valued " script=1 ;;
@@ -63,7 +63,7 @@ _robustrun_syntax() {
 
 _robustrun_value() {
   case $1 in
-    'run -c' | 'run --config' | 'run --summary-json' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --svg' | 'doctor --hostfile' | 'report --html' | 'report --trace' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
+    'run -c' | 'run --config' | 'run --summary-json' | 'run --summary-junit' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --log-formats' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --svg' | 'doctor --hostfile' | 'report --html' | 'report --trace' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
       kind=files ;;
     'run --log-dir' | 'run --run-dir' | 'run --sync-code' | 'update --code' | 'update --code-root' | 'cache --cache-dir' | 'nodes --node-history')
       kind=folders ;;
@@ -97,6 +97,8 @@ _robustrun_value() {
       words='auto torchrun off' kind=none ;;
     'run --cache-dir')
       words='auto' kind=folders ;;
+    'run --line-metrics')
+      words='auto' kind=none ;;
     'run --print-completion')
       words='bash zsh' kind=none ;;
     'run --log-level')

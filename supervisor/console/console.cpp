@@ -7,6 +7,7 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <map>
 #include <string_view>
 
 #include "base/io/bounded_writer.h"
@@ -51,15 +52,16 @@ class LocalConsole final : public Console {
 
   void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
 
-  void write(const wire::Output& output) override {
-    if (!tracebacks_.is_active()) return write_lines(output);
+  void write(const wire::Output& output, std::string_view host) override {
+    if (!tracebacks_.is_active()) return write_lines(output, host);
     wire::Output folded = output;
     folded.bytes = tracebacks_.take(output);
-    if (!folded.bytes.empty()) write_lines(folded);
+    if (!folded.bytes.empty()) write_lines(folded, host);
   }
 
-  void write_lines(const wire::Output& output) {
-    if (!style_.fold) return show(output, line_prefix(style_, role_, output));
+  void write_lines(const wire::Output& output, std::string_view host) {
+    if (!style_.fold) return show(output, line_prefix(style_, role_, host, output));
+    hosts_[output.rank.value] = host;
     show(folder_.take(output, clock_.now()));
     arm_fold_timer();
   }
@@ -68,8 +70,13 @@ class LocalConsole final : public Console {
     for (const FoldedOutput& one : folded) {
       const bool colour = one.output.is_stderr ? style_.colour_err : style_.colour_out;
       show(one.output, one.ranks.size() > 1 ? folded_prefix(one.ranks, colour)
-                                            : line_prefix(style_, role_, one.output));
+                                            : line_prefix(style_, role_, host_of(one), one.output));
     }
+  }
+
+  [[nodiscard]] std::string_view host_of(const FoldedOutput& one) const {
+    const auto known = hosts_.find(one.output.rank.value);
+    return known == hosts_.end() ? std::string_view() : known->second;
   }
 
   void arm_fold_timer() {
@@ -201,6 +208,7 @@ class LocalConsole final : public Console {
   const base::SystemClock clock_;
   LineFolder folder_;
   TracebackFolder tracebacks_;
+  std::map<std::uint32_t, std::string> hosts_;  // by rank, where lines are folded
   boost::asio::steady_timer fold_timer_{executor_};
   base::BlockingPool pool_;  // outlives the writers, which tell their threads to end
   std::array<std::unique_ptr<BoundedWriter>, 2> writers_;

@@ -41,7 +41,8 @@ class Console {
                                        int err_fd, ConsoleStyle style, std::string role,
                                        std::function<void()> on_drained, ConsoleLimits limits = {});
   virtual ~Console() = default;
-  virtual void write(const wire::Output& output) = 0;
+  // `host`: the name of the worker's machine, for ${hostname}.
+  virtual void write(const wire::Output& output, std::string_view host) = 0;
   // Whether tracebacks are shown as one line each: while workers end because another one failed.
   virtual void fold_tracebacks(bool fold) = 0;
   // `copy` also gets everything that is shown, as it looks, including output that is dropped

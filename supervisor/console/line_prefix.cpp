@@ -46,7 +46,7 @@ void LinePrefixer::append(std::string& out, StreamId stream, std::string_view pr
   }
 }
 
-std::string line_prefix(const ConsoleStyle& style, std::string_view role,
+std::string line_prefix(const ConsoleStyle& style, std::string_view role, std::string_view host,
                         const wire::Output& output) {
   const std::string rank = std::to_string(output.rank.value);
   const std::string local_rank = std::to_string(output.local_rank.value);
@@ -57,8 +57,8 @@ std::string line_prefix(const ConsoleStyle& style, std::string_view role,
     case ConsoleStyle::Prefix::kNone: return {};
     case ConsoleStyle::Prefix::kRank: return fmt::format("{}[rank {}]{} ", on, rank, off);
     case ConsoleStyle::Prefix::kTemplate: {
-      const std::array<base::TemplateValue, 3> values{
-          {{"role_name", role}, {"rank", rank}, {"local_rank", local_rank}}};
+      const std::array<base::TemplateValue, 4> values{
+          {{"role_name", role}, {"rank", rank}, {"local_rank", local_rank}, {"hostname", host}}};
       return fmt::format("{}{}{}", on, base::substitute(style.prefix_template, values), off);
     }
   }

@@ -33,8 +33,9 @@ class LinePrefixer {
   StreamId last_;  // the stream whose line is open
 };
 
-// The prefix of a worker's lines; empty for ConsoleStyle::Prefix::kNone.
-std::string line_prefix(const ConsoleStyle& style, std::string_view role,
+// The prefix of a worker's lines; empty for ConsoleStyle::Prefix::kNone. `host`: the name of the
+// worker's machine.
+std::string line_prefix(const ConsoleStyle& style, std::string_view role, std::string_view host,
                         const wire::Output& output);
 
 }  // namespace robustrun::supervisor

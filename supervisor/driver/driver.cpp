@@ -24,6 +24,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       on_finished_(std::move(on_finished)),
       nodes_(request.spec.nodes.size()),
       hang_watch_(request.hangs),
+      line_news_(!request.workers.metrics.empty() || !request.workers.line_formats.empty()),
       timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
               asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
               asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},

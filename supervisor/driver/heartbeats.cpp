@@ -88,6 +88,7 @@ void Driver::Impl::note_steps() {
   const std::uint64_t furthest = progress_.furthest();
   if (std::exchange(furthest_, furthest) < furthest) stepped_at_ = parts_.clock.now();
   speed_.note(parts_.clock.now(), progress_.newest().steps);
+  if (const auto news = line_news_.due(parts_.clock.now())) RR_LOG(kWarn, {}, "{}", *news);
 }
 
 // Asks the second channel once per suspicion.

@@ -25,6 +25,7 @@
 #include "supervisor/watch/copies_watch.h"
 #include "supervisor/watch/copy_rounds.h"
 #include "supervisor/watch/hang_watch.h"
+#include "supervisor/watch/line_news.h"
 #include "supervisor/watch/node_link.h"
 #include "supervisor/watch/observation.h"
 #include "supervisor/watch/pace_looks.h"
@@ -191,6 +192,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   // any.
   std::optional<std::uint64_t> collectives_done_;
   ProgressTracker progress_;
+  LineNews line_news_;
   CheckpointWatch checkpoints_;
   CopiesWatch copies_;
   CopyRounds copy_rounds_;

@@ -32,7 +32,7 @@ void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
         using T = std::decay_t<decltype(report)>;
         base::Rank rank;
         if constexpr (std::is_same_v<T, wire::Output>) {
-          if (is_shown(report.rank)) console_->write(report);
+          if (is_shown(report.rank)) console_->write(report, link.host);
           if (console_->congested()) pause(link);
         } else if constexpr (std::is_same_v<T, wire::WorkerStarted>) {
           if (job_.is_foreign(node, report.attempt, report.ordered_by)) {
@@ -89,6 +89,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   } else if (node.value < planned.size()) {
     link.address = planned[node.value].address;
   }
+  link.host = hello.host;
   link.bulk = hello.bulk;
   send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) {
@@ -142,6 +143,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
   for (auto* at : {&report.user_code_at, &report.first_step_at, &report.last_step_at}) {
     if (*at) **at += offset;
   }
+  line_news_.note(rank, report);
   for (Progress& mark : progress_.take(rank, report, node)) dispatch(std::move(mark), node);
   for (MetricAlarm& alarm : progress_.watch(rank, report, parts_.clock.now())) {
     dispatch(std::move(alarm));

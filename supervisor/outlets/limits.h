@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of metrics, events and incident hooks.
+// Every bound of metrics, events, incident hooks and notices.
 
 #include <chrono>
 #include <cstddef>
@@ -26,6 +26,18 @@ inline constexpr std::chrono::seconds kHookTimeMax{30};
 inline constexpr std::size_t kHookQueueMax = 16;
 inline constexpr std::size_t kHookLinesShown = 20;
 inline constexpr std::size_t kHookLineBytesShown = 300;
+
+// --notify, per target: notices that wait; how many go out in which time; one request or mail; the
+// wait before a failed one is tried again, doubled up to a maximum, and the number of tries.
+inline constexpr std::size_t kNoticesWaitingMax = 16;
+inline constexpr std::size_t kNoticeBurst = 10;
+inline constexpr std::chrono::minutes kNoticeWindow{10};
+inline constexpr std::chrono::seconds kNoticeRequestMax{10};
+inline constexpr std::chrono::seconds kNoticeRetryFirst{1};
+inline constexpr std::chrono::seconds kNoticeRetryMax{60};
+inline constexpr unsigned kNoticeTriesMax = 6;
+inline constexpr std::chrono::seconds kNoticeLookEvery{5};  // for a run without steps
+inline constexpr std::chrono::seconds kNoticeEndMax{4};  // at the end of the run
 
 // At the end of the run: how long to wait for commands, and for each of the files.
 inline constexpr std::chrono::seconds kHookEndMax{5};

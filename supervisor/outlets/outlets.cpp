@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +10,8 @@
 #include "base/core/build_id.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/log.h"
-#include "supervisor/core/report/time_fold.h"
+#include "supervisor/control/file.h"
+#include "supervisor/core/report/time/fold.h"
 #include "supervisor/core/status/event_lines.h"
 #include "supervisor/core/status/metrics_text.h"
 #include "supervisor/core/status/run_totals.h"
@@ -17,6 +19,9 @@
 #include "supervisor/outlets/incident_hook.h"
 #include "supervisor/outlets/metrics_file.h"
 #include "supervisor/outlets/metrics_server.h"
+#include "supervisor/outlets/notice_fold.h"
+#include "supervisor/outlets/notice_texts.h"
+#include "supervisor/outlets/notifier.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -26,12 +31,17 @@ enum OutletLane : base::BlockingPool::Lane { kFileLane, kEventsLane, kHookLane }
 class LocalOutlets final : public Outlets {
  public:
   LocalOutlets(boost::asio::any_io_executor executor, const base::Clock& clock,
-               const OutletPlan& plan)
+               const OutletPlan& plan, bool is_resumed)
       : executor_(std::move(executor)),
         clock_(clock),
         plan_(plan),
         build_(base::build_id()),
-        pool_(executor_, kOutletThreads, kOutletJobsMax) {}
+        notices_(plan.notify.stalled_after, is_resumed),
+        look_timer_(executor_),
+        pool_(executor_, kOutletThreads, kOutletJobsMax) {
+    if (plan_.notify.targets.empty()) return;
+    notifier_ = Notifier::open(executor_, clock_, plan_.notify, {});
+  }
 
   base::Status open_server() {
     if (plan_.metrics_address.empty()) return {};
@@ -78,13 +88,22 @@ class LocalOutlets final : public Outlets {
 
   void begin(std::function<RunStatus()> status) override {
     status_ = std::move(status);
+    if (notifier_) look_for_steps();
     if (plan_.metrics_file.empty()) return;
     file_ = MetricsFile::open(executor_, pool_, kFileLane, plan_.metrics_file,
                               [this] { return fresh_page(); });
   }
 
-  // The command first: it may be slow, and its output goes to the log.
+  // The command first: it may be slow, and its output goes to the log. Notices go out meanwhile.
   void end(std::function<void()> done) override {
+    look_timer_.cancel();
+    if (notifier_) {
+      auto both = [this, left = std::make_shared<int>(2), done = std::move(done)] {
+        if (--*left == 0) done();
+      };
+      notifier_->finish(both);
+      done = std::move(both);
+    }
     auto end_events = [this, done = std::move(done)] {
       server_.reset();
       if (!events_) return done();
@@ -100,10 +119,25 @@ class LocalOutlets final : public Outlets {
 
  private:
   void tell(const RunEvent& event) {
+    if (notifier_) notify(notices_.take(event));
     if (!events_ && !hook_) return;
     const std::string line = lines_.json(event);
     if (events_) events_->append(line);
     if (hook_ && (event.incident || event.gave_up)) hook_->tell(line + "\n");
+  }
+
+  void notify(const std::optional<Notice>& notice) {
+    if (!notice || !status_) return;
+    const RunStatus status = status_();
+    notifier_->tell(*notice, {status.run_id, status.program, this_host()});
+  }
+
+  void look_for_steps() {
+    notify(notices_.look(status_(), clock_.now()));
+    look_timer_.expires_after(kNoticeLookEvery);
+    look_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) look_for_steps();
+    });
   }
 
   // Asked for often, it costs no more.
@@ -134,6 +168,8 @@ class LocalOutlets final : public Outlets {
   TotalsFold totals_;
   TimeFold time_;
   EventLines lines_;
+  NoticeFold notices_;
+  boost::asio::steady_timer look_timer_;
   std::uint64_t steps_total_ = 0;
   std::string page_;
   base::Nanos made_at_{};
@@ -142,6 +178,7 @@ class LocalOutlets final : public Outlets {
   std::unique_ptr<IncidentHook> hook_;
   std::unique_ptr<MetricsFile> file_;
   std::unique_ptr<MetricsServer> server_;
+  std::unique_ptr<Notifier> notifier_;  // null: no targets
 };
 
 }  // namespace
@@ -150,9 +187,10 @@ base::Result<std::unique_ptr<Outlets>> Outlets::open(boost::asio::any_io_executo
                                                      const base::Clock& clock,
                                                      const OutletPlan& plan, bool is_resumed) {
   const bool none = plan.metrics_address.empty() && plan.metrics_file.empty() &&
-                    plan.events_file.empty() && plan.events_fd < 0 && plan.on_incident.empty();
+                    plan.events_file.empty() && plan.events_fd < 0 && plan.on_incident.empty() &&
+                    plan.notify.targets.empty();
   if (none) return nullptr;
-  auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan);
+  auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan, is_resumed);
   for (const base::Status& opened :
        {outlets->open_server(), outlets->open_events(), outlets->open_hook()}) {
     if (opened) continue;

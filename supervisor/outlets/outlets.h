@@ -1,6 +1,6 @@
 #pragma once
 // A run's output for other programs: metrics over HTTP and in a file, events as lines of JSON,
-// incidents to a command.
+// incidents to a command; and notices for people.
 //
 // Opened before the run begins, so that errors are reported in time; owned by run_job, fed by the
 // driver on its loop. No outlet can delay or end the run: a slow consumer loses data, which is

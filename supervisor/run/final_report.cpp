@@ -1,11 +1,15 @@
 #include "supervisor/run/final_report.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "supervisor/core/report/child_failed.h"
+#include "supervisor/core/report/ci.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/run_dir/journal.h"
 
@@ -19,6 +23,13 @@ void write_file(const std::string& path, const std::string& content) {
   if (auto written = base::write_file_atomically(path, content, 0644); !written) {
     RR_LOG(kError, {}, "{}", written.error().what);
   }
+}
+
+void append_file(const std::string& path, const std::string& content) {
+  const base::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  const base::Status written =
+      file ? base::write_all(file.get(), content) : base::fail_errno("cannot open it", errno);
+  if (!written) RR_LOG(kError, {}, "cannot write {}: {}", path, written.error().what);
 }
 
 }  // namespace
@@ -49,6 +60,10 @@ void write_final_report(const RunRequest& request, const std::string& journal_pa
       write_file(request.nested_error_file, content);
     }
   }
+  const CiPlan& ci = request.ci;
+  if (!ci.junit_file.empty()) write_file(ci.junit_file, report_junit(report));
+  if (!ci.summary_file.empty()) append_file(ci.summary_file, report_markdown(report));
+  if (ci.annotate) print(github_annotations(report, ci.workspace));
   print(final_report(readout->entries, {request.print_child_failed,
                                         request.print_report,
                                         {request.console.colour_err, stderr_width()}}));

@@ -1,6 +1,7 @@
 #pragma once
-// The output of a run at its end: the report on stderr, torchrun's error block, --summary-json and
-// our own TORCHELASTIC_ERROR_FILE, all made from the journal like `robustrun report`.
+// The output of a run at its end: the report on stderr, torchrun's error block, --summary-json,
+// --summary-junit, GitHub's summary and annotations, and our own TORCHELASTIC_ERROR_FILE, all made
+// from the journal like `robustrun report`.
 
 #include <string>
 #include <vector>

@@ -90,13 +90,19 @@ std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerP
 std::vector<MetricAlarm> ProgressTracker::watch(base::Rank rank,
                                                 const wire::WorkerProgress& reading,
                                                 base::Nanos now) {
-  if (rank != base::Rank{0} || reading.attempt != attempt_) return {};
+  if (rank != speaker() || reading.attempt != attempt_) return {};
   MetricReading taken{reading.attempt, reading.steps,        reading.step,
                       reading.lines,   reading.last_step_at, {}};
   for (const wire::Metric& metric : reading.metrics) {
     taken.metrics.emplace_back(metric.name, metric.value);
   }
   return metrics_.take(taken, now);
+}
+
+base::Rank ProgressTracker::speaker() const {
+  if (newest_.empty() || newest_.back().lines == 0) return base::Rank{0};
+  if (newest_.front().lines != 0 || !newest_.front().metrics.empty()) return base::Rank{0};
+  return base::Rank{static_cast<std::uint32_t>(newest_.size() - 1)};
 }
 
 std::optional<Progress> ProgressTracker::summary() {
@@ -127,7 +133,7 @@ Progress ProgressTracker::mark(Progress::Mark kind) const {
     progress.steps = 0;
     return progress;
   }
-  for (const auto& metric : newest_.front().metrics) {
+  for (const auto& metric : newest_[speaker().value].metrics) {
     progress.metric_names.push_back(metric.name);
     progress.metric_values.push_back(metric.value);
   }

@@ -22,9 +22,12 @@ class ProgressTracker {
   // Marks reached by this reading, in order. A reading of another attempt gives none.
   std::vector<Progress> take(base::Rank rank, const wire::WorkerProgress& reading,
                              base::NodeId node = {});
-  // Alarms from rank 0's metrics (core/status/metric_watch.h); other ranks give none.
+  // Alarms from the metrics of speaker() (core/status/metric_watch.h); other ranks give none.
   std::vector<MetricAlarm> watch(base::Rank rank, const wire::WorkerProgress& reading,
                                  base::Nanos now);
+  // The rank whose metrics are the job's: the last one if its output held metrics (Megatron-LM's
+  // does) and rank 0 has none, else rank 0.
+  [[nodiscard]] base::Rank speaker() const;
   // The newest state as a kSummary mark; nullopt when nothing changed since the last mark.
   std::optional<Progress> summary();
   // The newest state, whether it changed or not.

@@ -57,7 +57,7 @@ struct Path {
       output.is_stderr = rank == 1;
       output.partial = partial;
       output.bytes = bytes;
-      console->write(output);
+      console->write(output, "node7");
       if (console->congested()) set_congested(true);
     };
     handlers.on_finished = [this] {

@@ -61,7 +61,12 @@ WorkerTemplate worker_template() {
           .share_blocks = true,
           .code = SyncedCode{std::string(64, 'a'), 5'000'000, "/home/user/job"},
           .cache_max_gib = 200,
-          .overlap_saves = true};
+          .overlap_saves = true,
+          .line_formats = {
+              {.project = "Megatron-LM",
+               .lines = {"iteration * elapsed time"},
+               .values = {{.name = "step_time", .text = "(ms): {value} |", .factor = 0.001},
+                          {.name = "rate", .text = "{value}it/s", .inverse = true}}}}};
 }
 
 WorkerExited worker_exited() {
@@ -124,7 +129,7 @@ std::vector<Example> first_kinds() {
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s,
              .ordered_by = 2}},
-      {"Welcome", "Welcome-13",
+      {"Welcome", "Welcome-14",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},
@@ -190,7 +195,7 @@ std::vector<Example> middle_kinds() {
                    .reason = StopReason::kPreempt,
                    .save_first = true}},
       {"SignalWorkers", "SignalWorkers", SignalWorkers{.attempt = Attempt{1}, .signal = SIGUSR1}},
-      {"WorkerProgress", "WorkerProgress-3",
+      {"WorkerProgress", "WorkerProgress-4",
        WorkerProgress{.attempt = Attempt{1},
                       .local_rank = LocalRank{2},
                       .steps = 1ULL << 63,
@@ -200,7 +205,8 @@ std::vector<Example> middle_kinds() {
                       .last_step_at = 3ns,
                       .metrics = {{.name = "loss", .value = 0.5}, {.name = "lr", .value = -1e300}},
                       .lines = 7,
-                      .steps_before = 120}},
+                      .steps_before = 120,
+                      .lines_read = 30}},
       {"WorkerExited", "WorkerExited-2", worker_exited()},
       {"WorkersGone", "WorkersGone-2",
        WorkersGone{.attempt = Attempt{1},

@@ -97,6 +97,7 @@ struct WorkerProgress {
   std::uint64_t lines = 0;  // of its output that held a metric (WorkerTemplate::metrics)
   // in earlier processes, according to its optimizer's state
   std::optional<std::uint64_t> steps_before;
+  std::uint64_t lines_read = 0;  // of its output that were searched for metrics
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -109,6 +110,7 @@ struct WorkerProgress {
     v(8, "metrics", metrics);
     v(9, "lines", lines);
     v(10, "steps_before", steps_before);
+    v(11, "lines_read", lines_read);
   }
 };
 

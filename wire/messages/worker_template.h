@@ -54,6 +54,34 @@ struct SyncedCode {
   }
 };
 
+// A number in a project's log lines: `text` as in WorkerTemplate::metrics, without NAME=.
+struct LineValue {
+  std::string name;
+  std::string text;
+  double factor = 1;  // the value is the number in the line times this
+  bool inverse = false;  // or this divided by the number
+  template <class V>
+  void fields(V& v) {
+    v(1, "name", name);
+    v(2, "text", text);
+    v(3, "factor", factor);
+    v(4, "inverse", inverse);
+  }
+};
+
+// The log lines of a known project (configs/log_formats.toml).
+struct LineFormat {
+  std::string project;
+  std::vector<std::string> lines;  // texts of which its lines contain one; * stands for any bytes
+  std::vector<LineValue> values;
+  template <class V>
+  void fields(V& v) {
+    v(1, "project", project);
+    v(2, "lines", lines);
+    v(3, "values", values);
+  }
+};
+
 // What all workers of one node share. agent/spawn/worker_command.h turns it into argv and
 // environment.
 struct WorkerTemplate {
@@ -67,7 +95,7 @@ struct WorkerTemplate {
   std::string log_directory;  // this node's; attempts get folders below it; empty: no files
   std::string run_id;  // TORCHELASTIC_RUN_ID
   std::string role = "default";
-  std::string line_prefix_template;  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE; empty: not set
+  std::string line_prefix_template;  // --log-line-prefix-template; empty: not set
   std::string numa_binding;  // empty, node, socket, exclusive, core-complex
   std::string omp;  // auto, torchrun, off, or a number
   std::vector<std::string> stdout_filters;  // --duplicate-stdout-filters
@@ -83,7 +111,8 @@ struct WorkerTemplate {
   bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.2 to 2.7)
   bool health = false;  // the agent watches its machine and sends NodeHealth
   StandbyMode standby = StandbyMode::kOff;
-  std::vector<std::string> metrics;  // NAME=PATTERN with {value}, for lines of rank 0
+  // NAME=PATTERN with {value}, for lines of rank 0 and of the last rank
+  std::vector<std::string> metrics;
   bool tell_modules = false;  // the agent sends StandbyModules
   bool checkpoints = false;  // the agent sends CheckpointNote
   PrefetchMode prefetch = PrefetchMode::kOff;
@@ -105,6 +134,7 @@ struct WorkerTemplate {
   // The supervisor knows SavingOver: an agent that is told to restart need not delay WorkersGone
   // until copies in memory are saved.
   bool overlap_saves = false;
+  std::vector<LineFormat> line_formats{};  // for the same lines as `metrics`
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -151,6 +181,7 @@ struct WorkerTemplate {
     v(44, "code", code);
     v(45, "cache_max_gib", cache_max_gib);
     v(46, "overlap_saves", overlap_saves);
+    v(47, "line_formats", line_formats);
   }
 };
 

@@ -12,13 +12,13 @@
 #include "base/core/result.h"
 #include "supervisor/core/report/alarms.h"
 #include "supervisor/core/report/checkpoints.h"
-#include "supervisor/core/report/costs.h"
 #include "supervisor/core/report/evictions.h"
 #include "supervisor/core/report/hang.h"
 #include "supervisor/core/report/incident.h"
 #include "supervisor/core/report/injected.h"
-#include "supervisor/core/report/stages.h"
-#include "supervisor/core/report/time.h"
+#include "supervisor/core/report/time/account.h"
+#include "supervisor/core/report/time/costs.h"
+#include "supervisor/core/report/time/stages.h"
 #include "supervisor/core/types/journal_entry.h"
 
 namespace robustrun::supervisor {

@@ -15,7 +15,7 @@ struct MetricsFacts {
   RunStatus status;
   RunTotals totals;
   std::uint64_t steps_total = 0;  // totals.earlier_steps and this attempt's; never falls
-  std::optional<TimeReport> time;  // none: no longer known (time_fold.h)
+  std::optional<TimeReport> time;  // none: no longer known (report/time/fold.h)
   std::string build;  // base/core/build_id.h
 };
 

@@ -16,6 +16,10 @@ TEST_CASE("values of secret names are hidden, whatever form they have") {
   CHECK(redacted_assignment("PATH=/usr/bin") == "PATH=/usr/bin");
   CHECK(redacted_assignment("TOKEN") == "TOKEN");
   CHECK(is_secret_name("db_passwd"));
+  CHECK(redacted(std::vector<std::string>{"--notify", "slack:https://h/x", "--notify=ntfy:u",
+                                          "ROBUSTRUN_NOTIFY=a"}) ==
+        std::vector<std::string>{"--notify", "***", "--notify=***", "ROBUSTRUN_NOTIFY=***"});
+  CHECK_FALSE(is_secret_name("--notify-stalled"));
   CHECK_FALSE(is_secret_name("--lr"));
   CHECK(redacted(std::vector<std::string>{}).empty());
 }

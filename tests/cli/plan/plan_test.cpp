@@ -162,6 +162,10 @@ TEST_CASE("prefixes of lines") {
   world.around.environment.push_back("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE=<${rank}> ");
   CHECK(prefix({}).prefix == ConsoleStyle::Prefix::kTemplate);
   CHECK(prefix({"--tee=3"}).prefix_template == "<${rank}> ");
+  CHECK(prefix({"--log-line-prefix-template=${hostname}: "}).prefix_template == "${hostname}: ");
+  const auto made = plan(world, {"--log_line_prefix_template=x", "train.py"});
+  REQUIRE(made);
+  CHECK(made->request.workers.line_prefix_template == "x");
 }
 
 TEST_CASE("colour is for terminals, and NO_COLOR and TERM=dumb disable it") {

@@ -41,6 +41,42 @@ def test_numbers_are_read_from_the_output_of_an_unmodified_script(robustrun):
     assert metrics["loss"] > 1.9
 
 
+# What Megatron-LM prints, on the last of two ranks.
+MEGATRON = """
+import os, time
+rank = int(os.environ["RANK"])
+print("loading", flush=True)
+for step in range(1, 40):
+    if rank == 1:
+        print(f" [2026-08-22 15:22:22.123456] iteration {step:8d}/{500:8d} | consumed samples: "
+              f"{step * 8:12d} | elapsed time per iteration (ms): 50.0 | learning rate: "
+              f"{1e-4:.6E} | global batch size: {8:5d} | lm loss: {9 / step:.6E} | loss scale: 1.0 "
+              f"| grad norm: {1 / step:.3f} | number of skipped iterations: {0:3d} |", flush=True)
+    time.sleep(0.05)
+"""
+
+
+def test_the_log_lines_of_a_known_project_are_recognised_on_the_last_rank(robustrun):
+    robustrun.write("pretrain.py", MEGATRON)
+    finished = robustrun.run("--line-metrics=auto", "--nproc-per-node=2", "pretrain.py")
+    assert finished.code == 0, finished.errors
+    assert finished.errors.count("--line-metrics: reading Megatron-LM's numbers") == 1
+    metrics = {metric["name"]: metric["value"] for metric in robustrun.report()["metrics"]}
+    assert metrics == {"step": 39, "loss": 0.2307692, "grad_norm": 0.026, "step_time": 0.05}
+
+
+def test_output_without_a_number_is_told_once(robustrun):
+    robustrun.write("job.py", """
+import time
+for step in range(150):
+    print("nothing to see", step, flush=True)
+    time.sleep(0.03)
+""")
+    finished = robustrun.run("--line-metrics=auto", "job.py")
+    assert finished.code == 0, finished.errors
+    assert finished.errors.count("--line-metrics has found no number yet in ") == 1
+
+
 def test_a_healthy_training_is_silent(robustrun):
     robustrun.write("job.py", """
 import robustrun, time

@@ -32,6 +32,7 @@ MARKER = "RR_TEST_MARKER"
 # What a test must not inherit from the shell that runs the suite.
 FOREIGN = (
     "PET_", "TORCHELASTIC_", "ROBUSTRUN_", "OMP_NUM_THREADS", "MASTER_", "LOGLEVEL", "NO_COLOR",
+    "GITHUB_",
 )
 
 

@@ -55,12 +55,12 @@ TEST_CASE("a console that is full goes on in a new file, and nothing is lost bet
     int rotations = 0;
     for (std::uint64_t i = 0; i < 400 && rotations < 2; ++i) {
       const wire::Output output = line(i);
-      console->write(output);
+      console->write(output, "node7");
       all += output.bytes;
       if (!(*log)->note(output.bytes.size())) continue;
       if ((*log)->rotate(*console)) ++rotations;
     }
-    console->write(line(999));
+    console->write(line(999), "node7");
     all += line(999).bytes;
     static_cast<void>(base::write_all(STDERR_FILENO, "our own\n"));
     bool flushed = false;

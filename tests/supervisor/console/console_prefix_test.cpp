@@ -77,17 +77,19 @@ TEST_CASE("without a prefix bytes are unchanged, whatever is mixed") {
 
 TEST_CASE("prefixes name the rank, dimmed in colour, or follow the template exactly") {
   ConsoleStyle style;
-  CHECK(line_prefix(style, "default", output_of(3, 1)).empty());
+  CHECK(line_prefix(style, "default", "node7", output_of(3, 1)).empty());
   style.prefix = ConsoleStyle::Prefix::kRank;
-  CHECK(line_prefix(style, "default", output_of(3, 1)) == "[rank 3] ");
+  CHECK(line_prefix(style, "default", "node7", output_of(3, 1)) == "[rank 3] ");
   style.colour_err = true;
-  CHECK(line_prefix(style, "default", output_of(3, 1)) == "[rank 3] ");
-  CHECK(line_prefix(style, "default", output_of(3, 1, true)) == "\x1b[2m[rank 3]\x1b[0m ");
+  CHECK(line_prefix(style, "default", "node7", output_of(3, 1)) == "[rank 3] ");
+  CHECK(line_prefix(style, "default", "node7", output_of(3, 1, true)) == "\x1b[2m[rank 3]\x1b[0m ");
   style.prefix = ConsoleStyle::Prefix::kTemplate;
   style.prefix_template = "[${role_name}${local_rank}]:";
-  CHECK(line_prefix(style, "default", output_of(9, 1)) == "[default1]:");
+  CHECK(line_prefix(style, "default", "node7", output_of(9, 1)) == "[default1]:");
+  style.prefix_template = "${hostname}:${rank}: ";
+  CHECK(line_prefix(style, "default", "node7", output_of(9, 1)) == "node7:9: ");
   style.prefix_template = "$rank/$unknown ";
-  CHECK(line_prefix(style, "default", output_of(9, 1)) == "9/$unknown ");
+  CHECK(line_prefix(style, "default", "node7", output_of(9, 1)) == "9/$unknown ");
 }
 
 }  // namespace console_prefix_test

@@ -104,8 +104,8 @@ TEST_CASE("lines of both streams arrive whole, complete and in order at their de
       err_chunk += line;
       err_wanted += "[rank 5] " + line;
     }
-    f.console->write(output(3, out_chunk));
-    f.console->write(output(5, err_chunk, true));
+    f.console->write(output(3, out_chunk), "node7");
+    f.console->write(output(5, err_chunk, true), "node7");
     REQUIRE(f.loop.run_until([&] {
       Fixture::read_into(f.out_text, f.out.first);
       Fixture::read_into(f.err_text, f.err.first);
@@ -121,16 +121,16 @@ TEST_CASE("lines of both streams arrive whole, complete and in order at their de
 TEST_CASE("streams that share one destination are kept apart there") {
   Fixture f(ranks());
   f.open(f.out.second.get(), f.out.second.get(), ranks());
-  f.console->write(output(0, "half"));
-  f.console->write(output(1, "error\n", true));
-  f.console->write(output(0, " a line"));
+  f.console->write(output(0, "half"), "node7");
+  f.console->write(output(1, "error\n", true), "node7");
+  f.console->write(output(0, " a line"), "node7");
   REQUIRE(f.flush());
   CHECK(f.out_text == "[rank 0] half\n[rank 1] error\n[rank 0]  a line\n");
 }
 
 TEST_CASE("the descriptors' flags stay as they are") {
   Fixture f;
-  f.console->write(output(0, "x\n"));
+  f.console->write(output(0, "x\n"), "node7");
   REQUIRE(f.flush());
   CHECK((::fcntl(f.out.second.get(), F_GETFL) & O_NONBLOCK) == 0);
   f.console.reset();
@@ -141,16 +141,16 @@ TEST_CASE("the descriptors' flags stay as they are") {
 TEST_CASE("a descriptor that others have made non-blocking loses nothing") {
   Fixture f;
   REQUIRE(::fcntl(f.out.second.get(), F_SETFL, O_NONBLOCK) == 0);
-  f.console->write(output(0, lines(500'000, 'a')));
+  f.console->write(output(0, lines(500'000, 'a')), "node7");
   REQUIRE(f.flush());
   CHECK(f.out_text == lines(500'000, 'a'));
 }
 
 TEST_CASE("a slow reader congests the console, which says when it has drained") {
   Fixture f({}, {.congested_bytes = 200'000, .queue_bytes_max = 1'000'000});
-  f.console->write(output(0, lines(300'000, 'a')));
+  f.console->write(output(0, lines(300'000, 'a')), "node7");
   CHECK(!f.console->congested());  // being written
-  f.console->write(output(0, lines(300'000, 'b')));
+  f.console->write(output(0, lines(300'000, 'b')), "node7");
   CHECK(f.console->congested());
   f.loop.run_for(10ms);
   CHECK(f.drained == 0);
@@ -165,8 +165,8 @@ TEST_CASE("a slow reader congests the console, which says when it has drained") 
 
 TEST_CASE("a reader that takes a little now and then is slow, not stuck") {
   Fixture f({}, {.congested_bytes = 100'000, .queue_bytes_max = 200'000, .stall_max = 700ms});
-  f.console->write(output(0, lines(200'000, 'a')));
-  f.console->write(output(0, lines(150'000, 'a')));
+  f.console->write(output(0, lines(200'000, 'a')), "node7");
+  f.console->write(output(0, lines(150'000, 'a')), "node7");
   for (int i = 0; i < 8; ++i) {
     char page[8192];
     REQUIRE(f.loop.run_until([&] { return ::read(f.out.first.get(), page, sizeof page) > 0; }));
@@ -178,11 +178,11 @@ TEST_CASE("a reader that takes a little now and then is slow, not stuck") {
 
 TEST_CASE("a reader that takes nothing is given up, memory stays bounded, and a line tells it") {
   Fixture f(ranks(), {.congested_bytes = 100'000, .queue_bytes_max = 200'000, .stall_max = 60ms});
-  f.console->write(output(0, lines(300'000, 'a')));
-  f.console->write(output(0, lines(150'000, 'b')));
+  f.console->write(output(0, lines(300'000, 'a')), "node7");
+  f.console->write(output(0, lines(150'000, 'b')), "node7");
   CHECK(f.console->congested());
   REQUIRE(f.loop.run_until([&] { return f.drained == 1; }));
-  for (int i = 0; i < 100; ++i) f.console->write(output(0, lines(100'000, 'c')));
+  for (int i = 0; i < 100; ++i) f.console->write(output(0, lines(100'000, 'c')), "node7");
   CHECK(!f.console->congested());
   CHECK(f.console->held_bytes() < 2'000'000);
   CHECK(f.console->dropped_bytes() == 99 * 100'000);
@@ -196,7 +196,7 @@ TEST_CASE("a reader that takes nothing is given up, memory stays bounded, and a 
   }));
   CHECK(f.out_text.find("[robustrun: 9900000 bytes of output are missing here: standard output "
                         "took no bytes for") != std::string::npos);
-  f.console->write(output(0, "again\n"));
+  f.console->write(output(0, "again\n"), "node7");
   REQUIRE(f.flush());
   CHECK(f.out_text.ends_with("\n[rank 0] again\n"));
 }
@@ -209,14 +209,14 @@ TEST_CASE("a copy has everything that is shown, and what a destination is too sl
   Fixture f(ranks(), limits);
   std::string copied[2];
   f.console->copy_to([&](bool is_stderr, std::string_view bytes) { copied[is_stderr] += bytes; });
-  f.console->write(output(3, "one\n"));
-  f.console->write(output(4, "bad\n", true));
+  f.console->write(output(3, "one\n"), "node7");
+  f.console->write(output(4, "bad\n", true), "node7");
   CHECK(copied[0] == "[rank 3] one\n");
   CHECK(copied[1] == "[rank 4] bad\n");
   std::size_t sent = 0;
   for (int i = 0; i < 20; ++i) {   // the pipes have no reader
     const std::string chunk = lines(100'000, 'x');
-    f.console->write(output(3, chunk));
+    f.console->write(output(3, chunk), "node7");
     sent += chunk.size() + 1000 * std::string("[rank 3] ").size();
   }
   CHECK(f.console->dropped_bytes() > 0);
@@ -226,13 +226,13 @@ TEST_CASE("a copy has everything that is shown, and what a destination is too sl
 TEST_CASE("a closed pipe drops the rest without a word and without harm") {
   Fixture f;
   f.out.first.reset();
-  f.console->write(output(0, lines(100'000, 'a')));
-  f.console->write(output(0, lines(100'000, 'a')));
-  f.console->write(output(0, "error\n", true));
+  f.console->write(output(0, lines(100'000, 'a')), "node7");
+  f.console->write(output(0, lines(100'000, 'a')), "node7");
+  f.console->write(output(0, "error\n", true), "node7");
   bool flushed = false;
   f.console->flush([&] { flushed = true; });
   REQUIRE(f.loop.run_until([&] { return flushed; }));
-  f.console->write(output(0, "more\n"));
+  f.console->write(output(0, "more\n"), "node7");
   CHECK(!f.console->congested());
   CHECK(f.console->dropped_bytes() == 200'005);
   Fixture::read_into(f.err_text, f.err.first);
@@ -244,9 +244,9 @@ TEST_CASE("a destination without space drops and counts") {
   const base::Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   REQUIRE(full);
   f.open(full.get(), full.get());
-  f.console->write(output(0, lines(100'000, 'a')));
+  f.console->write(output(0, lines(100'000, 'a')), "node7");
   REQUIRE(f.loop.run_until([&] { return f.console->dropped_bytes() == 100'000; }));
-  f.console->write(output(0, lines(100'000, 'a')));
+  f.console->write(output(0, lines(100'000, 'a')), "node7");
   CHECK(!f.console->congested());
   CHECK(f.console->dropped_bytes() == 200'000);
 }
@@ -256,8 +256,8 @@ TEST_CASE("a regular file gets everything, and closed descriptors are no console
   Fixture f;
   const base::Fd file(::open(scratch.path("out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   f.open(file.get(), -1);
-  f.console->write(output(0, lines(3'000'000, 'a')));
-  f.console->write(output(0, "lost\n", true));
+  f.console->write(output(0, lines(3'000'000, 'a')), "node7");
+  f.console->write(output(0, "lost\n", true), "node7");
   REQUIRE(f.flush());
   CHECK(f.console->dropped_bytes() == 5);
   CHECK(base::read_file(scratch.path("out"), 10'000'000).value_or("") == lines(3'000'000, 'a'));
@@ -272,13 +272,13 @@ TEST_CASE("a terminal gets everything, and a stopped one does not delay the exit
   const base::Fd terminal(::open(::ptsname(master.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
   REQUIRE(terminal);
   f.open(terminal.get(), terminal.get(), {}, {.stall_max = 60ms});
-  f.console->write(output(0, "hello\n"));
+  f.console->write(output(0, "hello\n"), "node7");
   std::string seen;
   REQUIRE(f.loop.run_until([&] {
     Fixture::read_into(seen, master);
     return seen == "hello\r\n";
   }));
-  f.console->write(output(0, lines(1'000'000, 'a')));  // the master has no reader any more
+  f.console->write(output(0, lines(1'000'000, 'a')), "node7");  // the master has no reader any more
   bool flushed = false;
   f.console->flush([&] { flushed = true; });
   REQUIRE(f.loop.run_until([&] { return flushed; }));
@@ -289,7 +289,7 @@ TEST_CASE("a terminal gets everything, and a stopped one does not delay the exit
 
 TEST_CASE("a flushed console leaves nothing for the loop to wait for") {
   Fixture f;
-  f.console->write(output(0, "x\n"));
+  f.console->write(output(0, "x\n"), "node7");
   REQUIRE(f.flush());
   const auto before = std::chrono::steady_clock::now();
   f.loop.run_out();
@@ -298,7 +298,7 @@ TEST_CASE("a flushed console leaves nothing for the loop to wait for") {
 
 TEST_CASE("an idle console holds no memory") {
   Fixture f({}, {.stall_max = 40ms});
-  f.console->write(output(0, lines(60'000, 'a')));
+  f.console->write(output(0, lines(60'000, 'a')), "node7");
   REQUIRE(f.loop.run_until([&] {
     Fixture::read_into(f.out_text, f.out.first);
     return f.console->held_bytes() < 64;

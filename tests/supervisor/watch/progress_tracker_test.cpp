@@ -64,5 +64,21 @@ TEST_CASE("what an optimizer's state tells of earlier steps numbers those of a s
   CHECK_FALSE(tracker.step_of({1}));
 }
 
+TEST_CASE("the last rank's metrics are the job's if its output has them and rank 0 has none") {
+  ProgressTracker tracker;
+  tracker.begin_attempt({3}, 4);
+  wire::WorkerProgress last = reading(1s, 2s);
+  last.lines = 1;
+  last.metrics = {{"loss", 2.5}};
+  tracker.take({3}, last);
+  CHECK(tracker.speaker() == base::Rank{3});
+  CHECK(tracker.newest().metric_values == std::vector<double>{2.5});
+  wire::WorkerProgress first = reading(1s, 2s);
+  first.metrics = {{"loss", 3.5}};
+  tracker.take({0}, first);
+  CHECK(tracker.speaker() == base::Rank{0});
+  CHECK(tracker.newest().metric_values == std::vector<double>{3.5});
+}
+
 }  // namespace
 }  // namespace robustrun::supervisor::progress_tracker_test

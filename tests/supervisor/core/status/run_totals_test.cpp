@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/core/report/facts.h"
-#include "supervisor/core/report/time_fold.h"
+#include "supervisor/core/report/time/fold.h"
 #include "supervisor/core/types/limits.h"
 #include "tests/supervisor/report_scenarios.h"
 

@@ -1,6 +1,6 @@
 // The stages of a start and of restarts, over the nodes, and the stragglers.
+#include "supervisor/core/report/time/stages.h"
 #include "supervisor/core/report/render.h"
-#include "supervisor/core/report/stages.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

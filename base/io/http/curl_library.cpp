@@ -1,10 +1,10 @@
-#include "bootstrap/blocks/curl_library.h"
+#include "base/io/http/curl_library.h"
 
 #include <dlfcn.h>
 
 #include <string>
 
-namespace robustrun::bootstrap {
+namespace robustrun::base {
 namespace {
 
 constexpr const char* kNames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
@@ -22,13 +22,13 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-base::Result<CurlLibrary> load() {
+Result<CurlLibrary> load() {
   void* const library = open_library();
   if (library == nullptr) {
     const char* const cause = ::dlerror();
-    return base::fail(base::Errc::kUnavailable,
-                      std::string("libcurl cannot be loaded (") + (cause ? cause : "no cause") +
-                          "); install it: libcurl4 on Debian, Ubuntu and SLES, libcurl on RHEL");
+    return fail(Errc::kUnavailable,
+                std::string("libcurl cannot be loaded (") + (cause ? cause : "no cause") +
+                    "); install it: libcurl4 on Debian, Ubuntu and SLES, libcurl on RHEL");
   }
   CurlLibrary curl{};
   const bool is_whole = find(library, "curl_global_init", curl.global_init) &&
@@ -41,17 +41,17 @@ base::Result<CurlLibrary> load() {
                         find(library, "curl_slist_append", curl.slist_append) &&
                         find(library, "curl_slist_free_all", curl.slist_free_all);
   if (!is_whole || curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-    return base::fail(base::Errc::kUnavailable, "the libcurl of this machine cannot be started");
+    return fail(Errc::kUnavailable, "the libcurl of this machine cannot be started");
   }
   return curl;
 }
 
 }  // namespace
 
-base::Result<const CurlLibrary*> load_curl() {
-  static const base::Result<CurlLibrary> loaded = load();
+Result<const CurlLibrary*> load_curl() {
+  static const Result<CurlLibrary> loaded = load();
   if (!loaded) return std::unexpected(loaded.error());
   return &*loaded;
 }
 
-}  // namespace robustrun::bootstrap
+}  // namespace robustrun::base

@@ -1,4 +1,4 @@
-#include "supervisor/core/report/time.h"
+#include "supervisor/core/report/time/account.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

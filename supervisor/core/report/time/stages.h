@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/core/clock.h"
-#include "supervisor/core/report/costs.h"
+#include "supervisor/core/report/time/costs.h"
 #include "supervisor/core/types/stage_events.h"
 
 namespace robustrun::supervisor {

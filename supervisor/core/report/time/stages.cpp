@@ -1,4 +1,4 @@
-#include "supervisor/core/report/stages.h"
+#include "supervisor/core/report/time/stages.h"
 
 #include <fmt/core.h>
 
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/core/words.h"
-#include "supervisor/core/report/costs.h"
 #include "supervisor/core/report/facts.h"
+#include "supervisor/core/report/time/costs.h"
 #include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {

@@ -1,5 +1,5 @@
 // What each phase of the start and of restarts has cost, over the nodes.
-#include "supervisor/core/report/costs.h"
+#include "supervisor/core/report/time/costs.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>

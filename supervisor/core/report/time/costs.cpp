@@ -1,4 +1,4 @@
-#include "supervisor/core/report/costs.h"
+#include "supervisor/core/report/time/costs.h"
 
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // The run's time is laid out from one moment to the next. Each moment is clamped to the one before,
 // so the parts add up to the whole whatever the journal says.
 
-#include "supervisor/core/report/time.h"
+#include "supervisor/core/report/time/account.h"
 
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// The account of a run's time so far (time.h), entry by entry: for a supervisor, which does not
+// The account of a run's time so far (account.h), entry by entry: for a supervisor, which does not
 // keep its journal in memory. Pure.
 //
 // Keeps only the entries that the account needs, without their texts: a few per attempt, however

@@ -1,4 +1,4 @@
-#include "supervisor/core/report/time_fold.h"
+#include "supervisor/core/report/time/fold.h"
 
 #include <algorithm>
 #include <type_traits>

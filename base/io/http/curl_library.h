@@ -1,14 +1,13 @@
 #pragma once
-// The host's libcurl. It is loaded when the first http(s) source is opened, and not linked: its own
-// libraries differ between distributions, and sources that are files need none of them. Once loaded
-// it stays. Any thread.
+// The host's libcurl. It is loaded at the first use, and not linked: its own libraries differ
+// between distributions, and most runs need none of them. Once loaded it stays. Any thread.
 
 #define CURL_DISABLE_DEPRECATION  // versions before 7.85 know the older names alone
 #include <curl/curl.h>
 
 #include "base/core/result.h"
 
-namespace robustrun::bootstrap {
+namespace robustrun::base {
 
 // Its functions, named as in curl.h without the prefix `curl_`.
 struct CurlLibrary {
@@ -24,6 +23,6 @@ struct CurlLibrary {
 };
 
 // The library, ready for use. The error is a cause and what to install; the same at each call.
-[[nodiscard]] base::Result<const CurlLibrary*> load_curl();
+[[nodiscard]] Result<const CurlLibrary*> load_curl();
 
-}  // namespace robustrun::bootstrap
+}  // namespace robustrun::base

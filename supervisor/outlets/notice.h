@@ -1,0 +1,29 @@
+#pragma once
+// Notices about a run for people (--notify), and where they go. Plain data.
+
+#include <cstdint>
+#include <string>
+
+#include "base/core/clock.h"
+
+namespace robustrun::supervisor {
+
+enum class NoticeKind : std::uint8_t {
+  kStarted,
+  kIncident,
+  kRecovered,
+  kStalled,   // no step for --notify-stalled
+  kGaveUp,
+  kFinished,
+};
+// "started", "incident", "recovered", "stalled", "gave up", "finished"
+[[nodiscard]] const char* to_string(NoticeKind kind);
+
+struct Notice {
+  NoticeKind kind = NoticeKind::kStarted;
+  base::Nanos at{};  // supervisor's clock
+  std::string text;  // one sentence or more, printable
+  int exit_code = 0;  // kFinished
+};
+
+}  // namespace robustrun::supervisor
