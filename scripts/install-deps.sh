@@ -42,6 +42,7 @@ FUSE="bindfs fuse3"
 ROOTS="debootstrap"
 BROWSER="chromium-headless-shell"
 SHELLS="zsh groff-base"
+METRICS="prometheus"
 IMAGES="nginx-light squashfs-tools squashfuse bubblewrap openssl"
 PEERS="pdsh clustershell fio"
 CLANG="clang-19 libclang-rt-19-dev"
@@ -132,7 +133,7 @@ case "${1:-build}" in
     ;;
   test | bench)
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER \
-      $SHELLS
+      $SHELLS $METRICS
     [ "$1" = test ] || install_packages $PEERS
     install_python "torch numpy pytest safetensors uv $TRAINERS" \
       "$TORCH pytest safetensors uv $TRAINERS"
