@@ -82,6 +82,7 @@ enum class OptionId : std::uint8_t {
   kNodeLostAfter,
   kWaitForNodes,
   kFoldLines,
+  kLiveLine,
   kRanksFilter,
   kExpectWorld,
   kDetach,

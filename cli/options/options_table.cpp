@@ -245,6 +245,11 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kFoldLines, .name = "fold-lines", .type = kFlag, .group = kOutput,
    .help = "Show a line that several ranks print within a second once: [ranks 0-127] ... Delays "
            "output by a second."},
+  {.id = kLiveLine, .name = "live-line", .type = kChoice, .values = "auto|off",
+   .native = "auto", .compat = "off", .group = kOutput,
+   .help = "On a terminal, keep a line about the run at the bottom (step, rate, loss, restarts), "
+           "show progress bars of several ranks as one, and fold equal lines. Never with CI set "
+           "or TERM=dumb."},
   {.id = kRanksFilter, .name = "ranks-filter", .values = "RANKS", .group = kOutput,
    .help = "Show only these global ranks on the console: 0,8-15. Files are not affected."},
   {.id = kExpectWorld, .name = "expect-world", .type = kInteger, .values = "N", .group = kWhat,

@@ -99,6 +99,13 @@ void never_inherit(supervisor::StreamRoutes& routes) {
   }
 }
 
+bool takes_live_line(const Settings& settings, const Surroundings& around) {
+  const std::string terminal = around.variable("TERM").value_or("");
+  return settings.text(OptionId::kLiveLine) == "auto" && !settings.flag(OptionId::kQuiet) &&
+         settings.text(OptionId::kLogFormat) != "json" && !terminal.empty() && terminal != "dumb" &&
+         around.variable("CI").value_or("").empty();
+}
+
 base::Status plan_output(const Settings& settings, const Surroundings& around,
                          std::uint32_t workers, RunPlan& plan) {
   RouteWishes wishes;
@@ -125,7 +132,9 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   }
 
   ConsoleStyle& style = plan.request.console;
-  style.fold = settings.flag(OptionId::kFoldLines);
+  const bool is_wide = workers > 1 || plan.request.spec.group.max_nodes > 1;
+  style.live = !detached && around.stderr_is_terminal && takes_live_line(settings, around);
+  style.fold = settings.flag(OptionId::kFoldLines) || (style.live && is_wide);
   style.colour_out = use_colour(settings, around, around.stdout_is_terminal);
   style.colour_err = use_colour(settings, around, around.stderr_is_terminal);
   const std::string asked = settings.text(OptionId::kLinePrefix);
@@ -136,8 +145,7 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   } else if (wishes.tee.any() || !own_template.empty()) {
     style.prefix = ConsoleStyle::Prefix::kTemplate;
     style.prefix_template = own_template.empty() ? kTeePrefix : own_template;
-  } else if (asked == "on" || ((around.stdout_is_terminal || detached) &&
-                               (workers > 1 || plan.request.spec.group.max_nodes > 1))) {
+  } else if (asked == "on" || ((around.stdout_is_terminal || detached) && is_wide)) {
     style.prefix = ConsoleStyle::Prefix::kRank;
   }
   return {};
