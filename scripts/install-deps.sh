@@ -135,8 +135,8 @@ case "${1:-build}" in
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER \
       $SHELLS $METRICS
     [ "$1" = test ] || install_packages $PEERS
-    install_python "torch numpy pytest safetensors uv $TRAINERS" \
-      "$TORCH pytest safetensors uv $TRAINERS"
+    install_python "torch numpy pytest safetensors uv $TRAINERS hydra" \
+      "$TORCH pytest safetensors uv $TRAINERS hydra-core"
     install_packagers
     ;;
   package)

@@ -55,6 +55,7 @@ enum class OptionId : std::uint8_t {
   kRestartWindow,
   kInject,
   kOmp,
+  kAccelerateConfig,
   kStdin,
   kLinePrefix,
   kLogFormat,

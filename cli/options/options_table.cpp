@@ -161,6 +161,10 @@ constexpr auto kTable = std::to_array<Option>({
    .compat = "torchrun", .group = kWhat,
    .help = "OMP_NUM_THREADS if it is not set: auto (processors per worker), torchrun (1 with "
            "several workers), off, or a number."},
+  {.id = kAccelerateConfig, .name = "accelerate-config", .values = "FILE", .group = kWhat,
+   .help = "Give the workers the environment that `accelerate launch --config_file FILE` would. "
+           "Its numbers of processes and machines count where --nproc-per-node and --nnodes are "
+           "not given (docs/trainers.md)."},
   {.id = kStdin, .name = "stdin", .type = kInteger, .values = "RANK", .group = kWhat, .min = 0,
    .max = kRankMax, .help = "Connect standard input to this rank. Other ranks read /dev/null."},
   {.id = kLinePrefix, .name = "line-prefix", .type = kChoice, .values = "auto|on|off",

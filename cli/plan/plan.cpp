@@ -14,6 +14,7 @@
 #include "cli/options/limits.h"
 #include "cli/options/redact.h"
 #include "cli/options/values.h"
+#include "cli/plan/accelerate.h"
 #include "cli/plan/check.h"
 #include "cli/plan/deps.h"
 #include "cli/plan/network.h"
@@ -259,15 +260,19 @@ base::LogOptions log_options(const Settings& settings, const Surroundings& aroun
   return log;
 }
 
-Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> argv,
-                         const Surroundings& around) {
-  RR_ASSERT(settings.script.has_value() && around.machine != nullptr);
+Result<RunPlan> plan_run(const Settings& given, std::span<const std::string> argv,
+                         const Surroundings& callers) {
+  RR_ASSERT(given.script.has_value() && callers.machine != nullptr);
+  Settings settings = given;
+  Surroundings around = callers;
   if (around.working_directory.empty()) {
     return fail(Errc::kNotFound,
                 "cannot start anything here: the working directory is gone; "
                 "change to one that exists");
   }
   RR_TRY(check_unsupported(settings, around));
+  AcceleratePlan accelerate = RR_TRY(plan_accelerate(around, &settings));
+  set_variables(accelerate.environment, around.environment);
   NodesPlan nodes = RR_TRY(plan_nodes(settings, around));
   const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around, nodes.where()));
   Program program =
@@ -279,8 +284,12 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   base::Rng rng(around.seed);
 
   RunPlan plan;
-  plan.warnings = rendezvous.warnings;
+  plan.warnings = std::move(accelerate.warnings);
+  plan.warnings.insert(plan.warnings.end(), rendezvous.warnings.begin(), rendezvous.warnings.end());
   plan.notes = program.notes;
+  if (!accelerate.environment.empty()) {
+    plan.notes.push_back(fmt::format("accelerate sets {}", fmt::join(accelerate.environment, " ")));
+  }
   plan.places = RR_TRY(plan_places(settings, around, rendezvous.id, rendezvous.standalone, rng));
   plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places, nodes));
