@@ -33,6 +33,7 @@ inline constexpr std::size_t kLineMetricsMax = 16;  // the capacity of a progres
 // --notify
 inline constexpr std::size_t kNotifyTargetsMax = 8;
 inline constexpr std::size_t kNotifyAddressBytesMax = 2000;
+inline constexpr std::int64_t kSlurmStartsMax = 10'000;  // of one job, for --trackers
 // --log-formats
 inline constexpr std::size_t kLogFormatsMax = 64;
 inline constexpr std::size_t kLogFormatTextsMax = 32;  // of one key

@@ -114,6 +114,7 @@ enum class OptionId : std::uint8_t {
   kStandby,
   kLineMetrics,
   kLogFormats,
+  kTrackers,
   kReplayCommand,
   kPrefetch,
   kCacheDir,

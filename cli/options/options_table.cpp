@@ -363,6 +363,11 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kLogFormats, .name = "log-formats", .values = "FILE", .group = kFailures,
    .help = "This site's own formats of log lines for --line-metrics=auto, in addition to the "
            "shipped ones: docs/metrics.md."},
+  {.id = kTrackers, .name = "trackers", .type = kFilters, .values = "resume,annotate",
+   .group = kFailures,
+   .help = "What W&B, MLflow, Aim and TensorBoard show of restarts. resume: later attempts, also "
+           "those of a requeued Slurm job, continue the runs that the first one created. "
+           "annotate: incidents become W&B alerts and MLflow tags (docs/trackers.md)."},
   {.id = kReplayCommand, .name = "replay-cmd", .values = "CMD", .group = kFailures,
    .help = "What groups of nodes run when the policy replays them, instead of the alignment "
            "test: your script with fewer layers and steps, whose exit code is not 0 when it goes "

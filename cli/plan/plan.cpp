@@ -23,6 +23,7 @@
 #include "cli/plan/program.h"
 #include "cli/plan/routes.h"
 #include "cli/plan/stage.h"
+#include "cli/plan/trackers.h"
 #include "cli/plan/workers.h"
 #include "cli/tables/fault_file.h"
 #include "cli/tables/policy_file.h"
@@ -230,11 +231,11 @@ void warn_of_unused(const Settings& settings, RunPlan& plan) {
 }  // namespace
 
 bool is_denied_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kDenied = {
+  constexpr std::array<std::string_view, 12> kDenied = {
       "ROBUSTRUN_SECRET_FILE",      "ROBUSTRUN_RUN_ID",       "ROBUSTRUN_ATTEMPT",
       "ROBUSTRUN_INCARNATION",      "ROBUSTRUN_NODE",         "ROBUSTRUN_RECORD",
       "ROBUSTRUN_SOCKET",           "ROBUSTRUN_STACK_SIGNAL", "ROBUSTRUN_FLIGHT_SOCKET",
-      "ROBUSTRUN_TRACE_DISPATCHER", "ROBUSTRUN_NOTIFY"};
+      "ROBUSTRUN_TRACE_DISPATCHER", "ROBUSTRUN_NOTIFY",       "ROBUSTRUN_TRACKER_STATE"};
   return std::ranges::find(kDenied, name) != kDenied.end();
 }
 
@@ -327,6 +328,7 @@ Result<RunPlan> plan_run(const Settings& given, std::span<const std::string> arg
   plan_ci(settings, around, plan.request.ci);
   plan.request.outlets = RR_TRY(plan_outlets(settings, around));
   plan.request.outlets.notify = RR_TRY(plan_notify(settings, around, plan.warnings));
+  RR_TRY(plan_trackers(settings, around, plan));
   plan.request.print_child_failed = settings.compat() || settings.flag(OptionId::kChildFailedBlock);
   plan.request.print_report = !settings.compat() && !settings.flag(OptionId::kQuiet);
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");

@@ -34,7 +34,8 @@ LAYERS = {
 PYTHON_PACKAGE = "python/robustrun/"
 PYTHON_LAYERS = {
     "_record/": [],
-    "_boot/": ["_record/"],
+    "_trackers/": ["_record/"],
+    "_boot/": ["_record/", "_trackers/"],
     "_api/": ["_record/"],
     "_state/": [],
     "_checkpoint/": ["_record/", "_api/", "_state/"],
