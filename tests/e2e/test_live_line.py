@@ -43,7 +43,8 @@ def terminal(robustrun):
 
 
 def command(robustrun, *words):
-    return " ".join([str(robustrun.binary), "--nproc-per-node=2", "--standby=off", *words, "job.py"])
+    return " ".join([str(robustrun.binary), "--nproc-per-node=2", "--standby=off", *words,
+                     "job.py"])
 
 
 def last_line(terminal, rows=24):

@@ -139,7 +139,8 @@ TEST_CASE("a bar's memory is bounded, and random bytes are taken in any pieces")
                                                      "7%", "word", "\x1b[2K", " "};
       std::string bytes;
       for (unsigned k = random() % 4; k > 0; --k) bytes += kPieces[random() % std::size(kPieces)];
-      const std::string rest = one.take(from(static_cast<std::uint32_t>(random() % 3), bytes, random() % 2 == 0));
+      const std::string rest =
+          one.take(from(static_cast<std::uint32_t>(random() % 3), bytes, random() % 2 == 0));
       CHECK(rest.size() <= 100'000);
       (void)one.bar();
     }
