@@ -64,10 +64,10 @@ TEST_CASE("other words are refused") {
 }
 
 TEST_CASE("without the boot module the option warns") {
-  for (const std::vector<std::string>& argv :
-       {std::vector<std::string>{"--trackers=resume", "--inject=off"},
-        std::vector<std::string>{"--trackers=resume", "--no-python"}}) {
-    const auto plan = planned(World{}, argv);
+  World world;
+  world.machine.executables.insert("/usr/bin/train.py");
+  for (const char* without : {"--inject=off", "--no-python"}) {
+    const auto plan = planned(world, {"--trackers=resume", without});
     REQUIRE(plan);
     CHECK(state_of(*plan) == "(unset)");
     CHECK(std::ranges::any_of(plan->warnings, [](const std::string& warning) {

@@ -258,6 +258,21 @@ def test_wandb_goes_on_behind_the_steps_that_its_server_has(training, wandb_serv
 
 
 @WANDB
+@pytest.mark.nightly
+def test_the_parts_of_an_offline_run_are_synced_as_one(training, wandb_server):
+    """One by one, as docs/trackers.md says."""
+    training("wandb", "--trackers=resume")
+    server = {"WANDB_BASE_URL": wandb_server.url, "WANDB_API_KEY": "k" * 40, "WANDB_MODE": "online"}
+    parts = wandb_files(training.folder)
+    for _, path in parts:
+        subprocess.run([sys.executable, "-m", "wandb", "sync", "--yes", path.parent],
+                       env={**os.environ, **server}, cwd=training.folder, check=True, timeout=120)
+    assert len(parts) == 2
+    (steps,) = wandb_server.runs.values()
+    assert is_whole(steps)
+
+
+@WANDB
 def test_an_id_of_the_script_stays(training):
     done = training("wandb-id", "--trackers=resume")
     assert [identity for identity, _ in wandb_files(training.folder)] == ["mine-0", "mine-1"]

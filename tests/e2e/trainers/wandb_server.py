@@ -12,7 +12,7 @@ class WandbServer:
     def __init__(self):
         self.runs, self.asked, self.alerts = {}, [], []
         handler = type("Handler", (_Handler,), {"server_state": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Server(("127.0.0.1", 0), handler)
         self.url = "http://127.0.0.1:%d" % self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
@@ -63,6 +63,11 @@ class WandbServer:
         if history:
             steps = self.runs[name]
             steps[history["offset"]:] = [json.loads(line)["_step"] for line in history["content"]]
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_):
+        pass  # a killed process resets its connections
 
 
 class _Handler(BaseHTTPRequestHandler):
