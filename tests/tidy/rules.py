@@ -40,6 +40,7 @@ PYTHON_LAYERS = {
     "_checkpoint/": ["_record/", "_api/", "_state/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],
+    "integrations/": ["_checkpoint/", None],  # None: what users import
 }
 
 # The shim is a static program of its own: of ours it has only what kills a tree of processes.
