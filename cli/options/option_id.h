@@ -112,6 +112,7 @@ enum class OptionId : std::uint8_t {
   kStandby,
   kLineMetrics,
   kLogFormats,
+  kCheckpoints,
   kReplayCommand,
   kPrefetch,
   kCacheDir,
