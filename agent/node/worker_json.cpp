@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "agent/node/limits.h"
 #include "base/core/text.h"
@@ -338,6 +339,42 @@ base::Result<StackDump> parse_py_spy(std::string_view text, std::int64_t pid) {
   }
   if (dump.stacks.empty()) return base::fail(Errc::kCorrupt, "it found no threads");
   return dump;
+}
+
+bool is_json_object(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{' && is_flat(text) &&
+         json::accept(text);
+}
+
+base::Result<std::vector<std::string>> parse_shard_index(std::string_view text) {
+  const json document = parse(text);
+  const json* map = member(document, "weight_map");
+  if (map == nullptr || !map->is_object()) {
+    return base::fail(Errc::kCorrupt, "it has no weight_map");
+  }
+  std::set<std::string> shards;
+  for (const auto& [tensor, shard] : map->items()) {
+    if (!shard.is_string()) return base::fail(Errc::kCorrupt, "its weight_map names no files");
+    shards.insert(shard.get<std::string>());
+  }
+  return std::vector<std::string>(shards.begin(), shards.end());
+}
+
+base::Result<std::uint64_t> parse_safetensors_header(std::string_view text) {
+  const json document = parse(text);
+  if (!document.is_object()) return base::fail(Errc::kCorrupt, "it is not a JSON object");
+  std::uint64_t bytes = 0;
+  for (const auto& [name, tensor] : document.items()) {
+    if (name == "__metadata__") continue;
+    const json* offsets = member(tensor, "data_offsets");
+    if (offsets == nullptr || !offsets->is_array() || offsets->size() != 2 ||
+        !(*offsets)[1].is_number_unsigned()) {
+      return base::fail(Errc::kCorrupt, "it has a tensor without data_offsets");
+    }
+    bytes = std::max(bytes, (*offsets)[1].get<std::uint64_t>());
+  }
+  return bytes;
 }
 
 }  // namespace robustrun::agent

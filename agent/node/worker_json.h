@@ -46,4 +46,11 @@ bool asks_for_saves(std::string_view request);
 // number is `pid` is the main thread. Limits as of parse_faulthandler(). kCorrupt: anything else.
 base::Result<StackDump> parse_py_spy(std::string_view text, std::int64_t pid);
 
+// Files of checkpoints (agent/trainer_saves): whether the text is one JSON object; the names in the
+// weight_map of a Hugging Face index; the bytes of data that a safetensors header describes.
+// kCorrupt: anything else.
+bool is_json_object(std::string_view text);
+base::Result<std::vector<std::string>> parse_shard_index(std::string_view text);
+base::Result<std::uint64_t> parse_safetensors_header(std::string_view text);
+
 }  // namespace robustrun::agent

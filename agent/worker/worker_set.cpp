@@ -20,6 +20,7 @@
 #include "agent/spawn/worker_version.h"
 #include "agent/standby/spare_standbys.h"
 #include "agent/standby/standby_set.h"
+#include "agent/trainer_saves/half_written.h"
 #include "agent/worker/attempt_end.h"
 #include "agent/worker/gpu_release.h"
 #include "agent/worker/preparation.h"
@@ -75,6 +76,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void prepare_standbys();
   void check_and_start();
   void kill_workers();
+  [[nodiscard]] HalfWritten::Attempt checkpoints_wanted() const;
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
   void start_next();
   void give_up_start(const base::Error& error);
@@ -92,6 +94,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
   base::BlockingPool check_pool_;
+  const std::shared_ptr<HalfWritten> half_written_ = std::make_shared<HalfWritten>();  // on it
   std::optional<wire::StartWorkers> order_;   // the current attempt, or the last one
   AttemptPaths paths_;
   NumaPlan bindings_;
@@ -107,6 +110,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   bool gone_ = true;           // nothing of order_'s attempt is left
   bool congested_ = false;
   base::Nanos started_wall_time_{};
+  std::optional<base::Nanos> ended_wall_time_;  // of the previous attempt
   wire::WorkersGone summary_;
   std::function<void()> on_empty_;
   std::function<void()> on_gone_;
@@ -159,11 +163,13 @@ void WorkerSet::Impl::check_and_start() {
   struct Found {
     base::Status program;
     std::string changed;  // since the standbys were made
+    std::vector<std::string> checkpoints;  // lines about half-written ones
   };
   auto found = std::make_shared<Found>();
   const auto done = [self = weak_from_this(), found, attempt = order_->attempt] {
     auto set = self.lock();
     if (!set || !set->is_to_start(attempt)) return;
+    for (const std::string& line : found->checkpoints) RR_LOG(kWarn, {}, "{}", line);
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
     if (!found->program) return set->give_up_start(found->program.error());
@@ -173,12 +179,26 @@ void WorkerSet::Impl::check_and_start() {
     });
   };
   const auto look = [found, workers = node_.workers, version = order_->version,
-                     own = node_.own_command, home = node_.home, stamps = standbys_.stamps()] {
+                     own = node_.own_command, home = node_.home, stamps = standbys_.stamps(),
+                     half_written = half_written_, attempt = checkpoints_wanted()] {
     found->program = check_start(workers, version, own, home);
     found->changed = changed_path(stamps, home.seen({}));
+    if (found->program) found->checkpoints = half_written->before_attempt(attempt);
   };
   const auto submitted = check_pool_.submit(kSingleLane, look, done);
   if (!submitted) asio::post(node_.executor, done);
+}
+
+HalfWritten::Attempt WorkerSet::Impl::checkpoints_wanted() const {
+  const bool is_asked_for = !node_.workers.checkpoint_globs.empty();
+  return {.number = order_->attempt,
+          .globs = is_asked_for ? node_.workers.checkpoint_globs
+                                : usual_checkpoint_globs(node_.workers.arguments),
+          .directory = node_.workers.working_directory,
+          .is_asked_for = is_asked_for,
+          .reports = order_->group_rank == 0,
+          .now = node_.clock.wall_time(),
+          .ended = ended_wall_time_};
 }
 
 bool WorkerSet::Impl::is_to_start(base::Attempt attempt) const {
@@ -322,6 +342,7 @@ void WorkerSet::Impl::finish_if_empty() {
 
 void WorkerSet::Impl::end_attempt(std::vector<std::string> shm_removed) {
   gone_ = true;
+  ended_wall_time_ = node_.clock.wall_time();
   if (!on_empty_) gpus_->workers_gone(order_->slots.size());
   summary_.shm_removed = std::move(shm_removed);
   // The workers' last progress and output were sent before; the objects go with the next start.

@@ -38,6 +38,8 @@ inline constexpr std::int64_t kSlurmStartsMax = 10'000;  // of one job, for --tr
 inline constexpr std::size_t kLogFormatsMax = 64;
 inline constexpr std::size_t kLogFormatTextsMax = 32;  // of one key
 inline constexpr std::size_t kLogFormatTextBytesMax = 200;
+// --checkpoints
+inline constexpr std::size_t kCheckpointGlobsMax = 16;
 inline constexpr std::uint32_t kWorkersPerNodeMax = 4096;
 inline constexpr std::size_t kRunNameBytesMax = 128;   // name of a run directory
 inline constexpr int kRunDirectoryTries = 8;           // names tried until one is free

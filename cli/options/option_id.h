@@ -115,6 +115,7 @@ enum class OptionId : std::uint8_t {
   kLineMetrics,
   kLogFormats,
   kTrackers,
+  kCheckpoints,
   kReplayCommand,
   kPrefetch,
   kCacheDir,

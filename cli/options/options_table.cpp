@@ -368,6 +368,12 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "What W&B, MLflow, Aim and TensorBoard show of restarts. resume: later attempts, also "
            "those of a requeued Slurm job, continue the runs that the first one created. "
            "annotate: incidents become W&B alerts and MLflow tags (docs/trackers.md)."},
+  {.id = kCheckpoints, .name = "checkpoints", .type = kFilters, .values = "GLOB,...",
+   .group = kFailures,
+   .help = "Checkpoints that the script writes itself, relative to its working directory: "
+           "'out/checkpoint-*'. What a failed attempt left half-written is moved to the folder "
+           ".robustrun-incomplete beside it before the next one starts (docs/checkpoints.md). ,, "
+           "is a comma."},
   {.id = kReplayCommand, .name = "replay-cmd", .values = "CMD", .group = kFailures,
    .help = "What groups of nodes run when the policy replays them, instead of the alignment "
            "test: your script with fewer layers and steps, whose exit code is not 0 when it goes "

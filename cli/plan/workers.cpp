@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/output/line_metrics.h"
+#include "agent/trainer_saves/half_written.h"
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
 #include "cli/options/limits.h"
@@ -87,6 +88,22 @@ base::Status plan_line_metrics(const Settings& settings, const Surroundings& aro
   return {};
 }
 
+base::Status plan_checkpoints(const Settings& settings, wire::WorkerTemplate& workers) {
+  std::vector<std::string> globs = parse_filters(settings.text(OptionId::kCheckpoints));
+  if (globs.size() > kCheckpointGlobsMax) {
+    return cannot_use(settings, OptionId::kCheckpoints,
+                      fmt::format("more than {} patterns", kCheckpointGlobsMax));
+  }
+  for (const std::string& glob : globs) {
+    if (const auto checked = agent::check_checkpoint_glob(glob); !checked) {
+      return cannot_use(settings, OptionId::kCheckpoints,
+                        "'" + base::printable(glob) + "': " + checked.error().what);
+    }
+  }
+  workers.checkpoint_globs = std::move(globs);
+  return {};
+}
+
 }  // namespace
 
 std::string python_folder(const Surroundings& around) {
@@ -130,6 +147,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.stdout_filters = parse_filters(settings.text(OptionId::kDuplicateStdoutFilters));
   workers.stderr_filters = parse_filters(settings.text(OptionId::kDuplicateStderrFilters));
   RR_TRY(plan_line_metrics(settings, around, workers));
+  RR_TRY(plan_checkpoints(settings, workers));
   workers.signals_to_handle = settings.text(OptionId::kSignalsToHandle);
   workers.max_restarts =
       static_cast<std::uint32_t>(settings.integer(OptionId::kMaxRestarts).value_or(0));

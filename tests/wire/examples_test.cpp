@@ -62,11 +62,12 @@ WorkerTemplate worker_template() {
           .code = SyncedCode{std::string(64, 'a'), 5'000'000, "/home/user/job"},
           .cache_max_gib = 200,
           .overlap_saves = true,
-          .line_formats = {
-              {.project = "Megatron-LM",
-               .lines = {"iteration * elapsed time"},
-               .values = {{.name = "step_time", .text = "(ms): {value} |", .factor = 0.001},
-                          {.name = "rate", .text = "{value}it/s", .inverse = true}}}}};
+          .line_formats =
+              {{.project = "Megatron-LM",
+                .lines = {"iteration * elapsed time"},
+                .values = {{.name = "step_time", .text = "(ms): {value} |", .factor = 0.001},
+                           {.name = "rate", .text = "{value}it/s", .inverse = true}}}},
+          .checkpoint_globs = {"out/checkpoint-*", "/scratch/run/*.ckpt"}};
 }
 
 WorkerExited worker_exited() {
@@ -129,7 +130,7 @@ std::vector<Example> first_kinds() {
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s,
              .ordered_by = 2}},
-      {"Welcome", "Welcome-14",
+      {"Welcome", "Welcome-15",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},

@@ -135,6 +135,9 @@ struct WorkerTemplate {
   // until copies in memory are saved.
   bool overlap_saves = false;
   std::vector<LineFormat> line_formats{};  // for the same lines as `metrics`
+  // Globs of checkpoints that the workers write, relative to their working directory: half-written
+  // ones are moved aside before an attempt (agent/trainer_saves/half_written.h).
+  std::vector<std::string> checkpoint_globs{};
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -182,6 +185,7 @@ struct WorkerTemplate {
     v(45, "cache_max_gib", cache_max_gib);
     v(46, "overlap_saves", overlap_saves);
     v(47, "line_formats", line_formats);
+    v(48, "checkpoint_globs", checkpoint_globs);
   }
 };
 

@@ -12,9 +12,9 @@ _ABOUT = {"replicated": True, "own": [], "random": False}
 
 
 def save(state, step, folder):
-    """Saves `state` in `folder`, which is made if its parent exists, in place of what is there."""
-    folder = os.fspath(folder)
-    os.makedirs(folder, exist_ok=True)
+    """Saves `state` in `folder`, which is made if needed, in place of what is there. If that has
+    the same step or a later one, the next step after it is used, so that this save is the newest.
+    """
     values, tensors = tree.flatten(state)
     packed = codec.encode(values, "state")
     versions = {name: tensor_bytes.version(tensor) for name, tensor in tensors.items()}
@@ -23,6 +23,9 @@ def save(state, step, folder):
                           (0,) * each.dim(), tuple(each.shape), tensor_bytes.byte_size(each))
               for name, each in memory.items()]
     states = [(0, manifest.ABOUT, codec.encode(_ABOUT)), (0, manifest.TREE, packed)]
+    folder = os.fspath(folder)
+    os.makedirs(folder, exist_ok=True)
+    step = max([step] + [found.step + 1 for found in c_api.catalogue([folder])])
     with closing(c_api.Engine([folder], *sessions.session())) as engine:
         with engine.begin(step, [_WRITER], 1, [("rank", 1)]) as attempt:
             attempt.write(_WRITER, shards, [each.data_ptr() for each in memory.values()], states)

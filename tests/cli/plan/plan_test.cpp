@@ -66,6 +66,20 @@ TEST_CASE("a plain native run") {
   CHECK(made->warnings.empty());
 }
 
+TEST_CASE("globs of checkpoints reach the workers' nodes; others are refused by name") {
+  World world;
+  const auto made = plan(world, {"--checkpoints=out/checkpoint-*,/a,,b/*.ckpt", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->request.workers.checkpoint_globs ==
+        std::vector<std::string>{"out/checkpoint-*", "/a,b/*.ckpt"});
+  CHECK(plan(world, {"train.py"})->request.workers.checkpoint_globs.empty());
+  CHECK(error_of(world, {"--checkpoints=out/**/a", "train.py"}).find("'out/**/a': **") !=
+        std::string::npos);
+  std::string many = "--checkpoints=a";
+  for (int i = 0; i < 16; ++i) many += ",b" + std::to_string(i);
+  CHECK(error_of(world, {many, "train.py"}).find("more than 16 patterns") != std::string::npos);
+}
+
 TEST_CASE("workers have a memory policy only on request") {
   World world;
   CHECK(plan(world, {"--numa-memory=off", "train.py"})->request.workers.numa_memory.empty());
