@@ -58,6 +58,13 @@ std::vector<std::string> in_two_lines(const std::string& text, int columns) {
   return {text.substr(0, cut), text.substr(cut + 1)};
 }
 
+// "attempt_0/1/stdout.log"
+std::string_view end_of_path(std::string_view path) {
+  std::size_t at = path.size();
+  for (int parts = 0; parts < 3 && at != path.npos && at > 0; ++parts) at = path.rfind('/', at - 1);
+  return at == path.npos ? path : path.substr(std::min(at + 1, path.size()));
+}
+
 std::string per_cent(double part) { return fmt::format("{:.1f} %", part * 100); }
 
 }  // namespace
@@ -67,17 +74,17 @@ void View::rule(Canvas& canvas, int row, std::string_view left, std::string_view
   const int columns = canvas.size().columns;
   const std::string_view line = unicode_ ? "─" : "-";
   for (int column = 0; column < columns; ++column) canvas.put(row, column, line, kDim);
-  const int right_begin = right.empty() ? columns : std::max(4, columns - text_columns(right) - 4);
+  int end = 2;
   if (!left.empty()) {
     canvas.fill(row, 2, 3, ' ');
-    const int end = canvas.put(row, 3, left, kBold, right_begin - 1);
+    end = canvas.put(row, 3, left, kBold, columns - 3);
     canvas.fill(row, end, end + 1, ' ');
   }
-  if (!right.empty()) {
-    canvas.fill(row, right_begin, right_begin + 1, ' ');
-    const int end = canvas.put(row, right_begin + 1, right, style, columns - 2);
-    canvas.fill(row, end, end + 1, ' ');
-  }
+  if (right.empty() || end + 4 > columns - 4) return;
+  const int begin = std::max(end + 2, columns - text_columns(right) - 4);
+  canvas.fill(row, begin, begin + 1, ' ');
+  end = canvas.put(row, begin + 1, right, style, columns - 3);
+  canvas.fill(row, end, end + 1, ' ');
 }
 
 void View::draw_run(Canvas& canvas) const {
@@ -312,7 +319,7 @@ void View::draw_panel(Canvas& canvas, int row, int end) {
     case Panel::kLog: {
       const auto rank = selected_rank();
       title = rank ? fmt::format("log of rank {}", *rank) : "no rank";
-      if (rank == log_.rank) note = log_.file;
+      if (rank == log_.rank) note = end_of_path(log_.file);
       break;
     }
     case Panel::kDiagnosis: title = "diagnosis"; break;

@@ -109,7 +109,7 @@ std::string first_of(const RunStatus& status, const std::vector<NodeCells>& cell
 }  // namespace
 
 std::string age_words(base::Nanos time) {
-  if (time < std::chrono::minutes(1)) return whole_seconds(std::max(base::Nanos{}, time));
+  if (time < std::chrono::minutes(2)) return whole_seconds(std::max(base::Nanos{}, time));
   return time < std::chrono::hours(1) ? base::rough_duration_words(time)
                                       : base::duration_words(time);
 }

@@ -67,7 +67,7 @@ def test_the_rank_that_hangs_is_seen_at_once(robustrun, terminal, size):
     shown.wait("diagnosis", "evidence:")
     shown.press("q")
     shown.press("l")
-    shown.wait("log of rank 1", "stdout.log" if size[0] > 100 else "log of")
+    shown.wait("log of rank 1", "attempt_0/1/", ".log")
     shown.press("q")
     shown.wait("q quit")
 

@@ -296,6 +296,7 @@ TEST_CASE("a log's end is shown; up scrolls to earlier lines") {
   CHECK(picture(view, kSmall).contains("line 199"));
   type(view, "l");
   CHECK(picture(view, kSmall).contains("line 199"));
+  CHECK(picture(view, kSmall).contains("── log of rank 0 ──"));
   type(view, "k");
   const std::string text = picture(view, kSmall);
   CHECK(text.contains("line 198"));
