@@ -12,8 +12,10 @@ using supervisor::RankStatus;
 using supervisor::RunStatus;
 using supervisor::WorkerStage;
 
-// Ranks are read at slightly different moments: one step apart is together.
-constexpr std::uint64_t kStepsBehindMin = 2;
+// Ranks are read at slightly different moments: one step apart is together, and so is what takes
+// less than this.
+constexpr double kStepsBehindMin = 2;
+constexpr double kSecondsBehindMin = 5;
 
 constexpr std::array<CellLook, kCellStates> kLooks = {{
     {'B', Ink::kRed, true, false, true, "blocking"},
@@ -52,7 +54,8 @@ class Judge {
  public:
   explicit Judge(const RunStatus& status)
       : hang_(status.hang ? &*status.hang : nullptr),
-        median_(median_of_steps(status)),
+        median_(static_cast<double>(median_of_steps(status))),
+        behind_(std::max(kStepsBehindMin, kSecondsBehindMin * status.steps_per_second.value_or(0))),
         is_up_(status.state == supervisor::JobState::kRunning) {}
 
   [[nodiscard]] CellState state_of(const NodeStatus& node, std::uint32_t local) const {
@@ -77,12 +80,14 @@ class Judge {
     }
     if (node.agent == AgentStatus::kSuspect) return CellState::kSilent;
     if (rank.steps == 0 && (!node.stage.empty() || !is_up_)) return CellState::kStarting;
-    return rank.steps + kStepsBehindMin <= median_ ? CellState::kBehind : CellState::kRunning;
+    const double steps = static_cast<double>(rank.steps);
+    return steps + behind_ <= median_ ? CellState::kBehind : CellState::kRunning;
   }
 
  private:
   const HangStatus* hang_;  // null: none
-  std::uint64_t median_;
+  double median_;
+  double behind_;  // so many steps
   bool is_up_;
 };
 

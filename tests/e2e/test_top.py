@@ -17,11 +17,11 @@ STEPS = r"""
 import os, time
 import robustrun
 print("\x1b[2J\x1b]0;owned\x07 hostile \u202e", flush=True)
-n = 0
-while not os.path.exists("enough"):
+n, began = 0, os.path.getmtime("train.py")
+while not os.path.exists("enough"):  # all ranks in step, by the clock
     n += 1
     robustrun.step(n, loss=1 / n)
-    time.sleep(0.02)
+    time.sleep(max(0, began + n / 20 - time.time()))
 """
 
 

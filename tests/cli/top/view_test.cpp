@@ -316,7 +316,8 @@ TEST_CASE("any size is drawn, down to one cell") {
 
 TEST_CASE("ranks in all stages of a job have their state") {
   RunStatus status = training(4, 1);
-  status.nodes[0].ranks[0].steps = 600;
+  status.nodes[0].ranks[0].steps = 400;
+  status.nodes[3].ranks[0].steps = 660;
   status.nodes[1].agent = AgentStatus::kSuspect;
   status.nodes[2].ranks[0].state = WorkerStage::kSucceeded;
   NodeStatus spare;
