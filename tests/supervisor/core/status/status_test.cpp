@@ -135,7 +135,7 @@ TEST_CASE("a start under way says what its nodes are at, those that take longest
 
 TEST_CASE("every rank of the attempt is told with its state and process") {
   Story story = replaced();
-  story.event(76000, exited(1, 3, ExitStatus::Kind::kExited, 1, 75999), 2);
+  story.event(76000, scenarios::exited(1, 3, ExitStatus::Kind::kExited, 1, 75999), 2);
   const RunStatus status = status_of_journal(story.entries);
   REQUIRE(status.nodes[0].ranks.size() == 2);
   REQUIRE(status.nodes[1].ranks.size() == 2);
@@ -168,7 +168,8 @@ TEST_CASE("a hang is told, with its age, until it passes or the next attempt beg
   story.event(76000, hang_of(1, Diagnosed::Stage::kSuspected));
   StatusFold fold;
   for (const JournalEntry& entry : story.entries) fold.take(entry);
-  const auto status = read_status_answer(write_status_answer(fold.status(ms(78000))));
+  const auto status =
+      read_status_answer(write_status_answer(fold.status(story.entries.back().at + ms(2000))));
   REQUIRE(status);
   REQUIRE(status->hang);
   CHECK_FALSE(status->hang->confirmed);
