@@ -68,6 +68,8 @@ inline constexpr std::size_t kNodeNameBytesMax = 255;
 inline constexpr std::chrono::hours kFaultTimeMax{24 * 366 * 10};
 inline constexpr std::chrono::seconds kInjectionAnswerMax{20};
 inline constexpr std::chrono::seconds kControlAnswerMax{30};
+// The oldest status that a request may accept.
+inline constexpr std::chrono::seconds kStatusAgeMax{1};
 // control/client.h: bytes of an answer. The status of kNodesMax nodes fits.
 inline constexpr std::size_t kControlAnswerBytesMax = std::size_t{64} << 20;
 inline constexpr std::size_t kControlFileBytesMax = 4096;

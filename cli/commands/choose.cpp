@@ -16,6 +16,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
       {"inject", Command::kInject},
       {"resume", Command::kResume},
       {"status", Command::kStatus},
+      {"top", Command::kTop},
       {"stop", Command::kStop},
       {"attach", Command::kAttach},
       {"submit", Command::kSubmit},

@@ -19,6 +19,7 @@ enum class Command : std::uint8_t {
   kInject,
   kResume,
   kStatus,
+  kTop,
   kStop,
   kAttach,
   kSubmit,
@@ -61,6 +62,8 @@ int inject_command(std::span<const std::string> argv, const Surroundings& around
 int resume_command(std::span<const std::string> argv, const Surroundings& around,
                    int announce_fd = -1);
 int status_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun top [RUN]`: a live view of a run's ranks.
+int top_command(std::span<const std::string> argv, const Surroundings& around);
 int stop_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);
 int submit_command(std::span<const std::string> argv, const Surroundings& around);

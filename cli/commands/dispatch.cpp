@@ -71,6 +71,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kInject: return inject_command(choice.argv, around);
     case Command::kResume: return resume_command(choice.argv, around);
     case Command::kStatus: return status_command(choice.argv, around);
+    case Command::kTop: return top_command(choice.argv, around);
     case Command::kStop: return stop_command(choice.argv, around);
     case Command::kAttach: return attach_command(choice.argv, around);
     case Command::kSubmit: return submit_command(choice.argv, around);

@@ -4,10 +4,10 @@
 
 #include "base/io/fd.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/sim_journals.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/sim_journals.h"
 #include "cli/sim/plan.h"
 #include "cli/text/sim_replay_text.h"
 #include "cli/text/sim_svg.h"

@@ -11,11 +11,9 @@
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
-#include "supervisor/console/console_log.h"
+#include "cli/runs/run_status.h"
 #include "supervisor/control/client.h"
-#include "supervisor/control/file.h"
 #include "supervisor/core/status/render.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -29,26 +27,6 @@ constexpr std::string_view kClearScreen = "\x1b[H\x1b[2J\x1b[3J";
 constexpr int kLinesAboveTable = 18;
 constexpr std::size_t kTableLinesMin = 4;
 
-base::Result<RunStatus> ask(ControlClient& client) {
-  client.wait_at_most(kSupervisorAnswerMax);
-  const std::string answer = RR_TRY(client.ask_text({{"command", "status"}}));
-  return supervisor::read_status_answer(answer);
-}
-
-base::Result<RunStatus> read_from_journal(const std::string& directory,
-                                          const Surroundings& around) {
-  const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
-  RunStatus status = supervisor::status_of_journal(readout.entries);
-  status.run_directory = directory;
-  const std::string console = supervisor::console_log_file(directory);
-  if (around.machine->kind(console) == PathKind::kFile) status.console_log = console;
-  if (const auto file = supervisor::read_control_file(directory)) {
-    status.host = file->host;
-    status.pid = file->pid;
-  }
-  return status;
-}
-
 // Keeps one connection to the supervisor, and connects again when it is lost.
 class Source {
  public:
@@ -58,12 +36,12 @@ class Source {
   base::Result<RunStatus> read() {
     if (!client_) connect();
     if (client_) {
-      auto status = ask(*client_);
+      auto status = ask_status(*client_);
       if (status) return status;
       why_ = status.error().what;
       client_.reset();
     }
-    auto status = read_from_journal(directory_, around_);
+    auto status = read_journal_status(directory_, around_);
     if (status && status->supervisor == supervisor::SupervisorStatus::kSilent) {
       say(fmt::format("the supervisor does not answer ({})", why_));
     }

@@ -81,6 +81,24 @@ not answer, 2 bad input or no such run.
 Example:
   robustrun status --watch)";
 
+constexpr std::string_view kTopPage = R"(usage: robustrun top [RUN]
+
+Shows a run live in the terminal: a cell for each rank, with a colour and a letter for its state, so
+that the rank that holds the job up is seen at once; its Python line, what the others wait in, and
+the end of its log; step, speed, loss, ETTR and restarts. Where the ranks do not fit, a cell is a
+node, or several. RUN is a run's id or directory; default: the newest active run below
+./robustrun-runs, else the newest.
+
+Nothing in it changes the run, and quitting leaves the run alone. Keys: arrows choose a rank, tab
+jumps to the next one in trouble, / filters, s sorts, l shows the log, d diagnoses, i lists
+incidents, ? explains all of them, q quits. NO_COLOR turns colours off.
+
+Exit codes: 0 quit, 2 bad input, no such run or no terminal (use robustrun status), 128 + N ended by
+signal N.
+
+Example:
+  robustrun top)";
+
 constexpr std::string_view kStopPage =
     R"(usage: robustrun stop [RUN] [--signal NAME] [--grace TIME] [--no-wait]
 
@@ -503,6 +521,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"logs", "show what the workers wrote", kLogsPage},
     {"rm", "remove runs that have ended", kRmPage},
     {"status", "show state, nodes, steps and restarts of a run", kStatusPage},
+    {"top", "watch the ranks of a run, live", kTopPage},
     {"attach", "show the console of an active run", kAttachPage},
     {"stop", "stop a run", kStopPage},
     {"resume", "supervise a run whose supervisor is gone", kResumePage},

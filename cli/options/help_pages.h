@@ -12,8 +12,8 @@
 namespace robustrun::cli {
 
 inline constexpr std::string_view kIntroduction =
-    "Starts the workers of a distributed PyTorch job on one machine or many, restarts them after "
-    "failures, and reports what happened. A drop-in for torchrun: same options, same environment.";
+    "Runs a distributed PyTorch job on one machine or many, restarts it on failures, reports what "
+    "happened. A drop-in for torchrun: same options, same environment.";
 
 inline constexpr std::string_view kShadowed =
     "A script named like a subcommand, in this directory, is started instead.";

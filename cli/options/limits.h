@@ -60,6 +60,12 @@ inline constexpr std::chrono::minutes kSubmitMax{2};
 // status, stop, attach: after this time the supervisor counts as not answering.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};
+// top: between questions to the supervisor; between readings of the journal, at least and at most;
+// lines of a log.
+inline constexpr std::chrono::milliseconds kTopInterval{500};
+inline constexpr std::chrono::seconds kTopJournalPause{2};
+inline constexpr std::chrono::seconds kTopJournalInterval{10};
+inline constexpr std::size_t kTopLogLines = 1000;
 inline constexpr int kJournalPollMs = 500;  // waiting for the end of a run on another machine
 // How long a supervisor may hold back its answer while there is no new output.
 inline constexpr std::chrono::seconds kFollowWait{10};

@@ -183,6 +183,11 @@ Result<StatusLine> parse_status_line(std::span<const std::string> argv) {
   });
 }
 
+Result<TopLine> parse_top_line(std::span<const std::string> argv) {
+  return parse_own_line<TopLine>(
+      argv, [](CLI::App& app, TopLine& line) { app.add_option("run", line.run); });
+}
+
 Result<StopLine> parse_stop_line(std::span<const std::string> argv) {
   return parse_own_line<StopLine>(argv, [](CLI::App& app, StopLine& line) {
     app.add_option("run", line.run);

@@ -65,6 +65,12 @@ struct StatusLine {
   bool help = false;
 };
 
+// `robustrun top [RUN]`
+struct TopLine {
+  std::string run;
+  bool help = false;
+};
+
 // `robustrun stop [RUN] [options]`; texts as given.
 struct StopLine {
   std::string run;
@@ -218,6 +224,7 @@ inline constexpr std::array kDoctorOptions = {OptionId::kHosts,        OptionId:
 [[nodiscard]] base::Result<ResumeLine> parse_resume_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<InjectLine> parse_inject_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<StatusLine> parse_status_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<TopLine> parse_top_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<StopLine> parse_stop_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<AttachLine> parse_attach_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<NodesLine> parse_nodes_line(std::span<const std::string> argv);

@@ -41,6 +41,15 @@ Facts facts_of(const std::vector<supervisor::JournalEntry>& journal) {
   return facts;
 }
 
+// A node's folder has its name, or, where it joined by a command of its own, only its number.
+std::string folder_of(const supervisor::GroupMember& member, const std::string& log_directory,
+                      const std::function<bool(const std::string& path)>& exists) {
+  const std::string numbered = fmt::format("{}/node{}", log_directory, member.node.value);
+  const std::string named = numbered + "_" + member.name;
+  if (exists(named)) return named;
+  return exists(numbered) ? numbered : log_directory;
+}
+
 }  // namespace
 
 base::Result<AttemptLogs> logs_of(const std::vector<supervisor::JournalEntry>& journal,
@@ -64,8 +73,7 @@ base::Result<AttemptLogs> logs_of(const std::vector<supervisor::JournalEntry>& j
   }
   if (group == nullptr) group = facts.groups.front();
   for (const supervisor::GroupMember& member : group->members) {
-    const std::string own = fmt::format("{}/node{}", facts.log_directory, member.node.value);
-    const std::string base = exists(own) ? own : facts.log_directory;
+    const std::string base = folder_of(member, facts.log_directory, exists);
     for (std::uint32_t local = 0; local < member.slots; ++local) {
       logs.ranks.push_back({member.first_rank + local, member.name,
                             fmt::format("{}/attempt_{}/{}", base, logs.attempt, local)});

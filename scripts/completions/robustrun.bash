@@ -1,6 +1,6 @@
 # bash completion for robustrun, made by `robustrun completion bash`.
 
-_robustrun_commands='run check plan submit demo doctor ls logs rm status attach stop resume update report diagnose inject replay ckpt cache nodes policy sim completion help version'
+_robustrun_commands='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache nodes policy sim completion help version'
 
 _robustrun_syntax() {
   local run_flags='--standalone -m --module --no-python --run-path --virtual-local-rank --use-env --dry-run --child-failed-block --insecure-rdzv --fold-lines --detach --slurm -q --quiet -h --help --version'
@@ -26,6 +26,8 @@ _robustrun_syntax() {
       flags='-n --dry-run -h --help' valued='--older-than' kind=runs ;;
     status)
       flags='--json --watch -h --help' valued='' kind=runs ;;
+    top)
+      flags='-h --help' valued='' kind=runs ;;
     attach)
       flags='-h --help' valued='-n --lines' kind=runs ;;
     stop)
@@ -55,7 +57,7 @@ _robustrun_syntax() {
     completion)
       flags='-h --help' valued='' words='bash zsh' kind=none ;;
     help)
-      flags='--markdown --man -h --help' valued='' words='run check plan submit demo doctor ls logs rm status attach stop resume update report diagnose inject replay ckpt cache nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
+      flags='--markdown --man -h --help' valued='' words='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
     version)
       flags='-h --help' valued='' kind=none ;;
   esac

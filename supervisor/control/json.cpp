@@ -48,6 +48,8 @@ class JsonReader {
   static void read(const json& member, T& value) {
     if constexpr (std::is_same_v<T, std::string>) {
       if (member.is_string()) value = member.get<std::string>();
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (member.is_boolean()) value = member.get<bool>();
     } else if constexpr (kIsTime<T>) {
       const double seconds = member.is_number() ? member.get<double>() : 0;
       if (std::abs(seconds) < kSecondsMax) {

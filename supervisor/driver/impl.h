@@ -62,6 +62,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] RunStatus status() const;
   [[nodiscard]] NodeStatus node_status(NodeStatus known, const NodeLink& link) const;
   void note_stage(const NodeLink& link, NodeStatus& known) const;
+  void note_steps_of_ranks(RunStatus& status) const;
   void tell_news(OutputNews& news) const;
   [[nodiscard]] ControlServer::Row until_finished(ControlServer::Row row) const;
   [[nodiscard]] Injector::Group reachable_group() const;

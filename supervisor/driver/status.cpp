@@ -232,6 +232,7 @@ RunStatus Driver::Impl::status() const {
   status.pid = ::getpid();
   status.state = job_.state();
   status.attempt = job_.attempt().value;
+  status.restarts_used = job_.restarts_used();
   status.run_directory = request_.run_directory;
   if (console_log_ != nullptr) status.console_log = console_log_file(request_.run_directory);
   // Readings are newer than the marks in the journal.
@@ -249,8 +250,19 @@ RunStatus Driver::Impl::status() const {
   for (std::size_t i = 0; i < std::min(nodes_.size(), status.nodes.size()); ++i) {
     status.nodes[i] = node_status(std::move(status.nodes[i]), nodes_[i]);
   }
+  if (newest.attempt == job_.attempt()) note_steps_of_ranks(status);
   arrange(status);
   return status;
+}
+
+void Driver::Impl::note_steps_of_ranks(RunStatus& status) const {
+  for (NodeStatus& node : status.nodes) {
+    for (std::uint32_t local = 0; local < node.ranks.size(); ++local) {
+      const base::Rank rank{node.first_rank + local};
+      node.ranks[local].steps = progress_.steps_of(rank);
+      node.ranks[local].step = progress_.step_of(rank);
+    }
+  }
 }
 
 // Before an attempt begins, stages of its nodes belong to the next attempt.

@@ -259,6 +259,8 @@ JobState Job::state() const { return impl_->state; }
 
 base::Attempt Job::attempt() const { return impl_->attempt; }
 
+std::uint32_t Job::restarts_used() const { return impl_->budget.used(); }
+
 std::uint32_t Job::incarnation() const { return impl_->incarnation; }
 
 const Versions& Job::versions() const { return impl_->versions; }

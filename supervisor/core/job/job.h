@@ -63,6 +63,8 @@ class Job {
 
   [[nodiscard]] JobState state() const;
   [[nodiscard]] base::Attempt attempt() const;
+  // Restarts that count against max_restarts, since its budget was full.
+  [[nodiscard]] std::uint32_t restarts_used() const;
   // Incarnation of the present supervisor: 1, and one more with every SupervisorResumed.
   [[nodiscard]] std::uint32_t incarnation() const;
   // Versions of the run; empty before RunStarted.

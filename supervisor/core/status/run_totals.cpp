@@ -12,7 +12,8 @@ namespace robustrun::supervisor {
 std::string_view to_string(WorkerStage state) {
   constexpr std::array<std::string_view, kWorkerStages> kWords = {"pending", "running", "succeeded",
                                                                   "failed", "stopped"};
-  return kWords.at(static_cast<std::size_t>(state));
+  const auto index = static_cast<std::size_t>(state);
+  return index < kWords.size() ? kWords[index] : "unknown";
 }
 
 void TotalsFold::take(const JournalEntry& entry) {

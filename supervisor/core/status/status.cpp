@@ -17,6 +17,11 @@ NodeStatus planned(const NodeSpec& spec) {
   return node;
 }
 
+WorkerStage stage_after(const WorkerExited& exited) {
+  if (exited.ended_well()) return WorkerStage::kSucceeded;
+  return exited.stopped_by_us ? WorkerStage::kStopped : WorkerStage::kFailed;
+}
+
 double in_seconds(base::Nanos time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
@@ -79,6 +84,14 @@ void StatusFold::take(const Event& event) {
         } else if constexpr (std::is_same_v<Body, Progress> ||
                              std::is_same_v<Body, CheckpointNoted>) {
           take(body);
+        } else if constexpr (std::is_same_v<Body, Diagnosed>) {
+          take(body, event.at);
+        } else if constexpr (std::is_same_v<Body, WorkerStarted>) {
+          note(body.attempt, body.rank, WorkerStage::kRunning, body.pid);
+        } else if constexpr (std::is_same_v<Body, WorkerStartFailed>) {
+          note(body.attempt, body.rank, WorkerStage::kFailed, 0);
+        } else if constexpr (std::is_same_v<Body, WorkerExited>) {
+          note(body.attempt, body.rank, stage_after(body), body.pid);
         } else if constexpr (std::is_same_v<Body, SupervisorResumed>) {
           now_.host = body.host;
           now_.pid = body.pid;
@@ -95,6 +108,8 @@ void StatusFold::begin(base::Nanos at, const RunStarted& run) {
   now_.version = run.version;
   now_.started = run.wall_time;
   now_.log_directory = run.spec.log_directory;
+  now_.max_restarts = run.spec.restart.max_restarts;
+  now_.stop_after_steps = run.spec.stop_after_steps;
   now_.nodes.clear();
   for (const NodeSpec& spec : run.spec.nodes) now_.nodes.push_back(planned(spec));
 }
@@ -104,6 +119,8 @@ void StatusFold::begin_attempt(base::Attempt attempt) {
   now_.steps = 0;
   now_.steps_per_second.reset();
   now_.loaded_step.reset();
+  now_.hang.reset();
+  std::ranges::fill(ranks_, RankStatus{});
   stepped_at_.reset();
   first_step_at_.reset();
 }
@@ -112,6 +129,7 @@ void StatusFold::take(const Decision& decision, base::Nanos at) {
   now_.decision = decision.text;
   if (is_about_places(decision.rule)) now_.placement = decision.text;
   if (decision.rule == Rule::kColdStart) now_.cold = decision.text;
+  if (decision.rule == Rule::kSlowOver) now_.hang.reset();
   decided_at_ = at;
   const RuleRole role = role_of(decision.rule);
   const bool explains = decision.rule == Rule::kMismatch;  // what was the cause until now
@@ -144,6 +162,7 @@ void StatusFold::take(const GroupFormed& group) {
     found->workers = member.slots;
     found->address = member.address;
   }
+  ranks_.assign(now_.workers, {});
 }
 
 void StatusFold::take(const Progress& progress) {
@@ -172,6 +191,36 @@ void StatusFold::take(const CheckpointNoted& noted) {
   if (noted.what == CheckpointNoted::What::kLoaded) now_.loaded_step = noted.id.step;
 }
 
+void StatusFold::take(const Diagnosed& diagnosed, base::Nanos at) {
+  using Stage = Diagnosed::Stage;
+  if (diagnosed.attempt.value != now_.attempt) return;
+  if (diagnosed.stage == Stage::kPassed) now_.hang.reset();
+  const bool is_confirmed = diagnosed.stage == Stage::kConvicted;
+  if (!is_confirmed && diagnosed.stage != Stage::kSuspected) return;
+  const tracer::Verdict& verdict = diagnosed.verdict;
+  const bool has_hang = now_.hang && !is_slowness(now_.hang->finding);
+  if (has_hang && is_slowness(verdict.finding)) return;  // the graver one
+  HangStatus& hang = now_.hang.emplace();
+  hang.finding = verdict.finding;
+  hang.confirmed = is_confirmed;
+  hang.sentence = verdict.sentence;
+  for (const base::Rank rank : verdict.culprits) hang.culprits.push_back(rank.value);
+  hang.nodes = verdict.nodes;
+  for (const base::Rank rank : verdict.victims) hang.victims.push_back(rank.value);
+  if (verdict.ordinal != 0) hang.operation = to_string(verdict.signature.kind);
+  hang.ordinal = verdict.ordinal;
+  hang.group = verdict.group;
+  hang.place = verdict.place;
+  hang.lasting = verdict.lasting;
+  hang_at_ = at;
+}
+
+void StatusFold::note(base::Attempt attempt, base::Rank rank, WorkerStage state, std::int32_t pid) {
+  if (attempt.value != now_.attempt || rank.value >= ranks_.size()) return;
+  ranks_[rank.value].state = state;
+  if (pid > 0) ranks_[rank.value].pid = pid;
+}
+
 NodeStatus* StatusFold::node(base::NodeId id) {
   return id.value < now_.nodes.size() ? &now_.nodes[id.value] : nullptr;
 }
@@ -181,6 +230,13 @@ RunStatus StatusFold::status(base::Nanos now) const {
   status.uptime = elapsed(first_at_, now);
   status.decided = elapsed(decided_at_, now);
   if (stepped_at_) status.stepped = elapsed(*stepped_at_, now);
+  if (status.hang) status.hang->lasting += elapsed(hang_at_, now);
+  for (NodeStatus& each : status.nodes) {
+    const std::size_t first = std::min<std::size_t>(each.first_rank, ranks_.size());
+    const std::size_t count = std::min<std::size_t>(each.workers, ranks_.size() - first);
+    const auto begin = ranks_.begin() + static_cast<std::ptrdiff_t>(first);
+    each.ranks.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+  }
   return status;
 }
 
@@ -203,6 +259,7 @@ RunStatus status_of_journal(const std::vector<JournalEntry>& entries) {
   RunStatus status = fold.status(last);
   status.state = status.exit_code ? JobState::kFinished : job.state();
   status.supervisor = status.exit_code ? SupervisorStatus::kEnded : SupervisorStatus::kSilent;
+  status.restarts_used = job.restarts_used();
   arrange(status);
   return status;
 }

@@ -13,6 +13,7 @@
 
 #include "supervisor/core/job/job.h"
 #include "supervisor/core/report/report.h"
+#include "supervisor/core/status/run_totals.h"
 
 namespace robustrun::supervisor {
 
@@ -25,6 +26,50 @@ inline constexpr std::uint8_t kAgentStatuses = 4;
 enum class SupervisorStatus : std::uint8_t { kSilent, kAnswers, kEnded };
 // "silent", "answers", "ended"
 [[nodiscard]] const char* to_string(SupervisorStatus status);
+
+struct RankStatus {
+  WorkerStage state = WorkerStage::kPending;
+  std::int32_t pid = 0;  // on its node; 0: not started
+  // Only a supervisor that answers knows these:
+  std::uint64_t steps = 0;  // in this attempt
+  std::optional<std::int64_t> step;  // the script's own number
+  template <class V>
+  void fields(V& v) {
+    v(1, "state", state);
+    v(2, "pid", pid);
+    v(3, "steps", steps);
+    v(4, "step", step);
+  }
+};
+
+// The hang or slowness that was diagnosed last, until it passes or the next attempt begins.
+struct HangStatus {
+  tracer::Finding finding = tracer::Finding::kNothing;
+  bool confirmed = false;  // a proven hang: it ends the attempt
+  std::string sentence;
+  std::vector<std::uint32_t> culprits;  // ranks
+  std::vector<std::string> nodes;  // of the culprits
+  std::vector<std::uint32_t> victims;  // ranks that wait for them
+  std::string operation;  // "all_reduce"; empty: none in particular
+  std::uint64_t ordinal = 0;  // of the operation; 0: unknown
+  std::string group;  // of processes, to which the operation belongs
+  std::string place;  // where all culprits are: "load (train.py:87)"; empty: unknown
+  base::Nanos lasting{};  // until now
+  template <class V>
+  void fields(V& v) {
+    v(1, "finding", finding);
+    v(2, "confirmed", confirmed);
+    v(3, "sentence", sentence);
+    v(4, "culprits", culprits);
+    v(5, "nodes", nodes);
+    v(6, "victims", victims);
+    v(7, "operation", operation);
+    v(8, "ordinal", ordinal);
+    v(9, "group", group);
+    v(10, "place", place);
+    v(11, "lasting", lasting);
+  }
+};
 
 struct NodeStatus {
   std::string name;
@@ -41,6 +86,7 @@ struct NodeStatus {
   std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
   base::Nanos stage_took{};  // until now
   std::optional<std::uint32_t> stage_rank;  // the rank at that stage; none: the node itself
+  std::vector<RankStatus> ranks;  // of this attempt, by local rank
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -56,6 +102,7 @@ struct NodeStatus {
     v(11, "stage", stage);
     v(12, "stage_took", stage_took);
     v(13, "stage_rank", stage_rank);
+    v(14, "ranks", ranks);
   }
 };
 
@@ -102,6 +149,10 @@ struct RunStatus {
   std::optional<std::uint64_t> committed_step;  // of the last committed checkpoint
   std::optional<std::uint64_t> loaded_step;  // of the checkpoint that this attempt resumed from
   std::string cold;  // the newest reason why a worker started without a standby; empty: none
+  std::uint32_t max_restarts = 0;
+  std::uint32_t restarts_used = 0;  // those that count against max_restarts
+  std::optional<std::uint64_t> stop_after_steps;
+  std::optional<HangStatus> hang;
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -134,6 +185,10 @@ struct RunStatus {
     v(28, "committed_step", committed_step);
     v(29, "loaded_step", loaded_step);
     v(30, "cold", cold);
+    v(31, "max_restarts", max_restarts);
+    v(32, "restarts_used", restarts_used);
+    v(33, "stop_after_steps", stop_after_steps);
+    v(34, "hang", hang);
   }
 };
 
@@ -152,12 +207,16 @@ class StatusFold {
   void take(const GroupFormed& group);
   void take(const Progress& progress);
   void take(const CheckpointNoted& noted);
+  void take(const Diagnosed& diagnosed, base::Nanos at);
+  void note(base::Attempt attempt, base::Rank rank, WorkerStage state, std::int32_t pid);
   NodeStatus* node(base::NodeId id);
 
   RunStatus now_;  // without the members that depend on the time
   base::Nanos first_at_{};
   base::Nanos decided_at_{};
   std::string cause_;  // of the failure under way; empty: none
+  std::vector<RankStatus> ranks_;  // of this attempt
+  base::Nanos hang_at_{};  // when it was diagnosed
   std::optional<base::Nanos> stepped_at_;
   // For the speed: the first mark of this attempt that has steps.
   std::optional<base::Nanos> first_step_at_;

@@ -60,19 +60,19 @@ TEST_CASE("several nodes have folders of their own, and ranks follow the group o
   const std::vector<JournalEntry> journal{
       run_with_logs("/r/logs"), group(0, {member(0, 0, 1), member(1, 1, 1)}),
       group(2, {member(1, 0, 1), member(2, 1, 1)}), exit_of_attempt(3)};
-  const std::set<std::string> there{"/r/logs/node0", "/r/logs/node1", "/r/logs/node2"};
+  const std::set<std::string> there{"/r/logs/node0", "/r/logs/node1_n1", "/r/logs/node2"};
   const auto exists = [&](const std::string& path) { return there.contains(path); };
   const auto last = logs_of(journal, {}, exists);
   REQUIRE(last);
   // Nodes that stay the same are not noted again.
   CHECK(last->attempt == 3);
   CHECK(folders(*last) ==
-        std::vector<std::string>{"0 /r/logs/node1/attempt_3/0", "1 /r/logs/node2/attempt_3/0"});
+        std::vector<std::string>{"0 /r/logs/node1_n1/attempt_3/0", "1 /r/logs/node2/attempt_3/0"});
   // Attempt 1 kept the group of attempt 0.
   const auto middle = logs_of(journal, 1, exists);
   REQUIRE(middle);
   CHECK(folders(*middle) ==
-        std::vector<std::string>{"0 /r/logs/node0/attempt_1/0", "1 /r/logs/node1/attempt_1/0"});
+        std::vector<std::string>{"0 /r/logs/node0/attempt_1/0", "1 /r/logs/node1_n1/attempt_1/0"});
 }
 
 TEST_CASE("what has no logs is refused with the reason") {

@@ -20,7 +20,8 @@ class Terminal:
                              "PS1": "$ ", "ENV": "", **(env or {})}
         for name in ("LC_ALL", "TMUX"):
             self._environment.pop(name, None)
-        self._do("-u", "new-session", "-d", "-x", str(columns), "-y", str(rows), "/bin/sh")
+        self._do("-u", "new-session", "-d", "-x", str(columns), "-y", str(rows), "-c",
+                 str(runner.folder), "/bin/sh")
         self._do("set-option", "-g", "status", "off")
         self.resize(columns, rows)
 

@@ -133,6 +133,63 @@ TEST_CASE("a start under way says what its nodes are at, those that take longest
   CHECK(text.find("gamma: image 12.00 s; alpha: imports 2.10 s (rank 1)") != std::string::npos);
 }
 
+TEST_CASE("every rank of the attempt is told with its state and process") {
+  Story story = replaced();
+  story.event(76000, scenarios::exited(1, 3, ExitStatus::Kind::kExited, 1, 75999), 2);
+  const RunStatus status = status_of_journal(story.entries);
+  REQUIRE(status.nodes[0].ranks.size() == 2);
+  REQUIRE(status.nodes[1].ranks.size() == 2);
+  CHECK(status.nodes[2].ranks.empty());
+  CHECK(status.nodes[0].ranks[0].state == WorkerStage::kRunning);
+  CHECK(status.nodes[0].ranks[0].pid > 0);
+  CHECK(status.nodes[1].ranks[1].state == WorkerStage::kFailed);
+  const auto read = read_status_answer(write_status_answer(status));
+  REQUIRE(read);
+  REQUIRE(read->nodes[1].ranks.size() == 2);
+  CHECK(read->nodes[1].ranks[1].state == WorkerStage::kFailed);
+  CHECK(read->nodes[1].ranks[1].pid == status.nodes[1].ranks[1].pid);
+}
+
+Diagnosed hang_of(std::uint32_t attempt, Diagnosed::Stage stage) {
+  Diagnosed hang{Attempt{attempt}, stage, {}};
+  hang.verdict.finding = tracer::Finding::kNeverEntered;
+  hang.verdict.culprits = {Rank{1}};
+  hang.verdict.victims = {Rank{0}, Rank{2}, Rank{3}};
+  hang.verdict.nodes = {"alpha"};
+  hang.verdict.ordinal = 40;
+  hang.verdict.signature.kind = tracer::OpKind::kAllReduce;
+  hang.verdict.lasting = ms(2500);
+  hang.verdict.sentence = "rank 1 has not entered all_reduce #40";
+  return hang;
+}
+
+TEST_CASE("a hang is told, with its age, until it passes or the next attempt begins") {
+  Story story = replaced();
+  story.event(76000, hang_of(1, Diagnosed::Stage::kSuspected));
+  StatusFold fold;
+  for (const JournalEntry& entry : story.entries) fold.take(entry);
+  const auto status =
+      read_status_answer(write_status_answer(fold.status(story.entries.back().at + ms(2000))));
+  REQUIRE(status);
+  REQUIRE(status->hang);
+  CHECK_FALSE(status->hang->confirmed);
+  CHECK(status->hang->finding == tracer::Finding::kNeverEntered);
+  CHECK(status->hang->culprits == std::vector<std::uint32_t>{1});
+  CHECK(status->hang->victims == std::vector<std::uint32_t>{0, 2, 3});
+  CHECK(status->hang->operation == "all_reduce");
+  CHECK(status->hang->lasting == ms(4500));
+  story.event(79000, hang_of(0, Diagnosed::Stage::kPassed));  // of another attempt
+  CHECK(status_of_journal(story.entries).hang);
+  Story passed = story;
+  passed.event(80000, hang_of(1, Diagnosed::Stage::kPassed));
+  CHECK_FALSE(status_of_journal(passed.entries).hang);
+  story.event(80000, hang_of(1, Diagnosed::Stage::kConvicted));
+  REQUIRE(status_of_journal(story.entries).hang);
+  CHECK(status_of_journal(story.entries).hang->confirmed);
+  story.start(90000, 2, 4);
+  CHECK_FALSE(status_of_journal(story.entries).hang);
+}
+
 TEST_CASE("restarts are told with their causes, and the speed is that of this attempt") {
   const RunStatus status = status_of_journal(replaced().entries);
   CHECK(status.attempt == 1);

@@ -1,4 +1,4 @@
-#include "cli/commands/sim_journals.h"
+#include "cli/runs/sim_journals.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "base/core/text.h"
-#include "cli/commands/commands.h"
 #include "cli/options/limits.h"
 #include "cli/runs/find_run.h"
+#include "cli/text/terminal.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using base::Errc;
 
-constexpr const char* kJournalName = "journal";
+constexpr const char* kJournalFile = "journal";
 
 base::Error unusable(Errc code, const std::string& path, const std::string& why) {
   return {code, 0, fmt::format("cannot use --from-journal {}: {}", base::printable(path), why)};
@@ -36,13 +36,13 @@ base::Status add_journals(const std::string& path, const Surroundings& around,
   std::error_code error;
   if (is_plain_file(place)) {
     found.push_back(place.lexically_normal());
-  } else if (is_plain_file(place / kJournalName)) {
-    found.push_back((place / kJournalName).lexically_normal());
+  } else if (is_plain_file(place / kJournalFile)) {
+    found.push_back((place / kJournalFile).lexically_normal());
   } else if (fs::is_directory(place, error)) {
     for (fs::directory_iterator entry(place, error), end; !error && entry != end;
          entry.increment(error)) {
-      if (!is_plain_file(entry->path() / kJournalName)) continue;
-      found.push_back((entry->path() / kJournalName).lexically_normal());
+      if (!is_plain_file(entry->path() / kJournalFile)) continue;
+      found.push_back((entry->path() / kJournalFile).lexically_normal());
       if (found.size() > kSimJournalsMax) break;
     }
     if (error) return std::unexpected(unusable(Errc::kOs, path, error.message()));
@@ -98,7 +98,7 @@ base::Result<std::vector<simulator::RunRecord>> read_sim_journals(
 
 std::string run_name(const std::string& journal) {
   const fs::path path(journal);
-  return path.filename() == kJournalName ? path.parent_path().filename() : path.filename();
+  return path.filename() == kJournalFile ? path.parent_path().filename() : path.filename();
 }
 
 }  // namespace robustrun::cli

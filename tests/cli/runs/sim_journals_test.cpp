@@ -1,5 +1,5 @@
 // Where `robustrun sim --from-journal` finds journals, and how many it takes.
-#include "cli/commands/sim_journals.h"
+#include "cli/runs/sim_journals.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,26 @@
+#pragma once
+// The status of a run for commands: from its supervisor, or from its journal.
+
+#include <string>
+
+#include "base/core/result.h"
+#include "cli/options/surroundings.h"
+#include "supervisor/control/client.h"
+#include "supervisor/core/status/status.h"
+#include "supervisor/core/types/journal_entry.h"
+
+namespace robustrun::cli {
+
+// The supervisor's answer, within kSupervisorAnswerMax. `age_max`: how old it may be, up to a
+// second. Errors as of ControlClient::ask.
+[[nodiscard]] base::Result<supervisor::RunStatus> ask_status(
+    supervisor::ControlClient& client, std::chrono::milliseconds age_max = {});
+
+// Of a run in `directory` whose journal has these entries.
+[[nodiscard]] supervisor::RunStatus status_of_entries(
+    const std::vector<supervisor::JournalEntry>& entries, const std::string& directory,
+    const Surroundings& around);
+[[nodiscard]] base::Result<supervisor::RunStatus> read_journal_status(const std::string& directory,
+                                                                      const Surroundings& around);
+
+}  // namespace robustrun::cli

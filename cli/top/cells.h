@@ -1,0 +1,64 @@
+#pragma once
+// The state of every rank and node in one word, as `robustrun top` colours it. Pure: a status in,
+// cells out.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/core/status/status.h"
+
+namespace robustrun::cli {
+
+// In the order of urgency: of several ranks, the first of these is the state of their node.
+enum class CellState : std::uint8_t {
+  kBlocks,    // the others wait for it
+  kFailed,
+  kLost,      // its node's agent is lost
+  kSlow,
+  kSilent,    // its node's agent has not been heard for a while
+  kBehind,    // some steps behind the median
+  kWaits,     // for a rank that blocks
+  kStarting,  // before its first step
+  kPending,
+  kStopped,
+  kRunning,
+  kDone,
+  kSpare,     // a node that holds no rank
+  kOut,       // a node that is out of the run: lost, and not replaced, or evicted
+};
+inline constexpr std::size_t kCellStates = 14;
+
+enum class Ink : std::uint8_t { kPlain, kGreen, kYellow, kRed, kBlue, kMagenta, kCyan };
+
+// How a state is shown. The letter tells it where colours are not seen.
+struct CellLook {
+  char letter = ' ';
+  Ink ink = Ink::kPlain;
+  bool bold = false;
+  bool dim = false;
+  bool filled = false;  // the colour is the background's
+  std::string_view words;
+};
+[[nodiscard]] const CellLook& look_of(CellState state);
+// Worth jumping to.
+[[nodiscard]] bool is_trouble(CellState state);
+
+struct RankCell {
+  std::uint32_t rank = 0;
+  CellState state = CellState::kPending;
+};
+
+// A node of the status, at the same index.
+struct NodeCells {
+  CellState state = CellState::kPending;  // the most urgent of its ranks, or its own
+  std::vector<RankCell> ranks;  // by local rank; empty: it is not in the group
+};
+
+[[nodiscard]] std::vector<NodeCells> cells_of(const supervisor::RunStatus& status);
+// How many ranks, or nodes without ranks, are in each state.
+[[nodiscard]] std::array<std::uint32_t, kCellStates> count_states(
+    const std::vector<NodeCells>& nodes);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,368 @@
+// What is selected and shown, and what keys change. The picture: draw.cpp.
+
+#include "cli/top/view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/core/text.h"
+#include "cli/top/words.h"
+
+namespace robustrun::cli {
+namespace {
+
+// Readings of the loss, as the journal has them, are some seconds apart.
+constexpr base::Nanos kLossInterval = std::chrono::seconds(2);
+constexpr std::size_t kReadingsKept = 256;
+constexpr std::size_t kFilterBytesMax = 64;
+constexpr std::size_t kPanelLinesMax = 2000;
+constexpr std::size_t kIndent = 2;
+
+constexpr std::string_view kHelp = R"(arrows, j k     choose a rank or node
+tab             the next rank in trouble
+enter           from a cell of several nodes to its nodes, then to their ranks; esc goes back
+/ TEXT          only hosts with TEXT in their name, or the node with rank TEXT; esc shows all
+s               the most urgent nodes first; again: by node rank
+
+l               the end of the rank's log
+d, S            which rank blocks the job, with evidence and stacks (robustrun diagnose)
+i               incidents so far
+
+q, Ctrl-C       quit; the run goes on
+Ctrl-L          draw the screen anew
+
+Nothing here changes the run. For more: robustrun report, logs, attach, stop.)";
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : base::split(text, '\n')) {
+    if (lines.size() == kPanelLinesMax) break;
+    lines.emplace_back(line);
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+// Breaks long lines at spaces; what follows is indented as deep as the line, and a little more.
+std::vector<std::string> wrapped(const std::vector<std::string>& lines, std::size_t width) {
+  std::vector<std::string> out;
+  for (std::string line : lines) {
+    const std::size_t indent = std::min(line.find_first_not_of(' '), width / 2) + kIndent;
+    while (line.size() > width) {
+      const std::size_t space = line.rfind(' ', width);
+      const std::size_t cut = space == line.npos || space < indent ? width : space;
+      out.push_back(line.substr(0, cut));
+      line = std::string(indent, ' ') + line.substr(cut + (line[cut] == ' ' ? 1 : 0));
+    }
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+}  // namespace
+
+void View::take(supervisor::RunStatus status, base::Nanos now) {
+  const bool is_another_attempt = has_status_ && status.attempt != status_.attempt;
+  status_ = std::move(status);
+  has_status_ = true;
+  heard_at_ = now;
+  failure_.clear();
+  cells_ = cells_of(status_);
+  const auto loss = loss_of(status_.metrics);
+  if (loss && status_.steps != loss_step_ && now - loss_at_ >= kLossInterval) {
+    losses_.push_back(*loss);
+    if (losses_.size() > kReadingsKept) losses_.erase(losses_.begin());
+    loss_step_ = status_.steps;
+    loss_at_ = now;
+  }
+  if (is_another_attempt) log_ = {};
+  settle();
+}
+
+void View::settle() {
+  list_shown();
+  if (follows_) select_most_urgent();
+  if (shown_.empty()) return;
+  if (std::ranges::find(shown_, selected_.node) == shown_.end()) selected_ = {shown_.front(), 0};
+  const std::size_t ranks = cells_[selected_.node].ranks.size();
+  if (selected_.local >= ranks) {
+    selected_.local = ranks == 0 ? 0 : static_cast<std::uint32_t>(ranks - 1);
+  }
+}
+
+bool View::matches(std::size_t node) const {
+  if (filter_.empty()) return true;
+  const supervisor::NodeStatus& each = status_.nodes[node];
+  if (each.name.contains(filter_) || each.address.contains(filter_)) return true;
+  const auto rank = base::parse_int<std::uint32_t>(filter_);
+  return rank && *rank >= each.first_rank && *rank - each.first_rank < each.ranks.size();
+}
+
+void View::list_shown() {
+  shown_.clear();
+  for (std::size_t node = 0; node < cells_.size(); ++node) {
+    if (matches(node)) shown_.push_back(node);
+  }
+  if (by_urgency_) {
+    std::ranges::stable_sort(shown_, {}, [this](std::size_t node) { return cells_[node].state; });
+  }
+  if (zoom_last_ == 0) return;
+  const std::size_t last = std::min(zoom_last_, shown_.size());
+  const std::size_t first = std::min(zoom_first_, last);
+  shown_ = {shown_.begin() + static_cast<std::ptrdiff_t>(first),
+            shown_.begin() + static_cast<std::ptrdiff_t>(last)};
+}
+
+// The most urgent rank of shown_[first … last − 1]; the first of several.
+void View::select_in(std::size_t first, std::size_t last) {
+  const auto urgency = [this](std::size_t node) { return cells_[node].state; };
+  const auto begin = shown_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto end = shown_.begin() + static_cast<std::ptrdiff_t>(std::min(last, shown_.size()));
+  const auto found = std::ranges::min_element(begin, end, {}, urgency);
+  if (found == end) return;
+  const auto& ranks = cells_[*found].ranks;
+  const auto rank = std::ranges::min_element(ranks, {}, &RankCell::state);
+  selected_ = {*found, static_cast<std::uint32_t>(rank - ranks.begin())};
+  if (ranks.empty()) selected_.local = 0;
+}
+
+void View::select_most_urgent() {
+  const auto is_calm = [this](std::size_t node) { return !is_trouble(cells_[node].state); };
+  // Among healthy ranks the first one is the one to look at.
+  if (shown_.empty() || std::ranges::all_of(shown_, is_calm)) {
+    if (!shown_.empty()) selected_ = {shown_.front(), 0};
+    return;
+  }
+  select_in(0, shown_.size());
+}
+
+std::size_t View::position() const {
+  const auto found = std::ranges::find(shown_, selected_.node);
+  return found == shown_.end() ? 0 : static_cast<std::size_t>(found - shown_.begin());
+}
+
+std::optional<std::uint32_t> View::selected_rank() const {
+  if (selected_.node >= cells_.size() || shown_.empty()) return std::nullopt;
+  const auto& ranks = cells_[selected_.node].ranks;
+  if (selected_.local >= ranks.size()) return std::nullopt;
+  return ranks[selected_.local].rank;
+}
+
+void View::move(int across, int down) {
+  if (shown_.empty()) return;
+  follows_ = false;
+  const auto last = static_cast<std::int64_t>(shown_.size()) - 1;
+  const auto at = static_cast<std::int64_t>(position());
+  if (layout_.kind == GridLayout::Kind::kNodes) {
+    const std::int64_t per_cell = layout_.nodes_per_cell;
+    const std::int64_t to = at / per_cell + across + std::int64_t{down} * layout_.cells_per_row;
+    if (to < 0 || to > last / per_cell) return;
+    select_in(static_cast<std::size_t>(to * per_cell),
+              static_cast<std::size_t>((to + 1) * per_cell));
+    return;
+  }
+  const auto ranks = static_cast<std::int64_t>(cells_[selected_.node].ranks.size());
+  std::int64_t local = std::int64_t{selected_.local} + across;
+  std::int64_t to = std::clamp<std::int64_t>(at + down, 0, last);
+  // At the edge: to the table beside this one.
+  if (across != 0 && (local < 0 || local >= std::max<std::int64_t>(1, ranks))) {
+    to = at + std::int64_t{across} * std::max(1, layout_.rows);
+    if (to < 0 || to > last) return;
+    local = across > 0 ? 0 : INT32_MAX;
+  }
+  selected_.node = shown_[static_cast<std::size_t>(to)];
+  const auto size = static_cast<std::int64_t>(cells_[selected_.node].ranks.size());
+  selected_.local = static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(local, 0, std::max<std::int64_t>(0, size - 1)));
+}
+
+// The next rank in trouble after the selected one, in the order shown.
+void View::jump_to_trouble() {
+  std::vector<Place> troubled;
+  std::size_t next = 0;
+  const std::size_t at = position();
+  for (std::size_t i = 0; i < shown_.size(); ++i) {
+    const NodeCells& node = cells_[shown_[i]];
+    for (std::uint32_t local = 0; local < node.ranks.size(); ++local) {
+      if (!is_trouble(node.ranks[local].state)) continue;
+      troubled.push_back({shown_[i], local});
+      if (i < at || (i == at && local <= selected_.local)) next = troubled.size();
+    }
+  }
+  if (troubled.empty()) return;
+  follows_ = false;
+  selected_ = troubled[next % troubled.size()];
+}
+
+// From a cell of several nodes to its nodes, from a node to its ranks.
+void View::zoom_in() {
+  if (layout_.kind != GridLayout::Kind::kNodes || shown_.empty()) return;
+  const auto per_cell = static_cast<std::size_t>(layout_.nodes_per_cell);
+  // Some neighbours come along: a row of cells, where a cell is one node.
+  const std::size_t group =
+      per_cell > 1 ? per_cell : static_cast<std::size_t>(std::clamp(layout_.cells_per_row, 1, 8));
+  const std::size_t base = zoom_last_ == 0 ? 0 : zoom_first_;
+  const std::size_t first = position() / group * group;
+  zoom_last_ = base + std::min(first + group, shown_.size());
+  zoom_first_ = base + first;
+  follows_ = false;
+  settle();
+}
+
+void View::take_diagnosis(std::string text) {
+  diagnosis_ = std::move(text);
+  is_diagnosing_ = false;
+  scrolled_ = 0;
+}
+
+bool View::shows_end() const { return panel_ == Panel::kLog || panel_ == Panel::kIncidents; }
+
+void View::open(Panel panel) {
+  panel_ = panel_ == panel ? Panel::kNone : panel;
+  scrolled_ = 0;
+}
+
+void View::scroll(int lines) {
+  const auto size = static_cast<std::int64_t>(panel_lines().size());
+  const auto most = std::max<std::int64_t>(0, size - static_cast<std::int64_t>(panel_rows_));
+  const std::int64_t to = static_cast<std::int64_t>(scrolled_) + (shows_end() ? -lines : lines);
+  scrolled_ = static_cast<std::size_t>(std::clamp<std::int64_t>(to, 0, most));
+}
+
+bool View::press_in_filter(const Key& key) {
+  if (!types_filter_) return false;
+  switch (key.kind) {
+    case Key::Kind::kEnter: types_filter_ = false; break;
+    case Key::Kind::kEscape:
+      types_filter_ = false;
+      filter_.clear();
+      break;
+    case Key::Kind::kBackspace:
+      if (!filter_.empty()) filter_.pop_back();
+      break;
+    case Key::Kind::kCharacter:
+      if (filter_.size() < kFilterBytesMax) filter_ += key.character;
+      break;
+    case Key::Kind::kUp:
+    case Key::Kind::kDown:
+    case Key::Kind::kLeft:
+    case Key::Kind::kRight:
+    case Key::Kind::kPageUp:
+    case Key::Kind::kPageDown:
+    case Key::Kind::kHome:
+    case Key::Kind::kEnd:
+    case Key::Kind::kTab:
+    case Key::Kind::kInterrupt:
+    case Key::Kind::kRedraw: return false;
+  }
+  settle();
+  const auto rank = base::parse_int<std::uint32_t>(filter_);
+  if (rank && !shown_.empty()) {
+    const supervisor::NodeStatus& node = status_.nodes[shown_.front()];
+    if (*rank >= node.first_rank && *rank - node.first_rank < node.ranks.size()) {
+      selected_ = {shown_.front(), *rank - node.first_rank};
+      follows_ = false;
+    }
+  }
+  return true;
+}
+
+View::Wish View::press(const Key& key) {
+  using Kind = Key::Kind;
+  if (key.kind == Kind::kInterrupt) return Wish::kQuit;
+  if (key.kind == Kind::kRedraw) return Wish::kRedraw;
+  if (press_in_filter(key)) return Wish::kNothing;
+  const bool is_open = panel_ != Panel::kNone;
+  const int page = static_cast<int>(std::max<std::size_t>(2, panel_rows_)) - 1;
+  const auto go = [&](int across, int down) { is_open ? scroll(down) : move(across, down); };
+  switch (key.kind) {
+    case Kind::kUp: go(0, -1); break;
+    case Kind::kDown: go(0, 1); break;
+    case Kind::kLeft: go(-1, 0); break;
+    case Kind::kRight: go(1, 0); break;
+    case Kind::kPageUp: go(0, is_open ? -page : -std::max(1, layout_.rows / 2)); break;
+    case Kind::kPageDown: go(0, is_open ? page : std::max(1, layout_.rows / 2)); break;
+    case Kind::kHome: is_open ? scroll(INT32_MIN / 2) : move(0, INT32_MIN / 2); break;
+    case Kind::kEnd: is_open ? scroll(INT32_MAX / 2) : move(0, INT32_MAX / 2); break;
+    case Kind::kEnter: is_open ? open(panel_) : zoom_in(); break;
+    case Kind::kTab: jump_to_trouble(); break;
+    case Kind::kEscape:
+      if (is_open) {
+        open(panel_);
+      } else {
+        filter_.clear();
+        zoom_first_ = zoom_last_ = 0;
+        settle();
+      }
+      break;
+    case Kind::kCharacter: return press_character(key.character);
+    case Kind::kBackspace:
+    case Kind::kInterrupt:
+    case Kind::kRedraw: break;
+  }
+  return Wish::kNothing;
+}
+
+View::Wish View::press_character(char character) {
+  const bool is_open = panel_ != Panel::kNone;
+  const auto go = [&](int across, int down) { is_open ? scroll(down) : move(across, down); };
+  switch (character) {
+    case 'q':
+      if (!is_open) return Wish::kQuit;
+      open(panel_);
+      break;
+    case 'k': go(0, -1); break;
+    case 'j': go(0, 1); break;
+    case 'l': open(Panel::kLog); break;
+    case '?': open(Panel::kHelp); break;
+    case 'i': open(Panel::kIncidents); break;
+    case '/':
+      panel_ = Panel::kNone;
+      types_filter_ = true;
+      filter_.clear();
+      settle();
+      break;
+    case 's':
+      by_urgency_ = !by_urgency_;
+      settle();
+      break;
+    case 'S':
+    case 'd':
+      if (has_ended()) break;
+      panel_ = Panel::kDiagnosis;
+      diagnosis_.clear();
+      scrolled_ = 0;
+      if (std::exchange(is_diagnosing_, true)) break;
+      return Wish::kDiagnose;
+    default: break;
+  }
+  return Wish::kNothing;
+}
+
+std::vector<std::string> View::panel_lines() const {
+  switch (panel_) {
+    case Panel::kNone: break;
+    case Panel::kHelp: return lines_of(kHelp);
+    case Panel::kLog:
+      if (log_.rank != selected_rank()) return {"reading it"};
+      if (!log_.missing.empty()) return {log_.missing};
+      return log_.lines.empty() ? std::vector<std::string>{"it is empty"} : log_.lines;
+    case Panel::kDiagnosis:
+      if (is_diagnosing_) return {"looking at all workers"};
+      return wrapped(lines_of(diagnosis_), panel_columns_);
+    case Panel::kIncidents: {
+      std::vector<std::string> lines;
+      for (const IncidentLine& each : facts_.incidents) {
+        lines.push_back(fmt::format("{:>12}  {}", age_words(each.at), each.what));
+        if (!each.verdict.empty()) lines.push_back(fmt::format("{:>12}  {}", "", each.verdict));
+      }
+      if (lines.empty()) lines.emplace_back("none so far");
+      return wrapped(lines, panel_columns_);
+    }
+  }
+  return {};
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,122 @@
+#pragma once
+// The live view of a run: what is known about it, what is selected, and its picture. Pure: statuses
+// and keys in, a Canvas out; the caller asks the supervisor, reads files and owns the terminal.
+//
+// The selection follows the most urgent rank until the user moves it.
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/top/canvas.h"
+#include "cli/top/cells.h"
+#include "cli/top/facts.h"
+#include "cli/top/grid_layout.h"
+#include "cli/top/keys.h"
+
+namespace robustrun::cli {
+
+// The end of a rank's log.
+struct LogTail {
+  std::uint32_t rank = 0;
+  std::string file;  // of which `lines` are the last; empty: there is none
+  std::vector<std::string> lines;
+  std::string missing;  // why there are no lines; empty: nothing was written
+};
+
+class View {
+ public:
+  // What the caller is to do after a key.
+  enum class Wish : std::uint8_t { kNothing, kQuit, kRedraw, kDiagnose };
+
+  // `unicode`: for sparklines and rules; otherwise ASCII.
+  explicit View(bool unicode) : unicode_(unicode) {}
+
+  // `now`: of any clock that never goes back.
+  void take(supervisor::RunStatus status, base::Nanos now);
+  void take(RunFacts facts) { facts_ = std::move(facts); }
+  void take(LogTail log) { log_ = std::move(log); }
+  // The answer to Wish::kDiagnose.
+  void take_diagnosis(std::string text);
+  // No status came this time; `why` in words.
+  void note_failure(std::string why) { failure_ = std::move(why); }
+
+  Wish press(const Key& key);
+  [[nodiscard]] Canvas draw(Size size, base::Nanos now);
+
+  // The rank whose log is shown; none: no rank is selected.
+  [[nodiscard]] std::optional<std::uint32_t> selected_rank() const;
+  // The picture is a supervisor's, not a journal's.
+  [[nodiscard]] bool is_live() const {
+    return has_status_ && status_.supervisor == supervisor::SupervisorStatus::kAnswers;
+  }
+  [[nodiscard]] bool has_ended() const { return status_.exit_code.has_value(); }
+
+ private:
+  enum class Panel : std::uint8_t { kNone, kHelp, kLog, kIncidents, kDiagnosis };
+  struct Place {
+    std::size_t node = 0;  // index into status_.nodes
+    std::uint32_t local = 0;
+  };
+
+  void list_shown();
+  void select_most_urgent();
+  void settle();
+  void select_in(std::size_t first, std::size_t last);
+  void move(int across, int down);
+  void jump_to_trouble();
+  void zoom_in();
+  void open(Panel panel);
+  bool press_in_filter(const Key& key);
+  Wish press_character(char character);
+  void scroll(int lines);
+  [[nodiscard]] bool shows_end() const;  // of a panel that is longer than the screen
+  [[nodiscard]] bool matches(std::size_t node) const;
+  [[nodiscard]] std::size_t position() const;  // of the selected node among shown_
+  [[nodiscard]] std::vector<std::string> panel_lines() const;
+
+  // draw.cpp
+  void draw_run(Canvas& canvas) const;
+  void draw_progress(Canvas& canvas) const;
+  int draw_headline(Canvas& canvas, int row, base::Nanos now) const;
+  int draw_grid(Canvas& canvas, int row, int rows);
+  void draw_ranks(Canvas& canvas, int row) const;
+  void draw_nodes(Canvas& canvas, int row) const;
+  void draw_legend(Canvas& canvas, int row) const;
+  void draw_details(Canvas& canvas, int row, int end) const;
+  void draw_panel(Canvas& canvas, int row, int end);
+  void draw_keys(Canvas& canvas, int row) const;
+  void rule(Canvas& canvas, int row, std::string_view left, std::string_view right,
+            Style style) const;
+
+  bool unicode_;
+  supervisor::RunStatus status_;
+  bool has_status_ = false;
+  base::Nanos heard_at_{};
+  std::string failure_;  // of the last question; empty: it was answered
+  RunFacts facts_;
+  std::vector<double> losses_;
+  std::uint64_t loss_step_ = 0;  // at the last reading
+  base::Nanos loss_at_{};
+  LogTail log_;
+  std::string diagnosis_;
+  bool is_diagnosing_ = false;
+
+  std::vector<NodeCells> cells_;  // of status_.nodes
+  std::vector<std::size_t> shown_;  // nodes that match the filter, in order
+  Place selected_;
+  bool follows_ = true;  // the user has not moved the selection
+  bool by_urgency_ = false;
+  std::string filter_;
+  bool types_filter_ = false;
+  // Nodes that were zoomed in on, as positions in the list without it; both 0: none.
+  std::size_t zoom_first_ = 0, zoom_last_ = 0;
+  Panel panel_ = Panel::kNone;
+  std::size_t scrolled_ = 0;  // lines of the panel before those shown, or after them (shows_end)
+  std::size_t panel_rows_ = 0;  // at the last drawing
+  std::size_t panel_columns_ = 80;  // likewise
+  GridLayout layout_;  // likewise
+};
+
+}  // namespace robustrun::cli

@@ -1,0 +1,44 @@
+#pragma once
+// The sentences of `robustrun top`. Pure.
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cli/top/cells.h"
+
+namespace robustrun::cli {
+
+// "0 s", "12 s", "3 min 5 s", "2 h 05 min"
+[[nodiscard]] std::string age_words(base::Nanos time);
+
+// A sentence, what else there is to know, and the state that gives it its colour.
+struct Headline {
+  std::string text;
+  std::string more;  // may be empty
+  CellState state = CellState::kRunning;
+};
+// What a user has to know first: which rank holds the job up, or how it stands. `cells` are those
+// of the status.
+[[nodiscard]] Headline headline_of(const supervisor::RunStatus& status,
+                                   const std::vector<NodeCells>& cells);
+
+// "step 674 of 900  37.2 steps/s  6 s left"
+[[nodiscard]] std::string progress_of(const supervisor::RunStatus& status);
+// "1 restart, 2 left"
+[[nodiscard]] std::string restarts_of(const supervisor::RunStatus& status);
+// "ranks 1, 2 and 6 more"
+[[nodiscard]] std::string ranks_in_words(std::span<const std::uint32_t> ranks);
+
+// What the rank does, or what is wrong with it, in a line; may be empty.
+[[nodiscard]] std::string rank_sentence(const supervisor::RunStatus& status,
+                                        const supervisor::NodeStatus& node, const RankCell& cell);
+// A node's trouble, stage, or last sign of life; may be empty.
+[[nodiscard]] std::string node_sentence(const supervisor::NodeStatus& node, CellState state);
+
+// One character per value, newest last, at most `width`: the height is the place between the least
+// and the greatest of those shown. "!": not a number.
+[[nodiscard]] std::string sparkline(std::span<const double> values, std::size_t width,
+                                    bool unicode);
+
+}  // namespace robustrun::cli
