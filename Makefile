@@ -1,6 +1,7 @@
 # A thin face over the CMake presets and scripts/: `make help` lists the goals.
 PREFIX ?= /usr/local
-WERROR ?= OFF
+# ON: warnings are errors. Without it a build/ keeps its setting, so nothing is compiled again.
+CONFIGURE = cmake --preset release $(if $(WERROR),-DROBUSTRUN_WERROR=$(WERROR))
 FUZZ_SECONDS ?= 5
 LABELS ?= ^ci$$
 SECONDS ?= 600
@@ -14,7 +15,7 @@ help: ## this list
 
 build: ## what is missing, then build/bin/robustrun (release)
 	@scripts/install-deps.sh build
-	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
+	@$(CONFIGURE) > /dev/null
 	cmake --build build --target product
 
 demo: ## a real training that loses a rank and recovers
@@ -24,7 +25,7 @@ demo: ## a real training that loses a rank and recovers
 
 test: ## every test; ends with "N passed, N failed"
 	@scripts/install-deps.sh test
-	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
+	@$(CONFIGURE) > /dev/null
 	@scripts/test.sh --times $(FUZZ_SECONDS) '$(LABELS)'
 
 sim: ## for SECONDS (600) the supervisor's core in simulated runs with new seeds
@@ -38,7 +39,7 @@ nightly: ## the tests, with fuzzers, simulator and campaigns of faults for longe
 
 lint: ## formatting, clang-tidy, ruff, clones
 	@scripts/install-deps.sh lint
-	@cmake --preset release -DROBUSTRUN_WERROR=$(WERROR) > /dev/null
+	@$(CONFIGURE) > /dev/null
 	@scripts/lint.sh
 
 format: ## formats all C++ files

@@ -22,6 +22,8 @@ function(rr_install programs_dir share_dir)
   install(TARGETS robustrun_tracer robustrun_library LIBRARY DESTINATION ${share_dir} ${ARGN})
   install(FILES configs/faults.toml configs/policy.toml configs/log_formats.toml
           DESTINATION ${share_dir} ${ARGN})
+  install(FILES configs/grafana/robustrun.json DESTINATION ${share_dir}/grafana ${ARGN})
+  install(FILES configs/prometheus/robustrun.yml DESTINATION ${share_dir}/prometheus ${ARGN})
   install(FILES examples/train.py DESTINATION ${share_dir}/examples ${ARGN})
   install(DIRECTORY python/robustrun DESTINATION ${share_dir}/python ${ARGN}
           PATTERN __pycache__ EXCLUDE)

@@ -21,6 +21,8 @@ cd "$(dirname "$0")/.."
 TORCH="torch==2.13.0 numpy"
 # What training scripts import beside it; the name of each module is its package's.
 TRAINERS="tqdm transformers lightning accelerate"
+TRACKERS="tensorboard mlflow-skinny wandb"
+TRACKER_MODULES="tensorboard mlflow wandb"
 TORCHES="2.1.2 2.3.1 2.6.0 2.8.0"
 PACKAGES="aim albumentations bitsandbytes boto3 clearml comet-ml datasets deepspeed diffusers einops
   evaluate ftfy gymnasium h5py hydra-core jax jsonargparse kornia litgpt loguru matplotlib
@@ -42,6 +44,7 @@ FUSE="bindfs fuse3"
 ROOTS="debootstrap"
 BROWSER="chromium-headless-shell"
 SHELLS="zsh groff-base tmux"
+METRICS="prometheus"
 IMAGES="nginx-light squashfs-tools squashfuse bubblewrap openssl"
 PEERS="pdsh clustershell fio"
 CLANG="clang-19 libclang-rt-19-dev"
@@ -132,10 +135,10 @@ case "${1:-build}" in
     ;;
   test | bench)
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER \
-      $SHELLS
+      $SHELLS $METRICS
     [ "$1" = test ] || install_packages $PEERS
-    install_python "torch numpy pytest safetensors uv $TRAINERS" \
-      "$TORCH pytest safetensors uv $TRAINERS"
+    install_python "torch numpy pytest safetensors uv $TRAINERS hydra $TRACKER_MODULES" \
+      "$TORCH pytest safetensors uv $TRAINERS hydra-core $TRACKERS"
     install_packagers
     ;;
   package)

@@ -43,6 +43,7 @@ struct OutletPlan {
   int events_fd = -1;  // instead of the file; not saved, as it is this process's
   std::vector<std::string> on_incident;  // argv, [0] an absolute path; empty: none
   NotifyPlan notify;
+  std::string incidents_file;  // for the workers (docs/trackers.md); absolute path; empty: none
   template <class V>
   void fields(V& v) {
     v(1, "metrics_address", metrics_address);
@@ -51,6 +52,7 @@ struct OutletPlan {
     v(4, "events_file", events_file);
     v(5, "on_incident", on_incident);
     v(6, "notify", notify);
+    v(7, "incidents_file", incidents_file);
   }
 };
 

@@ -35,6 +35,7 @@ struct ConsoleStyle {
   bool fold = false;         // equal lines of many ranks are shown once (--fold-lines)
   bool colour_out = false;   // dim prefixes; the worker's own text is never coloured
   bool colour_err = false;
+  bool live = false;  // stderr is a terminal whose bottom may show bars and a line about the run
   template <class V>
   void fields(V& v) {
     v(1, "prefix", prefix);
@@ -42,6 +43,7 @@ struct ConsoleStyle {
     v(3, "fold", fold);
     v(4, "colour_out", colour_out);
     v(5, "colour_err", colour_err);
+    v(6, "live", live);
   }
 };
 

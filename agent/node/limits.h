@@ -42,6 +42,7 @@ inline constexpr std::size_t kSavingOverKeptMax = 8;
 
 // worker
 inline constexpr std::size_t kStderrTailLines = 50;   // for the report
+inline constexpr std::size_t kTrackerRunsBytesMax = 1024;
 
 // worker_set
 inline constexpr std::uint32_t kSingleLane = 0;  // lane of a pool for one kind of work

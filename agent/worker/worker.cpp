@@ -14,6 +14,7 @@
 #include "agent/evidence/worker_snapshot.h"
 #include "agent/node/environment.h"
 #include "agent/node/limits.h"
+#include "agent/node/worker_file.h"
 #include "agent/process/cgroup.h"
 #include "agent/process/oom.h"
 #include "agent/process/shim_link.h"
@@ -90,6 +91,7 @@ class WorkerImpl final : public Worker {
   ShimLink::Handlers shim_handlers();
   void started(pid_t pid, bool warm);
   base::Status open_channels(const Plan& plan);
+  void suggest_trackers() const;
   void on_format(const std::string& project);
   [[nodiscard]] ControlSocket::GiveMemory memory_for(const Plan& plan) const;
   [[nodiscard]] tracer::RankSnapshot describe() const;
@@ -179,6 +181,20 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
   return {};
 }
 
+// At the first restart. The worker of the first attempt left the names of its trackers' runs
+// (python/robustrun/_record/tracker_runs.py).
+void WorkerImpl::suggest_trackers() const {
+  if (attempt_ != base::Attempt{1} || node_.workers.compat) return;
+  const std::string path = worker_stem(node_, slot_.rank, base::Attempt{0}) + ".trackers";
+  const auto runs = read_worker_file(path, kTrackerRunsBytesMax);
+  if (!runs) return;
+  ::unlink(path.c_str());
+  for (const std::string_view run : base::split(base::trim(*runs), '\n')) {
+    RR_LOG(kInfo, ({.rank = slot_.rank}), "{} will be split in two: --trackers=resume continues it",
+           base::printable(run));
+  }
+}
+
 base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr,
                                                    base::Fd source) {
   WorkerStreamPlan wanted{slot_, plan.paths, paths_, is_stderr, {}, std::move(source)};
@@ -208,6 +224,7 @@ base::Result<LaunchSpec> WorkerImpl::make_spawn(const Plan& plan) const {
 
 base::Status WorkerImpl::launch(const Plan& plan) {
   RR_TRY(open_channels(plan));
+  suggest_trackers();
   const LaunchSpec spawn = RR_TRY(make_spawn(plan));
   auto place = plan.standbys.take(slot_, spawn, files_.modules);
   if (place.standby) return start_warm(plan, *std::move(place.standby));

@@ -36,8 +36,8 @@ constexpr std::array kReplaced = {
     OptionId::kTimeLimit,   OptionId::kRunDir,         OptionId::kSummaryJson,
     OptionId::kMetricsPort, OptionId::kMetricsFile,    OptionId::kEvents,
     OptionId::kOnIncident,  OptionId::kNotify,         OptionId::kSummaryJunit,
-    OptionId::kDryRun,      OptionId::kUnit,           OptionId::kDetach,
-    OptionId::kPrintConfig, OptionId::kPrintCompletion};
+    OptionId::kTrackers,    OptionId::kDryRun,         OptionId::kUnit,
+    OptionId::kDetach,      OptionId::kPrintConfig,    OptionId::kPrintCompletion};
 
 struct Phase {
   std::vector<ReplayGroup> groups;

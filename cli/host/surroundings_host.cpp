@@ -128,6 +128,11 @@ class ThisMachine final : public Machine {
     return parse_answer(interpreter, answer);
   }
 
+  [[nodiscard]] base::Result<base::ToolResult> ask_python(
+      const std::vector<std::string>& argv, std::chrono::milliseconds deadline) const override {
+    return base::run_tool(argv, deadline);
+  }
+
   [[nodiscard]] base::Result<std::string> read_secret(const std::string& path) const override {
     // O_NONBLOCK: opening a pipe of that name must not block.
     const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

@@ -33,6 +33,7 @@ inline constexpr std::size_t kLineMetricsMax = 16;  // the capacity of a progres
 // --notify
 inline constexpr std::size_t kNotifyTargetsMax = 8;
 inline constexpr std::size_t kNotifyAddressBytesMax = 2000;
+inline constexpr std::int64_t kSlurmStartsMax = 10'000;  // of one job, for --trackers
 // --log-formats
 inline constexpr std::size_t kLogFormatsMax = 64;
 inline constexpr std::size_t kLogFormatTextsMax = 32;  // of one key
@@ -43,6 +44,7 @@ inline constexpr int kRunDirectoryTries = 8;           // names tried until one 
 inline constexpr std::int64_t kDurationSecondsMax = std::int64_t{10} * 366 * 24 * 3600;
 // Time for an interpreter to import torch and count devices, perhaps from a slow file system.
 inline constexpr std::chrono::seconds kDeviceQueryMax{60};
+inline constexpr std::chrono::seconds kAccelerateMax{120};  // the same for accelerate
 // Interval for resolving a rendezvous whose name is not known yet.
 inline constexpr int kLookUpAgainMs = 1000;
 inline constexpr int kJoinTokenPollMs = 20;  // of the tasks of an srun

@@ -161,6 +161,10 @@ constexpr auto kTable = std::to_array<Option>({
    .compat = "torchrun", .group = kWhat,
    .help = "OMP_NUM_THREADS if it is not set: auto (processors per worker), torchrun (1 with "
            "several workers), off, or a number."},
+  {.id = kAccelerateConfig, .name = "accelerate-config", .values = "FILE", .group = kWhat,
+   .help = "Give the workers the environment that `accelerate launch --config_file FILE` would. "
+           "Its numbers of processes and machines count where --nproc-per-node and --nnodes are "
+           "not given (docs/trainers.md)."},
   {.id = kStdin, .name = "stdin", .type = kInteger, .values = "RANK", .group = kWhat, .min = 0,
    .max = kRankMax, .help = "Connect standard input to this rank. Other ranks read /dev/null."},
   {.id = kLinePrefix, .name = "line-prefix", .type = kChoice, .values = "auto|on|off",
@@ -245,6 +249,11 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kFoldLines, .name = "fold-lines", .type = kFlag, .group = kOutput,
    .help = "Show a line that several ranks print within a second once: [ranks 0-127] ... Delays "
            "output by a second."},
+  {.id = kLiveLine, .name = "live-line", .type = kChoice, .values = "auto|off",
+   .native = "auto", .compat = "off", .group = kOutput,
+   .help = "On a terminal, keep a line about the run at the bottom (step, rate, loss, restarts), "
+           "show progress bars of several ranks as one, and fold equal lines. Never with CI set "
+           "or TERM=dumb."},
   {.id = kRanksFilter, .name = "ranks-filter", .values = "RANKS", .group = kOutput,
    .help = "Show only these global ranks on the console: 0,8-15. Files are not affected."},
   {.id = kExpectWorld, .name = "expect-world", .type = kInteger, .values = "N", .group = kWhat,
@@ -354,6 +363,11 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kLogFormats, .name = "log-formats", .values = "FILE", .group = kFailures,
    .help = "This site's own formats of log lines for --line-metrics=auto, in addition to the "
            "shipped ones: docs/metrics.md."},
+  {.id = kTrackers, .name = "trackers", .type = kFilters, .values = "resume,annotate",
+   .group = kFailures,
+   .help = "What W&B, MLflow, Aim and TensorBoard show of restarts. resume: later attempts, also "
+           "those of a requeued Slurm job, continue the runs that the first one created. "
+           "annotate: incidents become W&B alerts and MLflow tags (docs/trackers.md)."},
   {.id = kReplayCommand, .name = "replay-cmd", .values = "CMD", .group = kFailures,
    .help = "What groups of nodes run when the policy replays them, instead of the alignment "
            "test: your script with fewer layers and steps, whose exit code is not 0 when it goes "

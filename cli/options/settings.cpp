@@ -149,6 +149,11 @@ std::string Settings::written(OptionId id) const {
   return fmt::format("--{}={}", option(id).name, shown);
 }
 
+void Settings::set_default(OptionId id, std::string text, std::string where) {
+  if (given(id)) return;
+  settings_[index(id)] = Setting{std::move(text), Origin::kFile, std::move(where)};
+}
+
 Result<Settings> merge_settings(const RunLine& line, const Surroundings& around) {
   const auto file = RR_TRY(read_config(line, around));
   const FileConfig* const config = file ? &*file : nullptr;

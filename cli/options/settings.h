@@ -41,6 +41,8 @@ class Settings {
   [[nodiscard]] bool compat() const { return text(OptionId::kCompat) == "torchrun"; }
   // The option as the user wrote it, for messages.
   [[nodiscard]] std::string written(OptionId id) const;
+  // Replaces the default of an option that is not given. `where`: a key of a file.
+  void set_default(OptionId id, std::string text, std::string where);
 
   std::optional<std::string> script;
   Origin script_origin = Origin::kDefault;

@@ -3,6 +3,7 @@
 // (host/surroundings_host.cpp), and questions that depend on the options. Everything else in this
 // room is a pure function of these; tests pass their own.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "base/io/tool.h"
 #include "supervisor/group/node_history.h"
 
 namespace robustrun::cli {
@@ -43,6 +45,9 @@ class Machine {
   // started. Otherwise it imports torch, which may take kDeviceQueryMax.
   [[nodiscard]] virtual base::Result<Devices> devices(const std::string& interpreter,
                                                       const std::string& name) const = 0;
+  // Runs an interpreter, argv[0], to ask its packages something.
+  [[nodiscard]] virtual base::Result<base::ToolResult> ask_python(
+      const std::vector<std::string>& argv, std::chrono::milliseconds deadline) const = 0;
   // The notes of earlier runs; empty if the folder is missing.
   [[nodiscard]] virtual base::Result<supervisor::NodeHistory> node_history(
       const std::string& directory) const = 0;

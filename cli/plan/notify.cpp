@@ -28,7 +28,7 @@ bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](unsigned char c) { return c > 0x20 && c < 0x7F; });
 }
 
-bool is_web_address(std::string_view text) {
+bool is_http_url(std::string_view text) {
   const bool has_scheme = text.starts_with("http://") || text.starts_with("https://");
   const std::string_view rest = text.substr(std::min(text.find("://") + 3, text.size()));
   return has_scheme && is_plain(text) && !rest.empty() && rest.front() != '/';
@@ -55,7 +55,7 @@ base::Result<NotifyTarget> parse_target(std::string_view text) {
   if (address.size() > kNotifyAddressBytesMax) {
     return wrong(fmt::format("{}: more than {} bytes", word, kNotifyAddressBytesMax));
   }
-  const bool is_right = kind->second == Kind::kMail ? is_mail(address) : is_web_address(address);
+  const bool is_right = kind->second == Kind::kMail ? is_mail(address) : is_http_url(address);
   if (!is_right) {
     return wrong(
         fmt::format("{}: expected {} after the colon", word,

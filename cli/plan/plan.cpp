@@ -14,6 +14,7 @@
 #include "cli/options/limits.h"
 #include "cli/options/redact.h"
 #include "cli/options/values.h"
+#include "cli/plan/accelerate.h"
 #include "cli/plan/check.h"
 #include "cli/plan/deps.h"
 #include "cli/plan/network.h"
@@ -22,6 +23,7 @@
 #include "cli/plan/program.h"
 #include "cli/plan/routes.h"
 #include "cli/plan/stage.h"
+#include "cli/plan/trackers.h"
 #include "cli/plan/workers.h"
 #include "cli/tables/fault_file.h"
 #include "cli/tables/policy_file.h"
@@ -99,6 +101,13 @@ void never_inherit(supervisor::StreamRoutes& routes) {
   }
 }
 
+bool takes_live_line(const Settings& settings, const Surroundings& around) {
+  const std::string terminal = around.variable("TERM").value_or("");
+  return settings.text(OptionId::kLiveLine) == "auto" && !settings.flag(OptionId::kQuiet) &&
+         settings.text(OptionId::kLogFormat) != "json" && !terminal.empty() && terminal != "dumb" &&
+         around.variable("CI").value_or("").empty();
+}
+
 base::Status plan_output(const Settings& settings, const Surroundings& around,
                          std::uint32_t workers, RunPlan& plan) {
   RouteWishes wishes;
@@ -125,7 +134,9 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   }
 
   ConsoleStyle& style = plan.request.console;
-  style.fold = settings.flag(OptionId::kFoldLines);
+  const bool is_wide = workers > 1 || plan.request.spec.group.max_nodes > 1;
+  style.live = !detached && around.stderr_is_terminal && takes_live_line(settings, around);
+  style.fold = settings.flag(OptionId::kFoldLines) || (style.live && is_wide);
   style.colour_out = use_colour(settings, around, around.stdout_is_terminal);
   style.colour_err = use_colour(settings, around, around.stderr_is_terminal);
   const std::string asked = settings.text(OptionId::kLinePrefix);
@@ -136,8 +147,7 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   } else if (wishes.tee.any() || !own_template.empty()) {
     style.prefix = ConsoleStyle::Prefix::kTemplate;
     style.prefix_template = own_template.empty() ? kTeePrefix : own_template;
-  } else if (asked == "on" || ((around.stdout_is_terminal || detached) &&
-                               (workers > 1 || plan.request.spec.group.max_nodes > 1))) {
+  } else if (asked == "on" || ((around.stdout_is_terminal || detached) && is_wide)) {
     style.prefix = ConsoleStyle::Prefix::kRank;
   }
   return {};
@@ -221,11 +231,11 @@ void warn_of_unused(const Settings& settings, RunPlan& plan) {
 }  // namespace
 
 bool is_denied_variable(std::string_view name) {
-  constexpr std::array<std::string_view, 11> kDenied = {
+  constexpr std::array<std::string_view, 12> kDenied = {
       "ROBUSTRUN_SECRET_FILE",      "ROBUSTRUN_RUN_ID",       "ROBUSTRUN_ATTEMPT",
       "ROBUSTRUN_INCARNATION",      "ROBUSTRUN_NODE",         "ROBUSTRUN_RECORD",
       "ROBUSTRUN_SOCKET",           "ROBUSTRUN_STACK_SIGNAL", "ROBUSTRUN_FLIGHT_SOCKET",
-      "ROBUSTRUN_TRACE_DISPATCHER", "ROBUSTRUN_NOTIFY"};
+      "ROBUSTRUN_TRACE_DISPATCHER", "ROBUSTRUN_NOTIFY",       "ROBUSTRUN_TRACKER_STATE"};
   return std::ranges::find(kDenied, name) != kDenied.end();
 }
 
@@ -251,15 +261,19 @@ base::LogOptions log_options(const Settings& settings, const Surroundings& aroun
   return log;
 }
 
-Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> argv,
-                         const Surroundings& around) {
-  RR_ASSERT(settings.script.has_value() && around.machine != nullptr);
+Result<RunPlan> plan_run(const Settings& given, std::span<const std::string> argv,
+                         const Surroundings& callers) {
+  RR_ASSERT(given.script.has_value() && callers.machine != nullptr);
+  Settings settings = given;
+  Surroundings around = callers;
   if (around.working_directory.empty()) {
     return fail(Errc::kNotFound,
                 "cannot start anything here: the working directory is gone; "
                 "change to one that exists");
   }
   RR_TRY(check_unsupported(settings, around));
+  AcceleratePlan accelerate = RR_TRY(plan_accelerate(around, &settings));
+  set_variables(accelerate.environment, around.environment);
   NodesPlan nodes = RR_TRY(plan_nodes(settings, around));
   const Rendezvous rendezvous = RR_TRY(plan_rendezvous(settings, around, nodes.where()));
   Program program =
@@ -271,8 +285,12 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   base::Rng rng(around.seed);
 
   RunPlan plan;
-  plan.warnings = rendezvous.warnings;
+  plan.warnings = std::move(accelerate.warnings);
+  plan.warnings.insert(plan.warnings.end(), rendezvous.warnings.begin(), rendezvous.warnings.end());
   plan.notes = program.notes;
+  if (!accelerate.environment.empty()) {
+    plan.notes.push_back(fmt::format("accelerate sets {}", fmt::join(accelerate.environment, " ")));
+  }
   plan.places = RR_TRY(plan_places(settings, around, rendezvous.id, rendezvous.standalone, rng));
   plan.request.spec = plan_job(settings, argv, program, rendezvous, plan.places);
   plan.request.workers = RR_TRY(plan_workers(settings, around, program, plan.places, nodes));
@@ -310,6 +328,7 @@ Result<RunPlan> plan_run(const Settings& settings, std::span<const std::string> 
   plan_ci(settings, around, plan.request.ci);
   plan.request.outlets = RR_TRY(plan_outlets(settings, around));
   plan.request.outlets.notify = RR_TRY(plan_notify(settings, around, plan.warnings));
+  RR_TRY(plan_trackers(settings, around, plan));
   plan.request.print_child_failed = settings.compat() || settings.flag(OptionId::kChildFailedBlock);
   plan.request.print_report = !settings.compat() && !settings.flag(OptionId::kQuiet);
   plan.request.nested_error_file = around.variable("TORCHELASTIC_ERROR_FILE").value_or("");

@@ -54,9 +54,7 @@ wire::StandbyMode standby_mode(const std::string& word) {
 Result<std::string> python_path(const Settings& settings, wire::LaunchMode mode,
                                 const Surroundings& around) {
   if (settings.text(OptionId::kInject) == "off") return "";
-  const auto bin = around.executable.rfind('/');
-  const auto prefix = around.executable.rfind('/', bin == 0 ? 0 : bin - 1);
-  std::string path = around.executable.substr(0, prefix) + "/share/robustrun/python";
+  std::string path = python_folder(around);
   if (around.machine->kind(path + "/robustrun/boot.py") == PathKind::kFile) return path;
   if (mode == wire::LaunchMode::kExecutable) return "";
   return fail(Errc::kNotFound,
@@ -90,6 +88,12 @@ base::Status plan_line_metrics(const Settings& settings, const Surroundings& aro
 }
 
 }  // namespace
+
+std::string python_folder(const Surroundings& around) {
+  const auto bin = around.executable.rfind('/');
+  const auto prefix = around.executable.rfind('/', bin == 0 ? 0 : bin - 1);
+  return around.executable.substr(0, prefix) + "/share/robustrun/python";
+}
 
 Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surroundings& around,
                                           const Program& program, const Places& places,

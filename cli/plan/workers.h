@@ -19,4 +19,7 @@ namespace robustrun::cli {
                                                               const Places& places,
                                                               const NodesPlan& nodes);
 
+// Where robustrun's Python package is installed, beside the executable.
+[[nodiscard]] std::string python_folder(const Surroundings& around);
+
 }  // namespace robustrun::cli

@@ -1,6 +1,8 @@
 #include "supervisor/console/console.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,10 +12,13 @@
 #include <map>
 #include <string_view>
 
+#include "base/core/words.h"
 #include "base/io/bounded_writer.h"
 #include "base/io/log.h"
+#include "supervisor/console/bar_fold.h"
 #include "supervisor/console/line_fold.h"
 #include "supervisor/console/line_prefix.h"
+#include "supervisor/console/live_area.h"
 #include "supervisor/console/traceback_fold.h"
 
 namespace robustrun::supervisor {
@@ -40,6 +45,8 @@ class LocalConsole final : public Console {
         role_(std::move(role)),
         on_drained_(std::move(on_drained)),
         limits_(limits),
+        folder_(LineFoldLimits{.window = style_.live ? base::Nanos(kLiveFoldWindow)
+                                                     : base::Nanos(kFoldWindow)}),
         pool_(executor, kThreads, kJobsMax) {}
 
   void open(int out_fd, int err_fd) {
@@ -47,16 +54,51 @@ class LocalConsole final : public Console {
     open_writer(writers_[0], out_fd, 0, shared ? "standard output and error" : "standard output",
                 !shared);
     if (!shared) open_writer(writers_[1], err_fd, 1, "standard error", false);
+    if (style_.live) terminal_ = base::Fd(::fcntl(err_fd, F_DUPFD_CLOEXEC, 0));
     err_index_ = shared ? 0 : 1;
   }
 
   void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
 
+  void show_live(std::string line) override {
+    live_line_ = std::move(line);
+    draw_live();
+  }
+
   void write(const wire::Output& output, std::string_view host) override {
-    if (!tracebacks_.is_active()) return write_lines(output, host);
-    wire::Output folded = output;
-    folded.bytes = tracebacks_.take(output);
-    if (!folded.bytes.empty()) write_lines(folded, host);
+    const bool has_bars = terminal_ && style_.prefix != ConsoleStyle::Prefix::kNone;
+    if (!has_bars && !tracebacks_.is_active()) return write_lines(output, host);
+    wire::Output rest = output;
+    if (has_bars) rest.bytes = bars_.take(rest);
+    if (tracebacks_.is_active()) rest.bytes = tracebacks_.take(rest);
+    if (!rest.bytes.empty()) write_lines(rest, host);
+    if (has_bars && clock_.now() - drawn_at_ >= kLiveDrawInterval) draw_live();
+  }
+
+  void show_held() override { show(folder_.flush()); }
+
+  void end_bars() override {
+    for (const wire::Output& line : bars_.end()) write_lines(line, {});
+  }
+
+  // A terminal that does not keep up gets the newest state later.
+  void draw_live() {
+    winsize size{};
+    if (!terminal_ || !writers_[err_index_] || writers_[err_index_]->queued_bytes() > 0 ||
+        ::ioctl(terminal_.get(), TIOCGWINSZ, &size) != 0) {
+      return;
+    }
+    drawn_at_ = clock_.now();
+    std::vector<std::string> lines;
+    if (const auto bar = bars_.bar()) {
+      lines.push_back(fmt::format("[rank {}] {}", bar->rank.value, bar->text));
+      if (bar->others > 0) {
+        lines.back() += fmt::format("  and {}", base::counted(bar->others, "other rank"));
+      }
+    }
+    if (!live_line_.empty()) lines.push_back(live_line_);
+    const std::string bytes = live_.draw({size.ws_row, size.ws_col}, std::move(lines));
+    if (!bytes.empty()) writers_[err_index_]->append(bytes);
   }
 
   void write_lines(const wire::Output& output, std::string_view host) {
@@ -137,7 +179,10 @@ class LocalConsole final : public Console {
 
   void flush(std::function<void()> done) override {
     fold_timer_.cancel();
-    show(folder_.flush());
+    end_bars();
+    show_held();
+    if (terminal_ && writers_[err_index_]) writers_[err_index_]->append(live_.release());
+    terminal_ = {};
     on_flushed_ = std::move(done);
     for (std::size_t i = 0; i < copy_prefixers_.size(); ++i) {
       if (copy_ && copy_prefixers_[i].in_line()) copy_(i == 1, "\n");
@@ -208,6 +253,11 @@ class LocalConsole final : public Console {
   const base::SystemClock clock_;
   LineFolder folder_;
   TracebackFolder tracebacks_;
+  base::Fd terminal_;  // none: no live area
+  LiveArea live_;
+  BarFold bars_;
+  std::string live_line_;
+  base::Nanos drawn_at_{};
   std::map<std::uint32_t, std::string> hosts_;  // by rank, where lines are folded
   boost::asio::steady_timer fold_timer_{executor_};
   base::BlockingPool pool_;  // outlives the writers, which tell their threads to end

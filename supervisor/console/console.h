@@ -6,8 +6,9 @@
 // a redirection). While it takes bytes, however slowly, congested() makes the agents wait, and
 // nothing is lost. When it has taken none for kConsoleStallMax, output is dropped and counted, and
 // a line reports that once the terminal moves again. After a closed pipe (EPIPE) the rest is
-// dropped silently. The console's own threads write; one that is stuck in the kernel delays neither
-// the loop nor the exit.
+// dropped silently. With style.live, progress bars of ranks become one line at the bottom of the
+// terminal, above a line about the run (live_area.h). The console's own threads write; one that is
+// stuck in the kernel delays neither the loop nor the exit.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -45,6 +46,12 @@ class Console {
   virtual void write(const wire::Output& output, std::string_view host) = 0;
   // Whether tracebacks are shown as one line each: while workers end because another one failed.
   virtual void fold_tracebacks(bool fold) = 0;
+  // Shows lines that wait for equal ones: what is logged next came after them.
+  virtual void show_held() = 0;
+  // Bars of an attempt that is over become lines.
+  virtual void end_bars() = 0;
+  // Shows `line` at the bottom of the terminal until the next call or flush(), where style.live.
+  virtual void show_live(std::string line) = 0;
   // `copy` also gets everything that is shown, as it looks, including output that is dropped
   // because a destination is too slow. Called from write(), from the loop, and from flush().
   using Copy = std::function<void(bool is_stderr, std::string_view bytes)>;

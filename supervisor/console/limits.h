@@ -18,6 +18,13 @@ inline constexpr std::size_t kFoldHeldBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kFoldRanksMax = std::size_t{1} << 17;
 inline constexpr std::size_t kFoldRangesMax = 4;  // shown; beyond, ranks are counted
 
+// the live area of a terminal (live_area.h, bar_fold.h)
+inline constexpr std::size_t kBarBytesMax = 4096;  // of one state of a progress bar
+inline constexpr std::chrono::milliseconds kLiveDrawInterval{100};   // bars
+inline constexpr std::chrono::milliseconds kLiveLineInterval{500};   // the line about the run
+inline constexpr unsigned kLiveRowsMin = 6;  // of the terminal; a smaller one has no live area
+inline constexpr std::chrono::milliseconds kLiveFoldWindow{300};  // of equal lines, beside it
+
 // folding of tracebacks (traceback_fold.h)
 inline constexpr std::size_t kTracebackLineMax = 160;  // bytes of an exception
 

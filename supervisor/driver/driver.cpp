@@ -30,6 +30,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
               asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
       summary_timer_(parts_.executor),
       lease_timer_(parts_.executor),
+      live_timer_(parts_.executor),
       shutdown_timer_(parts_.executor),
       copies_timer_(parts_.executor),
       blocks_timer_(parts_.executor) {
@@ -39,6 +40,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
 void Driver::Impl::start() {
   open_console();
   introduce();
+  show_live();
   RunStarted started;
   started.spec = request_.spec;
   started.spec.placement = placement_use(request_.placement);
@@ -86,6 +88,7 @@ void Driver::Impl::close() {
   for (auto& timer : timers_) timer.cancel();
   summary_timer_.cancel();
   lease_timer_.cancel();
+  live_timer_.cancel();
   shutdown_timer_.cancel();
   copies_timer_.cancel();
   blocks_timer_.cancel();
@@ -261,6 +264,7 @@ void Driver::Impl::form_group(const GroupFormed& group) {
 
 void Driver::Impl::start_workers(const StartWorkers& action) {
   console_->fold_tracebacks(false);
+  console_->end_bars();
   NodeLink& link = nodes_[action.node.value];
   link.ranks.clear();
   link.orders.clear();

@@ -57,6 +57,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void open_control();
   void open_console();
   void introduce() const;
+  void show_live();
   void note_shown(bool is_stderr, std::string_view bytes);
   [[nodiscard]] RunStatus status() const;
   [[nodiscard]] NodeStatus node_status(NodeStatus known, const NodeLink& link) const;
@@ -212,7 +213,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
   std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};  // when they last rose
-  asio::steady_timer summary_timer_, lease_timer_, shutdown_timer_, copies_timer_, blocks_timer_;
+  asio::steady_timer summary_timer_, lease_timer_, live_timer_, shutdown_timer_, copies_timer_, blocks_timer_;
 };
 
 }  // namespace robustrun::supervisor

@@ -16,6 +16,7 @@
 #include "supervisor/control/inject_command.h"
 #include "supervisor/control/update_request.h"
 #include "supervisor/core/fault/fault_class.h"
+#include "supervisor/core/status/live_line.h"
 #include "supervisor/driver/impl.h"
 
 namespace robustrun::supervisor {
@@ -53,6 +54,16 @@ void Driver::Impl::open_console() {
   base::copy_log([this](std::string_view line) { note_shown(true, line); });
 }
 
+// The line at the bottom of the terminal, until the console is flushed.
+void Driver::Impl::show_live() {
+  if (!request_.console.live || said_goodbye_) return;
+  console_->show_live(live_line(status(), request_.spec.stop_after_steps));
+  live_timer_.expires_after(kLiveLineInterval);
+  live_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+    if (const auto driver = error ? nullptr : self.lock()) driver->show_live();
+  });
+}
+
 // The first line of a run.
 void Driver::Impl::introduce() const {
   const JobSpec& spec = request_.spec;
@@ -67,6 +78,7 @@ void Driver::Impl::introduce() const {
 }
 
 void Driver::Impl::announce(const Decision& decision) {
+  console_->show_held();
   switch (decision.rule) {
     // All nodes of an allocation report it, and one report is enough for people.
     case Rule::kNodeEnding:

@@ -9,6 +9,7 @@
 
 #include "base/core/build_id.h"
 #include "base/io/blocking_pool.h"
+#include "base/io/fd.h"
 #include "base/io/log.h"
 #include "supervisor/control/file.h"
 #include "supervisor/core/report/time/fold.h"
@@ -26,7 +27,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-enum OutletLane : base::BlockingPool::Lane { kFileLane, kEventsLane, kHookLane };
+enum OutletLane : base::BlockingPool::Lane { kFileLane, kEventsLane, kHookLane, kIncidentsLane };
 
 class LocalOutlets final : public Outlets {
  public:
@@ -61,6 +62,15 @@ class LocalOutlets final : public Outlets {
       events_ = EventStream::open(executor_, pool_, kEventsLane, std::move(copy),
                                   fmt::format("descriptor {}", plan_.events_fd));
     }
+    return {};
+  }
+
+  base::Status open_incidents() {
+    const std::string& path = plan_.incidents_file;
+    if (path.empty()) return {};
+    RR_TRY(base::make_directories(path.substr(0, path.rfind('/')), 0700));
+    auto file = RR_TRY(EventStream::open_file(path));
+    incidents_ = EventStream::open(executor_, pool_, kIncidentsLane, std::move(file), path);
     return {};
   }
 
@@ -109,9 +119,13 @@ class LocalOutlets final : public Outlets {
       if (!events_) return done();
       events_->finish(done);
     };
-    auto end_file = [this, end_events = std::move(end_events)] {
-      if (!file_) return end_events();
-      file_->finish(end_events);
+    auto end_incidents = [this, end_events = std::move(end_events)] {
+      if (!incidents_) return end_events();
+      incidents_->finish(end_events);
+    };
+    auto end_file = [this, end_incidents = std::move(end_incidents)] {
+      if (!file_) return end_incidents();
+      file_->finish(end_incidents);
     };
     if (!hook_) return end_file();
     hook_->finish(std::move(end_file));
@@ -120,10 +134,12 @@ class LocalOutlets final : public Outlets {
  private:
   void tell(const RunEvent& event) {
     if (notifier_) notify(notices_.take(event));
-    if (!events_ && !hook_) return;
+    if (!events_ && !hook_ && !incidents_) return;
     const std::string line = lines_.json(event);
     if (events_) events_->append(line);
-    if (hook_ && (event.incident || event.gave_up)) hook_->tell(line + "\n");
+    if (!event.incident && !event.gave_up) return;
+    if (incidents_) incidents_->append(line);
+    if (hook_) hook_->tell(line + "\n");
   }
 
   void notify(const std::optional<Notice>& notice) {
@@ -175,6 +191,7 @@ class LocalOutlets final : public Outlets {
   base::Nanos made_at_{};
   base::BlockingPool pool_;  // outlives the writers, which tell its threads to end
   std::unique_ptr<EventStream> events_;
+  std::unique_ptr<EventStream> incidents_;  // for the workers of the next attempt
   std::unique_ptr<IncidentHook> hook_;
   std::unique_ptr<MetricsFile> file_;
   std::unique_ptr<MetricsServer> server_;
@@ -188,11 +205,11 @@ base::Result<std::unique_ptr<Outlets>> Outlets::open(boost::asio::any_io_executo
                                                      const OutletPlan& plan, bool is_resumed) {
   const bool none = plan.metrics_address.empty() && plan.metrics_file.empty() &&
                     plan.events_file.empty() && plan.events_fd < 0 && plan.on_incident.empty() &&
-                    plan.notify.targets.empty();
+                    plan.notify.targets.empty() && plan.incidents_file.empty();
   if (none) return nullptr;
   auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan, is_resumed);
-  for (const base::Status& opened :
-       {outlets->open_server(), outlets->open_events(), outlets->open_hook()}) {
+  for (const base::Status& opened : {outlets->open_server(), outlets->open_events(),
+                                     outlets->open_incidents(), outlets->open_hook()}) {
     if (opened) continue;
     if (!is_resumed) return std::unexpected(opened.error());
     RR_LOG(kWarn, {}, "{}; the run goes on without", opened.error().what);

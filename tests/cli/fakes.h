@@ -18,6 +18,7 @@ class FakeMachine final : public Machine {
   std::map<std::string, PathKind> kinds;  // besides files
   std::set<std::string> executables = {"/usr/bin/python3"};
   std::map<std::string, Devices> accelerators;
+  base::ToolResult python;  // what any interpreter answers
   std::map<std::string, std::string> secrets;
   std::map<std::string, std::vector<supervisor::NodeNote>> notes;  // by folder
 
@@ -48,6 +49,12 @@ class FakeMachine final : public Machine {
     const bool known = name == "gpu" || name == "xpu" || name == "auto";
     return Devices{known ? Devices::State::kUnavailable : Devices::State::kUnknownName, 0};
   }
+  [[nodiscard]] base::Result<base::ToolResult> ask_python(
+      const std::vector<std::string>& argv, std::chrono::milliseconds) const override {
+    asked = argv;
+    return python;
+  }
+  mutable std::vector<std::string> asked;  // the last question to an interpreter
   [[nodiscard]] base::Result<supervisor::NodeHistory> node_history(
       const std::string& directory) const override {
     const auto found = notes.find(directory);

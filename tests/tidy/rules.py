@@ -34,12 +34,14 @@ LAYERS = {
 PYTHON_PACKAGE = "python/robustrun/"
 PYTHON_LAYERS = {
     "_record/": [],
-    "_boot/": ["_record/"],
+    "_trackers/": ["_record/"],
+    "_boot/": ["_record/", "_trackers/"],
     "_api/": ["_record/"],
     "_state/": [],
     "_checkpoint/": ["_record/", "_api/", "_state/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],
+    "integrations/": ["_checkpoint/", None],  # None: what users import
 }
 
 # The shim is a static program of its own: of ours it has only what kills a tree of processes.

@@ -68,7 +68,8 @@ def _observe():
     """Installs the record, stack dumps, fault injection, step counter and so on. Each may fail
     without affecting the others."""
     for attach in (progress.attach, _watch_files, _add_sites, _register_stack_dump,
-                   _listen_for_faults, _count_steps, _watch_collectives, _watch_stages):
+                   _listen_for_faults, _count_steps, _watch_collectives, _watch_stages,
+                   _continue_trackers):
         try:
             attach()
         except Exception:
@@ -161,6 +162,14 @@ def _watch_stages():
         from .._record import stages
 
         stages.install()
+
+
+def _continue_trackers():
+    state = os.environ.get("ROBUSTRUN_TRACKER_STATE")
+    if state:
+        from .._trackers import hooks
+
+        hooks.install(state)
 
 
 def _watch_collectives():

@@ -39,11 +39,10 @@ class _ImportWatch:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        callbacks = _waiting.pop(name, None)
+        is_wanted = name in _waiting
         is_scripts = _begins is not None and not _is_importing and _is_asked_by_script()
-        if callbacks is None and not is_scripts:
+        if not is_wanted and not is_scripts:
             return None
-        _watch()
         spec = None
         for finder in sys.meta_path:
             if finder is not _ImportWatch:
@@ -53,8 +52,8 @@ class _ImportWatch:
         try:
             if is_scripts and type(spec) is _ModuleSpec:
                 spec.__class__ = _ScriptsSpec
-            if callbacks is not None:
-                _tell_after_import(spec.loader, callbacks)
+            if is_wanted:
+                _tell_after_import(spec.loader, name)
         except Exception:
             pass  # an unknown kind of loader: we see nothing, but the module is imported
         return spec
@@ -93,12 +92,15 @@ class _ScriptsSpec(_ModuleSpec):
             call()
 
 
-def _tell_after_import(loader, callbacks):
+def _tell_after_import(loader, name):
+    """The callbacks wait until the module runs: importlib.util.find_spec only asks for it."""
     exec_module = loader.exec_module
 
     def exec_and_tell(module):
         del loader.exec_module
         exec_module(module)
+        callbacks = _waiting.pop(name, ())
+        _watch()
         _tell(callbacks, module)
 
     loader.exec_module = exec_and_tell

@@ -117,7 +117,12 @@ def after_first_step():
     hot_files = sys.modules.get(__package__ + ".hot_files")
     if hot_files is not None:
         hot_files.write()
-    import_list.write_if_wanted(beside(os.environ.get("ROBUSTRUN_RECORD", ""), ".modules"))
+    record = os.environ.get("ROBUSTRUN_RECORD", "")
+    import_list.write_if_wanted(beside(record, ".modules"))
+    if "wandb" in sys.modules or "mlflow" in sys.modules:
+        from . import tracker_runs
+
+        tracker_runs.write_if_wanted(record and beside(record, ".trackers"))
 
 
 def current():

@@ -1,0 +1,23 @@
+#pragma once
+// --trackers: what the workers' experiment trackers make of restarts (docs/trackers.md), checked.
+// Pure but for questions to Surroundings.
+
+#include <string>
+
+#include "base/core/result.h"
+#include "cli/options/settings.h"
+#include "cli/options/surroundings.h"
+#include "cli/plan/plan.h"
+
+namespace robustrun::cli {
+
+// Tells the workers and the outlets of `plan`, whose places, program, workers and outlets are set,
+// by ROBUSTRUN_TRACKER_STATE and OutletPlan::incidents_file. Warns where the option has no effect.
+base::Status plan_trackers(const Settings& settings, const Surroundings& around, RunPlan& plan);
+
+// The folder with the ids of the trackers' runs: in the run directory; of a requeued Slurm job in
+// that of its first start that is still there. `id`: --rdzv-id, or empty.
+[[nodiscard]] std::string tracker_folder(const std::string& run_directory, const std::string& id,
+                                         const Surroundings& around);
+
+}  // namespace robustrun::cli

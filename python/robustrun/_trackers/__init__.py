@@ -1,0 +1,1 @@
+"""How do the runs of an experiment tracker outlive an attempt?"""

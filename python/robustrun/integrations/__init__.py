@@ -1,0 +1,1 @@
+"""How do the trainers of other projects save and load through our engine?"""

@@ -1,0 +1,65 @@
+#pragma once
+// Progress bars of several ranks, as one.
+//
+// tqdm and the like redraw a line: '\r', the new state, no '\n' before the end. Behind prefixes, of
+// many ranks at once, that is a wall of lines. A BarFold takes such lines out of the output: the
+// lowest rank's bar is shown at its place on the terminal (live_area.h), and its last state becomes
+// a line. Bars of other ranks with the same label are only in their log files.
+//
+// Inner bars, which tqdm draws one line below with "\n" and "\x1b[A", are not shown. Pure; owned by
+// the console.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "wire/messages/messages.h"
+
+namespace robustrun::supervisor {
+
+struct ProgressBar {
+  base::Rank rank;
+  std::string text;  // without escape sequences and control characters
+  std::size_t others = 0;  // ranks that show a bar, too
+};
+
+class BarFold {
+ public:
+  // Takes what belongs to bars out of `output` and returns the rest. A bar that has ended comes
+  // back as a line with the next bytes of its stream.
+  [[nodiscard]] std::string take(const wire::Output& output);
+  // The bar of the lowest rank that has one; none: no bar.
+  [[nodiscard]] std::optional<ProgressBar> bar() const;
+  // Ends all bars, and returns the lines of those that are shown.
+  [[nodiscard]] std::vector<wire::Output> end();
+
+ private:
+  struct Stream {
+    wire::Output source;  // without bytes
+    bool is_bar = false;
+    bool returned = false;  // the line at the cursor began with '\r'
+    bool drawn = false;  // a state was drawn at this depth
+    std::size_t depth = 0;  // lines below the bar, by '\n' and without "\x1b[A"
+    std::string line;  // at the cursor
+    std::string text;  // the bar's last state
+    std::string label;  // of the last bar that ended
+  };
+  using Key = std::pair<std::uint32_t, bool>;  // rank, whether it is stderr
+
+  void take_bar(const Key& key, Stream& stream, std::string_view& bytes, std::string& rest);
+  void take_newline(const Key& key, Stream& stream, std::string& rest);
+  // The bar's last line, empty if a lower rank shows the same bar.
+  std::string end_bar(const Key& key, Stream& stream);
+  static void redraw(Stream& stream);
+  [[nodiscard]] static const std::string& newest(const Stream& stream);
+
+  std::map<Key, Stream> streams_;  // those that have had a bar
+};
+
+}  // namespace robustrun::supervisor

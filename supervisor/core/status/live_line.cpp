@@ -1,0 +1,91 @@
+#include "supervisor/core/status/live_line.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "base/core/text.h"
+#include "base/core/words.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+using std::chrono::seconds;
+
+// A step that is late for so long is mentioned.
+constexpr seconds kLate{10};
+constexpr double kEtaMax = 1e8;  // seconds
+
+std::string clock_words(std::uint64_t s) {
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+// The stage of the node that has been in its stage for the longest time.
+std::string stage_words(const RunStatus& status) {
+  const NodeStatus* slowest = nullptr;
+  for (const NodeStatus& node : status.nodes) {
+    if (node.stage.empty()) continue;
+    if (slowest == nullptr || node.stage_took > slowest->stage_took) slowest = &node;
+  }
+  if (slowest == nullptr) return "";
+  std::string words =
+      fmt::format("{} {}", slowest->stage, base::duration_words(slowest->stage_took));
+  if (status.nodes.size() > 1) words += fmt::format(" ({})", base::printable(slowest->name));
+  return words;
+}
+
+std::optional<std::string> loss_words(const RunStatus& status) {
+  for (const wire::Metric& metric : status.metrics) {
+    if (metric.name.find("loss") == std::string::npos) continue;
+    return fmt::format("{} {:.4g}", base::printable(metric.name), metric.value);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> eta_words(std::uint64_t done, std::uint64_t goal, double rate) {
+  if (done >= goal || !(rate > 0)) return std::nullopt;
+  const double left = static_cast<double>(goal - done) / rate;
+  if (!(left < kEtaMax)) return std::nullopt;
+  return "ETA " + clock_words(static_cast<std::uint64_t>(std::llround(left)));
+}
+
+}  // namespace
+
+std::string live_line(const RunStatus& status, std::optional<std::uint64_t> goal) {
+  const std::size_t slash = status.program.rfind('/');
+  std::vector<std::string> parts{base::printable(
+      slash == std::string::npos ? status.program : status.program.substr(slash + 1))};
+  const bool has_steps = status.steps > 0 || status.step;
+  const bool is_running = status.state == JobState::kRunning;
+  if (!is_running || !has_steps) {
+    const std::string stage = stage_words(status);
+    parts.push_back(stage.empty() || !is_running ? std::string(to_string(status.state)) : stage);
+  }
+  if (has_steps && is_running) {
+    const std::uint64_t done =
+        status.step ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, *status.step))
+                    : status.steps;
+    parts.push_back(goal ? fmt::format("step {}/{}", done, *goal) : fmt::format("step {}", done));
+    if (status.stepped && *status.stepped > kLate) {
+      parts.push_back(fmt::format("{} ago", base::duration_words(*status.stepped)));
+    } else if (status.steps_per_second) {
+      parts.push_back(fmt::format("{:.3g} steps/s", *status.steps_per_second));
+    }
+    if (const auto loss = loss_words(status)) parts.push_back(*loss);
+    if (status.restarts > 0) parts.push_back(base::counted(status.restarts, "restart"));
+    if (goal && status.steps_per_second) {
+      if (const auto eta = eta_words(done, *goal, *status.steps_per_second)) parts.push_back(*eta);
+    }
+  } else {
+    if (status.restarts > 0) parts.push_back(base::counted(status.restarts, "restart"));
+    parts.push_back("up " + clock_words(static_cast<std::uint64_t>(
+                                std::chrono::duration_cast<seconds>(status.uptime).count())));
+  }
+  return base::join(parts, "  ");
+}
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,129 @@
+"""The line about the run and the progress bars at the bottom of a terminal."""
+
+import re
+
+import pytest
+from helpers.processes import wait_for
+from helpers.tmux import Terminal
+
+STEPS = r"""
+import os, time
+import robustrun
+n, rank = 0, os.environ["RANK"]
+while not os.path.exists("enough"):
+    n += 1
+    robustrun.step(n, loss=1 / n)
+    if n % 20 == 0:
+        print(f"rank {rank} did {n}", flush=True)
+    if rank == "1" and os.path.exists("fail") and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        raise SystemExit(3)
+    time.sleep(0.02)
+"""
+BARS = r"""
+import os, sys, time
+import tqdm
+for _ in tqdm.tqdm(iter(lambda: os.path.exists("enough"), True), desc="train", mininterval=0.05):
+    time.sleep(0.02)
+print("trained", flush=True)
+"""
+LINE = re.compile(r"^job\.py  step \d+/100000  [\d.]+ steps/s  loss \S+  (1 restart  )?ETA [\d:]+$")
+
+
+@pytest.fixture
+def terminal(robustrun):
+    opened = []
+
+    def open_it(columns=100, rows=24, **env):
+        opened.append(Terminal(robustrun, columns, rows, {"CI": "", **env}))
+        return opened[-1]
+
+    yield open_it
+    for one in opened:
+        one.close()
+
+
+def command(robustrun, *words):
+    return " ".join([str(robustrun.binary), "--nproc-per-node=2", "--standby=off", *words, "job.py"])
+
+
+def last_line(terminal, rows=24):
+    """The lowest row, empty or not."""
+    lines = terminal.screen().split("\n")
+    return lines[rows - 1] if len(lines) >= rows else ""
+
+
+def assert_whole_screen_scrolls(terminal, rows=24):
+    terminal.type("clear; seq 500")
+    terminal.wait("500\n$")
+    lines = terminal.screen().rstrip("\n").split("\n")
+    assert lines == [str(n) for n in range(502 - rows, 501)] + ["$"]
+
+
+def test_the_line_stays_below_the_output_and_leaves_with_the_run(robustrun, terminal):
+    robustrun.write("job.py", STEPS)
+    screen = terminal()
+    screen.type(command(robustrun, "--stop-after-steps=100000", "--max-restarts=1"))
+    wait_for(lambda: LINE.match(last_line(screen)), 60, "the line")
+    # Equal lines are one; other output scrolls above the line.
+    screen.type("")
+    screen.wait("did 400")
+    assert LINE.match(last_line(screen)), screen.screen()
+    assert screen.screen().count("job.py  step") == 1
+    (robustrun.folder / "fail").touch()
+    wait_for(lambda: "1 restart  ETA" in last_line(screen), 60, "the line after a restart")
+    screen.resize(90, 20)
+    wait_for(lambda: LINE.match(last_line(screen, 20)), 30, "the line at the new bottom")
+    screen.resize(100, 24)
+    (robustrun.folder / "enough").touch()
+    screen.wait("job.py succeeded after")
+    assert "job.py  step" not in last_line(screen)
+    assert_whole_screen_scrolls(screen)
+
+
+def test_the_bottom_is_given_back_when_the_user_interrupts(robustrun, terminal):
+    robustrun.write("job.py", STEPS)
+    screen = terminal()
+    screen.type(command(robustrun, "--stop-after-steps=100000"))
+    wait_for(lambda: LINE.match(last_line(screen)), 60, "the line")
+    screen.press("C-c")
+    screen.wait("job.py stopped", "\n$")
+    assert_whole_screen_scrolls(screen)
+
+
+def test_bars_of_several_ranks_are_one_line(robustrun, terminal):
+    pytest.importorskip("tqdm")
+    robustrun.write("job.py", BARS)
+    screen = terminal()
+    screen.type(command(robustrun))
+    bar = re.compile(r"^\[rank [01]\] train: \d+it .*  and 1 other rank$", re.MULTILINE)
+    wait_for(lambda: bar.search(screen.screen()), 60, "the bar")
+    for _ in range(5):
+        before = screen.screen()
+        wait_for(lambda: screen.screen() != before, 30, "the next state")
+        assert len(re.findall("train: ", screen.screen())) == 1, screen.screen()
+    (robustrun.folder / "enough").touch()
+    after = screen.wait("job.py succeeded after")
+    assert len(re.findall(r"^\[rank 0\] train: \d+it", after, re.MULTILINE)) == 1, after
+    assert "[rank 1] train:" not in after
+    assert "[ranks 0-1] trained" in after or "[rank 1] trained" in after
+
+
+@pytest.mark.parametrize("without", ["TERM=dumb", "CI=true", "--live-line=off", "--quiet"])
+def test_no_line_where_it_is_not_wanted(robustrun, terminal, without):
+    robustrun.write("job.py", STEPS)
+    screen = terminal()
+    is_option = without.startswith("-")
+    screen.type(("" if is_option else without + " ") +
+                command(robustrun, without if is_option else "--line-prefix=on"))
+    screen.wait("[rank 0] rank 0 did 40")
+    assert "job.py  " not in screen.screen()
+    (robustrun.folder / "enough").touch()
+    screen.wait("\n$")
+
+
+def test_pipes_get_no_escape_sequence(robustrun):
+    robustrun.write("job.py", STEPS)
+    (robustrun.folder / "enough").touch()
+    finished = robustrun.run("--nproc-per-node=2", "job.py", env={"TERM": "xterm-256color"})
+    assert finished.code == 0
+    assert "\x1b" not in finished.text + finished.errors

@@ -1,0 +1,1 @@
+"""Does an unmodified script of a known trainer survive a kill, with torchrun's losses?"""

@@ -1,0 +1,151 @@
+#include "supervisor/console/bar_fold.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+#include <string_view>
+
+namespace robustrun::supervisor {
+namespace bar_fold_test {
+
+wire::Output from(std::uint32_t rank, std::string_view bytes, bool is_stderr = true) {
+  wire::Output output;
+  output.rank = base::Rank{rank};
+  output.is_stderr = is_stderr;
+  output.bytes = bytes;
+  return output;
+}
+
+std::string shown(const BarFold& fold) {
+  const auto bar = fold.bar();
+  return bar ? bar->text : "none";
+}
+
+TEST_CASE("ordinary lines pass, with either line end") {
+  BarFold fold;
+  CHECK(fold.take(from(0, "one\ntwo\r\nthree")) == "one\ntwo\r\nthree");
+  CHECK(shown(fold) == "none");
+}
+
+TEST_CASE("a bar is shown in its newest state and becomes a line when other text follows") {
+  BarFold fold;
+  CHECK(fold.take(from(0, "begins\n\rtrain:  0%|")).starts_with("begins\n"));
+  CHECK(shown(fold) == "train:  0%|");
+  CHECK(fold.take(from(0, " 0/9")).empty());
+  CHECK(shown(fold) == "train:  0%| 0/9");
+  CHECK(fold.take(from(0, "\rtrain: 50%| 4/9\r")).empty());
+  CHECK(shown(fold) == "train: 50%| 4/9");
+  CHECK(fold.take(from(0, "\rtrain: 100%| 9/9\n")).empty());
+  CHECK(shown(fold) == "train: 100%| 9/9");
+  CHECK(fold.take(from(0, "evaluated\n")) == "train: 100%| 9/9\nevaluated\n");
+  CHECK(shown(fold) == "none");
+}
+
+TEST_CASE("one bar follows another without a line between them") {
+  BarFold fold;
+  CHECK(fold.take(from(0, "\repoch 1: 99%\repoch 1: 100%\n")).empty());
+  std::string rest = fold.take(from(0, "\repoch 2: 0%"));
+  rest += fold.take(from(0, "\repoch 2: 10%"));
+  rest += fold.take(from(0, "\repoch 2: 20%"));
+  CHECK(rest == "epoch 1: 100%\n");
+  CHECK(shown(fold) == "epoch 2: 20%");
+}
+
+TEST_CASE("a bar with one state is not lost") {
+  BarFold fold;
+  CHECK(fold.take(from(0, "\rA: 100%\n\rB: 100%\n\rC: 100%\nend\n")) ==
+        "A: 100%\nB: 100%\nC: 100%\nend\n");
+}
+
+TEST_CASE("inner bars are not shown and do not end the outer one") {
+  BarFold fold;
+  std::string rest;
+  for (int i = 0; i < 3; ++i) {
+    rest += fold.take(from(0, "\repochs: 3" + std::to_string(i) + "%"));
+    for (int k = 0; k < 4; ++k) {
+      rest += fold.take(from(0, "\n"));
+      rest += fold.take(from(0, "\rsteps: 1" + std::to_string(k) + "%"));
+      rest += fold.take(from(0, "\x1b[A"));
+    }
+  }
+  CHECK(rest.empty());
+  CHECK(shown(fold) == "epochs: 32%");
+  // Two lines below, as with three bars.
+  rest += fold.take(from(0, "\n\n\rbatches: 5%\x1b[A\x1b[A"));
+  CHECK(rest.empty());
+  CHECK(shown(fold) == "epochs: 32%");
+}
+
+TEST_CASE("the lowest rank's bar is shown, and the same bars of others end without a line") {
+  BarFold fold;
+  CHECK(fold.take(from(3, "\rtrain: 10%")).empty());
+  CHECK(fold.bar()->rank == base::Rank{3});
+  CHECK(fold.take(from(1, "\rtrain: 12%")).empty());
+  CHECK(fold.bar()->rank == base::Rank{1});
+  CHECK(fold.bar()->others == 1);
+  CHECK(fold.take(from(3, "\rtrain: 100%\nrank 3 is done\n")) == "rank 3 is done\n");
+  CHECK(fold.bar()->others == 0);
+  CHECK(fold.take(from(1, "\rtrain: 100%\nrank 1 is done\n")) == "train: 100%\nrank 1 is done\n");
+  CHECK(fold.take(from(3, "\rdownload: 3%\rdownload: 100%\nyes\n")) == "download: 100%\nyes\n");
+}
+
+TEST_CASE("a line over a bar is shown for every rank") {
+  BarFold fold;
+  std::string rest;
+  for (const std::uint32_t rank : {0U, 1U}) {
+    rest += fold.take(from(rank, "\rtrain: 10%"));
+    rest += fold.take(from(rank, "\r          \rlr of " + std::string(rank + 1, 'x') + "\n"));
+    for (const char* state : {"\rtrain: 20%", "\rtrain: 30%", "\rtrain: 40%"}) {
+      rest += fold.take(from(rank, state));
+    }
+  }
+  CHECK(rest == "lr of x\nlr of xx\n");
+}
+
+TEST_CASE("bars that end with their attempt become lines, and text below them is not lost") {
+  BarFold fold;
+  CHECK(fold.take(from(0, "\rtrain: 10%")).empty());
+  CHECK(fold.take(from(1, "\rtrain: 11%\n")).empty());
+  CHECK(fold.take(from(1, "Killed")).empty());
+  const auto lines = fold.end();
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].bytes == "train: 10%\n");
+  CHECK(lines[1].rank == base::Rank{1});
+  CHECK(lines[1].bytes == "Killed");
+  CHECK(shown(fold) == "none");
+  CHECK(fold.end().empty());
+}
+
+TEST_CASE("colours and control characters of a bar stay out of the live area") {
+  BarFold fold;
+  (void)fold.take(from(0, "\r\x1b[32mtrain\x1b[0m: 5%\x07\x1b]0;title"));
+  CHECK(shown(fold).starts_with("train: 5%"));
+  CHECK(shown(fold).find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("a bar's memory is bounded, and random bytes are taken in any pieces") {
+  BarFold fold;
+  for (int i = 0; i < 100; ++i) (void)fold.take(from(0, "\r" + std::string(10'000, 'x')));
+  CHECK(shown(fold).size() <= 4096);
+  const unsigned seed = std::random_device{}();
+  INFO("seed ", seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    BarFold one;
+    std::string plain;  // only lines without '\r' and escapes come back whole
+    for (int i = 0; i < 50; ++i) {
+      static constexpr std::string_view kPieces[] = {"\r", "\n",   "\x1b[A",  "\x1b", "[",
+                                                     "7%", "word", "\x1b[2K", " "};
+      std::string bytes;
+      for (unsigned k = random() % 4; k > 0; --k) bytes += kPieces[random() % std::size(kPieces)];
+      const std::string rest = one.take(from(static_cast<std::uint32_t>(random() % 3), bytes, random() % 2 == 0));
+      CHECK(rest.size() <= 100'000);
+      (void)one.bar();
+    }
+    (void)one.end();
+  }
+}
+
+}  // namespace bar_fold_test
+}  // namespace robustrun::supervisor

@@ -1,0 +1,79 @@
+#include "supervisor/core/status/live_line.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+namespace robustrun::supervisor {
+namespace live_line_test {
+
+using std::chrono::seconds;
+
+RunStatus running() {
+  RunStatus status;
+  status.program = "/home/me/train.py";
+  status.state = JobState::kRunning;
+  status.uptime = seconds(83);
+  return status;
+}
+
+TEST_CASE("step, rate, loss, restarts and the time that is left") {
+  RunStatus status = running();
+  status.step = 674;
+  status.steps = 600;
+  status.steps_per_second = 37.04;
+  status.metrics = {{"lr", 0.1}, {"train/loss", 0.02451}};
+  status.restarts = 1;
+  CHECK(live_line(status, 900) ==
+        "train.py  step 674/900  37 steps/s  train/loss 0.02451  1 restart  ETA 0:06");
+  CHECK(live_line(status, std::nullopt) ==
+        "train.py  step 674  37 steps/s  train/loss 0.02451  1 restart");
+  status.steps_per_second = 0.01;
+  CHECK(live_line(status, 900).ends_with("ETA 6:16:40"));
+}
+
+TEST_CASE("a step that is late takes the place of the rate") {
+  RunStatus status = running();
+  status.steps = 12;
+  status.steps_per_second = 3;
+  status.stepped = seconds(34);
+  CHECK(live_line(status, std::nullopt) == "train.py  step 12  34.0 s ago");
+}
+
+TEST_CASE("before the first step: the slowest node's stage") {
+  RunStatus status = running();
+  status.nodes.resize(2);
+  status.nodes[0].name = "n1";
+  status.nodes[1].name = "n2\x1b[2J";
+  status.nodes[0].stage = "imports";
+  status.nodes[1].stage = "model";
+  status.nodes[0].stage_took = seconds(1);
+  status.nodes[1].stage_took = seconds(4);
+  const std::string line = live_line(status, std::nullopt);
+  CHECK(line.starts_with("train.py  model 4.00 s (n2"));
+  CHECK(line.find('\x1b') == std::string::npos);
+  CHECK(line.ends_with("  up 1:23"));
+}
+
+TEST_CASE("a run that is not training shows its state, and no rate of the past") {
+  RunStatus status = running();
+  status.state = JobState::kBackoff;
+  status.step = 5;
+  status.steps_per_second = 3;
+  status.restarts = 2;
+  CHECK(live_line(status, 10) == "train.py  backoff  2 restarts  up 1:23");
+  status = running();
+  CHECK(live_line(status, std::nullopt) == "train.py  running  up 1:23");
+}
+
+TEST_CASE("rates that are no numbers give no time") {
+  RunStatus status = running();
+  status.step = 5;
+  for (const double rate : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN(), 1e-300}) {
+    status.steps_per_second = rate;
+    CHECK(live_line(status, 10).find("ETA") == std::string::npos);
+  }
+}
+
+}  // namespace live_line_test
+}  // namespace robustrun::supervisor
