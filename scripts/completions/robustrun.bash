@@ -4,7 +4,7 @@ _robustrun_commands='run check plan submit demo doctor ls logs rm status top att
 
 _robustrun_syntax() {
   local run_flags='--standalone -m --module --no-python --run-path --virtual-local-rank --use-env --dry-run --child-failed-block --insecure-rdzv --fold-lines --detach --slurm -q --quiet -h --help --version'
-  local run_valued='--nnodes --nproc-per-node --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts --monitor-interval --start-method --event-log-handler --role --log-dir -r --redirects -t --tee --local-ranks-filter --duplicate-stdout-filters --duplicate-stderr-filters --log-line-prefix-template --node-rank --master-addr --master-port --local-addr --logs-specs --numa-binding --signals-to-handle --shutdown-timeout --print-completion -c --config --print-config --compat --run-dir --time-limit --stop-after-steps --summary-json --summary-junit --restart-window --inject --omp --accelerate-config --stdin --line-prefix --log-format --log-level --colour --stack-signal --hosts --hostfile --include --exclude --spares --nodes-min --rank0 --iface --launcher --ssh-transport --ssh-command --ssh-fanout --ssh-timeout --secret-file --orphan-grace --heartbeat-interval --node-suspect-after --node-lost-after --wait-for-nodes --ranks-filter --expect-world --save-within --numa-memory --preflight --topology --parallel --rank-order --affinity --model --traffic --rerank --node-history --trace --hang-timeout --copies-rate --metrics-port --metrics-file --events --on-incident --notify --notify-stalled --faults --policy --health --standby --line-metrics --log-formats --replay-cmd --prefetch --cache-dir --cache-max --image --image-mode --container-runtime --container-mounts --stage --sync-code --peers-rate --deps --setup-cmd --deps-ttl'
+  local run_valued='--nnodes --nproc-per-node --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts --monitor-interval --start-method --event-log-handler --role --log-dir -r --redirects -t --tee --local-ranks-filter --duplicate-stdout-filters --duplicate-stderr-filters --log-line-prefix-template --node-rank --master-addr --master-port --local-addr --logs-specs --numa-binding --signals-to-handle --shutdown-timeout --print-completion -c --config --print-config --compat --run-dir --time-limit --stop-after-steps --summary-json --summary-junit --restart-window --inject --omp --accelerate-config --stdin --line-prefix --log-format --log-level --colour --stack-signal --hosts --hostfile --include --exclude --spares --nodes-min --rank0 --iface --launcher --ssh-transport --ssh-command --ssh-fanout --ssh-timeout --secret-file --orphan-grace --heartbeat-interval --node-suspect-after --node-lost-after --wait-for-nodes --live-line --ranks-filter --expect-world --save-within --numa-memory --preflight --topology --parallel --rank-order --affinity --model --traffic --rerank --node-history --trace --hang-timeout --copies-rate --metrics-port --metrics-file --events --on-incident --notify --notify-stalled --faults --policy --health --standby --line-metrics --log-formats --trackers --checkpoints --replay-cmd --prefetch --cache-dir --cache-max --image --image-mode --container-runtime --container-mounts --stage --sync-code --peers-rate --deps --setup-cmd --deps-ttl'
   case $1 in
     run)
       flags="$run_flags " valued="$run_valued " script=1 ;;
@@ -91,6 +91,8 @@ _robustrun_value() {
       words='auto off' kind=files ;;
     'run --node-history')
       words='auto off' kind=folders ;;
+    'run --live-line')
+      words='auto off' kind=none ;;
     'run --line-prefix' | 'run --prefetch')
       words='auto on off' kind=none ;;
     'run --image-mode')
@@ -121,6 +123,8 @@ _robustrun_value() {
       words='off spares all' kind=none ;;
     'run --inject' | 'run --health')
       words='on off' kind=none ;;
+    'run --trackers')
+      words='resume' kind=none ;;
     'sim --preset')
       words='rsc-1 rsc-2 llama3 byterobust-dense byterobust-moe ft-hsdp' kind=none ;;
     'ckpt --to')

@@ -71,7 +71,9 @@ std::string live_line(const RunStatus& status, std::optional<std::uint64_t> goal
                     : status.steps;
     parts.push_back(goal ? fmt::format("step {}/{}", done, *goal) : fmt::format("step {}", done));
     if (status.stepped && *status.stepped > kLate) {
-      parts.push_back(fmt::format("{} ago", base::duration_words(*status.stepped)));
+      const auto late = std::chrono::duration_cast<seconds>(*status.stepped).count();
+      parts.push_back(
+          fmt::format("last step {} ago", clock_words(static_cast<std::uint64_t>(late))));
     } else if (status.steps_per_second) {
       parts.push_back(fmt::format("{:.3g} steps/s", *status.steps_per_second));
     }

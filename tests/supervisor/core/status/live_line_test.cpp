@@ -37,7 +37,7 @@ TEST_CASE("a step that is late takes the place of the rate") {
   status.steps = 12;
   status.steps_per_second = 3;
   status.stepped = seconds(34);
-  CHECK(live_line(status, std::nullopt) == "train.py  step 12  34.0 s ago");
+  CHECK(live_line(status, std::nullopt) == "train.py  step 12  last step 0:34 ago");
 }
 
 TEST_CASE("before the first step: the slowest node's stage") {
