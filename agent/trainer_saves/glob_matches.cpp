@@ -69,7 +69,7 @@ class Matching {
       const bool is_ours = ::geteuid() == 0 || found.st_uid == ::geteuid();
       if (!is_there || !is_ours || name == kAsideFolder) continue;
       if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) continue;
-      newest.push_back({{found.st_mtim.tv_sec, found.st_mtim.tv_nsec}, std::move(name)});
+      newest.push_back({{found.st_mtim.tv_sec, found.st_mtim.tv_nsec}, name});
     }
     if (newest.empty()) return;
     std::ranges::sort(newest, std::ranges::greater());

@@ -30,14 +30,14 @@ using supervisor::ReplayVerdict;
 
 // Options that each group's run sets itself or must not have.
 constexpr std::array kReplaced = {
-    OptionId::kHosts,       OptionId::kHostfile,       OptionId::kInclude,
-    OptionId::kExclude,     OptionId::kNnodes,         OptionId::kSpares,
-    OptionId::kNodesMin,    OptionId::kRank0,          OptionId::kMaxRestarts,
-    OptionId::kTimeLimit,   OptionId::kRunDir,         OptionId::kSummaryJson,
-    OptionId::kMetricsPort, OptionId::kMetricsFile,    OptionId::kEvents,
-    OptionId::kOnIncident,  OptionId::kNotify,         OptionId::kSummaryJunit,
-    OptionId::kTrackers,    OptionId::kDryRun,         OptionId::kUnit,
-    OptionId::kDetach,      OptionId::kPrintConfig,    OptionId::kPrintCompletion};
+    OptionId::kHosts,       OptionId::kHostfile,    OptionId::kInclude,
+    OptionId::kExclude,     OptionId::kNnodes,      OptionId::kSpares,
+    OptionId::kNodesMin,    OptionId::kRank0,       OptionId::kMaxRestarts,
+    OptionId::kTimeLimit,   OptionId::kRunDir,      OptionId::kSummaryJson,
+    OptionId::kMetricsPort, OptionId::kMetricsFile, OptionId::kEvents,
+    OptionId::kOnIncident,  OptionId::kNotify,      OptionId::kSummaryJunit,
+    OptionId::kTrackers,    OptionId::kDryRun,      OptionId::kUnit,
+    OptionId::kDetach,      OptionId::kPrintConfig, OptionId::kPrintCompletion};
 
 struct Phase {
   std::vector<ReplayGroup> groups;

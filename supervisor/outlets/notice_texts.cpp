@@ -27,7 +27,7 @@ std::string body_text(const Notice& notice, const NoticeSubject& subject) {
 // https://api.slack.com/messaging/webhooks; &, < and > are its control characters.
 std::string slack_body(const std::string& title, const std::string& text) {
   std::string escaped;
-  for (const char c : title + "\n" + text) {
+  for (const char c : fmt::format("{}\n{}", title, text)) {
     if (c == '&')
       escaped += "&amp;";
     else if (c == '<')

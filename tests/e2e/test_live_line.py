@@ -100,7 +100,7 @@ def test_bars_of_several_ranks_are_one_line(robustrun, terminal):
     wait_for(lambda: bar.search(screen.screen()), 60, "the bar")
     for _ in range(5):
         before = screen.screen()
-        wait_for(lambda: screen.screen() != before, 30, "the next state")
+        wait_for(lambda before=before: screen.screen() != before, 30, "the next state")
         assert len(re.findall("train: ", screen.screen())) == 1, screen.screen()
     (robustrun.folder / "enough").touch()
     after = screen.wait("job.py succeeded after")
