@@ -20,7 +20,7 @@ namespace robustrun::cli {
 // The end of a rank's log.
 struct LogTail {
   std::uint32_t rank = 0;
-  std::string file;  // of which `lines` are the last; empty: there is none
+  std::string file;  // of which `lines` are the last; empty: the rank has no log here
   std::vector<std::string> lines;
   std::string missing;  // why there are no lines; empty: nothing was written
 };

@@ -42,7 +42,7 @@ class Runs:
         self._news = None  # incidents since the last start
 
     def claim(self, tracker, labels, name=None):
-        """The id of the earlier run that the next one continues; None: there is none.
+        """The id of the earlier run that the next one continues; None: it is a new run.
 
         The first of the same labels and name in the order of creation. A name that differs only in
         digits (a date) fits as well, if that run was not ended properly."""
