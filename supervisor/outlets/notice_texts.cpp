@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/core/text.h"
+#include "supervisor/core/report/inert.h"
 #include "supervisor/core/status/event_lines.h"
 #include "supervisor/outlets/limits.h"
 
@@ -26,17 +27,8 @@ std::string body_text(const Notice& notice, const NoticeSubject& subject) {
 
 // https://api.slack.com/messaging/webhooks; &, < and > are its control characters.
 std::string slack_body(const std::string& title, const std::string& text) {
-  std::string escaped;
-  for (const char c : fmt::format("{}\n{}", title, text)) {
-    if (c == '&')
-      escaped += "&amp;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else
-      escaped += c;
-  }
+  const std::string escaped = with_escapes(fmt::format("{}\n{}", title, text),
+                                           {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}});
   return fmt::format(R"({{"text":{}}})", base::json_string(escaped));
 }
 

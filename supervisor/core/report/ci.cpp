@@ -9,6 +9,7 @@
 #include "base/core/text.h"
 #include "base/core/words.h"
 #include "supervisor/core/fault/script_error.h"
+#include "supervisor/core/report/inert.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -30,7 +31,7 @@ std::string utc_seconds(base::Nanos unix_time) {
 
 double seconds_of(base::Nanos time) { return std::chrono::duration<double>(time).count(); }
 
-std::string who(const Incident& incident) {
+std::string place_of(const Incident& incident) {
   if (!incident.rank) return incident.node.empty() ? "the run" : incident.node;
   return incident.node.empty() ? fmt::format("rank {}", *incident.rank)
                                : fmt::format("rank {} on {}", *incident.rank, incident.node);
@@ -38,7 +39,8 @@ std::string who(const Incident& incident) {
 
 // "rank 3 on n7: exit code 1, ValueError: no such dataset in load (data.py:12)"
 std::string sentence(const Incident& incident) {
-  std::string text = who(incident) + ": " + (incident.ended.empty() ? "failed" : incident.ended);
+  std::string text =
+      place_of(incident) + ": " + (incident.ended.empty() ? "failed" : incident.ended);
   if (!incident.exception.empty()) text += ", " + incident.exception;
   if (!incident.place.empty()) text += " in " + incident.place;
   return base::printable(text);
@@ -49,59 +51,29 @@ bool ended_the_run(const RunReport& report, const Incident& incident) {
 }
 
 std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : base::printable(text)) {
-    if (c == '|')
-      escaped += "\\|";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else if (c == '`')
-      escaped += "'";
-    else
-      escaped += c;
-  }
-  return escaped;
+  return with_escapes(base::printable(text),
+                      {{'|', "\\|"}, {'<', "&lt;"}, {'>', "&gt;"}, {'`', "'"}});
 }
 
 // https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-std::string command_text(std::string_view text, bool is_property) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '%')
-      escaped += "%25";
-    else if (c == '\r')
-      escaped += "%0D";
-    else if (c == '\n')
-      escaped += "%0A";
-    else if (is_property && c == ':')
-      escaped += "%3A";
-    else if (is_property && c == ',')
-      escaped += "%2C";
-    else
-      escaped += c;
-  }
-  return escaped;
+std::string command_text(std::string_view text) {
+  return with_escapes(text, {{'%', "%25"}, {'\r', "%0D"}, {'\n', "%0A"}});
+}
+
+std::string command_property(std::string_view text) {
+  return with_escapes(command_text(text), {{':', "%3A"}, {',', "%2C"}});
+}
+
+// The path of a file as it is in the repository that is checked out in `workspace`.
+std::string_view path_in(std::string_view workspace, std::string_view file) {
+  while (workspace.ends_with('/')) workspace.remove_suffix(1);
+  const bool is_inside = !workspace.empty() && file.starts_with(workspace) &&
+                         file.substr(workspace.size()).starts_with('/');
+  return is_inside ? file.substr(workspace.size() + 1) : file;
 }
 
 // XML 1.0 has no characters below space but tab and line ends; what is not UTF-8 is escaped.
-std::string xml(std::string_view bytes) {
-  std::string escaped;
-  for (const char c : base::printable(bytes)) {
-    if (c == '&')
-      escaped += "&amp;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else if (c == '"')
-      escaped += "&quot;";
-    else
-      escaped += c;
-  }
-  return escaped;
-}
+std::string xml(std::string_view bytes) { return html_text(base::printable(bytes)); }
 
 std::string junit_failure(const Incident& incident) {
   std::string text =
@@ -153,18 +125,13 @@ std::string github_annotations(const RunReport& report, std::string_view workspa
     const auto error = script_error(incident.stderr_tail);
     std::string properties;
     if (error && !error->file.empty()) {
-      std::string_view file = error->file;
-      if (!workspace.empty() && file.starts_with(workspace)) {
-        file.remove_prefix(workspace.size());
-        while (file.starts_with('/')) file.remove_prefix(1);
-      }
-      properties =
-          fmt::format("file={},line={},", command_text(base::printable(file), true), error->line);
+      const std::string file = base::printable(path_in(workspace, error->file));
+      properties = fmt::format("file={},line={},", command_property(file), error->line);
     }
     text +=
         fmt::format("::{} {}title={}::{}\n", ended_the_run(report, incident) ? "error" : "warning",
-                    properties, command_text(fmt::format("robustrun: {}", who(incident)), true),
-                    command_text(sentence(incident), false));
+                    properties, command_property(fmt::format("robustrun: {}", place_of(incident))),
+                    command_text(sentence(incident)));
   }
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "supervisor/core/report/page.h"
@@ -52,34 +53,27 @@ std::string inert_text(std::string_view text, std::size_t bytes_max) {
   return out;
 }
 
-std::string html_text(std::string_view text) {
+std::string with_escapes(std::string_view text, std::initializer_list<Escape> escapes) {
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
+    const auto* const escape = std::ranges::find(escapes, c, &Escape::character);
+    if (escape == escapes.end()) {
+      out += c;
+    } else {
+      out += escape->becomes;
     }
   }
   return out;
 }
 
+std::string html_text(std::string_view text) {
+  return with_escapes(
+      text, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}});
+}
+
 std::string script_json(std::string_view json) {
-  std::string out;
-  out.reserve(json.size());
-  for (const char c : json) {
-    switch (c) {
-      case '&': out += "\\u0026"; break;
-      case '<': out += "\\u003c"; break;
-      case '>': out += "\\u003e"; break;
-      default: out += c;
-    }
-  }
-  return out;
+  return with_escapes(json, {{'&', "\\u0026"}, {'<', "\\u003c"}, {'>', "\\u003e"}});
 }
 
 }  // namespace robustrun::supervisor

@@ -1,7 +1,9 @@
 #pragma once
-// Text from workers, hosts and users, made harmless for an HTML page or a trace. Pure.
+// Text from workers, hosts and users, made harmless for an HTML page, a trace or another format.
+// Pure.
 
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -12,7 +14,14 @@ namespace robustrun::supervisor {
 // text are written out (\x1b, \u202e).
 [[nodiscard]] std::string inert_text(std::string_view text, std::size_t bytes_max);
 
-// For an element's content or a quoted attribute.
+struct Escape {
+  char character;
+  std::string_view becomes;
+};
+[[nodiscard]] std::string with_escapes(std::string_view text,
+                                       std::initializer_list<Escape> escapes);
+
+// For an element's content or a quoted attribute of HTML or XML.
 [[nodiscard]] std::string html_text(std::string_view text);
 
 // A JSON document that cannot end the script element around it, nor start a comment there.

@@ -37,7 +37,11 @@ TEST_CASE("a run that failed is an error at the user's line; one it recovered fr
   CHECK(text.find("::error file=src/data%2C1.py,line=12,title=robustrun%3A rank 3 on n7::rank 3 on "
                   "n7: exit code 1, ValueError: 50%25 of a|b, <c> in load") != std::string::npos);
   CHECK(std::count(text.begin(), text.end(), '\n') == 2);
-  CHECK(github_annotations(failed(), "").find("file=/repo/src") != std::string::npos);
+  CHECK(github_annotations(failed(), "/repo/").find("file=src/") != std::string::npos);
+  for (const char* elsewhere : {"", "/", "/rep", "/repo/src/data"}) {
+    CAPTURE(elsewhere);
+    CHECK(github_annotations(failed(), elsewhere).find("file=/repo/src") != std::string::npos);
+  }
   CHECK(github_annotations(build_report(scenarios::clean().entries), "").empty());
 }
 
