@@ -56,6 +56,7 @@ std::string BarFold::take(const wire::Output& output) {
   auto known = streams_.find(key);
   while (!bytes.empty()) {
     if (known != streams_.end() && known->second.is_bar) {
+      known->second.is_quiet = false;
       take_bar(key, known->second, bytes, rest);
       continue;
     }
@@ -112,6 +113,10 @@ void BarFold::take_bar(const Key& key, Stream& stream, std::string_view& bytes, 
       stream.drawn = false;
     } else if (stream.line.size() + length <= kBarBytesMax) {
       stream.line += next;
+    } else if (stream.depth > 0 && !stream.returned) {
+      // The beginning of a long ordinary line: it is not held.
+      const std::string line = stream.line + std::string(next);
+      rest += end_bar(key, stream) + line;
     }
   }
 }
@@ -154,22 +159,37 @@ std::string BarFold::end_bar(const Key& key, Stream& stream) {
   return is_shown && !is_blank(text) ? text + '\n' : "";
 }
 
-std::vector<wire::Output> BarFold::end() {
-  std::vector<wire::Output> lines;
-  for (auto& [key, stream] : streams_) {
-    if (!stream.is_bar) continue;
-    std::string below;
-    if (stream.depth > 0 && !stream.returned && !is_blank(stream.line)) {
-      below = stream.line;
-    } else {
-      redraw(stream);
-    }
-    wire::Output line = stream.source;
-    line.bytes = end_bar(key, stream) + below;
-    if (!line.bytes.empty()) lines.push_back(std::move(line));
+// What is shown of a bar that has ended, and of an open line below it.
+wire::Output BarFold::close(const Key& key, Stream& stream) {
+  std::string below;
+  if (stream.depth > 0 && !stream.returned) {
+    below = stream.line;
+  } else {
+    redraw(stream);
   }
+  wire::Output shown = stream.source;
+  shown.bytes = end_bar(key, stream) + below;
+  return shown;
+}
+
+std::vector<wire::Output> BarFold::end_quiet() {
+  std::vector<wire::Output> ended;
+  for (auto& [key, stream] : streams_) {
+    const bool was_quiet = std::exchange(stream.is_quiet, true);
+    if (stream.is_bar && stream.depth > 0 && was_quiet) ended.push_back(close(key, stream));
+  }
+  std::erase_if(ended, [](const wire::Output& shown) { return shown.bytes.empty(); });
+  return ended;
+}
+
+std::vector<wire::Output> BarFold::end() {
+  std::vector<wire::Output> ended;
+  for (auto& [key, stream] : streams_) {
+    if (stream.is_bar) ended.push_back(close(key, stream));
+  }
+  std::erase_if(ended, [](const wire::Output& shown) { return shown.bytes.empty(); });
   streams_.clear();
-  return lines;
+  return ended;
 }
 
 std::optional<ProgressBar> BarFold::bar() const {

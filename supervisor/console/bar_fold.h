@@ -36,6 +36,9 @@ class BarFold {
   [[nodiscard]] std::string take(const wire::Output& output);
   // The bar of the lowest rank that has one; none: no bar.
   [[nodiscard]] std::optional<ProgressBar> bar() const;
+  // Ends bars that were ended by '\n', if their streams have been quiet since the previous call,
+  // and returns the lines of those that are shown. Call it at intervals.
+  [[nodiscard]] std::vector<wire::Output> end_quiet();
   // Ends all bars, and returns the lines of those that are shown.
   [[nodiscard]] std::vector<wire::Output> end();
 
@@ -44,6 +47,7 @@ class BarFold {
     wire::Output source;  // without bytes
     bool is_bar = false;
     bool returned = false;  // the line at the cursor began with '\r'
+    bool is_quiet = false;  // since the last call of end_quiet()
     bool drawn = false;  // a state was drawn at this depth
     std::size_t depth = 0;  // lines below the bar, by '\n' and without "\x1b[A"
     std::string line;  // at the cursor
@@ -54,6 +58,7 @@ class BarFold {
 
   void take_bar(const Key& key, Stream& stream, std::string_view& bytes, std::string& rest);
   void take_newline(const Key& key, Stream& stream, std::string& rest);
+  [[nodiscard]] wire::Output close(const Key& key, Stream& stream);
   // The bar's last line, empty if a lower rank shows the same bar.
   std::string end_bar(const Key& key, Stream& stream);
   static void redraw(Stream& stream);

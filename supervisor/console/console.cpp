@@ -61,6 +61,7 @@ class LocalConsole final : public Console {
   void fold_tracebacks(bool fold) override { tracebacks_.set_active(fold); }
 
   void show_live(std::string line) override {
+    for (const wire::Output& shown : bars_.end_quiet()) write_lines(shown, host_of(shown.rank));
     live_line_ = std::move(line);
     draw_live();
   }
@@ -78,7 +79,7 @@ class LocalConsole final : public Console {
   void show_held() override { show(folder_.flush()); }
 
   void end_bars() override {
-    for (const wire::Output& line : bars_.end()) write_lines(line, {});
+    for (const wire::Output& shown : bars_.end()) write_lines(shown, host_of(shown.rank));
   }
 
   // A terminal that does not keep up gets the newest state later.
@@ -111,13 +112,14 @@ class LocalConsole final : public Console {
   void show(const std::vector<FoldedOutput>& folded) {
     for (const FoldedOutput& one : folded) {
       const bool colour = one.output.is_stderr ? style_.colour_err : style_.colour_out;
-      show(one.output, one.ranks.size() > 1 ? folded_prefix(one.ranks, colour)
-                                            : line_prefix(style_, role_, host_of(one), one.output));
+      show(one.output, one.ranks.size() > 1
+                           ? folded_prefix(one.ranks, colour)
+                           : line_prefix(style_, role_, host_of(one.output.rank), one.output));
     }
   }
 
-  [[nodiscard]] std::string_view host_of(const FoldedOutput& one) const {
-    const auto known = hosts_.find(one.output.rank.value);
+  [[nodiscard]] std::string_view host_of(base::Rank rank) const {
+    const auto known = hosts_.find(rank.value);
     return known == hosts_.end() ? std::string_view() : known->second;
   }
 

@@ -30,6 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     at += output.bytes.size();
     given += output.bytes.size();
     rest += fold.take(output);
+    if (output.bytes.size() % 4 == 3) {
+      for (const wire::Output& line : fold.end_quiet()) rest += line.bytes;
+    }
     if (const auto bar = fold.bar()) {
       RR_ASSERT(bar->text.size() <= kBarBytesMax);
       for (const char c : bar->text) RR_ASSERT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);

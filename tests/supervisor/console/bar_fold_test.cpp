@@ -117,6 +117,31 @@ TEST_CASE("bars that end with their attempt become lines, and text below them is
   CHECK(fold.end().empty());
 }
 
+TEST_CASE("a bar that has ended leaves the bottom though nothing follows") {
+  BarFold fold;
+  CHECK(fold.take(from(0, "\rdownload: 99%\rdownload: 100%\n")).empty());
+  CHECK(fold.take(from(1, "\rtrain: 5%")).empty());
+  CHECK(fold.end_quiet().empty());  // a way up may follow
+  const auto ended = fold.end_quiet();
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].bytes == "download: 100%\n");
+  CHECK(shown(fold) == "train: 5%");  // still open, however slow
+  CHECK(fold.end_quiet().empty());
+  CHECK(fold.take(from(0, "begins\n")) == "begins\n");
+}
+
+TEST_CASE("no byte of a long line after a bar is lost") {
+  BarFold fold;
+  CHECK(fold.take(from(0, "\rtrain: 100%\n")).empty());
+  std::string rest;
+  const std::string text(20'000, 'x');
+  for (std::size_t at = 0; at < text.size(); at += 1000) {
+    rest += fold.take(from(0, std::string_view(text).substr(at, 1000)));
+  }
+  rest += fold.take(from(0, "\n"));
+  CHECK(rest == "train: 100%\n" + text + "\n");
+}
+
 TEST_CASE("colours and control characters of a bar stay out of the live area") {
   BarFold fold;
   (void)fold.take(from(0, "\r\x1b[32mtrain\x1b[0m: 5%\x07\x1b]0;title"));
