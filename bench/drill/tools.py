@@ -117,7 +117,7 @@ class Drill:
         if self.cpu:
             return {"RR_DRILL_DEVICE": "cpu"}
         found = {"RR_DRILL_DEVICE": "cuda", "NCCL_MULTI_RANK_GPU_ENABLE": "1",
-                 "RR_DRILL_NCCL": str(self.nccl or ""), "CUDA_MODULE_LOADING": "LAZY"}
+                 "RR_DRILL_NCCL": str(self.nccl or "")}
         if self.given_nccl:
             found["LD_LIBRARY_PATH"] = ":".join(filter(None, [
                 str(self.given_nccl.parent), os.environ.get("LD_LIBRARY_PATH", "")]))
