@@ -51,5 +51,5 @@ def greedy(drill):
 CHECKS = [Check("passing", passing, 20, 1), Check("skipping", skipping, 20, 1, alone=False),
           Check("failing", failing, 20, 1, alone=False),
           Check("claiming", claiming, 20, 1, alone=False),
-          Check("dying", dying, 20, 1, alone=False), Check("hanging", hanging, 2, 1, alone=False),
+          Check("dying", dying, 20, 1, alone=False), Check("hanging", hanging, 4, 1, alone=False),
           Check("greedy", greedy, 10_000, 9_000)]

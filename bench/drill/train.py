@@ -69,8 +69,10 @@ if CUDA:
 
 
 def loaded_nccl():
+    """The paths of all that is loaded of NCCL."""
     with open("/proc/self/maps") as maps:
-        return next((line.split()[-1] for line in maps if "libnccl" in line), "-")
+        found = {line.split()[-1] for line in maps if "libnccl" in line}
+    return ":".join(sorted(found)) or "-"
 
 
 def hold_memory():

@@ -2,11 +2,12 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
-from helpers.processes import command_of
+from helpers.processes import command_of, wait_for
 from helpers.runner import BUILD, ROOT
 
 DRILL = ROOT / "bench" / "gpu_drill"
@@ -42,7 +43,7 @@ def test_no_check_disturbs_another_and_all_results_are_kept(tmp_path):
     assert checks["claiming"]["why"] == "one is two: it is 1"
     assert "ZeroDivisionError" in checks["dying"]["why"]
     # What a check found before it was ended is kept, and nothing of it lives on.
-    assert checks["hanging"]["why"].startswith("not over after 2 s")
+    assert checks["hanging"]["why"].startswith("not over after 4 s")
     assert checks["hanging"]["figures"] == {"before": 1}
     assert left_behind() == []
     assert checks["greedy"]["why"].startswith("no time: it takes 9000 s")
@@ -58,10 +59,21 @@ def test_one_check_by_name(tmp_path):
     (["--only", "nothing"], "no check is named nothing; --list shows them"),
     (["--budget", "0"], "--budget must be above 0"),
     (["--nccl", "/nowhere"], "--nccl: there is no file /nowhere"),
+    (["--out", "/dev/null"], "--out: /dev/null is not a folder"),
 ])
 def test_wrong_options_are_refused(words, text):
     code, _, errors = drill(*words)
     assert code == 2 and text in errors
+
+
+def test_an_interrupted_drill_leaves_no_process_behind(tmp_path):
+    running = subprocess.Popen([sys.executable, DRILL, "--own", "--out", tmp_path, "--only",
+                                "hanging"], env={**os.environ, "ROBUSTRUN_BUILD_DIR": str(BUILD)},
+                               stdout=subprocess.DEVNULL)
+    wait_for(left_behind, what="the process of the check")
+    running.terminate()
+    assert running.wait(30) == 128 + signal.SIGTERM
+    assert left_behind() == []
 
 
 def test_the_checks_are_listed():
