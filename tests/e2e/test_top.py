@@ -52,7 +52,8 @@ def top_pid(robustrun):
     return next((pid for pid in robustrun.marked() if command_of(pid)[1:2] == [b"top"]), None)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+@pytest.mark.parametrize(
+    "size", [(80, 24), pytest.param((200, 60), marks=pytest.mark.nightly)])
 def test_the_rank_that_hangs_is_seen_at_once(robustrun, terminal, size):
     job = start_job(robustrun, "--nproc-per-node=3", "--standby=off", "--hang-timeout=0", FAULTY,
                     "100000", "0.05", "sleep", "1", "60")
@@ -106,7 +107,7 @@ def test_keys_sizes_and_texts(robustrun, terminal):
     assert job.process.wait(timeout=60) == 0
 
 
-@pytest.mark.parametrize("way", ["q", "ctrl-c", "SIGTERM"])
+@pytest.mark.parametrize("way", ["q", pytest.param("ctrl-c", marks=pytest.mark.nightly), "SIGTERM"])
 def test_the_terminal_is_restored(robustrun, terminal, way):
     job = stepping(robustrun)
     shown = terminal()

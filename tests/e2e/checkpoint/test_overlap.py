@@ -175,6 +175,7 @@ def test_a_rank_waits_for_copies_that_another_node_saves(nodes, slow_disk):
     robustrun.expect_nothing_left(10)
 
 
+@pytest.mark.nightly
 def test_a_save_without_a_load_waits_for_earlier_copies(robustrun, slow_disk):
     saves = slow_disk(40 << 20)
     folder, env = environment(robustrun, saves, 100, "save")
@@ -202,6 +203,7 @@ def test_a_run_that_ends_meanwhile_has_saved_the_copies(robustrun, slow_disk):
     robustrun.expect_nothing_left(10)
 
 
+@pytest.mark.nightly
 def test_workers_that_die_again_meanwhile_lose_nothing(robustrun, slow_disk):
     saves = slow_disk(80 << 20)
     folder, env = environment(robustrun, saves, 400)

@@ -37,8 +37,8 @@ def nightly(*values):
     return [pytest.param(each, marks=pytest.mark.nightly) for each in values]
 
 
-@pytest.mark.parametrize("style", ["blocking", "requests-stepless",
-                                   *nightly("blocking-stepless", "requests", "batch")])
+@pytest.mark.parametrize("style", ["requests-stepless",
+                                   *nightly("blocking", "blocking-stepless", "requests", "batch")])
 def test_a_rank_that_blocks_point_to_point_peers_is_named_and_no_healthy_one(robustrun, style):
     job = start(robustrun, "p2p_job.py", 100000, 0.02, style, "sleep", 1, 500)
     job.wait(lambda: "fault sleep" in job.out(), "500 steps", NAMED_WITHIN_S)

@@ -72,6 +72,7 @@ def test_the_slow_machine_is_replaced_by_the_spare_and_the_job_is_fast_again(rob
         assert 0 <= one["median_s"] <= one["max_s"] <= report["duration_s"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("options", "price", "why"), [
     ((), "1s", "2 other machines are there, and 3 are needed"),
     (("--spares=1", "--time-limit=1h"), "2h", "costs 2 h 00 min and would gain"),

@@ -24,7 +24,8 @@ for n in range(100000):
 NAMED_WITHIN_S = 150  # generous: others use the processors
 
 
-@pytest.mark.parametrize(("factor", "begins"), [(2, 0), (3, 120)])
+@pytest.mark.parametrize(("factor", "begins"), [
+    (2, 0), pytest.param(3, 120, marks=pytest.mark.nightly)])
 def test_a_slow_rank_is_named_while_the_job_runs(robustrun, factor, begins):
     robustrun.write("job.py", SCRIPT)
     job = start_job(robustrun, "--nproc-per-node=3", "job.py", factor, begins)

@@ -46,7 +46,7 @@ def only(finished, level):
     return found[0]
 
 
-@pytest.mark.parametrize("depth", ["fast", "full"])
+@pytest.mark.parametrize("depth", [pytest.param("fast", marks=pytest.mark.nightly), "full"])
 def test_a_check_of_sound_nodes_prints_a_table_and_leaves_nothing(robustrun, depth):
     done = check(robustrun, "--launcher=processes", "--nnodes=4", f"--preflight={depth}")
     table = rows(done)
@@ -178,7 +178,8 @@ def within_mounts(machine, *words):
     run_tool("nsenter", "-t", machine.init, "-m", *words)
 
 
-@pytest.mark.parametrize("what", ["shared memory", "disk", "torch", "script"])
+@pytest.mark.parametrize("what", [
+    "shared memory", pytest.param("disk", marks=pytest.mark.nightly), "torch", "script"])
 def test_what_a_host_lacks_is_named(lab, robustrun, what):
     machines = lab(3)
     logs = robustrun.folder / "logs"
@@ -270,7 +271,7 @@ def finish_with_a_slow_node(nodes, spares):
                            if "slow, with two partners" in line and named in line]
 
 
-@pytest.mark.parametrize("spares", [0, 1])
+@pytest.mark.parametrize("spares", [pytest.param(0, marks=pytest.mark.nightly), 1])
 def test_a_slow_node_is_named_and_replaced_if_there_is_a_spare(nodes, spares):
     for _ in range(3):  # on a busy machine the others may be late as well
         job, finished, slow = finish_with_a_slow_node(nodes, spares)

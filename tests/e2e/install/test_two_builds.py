@@ -21,7 +21,8 @@ def other(robustrun):
 
 
 @NEEDS_ROOT
-@pytest.mark.parametrize("transport", ["libssh2", "openssh"])
+@pytest.mark.parametrize(
+    "transport", ["libssh2", pytest.param("openssh", marks=pytest.mark.nightly)])
 def test_an_agent_of_another_build_is_replaced_by_ours(farm, robustrun, other, transport):
     hosts = farm(2)
     cache = pathlib.Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache"

@@ -101,7 +101,8 @@ class Sitting:
         self.trains()
 
 
-@pytest.mark.parametrize("transport", ["libssh2", "openssh"])
+@pytest.mark.parametrize(
+    "transport", ["libssh2", pytest.param("openssh", marks=pytest.mark.nightly)])
 def test_it_survives_the_loss_of_every_machine_and_every_agent(farm, robustrun, calm, transport):
     hosts = farm(5)
     sitting = Sitting(robustrun, hosts, f"--ssh-transport={transport}")

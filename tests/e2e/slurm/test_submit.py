@@ -110,7 +110,8 @@ def test_a_job_runs_on_its_nodes_and_ends(submitted):
     job.cluster.expect_empty()
 
 
-@pytest.mark.parametrize("code, state", [(1, "FAILED"), (93, "FAILED")])
+@pytest.mark.parametrize("code, state", [
+    (1, "FAILED"), pytest.param(93, "FAILED", marks=pytest.mark.nightly)])
 def test_failures_of_the_script_do_not_requeue_the_job(submitted, code, state):
     job = submitted("--max-restarts=0")
     job.steps()
