@@ -89,8 +89,8 @@ def one_rank(drill):
         place = running.note("place.0.0")
         drill.claim("a torch job of one rank over NCCL succeeds", code == 0,
                     f"exit code {code}: {last_lines(running.errors)}")
-        drill.claim("torch uses the NCCL that was asked for", not drill.given_nccl
-                    or place[3] == str(drill.given_nccl), place)
+        drill.claim("torch has the NCCL that was asked for", not drill.given_nccl
+                    or str(drill.given_nccl) in place[3].split(":"), place)
         steps = running.report().get("steps")
         drill.claim("its steps are counted", steps == 40, steps)
     return f"v{version} taken, mask {found['mask']:#x}; {len(found['kinds'])} kinds seen"
@@ -123,15 +123,19 @@ def judge(drill, name, results, data, version, rounds):
         drill.claim(f"{name}: size and ranks are right", [
             (each[0]["size"], each[0]["rank"]) for each in comms]
             == [(ranks, rank) for rank in range(ranks)], comms)
-    wanted = 4 * rounds
-    drill.claim(f"{name}: {wanted} collectives are counted, all done", all(
-        (each[0]["entered"], each[0]["done"]) == (wanted, wanted) for each in comms), comms)
+    # NCCL has events for calls from version 5 on; before, some ways to broadcast have none.
+    seen = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")[:4 if version >= 5 else 3]
+    wanted = (len(seen) * rounds, 4 * rounds)
+    drill.claim(f"{name}: all collectives are counted", all(
+        each[0]["entered"] in wanted for each in comms), comms)
+    # NCCL may report the end of a kernel with the next operation.
+    drill.claim(f"{name}: all are done, but perhaps the last", all(
+        each[0]["entered"] - each[0]["done"] <= 1 for each in comms), comms)
     drill.claim(f"{name}: {2 * rounds} sends and receives are counted, all done", all(
         (each[0]["p2p_entered"], each[0]["p2p_done"]) == (2 * rounds, 2 * rounds)
         for each in comms), comms)
     drill.claim(f"{name}: the kinds are right", all(
-        each["kinds"].get(kind) == rounds for each in read
-        for kind in ("all_reduce", "all_gather", "reduce_scatter", "broadcast")),
+        each["kinds"].get(kind) == rounds for each in read for kind in seen),
         [each["kinds"] for each in read])
     drill.claim(f"{name}: nothing was without a slot or unknown", all(
         not any(each["without_slot"]) and not each["unknown_objects"] for each in read),
@@ -250,7 +254,6 @@ def overhead2(drill):
             except Wrong as why:
                 drill.figure("why not with MPS", str(why))
     return overhead_of(drill, 2, 20, {})
-
 
 
 FIRST = [Check("one-rank", one_rank, 120, 20, alone=False),

@@ -61,7 +61,7 @@ class Drill:
 
     @functools.cached_property
     def packages(self):
-        """The folder of the interpreter's packages from NVIDIA; None: there is none."""
+        """The folder of the interpreter's packages from NVIDIA, or None."""
         torch = importlib.util.find_spec("torch")
         if torch is None or not torch.origin:
             return None
@@ -70,7 +70,7 @@ class Drill:
 
     @functools.cached_property
     def nccl(self):
-        """The libnccl.so.2 that the jobs use; None: there is none."""
+        """The libnccl.so.2 that the jobs use, or None."""
         if self.given_nccl:
             return self.given_nccl
         own = sorted(self.packages.glob("*/lib/libnccl.so.2")) if self.packages else []

@@ -43,7 +43,7 @@ def test_no_check_disturbs_another_and_all_results_are_kept(tmp_path):
     assert checks["claiming"]["why"] == "one is two: it is 1"
     assert "ZeroDivisionError" in checks["dying"]["why"]
     # What a check found before it was ended is kept, and nothing of it lives on.
-    assert checks["hanging"]["why"].startswith("not over after 4 s")
+    assert checks["hanging"]["why"].startswith("not over after ")
     assert checks["hanging"]["figures"] == {"before": 1}
     assert left_behind() == []
     assert checks["greedy"]["why"].startswith("no time: it takes 9000 s")
@@ -70,7 +70,7 @@ def test_an_interrupted_drill_leaves_no_process_behind(tmp_path):
     running = subprocess.Popen([sys.executable, DRILL, "--own", "--out", tmp_path, "--only",
                                 "hanging"], env={**os.environ, "ROBUSTRUN_BUILD_DIR": str(BUILD)},
                                stdout=subprocess.DEVNULL)
-    wait_for(left_behind, what="the process of the check")
+    wait_for(left_behind, 120, "the process of the check")
     running.terminate()
     assert running.wait(30) == 128 + signal.SIGTERM
     assert left_behind() == []
