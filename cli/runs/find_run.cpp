@@ -101,9 +101,8 @@ base::Result<std::string> find_run(const std::string& run, Pick pick, const Surr
                                     base::join(names_of(live), ", ")));
     }
     if (live.empty() && pick != Pick::kLiveFirst) {
-      return base::fail(
-          base::Errc::kNotFound,
-          fmt::format("no active run below {}; pass a run's id or directory", runs_folder(around)));
+      return base::fail(base::Errc::kNotFound,
+                        "no active run; pass a run's id or directory (`robustrun ls` lists runs)");
     }
     if (!live.empty()) {
       say(fmt::format("run {}{}", fs::path(live.front()).filename().string(),

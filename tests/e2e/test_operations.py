@@ -190,8 +190,8 @@ def test_a_second_stop_kills_at_once(detached):
 
 
 def test_which_run_is_meant(robustrun):
-    for words, error in ((["status"], "cannot find a run below"), (["stop"], "no active run below"),
-                         (["attach"], "no active run below"),
+    for words, error in ((["status"], "cannot find a run below"), (["stop"], "no active run;"),
+                         (["attach"], "no active run;"),
                          (["status", "nosuch"], "cannot find the run nosuch"),
                          (["stop", "nosuch"], "cannot find the run nosuch")):
         done = robustrun.run(*words)
