@@ -65,7 +65,7 @@ base::Result<DataPlanShown> plan_data(const DataLine& line, const Surroundings& 
   const std::string folder = std::filesystem::path(path).parent_path();
   std::vector<std::span<const std::uint32_t>> lengths;
   for (const loader::Source& source : shown.spec.sources) {
-    shown.sources.push_back(RR_TRY(loader::read_lengths(source, folder)));
+    shown.sources.push_back(RR_TRY(loader::read_index(source, folder)));
   }
   for (const loader::SourceIndex& source : shown.sources) lengths.emplace_back(source.lengths);
   auto planner = RR_TRY(loader::Planner::open(shown.spec, lengths));

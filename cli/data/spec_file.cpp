@@ -157,16 +157,9 @@ class SpecReader : TomlReader {
   }
 
   Status set_bins() {
-    const std::uint32_t context = spec_.batch.context;
-    if (context == 0 || tokens_ == 0) return error(tokens_at_, "[batch] needs tokens and context");
-    if (tokens_ % context != 0 || tokens_ / context > loader::kBinsPerStepMax) {
-      return error(
-          tokens_at_,
-          fmt::format("batch.tokens = {} must be a multiple of batch.context = {}, at most "
-                      "{} times",
-                      tokens_, context, loader::kBinsPerStepMax));
-    }
-    spec_.batch.bins = static_cast<std::uint32_t>(tokens_ / context);
+    const auto bins = loader::bins_of(tokens_, spec_.batch.context);
+    if (!bins) return error(tokens_at_, bins.error().what);
+    spec_.batch.bins = *bins;
     return {};
   }
 

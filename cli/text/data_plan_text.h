@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/index/lengths.h"
+#include "loader/index/source_index.h"
 #include "loader/plan/figures.h"
 #include "loader/plan/planner.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "base/io/fd.h"
@@ -29,23 +30,10 @@ T read_at(std::string_view bytes, std::size_t offset) {
   return value;
 }
 
-// The codes of megatron's DType; 0 for an unknown one.
-std::uint32_t bytes_of_type(std::uint8_t code) {
-  switch (code) {
-    case 1:  // uint8
-    case 2:  // int8
-      return 1;
-    case 3:  // int16
-    case 8:  // uint16
-      return 2;
-    case 4:  // int32
-    case 7:  // float32
-      return 4;
-    case 5:  // int64
-    case 6:  // float64
-      return 8;
-    default: return 0;
-  }
+std::optional<TokenType> type_of(std::uint8_t code) {
+  const bool known = (code >= 1 && code <= 5) || code == 8;
+  if (!known) return std::nullopt;
+  return static_cast<TokenType>(code);
 }
 
 std::string without_suffix(const std::string& path) {
@@ -55,6 +43,18 @@ std::string without_suffix(const std::string& path) {
 
 }  // namespace
 
+std::uint32_t bytes_of(TokenType type) {
+  switch (type) {
+    case TokenType::kUint8:
+    case TokenType::kInt8: return 1;
+    case TokenType::kInt16:
+    case TokenType::kUint16: return 2;
+    case TokenType::kInt32: return 4;
+    case TokenType::kInt64: return 8;
+  }
+  return 0;
+}
+
 base::Result<MegatronIndex> parse_megatron_index(std::string_view bytes) {
   if (bytes.size() < kHeaderBytes || !bytes.starts_with(kMagic)) {
     return corrupt("it does not begin as an index of Megatron-LM does");
@@ -63,8 +63,9 @@ base::Result<MegatronIndex> parse_megatron_index(std::string_view bytes) {
   if (version != 1) return corrupt(fmt::format("its version is {}, only 1 is known", version));
   const auto code = read_at<std::uint8_t>(bytes, 17);
   MegatronIndex index;
-  index.token_bytes = bytes_of_type(code);
-  if (index.token_bytes == 0) return corrupt(fmt::format("its type of tokens {} is unknown", code));
+  const auto type = type_of(code);
+  if (!type) return corrupt(fmt::format("its type of tokens {} is no type of integers", code));
+  index.type = *type;
   const auto sequences = read_at<std::uint64_t>(bytes, 18);
   const auto documents = read_at<std::uint64_t>(bytes, 26);
   const std::size_t rest = bytes.size() - kHeaderBytes;
@@ -74,6 +75,7 @@ base::Result<MegatronIndex> parse_megatron_index(std::string_view bytes) {
                                bytes.size(), sequences, documents));
   }
   index.lengths.reserve(sequences);
+  index.offsets.reserve(sequences);
   const std::size_t offsets = kHeaderBytes + sequences * 4;
   for (std::uint64_t i = 0; i < sequences; ++i) {
     const auto length = read_at<std::int32_t>(bytes, kHeaderBytes + i * 4);
@@ -83,9 +85,10 @@ base::Result<MegatronIndex> parse_megatron_index(std::string_view bytes) {
       return corrupt(fmt::format("sequence {} begins at byte {}", i, offset));
     }
     index.lengths.push_back(static_cast<std::uint32_t>(length));
+    index.offsets.push_back(static_cast<std::uint64_t>(offset));
     index.bin_bytes =
         std::max(index.bin_bytes, static_cast<std::uint64_t>(offset) +
-                                      std::uint64_t{index.lengths.back()} * index.token_bytes);
+                                      std::uint64_t{index.lengths.back()} * bytes_of(index.type));
   }
   return index;
 }

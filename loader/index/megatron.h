@@ -16,9 +16,20 @@
 
 namespace robustrun::loader {
 
+enum class TokenType : std::uint8_t {  // the codes of megatron's DType; floats are not tokens
+  kUint8 = 1,
+  kInt8 = 2,
+  kInt16 = 3,
+  kInt32 = 4,
+  kInt64 = 5,
+  kUint16 = 8,
+};
+[[nodiscard]] std::uint32_t bytes_of(TokenType type);
+
 struct MegatronIndex {
-  std::uint32_t token_bytes = 0;
+  TokenType type = TokenType::kUint16;
   std::vector<std::uint32_t> lengths;  // tokens of each sequence
+  std::vector<std::uint64_t> offsets;  // bytes into PREFIX.bin
   std::uint64_t bin_bytes = 0;         // least size of PREFIX.bin
 };
 

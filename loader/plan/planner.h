@@ -28,14 +28,14 @@ struct Piece {
 
 struct SourceCursor {
   std::uint64_t position = 0;  // samples drawn; the epoch is position / samples
-  std::int64_t owed = 0;       // Mixture
+  std::int64_t owed = 0;  // Mixture
   bool operator==(const SourceCursor&) const = default;
 };
 
 struct Cursor {
   std::uint64_t step = 0;
   std::vector<SourceCursor> sources;
-  std::vector<Piece> carry;   // at most kCarryMax
+  std::vector<Piece> carry;  // at most kCarryMax
   std::uint64_t dropped = 0;  // pieces left out so far, with Leftover::kDrop
   bool operator==(const Cursor&) const = default;
 };
@@ -49,7 +49,7 @@ struct Bin {
 struct StepPlan {
   std::uint64_t step = 0;
   std::vector<Piece> pieces;  // in the order in which they were drawn
-  std::vector<Bin> bins;      // Spec::batch.bins of them
+  std::vector<Bin> bins;  // Spec::batch.bins of them
 };
 
 // The cost of a document of `length` tokens.

@@ -91,6 +91,17 @@ base::Status check(const Spec& spec) {
   return {};
 }
 
+base::Result<std::uint32_t> bins_of(std::uint64_t tokens, std::uint32_t context) {
+  if (tokens == 0 || context == 0) return refuse("[batch] needs tokens and context");
+  if (tokens % context != 0 || tokens / context > kBinsPerStepMax) {
+    return refuse(
+        fmt::format("batch.tokens = {} must be a multiple of batch.context = {}, at most {} "
+                    "times",
+                    tokens, context, kBinsPerStepMax));
+  }
+  return static_cast<std::uint32_t>(tokens / context);
+}
+
 base::Status check_ranks(const Spec& spec, std::uint32_t ranks) {
   const std::uint64_t share = std::uint64_t{ranks} * spec.batch.micro;
   if (share != 0 && spec.batch.bins % share == 0) return {};
@@ -123,6 +134,15 @@ std::string_view to_string(Leftover leftover) {
     case Leftover::kCarry: return "carry";
     case Leftover::kPad: return "pad";
     case Leftover::kDrop: return "drop";
+  }
+  return "";
+}
+
+std::string_view to_string(Long longer) {
+  switch (longer) {
+    case Long::kSplit: return "split";
+    case Long::kTruncate: return "truncate";
+    case Long::kRefuse: return "error";
   }
   return "";
 }

@@ -64,6 +64,9 @@ struct Spec {
 // The error is one sentence that names the key and its value, without the path of the file.
 [[nodiscard]] base::Status check(const Spec& spec);
 
+// Sequences of a step of so many tokens; the error says why there is no such number.
+[[nodiscard]] base::Result<std::uint32_t> bins_of(std::uint64_t tokens, std::uint32_t context);
+
 // Whether `ranks` can share a step: each gets the same number of bins in each micro-batch.
 [[nodiscard]] base::Status check_ranks(const Spec& spec, std::uint32_t ranks);
 
@@ -73,6 +76,7 @@ struct Spec {
 [[nodiscard]] std::string_view to_string(Format format);
 [[nodiscard]] std::string_view to_string(Pack pack);
 [[nodiscard]] std::string_view to_string(Leftover leftover);
+[[nodiscard]] std::string_view to_string(Long longer);
 [[nodiscard]] std::string_view to_string(Sync sync);
 
 }  // namespace robustrun::loader

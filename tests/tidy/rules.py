@@ -40,6 +40,7 @@ PYTHON_LAYERS = {
     "_boot/": ["_record/", "_trackers/"],
     "_api/": ["_record/"],
     "_state/": [],
+    "_data/": ["_api/"],
     "_checkpoint/": ["_record/", "_api/", "_state/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],

@@ -42,7 +42,8 @@ TEST_CASE("an index of Megatron-LM gives lengths and the size of its tokens") {
   const auto index = parse_megatron_index(megatron_index({5, 0, 700}));
   REQUIRE(index);
   CHECK(index->lengths == std::vector<std::uint32_t>{5, 0, 700});
-  CHECK(index->token_bytes == 2);
+  CHECK(index->type == TokenType::kUint16);
+  CHECK(index->offsets == std::vector<std::uint64_t>{0, 10, 10});
   CHECK(index->bin_bytes == 1410);
   CHECK(parse_megatron_index(megatron_index({5, 0, 700}) + std::string(3, '\1')));  // with modes
 }
@@ -56,7 +57,7 @@ TEST_CASE("a damaged index says what is wrong with it") {
   std::string bad = good;
   bad[9] = 2;
   CHECK(error_of(bad) == "its version is 2, only 1 is known");
-  CHECK(error_of(megatron_index({1}, 99)) == "its type of tokens 99 is unknown");
+  CHECK(error_of(megatron_index({1}, 99)) == "its type of tokens 99 is no type of integers");
   CHECK(error_of(megatron_index({1, -4})) == "sequence 1 has -4 tokens");
   bad = good;
   bad[25] = 0x7F;  // the number of sequences

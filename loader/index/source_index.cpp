@@ -1,4 +1,4 @@
-#include "loader/index/lengths.h"
+#include "loader/index/source_index.h"
 
 #include <fmt/format.h>
 #include <glob.h>
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/core/hash.h"
 #include "loader/index/json_lines.h"
 #include "loader/index/megatron.h"
 
@@ -52,21 +53,27 @@ base::Result<std::vector<std::string>> files_of(const Source& source, const std:
 
 }  // namespace
 
-base::Result<SourceIndex> read_lengths(const Source& source, const std::string& folder) {
+base::Result<SourceIndex> read_index(const Source& source, const std::string& folder) {
   SourceIndex index;
-  index.files = RR_TRY(files_of(source, folder));
   index.estimated = source.format == Format::kJsonLines;
-  for (const std::string& file : index.files) {
+  for (std::string& path : RR_TRY(files_of(source, folder))) {
+    IndexedFile file;
+    file.first = index.lengths.size();
     std::vector<std::uint32_t> lengths;
     base::Status read;
     if (source.format == Format::kMegatron) {
-      auto one = read_megatron_index(file);
-      if (one) lengths = std::move(one->lengths);
+      auto one = read_megatron_index(path);
       if (!one) read = std::unexpected(one.error());
+      if (one) {
+        lengths = std::move(one->lengths);
+        file.offsets = std::move(one->offsets);
+        file.type = one->type;
+      }
+      path.replace(path.size() - 4, 4, ".bin");
     } else {
-      auto sizes = read_json_line_sizes(file);
-      if (sizes) lengths = *std::move(sizes);
+      auto sizes = read_json_line_sizes(path);
       if (!sizes) read = std::unexpected(sizes.error());
+      if (sizes) lengths = *std::move(sizes);
       for (std::uint32_t& length : lengths) {
         length = std::max<std::uint32_t>(1, length / source.bytes_per_token);
       }
@@ -75,9 +82,24 @@ base::Result<SourceIndex> read_lengths(const Source& source, const std::string& 
       return base::fail(read.error().code,
                         fmt::format("source {}: {}", source.name, read.error().what));
     }
+    file.path = std::move(path);
+    index.files.push_back(std::move(file));
     index.lengths.insert(index.lengths.end(), lengths.begin(), lengths.end());
   }
   return index;
+}
+
+std::uint64_t fingerprint(const SourceIndex& index) {
+  const auto hash_of = [](const auto& values, std::uint64_t seed) {
+    return base::hash64(
+        {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values.front())},
+        seed);
+  };
+  std::uint64_t hash = hash_of(index.lengths, 0);
+  for (const IndexedFile& file : index.files) {
+    hash = hash_of(file.offsets, hash ^ static_cast<std::uint64_t>(file.type));
+  }
+  return hash;
 }
 
 }  // namespace robustrun::loader
