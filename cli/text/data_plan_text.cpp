@@ -13,7 +13,7 @@ namespace {
 
 using base::json_string;
 
-constexpr int kJsonVersion = 1;
+constexpr int kDataPlanVersion = 1;
 
 // Means over the steps.
 struct Means {
@@ -21,6 +21,7 @@ struct Means {
   loader::Imbalance in_order{0, 0};
   double bound = 0;
   double padding = 0;
+  double padding_in_order = 0;
 };
 
 Means means_of(const std::vector<loader::StepFigures>& steps) {
@@ -33,6 +34,7 @@ Means means_of(const std::vector<loader::StepFigures>& steps) {
     means.in_order.micro += step.in_order.micro / count;
     means.bound += step.bound / count;
     means.padding += step.padding / count;
+    means.padding_in_order += step.padding_in_order / count;
   }
   return means;
 }
@@ -90,27 +92,29 @@ std::string sources_table(const DataPlanShown& shown) {
 std::string data_plan_text(const DataPlanShown& shown) {
   const auto& batch = shown.spec.batch;
   const Means means = means_of(shown.steps);
-  std::string out = fmt::format("{}: {} of {}, each {} of {} tokens\n\n", shown.path,
+  std::string out = fmt::format("{}: {}, each {} tokens in {} of {}\n\n", shown.path,
                                 base::counted(shown.steps.size(), "step"),
                                 amount(std::uint64_t{batch.bins} * batch.context),
                                 base::counted(batch.bins, "sequence"), batch.context);
   out += sources_table(shown);
-  const bool once = shown.spec.balance.sync == loader::Sync::kStep;
-  const auto row = [](const char* name, double step, double micro) {
-    return fmt::format("{:<26}{:>12.3f}{:>18.3f}\n", name, step, micro);
+  const auto row = [](const char* name, double step, double micro, double padding) {
+    return fmt::format("{:<26}{:>12.3f}{:>18.3f}{:>9.2f} %\n", name, step, micro, 100 * padding);
   };
-  out += fmt::format("\n{} with {} each: time of the slowest rank over the mean\n",
-                     base::counted(shown.ranks, "rank"), base::counted(batch.micro, "micro-batch"));
-  out += fmt::format("{:<26}{:>12}{:>18}\n", "ranks wait for each other", "once a step",
-                     "per micro-batch");
-  out += row("in the order of arrival", means.in_order.step, means.in_order.micro);
-  out += row("planned", means.planned.step, means.planned.micro);
-  out += row("at best (longest document)", means.bound, means.bound);
-  out += fmt::format("The plan is for ranks that wait {} (balance.sync = \"{}\").\n",
+  out += fmt::format("\n{}, {} micro-batch{} each: time of the slowest rank over the mean\n",
+                     base::counted(shown.ranks, "rank"), batch.micro, batch.micro == 1 ? "" : "es");
+  out += fmt::format("{:<26}{:>12}{:>18}{:>11}\n", "ranks wait for each other", "once a step",
+                     "per micro-batch", "padding");
+  out += row("in the order of arrival", means.in_order.step, means.in_order.micro,
+             means.padding_in_order);
+  out += row("planned", means.planned.step, means.planned.micro, means.padding);
+  out += fmt::format("{:<26}{:>12.3f}{:>18.3f}\n", "at best (longest document)", means.bound,
+                     means.bound);
+  const bool once = shown.spec.balance.sync == loader::Sync::kStep;
+  out += fmt::format("Planned for ranks that wait {} (balance.sync = \"{}\").\n",
                      once ? "once a step" : "at every micro-batch",
                      loader::to_string(shown.spec.balance.sync));
-  out += fmt::format("\nPadding {:.2f} %. {} carried to the next step", 100 * means.padding,
-                     base::counted(shown.end.carry.size(), "piece"));
+  out +=
+      fmt::format("\n{} left for the next step", base::counted(shown.end.carry.size(), "document"));
   if (shown.end.dropped > 0) out += fmt::format(", {} dropped", shown.end.dropped);
   out += fmt::format(". Planning a step took {:.2f} ms. Digest of step {}: {:016x}\n",
                      shown.plan_ms, shown.end.step - 1, shown.digest);
@@ -138,12 +142,15 @@ std::string data_plan_json(const DataPlanShown& shown) {
   return fmt::format(
       "{{\"version\": {}, \"file\": {}, \"ranks\": {}, \"steps\": {}, \"sequences\": {}, "
       "\"context\": {}, \"micro\": {}, \"sync\": \"{}\", \"sources\": [{}], \"planned\": {}, "
-      "\"in_order\": {}, \"bound\": {:.6f}, \"padding\": {:.6f}, \"carried\": {}, \"dropped\": {}, "
+      "\"in_order\": {}, \"bound\": {:.6f}, \"padding\": {:.6f}, "
+      "\"padding_in_order\": {:.6f}, \"carried\": {}, \"dropped\": {}, "
       "\"plan_ms\": {:.4f}, \"digest\": \"{:016x}\"}}\n",
-      kJsonVersion, json_string(shown.path), shown.ranks, shown.steps.size(), shown.spec.batch.bins,
-      shown.spec.batch.context, shown.spec.batch.micro, loader::to_string(shown.spec.balance.sync),
-      base::join(sources, ", "), imbalance(means.planned), imbalance(means.in_order), means.bound,
-      means.padding, shown.end.carry.size(), shown.end.dropped, shown.plan_ms, shown.digest);
+      kDataPlanVersion, json_string(shown.path), shown.ranks, shown.steps.size(),
+      shown.spec.batch.bins, shown.spec.batch.context, shown.spec.batch.micro,
+      loader::to_string(shown.spec.balance.sync), base::join(sources, ", "),
+      imbalance(means.planned), imbalance(means.in_order), means.bound, means.padding,
+      means.padding_in_order, shown.end.carry.size(), shown.end.dropped, shown.plan_ms,
+      shown.digest);
 }
 
 }  // namespace robustrun::cli

@@ -59,10 +59,14 @@ StepFigures figures_of(const Spec& spec, const StepPlan& plan, std::uint32_t ran
   figures.planned = imbalance_of(dealt, costs, batch.micro);
 
   std::vector<std::uint64_t> in_order(batch.bins);
+  std::uint64_t placed = 0;
   const Packing packing = next_fit(lengths, batch.context, batch.bins);
   for (std::size_t i = 0; i < packing.size(); ++i) {
-    if (packing[i] != kLeft) in_order[packing[i]] += piece_costs[i];
+    if (packing[i] == kLeft) continue;
+    in_order[packing[i]] += piece_costs[i];
+    placed += lengths[i];
   }
+  figures.padding_in_order = 1 - static_cast<double>(placed) / room;
   figures.in_order =
       imbalance_of(deal_in_order(batch.bins, ranks, batch.micro), in_order, batch.micro);
 

@@ -18,6 +18,7 @@ struct Imbalance {
 struct StepFigures {
   std::uint64_t tokens = 0;   // without padding
   double padding = 0;         // share of the step's room that is empty
+  double padding_in_order = 0;
   Imbalance planned;
   Imbalance in_order;         // next-fit in the order of drawing, dealt rank by rank
   // No deal of whole documents is better: the longest one costs so much over a rank's mean.

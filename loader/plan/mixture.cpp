@@ -5,18 +5,19 @@
 #include <numeric>
 
 #include "base/core/result.h"
+#include "loader/plan/wide.h"
 
 namespace robustrun::loader {
 
 void Mixture::set_weights(std::span<const std::uint64_t> weights) {
   RR_ASSERT(weights.size() == owed_.size());
-  __int128 sum = 0;
+  Wide sum = 0;
   for (const std::uint64_t weight : weights) sum += weight;
   RR_ASSERT(sum > 0);
   // Rounding errors of sums are spread, so that the shares sum to kOne exactly.
-  __int128 before = 0;
+  Wide before = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const __int128 after = before + weights[i];
+    const Wide after = before + weights[i];
     share_[i] = static_cast<std::int64_t>(after * kOne / sum - before * kOne / sum);
     before = after;
   }
@@ -45,6 +46,11 @@ std::uint32_t Mixture::draw() {
   if (chosen == owed_.size()) chosen = most_owed;  // after a change of the weights
   owed_[chosen] -= kOne;
   return static_cast<std::uint32_t>(chosen);
+}
+
+void Mixture::take_back(std::uint32_t source) {
+  for (std::size_t i = 0; i < owed_.size(); ++i) owed_[i] -= share_[i];
+  owed_[source] += kOne;
 }
 
 }  // namespace robustrun::loader

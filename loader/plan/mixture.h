@@ -26,6 +26,8 @@ class Mixture {
   void set_weights(std::span<const std::uint64_t> weights);
   // The next sample's source. Weights must have been set.
   std::uint32_t draw();
+  // Undoes the last draw(), which gave `source`.
+  void take_back(std::uint32_t source);
 
   [[nodiscard]] const std::vector<std::int64_t>& owed() const { return owed_; }
 

@@ -8,6 +8,7 @@
 
 #include "base/core/hash.h"
 #include "loader/plan/pack.h"
+#include "loader/plan/wide.h"
 
 namespace robustrun::loader {
 namespace {
@@ -89,7 +90,7 @@ Packing packed(const Spec& spec, const std::vector<Piece>& pieces, std::size_t u
 }  // namespace
 
 std::uint64_t cost_of(const Spec& spec, std::uint32_t length) {
-  const auto square = static_cast<unsigned __int128>(spec.balance.square) * length * length / 1000;
+  const auto square = static_cast<Wide>(spec.balance.square) * length * length / 1000;
   return spec.balance.linear * length + static_cast<std::uint64_t>(square);
 }
 
@@ -142,12 +143,12 @@ std::uint64_t Planner::sample_at(std::uint32_t source, std::uint64_t position) {
   return epoch->order.sample(position % samples);
 }
 
-base::Result<std::vector<Piece>> Planner::draw(Mixture& mixture, Cursor& cursor) {
+base::Result<std::uint32_t> Planner::draw(Mixture& mixture, Cursor& cursor,
+                                          std::vector<Piece>& pieces) {
   const std::uint32_t source = mixture.draw();
   const std::uint64_t sample = sample_at(source, cursor.sources[source].position++);
   std::uint32_t length = lengths_[source][sample];
   const std::uint32_t context = spec_->batch.context;
-  std::vector<Piece> pieces;
   if (length > context && spec_->batch.longer == Long::kRefuse) {
     return base::fail(base::Errc::kLimit,
                       fmt::format("sample {} of source {} has {} tokens, more than batch.context = "
@@ -160,7 +161,7 @@ base::Result<std::vector<Piece>> Planner::draw(Mixture& mixture, Cursor& cursor)
     pieces.push_back({source, offset, part, sample});
     offset += part;
   }
-  return pieces;
+  return source;
 }
 
 base::Result<StepPlan> Planner::next() {
@@ -188,25 +189,25 @@ base::Result<StepPlan> Planner::next() {
                                     "smaller",
                                     plan.step, kDrawsPerStepMax));
     }
-    const Mixture mixture_before = mixture;
-    const std::vector<SourceCursor> sources_before = after.sources;
-    const std::vector<Piece> pieces = RR_TRY(draw(mixture, after));
+    const std::size_t first = plan.pieces.size();
+    const std::uint32_t source = RR_TRY(draw(mixture, after, plan.pieces));
     const bool fits =
-        std::ranges::all_of(pieces, [&](const Piece& piece) { return filling.add(piece.length); });
-    if (!fits && spec_->batch.leftover == Leftover::kPad) {
-      if (plan.pieces.empty()) {
+        std::all_of(plan.pieces.begin() + static_cast<std::ptrdiff_t>(first), plan.pieces.end(),
+                    [&](const Piece& piece) { return filling.add(piece.length); });
+    if (fits) continue;
+    if (spec_->batch.leftover == Leftover::kPad) {  // it opens the next step
+      if (first == 0) {
         return base::fail(
             base::Errc::kLimit,
             fmt::format("sample {} of source {} does not fit into a step; set batch.leftover to "
                         "carry, or batch.long to truncate",
-                        pieces.front().sample, spec_->sources[pieces.front().source].name));
+                        plan.pieces.front().sample, spec_->sources[source].name));
       }
-      mixture = mixture_before;  // it opens the next step
-      after.sources = sources_before;
-      break;
+      plan.pieces.resize(first);
+      mixture.take_back(source);
+      --after.sources[source].position;
     }
-    plan.pieces.insert(plan.pieces.end(), pieces.begin(), pieces.end());
-    if (!fits) break;
+    break;
   }
   for (std::size_t i = 0; i < after.sources.size(); ++i) after.sources[i].owed = mixture.owed()[i];
 

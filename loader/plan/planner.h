@@ -75,8 +75,8 @@ class Planner {
  private:
   Planner(const Spec& spec, std::vector<std::span<const std::uint32_t>> lengths, Cursor from);
 
-  // The pieces of the next sample; moves `mixture` and `cursor`.
-  base::Result<std::vector<Piece>> draw(Mixture& mixture, Cursor& cursor);
+  // Appends the pieces of the next sample and returns its source; moves `mixture` and `cursor`.
+  base::Result<std::uint32_t> draw(Mixture& mixture, Cursor& cursor, std::vector<Piece>& pieces);
   std::uint64_t sample_at(std::uint32_t source, std::uint64_t position);
 
   const Spec* spec_;

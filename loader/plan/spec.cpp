@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "loader/plan/wide.h"
+
 namespace robustrun::loader {
 namespace {
 
@@ -83,8 +85,7 @@ base::Status check(const Spec& spec) {
       spec.balance.linear + spec.balance.square == 0) {
     return refuse("balance.cost needs an a or b above 0, at most 1000 and 1");
   }
-  const auto square =
-      static_cast<unsigned __int128>(spec.balance.square) * batch.context * batch.context / 1000;
+  const auto square = static_cast<Wide>(spec.balance.square) * batch.context * batch.context / 1000;
   if ((square + spec.balance.linear * batch.context) * batch.bins > kStepCostMax) {
     return refuse("balance.cost is too large for a step of this size");
   }
@@ -117,10 +118,10 @@ std::uint64_t weight_at(const Source& source, std::uint64_t step) {
   if (after == source.weight.begin()) return after->weight;
   const WeightPoint& from = *std::prev(after);
   if (after == source.weight.end()) return from.weight;
-  const auto run = static_cast<__int128>(after->step - from.step);
-  const auto done = static_cast<__int128>(step - from.step);
-  const __int128 rise = static_cast<__int128>(after->weight) - static_cast<__int128>(from.weight);
-  return static_cast<std::uint64_t>(static_cast<__int128>(from.weight) + rise * done / run);
+  const auto run = static_cast<Wide>(after->step - from.step);
+  const auto done = static_cast<Wide>(step - from.step);
+  const Wide rise = static_cast<Wide>(after->weight) - static_cast<Wide>(from.weight);
+  return static_cast<std::uint64_t>(static_cast<Wide>(from.weight) + rise * done / run);
 }
 
 std::string_view to_string(Format format) {
