@@ -155,13 +155,16 @@ int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor) 
 }
 
 size_t rr_data_segments(const rr_data* data, uint32_t micro) {
-  return data->feed->segment_ends(micro);
+  return micro < data->feed->spec().batch.micro ? data->feed->segment_ends(micro) : 0;
 }
 
 int rr_data_read(rr_data* data, uint32_t micro, int64_t* tokens, int64_t* labels,
                  int64_t* positions, int32_t* segments, uint64_t* labelled) {
   return guarded([&]() -> Status {
     ld::Feed& feed = *data->feed;
+    if (micro >= feed.spec().batch.micro) {
+      return fail(Errc::kInvalidArgument, "a step has no such micro-batch");
+    }
     const size_t places = size_t{feed.sequences()} * feed.spec().batch.context;
     *labelled = RR_TRY(feed.read(micro, {{tokens, places},
                                          {labels, places},

@@ -31,7 +31,7 @@ base::Result<std::vector<std::string>> files_of(const Source& source, const std:
       continue;
     }
     glob_t found{};
-    const int failed = ::glob(path.c_str(), GLOB_ERR, nullptr, &found);
+    const int failed = ::glob(path.c_str(), GLOB_ERR | GLOB_NOSORT, nullptr, &found);
     std::vector<std::string> matches;
     if (failed == 0) matches.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     ::globfree(&found);
@@ -40,6 +40,7 @@ base::Result<std::vector<std::string>> files_of(const Source& source, const std:
                         fmt::format("source {}: {} matches no file", source.name, path));
     }
     for (std::string& match : matches) match = one_name(source, match);
+    std::ranges::sort(matches);  // by bytes: glob() sorts as the locale says
     const auto [first, last] = std::ranges::unique(matches);
     matches.erase(first, last);
     files.insert(files.end(), matches.begin(), matches.end());

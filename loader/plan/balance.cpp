@@ -107,14 +107,16 @@ void improve(std::span<const std::uint64_t> items, Groups& groups) {
   std::vector<std::uint64_t> sums;
   for (const auto& group : groups) sums.push_back(sum_of(items, group));
   std::size_t looked_at = 0;
-  while (looked_at < kPairsMax) {
+  for (;;) {
     const auto heavy = static_cast<std::size_t>(std::ranges::max_element(sums) - sums.begin());
     std::uint64_t best = sums[heavy];
     std::size_t best_group = heavy;
     std::uint32_t* from = nullptr;
     std::uint32_t* to = nullptr;
     for (std::size_t other = 0; other < groups.size(); ++other) {
+      if (other == heavy) continue;
       looked_at += groups[heavy].size() * groups[other].size();
+      if (looked_at > kPairsMax) return;
       for (std::uint32_t& a : groups[heavy]) {
         for (std::uint32_t& b : groups[other]) {
           if (items[a] <= items[b]) continue;

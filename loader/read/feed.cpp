@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace robustrun::loader {
 namespace {
@@ -55,6 +56,11 @@ base::Status Feed::seek(Cursor cursor) {
     if (!exists)
       return base::fail(base::Errc::kCorrupt, "the state has a document that is not there");
   }
+  for (const SourceCursor& source : cursor.sources) {
+    if (std::abs(source.owed) > 2 * Mixture::kOne) {
+      return base::fail(base::Errc::kCorrupt, "the state has a source that was owed too much");
+    }
+  }
   auto planner = RR_TRY(Planner::open(spec_, std::move(lengths), std::move(cursor)));
   planner_ = std::make_unique<Planner>(std::move(planner));
   steps_.clear();
@@ -67,13 +73,13 @@ bool Feed::goes_on(const Piece& piece) const {
          piece.offset + piece.length < sources_[piece.source].lengths[piece.sample];
 }
 
-base::Status Feed::plan_ahead() {
-  while (steps_.size() <= kStepsAhead) {
+base::Status Feed::plan_ahead(std::size_t needed) {
+  while (steps_.size() <= needed + kStepsAhead) {
     Step step;
     step.began = planner_->cursor();
     auto plan = planner_->next();
     if (!plan) {
-      if (!steps_.empty()) return {};  // it is told when its turn comes
+      if (steps_.size() > needed) return {};  // it is told when its turn comes
       return std::unexpected(plan.error());
     }
     step.plan = *std::move(plan);
@@ -98,9 +104,11 @@ base::Status Feed::plan_ahead() {
 }
 
 base::Status Feed::next_step() {
+  const std::size_t next = begun_ ? 1 : 0;
+  RR_TRY(plan_ahead(next));
   if (begun_) steps_.pop_front();
   begun_ = true;
-  return plan_ahead();
+  return {};
 }
 
 std::uint32_t Feed::sequences() const { return spec_.batch.bins / (ranks_ * spec_.batch.micro); }

@@ -40,7 +40,7 @@ class Feed {
 
   // From now on the step after `cursor`, of the same specification.
   [[nodiscard]] base::Status seek(Cursor cursor);
-  // Goes to the next step; the first call to the first one.
+  // Goes to the next step; the first call to the first one. After an error the present step stays.
   [[nodiscard]] base::Status next_step();
 
   // Of the present step; its cursor is where it began.
@@ -72,7 +72,8 @@ class Feed {
   };
 
   Feed(Spec spec, std::uint32_t rank, std::uint32_t ranks);
-  base::Status plan_ahead();
+  // Plans until step number `needed` of steps_ and further ones are there.
+  base::Status plan_ahead(std::size_t needed);
   // Whether the token after the piece belongs to its document.
   [[nodiscard]] bool goes_on(const Piece& piece) const;
 

@@ -36,7 +36,8 @@ class Loader:
     - cu_seqlens: int32, where documents end in tokens.flatten(), with a 0 before the first.
     - step, micro, last: number of the step and of the micro-batch; whether it is the step's last.
     - loss_tokens, step_loss_tokens: labels in this micro-batch, and in the step over all ranks.
-      With the sum of losses over step_loss_tokens each label weighs the same, wherever it is.
+      With the sum of losses over step_loss_tokens, times the number of ranks where gradients are
+      averaged over them (DDP, FSDP), each label weighs the same, wherever it is.
     """
 
     def __init__(self, spec, rank=None, ranks=None):
@@ -58,12 +59,14 @@ class Loader:
 
         micros = self._spec["batch"]["micro"]
         if self._step is None or self._micro == micros:
+            step = self._feed.next_step()
             self._micro = self._start[1] if self._step is None else 0
-            self._step = self._feed.next_step()
+            self._step = step
         step, micro = self._step, self._micro
         shape = (step.sequences, self._spec["batch"]["context"])
-        tokens, labels, positions = (torch.empty(shape, dtype=torch.int64) for _ in range(3))
-        ends = torch.empty(self._feed.segments(micro), dtype=torch.int32)
+        tokens, labels, positions = (torch.empty(shape, dtype=torch.int64, device="cpu")
+                                     for _ in range(3))
+        ends = torch.empty(self._feed.segments(micro), dtype=torch.int32, device="cpu")
         labelled = self._feed.read(micro, tokens.data_ptr(), labels.data_ptr(),
                                    positions.data_ptr(), ends.data_ptr())
         self._micro += 1

@@ -35,11 +35,17 @@ def _known(where, key, keys):
                                               if near else ""))
 
 
+_WIDE = ("seed", "batch.tokens")  # 64 bits; other numbers have 32
+
+
 def _typed(where, key, value, kind):
     if kind is list and isinstance(value, str):
         return [value]
     if not isinstance(value, kind) or isinstance(value, bool):
         raise DataError("%s: %s must be %s, not %r" % (where, key, kind.__name__, value))
+    most = 2 ** (63 if key in _WIDE else 32) - 1
+    if kind is int and not 0 <= value <= most:
+        raise DataError("%s: %s must be a whole number from 0 to %d" % (where, key, most))
     return value
 
 
@@ -60,7 +66,8 @@ def _weights(where, source, value):
     points = value if isinstance(value, list) else [[0, value]]
     out = []
     for point in points:
-        if not isinstance(point, list) or len(point) != 2 or not isinstance(point[0], int):
+        if (not isinstance(point, list) or len(point) != 2 or not isinstance(point[0], int)
+                or not 0 <= point[0] < 2 ** 63):
             raise DataError("%s: mixture.%s must be a weight, or points [step, weight]"
                             % (where, source))
         out.append([point[0], rounded(_number(where, "mixture." + source, point[1]) * 1e6)])
