@@ -1,10 +1,12 @@
-# librobustrun.so: checkpoints for other languages (checkpoint/c_api/api.h). It is loaded into any
+# librobustrun.so: checkpoints and training data for other languages (checkpoint/c_api/api.h,
+# loader/c_api/api.h). It is loaded into any
 # Python process, so it has its own C++ library and exports only rr_*. It has three files of base/io,
 # and neither the log nor OpenSSL. tests/e2e/checkpoint/test_library.py checks the result.
 set(library_exports ${PROJECT_SOURCE_DIR}/checkpoint/c_api_exports.map)
-set_target_properties(rr_base_core rr_checkpoint PROPERTIES POSITION_INDEPENDENT_CODE ON
+set_target_properties(rr_base_core rr_checkpoint rr_loader PROPERTIES POSITION_INDEPENDENT_CODE ON
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-add_library(robustrun_library MODULE $<TARGET_OBJECTS:rr_checkpoint> $<TARGET_OBJECTS:rr_base_core>
+add_library(robustrun_library MODULE $<TARGET_OBJECTS:rr_checkpoint> $<TARGET_OBJECTS:rr_loader>
+  $<TARGET_OBJECTS:rr_base_core>
   base/io/fd.cpp base/io/blocking_pool.cpp base/io/asio_impl.cpp)
 set_target_properties(robustrun_library PROPERTIES OUTPUT_NAME robustrun CXX_VISIBILITY_PRESET hidden
   VISIBILITY_INLINES_HIDDEN ON LINK_DEPENDS ${library_exports}

@@ -35,11 +35,15 @@ trap 'exit 143' TERM
 symbolizer=external_symbolizer_path=$(command -v addr2line)
 export ASAN_OPTIONS=$symbolizer UBSAN_OPTIONS=$symbolizer:print_stacktrace=1 TSAN_OPTIONS=$symbolizer
 
-export tsan_targets="test_base test_wire test_agent test_supervisor test_tracer test_checkpoint"
-asan_targets() {
-  ninja -C build/asan -t targets all | sed -nE 's/^(test_[a-z_]+|fuzzers): phony$/\1/p'
-}
-export -f asan_targets
+# Sanitized in every run: what has pointers, threads or bytes from elsewhere, and all parsers, by the
+# fuzzers. Sanitized at night as well: what computes on values.
+export tsan_targets="test_base test_wire test_tracer test_checkpoint"
+export asan_targets="test_base test_wire test_tracer test_checkpoint test_bootstrap test_agent
+  test_launcher test_loader test_probe fuzzers"
+case $labels in *nightly*)
+  tsan_targets+=" test_agent test_supervisor"
+  asan_targets+=" test_supervisor test_cli test_topo test_sim test_simulator" ;;
+esac
 
 phase() {  # name, command…; the command's time goes to the table of --times
   local name=$1 began=$SECONDS status
@@ -79,7 +83,7 @@ build() {  # folder, targets…; a build that fails is one failed test
 # since kernels with sched_autogroup_enabled apply nice only within a session.
 build_meanwhile() {
   setsid nice -n 19 bash -c 'echo 19 > /proc/self/autogroup
-    cmake --preset asan > /dev/null && cmake --build build/asan -j "$1" --target $(asan_targets)
+    cmake --preset asan > /dev/null && cmake --build build/asan -j "$1" --target $asan_targets
     cmake --preset tsan > /dev/null && cmake --build build/tsan -j "$1" --target $tsan_targets
     ' bash "$jobs" > build/sanitized.log 2>&1 &
   builder=$!
@@ -146,12 +150,19 @@ fuzz() {
   sed -nE 's/^([a-z_]+: FOUND SOMETHING.*)/failed: fuzzer \1/p' "$log" >> "$failures"
 }
 
-# All unit tests under AddressSanitizer and UBSan, and the fuzzers.
+sanitized_units() {  # a regular expression of CTest: the tests that were built
+  local names=${asan_targets//test_/unit.}
+  # shellcheck disable=SC2086
+  printf '^(%s)$' "$(echo ${names/fuzzers/} | tr ' ' '|')"
+}
+
+# Unit tests under AddressSanitizer and UBSan, and the fuzzers.
 asan() {
   cmake --preset asan > /dev/null || { count 0 1; return; }
-  # shellcheck disable=SC2046
-  phase "build with ASan" build build/asan --target $(asan_targets) &&
-    phase "unit tests under ASan and UBSan" run_ctest build/asan -L unit && phase "fuzzers" fuzz
+  # shellcheck disable=SC2086
+  phase "build with ASan" build build/asan --target $asan_targets &&
+    phase "unit tests under ASan and UBSan" run_ctest build/asan -L unit -R "$(sanitized_units)" &&
+    phase "fuzzers" fuzz
 }
 
 # Tests of code with threads: pool, channel, writers, pumps and console; NCCL's plugin; checkpoints'
@@ -170,6 +181,7 @@ tsan() {
   setarch "$(uname -m)" -R true 2> /dev/null && around=(setarch "$(uname -m)" -R)
   for tests in test_base test_wire "test_agent -sf=*/log_*,*/health_*" "test_supervisor -sf=*/console_*" \
       "test_tracer -sf=*/plugin_*" "test_checkpoint -sf=$threaded -tce=$race"; do
+    [[ " $tsan_targets " == *" ${tests%% *} "* ]] || continue
     echo "tsan: $tests"
     # shellcheck disable=SC2086
     if (set -f; set -o pipefail; "${around[@]}" build/tsan/bin/$tests 2>&1 | tee "$log"); then

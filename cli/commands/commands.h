@@ -34,6 +34,7 @@ enum class Command : std::uint8_t {
   kReplay,
   kCkpt,
   kCache,
+  kData,
   kSim,
   kLs,
   kLogs,
@@ -76,6 +77,7 @@ int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ckpt VERB`: lists, verifies, repairs, prunes, pins and exports checkpoints.
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun cache VERB`: lists, verifies and cleans what is kept for faster starts.
+int data_command(std::span<const std::string> argv, const Surroundings& around);
 int cache_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun diagnose [RUN | --from PATH...]`: which rank blocks a job, from the live job or from
 // files.

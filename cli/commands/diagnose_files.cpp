@@ -35,19 +35,19 @@ using tracer::RankSnapshot;
 
 constexpr std::string_view kDefaultGroup = "default_pg";
 
-enum class Kind : std::uint8_t { kRecord, kRas, kDump };
+enum class FileKind : std::uint8_t { kRecord, kRas, kDump };
 
 // By the first bytes alone; the file may still be unreadable.
-std::optional<Kind> kind_of(std::string_view bytes) {
+std::optional<FileKind> kind_of(std::string_view bytes) {
   constexpr std::size_t kLooked = 4096;
   const std::string_view begin = bytes.substr(0, kLooked);
-  if (begin.starts_with(std::string_view(tracer::kRecordMagic.data(), 8))) return Kind::kRecord;
-  if (begin.starts_with('\x80')) return Kind::kDump;
+  if (begin.starts_with(std::string_view(tracer::kRecordMagic.data(), 8))) return FileKind::kRecord;
+  if (begin.starts_with('\x80')) return FileKind::kDump;
   const std::string_view text = base::trim(begin);
-  if (text.starts_with("NCCL version")) return Kind::kRas;
+  if (text.starts_with("NCCL version")) return FileKind::kRas;
   if (!text.starts_with('{')) return std::nullopt;
-  if (text.find("\"communicators") != std::string_view::npos) return Kind::kRas;
-  return Kind::kDump;
+  if (text.find("\"communicators") != std::string_view::npos) return FileKind::kRas;
+  return FileKind::kDump;
 }
 
 // The newest time in a record, in place of the unknown time at which it was copied.
@@ -222,9 +222,9 @@ base::Status Gathering::look_at(const NamedFile& file) {
     status = base::fail(Errc::kInvalidArgument,
                         "it is neither a progress record, nor a dump of PyTorch's Flight Recorder, "
                         "nor a report of NCCL's RAS");
-  } else if (*kind == Kind::kRecord) {
+  } else if (*kind == FileKind::kRecord) {
     status = add_record(file.path, *left);
-  } else if (*kind == Kind::kDump) {
+  } else if (*kind == FileKind::kDump) {
     status = look_at_dump(file, *left);
   } else if (auto report = tracer::read_ras_report(*left)) {
     reports_.push_back(*std::move(report));

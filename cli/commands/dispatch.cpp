@@ -85,6 +85,7 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kUpdate: return update_command(choice.argv, around);
     case Command::kCkpt: return ckpt_command(choice.argv, around);
     case Command::kCache: return cache_command(choice.argv, around);
+    case Command::kData: return data_command(choice.argv, around);
     case Command::kSim: return sim_command(choice.argv, around);
     case Command::kDemo: return demo_command(choice.argv, around);
     case Command::kDoctor: return doctor_command(choice.argv, around);

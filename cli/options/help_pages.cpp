@@ -322,6 +322,22 @@ Exit codes: 0 done, or all is sound; 1 something is damaged, or is in use and co
 Example:
   robustrun cache gc --max 32 --unused 30d)";
 
+constexpr std::string_view kDataPage =
+    R"(usage: robustrun data plan FILE [--ranks N] [--steps N] [--json]
+
+Shows what a specification of training data (docs/data.md) means for a job: how often each source is
+read, how well ranks are balanced beside the order of arrival, and how much is padding. Reads the
+lengths of all samples, and no tokens. Starts nothing.
+
+  --ranks N  data-parallel ranks [1]
+  --steps N  steps to plan, from the first one [20]
+  --json     one JSON object
+
+Exit codes: 0 planned, 2 bad input: the file, a source, or ranks that cannot share a step.
+
+Example:
+  robustrun data plan data.toml --ranks 8)";
+
 constexpr std::string_view kNodesPage =
     R"(usage: robustrun nodes [HOST...] [--node-history DIR] [--json]
 
@@ -532,6 +548,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"replay", "find a faulty machine by running groups of hosts", kReplayPage},
     {"ckpt", "list, verify, repair, prune and export checkpoints", kCkptPage},
     {"cache", "list, verify and clean what is kept for faster starts", kCachePage},
+    {"data", "show which samples a step has, and how ranks share them", kDataPage},
     {"nodes", "list the hosts that failed earlier runs", kNodesPage},
     {"policy", "show what is done about which fault", kPolicyPage},
     {"sim", "simulate the ETTR of a job: spares, checkpoints, policies", kSimPage},

@@ -278,6 +278,26 @@ Result<CacheLine> parse_cache_line(std::span<const std::string> argv) {
   return line;
 }
 
+Result<DataLine> parse_data_line(std::span<const std::string> argv) {
+  DataLine line = RR_TRY(parse_own_line<DataLine>(argv, [](CLI::App& app, DataLine& own) {
+    app.add_option("verb", own.verb);
+    app.add_option("file", own.file);
+    app.add_option("--ranks", own.ranks)->check(at_least(1));
+    app.add_option("--steps", own.steps)->check(at_least(1));
+    app.add_flag("--json", own.json);
+  }));
+  if (line.help) return line;
+  if (line.verb != "plan") {
+    return fail(Errc::kInvalidArgument, "argument VERB: " + invalid_choice(line.verb, {"plan"}));
+  }
+  if (line.file.empty()) return fail(Errc::kInvalidArgument, "data plan needs a FILE");
+  if (line.ranks > kRankMax || line.steps > kDataStepsMax) {
+    return fail(Errc::kInvalidArgument, fmt::format("--ranks is at most {}, and --steps at most {}",
+                                                    kRankMax, kDataStepsMax));
+  }
+  return line;
+}
+
 Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
   DiagnoseLine line =
       RR_TRY(parse_own_line<DiagnoseLine>(argv, [](CLI::App& app, DiagnoseLine& own) {

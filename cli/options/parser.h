@@ -145,6 +145,16 @@ struct CacheLine {
   bool help = false;
 };
 
+// `robustrun data plan FILE [options]`
+struct DataLine {
+  std::string verb;  // plan
+  std::string file;
+  std::int64_t ranks = 1;
+  std::int64_t steps = 20;
+  bool json = false;
+  bool help = false;
+};
+
 // `robustrun demo`
 struct DemoLine {
   bool help = false;
@@ -238,6 +248,7 @@ inline constexpr std::array kDoctorOptions = {OptionId::kHosts,        OptionId:
 [[nodiscard]] base::Result<CompletionLine> parse_completion_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LsLine> parse_ls_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<LogsLine> parse_logs_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<DataLine> parse_data_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<RmLine> parse_rm_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<HelpLine> parse_help_line(std::span<const std::string> argv);
 

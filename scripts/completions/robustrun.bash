@@ -1,6 +1,6 @@
 # bash completion for robustrun, made by `robustrun completion bash`.
 
-_robustrun_commands='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache nodes policy sim completion help version'
+_robustrun_commands='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version'
 
 _robustrun_syntax() {
   local run_flags='--standalone -m --module --no-python --run-path --virtual-local-rank --use-env --dry-run --child-failed-block --insecure-rdzv --fold-lines --detach --slurm -q --quiet -h --help --version'
@@ -48,6 +48,8 @@ _robustrun_syntax() {
       flags='--all --json -h --help' valued='--step --keep --to --rank' words='ls inspect verify repair prune pin unpin export' kind=verbs:folders ;;
     cache)
       flags='--json -h --help' valued='--max --unused --cache-dir' words='ls verify gc' kind=verbs:none ;;
+    data)
+      flags='--json -h --help' valued='--ranks --steps' words='plan' kind=verbs:files ;;
     nodes)
       flags='--json -h --help' valued='--node-history' kind=none ;;
     policy)
@@ -57,7 +59,7 @@ _robustrun_syntax() {
     completion)
       flags='-h --help' valued='' words='bash zsh' kind=none ;;
     help)
-      flags='--markdown --man -h --help' valued='' words='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
+      flags='--markdown --man -h --help' valued='' words='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
     version)
       flags='-h --help' valued='' kind=none ;;
   esac

@@ -12,6 +12,8 @@ LAYERS = {
     "base/io/": ["base/core/"],
     "base/glibc/": [],
     "topo/": ["base/core/"],
+    "loader/plan/": ["base/core/"],
+    "loader/": ["base/", "loader/plan/"],
     "wire/": ["base/"],
     "tracer/analysis/": ["base/core/"],
     "tracer/": ["base/", "tracer/analysis/"],
@@ -26,7 +28,7 @@ LAYERS = {
     "supervisor/": ["base/", "topo/", "wire/", "tracer/", "launcher/", "supervisor/core/"],
     "simulator/": ["base/core/", "supervisor/core/", "tracer/analysis/"],
     "cli/": ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "bootstrap/", "agent/",
-             "launcher/", "supervisor/", "simulator/"],
+             "launcher/", "supervisor/", "simulator/", "loader/"],
 }
 
 # Sub-package of python/robustrun -> those that it may import besides itself. The modules beside
@@ -38,6 +40,7 @@ PYTHON_LAYERS = {
     "_boot/": ["_record/", "_trackers/"],
     "_api/": ["_record/"],
     "_state/": [],
+    "_data/": ["_api/"],
     "_checkpoint/": ["_record/", "_api/", "_state/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],
@@ -49,7 +52,7 @@ SHIM = "agent/shim/"
 SHIM_MAY_INCLUDE = ["agent/shim/", "base/io/strays.h"]
 
 # supervisor/core, topo and the analyzer: no I/O, no clock, no threads, no randomness.
-PURE_ROOMS = ["supervisor/core/", "topo/", "tracer/analysis/", "simulator/"]
+PURE_ROOMS = ["supervisor/core/", "topo/", "tracer/analysis/", "simulator/", "loader/plan/"]
 PURE_FORBIDDEN_INCLUDES = re.compile(
     r"boost/|spdlog/|sys/|unistd\.h|fcntl\.h|filesystem|fstream|iostream|cstdio"
     r"|thread|mutex|shared_mutex|atomic|condition_variable|future|random|unordered_")
@@ -121,6 +124,6 @@ LONG_LINES_PAGES = ["docs/cli.md", "docs/diagnosis.md"]
 FILES_MAX = 40  # of C++, or of the Python package, in a folder
 TEST_FILES_MAX = 60  # of C++ and Python in a folder of tests
 
-ROOMS_WITH_README = ["base/", "topo/", "wire/", "tracer/", "checkpoint/", "probe/",
+ROOMS_WITH_README = ["base/", "topo/", "loader/", "wire/", "tracer/", "checkpoint/", "probe/",
                      "agent/", "launcher/",
                      "supervisor/", "simulator/", "cli/", "python/", "tests/", "bench/"]

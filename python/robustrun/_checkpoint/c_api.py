@@ -8,10 +8,9 @@ import ctypes
 import os
 import struct
 
+from .._api import library as shared_library
 from .blobs import Fields, Shard, text, texts  # noqa: F401 (Shard is used by callers)
 
-ABI_VERSION = 1
-LIBRARY_NAME = "librobustrun.so"
 CODES = {1: "invalid", 2: "not found", 3: "unavailable", 4: "timeout", 5: "permission",
          6: "protocol", 7: "corrupt", 8: "limit", 9: "cancelled", 10: "conflict", 11: "os",
          12: "internal"}
@@ -95,38 +94,11 @@ _FUNCTIONS = {  # name: arguments; all return a code
 _library = None
 
 
-def library_paths():
-    """Paths at which the library may be: the one in ROBUSTRUN_LIBRARY; else beside the installed
-    package (share/robustrun/python/robustrun), in share/ of the prefix of this package's
-    site-packages (lib/python3.X/site-packages, or the folder of pip's --target), or in the build
-    tree of a checkout.
-    """
-    named = os.environ.get("ROBUSTRUN_LIBRARY")
-    if named:
-        return [named]
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    beside = os.path.join(os.path.dirname(os.path.dirname(package)), LIBRARY_NAME)
-    root = os.path.dirname(os.path.dirname(os.path.realpath(package)))
-    build = os.environ.get("ROBUSTRUN_BUILD_DIR") or os.path.join(root, "build")
-    site = os.path.dirname(package)
-    prefixes = [os.path.dirname(os.path.dirname(os.path.dirname(site))), site]
-    return [beside] + [os.path.join(prefix, "share", "robustrun", LIBRARY_NAME)
-                       for prefix in prefixes + [build]]
-
-
 def _load():
     global _library
     if _library is not None:
         return _library
-    paths = library_paths()
-    found = [path for path in paths if os.path.exists(path)]
-    if not found:
-        raise ImportError("cannot find %s: looked for it at %s" % (LIBRARY_NAME, ", ".join(paths)))
-    library = ctypes.CDLL(found[0])
-    library.rr_abi_version.restype = _U32
-    if library.rr_abi_version() != ABI_VERSION:
-        raise ImportError("cannot use %s: its version differs from that of the Python package"
-                          % found[0])
+    library = shared_library.opened()
     for name, arguments in _FUNCTIONS.items():
         getattr(library, name).argtypes = arguments
     library.rr_error.restype = library.rr_save_name.restype = _TEXT

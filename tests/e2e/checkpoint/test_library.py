@@ -36,9 +36,10 @@ def test_it_runs_with_the_libc_of_older_systems():
 
 
 def test_it_exports_the_functions_of_its_headers_and_nothing_else():
-    header = "".join((ROOT / "checkpoint" / "c_api" / name).read_text()
-                     for name in ("api.h", "memory.h", "local.h"))
-    declared = set(re.findall(r"^RR_API [\w *]+\b(rr_\w+)\(", header, re.M))
+    header = "".join((ROOT / name).read_text() for name in (
+        "checkpoint/c_api/api.h", "checkpoint/c_api/memory.h", "checkpoint/c_api/local.h",
+        "loader/c_api/api.h"))
+    declared = set(re.findall(r"^RR_(?:DATA_)?API [\w *]+\b(rr_\w+)\(", header, re.M))
     shown = {line.split()[2] for line in read("nm", "-D", "--defined-only").splitlines()}
     assert shown == declared and len(declared) > 15
     assert set(c_api._FUNCTIONS) < declared
@@ -46,7 +47,8 @@ def test_it_exports_the_functions_of_its_headers_and_nothing_else():
 
 def test_the_header_is_plain_c(tmp_path):
     source = tmp_path / "includes.c"
-    source.write_text('#include "checkpoint/c_api/api.h"\nint main(void) { return RR_OK; }\n')
+    source.write_text('#include "checkpoint/c_api/api.h"\n#include "loader/c_api/api.h"\n'
+                      'int main(void) { return RR_OK; }\n')
     subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{ROOT}",
                     "-fsyntax-only", source], check=True)
 

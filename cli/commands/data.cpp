@@ -1,0 +1,106 @@
+// `robustrun data plan FILE`: what a specification of data means for a job.
+
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+
+#include "base/core/clock.h"
+#include "base/io/fd.h"
+#include "cli/commands/commands.h"
+#include "cli/data/spec_file.h"
+#include "cli/options/help_text.h"
+#include "cli/options/parser.h"
+#include "cli/text/data_plan_text.h"
+#include "supervisor/core/types/exit_code.h"
+
+namespace robustrun::cli {
+namespace {
+
+constexpr std::size_t kSpecBytesMax = std::size_t{4} << 20U;
+
+// Shares of the samples that the mixture asks for, over the steps that were planned.
+class Asked {
+ public:
+  explicit Asked(const loader::Spec& spec) : spec_(spec), owed_(spec.sources.size()) {}
+
+  void add(std::uint64_t step, std::uint64_t samples) {
+    double sum = 0;
+    for (const loader::Source& source : spec_.sources) {
+      sum += static_cast<double>(loader::weight_at(source, step));
+    }
+    for (std::size_t i = 0; i < owed_.size(); ++i) {
+      owed_[i] += static_cast<double>(loader::weight_at(spec_.sources[i], step)) / sum *
+                  static_cast<double>(samples);
+    }
+  }
+  [[nodiscard]] std::vector<double> shares() const {
+    const double all = std::accumulate(owed_.begin(), owed_.end(), 0.0);
+    std::vector<double> shares;
+    for (const double owed : owed_) shares.push_back(all > 0 ? owed / all : 0);
+    return shares;
+  }
+
+ private:
+  const loader::Spec& spec_;
+  std::vector<double> owed_;
+};
+
+std::uint64_t drawn(const loader::Cursor& cursor) {
+  std::uint64_t sum = 0;
+  for (const loader::SourceCursor& source : cursor.sources) sum += source.position;
+  return sum;
+}
+
+base::Result<DataPlanShown> plan_data(const DataLine& line, const Surroundings& around) {
+  DataPlanShown shown;
+  shown.path = line.file;
+  shown.ranks = static_cast<std::uint32_t>(line.ranks);
+  const std::string path = around.absolute(line.file);
+  const std::string text =
+      RR_TRY(base::read_regular_file(path, kSpecBytesMax, base::Links::kFollow));
+  shown.spec = RR_TRY(parse_data_spec(text, line.file));
+  if (const auto shared = loader::check_ranks(shown.spec, shown.ranks); !shared) {
+    return base::fail(shared.error().code, line.file + ": " + shared.error().what);
+  }
+  const std::string folder = std::filesystem::path(path).parent_path();
+  std::vector<std::span<const std::uint32_t>> lengths;
+  for (const loader::Source& source : shown.spec.sources) {
+    shown.sources.push_back(RR_TRY(loader::read_index(source, folder)));
+  }
+  for (const loader::SourceIndex& source : shown.sources) lengths.emplace_back(source.lengths);
+  auto planner = RR_TRY(loader::Planner::open(shown.spec, lengths));
+  Asked asked(shown.spec);
+  const base::SystemClock clock;
+  base::Nanos planning{};
+  for (std::int64_t step = 0; step < line.steps; ++step) {
+    const std::uint64_t before = drawn(planner.cursor());
+    const base::Nanos began = clock.now();
+    const loader::StepPlan plan = RR_TRY(planner.next());
+    planning += clock.now() - began;
+    asked.add(plan.step, drawn(planner.cursor()) - before);
+    shown.steps.push_back(loader::figures_of(shown.spec, plan, shown.ranks));
+    shown.digest = loader::digest(plan);
+  }
+  shown.asked = asked.shares();
+  shown.end = planner.cursor();
+  shown.plan_ms =
+      std::chrono::duration<double, std::milli>(planning).count() / static_cast<double>(line.steps);
+  return shown;
+}
+
+}  // namespace
+
+int data_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_data_line(argv);
+  if (!line) return complain_of_usage(around, "data", line.error().what);
+  if (line->help) {
+    print(command_help("data", terminal_columns(around)));
+    return 0;
+  }
+  const auto shown = plan_data(*line, around);
+  if (!shown) return complain(shown.error());
+  print(line->json ? data_plan_json(*shown) : data_plan_text(*shown));
+  return supervisor::kExitSuccess;
+}
+
+}  // namespace robustrun::cli

@@ -1,0 +1,93 @@
+#pragma once
+// Training data for other languages: part of librobustrun.so. Its user is
+// python/robustrun/_data/c_api.py.
+//
+// Every function that can fail returns 0 or a code (rr_code of checkpoint/c_api/api.h);
+// rr_data_error() then returns a sentence for the user, valid in the calling thread until its next
+// call. Nothing is thrown or printed. A handle belongs to the caller, which makes one call at a
+// time on it.
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RR_DATA_API __attribute__((visibility("default")))
+
+typedef struct rr_data rr_data;  // the batches of one rank
+
+typedef struct rr_data_source {  // loader::Source
+  const char* name;
+  const char* format;  // "megatron"
+  const char* const* paths;
+  size_t path_count;
+  const uint64_t* weights;  // step, millionths, step, millionths, …
+  size_t weight_count;      // pairs
+} rr_data_source;
+
+typedef struct rr_data_spec {  // loader::Spec
+  uint64_t seed;
+  const rr_data_source* sources;
+  size_t source_count;
+  uint64_t tokens;  // of a step
+  uint32_t context;
+  uint32_t micro;
+  const char* pack;
+  const char* leftover;
+  const char* longer;
+  uint32_t block;
+  uint32_t window;
+  uint64_t linear;  // millionths
+  uint64_t square;
+  const char* sync;
+} rr_data_spec;
+
+typedef struct rr_data_piece {  // loader::Piece
+  uint32_t source;
+  uint32_t offset;
+  uint32_t length;
+  uint64_t sample;
+} rr_data_piece;
+
+typedef struct rr_data_cursor {  // loader::Cursor
+  uint64_t step;
+  uint64_t dropped;
+  uint64_t* positions;  // of each source
+  int64_t* owed;        // of each source
+  rr_data_piece* carry;
+  size_t carry_count;
+} rr_data_cursor;
+
+typedef struct rr_data_step {
+  uint64_t step;
+  uint64_t labels;         // over all ranks
+  uint64_t digest;
+  uint32_t sequences;      // of one micro-batch of this rank
+  size_t carry_at_begin;   // pieces in the cursors
+  size_t carry_at_end;
+} rr_data_step;
+
+RR_DATA_API const char* rr_data_error(void);
+// Reads the indices of all sources. Relative paths begin at `folder`.
+RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank,
+                             uint32_t ranks, rr_data** data);
+RR_DATA_API void rr_data_close(rr_data* data);
+RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
+// Continues after `cursor`.
+RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
+RR_DATA_API int rr_data_next_step(rr_data* data, rr_data_step* step);
+// The cursor at the begin or the end of the present step; `carry` has room for carry_count pieces,
+// as many as rr_data_step says.
+RR_DATA_API int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor);
+// Numbers in `segments` of rr_data_read().
+RR_DATA_API size_t rr_data_segments(const rr_data* data, uint32_t micro);
+// A micro-batch: tokens, labels and positions of sequences * context each. `labelled`: number of
+// labels that are not -100.
+RR_DATA_API int rr_data_read(rr_data* data, uint32_t micro, int64_t* tokens, int64_t* labels,
+                             int64_t* positions, int32_t* segments, uint64_t* labelled);
+
+#ifdef __cplusplus
+}
+#endif

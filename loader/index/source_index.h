@@ -1,0 +1,34 @@
+#pragma once
+// The samples of a source, from its files: how long each is, and where it lies. Blocks.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "loader/index/megatron.h"
+#include "loader/plan/spec.h"
+
+namespace robustrun::loader {
+
+struct IndexedFile {
+  std::string path;                    // of the tokens: PREFIX.bin
+  std::uint64_t first = 0;             // its first sample's number in the source
+  TokenType type = TokenType::kUint16;
+  std::vector<std::uint64_t> offsets;  // bytes, of each sample; empty for Format::kJsonLines
+};
+
+struct SourceIndex {
+  std::vector<IndexedFile> files;      // in the order of their samples
+  std::vector<std::uint32_t> lengths;  // tokens of each sample
+  bool estimated = false;              // from bytes, since only a transform knows
+};
+
+// Paths and patterns that are relative begin at `folder`. A pattern's files are sorted by name. The
+// error names the source and the path, also of a pattern that matches nothing.
+[[nodiscard]] base::Result<SourceIndex> read_index(const Source& source, const std::string& folder);
+
+// Of the lengths and places of all samples, in their order: another value means other data.
+[[nodiscard]] std::uint64_t fingerprint(const SourceIndex& index);
+
+}  // namespace robustrun::loader

@@ -1,0 +1,35 @@
+#pragma once
+// In which order one source is read in one epoch: position → sample in O(1), each sample once.
+// Pure.
+//
+// Blocks of neighbouring samples are permuted. A window of permuted blocks is then read in an order
+// of its own, so that samples far from each other are mixed, while a reader has few blocks open.
+
+#include <cstdint>
+
+#include "loader/plan/permutation.h"
+
+namespace robustrun::loader {
+
+class Order {
+ public:
+  // All sizes at least 1: `samples` of the source, `block` samples each, `window` blocks each.
+  Order(std::uint64_t key, std::uint64_t samples, std::uint64_t block, std::uint64_t window);
+
+  // `position` below the number of samples.
+  [[nodiscard]] std::uint64_t sample(std::uint64_t position) const;
+
+ private:
+  // Samples before the block that is read as number `slot`: all blocks are full but the last one.
+  [[nodiscard]] std::uint64_t samples_before(std::uint64_t slot) const;
+
+  std::uint64_t key_;
+  std::uint64_t samples_;
+  std::uint64_t block_;
+  std::uint64_t window_;
+  std::uint64_t blocks_;
+  Permutation permutation_;  // slot → block
+  std::uint64_t short_slot_;  // where the last block is read
+};
+
+}  // namespace robustrun::loader

@@ -1,0 +1,33 @@
+#pragma once
+// Documents into bins of equal capacity. Pure.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace robustrun::loader {
+
+// Where each piece lies: an index into the bins, or kLeft if it fits in none.
+inline constexpr std::uint32_t kLeft = 0xFFFFFFFFU;
+using Packing = std::vector<std::uint32_t>;
+
+// In the given order, each into the present bin or the next one; from the first piece for which no
+// bin is left, all are left. Lengths are between 1 and `capacity`.
+[[nodiscard]] Packing next_fit(std::span<const std::uint32_t> lengths, std::uint32_t capacity,
+                               std::uint32_t bins);
+
+// In the given order, each into the fullest bin that has room (best-fit).
+[[nodiscard]] Packing best_fit_in_order(std::span<const std::uint32_t> lengths,
+                                        std::uint32_t capacity, std::uint32_t bins);
+
+// The same, longest first (best-fit decreasing), but the first `urgent` pieces before all others.
+[[nodiscard]] Packing best_fit(std::span<const std::uint32_t> lengths, std::uint32_t capacity,
+                               std::uint32_t bins, std::size_t urgent = 0);
+
+// Costliest first, each into the cheapest bin that has room (LPT under a cap on tokens), in the
+// same order of urgency. It evens the cost of bins at the price of more padding.
+[[nodiscard]] Packing even_cost(std::span<const std::uint32_t> lengths,
+                                std::span<const std::uint64_t> costs, std::uint32_t capacity,
+                                std::uint32_t bins, std::size_t urgent = 0);
+
+}  // namespace robustrun::loader

@@ -1,0 +1,92 @@
+#pragma once
+// The walk over steps: from a cursor to what the next step contains, and to the next cursor. Pure.
+//
+// A step is a function of (specification, lengths, cursor) alone. The cursor is the whole state:
+// two numbers per source and the pieces left from the step before; it is the same for any number of
+// ranks.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/core/result.h"
+#include "loader/plan/mixture.h"
+#include "loader/plan/order.h"
+#include "loader/plan/spec.h"
+
+namespace robustrun::loader {
+
+// A document or a part of one.
+struct Piece {
+  std::uint32_t source = 0;  // index into Spec::sources
+  std::uint32_t offset = 0;  // in tokens of the sample
+  std::uint32_t length = 0;  // tokens, at least 1 and at most the context
+  std::uint64_t sample = 0;
+  bool operator==(const Piece&) const = default;
+};
+
+struct SourceCursor {
+  std::uint64_t position = 0;  // samples drawn; the epoch is position / samples
+  std::int64_t owed = 0;  // Mixture
+  bool operator==(const SourceCursor&) const = default;
+};
+
+struct Cursor {
+  std::uint64_t step = 0;
+  std::vector<SourceCursor> sources;
+  std::vector<Piece> carry;  // at most kCarryMax
+  std::uint64_t dropped = 0;  // pieces left out so far, with Leftover::kDrop
+  bool operator==(const Cursor&) const = default;
+};
+
+struct Bin {
+  std::vector<std::uint32_t> pieces;  // indices into StepPlan::pieces, ascending
+  std::uint32_t tokens = 0;
+  std::uint64_t cost = 0;  // millionths; Spec::balance
+};
+
+struct StepPlan {
+  std::uint64_t step = 0;
+  std::vector<Piece> pieces;  // in the order in which they were drawn
+  std::vector<Bin> bins;  // Spec::batch.bins of them
+};
+
+// The cost of a document of `length` tokens.
+[[nodiscard]] std::uint64_t cost_of(const Spec& spec, std::uint32_t length);
+
+// Equal only for equal contents: nodes compare it to see that they agree.
+[[nodiscard]] std::uint64_t digest(const StepPlan& plan);
+
+class Planner {
+ public:
+  // A checked specification, and for each source the lengths of its samples in tokens, which must
+  // outlive the planner. `from` is a cursor of the same specification, or {} for the beginning.
+  // Errors name a source without tokens.
+  [[nodiscard]] static base::Result<Planner> open(
+      const Spec& spec, std::vector<std::span<const std::uint32_t>> lengths, Cursor from = {});
+
+  // Errors: a document longer than the context with Long::kRefuse; a step that cannot hold a
+  // document at all; more left over than kCarryMax. The cursor then stays where it was.
+  [[nodiscard]] base::Result<StepPlan> next();
+
+  [[nodiscard]] const Cursor& cursor() const { return cursor_; }
+
+ private:
+  Planner(const Spec& spec, std::vector<std::span<const std::uint32_t>> lengths, Cursor from);
+
+  // Appends the pieces of the next sample and returns its source; moves `mixture` and `cursor`.
+  base::Result<std::uint32_t> draw(Mixture& mixture, Cursor& cursor, std::vector<Piece>& pieces);
+  std::uint64_t sample_at(std::uint32_t source, std::uint64_t position);
+
+  const Spec* spec_;
+  std::vector<std::span<const std::uint32_t>> lengths_;
+  struct Epoch {
+    std::uint64_t number;
+    Order order;
+  };
+  std::vector<std::optional<Epoch>> epochs_;  // the present one of each source
+  Cursor cursor_;
+};
+
+}  // namespace robustrun::loader

@@ -1,0 +1,90 @@
+#pragma once
+// One rank's batches, step after step: the plan of each step, and the tokens of this rank's share.
+// Blocks; not thread-safe.
+//
+// Each rank plans by itself: the plan is a pure function, so all ranks agree without a word.
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/core/result.h"
+#include "loader/plan/balance.h"
+#include "loader/plan/planner.h"
+#include "loader/read/token_files.h"
+
+namespace robustrun::loader {
+
+inline constexpr std::size_t kStepsAhead = 2;  // planned, and asked of the kernel
+inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
+
+// Where a batch goes; tokens, labels and positions have sequences * context places each.
+struct BatchOut {
+  std::span<std::int64_t> tokens;     // padding is 0
+  std::span<std::int64_t> labels;     // the next token of the same document, or kNoLabel
+  std::span<std::int64_t> positions;  // within the piece, from 0
+  std::span<std::int32_t> segments;   // segment_ends() of them
+};
+
+class Feed {
+ public:
+  // Reads the indices of all sources; relative paths begin at `folder`. Every error is one
+  // sentence.
+  [[nodiscard]] static base::Result<std::unique_ptr<Feed>> open(Spec spec,
+                                                                const std::string& folder,
+                                                                std::uint32_t rank,
+                                                                std::uint32_t ranks);
+
+  // From now on the step after `cursor`, of the same specification.
+  [[nodiscard]] base::Status seek(Cursor cursor);
+  // Goes to the next step; the first call to the first one. After an error the present step stays.
+  [[nodiscard]] base::Status next_step();
+
+  // Of the present step; its cursor is where it began.
+  [[nodiscard]] const StepPlan& plan() const { return steps_.front().plan; }
+  [[nodiscard]] const Cursor& began() const { return steps_.front().began; }
+  [[nodiscard]] const Cursor& ended() const { return steps_.front().ended; }
+  // Labels of the step over all ranks, without kNoLabel.
+  [[nodiscard]] std::uint64_t labels_of_step() const { return steps_.front().labels; }
+
+  [[nodiscard]] const Spec& spec() const { return spec_; }
+  [[nodiscard]] std::uint32_t sequences() const;  // of one micro-batch
+  [[nodiscard]] std::uint64_t fingerprint_of(std::size_t source) const {
+    return fingerprint(sources_[source]);
+  }
+
+  // Ends of documents' pieces and of padding in a micro-batch, with the 0 before the first: the
+  // cu_seqlens of attention over packed sequences.
+  [[nodiscard]] std::size_t segment_ends(std::uint32_t micro) const;
+  // Reads a micro-batch of this rank. Returns its number of labels.
+  [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
+
+ private:
+  struct Step {
+    Cursor began;
+    Cursor ended;
+    StepPlan plan;
+    std::uint64_t labels = 0;
+    std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch
+  };
+
+  Feed(Spec spec, std::uint32_t rank, std::uint32_t ranks);
+  // Plans until step number `needed` of steps_ and further ones are there.
+  base::Status plan_ahead(std::size_t needed);
+  // Whether the token after the piece belongs to its document.
+  [[nodiscard]] bool goes_on(const Piece& piece) const;
+
+  Spec spec_;
+  std::uint32_t rank_;
+  std::uint32_t ranks_;
+  std::vector<SourceIndex> sources_;
+  std::unique_ptr<TokenFiles> files_;
+  std::unique_ptr<Planner> planner_;
+  std::deque<Step> steps_;  // the present one, and those that are planned
+  bool begun_ = false;
+};
+
+}  // namespace robustrun::loader

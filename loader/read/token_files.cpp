@@ -1,0 +1,93 @@
+#include "loader/read/token_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace robustrun::loader {
+namespace {
+
+template <class T>
+void widen(const std::vector<char>& bytes, std::span<std::int64_t> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    T value{};
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    out[i] = static_cast<std::int64_t>(value);
+  }
+}
+
+void widen(TokenType type, const std::vector<char>& bytes, std::span<std::int64_t> out) {
+  switch (type) {
+    case TokenType::kUint8: return widen<std::uint8_t>(bytes, out);
+    case TokenType::kInt8: return widen<std::int8_t>(bytes, out);
+    case TokenType::kInt16: return widen<std::int16_t>(bytes, out);
+    case TokenType::kUint16: return widen<std::uint16_t>(bytes, out);
+    case TokenType::kInt32: return widen<std::int32_t>(bytes, out);
+    case TokenType::kInt64: return widen<std::int64_t>(bytes, out);
+  }
+}
+
+}  // namespace
+
+std::size_t TokenFiles::file_of(std::uint32_t source, std::uint64_t sample) const {
+  const auto& files = sources_[source].files;
+  const auto after = std::ranges::upper_bound(files, sample, {}, &IndexedFile::first);
+  return static_cast<std::size_t>(after - files.begin()) - 1;
+}
+
+base::Result<int> TokenFiles::opened(const Key& key) {
+  const auto found = files_.find(key);
+  if (found != files_.end()) return found->second.get();
+  const std::string& path = sources_[key.first].files[key.second].path;
+  base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return base::fail_errno(fmt::format("cannot open {}", path), errno);
+  if (order_.size() == kOpenFilesMax) {
+    files_.erase(order_.front());
+    order_.pop_front();
+  }
+  order_.push_back(key);
+  return files_.emplace(key, std::move(file)).first->second.get();
+}
+
+base::Status TokenFiles::read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
+                              std::span<std::int64_t> out) {
+  const std::size_t number = file_of(source, sample);
+  const IndexedFile& file = sources_[source].files[number];
+  const int fd = RR_TRY(opened({source, number}));
+  const std::size_t width = bytes_of(file.type);
+  bytes_.resize(out.size() * width);
+  std::uint64_t at = file.offsets[sample - file.first] + std::uint64_t{offset} * width;
+  for (std::size_t done = 0; done < bytes_.size();) {
+    const ssize_t got =
+        ::pread(fd, bytes_.data() + done, bytes_.size() - done, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::fail_errno(fmt::format("cannot read {}", file.path), errno);
+    if (got == 0) {
+      return base::fail(base::Errc::kCorrupt,
+                        fmt::format("cannot read sample {} of {}: the file has become shorter",
+                                    sample - file.first, file.path));
+    }
+    done += static_cast<std::size_t>(got);
+    at += static_cast<std::uint64_t>(got);
+  }
+  widen(file.type, bytes_, out);
+  return {};
+}
+
+void TokenFiles::read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
+                            std::uint32_t tokens) {
+  const std::size_t number = file_of(source, sample);
+  const auto found = files_.find({source, number});
+  if (found == files_.end()) return;
+  const IndexedFile& file = sources_[source].files[number];
+  const std::uint64_t width = bytes_of(file.type);
+  static_cast<void>(::posix_fadvise(
+      found->second.get(), static_cast<off_t>(file.offsets[sample - file.first] + offset * width),
+      static_cast<off_t>(tokens * width), POSIX_FADV_WILLNEED));
+}
+
+}  // namespace robustrun::loader

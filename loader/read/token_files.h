@@ -1,0 +1,46 @@
+#pragma once
+// Tokens of samples, from the files of all sources. Blocks; not thread-safe.
+//
+// Files stay open, at most kOpenFilesMax of them; the one that was opened first is closed first.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/core/result.h"
+#include "base/io/fd.h"
+#include "loader/index/source_index.h"
+
+namespace robustrun::loader {
+
+inline constexpr std::size_t kOpenFilesMax = 64;
+
+class TokenFiles {
+ public:
+  // The indices must outlive the reader.
+  explicit TokenFiles(std::span<const SourceIndex> sources) : sources_(sources) {}
+
+  // Reads `out.size()` tokens of a sample from token `offset` on; they lie within the sample. The
+  // error names the file, also if it has become shorter since it was indexed.
+  base::Status read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
+                    std::span<std::int64_t> out);
+
+  // Asks the kernel to read these tokens soon. Without effect if the file is not open.
+  void read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
+                  std::uint32_t tokens);
+
+ private:
+  using Key = std::pair<std::uint32_t, std::size_t>;  // source, file
+  base::Result<int> opened(const Key& key);
+  [[nodiscard]] std::size_t file_of(std::uint32_t source, std::uint64_t sample) const;
+
+  std::span<const SourceIndex> sources_;
+  std::map<Key, base::Fd> files_;
+  std::deque<Key> order_;  // in which they were opened
+  std::vector<char> bytes_;
+};
+
+}  // namespace robustrun::loader

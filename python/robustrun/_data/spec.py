@@ -1,0 +1,145 @@
+"""The specification of training data (docs/data.md): from a file or a dictionary to plain values.
+
+Only keys and types are checked here; librobustrun.so checks what they mean.
+"""
+
+import difflib
+import math
+import os
+
+_SOURCE = {"name": str, "format": str, "paths": list, "bytes_per_token": int}
+_TABLES = {
+    "batch": {"tokens": int, "context": int, "micro": int, "pack": str, "leftover": str,
+              "long": str},
+    "shuffle": {"block": int, "window": int},
+    "balance": {"cost": dict, "sync": str},
+}
+_DEFAULTS = {
+    "batch": {"tokens": 0, "context": 0, "micro": 1, "pack": "best-fit", "leftover": "carry",
+              "long": "split"},
+    "shuffle": {"block": 4096, "window": 8},
+    "balance": {"cost": {"a": 1.0, "b": 0.0}, "sync": "step"},
+}
+_TOP = ("seed", "source", "mixture", "batch", "shuffle", "balance")
+
+
+class DataError(ValueError):
+    """The specification, a source or a state cannot be used; the text says why."""
+
+
+def _known(where, key, keys):
+    if key in keys:
+        return
+    near = difflib.get_close_matches(str(key), keys, 1)
+    raise DataError("%s: unknown key %r%s" % (where, key, "; did you mean %r?" % near[0]
+                                              if near else ""))
+
+
+_WIDE = ("seed", "batch.tokens")  # 64 bits; other numbers have 32
+
+
+def _typed(where, key, value, kind):
+    if kind is list and isinstance(value, str):
+        return [value]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise DataError("%s: %s must be %s, not %r" % (where, key, kind.__name__, value))
+    most = 2 ** (63 if key in _WIDE else 32) - 1
+    if kind is int and not 0 <= value <= most:
+        raise DataError("%s: %s must be a whole number from 0 to %d" % (where, key, most))
+    return value
+
+
+def _number(where, key, value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise DataError("%s: %s must be a number, not %r" % (where, key, value))
+    if value < 0:
+        raise DataError("%s: %s must not be below 0" % (where, key))
+    return value
+
+
+def rounded(number):
+    """The nearest integer; halves go up, as in the library."""
+    return math.floor(number + 0.5)
+
+
+def _weights(where, source, value):
+    points = value if isinstance(value, list) else [[0, value]]
+    out = []
+    for point in points:
+        if (not isinstance(point, list) or len(point) != 2 or not isinstance(point[0], int)
+                or not 0 <= point[0] < 2 ** 63):
+            raise DataError("%s: mixture.%s must be a weight, or points [step, weight]"
+                            % (where, source))
+        out.append([point[0], rounded(_number(where, "mixture." + source, point[1]) * 1e6)])
+    return out
+
+
+def normalized(given, where):
+    """All keys of a specification with their values, defaults included. `where` is for messages."""
+    for key in given:
+        _known(where, key, _TOP)
+    spec = {"seed": _typed(where, "seed", given.get("seed", 0), int)}
+    sources = _typed(where, "source", given.get("source", []), list)
+    names = []
+    spec["source"] = []
+    for source in sources:
+        values = {"name": "", "format": "megatron", "paths": [], "bytes_per_token": 4}
+        for key, value in source.items():
+            _known(where + ", source", key, _SOURCE)
+            values[key] = _typed(where, key, value, _SOURCE[key])
+        names.append(values["name"])
+        spec["source"].append(values)
+    for table, kinds in _TABLES.items():
+        spec[table] = dict(_DEFAULTS[table])
+        for key, value in given.get(table, {}).items():
+            _known("%s, %s" % (where, table), key, kinds)
+            spec[table][key] = _typed(where, "%s.%s" % (table, key), value, kinds[key])
+    cost = {"a": 0.0, "b": 0.0}
+    for key, value in spec["balance"]["cost"].items():
+        _known(where + ", balance.cost", key, cost)
+        cost[key] = _number(where, "balance.cost." + key, value)
+    spec["balance"]["cost"] = cost
+    mixture = given.get("mixture") or dict.fromkeys(names, 1)
+    for name in mixture:
+        _known(where + ", mixture", name, names)
+    spec["mixture"] = {name: _weights(where, name, weight) for name, weight in mixture.items()}
+    return spec
+
+
+def read(source):
+    """(specification, folder of its relative paths) of a dictionary or of a TOML file."""
+    if isinstance(source, dict):
+        return normalized(source, "the specification"), os.getcwd()
+    path = os.fspath(source)
+    try:
+        import tomllib
+    except ImportError:
+        try:
+            import tomli as tomllib
+        except ImportError:
+            raise DataError("cannot read %s: Python 3.11 or the package tomli is needed; or pass a "
+                            "dictionary" % path) from None
+    try:
+        with open(path, "rb") as file:
+            given = tomllib.load(file)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError("%s: %s" % (path, error)) from None
+    return normalized(given, path), os.path.dirname(os.path.abspath(path))
+
+
+def differences(before, now):
+    """What differs between two specifications, apart from paths and micro-batches, which may."""
+    lines = []
+
+    def compare(key, a, b):
+        if isinstance(a, dict) and isinstance(b, dict):
+            for name in sorted(set(a) | set(b)):
+                compare("%s.%s" % (key, name) if key else name, a.get(name), b.get(name))
+        elif key == "source" and len(a) == len(b):
+            for one, other in zip(a, b):
+                compare("source " + one["name"], one, other)
+        elif a != b and key != "batch.micro" and not key.endswith(".paths"):
+            lines.append("%s was %r and is %r" % (key, a, b))
+
+    compare("", before, now)
+    return lines

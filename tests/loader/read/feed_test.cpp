@@ -1,0 +1,145 @@
+#include "loader/read/feed.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/core/clock.h"
+
+namespace feed_test {
+
+using namespace robustrun;
+using namespace robustrun::loader;
+
+// A folder with one data set of `samples` samples of `length` tokens; token = sample * 1000 +
+// place.
+class Folder {
+ public:
+  Folder(std::uint32_t samples, std::uint32_t length) {
+    path_ =
+        std::filesystem::temp_directory_path() / ("rr-feed-" + std::to_string(base::system_seed()));
+    std::filesystem::create_directory(path_);
+    std::ofstream index(path_ / "set.idx", std::ios::binary);
+    std::ofstream tokens(path_ / "set.bin", std::ios::binary);
+    const auto put = [](std::ofstream& file, auto value) {
+      file.write(reinterpret_cast<const char*>(&value), sizeof value);
+    };
+    index.write("MMIDIDX\0\0", 9);
+    put(index, std::uint64_t{1});
+    put(index, static_cast<std::uint8_t>(TokenType::kInt32));
+    put(index, std::uint64_t{samples});
+    put(index, std::uint64_t{1});
+    for (std::uint32_t i = 0; i < samples; ++i) put(index, static_cast<std::int32_t>(length));
+    for (std::uint32_t i = 0; i < samples; ++i) put(index, std::int64_t{4} * i * length);
+    put(index, std::int64_t{0});
+    for (std::uint32_t i = 0; i < samples; ++i) {
+      for (std::uint32_t j = 0; j < length; ++j)
+        put(tokens, static_cast<std::int32_t>(i * 1000 + j));
+    }
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Spec spec_of(std::uint32_t context, std::uint32_t bins) {
+  Spec spec;
+  spec.sources.push_back({"set", Format::kMegatron, {"set"}, 4, {{0, 1'000'000}}});
+  spec.batch.context = context;
+  spec.batch.bins = bins;
+  return spec;
+}
+
+struct Batch {
+  std::vector<std::int64_t> tokens, labels, positions;
+  std::vector<std::int32_t> segments;
+  std::uint64_t labelled = 0;
+};
+
+Batch read(Feed& feed, std::uint32_t micro) {
+  const std::size_t places = std::size_t{feed.sequences()} * feed.spec().batch.context;
+  Batch batch{std::vector<std::int64_t>(places), std::vector<std::int64_t>(places),
+              std::vector<std::int64_t>(places),
+              std::vector<std::int32_t>(feed.segment_ends(micro)), 0};
+  const auto labelled =
+      feed.read(micro, {batch.tokens, batch.labels, batch.positions, batch.segments});
+  REQUIRE(labelled);
+  batch.labelled = *labelled;
+  return batch;
+}
+
+TEST_CASE("a batch has documents one after the other, then padding") {
+  const Folder folder(40, 3);
+  auto opened = Feed::open(spec_of(8, 2), folder.path(), 0, 1);
+  REQUIRE(opened);
+  Feed& feed = **opened;
+  REQUIRE(feed.next_step());
+  const Batch batch = read(feed, 0);
+  CHECK(batch.segments == std::vector<std::int32_t>{0, 3, 6, 8, 11, 14, 16});
+  CHECK(batch.labelled == 8);
+  CHECK(feed.labels_of_step() == 8);
+  for (const std::size_t begin : {0U, 3U, 8U, 11U}) {
+    const std::int64_t first = batch.tokens[begin];
+    CHECK(first % 1000 == 0);
+    CHECK(batch.tokens[begin + 2] == first + 2);
+    CHECK(batch.labels[begin] == first + 1);
+    CHECK(batch.labels[begin + 2] == kNoLabel);
+    CHECK(batch.positions[begin + 2] == 2);
+  }
+  CHECK(batch.tokens[7] == 0);
+  CHECK(batch.labels[7] == kNoLabel);
+}
+
+TEST_CASE("the last label of a part is the first token of the next part") {
+  const Folder folder(4, 20);
+  auto opened = Feed::open(spec_of(8, 2), folder.path(), 0, 1);
+  REQUIRE(opened);
+  Feed& feed = **opened;
+  std::size_t parts = 0;
+  for (int step = 0; step < 6; ++step) {
+    REQUIRE(feed.next_step());
+    const Batch batch = read(feed, 0);
+    for (std::size_t i = 1; i < batch.segments.size(); ++i) {
+      const auto last = static_cast<std::size_t>(batch.segments[i]) - 1;
+      const std::int64_t token = batch.tokens[last];
+      if (token == 0) continue;  // padding
+      const bool ends = token % 1000 == 19;
+      CHECK(batch.labels[last] == (ends ? kNoLabel : token + 1));
+      parts += ends ? 0 : 1;
+    }
+    CHECK(batch.labelled == feed.labels_of_step());
+  }
+  CHECK(parts > 4);
+}
+
+TEST_CASE("a state with a document that is not there is refused") {
+  const Folder folder(4, 20);
+  auto opened = Feed::open(spec_of(8, 2), folder.path(), 0, 1);
+  REQUIRE(opened);
+  for (const Piece& bad : {Piece{1, 0, 8, 0}, Piece{0, 16, 8, 0}, Piece{0, 0, 8, 4},
+                           Piece{0, 0, 9, 0}, Piece{0, 0, 0, 0}}) {
+    Cursor cursor;
+    cursor.sources.resize(1);
+    cursor.carry = {bad};
+    CHECK_FALSE((*opened)->seek(cursor));
+  }
+}
+
+TEST_CASE("what cannot be read yet, and a rank that is none, are refused") {
+  const Folder folder(4, 20);
+  Spec spec = spec_of(8, 2);
+  CHECK_FALSE(Feed::open(spec, folder.path(), 2, 2));
+  spec.sources[0].format = Format::kJsonLines;
+  const auto opened = Feed::open(spec, folder.path(), 0, 1);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().what.find("can be planned but not read yet") != std::string::npos);
+}
+
+}  // namespace feed_test
