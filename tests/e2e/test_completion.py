@@ -39,8 +39,8 @@ def complete(robustrun):
 def test_bash_completes_subcommands_and_options(robustrun, complete):
     assert {"run", "status", "doctor", "completion"} <= set(complete(""))
     assert complete("re") == ["resume", "report", "replay"]
-    robustrun.write("data.py", "")
-    assert complete("d") == ["demo", "doctor", "diagnose", "data.py"]
+    robustrun.write("draw.py", "")
+    assert complete("d") == ["demo", "doctor", "diagnose", "data", "draw.py"]
     assert complete("--max-r") == ["--max-restarts"]
     assert complete("status", "--w") == ["--watch"]
     assert complete("plan", "--colour-") == ["--colour-by"]
