@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 // Debian's library is built with exceptions and lacks the functions for TOML_EXCEPTIONS 0.
 #undef TOML_SHARED_LIB
@@ -26,9 +27,73 @@ namespace {
 
 using TomlType = TomlValue::Type;
 
+constexpr std::size_t kTomlDepthMax = 64;
+
 TomlAt place(toml::source_position position) { return {position.line, position.column}; }
 
 TomlValue value_of(const toml::node& node);
+
+// toml++, and all that walks its trees, recurse once for each level of a dotted key, without a
+// limit. This counts levels in the text, as far as comments and strings are recognised: a string
+// that never ends hides the rest, which toml++ does not read, either.
+class DepthScan {
+ public:
+  explicit DepthScan(std::string_view text) : text_(text) {}
+
+  // Counted from 1; 0: there is none.
+  std::size_t line_that_is_too_deep() {
+    while (at_ < text_.size()) {
+      take(text_[at_]);
+      if (depth_ + dots_ > kTomlDepthMax) return line_;
+    }
+    return 0;
+  }
+
+ private:
+  void take(char c) {
+    if (c == '#') return skip_until('\n');
+    if (c == '"' || c == '\'') return skip_string(c);
+    ++at_;
+    if (c == '.') {
+      ++dots_;
+    } else if (c == '[' || c == '{') {
+      open_.push_back(dots_ + 1);
+      depth_ += dots_ + 1;
+      dots_ = 0;
+    } else if (c == ']' || c == '}') {
+      if (!open_.empty()) depth_ -= open_.back(), open_.pop_back();
+      dots_ = 0;
+    } else if (c == ',' || c == '\n') {
+      dots_ = 0;
+      if (c == '\n') ++line_;
+    }
+  }
+
+  void skip_until(char end) { at_ = std::min(text_.find(end, at_), text_.size()); }
+
+  void skip_string(char quote) {
+    const std::string three(3, quote);
+    const bool is_long = text_.substr(at_).starts_with(three);
+    const std::string_view end =
+        is_long ? std::string_view(three) : std::string_view(three).substr(2);
+    at_ += end.size();
+    while (at_ < text_.size() && !text_.substr(at_).starts_with(end)) {
+      if (text_[at_] == '\n') {
+        if (!is_long) return;
+        ++line_;
+      }
+      at_ += quote == '"' && text_[at_] == '\\' ? 2 : 1;
+    }
+    at_ = std::min(at_ + end.size(), text_.size());
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 1;
+  std::size_t dots_ = 0;  // of the present key
+  std::size_t depth_ = 0;  // of the open brackets and the keys before them
+  std::vector<std::size_t> open_;
+};
 
 // toml++ sorts a table by key; restores the order of the text, so that its first error is reported.
 std::vector<TomlEntry> entries_of(const toml::table& table) {
@@ -92,6 +157,11 @@ std::optional<std::string> scalar_text(const TomlValue& value) {
 }
 
 base::Result<TomlValue> parse_toml(std::string_view text, const std::string& path) {
+  if (const std::size_t line = DepthScan(text).line_that_is_too_deep(); line > 0) {
+    return base::fail(base::Errc::kInvalidArgument,
+                      fmt::format("{}:{}: tables and arrays are nested more than {} deep", path,
+                                  line, kTomlDepthMax));
+  }
   const toml::parse_result parsed = toml::parse(text);
   if (parsed) return value_of(parsed.table());
   const toml::parse_error& error = parsed.error();
