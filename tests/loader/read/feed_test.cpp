@@ -132,7 +132,7 @@ TEST_CASE("a state with a document that is not there is refused") {
   }
 }
 
-TEST_CASE("what cannot be read yet, and a rank that is none, are refused") {
+TEST_CASE("what cannot be read yet, and a rank beyond the last one, are refused") {
   const Folder folder(4, 20);
   Spec spec = spec_of(8, 2);
   CHECK_FALSE(Feed::open(spec, folder.path(), 2, 2));
