@@ -8,7 +8,7 @@ SECONDS ?= 600
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test sim nightly lint format docs bench install wheel package clean help
+.PHONY: build demo test sim nightly lint format docs screenshots bench install wheel package clean help
 
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## /\1\t/p' Makefile | expand -t 10
@@ -51,6 +51,10 @@ docs: build ## renews what is made of the options: docs/cli.md, manual page, com
 	build/bin/robustrun help --man > docs/robustrun.1
 	build/bin/robustrun completion bash > scripts/completions/robustrun.bash
 	build/bin/robustrun completion zsh > scripts/completions/_robustrun
+
+screenshots: build ## renews docs/pictures/: the report page, top, a placement
+	@scripts/install-deps.sh test
+	PYTHONPATH=tests/e2e .venv/bin/python scripts/screenshots.py
 
 bench: build ## every measurement against torchrun
 	@scripts/install-deps.sh test

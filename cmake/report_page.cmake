@@ -1,5 +1,5 @@
-# Compiles the script and the style sheet of `robustrun report --html` into the program, with
-# their hashes for the page's Content-Security-Policy.
+# Compiles the scripts and the style sheet of our HTML pages (report, plan, diagnosis) into the
+# program, with their hashes for the pages' Content-Security-Policy.
 set(page_dir ${PROJECT_SOURCE_DIR}/supervisor/core/report/html/page)
 
 # Base64 of a hex string of 32 bytes.
@@ -19,16 +19,17 @@ function(rr_hash_in_base64 hex out)
   set(${out} ${text}= PARENT_SCOPE)
 endfunction()
 
-# The script is one text, in this order.
-set(scripts dom time gantt incidents charts machines main)
-list(TRANSFORM scripts REPLACE "(.+)" "${page_dir}/\\1.js")
-set(styles ${page_dir}/page.css)
-foreach(kind script style)
-  string(TOUPPER PAGE_${kind} variable)
+# The script of a page is one text, in this order.
+set(report_scripts dom.js time.js gantt.js incidents.js charts.js machines.js main.js)
+set(plan_scripts dom.js plan.js)
+set(diagnosis_scripts dom.js diagnosis.js)
+set(style_scripts page.css)
+foreach(page report plan diagnosis style)
+  string(TOUPPER PAGE_${page} variable)
   set(${variable} "")
-  foreach(asset ${${kind}s})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${asset})
-    file(READ ${asset} text)
+  foreach(asset ${${page}_scripts})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_dir}/${asset})
+    file(READ ${page_dir}/${asset} text)
     string(APPEND ${variable} "${text}")
   endforeach()
   string(SHA256 hash "${${variable}}")

@@ -21,14 +21,17 @@ inline constexpr std::uint32_t kFanoutMin = 6;
 inline constexpr unsigned kConnectTriesMax = 12;
 inline constexpr std::chrono::milliseconds kRetryDelayFirst{150};  // doubled each time, +- half
 inline constexpr std::chrono::milliseconds kRetryDelayMax{1600};
-inline constexpr std::chrono::seconds kRetryBudget{30};  // no retry after this time
+// TCP, key exchange and login of one try may take half of the whole start, or this.
+inline constexpr std::chrono::seconds kLoginMin{10};
+inline constexpr std::chrono::milliseconds kOwnWordsFirst{500};
+// When a start that takes long is reported, and how many hosts are named then.
+inline constexpr std::chrono::milliseconds kSlowStartNotice{1500};
+inline constexpr unsigned kSlowStartsNamedMax = 4;
 inline constexpr std::chrono::milliseconds kProbeWait{1000};
 inline constexpr std::chrono::milliseconds kJumpProbeWait{1400};
 inline constexpr std::chrono::seconds kKeepaliveInterval{15};
 inline constexpr std::chrono::seconds kKeepaliveGiveUp{45};  // nothing acknowledged for this long
 inline constexpr std::size_t kAddressesMax = 8;  // of one host, tried in turn
-// From a login to the mark of the remote shell, its start files included.
-inline constexpr std::chrono::seconds kRemoteShellWait{20};
 inline constexpr std::chrono::seconds kOldAgentWait{3};  // for an agent that is being killed
 
 // what is read

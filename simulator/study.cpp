@@ -34,22 +34,25 @@ class Tally {
 // Multiples of the theoretical optimum.
 constexpr std::array<double, 9> kMultiples = {0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 4, 10};
 
-void try_intervals(const StudyRequest& request, const std::vector<Timeline>& lines, Study& study) {
-  const Nanos stall = request.job.checkpoint_stall.value;
-  if (stall == Nanos{} || study.between_failures == Nanos::max()) {
-    study.best_interval = request.job.checkpoint_every.value;
-    return;
-  }
-  study.young_daly = young_daly(stall, study.between_failures);
+// Ascending; empty if checkpoints cost nothing, or nothing fails.
+std::vector<IntervalResult> try_intervals(const std::vector<Timeline>& lines, Nanos stall,
+                                          Nanos step, Nanos between_failures) {
+  std::vector<IntervalResult> tried;
+  if (stall == Nanos{} || between_failures == Nanos::max()) return tried;
+  const Nanos optimum = young_daly(stall, between_failures);
   for (const double multiple : kMultiples) {
-    const Nanos every =
-        std::max(request.job.step.value, from_seconds(in_seconds(study.young_daly) * multiple));
-    if (!study.intervals.empty() && every == study.intervals.back().every) continue;
+    const Nanos every = std::max(step, from_seconds(in_seconds(optimum) * multiple));
+    if (!tried.empty() && every == tried.back().every) continue;
     Tally tally;
     for (const Timeline& line : lines) tally.add(line, {every, stall});
-    study.intervals.push_back({every, tally.result({}, {}, {}).ettr.mean});
+    tried.push_back({every, tally.result({}, {}, {}).ettr.mean});
   }
-  study.best_interval = std::ranges::max_element(study.intervals, {}, &IntervalResult::ettr)->every;
+  return tried;
+}
+
+Nanos best_of(const std::vector<IntervalResult>& tried, Nanos otherwise) {
+  if (tried.empty()) return otherwise;
+  return std::ranges::max_element(tried, {}, &IntervalResult::ettr)->every;
 }
 
 // A small range is tried completely, a large one with strides.
@@ -58,7 +61,10 @@ constexpr std::uint32_t kSparesTried = 12;
 void try_spares(const StudyRequest& request, std::uint32_t machines, Study& study) {
   if (request.seeds_for_spares == 0) return;
   JobTerms job = request.job;
-  const CheckpointPlan plan{job.checkpoint_every.value, job.checkpoint_stall.value};
+  CheckpointPlan plan{job.checkpoint_every.value, job.checkpoint_stall.value};
+  if (request.chooses_intervals && study.young_daly != Nanos{}) {
+    plan.every = std::max(job.step.value, study.young_daly);
+  }
   const std::uint32_t stride =
       std::max(1U, (request.most_spares + kSparesTried - 1) / kSparesTried);
   for (job.spares = 0; job.spares <= request.most_spares; job.spares += stride) {
@@ -99,30 +105,41 @@ Study run_study(const StudyRequest& request) {
   Study study;
   study.standbys = standbys_for(request.failures, job.nodes);
   study.between_failures = time_between_failures(job.nodes, request.failures.per_node_day.value);
+  const Nanos stall = job.checkpoint_stall.value;
+  if (stall != Nanos{} && study.between_failures != Nanos::max()) {
+    study.young_daly = young_daly(stall, study.between_failures);
+  }
   try_spares(request, machines, study);
   if (request.chooses_spares) job.spares = study.best_spares;
   study.spares_used = job.spares;
-  std::vector<Timeline> lines;
-  const CheckpointPlan plan{job.checkpoint_every.value, job.checkpoint_stall.value};
-  Tally own;
-  std::vector<Tally> others(request.compared.size());
+  std::vector<Timeline> own;
+  std::vector<std::vector<Timeline>> others(request.compared.size());
   for (std::uint32_t i = 0; i < request.seeds; ++i) {
     const std::uint64_t seed = request.first_seed + i;
     const auto trace = make_trace(request.failures, machines, job.duration, seed);
-    lines.push_back(run_own(request.own, job, trace, seed));
-    own.add(lines.back(), plan);
+    own.push_back(run_own(request.own, job, trace, seed));
     for (std::size_t k = 0; k < others.size(); ++k) {
-      const PublishedPolicy& policy = *request.compared[k];
-      others[k].add(run_published(policy, job, trace), checkpoints_of(policy, job));
+      others[k].push_back(run_published(*request.compared[k], job, trace));
     }
   }
-  study.policies.push_back(own.result("robustrun", "the real core and its policy", plan));
+  const auto add = [&](std::string name, std::string about, const std::vector<Timeline>& lines,
+                       CheckpointPlan plan) {
+    if (request.chooses_intervals) {
+      plan.every = best_of(try_intervals(lines, plan.stall, job.step.value, study.between_failures),
+                           plan.every);
+    }
+    Tally tally;
+    for (const Timeline& line : lines) tally.add(line, plan);
+    study.policies.push_back(tally.result(std::move(name), std::move(about), plan));
+  };
+  add("robustrun", "the real core and its policy", own, {job.checkpoint_every.value, stall});
   for (std::size_t k = 0; k < others.size(); ++k) {
     const PublishedPolicy& policy = *request.compared[k];
-    study.policies.push_back(
-        others[k].result(policy.name, policy.about, checkpoints_of(policy, job)));
+    add(policy.name, policy.about, others[k], checkpoints_of(policy, job));
   }
-  try_intervals(request, lines, study);
+  study.intervals = try_intervals(own, stall, job.step.value, study.between_failures);
+  study.best_interval = best_of(study.intervals, job.checkpoint_every.value);
+  const CheckpointPlan& plan = study.policies.front().checkpoints;
   study.closed_ettr = closed_ettr({job.nodes, request.failures.per_node_day.value,
                                    mean_pause(study.policies.front()), plan.every, plan.stall});
   return study;

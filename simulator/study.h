@@ -26,6 +26,9 @@ struct StudyRequest {
   std::uint32_t most_spares = 0;
   std::uint32_t seeds_for_spares = 0;
   bool chooses_spares = false;  // uses the best number instead of job.spares
+  // Gives each policy the best interval for its own checkpoints, instead of job.checkpoint_every
+  // and what is published.
+  bool chooses_intervals = false;
   std::optional<Site> site;  // journals that the numbers above come from; for display
 };
 

@@ -59,6 +59,8 @@ inline constexpr std::size_t kTableLinesMax = 16;
 // control/server.h: bytes of a message, connections at a time, and how long a message may take.
 inline constexpr std::size_t kControlMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kControlConnectionsMax = 64;
+// A socket without a listener is a dead supervisor's when it is older than this.
+inline constexpr std::chrono::minutes kControlSocketYoung{1};
 inline constexpr std::chrono::seconds kControlMessageTime{5};
 // Bytes of a request's value that a refusal repeats.
 inline constexpr std::size_t kShownWordBytes = 24;
@@ -163,6 +165,8 @@ inline constexpr std::chrono::milliseconds kObserveMargin{1000};
 // The same without evidence, once a worker has failed; both together fit into the core's
 // kLookBackMax.
 inline constexpr std::chrono::milliseconds kLookBackWithin{800};
+// Looks at what single ranks use, at a time.
+inline constexpr std::size_t kUseLooksMax = 16;
 inline constexpr std::size_t kSnapshotBytesMax = std::size_t{8} << 20;
 inline constexpr std::uint32_t kAnalysisLane = 0x5348'1002;  // of the launcher's pool
 inline constexpr std::uint32_t kCodeLane = 0x5348'1003;  // of the launcher's pool

@@ -4,8 +4,11 @@
 //     Python stacks, twice ───────────────────┘   holder of the GIL if the worker does not move
 //                                             └─> native stacks, if the worker does not move
 //     Python stacks ──> the source of the line that the main thread is in
+//     both of these, if the worker does not move ──> what its threads wait for
 //     process, first look ──> sockets, and again later; from the first ──> network
 //                         └──> GPUs (helper) ──> the kernel's log
+//
+// Of a worker that is not suspected (Suspect::only_use): process and GPUs.
 #include "agent/evidence/evidence_collector.h"
 
 #include <fmt/core.h>
@@ -24,6 +27,7 @@
 #include "agent/evidence/process_look.h"
 #include "agent/evidence/python_stacks.h"
 #include "agent/evidence/source_call.h"
+#include "agent/evidence/thread_waits.h"
 #include "agent/evidence/worker_sockets.h"
 #include "agent/gpu/gpu_state.h"
 #include "agent/node/limits.h"
@@ -44,6 +48,7 @@ enum class Part : std::uint8_t {
   kSource,
   kPySpy,
   kNative,
+  kWaits,
   kSockets,
   kNetwork,
   kGpus
@@ -53,12 +58,13 @@ struct PartRow {
   const char* name;
   milliseconds max;  // from the part's start
 };
-constexpr std::array<PartRow, 8> kParts = {{
+constexpr std::array<PartRow, 9> kParts = {{
     {"process", milliseconds(3000)},
     {"Python stacks", milliseconds(4000)},
     {"source", milliseconds(1000)},
     {"py-spy", milliseconds(5000)},
     {"native stacks", milliseconds(5000)},
+    {"threads", milliseconds(1000)},
     {"sockets", milliseconds(3000)},
     {"network", milliseconds(2000)},
     {"GPUs", milliseconds(5000)},
@@ -120,6 +126,7 @@ class Collection final : public std::enable_shared_from_this<Collection> {
   void look_at_stacks();
   void look_at_source();
   void look_closer();
+  void look_at_waits();
   void run_tools(const Tools& tools);
   void ask_py_spy(const std::string& program);
   void ask_eu_stack(const std::string& program);
@@ -142,14 +149,16 @@ class Collection final : public std::enable_shared_from_this<Collection> {
   std::optional<base::Nanos> sockets_at_;  // the first look at them
   std::vector<std::uint64_t> idents_;  // of evidence_.stacks, while they are faulthandler's
   bool looked_closer_ = false;
+  ThreadWaits waits_;
+  bool sockets_idle_ = false;  // no connection carried data between the two looks at them
 };
 
 void Collection::start(milliseconds within) {
   end_ = node_.clock.now() + std::max(within, kEvidenceMin);
   begin(Part::kProcess);
-  begin(Part::kPython);
+  if (!suspect_.only_use) begin(Part::kPython);
   look_at_process();
-  look_at_stacks();
+  if (!suspect_.only_use) look_at_stacks();
 }
 
 void Collection::drop() {
@@ -184,13 +193,15 @@ void Collection::end(Part part, const std::string& why) {
   of(part).open = false;
   of(part).deadline.reset();
   if (!why.empty()) note_missing(part, why);
-  const bool seen = !of(Part::kProcess).open && !of(Part::kPython).open;
+  const bool seen = !suspect_.only_use && !of(Part::kProcess).open && !of(Part::kPython).open;
   if (seen && !std::exchange(looked_closer_, true)) look_closer();
   if (std::ranges::any_of(running_, &Running::open)) return;
   // A part may end within its own call, so the owner is done later, and once.
   asio::post(node_.executor, [self = shared_from_this()] {
     const EvidenceCollector::Done done = std::exchange(self->done_, nullptr);
     tracer::Evidence evidence = std::move(self->evidence_);
+    evidence.process.main_wait = self->waits_.main;
+    evidence.process.others_idle = self->waits_.others_idle && self->sockets_idle_;
     self->drop();
     if (done) done(std::move(evidence));
   });
@@ -244,8 +255,10 @@ void Collection::on_first_look(base::Result<ProcessLook> look) {
   look_ = *std::move(look);
   evidence_.has_process = true;
   evidence_.process = look_->state;
-  begin(Part::kSockets);
-  look_at_sockets();
+  if (!suspect_.only_use) {
+    begin(Part::kSockets);
+    look_at_sockets();
+  }
   look_at_gpus();
   second_look_.expires_after(suspect_.apart);
   second_look_.async_wait([self = shared_from_this()](const error_code& error) {
@@ -311,12 +324,29 @@ void Collection::look_closer() {
   const bool needs_stacks = main_stack(evidence_.stacks) == nullptr;
   const bool lives = evidence_.has_process && process.state != "Z" && process.state != "X";
   if (!lives || (!still && !needs_stacks)) return;
+  if (still) look_at_waits();
   if (still || needs_stacks) begin(Part::kPySpy);
   if (still) begin(Part::kNative);
   on_pool(
       Part::kPySpy, kEvidenceLane, [workers = node_.workers] { return find_tools(workers); },
       [this](const Tools& tools) { run_tools(tools); });
   if (!of(Part::kPySpy).open && of(Part::kNative).open) end(Part::kNative, "not looked for");
+}
+
+// Once no signal disturbs the threads any more.
+void Collection::look_at_waits() {
+  begin(Part::kWaits);
+  on_pool(
+      Part::kWaits, kEvidenceLane,
+      [tree = look_->tree, now = node_.clock.now()] {
+        ThreadWaits waits = thread_waits(tree, now);
+        waits.others_idle = waits.others_idle && !descendants_are_connected(tree).value_or(true);
+        return waits;
+      },
+      [this](ThreadWaits waits) {
+        waits_ = waits;
+        end(Part::kWaits);
+      });
 }
 
 void Collection::run_tools(const Tools& tools) {
@@ -370,7 +400,10 @@ void Collection::look_at_sockets() {
         const base::Nanos now = node_.clock.now();
         const bool is_first = !sockets_at_;
         const std::string missing = sockets ? "" : sockets.error().what;
-        if (!is_first && sockets) compare_sockets(evidence_.sockets, *sockets, now - *sockets_at_);
+        if (!is_first && sockets) {
+          compare_sockets(evidence_.sockets, *sockets, now - *sockets_at_);
+          sockets_idle_ = !carry_data(evidence_.sockets, *sockets);
+        }
         if (sockets) evidence_.sockets = *std::move(sockets);
         if (is_first) look_at_network();
         if (!is_first || !missing.empty()) end(Part::kSockets, missing);

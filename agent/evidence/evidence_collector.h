@@ -35,6 +35,7 @@ struct Suspect {
   // The GPUs that the worker may use, as in CUDA_VISIBLE_DEVICES: numbers or UUIDs; empty: all.
   std::vector<std::string> gpus;
   std::chrono::milliseconds apart = kLooksApart;  // between two looks at process and stacks
+  bool only_use = false;  // look at process and GPUs alone: the worker is not suspected
 };
 
 // A shorter `within` counts as this: two looks at a process must be apart.

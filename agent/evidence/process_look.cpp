@@ -26,21 +26,23 @@ struct Stat {
   pid_t parent = 0;
   std::uint64_t ticks = 0;  // in user and system mode, including reaped children
   std::uint64_t start = 0;
+  std::uint64_t pages = 0;  // resident
 };
 
 std::optional<Stat> read_stat(const std::string& folder) {
   constexpr std::size_t kState = 0, kParent = 1, kUserTime = 11, kChildrenSystemTime = 14,
-                        kStart = 19;
+                        kStart = 19, kResident = 21;
   const auto text = base::read_file(folder + "/stat", kProcStatusBytesMax);
   if (!text) return std::nullopt;
   const std::size_t name_end = text->rfind(") ");
   if (name_end == text->npos) return std::nullopt;
   const auto fields = base::split(std::string_view(*text).substr(name_end + 2), ' ');
-  if (fields.size() <= kStart || fields[kState].empty()) return std::nullopt;
+  if (fields.size() <= kResident || fields[kState].empty()) return std::nullopt;
   Stat stat;
   stat.state = fields[kState].front();
   stat.parent = base::parse_int<pid_t>(fields[kParent]).value_or(0);
   stat.start = base::parse_int<std::uint64_t>(fields[kStart]).value_or(0);
+  stat.pages = base::parse_int<std::uint64_t>(fields[kResident]).value_or(0);
   for (std::size_t i = kUserTime; i <= kChildrenSystemTime; ++i) {
     stat.ticks += base::parse_int<std::uint64_t>(fields[i]).value_or(0);
   }
@@ -153,9 +155,11 @@ base::Result<ProcessLook> look_at_process(pid_t pid, const std::string& cgroup,
   ProcessLook look;
   look.start_ticks = worker->second.start;
   look.tree = tree_of(pid, all);
+  const auto page_bytes = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGESIZE), 1L));
   for (const pid_t each : look.tree) {
     const Stat& stat = all.at(each);
     look.cpu_ticks += stat.ticks;
+    look.state.memory_bytes += stat.pages * page_bytes;
     const std::string folder = fmt::format("{}/{}", proc, each);
     look.io_bytes += io_of(folder);
     look.cpu_delay += cpu_delay_of(folder);

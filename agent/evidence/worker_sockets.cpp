@@ -75,6 +75,18 @@ std::optional<T> take(std::string_view& bytes) {
   return value;
 }
 
+bool is_remote(const tracer::SocketState& socket) {
+  return !socket.peer.starts_with("127.") && !socket.peer.starts_with("[::1]");
+}
+
+using Endpoints = std::pair<std::string_view, std::string_view>;
+std::map<Endpoints, const tracer::SocketState*> by_endpoints(
+    std::span<const tracer::SocketState> sockets) {
+  std::map<Endpoints, const tracer::SocketState*> found;
+  for (const tracer::SocketState& each : sockets) found[{each.local, each.peer}] = &each;
+  return found;
+}
+
 std::size_t aligned(std::size_t size) { return (size + 3) & ~std::size_t{3}; }
 
 std::string endpoint(const __be32 (&words)[4], std::uint8_t family, __be16 port) {
@@ -196,8 +208,7 @@ base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t>
 
 void compare_sockets(std::span<const tracer::SocketState> before,
                      std::vector<tracer::SocketState>& after, base::Nanos apart) {
-  std::map<std::pair<std::string_view, std::string_view>, const tracer::SocketState*> known;
-  for (const tracer::SocketState& each : before) known[{each.local, each.peer}] = &each;
+  const auto known = by_endpoints(before);
   for (tracer::SocketState& each : after) {
     const auto found = known.find({each.local, each.peer});
     if (found == known.end()) continue;
@@ -209,6 +220,29 @@ void compare_sockets(std::span<const tracer::SocketState> before,
     each.busy_meanwhile = each.busy - old.busy;
     each.nothing_acked = old.send_queue > 0 && each.send_queue > 0 && each.acked_meanwhile == 0;
   }
+}
+
+bool carry_data(std::span<const tracer::SocketState> before,
+                std::span<const tracer::SocketState> after) {
+  const auto known = by_endpoints(before);
+  return std::ranges::any_of(after, [&](const tracer::SocketState& each) {
+    if (!is_remote(each)) return false;
+    const auto found = known.find({each.local, each.peer});
+    if (each.send_queue > 0 || found == known.end()) return true;
+    const tracer::SocketState& old = *found->second;
+    return each.bytes_acked + each.bytes_received >
+           old.bytes_acked + old.bytes_received + kIdleSocketBytes;
+  });
+}
+
+base::Result<bool> descendants_are_connected(std::span<const pid_t> tree) {
+  if (tree.size() < 2) return false;
+  const auto theirs = RR_TRY(sockets_of(tree.subspan(1)));
+  const auto own = RR_TRY(sockets_of(tree.first(1)));
+  const auto inherited = by_endpoints(own);
+  return std::ranges::any_of(theirs, [&](const tracer::SocketState& each) {
+    return is_remote(each) && !inherited.contains({each.local, each.peer});
+  });
 }
 
 }  // namespace robustrun::agent

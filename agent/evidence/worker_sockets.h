@@ -23,4 +23,13 @@ base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t>
 void compare_sockets(std::span<const tracer::SocketState> before,
                      std::vector<tracer::SocketState>& after, base::Nanos apart);
 
+// Whether a connection to another machine carries data: more than kIdleSocketBytes went over it
+// between the two looks, or bytes that were sent are not acknowledged.
+[[nodiscard]] bool carry_data(std::span<const tracer::SocketState> before,
+                              std::span<const tracer::SocketState> after);
+
+// Whether a descendant of the worker, the first process of `tree`, has a connection to another
+// machine that it has not inherited from the worker. Blocks like sockets_of().
+base::Result<bool> descendants_are_connected(std::span<const pid_t> tree);
+
 }  // namespace robustrun::agent

@@ -36,7 +36,7 @@ void add_fact(std::string_view name, std::string_view value, GpuReading& gpu) {
   if (name == "error" && gpu.state.errors.size() < kGpuErrorsMax) {
     gpu.state.errors.push_back(base::printable(value.substr(0, kFactBytesMax)));
   }
-  if (name == "used_mib") gpu.used_mib = number(value);
+  if (name == "used_mib") gpu.state.used_mib = number(value);
   if (name == "pid") {
     if (const auto pid = base::parse_int<pid_t>(value)) gpu.pids.push_back(*pid);
   }

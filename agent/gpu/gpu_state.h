@@ -28,7 +28,6 @@ struct GpuReading {
   std::string uuid;
   std::string pci;  // "00000000:3b:00.0", lower case
   std::vector<pid_t> pids;  // processes that compute on it
-  std::optional<std::uint64_t> used_mib;  // memory in use
 };
 
 // kUnavailable: the library refused, with its own message. At most kGpusMax.

@@ -31,7 +31,7 @@ constexpr std::string_view kUmaskLine = "\nUmask:\t";
 
 // Not trusted: at worst it costs useless reads ahead.
 Result<std::string> read_text(const std::string& path) {
-  return base::read_regular_file(path, bootstrap::kProfileBytesMax, base::Links::kRefuse);
+  return base::read_file(path, bootstrap::kProfileBytesMax, base::Links::kRefuse);
 }
 
 Result<BlockProfile> read_profile(const std::string& path, std::uint64_t length) {

@@ -1,6 +1,6 @@
 #pragma once
 // Limits of the agent. Folders with a limits.h of their own (copies, deps, health, image, output,
-// shim, staging) have theirs there.
+// shim, staging, standby) have theirs there.
 
 #include <chrono>
 #include <cstddef>
@@ -182,6 +182,15 @@ inline constexpr std::size_t kSocketAnswerBytes = std::size_t{64} << 10;  // one
 inline constexpr unsigned kSocketReadsMax = 1U << 16;
 // Until the kernel sends the next part of its answer.
 inline constexpr std::chrono::milliseconds kSocketAnswerMax{500};
+
+// A connection over which no more than this went between two looks only shows that it lives.
+inline constexpr std::uint64_t kIdleSocketBytes = 1024;
+
+// thread_waits: threads that are looked at; descriptors of one poll().
+inline constexpr std::size_t kWaitingThreadsMax = 4096;
+inline constexpr std::size_t kPolledMax = 64;
+// A shorter sleep ends before a hang is acted upon anyway (kConvictStill of supervisor/limits.h).
+inline constexpr std::chrono::seconds kSleepLeftMin{60};
 
 // network_state
 inline constexpr std::size_t kLinksMax = 64;  // reported

@@ -25,6 +25,9 @@ namespace {
 using base::BoundedWriter;
 using boost::system::error_code;
 
+// A script may print what only its user may read.
+constexpr mode_t kLogFileMode = 0600;
+
 // Just after the last line end in `bytes`; 0: none.
 std::size_t last_line_end(std::string_view bytes) {
   const std::size_t newline = bytes.rfind('\n');
@@ -96,10 +99,13 @@ class Pump final : public std::enable_shared_from_this<Pump> {
 
 base::Result<std::unique_ptr<BoundedWriter>> Pump::open_file(base::BlockingPool& pool, int lane,
                                                              const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0644);
-  if (fd < 0) return base::fail_errno("cannot write the log file " + path, errno);
+  // Without O_NONBLOCK open() would wait for a reader of a FIFO.
+  base::Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags,
+                     kLogFileMode));
+  if (!fd) return base::fail_errno("cannot write the log file " + path, errno);
+  RR_TRY(base::set_nonblocking(fd.get(), false));
   BoundedWriter::Options options;
-  options.fd = base::Fd(fd);
+  options.fd = std::move(fd);
   options.name = path;
   options.congested_bytes = kFileCongestedBytes;
   options.queue_bytes_max = kFileQueueBytesMax;
@@ -291,6 +297,8 @@ void Pump::drain() {
   if (::ioctl(source_.native_handle(), FIONREAD, &pending) != 0 || pending < 0) pending = 0;
   drain_left_ = static_cast<std::size_t>(pending);
   if (*drain_left_ == 0) {
+    // What is reported next comes after the worker's last words.
+    if (!rest_.empty()) to_console(std::exchange(rest_, {}), true);
     boost::asio::post(source_.get_executor(), [self = shared_from_this()] { self->end(); });
     return;
   }

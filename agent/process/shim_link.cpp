@@ -106,8 +106,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
 
   base::Status start();
+  base::Status adopt(const std::function<base::Status(int control)>& order);
   void close();
   void send(const shim::Order& order);
+  void keep_going();
   void set_handlers(ShimLink::Handlers handlers) { handlers_ = std::move(handlers); }
   [[nodiscard]] pid_t pid() const { return pid_; }
 
@@ -132,7 +134,8 @@ class Session : public std::enable_shared_from_this<Session> {
   stream_descriptor control_;
   boost::asio::steady_timer timer_;
   base::SystemClock clock_;
-  std::optional<base::UnwatchedChild> child_;
+  std::optional<base::UnwatchedChild> child_;  // none: it is still to be adopted
+  std::optional<base::SparedChild> coming_;  // until then
   base::Nanos reap_pause_{};
   pid_t pid_ = 0;
   bool started_ = false;
@@ -141,6 +144,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool gone_ = false;
   bool shim_ended_ = false;
   unsigned killed_ = 0;
+  unsigned stops_ = 0;  // of the shim
   pid_t survivor_ = 0;
   base::StrayKiller strays_;
 };
@@ -158,8 +162,24 @@ base::Status Session::start() {
   return {};
 }
 
+base::Status Session::adopt(const std::function<base::Status(int control)>& order) {
+  RR_ASSERT(!options_.argv.empty());
+  base::FdPair pair = RR_TRY(base::make_socket_pair(SOCK_SEQPACKET));
+  coming_.emplace();
+  RR_TRY(order(pair.second.get()));
+  control_.assign(pair.first.release());
+  await_reports();
+  return {};
+}
+
+void Session::keep_going() {
+  if (!child_ || shim_ended_ || !child_->continue_if_stopped()) return;
+  if (++stops_ > shim::kStopsMax) child_->kill();
+}
+
 void Session::close() {
   handlers_ = {};
+  keep_going();  // or it would not notice
   error_code ignored;
   control_.close(ignored);
   timer_.cancel();
@@ -193,6 +213,7 @@ void Session::read_reports() {
 // The shim closes its socket when it ends, a moment before it can be reaped.
 void Session::await_shim() {
   if (shim_ended_ || !control_.is_open()) return;
+  if (!child_) return on_shim_exit({base::ExitStatus::Kind::kSignaled, SIGKILL});
   if (const auto status = child_->poll_exit()) return on_shim_exit(*status);
   reap_pause_ = std::clamp<base::Nanos>(2 * reap_pause_, kReapPauseMin, kReapPauseMax);
   timer_.expires_after(reap_pause_);
@@ -203,6 +224,11 @@ void Session::await_shim() {
 
 void Session::handle(const shim::Report& report) {
   switch (report.kind) {
+    case shim::Report::Kind::kAdopted:
+      pid_ = report.pid;
+      child_.emplace(base::UnwatchedChild::adopt(pid_));
+      live_shims().push_back(pid_);
+      return coming_.reset();
     case shim::Report::Kind::kStarted:
       started_ = true;
       if (report.stage != shim::Stage::kNone) {
@@ -229,6 +255,7 @@ void Session::handle(const shim::Report& report) {
 void Session::on_shim_exit(base::ExitStatus status) {
   const auto self = shared_from_this();
   shim_ended_ = true;
+  coming_.reset();
   forget_shim();
   if (!started_ && !start_failed_) {
     start_failed_ = true;
@@ -283,6 +310,7 @@ class Link final : public ShimLink {
     session_->send({shim::Order::Kind::kSignalGroup, signal});
   }
   void kill_tree() override { session_->send({shim::Order::Kind::kKillTree, 0}); }
+  void keep_going() override { session_->keep_going(); }
   void set_handlers(Handlers handlers) override { session_->set_handlers(std::move(handlers)); }
   [[nodiscard]] pid_t shim_pid() const override { return session_->pid(); }
 
@@ -292,6 +320,14 @@ class Link final : public ShimLink {
 
 }  // namespace
 
+std::vector<std::string> ShimLink::adopting_argv(const ShimOptions& options) {
+  std::vector<std::string> argv = {"robustrun-shim"};
+  if (!options.cgroup.empty()) argv.push_back("--cgroup=" + options.cgroup);
+  argv.emplace_back("--");
+  argv.insert(argv.end(), options.argv.begin(), options.argv.end());
+  return argv;
+}
+
 base::Result<std::unique_ptr<ShimLink>> ShimLink::start(boost::asio::any_io_executor executor,
                                                         const ShimOptions& options,
                                                         Handlers handlers) {
@@ -299,6 +335,14 @@ base::Result<std::unique_ptr<ShimLink>> ShimLink::start(boost::asio::any_io_exec
   if (auto started = session->start(); !started) {
     return std::unexpected(std::move(started).error());
   }
+  return std::make_unique<Link>(std::move(session));
+}
+
+base::Result<std::unique_ptr<ShimLink>> ShimLink::adopt(
+    boost::asio::any_io_executor executor, const ShimOptions& options, Handlers handlers,
+    const std::function<base::Status(int control)>& order) {
+  auto session = std::make_shared<Session>(executor, options, std::move(handlers));
+  RR_TRY(session->adopt(order));
   return std::make_unique<Link>(std::move(session));
 }
 

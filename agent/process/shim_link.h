@@ -56,12 +56,23 @@ class ShimLink {
   static base::Result<std::unique_ptr<ShimLink>> start(boost::asio::any_io_executor executor,
                                                        const ShimOptions& options,
                                                        Handlers handlers);
+  // The same, but the worker is forked by another process, and its parent becomes the shim
+  // (--adopt in agent/shim/protocol.h). `order` has that done: it gets the descriptor that is to be
+  // the shim's 3, a copy of which it passes on.
+  static base::Result<std::unique_ptr<ShimLink>> adopt(
+      boost::asio::any_io_executor executor, const ShimOptions& options, Handlers handlers,
+      const std::function<base::Status(int control)>& order);
+  // The arguments of that shim, but for --adopt=PID, which comes after the first of them.
+  static std::vector<std::string> adopting_argv(const ShimOptions& options);
   // Replaces the handlers of start().
   virtual void set_handlers(Handlers handlers) = 0;
   virtual ~ShimLink() = default;  // closes the lifeline: the shim kills its tree
   virtual void signal_group(int signal) = 0;
   virtual void signal_worker(int signal) = 0;  // the worker itself, not its children
   virtual void kill_tree() = 0;
+  // Continues a shim that was stopped: it could neither report its worker's end nor obey. One
+  // that is stopped again and again is killed, and its worker with it. To be called regularly.
+  virtual void keep_going() = 0;
   [[nodiscard]] virtual pid_t shim_pid() const = 0;
 };
 

@@ -13,5 +13,6 @@ inline constexpr std::size_t kNumaNodesMax = 1024;   // the same
 // shim_link
 inline constexpr std::chrono::milliseconds kStraySweepInterval{2};
 inline constexpr std::size_t kProcTextBytesMax = 4096;
+inline constexpr unsigned kStopsMax = 8;  // of one shim; beyond, it is killed
 
 }  // namespace robustrun::agent::shim

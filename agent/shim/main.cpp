@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "agent/shim/kill_tree.h"
@@ -43,6 +44,11 @@ bool parse(char** arguments, Options& options) {
       options.memory = memory;
     } else if (const char* directory = value(*arguments, "--chdir=")) {
       options.directory = directory;
+    } else if (const char* worker = value(*arguments, "--adopt=")) {
+      options.adopted = static_cast<pid_t>(std::strtol(worker, nullptr, 10));
+      if (options.adopted <= 0) return false;
+    } else if (std::strcmp(*arguments, "--template") == 0) {
+      options.is_template = true;
     } else if (const char* container = value(*arguments, "--container=")) {
       options.container = container;
     } else {
@@ -63,7 +69,11 @@ class Shim final : private base::StrayKiller::ReapSink {
     ::sigprocmask(SIG_SETMASK, &all, nullptr);
     reset_signal_dispositions();
     ::syscall(SYS_close_range, kControlFd + 1, ~0U, 0);
-    base::become_subreaper();
+    if (options_.adopted == 0) {
+      base::become_subreaper();
+    } else {
+      ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);  // the child that it has is its own to kill
+    }
     ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
     // The agent made the socket pair: another parent means that it died before the line above.
     ucred agent{};
@@ -82,7 +92,11 @@ class Shim final : private base::StrayKiller::ReapSink {
   }
 
   void run() {
-    start_worker();
+    if (options_.adopted == 0) {
+      start_worker();
+    } else {
+      adopt_worker();
+    }
     while (!killing_) {
       pollfd watched[] = {{trouble_, POLLIN, 0}, {kControlFd, POLLIN, 0}, {signals_, POLLIN, 0}};
       if (::poll(watched, 3, -1) < 0) continue;
@@ -107,6 +121,16 @@ class Shim final : private base::StrayKiller::ReapSink {
     }
     ::close(pipe[1]);
     trouble_ = pipe[0];
+  }
+
+  void adopt_worker() {
+    Report report{};
+    report.kind = Report::Kind::kAdopted;
+    report.pid = ::getpid();
+    send(report);
+    worker_ = options_.adopted;
+    report_start();
+    read_signals();  // its death may have come before the signalfd
   }
 
   // The pipe's end means the exec or the child's death.
@@ -230,6 +254,15 @@ class Shim final : private base::StrayKiller::ReapSink {
 };
 
 // See protocol.h.
+int become_template(const Options& options) {
+  ucred agent{};
+  socklen_t size = sizeof agent;
+  if (::getsockopt(kControlFd, SOL_SOCKET, SO_PEERCRED, &agent, &size) != 0) return kUsageError;
+  constexpr int kNowhere = -1;  // a failed start is seen by its end
+  become_worker(options, false, agent.pid, kNowhere);
+}
+
+// See protocol.h.
 int hold() {
   char text[16];
   const int size = std::snprintf(text, sizeof text, "%d\n", ::getpid());
@@ -248,6 +281,7 @@ int main(int argc, char** argv) {
   if (argc < 2 || !robustrun::agent::shim::parse(argv + 1, options)) {
     return robustrun::agent::shim::kUsageError;
   }
+  if (options.is_template) return robustrun::agent::shim::become_template(options);
   Shim shim(options);
   if (!shim.set_up()) return robustrun::agent::shim::kUsageError;
   shim.run();

@@ -24,6 +24,11 @@ namespace robustrun::agent::shim {
 // is the process for which such namespaces are made: it writes its pid and a line feed to its
 // standard output, and waits until it is killed.
 
+// --template: becomes PROGRAM itself, which keeps descriptor 3 and from which standby workers are
+// forked (docs/formats/standby.md); nothing is supervised or reported.
+// --adopt=PID: the worker exists already, as this process's child from before its exec, and is set
+// up; --cpus, --memory, --chdir and --container are not used.
+
 inline constexpr int kControlFd = 3;
 
 // The step at which the start failed. kCgroup, kAffinity and kMemory are never fatal: they come
@@ -48,8 +53,8 @@ struct Order {
   std::int32_t signal;
 };
 
-// Shim → agent, in this order: Started or StartFailed; Exited (after Started only); Gone. Signalled
-// at any time.
+// Shim → agent, in this order: Adopted (with --adopt alone); Started or StartFailed; Exited (after
+// Started only); Gone. Signalled at any time.
 struct Report {
   enum class Kind : std::int32_t {
     kStarted = 1,
@@ -57,9 +62,10 @@ struct Report {
     kExited = 3,
     kGone = 4,
     kSignalled = 5,
+    kAdopted = 6,
   };
   Kind kind;
-  std::int32_t pid;  // kStarted: the worker's; kGone: an unkillable pid, or 0
+  std::int32_t pid;  // kAdopted: the shim's; kStarted: the worker's; kGone: an unkillable pid, or 0
   Stage stage;  // kStartFailed; kStarted: what the worker runs without
   std::int32_t os_errno;  // belongs to `stage`
   std::int32_t wait_code;  // kExited: si_code of waitid()

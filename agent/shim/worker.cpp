@@ -169,7 +169,7 @@ void become_worker(const Options& options, bool in_cgroup, pid_t shim, int repor
   };
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (::getppid() != shim) ::_exit(kCannotExecute);  // the shim died before the line above
-  if (::setsid() < 0) fail(Stage::kSession, errno);
+  if (!options.is_template && ::setsid() < 0) fail(Stage::kSession, errno);
   if (options.cgroup != nullptr && !in_cgroup) {
     if (const int failed = join_cgroup(options.cgroup)) report(report_fd, Stage::kCgroup, failed);
   }
@@ -191,7 +191,8 @@ void become_worker(const Options& options, bool in_cgroup, pid_t shim, int repor
   if (options.directory != nullptr && ::chdir(options.directory) != 0) {
     fail(Stage::kDirectory, errno);
   }
-  ::syscall(SYS_close_range, kControlFd, ~0U, CLOSE_RANGE_CLOEXEC);
+  const int first_closed = options.is_template ? kControlFd + 1 : kControlFd;
+  ::syscall(SYS_close_range, first_closed, ~0U, CLOSE_RANGE_CLOEXEC);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -16,6 +16,8 @@ struct Options {
   const char* memory = nullptr;
   const char* directory = nullptr;
   const char* container = nullptr;  // a pid
+  bool is_template = false;
+  pid_t adopted = 0;  // 0: the worker is to be started
   char** argv = nullptr;
 };
 
@@ -32,7 +34,7 @@ void reset_signal_dispositions();
 // did.
 pid_t fork_worker(const char* cgroup, bool* in_cgroup);
 
-// Exits with 127 when the program cannot be executed.
+// Exits with 127 when the program cannot be executed. `shim`: this process's parent.
 [[noreturn]] void become_worker(const Options& options, bool in_cgroup, pid_t shim, int report_fd);
 
 }  // namespace robustrun::agent::shim

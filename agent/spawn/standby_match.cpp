@@ -43,8 +43,9 @@ base::Status same_process(const LaunchSpec& standby, const LaunchSpec& wanted) {
   return base::fail(base::Errc::kUnavailable, fmt::format("{} is another one", what));
 }
 
-base::Status may_differ(std::string_view name, const std::vector<std::string>& read) {
-  if (std::ranges::find(kAttemptVariables, name) == kAttemptVariables.end()) {
+base::Status may_differ(std::string_view name, const std::vector<std::string>& read,
+                        std::string_view also) {
+  if (name != also && std::ranges::find(kAttemptVariables, name) == kAttemptVariables.end()) {
     return base::fail(base::Errc::kUnavailable,
                       fmt::format("the variable {} has changed", base::printable(name)));
   }
@@ -71,6 +72,7 @@ bool read_stamp(std::string_view text, Ready::Stamp& stamp) {
 }
 
 bool read_field(std::string_view name, std::string_view value, Ready& ready) {
+  if (name == "unforkable") ready.unforkable = base::printable(value);
   if (name == "memory_kb") return read_number(value, ready.memory_kb);
   if (name == "read") {
     ready.read.emplace_back(value);
@@ -82,6 +84,29 @@ bool read_field(std::string_view name, std::string_view value, Ready& ready) {
     return read_stamp(value, ready.stamps.emplace_back());
   }
   return true;  // a newer one's
+}
+
+// `also`: a further variable that may differ.
+base::Result<std::vector<std::string>> changes_between(const LaunchSpec& standby,
+                                                       const LaunchSpec& wanted,
+                                                       const std::vector<std::string>& read,
+                                                       std::string_view also) {
+  RR_TRY(same_process(standby, wanted));
+  std::vector<std::string> changes;
+  const Variables before = variables_of(standby.environment);
+  const Variables after = variables_of(wanted.environment);
+  for (const auto& [name, value] : after) {
+    const auto had = before.find(name);
+    if (had != before.end() && had->second == value) continue;
+    RR_TRY(may_differ(name, read, also));
+    changes.push_back(fmt::format("{}={}", name, value));
+  }
+  for (const auto& [name, value] : before) {
+    if (after.contains(name)) continue;
+    RR_TRY(may_differ(name, read, also));
+    changes.emplace_back(name);
+  }
+  return changes;
 }
 
 }  // namespace
@@ -100,22 +125,13 @@ LaunchSpec standby_launch_spec(LaunchSpec worker) {
 
 base::Result<std::vector<std::string>> become(const LaunchSpec& standby, const LaunchSpec& wanted,
                                               const std::vector<std::string>& read) {
-  RR_TRY(same_process(standby, wanted));
-  std::vector<std::string> changes;
-  const Variables before = variables_of(standby.environment);
-  const Variables after = variables_of(wanted.environment);
-  for (const auto& [name, value] : after) {
-    const auto had = before.find(name);
-    if (had != before.end() && had->second == value) continue;
-    RR_TRY(may_differ(name, read));
-    changes.push_back(fmt::format("{}={}", name, value));
-  }
-  for (const auto& [name, value] : before) {
-    if (after.contains(name)) continue;
-    RR_TRY(may_differ(name, read));
-    changes.emplace_back(name);
-  }
-  return changes;
+  return changes_between(standby, wanted, read, {});
+}
+
+base::Result<std::vector<std::string>> fork_changes(const LaunchSpec& made,
+                                                    const LaunchSpec& standby,
+                                                    const std::vector<std::string>& read) {
+  return changes_between(made, standby, read, "LOCAL_RANK");
 }
 
 bool may_wait(const LaunchSpec& worker) {

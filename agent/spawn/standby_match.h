@@ -46,6 +46,12 @@ LaunchSpec standby_launch_spec(LaunchSpec worker);
 base::Result<std::vector<std::string>> become(const LaunchSpec& standby, const LaunchSpec& wanted,
                                               const std::vector<std::string>& read);
 
+// The environment of `standby` as changes to that of `made`, a template from which it is to be
+// forked; as become(), but LOCAL_RANK may differ, too.
+base::Result<std::vector<std::string>> fork_changes(const LaunchSpec& made,
+                                                    const LaunchSpec& standby,
+                                                    const std::vector<std::string>& read);
+
 // Whether a standby may wait for the place of `worker`. False if the worker writes to the
 // launcher's own streams: what imports print would appear there at any time.
 bool may_wait(const LaunchSpec& worker);
@@ -55,6 +61,7 @@ struct Ready {
   std::uint64_t memory_kb = 0;  // its share of memory, after its imports
   std::vector<std::string> read;  // variables that its imports have read
   std::string refusal;  // not empty: why it cannot replace a fresh start
+  std::string unforkable;  // of a template; not empty: why no standby can be forked from it
   std::string differs;  // not empty: what differs from the node that made its list
   struct Stamp {  // of a source of its imports, taken before them
     std::string path;

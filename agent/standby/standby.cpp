@@ -49,6 +49,7 @@ class StandbyImpl final : public Standby {
 
  private:
   void on_message(std::string_view message, base::RequestSocket::Reply reply);
+  void tell_ready();
   ShimLink::Handlers shim_handlers();
 
   const std::shared_ptr<StandbyImpl*> self_ = std::make_shared<StandbyImpl*>(this);
@@ -89,7 +90,14 @@ base::Status StandbyImpl::launch(NodeContext& node) {
   options.out_fd = out.second.get();
   options.err_fd = err.second.get();
   if (cgroup_) options.cgroup = cgroup_->path();
-  shim_ = RR_TRY(ShimLink::start(node.executor, options, shim_handlers()));
+  if (plan_.made == nullptr) {
+    shim_ = RR_TRY(ShimLink::start(node.executor, options, shim_handlers()));
+  } else {
+    const StandbyTemplate::Order order{options, path, plan_.changes};
+    shim_ = RR_TRY(ShimLink::adopt(node.executor, options, shim_handlers(), [&](int control) {
+      return plan_.made->request(order, control);
+    }));
+  }
   patience_.expires_after(kStandbyReadyMax);
   patience_.async_wait([this](const boost::system::error_code& error) {
     if (!error && !ready_) kill();
@@ -99,7 +107,10 @@ base::Status StandbyImpl::launch(NodeContext& node) {
 
 ShimLink::Handlers StandbyImpl::shim_handlers() {
   ShimLink::Handlers handlers;
-  handlers.on_started = [this](pid_t pid) { pid_ = pid; };
+  handlers.on_started = [this](pid_t pid) {
+    pid_ = pid;
+    tell_ready();
+  };
   handlers.on_start_failed = [](int, const std::string& what) {
     RR_LOG(kDebug, {}, "no standby worker: {}", what);
   };
@@ -122,6 +133,12 @@ void StandbyImpl::on_message(std::string_view message, base::RequestSocket::Repl
   patience_.cancel();
   ready_ = *std::move(ready);
   order_ = std::move(reply);
+  tell_ready();
+}
+
+// A forked standby may report its imports before its shim has reported its start.
+void StandbyImpl::tell_ready() {
+  if (!ready_ || pid_ == 0) return;
   if (const auto on_ready = handlers_.on_ready) on_ready(*ready_);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // One standby worker: an interpreter below its shim that has imported what the job's workers
-// import, and waits to be told which worker it becomes.
+// import, and waits to be told which worker it becomes. It is started anew, or forked from a
+// template (standby_template.h).
 //
 // Owned by the StandbySet until it is taken, on the agent's loop. Life: start() → `on_ready` once
 // it waits → take(), or kill() and `on_gone`. on_gone comes whatever ends the standby, but not
@@ -15,6 +16,7 @@
 #include "agent/process/cgroup.h"
 #include "agent/process/shim_link.h"
 #include "agent/spawn/standby_match.h"
+#include "agent/standby/standby_template.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"
 #include "base/io/request_socket.h"
@@ -29,6 +31,10 @@ class Standby {
     std::string stem;         // of its socket's name
     base::Rank rank;          // of the worker that it can become
     std::uint64_t serial = 0; // for its cgroup's name
+    // Ready: it is forked from it, with these changes (fork_changes()). Null: a new
+    // interpreter is started.
+    StandbyTemplate* made = nullptr;
+    std::vector<std::string> changes{};
   };
   struct Handlers {
     std::function<void(const Ready&)> on_ready;

@@ -21,6 +21,11 @@ namespace {
 
 constexpr const char* kStillImporting = "its standby worker was still importing";
 
+std::string too_large(std::size_t count, std::uint64_t memory_kb, std::uint64_t available) {
+  return fmt::format("{} of {} MiB each are more than a tenth of the {} MiB available", count,
+                     memory_kb >> 10, available >> 10);
+}
+
 }  // namespace
 
 struct StandbySet::Timer {
@@ -81,11 +86,14 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     return std::ranges::none_of(
         order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
   });
+  if (is_wanted()) fork_missing();
   // A standby that imports may be as far from its end as a fresh worker. With most of them ready,
-  // the others are waited for, so that none starts cold.
-  // these is left to start cold beside them.
-  const auto ready =
-      std::ranges::count_if(slots_, [&](const auto& slot) { return is_ready(slot.second); });
+  // the others are waited for, so that none starts cold. Those that are just being forked are as
+  // good as ready.
+  const auto ready = std::ranges::count_if(slots_, [&](const auto& slot) {
+    return is_ready(slot.second) ||
+           (importing_.contains(slot.second.standby) && slot.second.origin != 0);
+  });
   const bool are_all_coming =
       2 * static_cast<std::size_t>(ready) >= slots_.size() &&
       std::ranges::all_of(slots_, [&](const auto& slot) {
@@ -145,6 +153,7 @@ void StandbySet::keep(std::vector<Wanted> wanted, const std::string& list) {
     slots.emplace(rank, std::move(slot));
   }
   for (auto& [rank, slot] : slots_) kill(slot);
+  if (list != list_ || slots.empty()) kill_templates();
   slots_ = std::move(slots);
   list_ = list;
   is_spare_ = true;
@@ -166,6 +175,7 @@ std::vector<Ready::Stamp> StandbySet::stamps() const {
 
 void StandbySet::discard(const std::string& why) {
   RR_LOG(kInfo, {}, "workers start without standbys, which are out of date: {}", why);
+  kill_templates();
   for (auto& [rank, slot] : slots_) kill(slot, "its standby worker was out of date: " + why);
 }
 
@@ -236,8 +246,81 @@ void StandbySet::tell_modules(std::uint32_t rank) const {
   RR_LOG(kDebug, {}, "spare nodes keep no standby workers: {}", list.error().what);
 }
 
+void StandbySet::kill_templates() {
+  for (auto& [serial, each] : templates_) each->kill();
+  forks_ = true;
+}
+
+bool StandbySet::has_template(const Slot& slot) const {
+  return std::ranges::any_of(templates_, [&](const auto& each) {
+    const StandbyTemplate& made = *each.second;
+    return made.is_ready() && fork_changes(made.spawn(), *slot.spawn, made.ready().read);
+  });
+}
+
+void StandbySet::fork_missing() {
+  for (auto& [serial, made] : templates_) {
+    if (!made->is_ready()) continue;
+    bool serves = false;
+    for (auto& [rank, slot] : slots_) {
+      if (!slot.spawn) continue;
+      auto changes = fork_changes(made->spawn(), *slot.spawn, made->ready().read);
+      serves |= changes.has_value();
+      if (!changes || slot.standby != 0 || slot.has_failed || !may_wait(*slot.spawn)) continue;
+      start(rank, slot, serial, *std::move(changes));
+    }
+    if (!serves) made->kill();  // of another version
+  }
+}
+
+void StandbySet::start_template(std::uint32_t rank, const Slot& slot) {
+  const std::uint64_t serial = ++serial_;
+  auto made = StandbyTemplate::start(node_, {*slot.spawn, modules_path(rank)},
+                                     {[this, serial] { on_template_ready(serial); },
+                                      [this, serial] { on_template_gone(serial); }});
+  if (made) {
+    templates_.emplace(serial, *std::move(made));
+    return;
+  }
+  forks_ = false;
+  RR_LOG(kDebug, {}, "no template of standby workers: {}", made.error().what);
+}
+
+void StandbySet::on_template_ready(std::uint64_t serial) {
+  StandbyTemplate& made = *templates_.at(serial);
+  const Ready& ready = made.ready();
+  if (!ready.refusal.empty()) return give_up(ready.refusal);
+  if (!ready.differs.empty()) {
+    made.kill();
+    return refuse(0, ready.differs);
+  }
+  if (!ready.unforkable.empty()) {
+    forks_ = false;
+    RR_LOG(kInfo, {}, "standby workers are started one by one, and not forked: {}",
+           ready.unforkable);
+    return made.kill();
+  }
+  const auto meminfo = base::read_file("/proc/meminfo", kMeminfoBytesMax);
+  const std::uint64_t available = meminfo ? available_kb(*meminfo) : 0;
+  if (!fits(ready.memory_kb, 1, available))
+    return give_up(too_large(1, ready.memory_kb, available));
+  if (is_wanted() && !paused_) fork_missing();
+}
+
+void StandbySet::on_template_gone(std::uint64_t serial) {
+  // The next one, made from the same list, would fare no better.
+  if (templates_.at(serial)->is_importing()) forks_ = false;
+  templates_.erase(serial);
+  if (empty()) on_empty_();
+}
+
 void StandbySet::prepare() {
-  if (!is_wanted() || paused_ || importing_.size() >= kStandbysAtOnce || slots_.empty()) return;
+  if (paused_ || slots_.empty()) return;
+  if (!is_wanted()) return kill_templates();
+  fork_missing();
+  if (importing_.size() >= kStandbysAtOnce) return;
+  const auto is_importing = [](const auto& each) { return each.second->is_importing(); };
+  if (std::ranges::any_of(templates_, is_importing)) return;
   const auto is_due = [](const auto& slot) {
     return slot.second.has_progress && slot.second.has_modules;
   };
@@ -246,13 +329,19 @@ void StandbySet::prepare() {
   auto slowest = slots_.end();
   for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
     const Slot& each = slot->second;
-    if (each.standby != 0 || each.has_failed || !may_wait(*each.spawn)) continue;
+    if (each.standby != 0 || each.has_failed || !may_wait(*each.spawn) || has_template(each)) {
+      continue;
+    }
     if (slowest == slots_.end() || length(each) > length(slowest->second)) slowest = slot;
   }
-  if (slowest != slots_.end()) start(slowest->first, slowest->second);
+  if (slowest == slots_.end()) return;
+  const bool may_fork = forks_ && slowest->second.spawn->container == 0;
+  if (may_fork) return start_template(slowest->first, slowest->second);
+  start(slowest->first, slowest->second);
 }
 
-void StandbySet::start(std::uint32_t rank, Slot& slot) {
+void StandbySet::start(std::uint32_t rank, Slot& slot, std::uint64_t origin,
+                       std::vector<std::string> changes) {
   const std::uint64_t serial = ++serial_;
   Standby::Plan plan;
   plan.spawn = *slot.spawn;
@@ -260,6 +349,8 @@ void StandbySet::start(std::uint32_t rank, Slot& slot) {
   plan.stem = fmt::format("{}/standby.{}", node_.runtime_directory, serial);
   plan.rank = slot.rank;
   plan.serial = serial;
+  if (origin != 0) plan.made = templates_.at(origin).get();
+  plan.changes = std::move(changes);
   auto standby = Standby::start(node_, std::move(plan),
                                 {[this, serial](const Ready& ready) { on_ready(serial, ready); },
                                  [this, serial] { on_gone(serial); }});
@@ -273,22 +364,27 @@ void StandbySet::start(std::uint32_t rank, Slot& slot) {
   all_.emplace(serial, *std::move(standby));
   importing_.insert(serial);
   slot.standby = serial;
+  slot.origin = origin;
 }
 
 void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
   if (!importing_.contains(serial)) return;  // it is being killed
   no_longer_imports(serial);
+  std::uint64_t shared_kb = 0;  // of its template; a forked one reports only what is its own
   for (auto& [rank, slot] : slots_) {
-    if (slot.standby == serial) slot.imports = node_.clock.now() - slot.started_at;
+    if (slot.standby != serial) continue;
+    slot.imports = node_.clock.now() - slot.started_at;
+    const auto made = templates_.find(slot.origin);
+    if (made != templates_.end()) shared_kb = made->second->ready().memory_kb;
   }
   if (!ready.refusal.empty()) return give_up(ready.refusal);
   if (!ready.differs.empty()) return refuse(serial, ready.differs);
   const auto meminfo = base::read_file("/proc/meminfo", kMeminfoBytesMax);
   const std::uint64_t available = meminfo ? available_kb(*meminfo) : 0;
-  if (!fits(ready.memory_kb, slots_.size(), available)) {
-    give_up(fmt::format("{} of {} MiB each are more than a tenth of the {} MiB available",
-                        slots_.size(), ready.memory_kb >> 10, available >> 10));
-  }
+  const bool fit = shared_kb == 0 ? fits(ready.memory_kb, slots_.size(), available)
+                                  : fits(shared_kb + slots_.size() * ready.memory_kb, 1, available);
+  if (!fit)
+    give_up(too_large(slots_.size(), ready.memory_kb + shared_kb / slots_.size(), available));
 }
 
 // It knows its imports from elsewhere, or from before a change; another list may come.
@@ -310,13 +406,14 @@ void StandbySet::on_gone(std::uint64_t serial) {
   }
   no_longer_imports(serial);
   all_.erase(serial);
-  if (all_.empty()) on_empty_();
+  if (empty()) on_empty_();
 }
 
 void StandbySet::give_up(const std::string& why) {
   given_up_ = true;
   given_up_for_ = why;
   RR_LOG(kInfo, {}, "no standby workers are kept, so a restart starts interpreters: {}", why);
+  kill_templates();
   for (auto& [rank, slot] : slots_) kill(slot);
 }
 
@@ -324,6 +421,7 @@ void StandbySet::pause() { paused_ = true; }
 
 void StandbySet::end() {
   given_up_ = true;
+  kill_templates();
   for (auto& [rank, slot] : slots_) kill(slot);
 }
 

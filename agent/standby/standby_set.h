@@ -5,12 +5,16 @@
 // Owned by the WorkerSet, on the agent's loop. The workers themselves tell which modules to import:
 // a worker that starts the usual way leaves a list beside its record
 // (python/robustrun/_record/import_list.py) at its first step, or when asked after kModulesAfter of
-// user code. At most kStandbysAtOnce import at a time, with a low priority (_boot/standby.py), to
-// disturb the training little; those with the longest imports come first. A restart is as slow as
-// its slowest worker, so it waits for standbys that still import if all other workers have ready
-// ones. No standby is kept when all of them would take too much memory, or when one refuses
-// (standby_match.h). Every worker that a restart starts without a standby has a reason, for the
-// report.
+// user code. One interpreter imports the list, and the standbys are forked from it
+// (standby_template.h): at once when they are due, and again at every restart, so that the next one
+// finds them ready. If imports have read a variable that differs between ranks, those ranks have
+// templates of their own. Where a template cannot be forked, because its imports have left a thread
+// or the like, each standby is an interpreter that imports. At most kStandbysAtOnce import at a
+// time, with a low priority (_boot/standby.py), to disturb the training little; those with the
+// longest imports come first. A restart is as slow as its slowest worker, so it waits for standbys
+// that still import if all other workers have ready ones. No standby is kept when all of them would
+// take too much memory, or when one refuses (standby_match.h). Every worker that a restart starts
+// without a standby has a reason, for the report.
 
 #include <functional>
 #include <map>
@@ -23,6 +27,7 @@
 #include "agent/node/fault_target.h"
 #include "agent/node/node_context.h"
 #include "agent/standby/standby.h"
+#include "agent/standby/standby_template.h"
 #include "tracer/record_file.h"
 #include "wire/messages/messages.h"
 
@@ -69,7 +74,7 @@ class StandbySet {
   void pause();
   // No standby is started any more, and the existing ones are killed.
   void end();
-  [[nodiscard]] bool empty() const { return all_.empty(); }
+  [[nodiscard]] bool empty() const { return all_.empty() && templates_.empty(); }
 
  private:
   struct Slot {
@@ -81,6 +86,7 @@ class StandbySet {
     bool has_progress = false;
     bool has_failed = false;  // a standby of this attempt failed
     std::uint64_t standby = 0;  // key of all_; 0: none
+    std::uint64_t origin = 0;  // key of templates_, from which it was forked; 0: it was not
     std::string lost{};  // why it has no standby, if there was or might have been one
     base::Nanos imports{};  // time that they took in its last standby
     // Size of its list of modules: the estimate before a first measurement.
@@ -95,7 +101,15 @@ class StandbySet {
   void take_modules(std::uint32_t rank, Slot& slot);
   void tell_modules(std::uint32_t rank) const;
   [[nodiscard]] base::Status write_modules(std::uint32_t rank, const std::string& list) const;
-  void start(std::uint32_t rank, Slot& slot);
+  void start(std::uint32_t rank, Slot& slot, std::uint64_t origin = 0,
+             std::vector<std::string> changes = {});
+  void start_template(std::uint32_t rank, const Slot& slot);
+  void on_template_ready(std::uint64_t serial);
+  void on_template_gone(std::uint64_t serial);
+  void kill_templates();
+  // Forks the standbys that are missing and have a template.
+  void fork_missing();
+  [[nodiscard]] bool has_template(const Slot& slot) const;
   void on_ready(std::uint64_t serial, const Ready& ready);
   void refuse(std::uint64_t serial, const std::string& what);
   void on_gone(std::uint64_t serial);
@@ -109,6 +123,8 @@ class StandbySet {
   std::function<void()> on_empty_;
   Slots slots_;
   std::map<std::uint64_t, std::unique_ptr<Standby>> all_;  // including dying ones
+  std::map<std::uint64_t, std::unique_ptr<StandbyTemplate>> templates_;  // including dying ones
+  bool forks_ = true;  // false: no template can be forked from
   std::uint64_t serial_ = 0;
   std::set<std::uint64_t> importing_;  // keys of all_
   std::optional<base::Attempt>

@@ -22,7 +22,8 @@ bool has_ended(pid_t pid) {
 }
 
 bool uses_more(const GpuReading& now, const GpuReading& before) {
-  return now.used_mib && before.used_mib && *now.used_mib > *before.used_mib + kGpuSlackMib;
+  return now.state.used_mib && before.state.used_mib &&
+         *now.state.used_mib > *before.state.used_mib + kGpuSlackMib;
 }
 
 std::string culprit(const GpuHolder& holder, const std::function<GpuUser(pid_t)>& user_of) {

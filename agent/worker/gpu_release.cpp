@@ -102,7 +102,7 @@ void GpuReleaseImpl::on_first_look(std::vector<GpuReading> gpus) {
   auto seen = std::make_shared<std::vector<GpuReading>>(std::move(gpus));
   const auto work = [seen, is_late, workers = node_.workers] {
     for (GpuReading& gpu : *seen) {
-      if (is_late) gpu.used_mib.reset();
+      if (is_late) gpu.state.used_mib.reset();
       std::erase_if(gpu.pids,
                     [&workers](pid_t pid) { return gpu_user(pid, workers) == GpuUser::kOurs; });
     }

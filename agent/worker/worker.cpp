@@ -101,6 +101,7 @@ class WorkerImpl final : public Worker {
                                               const wire::WorkerExited& report);
   void on_tree_gone(unsigned killed, const std::string& unkillable);
   void finish_if_gone();
+  void observe_use(const wire::Observe& question, WorkerSnapshot::Plan plan);
   void report(std::vector<wire::CheckpointNote> notes);
 
   NodeContext& node_;
@@ -120,6 +121,7 @@ class WorkerImpl final : public Worker {
   std::optional<EventChoice> events_;             // writes record_
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
   std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
+  std::unique_ptr<WorkerSnapshot> use_;           // of Observe::use_of
   LastLook last_look_;
   CheckpointNotes checkpoints_;  // fed by socket_
   std::unique_ptr<ControlSocket> socket_;
@@ -310,6 +312,7 @@ void WorkerImpl::report(std::vector<wire::CheckpointNote> notes) {
 }
 
 bool WorkerImpl::report_progress() {
+  if (shim_) shim_->keep_going();
   if (!record_ || exited_) return false;
   report(checkpoints_.due(node_.clock.now()));
   auto news = record_->read_news();
@@ -362,6 +365,7 @@ Suspect WorkerImpl::as_suspect() {
 void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
   WorkerSnapshot::Plan plan;
   plan.describe = [this] { return describe(); };
+  if (question.use_of) return observe_use(question, std::move(plan));
   plan.watch = collectives_.get();
   if (question.evidence && !exited_ && pid_ != 0) plan.suspect = as_suspect();
   plan.within = question.within;
@@ -371,6 +375,19 @@ void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
         node_.send(
             wire::Observed{number, attempt_, slot_.local_rank, workers, std::move(snapshot)});
         last_look_.end();
+      });
+}
+
+// Beside a look at a suspect, which it must not end.
+void WorkerImpl::observe_use(const wire::Observe& question, WorkerSnapshot::Plan plan) {
+  if (!exited_ && pid_ != 0) {
+    plan.suspect = as_suspect();
+    plan.suspect->only_use = true;
+  }
+  plan.within = question.within;
+  use_ = WorkerSnapshot::take(
+      node_, std::move(plan), [this, number = question.number](std::string snapshot) {
+        node_.send(wire::Observed{number, attempt_, slot_.local_rank, 1, std::move(snapshot)});
       });
 }
 

@@ -400,8 +400,10 @@ void WorkerSet::Impl::choose_events() {
 void WorkerSet::Impl::observe(const wire::Observe& question) {
   if (!order_ || order_->attempt != question.attempt) return;
   for (auto& worker : workers_) {
+    if (question.use_of && *question.use_of != worker->local_rank()) continue;
     worker->observe(question, static_cast<std::uint32_t>(workers_.size()));
   }
+  if (question.use_of) return;
   looked_at_ = node_.clock.now();
   choose_events();
   if (!question.ras) return;

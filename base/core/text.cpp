@@ -32,10 +32,21 @@ std::size_t character_length(std::string_view bytes) {
   return overlong || outside ? 0 : length;
 }
 
-// C0, DEL, and the C1 controls U+0080 to U+009F, which terminals obey too.
+// A whole UTF-8 character.
+std::uint32_t code_point(std::string_view character) {
+  const std::uint32_t lead = byte_at(character, 0);
+  std::uint32_t code = character.size() == 1 ? lead : lead & (0x7FU >> character.size());
+  for (std::size_t i = 1; i < character.size(); ++i)
+    code = code << 6 | (byte_at(character, i) & 0x3F);
+  return code;
+}
+
+// C0, DEL, and the C1 controls U+0080 to U+009F, which terminals obey too; marks that change the
+// direction of text, and separators of lines, so that what is shown is in the order of the bytes.
 bool is_control(std::string_view character) {
-  const std::uint8_t lead = byte_at(character, 0);
-  return lead < 0x20 || lead == 0x7F || (lead == 0xC2 && byte_at(character, 1) < 0xA0);
+  const std::uint32_t code = code_point(character);
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E ||
+         code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
 void append_hex(std::string& out, std::string_view prefix, std::uint8_t byte) {
@@ -54,8 +65,10 @@ void append_json_character(std::string& out, std::string_view character) {
     out += "\\n";
   } else if (first == '\t') {
     out += "\\t";
-  } else if (character.size() == 1 && is_control(character)) {
-    append_hex(out, "\\u00", static_cast<std::uint8_t>(first));
+  } else if (is_control(character)) {
+    const std::uint32_t code = code_point(character);
+    append_hex(out, "\\u", static_cast<std::uint8_t>(code >> 8));
+    append_hex(out, "", static_cast<std::uint8_t>(code & 0xFF));
   } else {
     out += character;
   }

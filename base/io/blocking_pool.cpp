@@ -8,8 +8,10 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -107,10 +109,17 @@ BlockingPool::BlockingPool(boost::asio::any_io_executor executor, unsigned threa
   sigset_t before;
   ::sigfillset(&all);
   RR_ASSERT(::pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-  for (unsigned i = 0; i < threads; ++i) {
-    state_->threads.emplace_back([state = state_] { state->run_jobs(); });
+  std::exception_ptr failure;
+  for (unsigned i = 0; i < threads && !failure; ++i) {
+    try {
+      state_->threads.emplace_back([state = state_] { state->run_jobs(); });
+    } catch (const std::system_error&) {
+      failure = std::current_exception();
+    }
   }
   RR_ASSERT(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
+  // One thread does the work of many, later.
+  if (failure && state_->threads.empty()) std::rethrow_exception(failure);
 }
 
 BlockingPool::~BlockingPool() {

@@ -214,4 +214,17 @@ std::optional<ExitStatus> UnwatchedChild::poll_exit() {
   return exit_status_from_siginfo(info.si_code, info.si_status);
 }
 
+bool UnwatchedChild::continue_if_stopped() {
+  if (pid_ == 0) return false;
+  siginfo_t info{};
+  const bool is_stopped =
+      ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0;
+  if (is_stopped) ::kill(pid_, SIGCONT);
+  return is_stopped;
+}
+
+void UnwatchedChild::kill() {
+  if (pid_ != 0) ::kill(pid_, SIGKILL);
+}
+
 }  // namespace robustrun::base

@@ -1,13 +1,18 @@
 #include "base/io/fd.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+
+#include "base/io/limits.h"
 
 namespace robustrun::base {
 
@@ -60,42 +65,71 @@ Status write_all(int fd, std::string_view bytes) {
 
 namespace {
 
-Result<std::string> read_all(const Fd& fd, const std::string& path, std::size_t limit) {
+constexpr std::size_t kChunk = std::size_t{64} << 10;
+
+std::unexpected<Error> too_long(const std::string& path, std::size_t limit) {
+  return fail(Errc::kLimit,
+              "cannot read " + path + ": it is longer than " + std::to_string(limit) + " bytes");
+}
+
+Status wait_for_input(int fd, const std::string& path) {
+  pollfd input{fd, POLLIN, 0};
+  const int ready = ::poll(&input, 1, static_cast<int>(kInputWait.count()));
+  if (ready > 0 || (ready < 0 && errno == EINTR)) return {};
+  if (ready < 0) return fail_errno("cannot read " + path, errno);
+  return fail(Errc::kTimeout, "cannot read " + path + ": this pipe brought nothing for " +
+                                  std::to_string(kInputWait.count() / 1000) + " s");
+}
+
+Result<std::string> read_all(const Fd& fd, const std::string& path, std::size_t limit,
+                             bool is_pipe) {
   // Sizes of /proc files and of growing files are unreliable: read until the end.
-  constexpr std::size_t kChunk = std::size_t{64} << 10;
   std::string bytes;
   std::string chunk(kChunk, '\0');
   while (true) {
+    if (is_pipe) RR_TRY(wait_for_input(fd.get(), path));
     const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || (is_pipe && errno == EAGAIN))) continue;
     if (got < 0) return fail_errno("cannot read " + path, errno);
     if (got == 0) return bytes;
-    if (bytes.size() + static_cast<std::size_t>(got) > limit) {
-      return fail(Errc::kLimit, "cannot read " + path + ": it is longer than " +
-                                    std::to_string(limit) + " bytes");
-    }
+    if (bytes.size() + static_cast<std::size_t>(got) > limit) return too_long(path, limit);
     bytes.append(chunk, 0, static_cast<std::size_t>(got));
   }
 }
 
-}  // namespace
-
-Result<std::string> read_file(const std::string& path, std::size_t limit) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail_errno("cannot read " + path, errno);
-  return read_all(fd, path, limit);
+// The null device: an empty file for those who want none.
+bool is_null(const struct stat& status) {
+  return S_ISCHR(status.st_mode) && status.st_rdev == ::makedev(1, 3);
 }
 
-Result<std::string> read_regular_file(const std::string& path, std::size_t limit, Links links) {
-  const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | no_links));
+// `links`: O_NOFOLLOW or 0. Pipes are read if `takes_pipes`.
+Result<std::string> read_bounded(const std::string& path, std::size_t limit, int links,
+                                 bool takes_pipes) {
+  // Without O_NONBLOCK open() would wait for a FIFO's writer.
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | links));
   if (!fd) return fail_errno("cannot read " + path, errno);
   struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot look at " + path, errno);
-  if (!S_ISREG(status.st_mode)) {
+  if (S_ISDIR(status.st_mode)) return fail_errno("cannot read " + path, EISDIR);
+  const bool is_pipe = S_ISFIFO(status.st_mode) && takes_pipes;
+  if (!S_ISREG(status.st_mode) && !is_pipe && !is_null(status)) {
     return fail(Errc::kCorrupt, "cannot read " + path + ": it is not a regular file");
   }
-  return read_all(fd, path, limit);
+  // Below a chunk the size says nothing: that of a counter in /sys is 4096.
+  if (S_ISREG(status.st_mode) && std::cmp_greater(status.st_size, std::max(limit, kChunk))) {
+    return too_long(path, limit);
+  }
+  return read_all(fd, path, limit, is_pipe);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t limit, Links links) {
+  return read_bounded(path, limit, links == Links::kRefuse ? O_NOFOLLOW : 0, false);
+}
+
+Result<std::string> read_input(const std::string& path, std::size_t limit) {
+  return read_bounded(path, limit, 0, true);
 }
 
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode) {

@@ -41,13 +41,15 @@ Status set_nonblocking(int fd, bool on);
 
 // Writes all of `bytes` to a blocking descriptor.
 Status write_all(int fd, std::string_view bytes);
-// Reads a file of at most `limit` bytes; kLimit when it is longer.
-Result<std::string> read_file(const std::string& path, std::size_t limit);
-// The same for regular files only, for paths that other users may have created: does not wait for a
-// FIFO or read a device. kCorrupt when `path` is something else; with kRefuse, ELOOP when it is a
-// link.
+// Reads a regular file of at most `limit` bytes; kLimit when it is longer, before anything is read
+// if its size tells. Never waits for a FIFO or reads a device: kCorrupt when `path` is such a thing
+// (/dev/null is an empty file). With kRefuse, ELOOP when it is a link.
 enum class Links : unsigned char { kFollow, kRefuse };
-Result<std::string> read_regular_file(const std::string& path, std::size_t limit, Links links);
+Result<std::string> read_file(const std::string& path, std::size_t limit,
+                              Links links = Links::kFollow);
+// The same for a file that the user names on the command line: a pipe is read, too, as from
+// `<(command)`. kTimeout when it brings nothing for kInputWait.
+Result<std::string> read_input(const std::string& path, std::size_t limit);
 // Replaces `path` through a temporary file in the same folder and rename(): a reader sees either
 // the old or the new bytes. Not synced to the disk.
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode);

@@ -23,6 +23,7 @@ constexpr std::size_t kKeyOffset = 16;
 constexpr std::size_t kKeyBytes = 16;
 constexpr std::size_t kHashBytes = 8;
 constexpr std::size_t kRecordHeadBytes = 16;
+constexpr std::uint64_t kLostRecordsMax = 1U << 24;
 
 template <class T>
 void put(std::string& out, T value) {
@@ -101,6 +102,28 @@ bool take_record(std::string_view& bytes, std::uint64_t seed, JournalRecord& rec
   return true;
 }
 
+// Finds the first good record behind damage at the front of `bytes`, with a sequence number from
+// `from` on, and drops what lies before it; false when there is none, which makes it a torn tail.
+bool skip_damage(std::string_view& bytes, std::uint64_t seed, std::uint64_t from,
+                 std::size_t& hashed_left) {
+  constexpr std::size_t kLeast = kRecordHeadBytes + kHashBytes;
+  // A bound of the sequence number: almost no place in damaged bytes has to be hashed.
+  const std::uint64_t last = from + kLostRecordsMax;
+  for (std::size_t at = 0; at + kLeast <= bytes.size(); ++at) {
+    const std::size_t length = get<std::uint32_t>(bytes, at);
+    const auto sequence = get<std::uint64_t>(bytes, at + 8);
+    if (length > kJournalRecordBytesMax || length > bytes.size() - at - kLeast) continue;
+    if (sequence < from || sequence > last) continue;
+    if (length + kLeast > hashed_left) return false;
+    hashed_left -= length + kLeast;
+    std::string_view rest = bytes.substr(at);
+    if (JournalRecord found; !take_record(rest, seed, found)) continue;
+    bytes.remove_prefix(at);
+    return true;
+  }
+  return false;
+}
+
 Result<JournalContents> parse(const std::string& path, std::string_view bytes) {
   JournalContents contents;
   if (!RR_TRY(check_header(path, bytes))) {
@@ -108,14 +131,25 @@ Result<JournalContents> parse(const std::string& path, std::string_view bytes) {
     return contents;
   }
   const std::uint64_t seed = seed_of(bytes);
+  const std::size_t whole = bytes.size();
+  std::size_t hashed_left = kJournalSearchBytesMax;
   bytes.remove_prefix(kHeaderBytes);
-  contents.torn_bytes = bytes.size();
-  JournalRecord record;
-  while (take_record(bytes, seed, record)) {
-    if (!contents.records.empty() && record.sequence != contents.records.back().sequence + 1) break;
-    contents.records.push_back(std::move(record));
-    contents.torn_bytes = bytes.size();
+  std::uint64_t next = 0;  // sequence number
+  while (true) {
+    const std::string_view before = bytes;
+    JournalRecord record;
+    if (take_record(bytes, seed, record) && record.sequence == next) {
+      contents.records.push_back(std::move(record));
+      ++next;
+      continue;
+    }
+    bytes = before;
+    if (!skip_damage(bytes, seed, next, hashed_left)) break;
+    const auto found = get<std::uint64_t>(bytes, 8);
+    contents.damage.push_back({whole - before.size(), before.size() - bytes.size(), found - next});
+    next = found;
   }
+  contents.torn_bytes = bytes.size();
   return contents;
 }
 

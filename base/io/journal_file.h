@@ -3,9 +3,10 @@
 //
 // Layout (docs/formats/journal.md): 64-byte header (magic "RRJOURNL", u32 format version, u32
 // segment, 16-byte random key, zeros, u64 XXH3), then records  u32 payload length | u32 kind |
-// u64 sequence | payload | u64 XXH3 of all before.  Little endian. For a reader, a cut or damaged
-// record ends the file; a writer truncates the file there (torn tail). A damaged header is an error
-// for both, so that no good record is ever cut off.
+// u64 sequence | payload | u64 XXH3 of all before.  Little endian. A cut or damaged record without
+// a good one behind it ends the file; a writer truncates the file there (torn tail). Damage before
+// good records is passed over and reported. A damaged header is an error for readers and writers,
+// so that no good record is ever cut off.
 // Idea and discipline: leveldb's log_format.
 
 #include <cstdint>
@@ -24,8 +25,16 @@ struct JournalRecord {
   std::string payload;
 };
 
+// Bytes that are no records, before good ones.
+struct JournalDamage {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t records = 0;  // that are lost, by the sequence numbers around it
+};
+
 struct JournalContents {
   std::vector<JournalRecord> records;
+  std::vector<JournalDamage> damage;  // in order of offsets
   std::uint64_t torn_bytes = 0;  // bytes after the last good record
 };
 

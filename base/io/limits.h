@@ -8,6 +8,10 @@ namespace robustrun::base {
 
 // A journal is read whole; a run's journal stays far below this size.
 inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
+// How long a pipe that the user names as a file may bring nothing.
+inline constexpr std::chrono::milliseconds kInputWait{10'000};
+// How much is hashed, beyond the file itself, in search of records behind damage.
+inline constexpr std::size_t kJournalSearchBytesMax = std::size_t{256} << 20;
 // One file of a process in /proc; its environment may be long.
 inline constexpr std::size_t kProcFileBytesMax = std::size_t{2} << 20;
 // How long a log line waits for a stderr without a reader before it is dropped and counted.

@@ -1,6 +1,7 @@
 #pragma once
 // The folder for records and sockets of live runs that only this user may access:
-// $XDG_RUNTIME_DIR/robustrun, or /tmp/robustrun-UID.
+// $XDG_RUNTIME_DIR/robustrun, or /tmp/robustrun-UID, or, where that name is taken, another one that
+// begins so.
 
 #include <string>
 #include <vector>
@@ -9,9 +10,14 @@
 
 namespace robustrun::base {
 
-// Returns its path; creates nothing. XDG_RUNTIME_DIR is looked up in `environment` (NAME=VALUE). A
-// value that is relative, missing, not a folder or not ours is ignored: the end of a login session
-// may have removed it.
+// Returns `path` unless a thing is there that this user must not use: any local user may make one
+// in /tmp. Then returns this user's folder PATH-XXXXXX, which is created (0700) if there is none;
+// if that fails, `path`.
+[[nodiscard]] std::string usable_private_name(const std::string& path);
+
+// Returns its path, by usable_private_name(). XDG_RUNTIME_DIR is looked up in `environment`
+// (NAME=VALUE). A value that is relative, missing, not a folder or not ours is ignored: the end of
+// a login session may have removed it.
 [[nodiscard]] std::string private_base_directory(const std::vector<std::string>& environment);
 
 // Creates the folder (0700) if it is missing; its parent must exist. kPermission: another user owns

@@ -204,7 +204,14 @@ class Connections : public Connection::Owner {
   }
 
   void welcome(Fd peer) {
-    if (!is_ours(peer.get()) || connections_.size() >= limits_.connections_max) return;
+    if (!is_ours(peer.get())) return;
+    if (connections_.size() >= limits_.connections_max) {
+      if (handlers_.too_many.empty()) return;
+      const std::string frame = framed(handlers_.too_many);
+      static_cast<void>(
+          ::send(peer.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+      return;
+    }
     auto connection = std::make_shared<Connection>(executor_, *this, std::move(peer));
     connections_.insert(connection);
     connection->read_length();

@@ -24,7 +24,7 @@ class RequestSocket {
  public:
   struct Limits {
     std::size_t message_bytes_max = 0;
-    std::size_t connections_max = 0;   // at a time; one more is closed at once
+    std::size_t connections_max = 0;   // at a time; one more is closed
     Nanos message_time{};  // from the first to the last byte of a message, either way
   };
   // To be called once, immediately or later; has no effect when the connection is gone.
@@ -50,6 +50,7 @@ class RequestSocket {
   struct Handlers {
     std::function<void(std::string_view message, Reply reply)> on_message;
     std::string too_long;  // the answer to a message over the limit
+    std::string too_many;  // what a peer over the limit gets before it is closed; may be empty
   };
 
   // Creates the socket `path` (at most 107 bytes; a stale socket there is replaced) and serves it.

@@ -358,6 +358,7 @@ StraySweep StrayKiller::sweep(std::span<const pid_t> known, Nanos now, ReapSink*
     if (empty_passes < 2) continue;
     if (!spares_none(known) || !has_children()) return finish(StraySweep::kDone);
   }
+  if (is_spared(kStarting)) last_death_ = now;  // nothing may be killed now
   if (now - last_death_ > kStrayStuckAfter || now - started_ > kStrayGiveUpAfter) {
     return finish(StraySweep::kStuck);
   }

@@ -20,6 +20,8 @@ namespace robustrun::base {
 class UnwatchedChild {
  public:
   static Result<UnwatchedChild> spawn(const ChildOptions& options);
+  // A process that was reparented to this one, a subreaper, and is not reaped yet.
+  static UnwatchedChild adopt(pid_t pid) { return UnwatchedChild(pid); }
   UnwatchedChild(UnwatchedChild&& other) noexcept : pid_(std::exchange(other.pid_, 0)) {}
   UnwatchedChild& operator=(UnwatchedChild&& other) noexcept {
     std::swap(pid_, other.pid_);
@@ -30,6 +32,9 @@ class UnwatchedChild {
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Reaps the process; nullopt: it is alive, or was reaped before.
   [[nodiscard]] std::optional<ExitStatus> poll_exit();
+  // Continues the process if it was stopped since the last call; true if it was.
+  bool continue_if_stopped();
+  void kill();  // SIGKILL, unless it was reaped
 
  private:
   explicit UnwatchedChild(pid_t pid) : pid_(pid) {}

@@ -92,7 +92,7 @@ class Gatherer {
                                     "too many",
                                     kDepsFilesMax, path));
     }
-    auto text = base::read_regular_file(path, kDepsFileBytesMax, base::Links::kFollow);
+    auto text = base::read_file(path, kDepsFileBytesMax);
     if (!text) return cannot_use_deps(path, text.error());
     note(role, base::to_hex(base::sha256(*text)));
     return text;
@@ -223,8 +223,8 @@ class Gatherer {
   static std::vector<std::string> workspace_members(const std::string& folder) {
     for (fs::path root = folder; !root.empty(); root = root.parent_path()) {
       if (!is_trusted(root.string(), folder)) return {};
-      const auto text = base::read_regular_file((root / "pyproject.toml").string(),
-                                                kDepsFileBytesMax, base::Links::kRefuse);
+      const auto text = base::read_file((root / "pyproject.toml").string(), kDepsFileBytesMax,
+                                        base::Links::kRefuse);
       const ProjectSources sources = text ? project_sources(*text) : ProjectSources{};
       std::vector<std::string> found;
       for (const std::string& pattern : sources.members) {

@@ -48,7 +48,7 @@ std::string places_folder(const std::vector<std::string>& environment) {
     }
     break;
   }
-  return tmp + "/robustrun-" + std::to_string(::geteuid()) + "/deps";
+  return base::usable_private_name(tmp + "/robustrun-" + std::to_string(::geteuid())) + "/deps";
 }
 
 base::Result<SnapshotPlace> SnapshotPlace::open(const std::string& places,

@@ -56,7 +56,7 @@ std::string poison_in(const std::string& folder) {
 }
 
 Result<Head> head_in(const std::string& path) {
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return base::fail_errno("cannot open " + path, errno);
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return base::fail_errno("cannot look at " + path, errno);
@@ -94,7 +94,7 @@ void read_heads(FoundAttempt& found) {
 
 // Like base::read_file, but reuses the memory, for thousands of manifests.
 Status read_whole(const std::string& path, std::string& into) {
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status{};
   if (!file || ::fstat(file.get(), &status) != 0) {
     return base::fail_errno("cannot read " + path, errno);

@@ -142,6 +142,16 @@ int ckpt_command(std::span<const std::string> argv, const Surroundings& around) 
     print(command_help("ckpt", terminal_columns(around)));
     return supervisor::kExitSuccess;
   }
+  // Folders of other nodes' disks may be missing here.
+  const bool has_folder = std::ranges::any_of(line->directories, [&](const std::string& each) {
+    const PathKind kind = around.machine->kind(around.absolute(each));
+    return kind == PathKind::kDirectory || kind == PathKind::kEmptyDirectory;
+  });
+  if (!has_folder) {
+    say("cannot look for checkpoints in " + base::printable(line->directories.front()) +
+        ": there is no such folder");
+    return supervisor::kExitUsage;
+  }
   checkpoint::MountThreads threads(line->directories, 1, checkpoint::kPatience);
   auto all = checkpoint::list_attempts(line->directories, &threads, checkpoint::Look::kSums);
   if (!all) {

@@ -56,8 +56,7 @@ base::Result<DataPlanShown> plan_data(const DataLine& line, const Surroundings& 
   shown.path = line.file;
   shown.ranks = static_cast<std::uint32_t>(line.ranks);
   const std::string path = around.absolute(line.file);
-  const std::string text =
-      RR_TRY(base::read_regular_file(path, kSpecBytesMax, base::Links::kFollow));
+  const std::string text = RR_TRY(base::read_input(path, kSpecBytesMax));
   shown.spec = RR_TRY(parse_data_spec(text, line.file));
   if (const auto shared = loader::check_ranks(shown.spec, shown.ranks); !shared) {
     return base::fail(shared.error().code, line.file + ": " + shared.error().what);

@@ -6,10 +6,12 @@
 #include "base/io/fd.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/diagnose_files.h"
+#include "cli/host/output_file.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "cli/text/diagnose_page.h"
 #include "cli/text/diagnose_text.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/diagnose_row.h"
@@ -21,7 +23,7 @@ namespace robustrun::cli {
 namespace {
 
 base::Result<std::string> read_left_file(const std::string& path) {
-  return base::read_file(path, tracer::kDocumentBytesMax);
+  return base::read_input(path, tracer::kDocumentBytesMax);
 }
 
 // The files directly in a folder.
@@ -59,7 +61,17 @@ base::Result<std::vector<NamedFile>> files_named(const std::vector<std::string>&
   return files;
 }
 
-int diagnose_files(const DiagnoseLine& line) {
+// Prints the verdict, and writes its page if that is asked for.
+int show(const tracer::Verdict& verdict, const DiagnoseLine& line, const std::string& about,
+         const std::vector<std::string>& notes, const Surroundings& around) {
+  print(line.json ? verdict_json(verdict, notes) + "\n" : verdict_text(verdict, notes));
+  if (!line.html) return supervisor::kExitSuccess;
+  const auto written =
+      write_output(around.absolute(*line.html), diagnose_page(verdict, about, notes));
+  return written ? supervisor::kExitSuccess : complain(written.error());
+}
+
+int diagnose_files(const DiagnoseLine& line, const Surroundings& around) {
   const auto files = files_named(line.from);
   auto gathered = files ? gather(*files, read_left_file)
                         : base::Result<Gathered>(std::unexpected(files.error()));
@@ -69,10 +81,8 @@ int diagnose_files(const DiagnoseLine& line) {
             : gathered.error().what);
     return supervisor::kExitFailure;
   }
-  const tracer::Verdict verdict = tracer::analyze(gathered->fleet);
-  print(line.json ? verdict_json(verdict, gathered->notes) + "\n"
-                  : verdict_text(verdict, gathered->notes));
-  return supervisor::kExitSuccess;
+  return show(tracer::analyze(gathered->fleet), line, base::join(line.from, ", "), gathered->notes,
+              around);
 }
 
 int diagnose_run(const DiagnoseLine& line, const Surroundings& around) {
@@ -88,8 +98,7 @@ int diagnose_run(const DiagnoseLine& line, const Surroundings& around) {
     say("cannot diagnose the run: " + verdict.error().what);
     return supervisor::kExitFailure;
   }
-  print(line.json ? verdict_json(*verdict, {}) + "\n" : verdict_text(*verdict, {}));
-  return supervisor::kExitSuccess;
+  return show(*verdict, line, std::filesystem::path(*directory).filename().string(), {}, around);
 }
 
 }  // namespace
@@ -101,7 +110,7 @@ int diagnose_command(std::span<const std::string> argv, const Surroundings& arou
     print(command_help("diagnose", terminal_columns(around)));
     return 0;
   }
-  return line->from.empty() ? diagnose_run(*line, around) : diagnose_files(*line);
+  return line->from.empty() ? diagnose_run(*line, around) : diagnose_files(*line, around);
 }
 
 }  // namespace robustrun::cli

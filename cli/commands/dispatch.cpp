@@ -1,15 +1,19 @@
 // robustrun_main(): runs the chosen subcommand.
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <new>
+#include <system_error>
 
 #include "cli/commands/commands.h"
 #include "cli/commands/detach.h"
+#include "cli/text/terminal.h"
 #include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
@@ -54,10 +58,7 @@ int detached(const std::vector<std::string>& argv) {
                              : run_command(rest, around, kChannelFd);
 }
 
-}  // namespace
-
-int robustrun_main(const std::vector<std::string>& argv) {
-  fill_standard_descriptors();
+int dispatch(const std::vector<std::string>& argv) {
   if (called_as_agent(argv)) return agent_command(argv.size() == 3 ? argv[2] : "");
   if (called_as_detached(argv)) return detached(argv);
   const Surroundings around =
@@ -96,6 +97,28 @@ int robustrun_main(const std::vector<std::string>& argv) {
     case Command::kReplay: return replay_command(choice.argv, around);
   }
   return supervisor::kExitUsage;
+}
+
+}  // namespace
+
+int robustrun_main(const std::vector<std::string>& argv) {
+  fill_standard_descriptors();
+  // Without threads nothing can be done, and libraries report their lack by exceptions alone.
+  try {
+    return with_output(dispatch(argv));
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) {
+      say(fmt::format("cannot go on: {}", error.what()));
+      return supervisor::kExitFailure;
+    }
+    say(
+        fmt::format("cannot start a thread: {}; the limit of processes (`ulimit -u`) or of memory "
+                    "is too low",
+                    error.code().message()));
+  } catch (const std::bad_alloc&) {
+    say("cannot go on: out of memory; the limit (`ulimit -v`) may be too low");
+  }
+  return supervisor::kExitInfrastructure;
 }
 
 }  // namespace robustrun::cli

@@ -10,6 +10,7 @@
 #include "cli/options/parser.h"
 #include "supervisor/core/status/node_standing.h"
 #include "supervisor/core/types/json_writer.h"
+#include "supervisor/group/node_history.h"
 
 namespace robustrun::cli {
 namespace {
@@ -50,6 +51,18 @@ std::string standings_json(const std::vector<NodeStanding>& all) {
   return "[" + list + "]\n";
 }
 
+int forget(const std::vector<std::string>& hosts, const std::string& folder, base::Nanos now) {
+  std::vector<NodeNote> notes;
+  for (const std::string& host : hosts) {
+    notes.push_back({host, now, "forgotten", supervisor::NoteKind::kForgotten, "by the user"});
+  }
+  if (const auto noted = supervisor::append_notes(folder, notes); !noted) {
+    return complain(noted.error());
+  }
+  print(fmt::format("forgot what was noted about {}\n", base::join(hosts, ", ")));
+  return 0;
+}
+
 }  // namespace
 
 int nodes_command(std::span<const std::string> argv, const Surroundings& around) {
@@ -68,6 +81,7 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
                     "cannot find the history: --node-history is off, or HOME is not set; "
                     "name its folder with --node-history=DIR"});
   }
+  if (line->forget) return forget(line->hosts, folder, around.wall_time);
   auto history = around.machine->node_history(folder);
   if (!history) return complain(history.error());
   for (const std::string& why : history->unread) say("cannot use " + why);

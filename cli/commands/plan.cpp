@@ -6,6 +6,7 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "cli/commands/commands.h"
+#include "cli/host/output_file.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/options/settings.h"
@@ -15,6 +16,7 @@
 #include "cli/submit/submit.h"
 #include "cli/text/placement_text.h"
 #include "cli/text/plan_json.h"
+#include "cli/text/plan_page.h"
 #include "topo/picture/explain.h"
 
 namespace robustrun::cli {
@@ -107,9 +109,16 @@ base::Status write_svg(const Settings& settings, const PlacementPlan& plan) {
       fmt::format("cannot use {}: {}", settings.written(OptionId::kSvg), written.error().what));
 }
 
+base::Status write_page(const Settings& settings, const Surroundings& around,
+                        const PlacementPlan& plan) {
+  if (!settings.has(OptionId::kHtml)) return {};
+  return write_output(around.absolute(settings.text(OptionId::kHtml)), plan_page(plan));
+}
+
 base::Result<std::string> answer(const Settings& settings, const Surroundings& around) {
   const PlacementPlan plan = RR_TRY(make_plan(settings, around));
   RR_TRY(write_svg(settings, plan));
+  RR_TRY(write_page(settings, around, plan));
   if (settings.has(OptionId::kLose)) return after_loss(settings, plan);
   if (settings.flag(OptionId::kJson)) return json_of(plan);
   if (settings.has(OptionId::kExplain)) return explanation(settings, plan);

@@ -202,9 +202,11 @@ int replay(const RunLine& line, const Settings& settings, const Surroundings& ar
   if (!nodes) return complain(nodes.error());
   using Way = NodesPlan::Way;
   if (nodes->way != Way::kSsh && nodes->way != Way::kProcesses) {
+    const bool are_named = settings.has(OptionId::kHosts) || settings.has(OptionId::kHostfile);
     return complain({base::Errc::kInvalidArgument, 0,
-                     "cannot replay: no machines are named; add --hosts=LIST or "
-                     "--hostfile=FILE"});
+                     are_named ? "cannot replay: it compares machines, and this one alone is named"
+                               : "cannot replay: no machines are named; add --hosts=LIST or "
+                                 "--hostfile=FILE"});
   }
   std::vector<launcher::Host> hosts = std::move(nodes->hosts);
   hosts.insert(hosts.end(), nodes->unused.begin(), nodes->unused.end());

@@ -4,32 +4,23 @@
 
 #include <filesystem>
 
-#include "base/io/fd.h"
 #include "base/io/tool.h"
 #include "base/io/unwatched_child.h"
 #include "cli/commands/commands.h"
+#include "cli/host/output_file.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
 #include "supervisor/core/report/html/html.h"
 #include "supervisor/core/report/render.h"
 #include "supervisor/core/report/trace.h"
+#include "supervisor/core/types/exit_code.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
 
-constexpr unsigned kFileMode = 0644;
 constexpr std::string_view kPageName = "report.html";
-
-base::Status write_output(const std::string& path, const std::string& bytes) {
-  if (const auto written = base::write_file_atomically(path, bytes, kFileMode); !written) {
-    return base::fail(base::Errc::kInvalidArgument,
-                      fmt::format("cannot write {}: {}", path, written.error().what));
-  }
-  say(fmt::format("wrote {} ({} kB)", path, (bytes.size() + 999) / 1000));
-  return {};
-}
 
 // The browser outlives this command, and is not waited for.
 void show_page(const std::string& path, const Surroundings& around) {
@@ -89,7 +80,13 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
   if (!journal) return complain(journal.error());
   const auto readout = supervisor::read_run_journal(*journal);
   if (!readout) return complain(readout.error());
-  if (to_files) return write_files(*line, *journal, readout->entries, around);
+  // What is left is shown all the same.
+  if (!readout->damage.empty()) say(readout->damage);
+  const int exit_code = readout->damage.empty() ? 0 : supervisor::kExitFailure;
+  if (to_files) {
+    const int written = write_files(*line, *journal, readout->entries, around);
+    return written != 0 ? written : exit_code;
+  }
   const supervisor::RunReport report = supervisor::build_report(readout->entries);
   if (line->json) {
     print(supervisor::report_json(report) + "\n");
@@ -98,7 +95,7 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
     print(supervisor::render_report(report, {around.takes_colour(around.stdout_is_terminal),
                                              terminal_columns(around), detail}));
   }
-  return 0;
+  return exit_code;
 }
 
 }  // namespace robustrun::cli

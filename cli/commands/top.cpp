@@ -21,6 +21,7 @@
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
+#include "cli/plan/inject_plan.h"
 #include "cli/runs/find_run.h"
 #include "cli/runs/log_tail.h"
 #include "cli/runs/run_status.h"
@@ -29,6 +30,8 @@
 #include "cli/top/view.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/diagnose_row.h"
+#include "supervisor/control/operation_request.h"
+#include "supervisor/control/view_rows.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/run_dir/journal.h"
 
@@ -40,9 +43,16 @@ using supervisor::ControlClient;
 using supervisor::RunStatus;
 
 // Lanes of the pool: each does one thing at a time.
-constexpr unsigned kThreads = 4;
+constexpr unsigned kThreads = 6;
 constexpr std::size_t kQueueMax = 8;
-enum Lane : base::BlockingPool::Lane { kStatusLane, kJournalLane, kLogLane, kDiagnosisLane };
+enum Lane : base::BlockingPool::Lane {
+  kStatusLane,
+  kJournalLane,
+  kLogLane,
+  kDiagnosisLane,
+  kUseLane,
+  kOrderLane
+};
 
 // What jobs on threads use: it outlives the view, as such a job may, too.
 struct Run {
@@ -50,6 +60,7 @@ struct Run {
   Surroundings around;
   base::Fd stop;  // can be read when the view is closed
   std::optional<ControlClient> client;  // of kStatusLane
+  std::optional<ControlClient> use_client;  // of kUseLane
 };
 
 base::Result<ControlClient> connect(const Run& run) {
@@ -73,6 +84,62 @@ std::string diagnose(const Run& run) {
   const auto verdict = answer ? supervisor::read_verdict(*answer)
                               : base::Result<tracer::Verdict>(std::unexpected(answer.error()));
   return verdict ? verdict_text(*verdict, {}) : "cannot diagnose the run: " + verdict.error().what;
+}
+
+struct UseNews {
+  std::uint32_t rank = 0;
+  std::optional<supervisor::RankUse> use;
+};
+
+// None: the rank does not run, its agent does not tell, or an older supervisor does not ask.
+UseNews ask_use(Run& run, std::uint32_t rank) {
+  UseNews news{rank, {}};
+  if (!run.use_client) {
+    auto client = connect(run);
+    if (!client) return news;
+    run.use_client = *std::move(client);
+  }
+  const auto answer = run.use_client->ask(supervisor::use_request(base::Rank{rank}));
+  if (!answer) {
+    if (answer.error().code != base::Errc::kInvalidArgument) run.use_client.reset();
+    return news;
+  }
+  if (auto use = supervisor::read_use(*answer)) news.use = *std::move(use);
+  return news;
+}
+
+// Sends what the subcommand would send; what came of it, in words.
+std::string carry_out(const Run& run, const Order& order) {
+  auto client = connect(run);
+  if (!client) return client.error().what;
+  client->wait_at_most(kSupervisorAnswerMax);
+  switch (order.kind) {
+    case Order::Kind::kStop: {
+      const auto answer = client->ask(supervisor::to_fields(supervisor::StopRequest{}));
+      return answer ? "the run is ending" : "cannot stop the run: " + answer.error().what;
+    }
+    case Order::Kind::kEvict: {
+      const auto answer = client->ask(supervisor::evict_request(order.node));
+      return answer ? order.node + " is being evicted" : answer.error().what;
+    }
+    case Order::Kind::kInject: break;
+  }
+  InjectLine line;
+  line.kind = order.fault;
+  const wire::FaultRow* const row = wire::find_fault(order.fault);
+  if (row != nullptr && row->target == wire::FaultRow::Target::kNode) line.node = order.node;
+  if (row != nullptr && row->target == wire::FaultRow::Target::kRank) {
+    line.rank = std::to_string(order.rank);
+  }
+  const auto plan = plan_injection(line, 0);
+  if (!plan) return plan.error().what;
+  client->wait_at_most(supervisor::kControlAnswerMax);
+  const auto answer = client->ask(supervisor::to_fields(plan->fault));
+  const auto report = answer
+                          ? supervisor::read_fault_report(*answer)
+                          : base::Result<supervisor::FaultReport>(std::unexpected(answer.error()));
+  if (!report) return fmt::format("cannot inject {}: {}", order.fault, report.error().what);
+  return "injected: " + injection_text(base::SystemClock().wall_time(), plan->fault.kind, *report);
 }
 
 struct JournalNews {
@@ -162,9 +229,13 @@ class Top {
         case View::Wish::kQuit: return loop_.stop();
         case View::Wish::kRedraw: screen_.forget(); break;
         case View::Wish::kDiagnose: ask_for_diagnosis(); break;
+        case View::Wish::kOrder: pass_on(view_.order()); break;
       }
     }
-    if (view_.selected_rank() != log_rank_) read_log_of_selected();
+    if (view_.selected_rank() != log_rank_) {
+      read_log_of_selected();
+      ask_for_use();
+    }
     draw();
   }
 
@@ -172,6 +243,7 @@ class Top {
     if (!view_.has_ended()) {
       ask_for_status();
       if (clock_.now() - journal_read_at_ > kTopJournalInterval) ask_for_facts();
+      if (clock_.now() - use_asked_at_ > kTopUseInterval) ask_for_use();
     }
     read_log_of_selected();
     draw();
@@ -248,6 +320,32 @@ class Top {
         });
   }
 
+  // Of the chosen rank.
+  void ask_for_use() {
+    const auto rank = view_.selected_rank();
+    if (!rank || !view_.is_live()) return;
+    use_asked_at_ = clock_.now();
+    begin(
+        kUseLane, [rank = *rank](Run& run) { return ask_use(run, rank); },
+        [this](UseNews news) {
+          const bool is_old = news.rank != view_.selected_rank();
+          view_.take(news.rank, std::move(news.use));
+          if (is_old) ask_for_use();
+        });
+  }
+
+  void pass_on(const Order& order) {
+    if (under_way_[kOrderLane]) {
+      return view_.take_outcome("the order before is still under way: ask again", clock_.now());
+    }
+    begin(
+        kOrderLane, [order](Run& run) { return carry_out(run, order); },
+        [this](std::string outcome) {
+          view_.take_outcome(std::move(outcome), clock_.now());
+          if (!view_.has_ended()) ask_for_status();
+        });
+  }
+
   void ask_for_diagnosis() {
     begin(
         kDiagnosisLane, [](Run& run) { return diagnose(run); },
@@ -268,6 +366,7 @@ class Top {
   bool is_lost_ = false;  // the last question had no answer
   std::string known_;  // when this changes, the journal has news
   base::Nanos journal_read_at_{};
+  base::Nanos use_asked_at_{};
   AttemptLogs logs_;
   std::optional<std::uint32_t> log_rank_;
   int exit_code_ = 0;

@@ -90,7 +90,7 @@ base::Result<Devices> parse_answer(const std::string& interpreter, const base::T
 class ThisMachine final : public Machine {
  public:
   [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
-    return base::read_file(path, kConfigBytesMax);
+    return base::read_input(path, kConfigBytesMax);
   }
 
   [[nodiscard]] base::Result<supervisor::NodeHistory> node_history(
@@ -211,7 +211,7 @@ bool is_ignored(int signal) {
 class ThisFabric final : public Fabric {
  public:
   [[nodiscard]] base::Result<std::string> read_file(const std::string& path) const override {
-    return base::read_file(path, topo::kTextBytesMax);
+    return base::read_input(path, topo::kTextBytesMax);
   }
 
   [[nodiscard]] base::Result<std::string> ask_slurm(const std::string& scontrol) const override {

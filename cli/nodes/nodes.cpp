@@ -301,8 +301,8 @@ Result<launcher::SshOptions> plan_ssh(const Settings& settings, const Surroundin
     ssh.ssh_command = *std::move(words);
   }
   ssh.fanout = static_cast<std::uint32_t>(settings.integer(OptionId::kSshFanout).value_or(1));
-  ssh.connect_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
-      settings.duration(OptionId::kSshTimeout).value_or(ssh.connect_timeout));
+  ssh.start_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+      settings.duration(OptionId::kSshTimeout).value_or(ssh.start_timeout));
   ssh.executable = around.executable;
   ssh.home = around.variable("HOME").value_or("");
   ssh.agent_socket = around.variable("SSH_AUTH_SOCK").value_or("");

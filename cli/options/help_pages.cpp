@@ -84,14 +84,15 @@ Example:
 constexpr std::string_view kTopPage = R"(usage: robustrun top [RUN]
 
 Shows a run live in the terminal: a cell for each rank, with a colour and a letter for its state, so
-that the rank that holds the job up is seen at once; its Python line, what the others wait in, and
-the end of its log; step, speed, loss, ETTR and restarts. Where the ranks do not fit, a cell is a
-node, or several. RUN is a run's id or directory; default: the newest active run below
-./robustrun-runs, else the newest.
+that the rank that holds the job up is seen at once; its Python line, what the others wait in, the
+processors, memory and GPU it uses, and the end of its log; step, speed, loss, ETTR and restarts.
+Where the ranks do not fit, a cell is a node, or several. RUN is a run's id or directory; default:
+the newest active run below ./robustrun-runs, else the newest.
 
-Nothing in it changes the run, and quitting leaves the run alone. Keys: arrows choose a rank, tab
-jumps to the next one in trouble, / filters, s sorts, l shows the log, d diagnoses, i lists
-incidents, ? explains all of them, q quits. NO_COLOR turns colours off.
+Keys: arrows choose a rank, tab jumps to the next one in trouble, / filters, s sorts, l shows the
+log, d diagnoses, i lists incidents, t shows where the time went, ? explains all of them, q quits.
+After a question, I injects a fault, E evicts a node, X stops the run; nothing else changes the run.
+NO_COLOR turns colours off.
 
 Exit codes: 0 quit, 2 bad input, no such run or no terminal (use robustrun status), 128 + N ended by
 signal N.
@@ -194,8 +195,8 @@ Exit codes: 0 done, 1 the run refused or cannot be reached, 2 bad input or no su
 Example:
   robustrun update --code ./fixed --env LR=0.0003 --now)";
 
-constexpr std::string_view kDiagnosePage = R"(usage: robustrun diagnose [RUN] [--json]
-       robustrun diagnose --from PATH... [--json]
+constexpr std::string_view kDiagnosePage = R"(usage: robustrun diagnose [RUN] [--json] [--html FILE]
+       robustrun diagnose --from PATH... [--json] [--html FILE]
 
 Finds the rank that blocks the job, now. RUN is a run's id or directory; default: the newest active
 run below ./robustrun-runs.
@@ -209,7 +210,8 @@ PATH is a file, or a folder, of:
 
 Other files in a folder are skipped. docs/operations.md says how to make a job leave dumps.
 
-  --json    one JSON object (docs/formats/diagnosis.md)
+  --json       one JSON object (docs/formats/diagnosis.md)
+  --html FILE  also write one page that shows who waits for whom; it needs no network
 
 Exit codes: 0 a verdict, even if no rank is blocked; 1 the run cannot be asked, or the files cannot
 be used; 2 bad input or no such run.
@@ -340,11 +342,12 @@ Example:
 
 constexpr std::string_view kNodesPage =
     R"(usage: robustrun nodes [HOST...] [--node-history DIR] [--json]
+       robustrun nodes forget HOST... [--node-history DIR]
 
 Lists the hosts that earlier runs blame, the worst first: hosts that were lost, found unfit, blocked
 others or were slow, within 30 days. A host that was to blame for certain in two runs or more is
 taken last by later runs. `robustrun check --preflight=full --hosts=HOST,...` clears the hosts that
-pass.
+pass; `forget` drops what is noted about hosts, as after a repair.
 
   --node-history DIR  read this folder instead of the default one
   --json              one JSON array
@@ -386,7 +389,8 @@ assumed.
                           compare both ETTRs
   --step-time TIME        time of a training step [6s]
   --start TIME            time from the script's start until it can train [1m]
-  --checkpoint-every TIME  interval between checkpoints; step: after each step [10m]
+  --checkpoint-every TIME  interval between checkpoints of robustrun; step: after each step
+                          [the best, also for the other policies]
   --checkpoint-save TIME  time that training stalls for a checkpoint [5s]
   --checkpoint-load TIME  time to load a checkpoint [30s]
   --residual TIME         time lost per incident that no model explains, for every policy [15m]
@@ -480,7 +484,7 @@ host without an answer is listed with the reason. `robustrun check` tests nodes 
   --ssh-transport auto|libssh2|openssh  the client [auto]
   --ssh-command CMD    the ssh program and its options
   --ssh-fanout N       number of hosts to connect to at once [64]
-  --ssh-timeout TIME   time limit for connection and login, per host [10]
+  --ssh-timeout TIME   time limit for connections, login and shell, per host [30]
   --json               one JSON object, or with hosts an array (docs/formats/doctor.md)
 
 Exit codes: 0 nothing is bad; 1 something is, or a host did not answer; 2 bad input.

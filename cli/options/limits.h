@@ -61,9 +61,10 @@ inline constexpr std::chrono::minutes kSubmitMax{2};
 // status, stop, attach: after this time the supervisor counts as not answering.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};
-// top: between questions to the supervisor; between readings of the journal, at least and at most;
-// lines of a log.
+// top: between questions to the supervisor, about all and about the chosen rank; between readings
+// of the journal, at least and at most; lines of a log.
 inline constexpr std::chrono::milliseconds kTopInterval{500};
+inline constexpr std::chrono::seconds kTopUseInterval{2};
 inline constexpr std::chrono::seconds kTopJournalPause{2};
 inline constexpr std::chrono::seconds kTopJournalInterval{10};
 inline constexpr std::size_t kTopLogLines = 1000;

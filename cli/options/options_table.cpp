@@ -221,8 +221,9 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kSshFanout, .name = "ssh-fanout", .type = kInteger, .values = "N", .native = "64",
    .group = kRendezvous, .min = 1, .max = 1024,
    .help = "Number of hosts to connect to at once; at most 8 through one jump host."},
-  {.id = kSshTimeout, .name = "ssh-timeout", .type = kDuration, .values = "TIME", .native = "10",
-   .group = kRendezvous, .min = 1, .help = "Time limit for connection and login, per host."},
+  {.id = kSshTimeout, .name = "ssh-timeout", .type = kDuration, .values = "TIME", .native = "30",
+   .group = kRendezvous, .min = 1,
+   .help = "Time limit for the start of robustrun on a host: connections, login and shell."},
   {.id = kSecretFile, .name = "secret-file", .values = "FILE", .group = kRendezvous,
    .help = "Secret that nodes started by hand share: 16 to 4096 bytes, mode 0600, the same file "
            "on each. Not needed with munge or --hosts."},
@@ -454,6 +455,15 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kGpusPerNode, .name = "gpus-per-node", .type = kWord, .values = "N", .group = kSubmit,
    .help = "GPUs per node to request from Slurm; also the number of workers per node, unless "
            "--nproc-per-node is given."},
+  {.id = kCpusPerTask, .name = "cpus-per-task", .type = kInteger, .values = "N", .group = kSubmit,
+   .min = 1,
+   .help = "Processors per node to request from Slurm. Default: whole nodes (sbatch --exclusive "
+           "--mem=0), as Slurm gives one processor otherwise."},
+  {.id = kMem, .name = "mem", .values = "SIZE", .group = kSubmit,
+   .help = "Memory per node in sbatch's notation: 200G; 0 is all. Default: all of whole nodes, "
+           "the cluster's default with --cpus-per-task."},
+  {.id = kSlurmOutput, .name = "output", .values = "FILE", .native = "slurm-%j.out", .group = kSubmit,
+   .help = "Console of the job; %j is the job's number."},
   {.id = kRequeueOn, .name = "requeue-on", .type = kList, .values = "KINDS",
    .native = "infrastructure", .group = kSubmit,
    .help = "Which ends of the job requeue it: infrastructure (exit code 94: nodes lost, or job "
@@ -463,6 +473,9 @@ constexpr auto kTable = std::to_array<Option>({
            "work as in a shell."},
   {.id = kJson, .name = "json", .type = kFlag, .group = kPlan, .variable = false, .file = false,
    .help = "Print the placement as one JSON object (docs/formats/plan.md)."},
+  {.id = kHtml, .name = "html", .values = "FILE", .group = kPlan, .variable = false,
+   .file = false, .help = "Write one page with the tree of switches, who sits where, and what "
+                          "crosses which switch; it needs no network."},
   {.id = kSvg, .name = "svg", .values = "FILE", .group = kPlan, .variable = false, .file = false,
    .help = "Write an SVG picture of switches and nodes, each group in its colour."},
   {.id = kColourBy, .name = "colour-by", .alias = "color-by", .type = kChoice,

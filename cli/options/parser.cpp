@@ -303,20 +303,31 @@ Result<DiagnoseLine> parse_diagnose_line(std::span<const std::string> argv) {
       RR_TRY(parse_own_line<DiagnoseLine>(argv, [](CLI::App& app, DiagnoseLine& own) {
         app.add_option("run", own.run);
         app.add_option("--from", own.from)->expected(1, -1);
+        app.add_option("--html", own.html);
         app.add_flag("--json", own.json);
       }));
   if (!line.from.empty() && !line.run.empty()) {
     return fail(Errc::kInvalidArgument, "argument --from: not allowed with a run");
   }
+  if (line.html && line.html->empty()) {
+    return fail(Errc::kInvalidArgument, "argument --html: expected a file's name");
+  }
   return line;
 }
 
 Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
-  return parse_own_line<NodesLine>(argv, [](CLI::App& app, NodesLine& line) {
-    app.add_option("hosts", line.hosts)->expected(0, -1);
-    app.add_option("--node-history", line.node_history);
-    app.add_flag("--json", line.json);
-  });
+  auto line = RR_TRY(parse_own_line<NodesLine>(argv, [](CLI::App& app, NodesLine& own) {
+    app.add_option("hosts", own.hosts)->expected(0, -1);
+    app.add_option("--node-history", own.node_history);
+    app.add_flag("--json", own.json);
+  }));
+  if (!line.hosts.empty() && line.hosts.front() == "forget") {
+    line.forget = true;
+    line.hosts.erase(line.hosts.begin());
+    if (line.hosts.empty()) return fail(Errc::kInvalidArgument, "forget: name at least one host");
+    if (line.json) return fail(Errc::kInvalidArgument, "argument --json: not with forget");
+  }
+  return line;
 }
 
 // All words after --args belong to the script. --rollback takes the next word only if it is a

@@ -89,6 +89,7 @@ struct AttachLine {
 
 // `robustrun nodes [HOST...] [--node-history DIR] [--json]`
 struct NodesLine {
+  bool forget = false;  // drop the notes about `hosts`, of which there is at least one
   std::vector<std::string> hosts;  // empty: all
   std::optional<std::string> node_history;
   bool json = false;
@@ -114,6 +115,7 @@ struct CkptLine {
 struct DiagnoseLine {
   std::string run;
   std::vector<std::string> from;
+  std::optional<std::string> html;
   bool json = false;
   bool help = false;
 };

@@ -22,6 +22,8 @@
 #define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
 
+#include "cli/options/limits.h"
+
 namespace robustrun::cli {
 namespace {
 

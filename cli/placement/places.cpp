@@ -6,6 +6,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "base/io/private_dir.h"
 #include "cli/options/limits.h"
 
 namespace robustrun::cli {
@@ -18,7 +19,8 @@ using base::Result;
 constexpr std::string_view kNoFiles = "/dev/null";
 
 std::string private_root(const Surroundings& around) {
-  return fmt::format("{}/robustrun-{}", temporary_folder(around), around.uid);
+  return base::usable_private_name(
+      fmt::format("{}/robustrun-{}", temporary_folder(around), around.uid));
 }
 
 // Like Python's mkdtemp.

@@ -210,6 +210,10 @@ Result<PlacementPlan> plan_placement(const Settings& settings, const Surrounding
   PlacementPlan plan;
   plan.parallel = wishes.parallel;
   if (nodes.hosts.empty()) {
+    if (nodes.way == NodesPlan::Way::kLocal && settings.has(OptionId::kParallel)) {
+      auto fits = topo::resolve(wishes.parallel, workers);
+      if (!fits) return cannot_use(settings, OptionId::kParallel, fits.error().what);
+    }
     RR_TRY(plan_for_joining(settings, around, wishes, workers, nodes, plan));
     return plan;
   }

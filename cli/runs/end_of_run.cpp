@@ -29,6 +29,7 @@ base::Result<supervisor::RunReport> report_of(const std::string& directory) {
 void print_final_report(const std::string& directory, const Surroundings& around, bool quiet) {
   const auto readout = supervisor::read_run_journal(directory + "/journal");
   if (!readout) return say(readout.error().what);
+  if (!readout->damage.empty()) say(readout->damage);
   const std::string words = supervisor::final_report(
       readout->entries,
       {is_compat(readout->entries),

@@ -14,6 +14,7 @@
 #include "cli/text/terminal.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/file.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -30,10 +31,14 @@ bool is_below(const KnownRun& run, const std::string& folder) {
 base::Result<std::string> newest(const Surroundings& around) {
   const std::vector<KnownRun> runs = known_runs(around);
   const std::string here = runs_folder(around);
-  const auto found =
-      std::ranges::find_if(runs, [&](const KnownRun& run) { return is_below(run, here); });
-  if (found != runs.end()) return found->directory + kJournal;
-  if (!runs.empty()) return runs.front().directory + kJournal;
+  for (const bool in_this_folder : {true, false}) {
+    for (const KnownRun& run : runs) {
+      if (in_this_folder && !is_below(run, here)) continue;
+      const auto readout = supervisor::read_run_journal(run.directory + kJournal);
+      if (readout) return run.directory + kJournal;
+      say(readout.error().what + "; this run is skipped");
+    }
+  }
   return base::fail(base::Errc::kNotFound,
                     fmt::format("cannot find a run below {}, and you have no other runs; name a "
                                 "run's directory",

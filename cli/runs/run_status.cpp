@@ -1,6 +1,7 @@
 #include "cli/runs/run_status.h"
 
 #include "cli/options/limits.h"
+#include "cli/text/terminal.h"
 #include "supervisor/console/console_log.h"
 #include "supervisor/control/file.h"
 #include "supervisor/control/json.h"
@@ -35,6 +36,7 @@ RunStatus status_of_entries(const std::vector<supervisor::JournalEntry>& entries
 base::Result<RunStatus> read_journal_status(const std::string& directory,
                                             const Surroundings& around) {
   const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
+  if (!readout.damage.empty()) say(readout.damage);
   return status_of_entries(readout.entries, directory, around);
 }
 

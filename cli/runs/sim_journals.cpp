@@ -79,6 +79,7 @@ base::Result<std::vector<simulator::RunRecord>> read_sim_journals(
   std::vector<simulator::RunRecord> records;
   for (const std::string& path : journals) {
     const supervisor::JournalReadout readout = RR_TRY(supervisor::read_run_journal(path));
+    if (!readout.damage.empty()) say(readout.damage);
     if (readout.torn_bytes > 0) {
       say(fmt::format("{}: {} bytes after its last complete record are skipped", path,
                       readout.torn_bytes));

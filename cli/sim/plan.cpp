@@ -167,6 +167,12 @@ Result<StudyRequest> plan_sim(const SimLine& line, const Surroundings& around,
       seen_nodes == 0 ? kSimNodes : std::min<std::int64_t>(seen_nodes, kSimNodesMax);
   request.job = RR_TRY(job_of(line, usual_nodes));
   use_journals(line, site, request.job, request.own.times);
+  // An interval that a run or the user chose is kept.
+  request.chooses_intervals =
+      !line.checkpoint_every && request.job.checkpoint_every.origin == simulator::Origin::kAssumed;
+  if (request.chooses_intervals) {
+    request.job.checkpoint_every.source = "only if a checkpoint costs nothing; else the best";
+  }
   request.seeds =
       static_cast<std::uint32_t>(RR_TRY(whole("seeds", line.seeds, 20, 1, kSimSeedsMax)));
   request.first_seed = static_cast<std::uint64_t>(

@@ -32,8 +32,8 @@ constexpr FirstAction kLadderActions[] = {
     FirstAction::kCheck, FirstAction::kGiveUp,   FirstAction::kReplay};
 constexpr Step kPolicySteps[] = {Step::kRestart,  Step::kEvict,  Step::kCheck,
                                  Step::kRollBack, Step::kGiveUp, Step::kReplay};
-constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame",   "suspect", "forget",
-                                        "check",  "replay",   "metrics", "slow",    "resume"};
+constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame", "suspect", "forget", "check",
+                                        "replay", "metrics",  "slow",  "resume",  "hangs"};
 constexpr std::pair<const char*, PreflightDepth> kDepths[] = {{"fast", PreflightDepth::kFast},
                                                               {"full", PreflightDepth::kFull},
                                                               {"gpu", PreflightDepth::kGpu}};
@@ -93,6 +93,7 @@ class PolicyReader : TomlReader {
     if (table == "replay") return replay(entry);
     if (table == "metrics") return metrics(entry);
     if (table == "resume") return resume(entry);
+    if (table == "hangs") return hangs(entry);
     return {};
   }
 
@@ -165,6 +166,15 @@ class PolicyReader : TomlReader {
     if (entry.key == "poison_after") return number(entry, 0, kStepTimesMax, policy_.poison_after);
     if (entry.key != "poison_steps") return unknown(entry, {"poison_after", "poison_steps"});
     return number(entry, 1, kPoisonStepsMax, policy_.poison_steps);
+  }
+
+  Status hangs(const TomlEntry& entry) {
+    if (entry.key != "still") return unknown(entry, {"still"});
+    const auto text = scalar_text(entry.value);
+    const auto parsed = text ? parse_duration(*text) : std::nullopt;
+    if (!parsed) return wrong_type(entry, "a time such as \"10s\", or 0");
+    policy_.hang_still = *parsed;
+    return {};
   }
 
   Status metrics(const TomlEntry& entry) {

@@ -121,6 +121,13 @@ std::string policy_text(const Policy& policy) {
         "the attempt within these steps.\n",
         policy.poison_steps, base::counted(policy.poison_after, "time"));
   }
+  if (policy.hang_still > base::Nanos{}) {
+    out += fmt::format(
+        "A rank for which all others wait, and which only sleeps or waits for a lock in the "
+        "script, "
+        "is confirmed as hanging after {}.\n",
+        duration_in_words(policy.hang_still));
+  }
   out += fmt::format("A machine's report about itself explains failures of the next {}.\n",
                      duration_in_words(policy.suspected_for));
   if (policy.slow.rounds > 0) out += slow_in_words(policy.slow);

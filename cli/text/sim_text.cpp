@@ -86,7 +86,7 @@ std::string spares_table(const Study& study) {
   return out + fmt::format("Recommended spares: {}. ", study.best_spares) + rule;
 }
 
-std::string intervals_table(const StudyRequest& request, const Study& study) {
+std::string intervals_table(const Study& study) {
   if (study.intervals.empty()) return {};
   std::string out = "\nCheckpoint every      ETTR of robustrun\n";
   for (const simulator::IntervalResult& one : study.intervals) {
@@ -95,7 +95,7 @@ std::string intervals_table(const StudyRequest& request, const Study& study) {
   }
   return out + fmt::format("Optimal (Young and Daly): {}. Simulated: {}.\n",
                            span_words(study.young_daly),
-                           span_words(request.job.checkpoint_every.value));
+                           span_words(study.policies.front().checkpoints.every));
 }
 
 // Whether a figure is a stage time of a compared policy; there are many of these.
@@ -160,7 +160,7 @@ std::string figures_json(const simulator::StudyRequest& request) {
 std::string sim_text(const StudyRequest& request, const Study& study) {
   std::string out = request.site ? site_text(*request.site) : std::string();
   out += heading(request, study) + policies_table(study) + phases_table(study) +
-         spares_table(study) + intervals_table(request, study);
+         spares_table(study) + intervals_table(study);
   out += fmt::format("\nClosed form (arXiv 2410.21680) with robustrun's mean pause: {:.2f} %\n",
                      100 * study.closed_ettr);
   return out + figures_table(request);

@@ -4,7 +4,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
+#include <system_error>
 
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -16,10 +18,23 @@ namespace robustrun::cli {
 namespace {
 
 constexpr int kColumnsWithoutTerminal = 80;
+int output_errno = 0;  // of the first print() that failed
 
 }  // namespace
 
-void print(std::string_view text) { static_cast<void>(base::write_all(STDOUT_FILENO, text)); }
+void print(std::string_view text) {
+  if (const auto written = base::write_all(STDOUT_FILENO, text); !written && output_errno == 0) {
+    output_errno = written.error().os_errno;
+  }
+}
+
+int with_output(int exit_code) {
+  // A reader that has seen enough, as head(1), is no trouble.
+  if (output_errno == 0 || output_errno == EPIPE) return exit_code;
+  say(fmt::format("cannot write to the standard output: {}",
+                  std::generic_category().message(output_errno)));
+  return exit_code == supervisor::kExitSuccess ? supervisor::kExitFailure : exit_code;
+}
 
 void say(std::string_view what) {
   const std::string line = fmt::format("robustrun: {}\n", base::printable(what));

@@ -8,8 +8,11 @@
 
 namespace robustrun::cli {
 
-// Writes to stdout. A closed reader is no error.
+// Writes to stdout. with_output() reports failures.
 void print(std::string_view text);
+// The exit code of a subcommand that would have ended with `exit_code`: a failure, with its cause
+// on stderr, if stdout could not be written. A reader that is gone is no error.
+[[nodiscard]] int with_output(int exit_code);
 // Writes "robustrun: WHAT" to stderr.
 void say(std::string_view what);
 // Writes the error as say() does; returns exit code 2.

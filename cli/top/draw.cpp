@@ -23,6 +23,7 @@ constexpr int kDetailRowsMin = 5;  // with the rule above
 constexpr int kDetailRowsRoomy = 8;  // with more, a line stays empty
 constexpr int kColumnsRoomy = 100;
 constexpr int kLossColumnsMax = 24;
+constexpr base::Nanos kOutcomeShown = std::chrono::seconds(20);
 constexpr base::Nanos kAnswerLate = std::chrono::seconds(2);
 constexpr Style kDim = {.dim = true};
 constexpr Style kBold = {.bold = true};
@@ -283,6 +284,7 @@ void View::draw_details(Canvas& canvas, int row, int end) const {
   } else if (rank.steps > 0) {
     parts.push_back(fmt::format("{} done", base::counted(rank.steps, "step")));
   }
+  if (use_ && use_rank_ == cell.rank) parts.push_back(use_words(*use_));
   put_line(base::join(parts, "   "), {});
   const std::string sentence = rank_sentence(status_, node, cell);
   for (const std::string& line : in_two_lines(sentence, columns - 2)) {
@@ -323,21 +325,58 @@ void View::draw_panel(Canvas& canvas, int row, int end) {
       break;
     }
     case Panel::kDiagnosis: title = "diagnosis"; break;
+    case Panel::kTimeline:
+      title = "timeline";
+      note = "where the time went, by the journal";
+      break;
   }
   rule(canvas, row, title, note, kDim);
   panel_columns_ = static_cast<std::size_t>(canvas.size().columns - 2);
-  const std::vector<std::string> lines = panel_lines();
+  const std::vector<StyledLine> lines = panel_lines();
   panel_rows_ = static_cast<std::size_t>(std::max(0, end - row - 1));
   const std::size_t most = lines.size() - std::min(lines.size(), panel_rows_);
   scrolled_ = std::min(scrolled_, most);
   const std::size_t first = shows_end() ? most - std::min(most, scrolled_) : scrolled_;
   for (std::size_t i = 0; i < panel_rows_ && first + i < lines.size(); ++i) {
-    canvas.put(row + 1 + static_cast<int>(i), 1, lines[first + i], {}, canvas.size().columns - 1);
+    const StyledLine& line = lines[first + i];
+    canvas.put(row + 1 + static_cast<int>(i), 1, line.text, line.style, canvas.size().columns - 1);
   }
+}
+
+// What came of an order, for a while; else the last incident.
+void View::draw_news(Canvas& canvas, int row, base::Nanos now) const {
+  const int end = canvas.size().columns - 1;
+  if (outcome_at_ && now - *outcome_at_ < kOutcomeShown) {
+    canvas.put(row, 1, outcome_, kBold, end);
+    return;
+  }
+  if (facts_.incidents.empty()) return;
+  const IncidentLine& each = facts_.incidents.back();
+  const base::Nanos ago = std::max(base::Nanos{}, status_.uptime - each.at);
+  canvas.put(row, 1,
+             fmt::format("last incident {} ago: {}{}", age_words(ago), each.what,
+                         each.verdict.empty() ? "" : "; " + each.verdict),
+             kDim, end);
+}
+
+void View::draw_prompt(Canvas& canvas, int row) const {
+  const int end = canvas.size().columns - 1;
+  const Style bold{.ink = Ink::kYellow, .bold = true};
+  if (prompt_ == Prompt::kConfirm) {
+    const int column = canvas.put(row, 1, question_of(order_), bold, end - 20);
+    canvas.put(row, column + 2, "y yes, other keys no", kDim, end);
+    return;
+  }
+  int column = canvas.put(row, 1, fmt::format("fault for rank {}: ", order_.rank), bold, end);
+  column = canvas.put(row, column, order_.fault, kBold, end);
+  canvas.put(row, column, " ", {.reverse = true});
+  const std::string kinds = why_no_fault(order_.fault);
+  canvas.put(row, column + 2, kinds.empty() ? "enter, or esc" : kinds, kDim, end);
 }
 
 void View::draw_keys(Canvas& canvas, int row) const {
   const int columns = canvas.size().columns;
+  if (prompt_ != Prompt::kNone) return draw_prompt(canvas, row);
   if (types_filter_) {
     const int column = canvas.put(row, 1, "/" + filter_, kBold, columns - 1);
     canvas.put(row, column, " ", {.reverse = true});
@@ -355,7 +394,11 @@ void View::draw_keys(Canvas& canvas, int row) const {
                                                {"tab", "next in trouble"},
                                                {"l", "log"},
                                                {"d", "diagnose"},
-                                               {"i", "incidents"}});
+                                               {"i", "incidents"},
+                                               {"t", "timeline"},
+                                               {"I", "inject"},
+                                               {"E", "evict"},
+                                               {"X", "stop"}});
   constexpr auto kPanelHints =
       std::to_array<Hint>({{"q", "back"}, {"up", ""}, {"down", "scroll"}, {"?", "help"}});
   int column = 1;
@@ -397,14 +440,7 @@ Canvas View::draw(Size size, base::Nanos now) {
   if (last - legend > kDetailRowsRoomy) ++legend;
   draw_legend(canvas, legend);
   draw_details(canvas, legend + 1, last);
-  if (!facts_.incidents.empty()) {
-    const IncidentLine& each = facts_.incidents.back();
-    const base::Nanos ago = std::max(base::Nanos{}, status_.uptime - each.at);
-    canvas.put(last, 1,
-               fmt::format("last incident {} ago: {}{}", age_words(ago), each.what,
-                           each.verdict.empty() ? "" : "; " + each.verdict),
-               kDim, size.columns - 1);
-  }
+  draw_news(canvas, last, now);
   return canvas;
 }
 

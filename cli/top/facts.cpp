@@ -38,7 +38,7 @@ std::vector<double> losses_of(const std::vector<supervisor::JournalEntry>& journ
 RunFacts facts_of(const std::vector<supervisor::JournalEntry>& journal,
                   const std::function<bool(const std::string& path)>& exists) {
   RunFacts facts;
-  const supervisor::RunReport report = supervisor::build_report(journal);
+  supervisor::RunReport report = supervisor::build_report(journal);
   facts.ettr = report.time.ettr;
   facts.ettr_last_hour = report.time.ettr_last_hour;
   const std::size_t dropped =
@@ -49,6 +49,7 @@ RunFacts facts_of(const std::vector<supervisor::JournalEntry>& journal,
         {each.at, each.attempt, each.rank, supervisor::failure_words(each), each.verdict});
   }
   facts.losses = losses_of(journal);
+  facts.timeline = std::move(report.time.timeline);
   if (auto logs = logs_of(journal, std::nullopt, exists)) facts.logs = *std::move(logs);
   return facts;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/runs/log_files.h"
+#include "supervisor/core/report/time/account.h"
 #include "supervisor/core/types/journal_entry.h"
 
 namespace robustrun::cli {
@@ -25,6 +26,7 @@ struct RunFacts {
   std::optional<double> ettr_last_hour;
   std::vector<IncidentLine> incidents;  // in order
   std::vector<double> losses;  // in order
+  std::vector<supervisor::Stretch> timeline;  // from the start, without gaps
   AttemptLogs logs;  // of the last attempt; no ranks: the run keeps no logs
 };
 

@@ -17,6 +17,7 @@ namespace {
 constexpr base::Nanos kLossInterval = std::chrono::seconds(2);
 constexpr std::size_t kReadingsKept = 256;
 constexpr std::size_t kFilterBytesMax = 64;
+constexpr std::size_t kFaultBytesMax = 40;
 constexpr std::size_t kPanelLinesMax = 2000;
 constexpr std::size_t kIndent = 2;
 
@@ -29,11 +30,17 @@ s               the most urgent nodes first; again: by node rank
 l               the end of the rank's log
 d, S            which rank blocks the job, with evidence and stacks (robustrun diagnose)
 i               incidents so far
+t               where the time went so far
+
+I               inject a fault into the rank or its node (robustrun inject)
+E               evict the node: the run goes on without it
+X               stop the run (robustrun stop)
 
 q, Ctrl-C       quit; the run goes on
 Ctrl-L          draw the screen anew
 
-Nothing here changes the run. For more: robustrun report, logs, attach, stop.)";
+I, E and X ask first; nothing else here changes the run.
+For more: robustrun report, logs, attach, update.)";
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -43,6 +50,12 @@ std::vector<std::string> lines_of(std::string_view text) {
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   return lines;
+}
+
+std::vector<StyledLine> plain(const std::vector<std::string>& lines) {
+  std::vector<StyledLine> out;
+  for (const std::string& line : lines) out.push_back({line, {}});
+  return out;
 }
 
 // Breaks long lines at spaces; what follows is indented as deep as the line, and a little more.
@@ -211,6 +224,16 @@ void View::zoom_in() {
   settle();
 }
 
+void View::take(std::uint32_t rank, std::optional<supervisor::RankUse> use) {
+  use_rank_ = rank;
+  use_ = std::move(use);
+}
+
+void View::take_outcome(std::string text, base::Nanos now) {
+  outcome_ = std::move(text);
+  outcome_at_ = now;
+}
+
 void View::take_diagnosis(std::string text) {
   diagnosis_ = std::move(text);
   is_diagnosing_ = false;
@@ -269,10 +292,39 @@ bool View::press_in_filter(const Key& key) {
   return true;
 }
 
+// Of the chosen rank and its node, as they are now: what is confirmed is what was asked.
+void View::prepare(Order::Kind kind) {
+  if (!is_live() || has_ended()) return;
+  if (kind != Order::Kind::kStop && shown_.empty()) return;
+  const auto rank = selected_rank();
+  if (kind == Order::Kind::kInject && !rank) return;
+  order_ = {kind, {}, rank.value_or(0), {}};
+  if (kind != Order::Kind::kStop) order_.node = status_.nodes[selected_.node].name;
+  prompt_ = kind == Order::Kind::kInject ? Prompt::kFault : Prompt::kConfirm;
+  panel_ = Panel::kNone;
+}
+
+// Any key but y and Y is a no.
+View::Wish View::press_in_prompt(const Key& key) {
+  using Kind = Key::Kind;
+  const bool is_character = key.kind == Kind::kCharacter;
+  if (prompt_ == Prompt::kConfirm) {
+    prompt_ = Prompt::kNone;
+    const bool is_yes = is_character && (key.character == 'y' || key.character == 'Y');
+    return is_yes ? Wish::kOrder : Wish::kNothing;
+  }
+  if (is_character && order_.fault.size() < kFaultBytesMax) order_.fault += key.character;
+  if (key.kind == Kind::kBackspace && !order_.fault.empty()) order_.fault.pop_back();
+  if (key.kind == Kind::kEscape) prompt_ = Prompt::kNone;
+  if (key.kind == Kind::kEnter && why_no_fault(order_.fault).empty()) prompt_ = Prompt::kConfirm;
+  return Wish::kNothing;
+}
+
 View::Wish View::press(const Key& key) {
   using Kind = Key::Kind;
   if (key.kind == Kind::kInterrupt) return Wish::kQuit;
   if (key.kind == Kind::kRedraw) return Wish::kRedraw;
+  if (prompt_ != Prompt::kNone) return press_in_prompt(key);
   if (press_in_filter(key)) return Wish::kNothing;
   const bool is_open = panel_ != Panel::kNone;
   const int page = static_cast<int>(std::max<std::size_t>(2, panel_rows_)) - 1;
@@ -318,6 +370,10 @@ View::Wish View::press_character(char character) {
     case 'l': open(Panel::kLog); break;
     case '?': open(Panel::kHelp); break;
     case 'i': open(Panel::kIncidents); break;
+    case 't': open(Panel::kTimeline); break;
+    case 'I': prepare(Order::Kind::kInject); break;
+    case 'E': prepare(Order::Kind::kEvict); break;
+    case 'X': prepare(Order::Kind::kStop); break;
     case '/':
       panel_ = Panel::kNone;
       types_filter_ = true;
@@ -341,17 +397,21 @@ View::Wish View::press_character(char character) {
   return Wish::kNothing;
 }
 
-std::vector<std::string> View::panel_lines() const {
+std::vector<StyledLine> View::panel_lines() const {
   switch (panel_) {
     case Panel::kNone: break;
-    case Panel::kHelp: return lines_of(kHelp);
+    case Panel::kHelp: return plain(lines_of(kHelp));
     case Panel::kLog:
-      if (log_.rank != selected_rank()) return {"reading it"};
-      if (!log_.missing.empty()) return {log_.missing};
-      return log_.lines.empty() ? std::vector<std::string>{"it is empty"} : log_.lines;
+      if (log_.rank != selected_rank()) return plain({"reading it"});
+      if (!log_.missing.empty()) return plain({log_.missing});
+      return plain(log_.lines.empty() ? std::vector<std::string>{"it is empty"} : log_.lines);
     case Panel::kDiagnosis:
-      if (is_diagnosing_) return {"looking at all workers"};
-      return wrapped(lines_of(diagnosis_), panel_columns_);
+      if (is_diagnosing_) return plain({"looking at all workers"});
+      return plain(wrapped(lines_of(diagnosis_), panel_columns_));
+    case Panel::kTimeline: {
+      auto lines = timeline_lines(facts_, panel_columns_, unicode_);
+      return lines.empty() ? plain({"nothing yet"}) : lines;
+    }
     case Panel::kIncidents: {
       std::vector<std::string> lines;
       for (const IncidentLine& each : facts_.incidents) {
@@ -359,7 +419,7 @@ std::vector<std::string> View::panel_lines() const {
         if (!each.verdict.empty()) lines.push_back(fmt::format("{:>12}  {}", "", each.verdict));
       }
       if (lines.empty()) lines.emplace_back("none so far");
-      return wrapped(lines, panel_columns_);
+      return plain(wrapped(lines, panel_columns_));
     }
   }
   return {};

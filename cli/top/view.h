@@ -14,6 +14,9 @@
 #include "cli/top/facts.h"
 #include "cli/top/grid_layout.h"
 #include "cli/top/keys.h"
+#include "cli/top/order.h"
+#include "cli/top/timeline.h"
+#include "supervisor/control/view_rows.h"
 
 namespace robustrun::cli {
 
@@ -28,7 +31,7 @@ struct LogTail {
 class View {
  public:
   // What the caller is to do after a key.
-  enum class Wish : std::uint8_t { kNothing, kQuit, kRedraw, kDiagnose };
+  enum class Wish : std::uint8_t { kNothing, kQuit, kRedraw, kDiagnose, kOrder };
 
   // `unicode`: for sparklines and rules; otherwise ASCII.
   explicit View(bool unicode) : unicode_(unicode) {}
@@ -37,6 +40,10 @@ class View {
   void take(supervisor::RunStatus status, base::Nanos now);
   void take(RunFacts facts) { facts_ = std::move(facts); }
   void take(LogTail log) { log_ = std::move(log); }
+  // What the rank uses; none: it is not known.
+  void take(std::uint32_t rank, std::optional<supervisor::RankUse> use);
+  // What came of Wish::kOrder, in words.
+  void take_outcome(std::string text, base::Nanos now);
   // The answer to Wish::kDiagnose.
   void take_diagnosis(std::string text);
   // No status came this time; `why` in words.
@@ -45,6 +52,8 @@ class View {
   Wish press(const Key& key);
   [[nodiscard]] Canvas draw(Size size, base::Nanos now);
 
+  // Of Wish::kOrder: confirmed by the user.
+  [[nodiscard]] const Order& order() const { return order_; }
   // The rank whose log is shown; none: no rank is selected.
   [[nodiscard]] std::optional<std::uint32_t> selected_rank() const;
   // The picture is a supervisor's, not a journal's.
@@ -54,7 +63,9 @@ class View {
   [[nodiscard]] bool has_ended() const { return status_.exit_code.has_value(); }
 
  private:
-  enum class Panel : std::uint8_t { kNone, kHelp, kLog, kIncidents, kDiagnosis };
+  enum class Panel : std::uint8_t { kNone, kHelp, kLog, kIncidents, kDiagnosis, kTimeline };
+  // What the next keys are for.
+  enum class Prompt : std::uint8_t { kNone, kFault, kConfirm };
   struct Place {
     std::size_t node = 0;  // index into status_.nodes
     std::uint32_t local = 0;
@@ -69,12 +80,14 @@ class View {
   void zoom_in();
   void open(Panel panel);
   bool press_in_filter(const Key& key);
+  Wish press_in_prompt(const Key& key);
+  void prepare(Order::Kind kind);
   Wish press_character(char character);
   void scroll(int lines);
   [[nodiscard]] bool shows_end() const;  // of a panel that is longer than the screen
   [[nodiscard]] bool matches(std::size_t node) const;
   [[nodiscard]] std::size_t position() const;  // of the selected node among shown_
-  [[nodiscard]] std::vector<std::string> panel_lines() const;
+  [[nodiscard]] std::vector<StyledLine> panel_lines() const;
 
   // draw.cpp
   void draw_run(Canvas& canvas) const;
@@ -86,6 +99,8 @@ class View {
   void draw_legend(Canvas& canvas, int row) const;
   void draw_details(Canvas& canvas, int row, int end) const;
   void draw_panel(Canvas& canvas, int row, int end);
+  void draw_news(Canvas& canvas, int row, base::Nanos now) const;
+  void draw_prompt(Canvas& canvas, int row) const;
   void draw_keys(Canvas& canvas, int row) const;
   void rule(Canvas& canvas, int row, std::string_view left, std::string_view right,
             Style style) const;
@@ -100,6 +115,12 @@ class View {
   std::uint64_t loss_step_ = 0;  // at the last reading
   base::Nanos loss_at_{};
   LogTail log_;
+  std::optional<supervisor::RankUse> use_;
+  std::uint32_t use_rank_ = 0;  // whose it is
+  Prompt prompt_ = Prompt::kNone;
+  Order order_;  // being asked for, or confirmed
+  std::string outcome_;  // of the last order
+  std::optional<base::Nanos> outcome_at_;
   std::string diagnosis_;
   bool is_diagnosing_ = false;
 

@@ -20,7 +20,15 @@ using supervisor::RunStatus;
 using supervisor::SupervisorStatus;
 
 constexpr std::size_t kRanksNamed = 4;
+constexpr double kMiB = 1024 * 1024;
 constexpr base::Nanos kSilenceShown = std::chrono::seconds(5);
+
+// "512 MB", "1.2 GB"
+std::string size_words(double bytes) {
+  constexpr double kMega = 1e6, kGiga = 1e9;
+  if (bytes < kGiga) return fmt::format("{:.0f} MB", bytes / kMega);
+  return fmt::format("{:.1f} GB", bytes / kGiga);
+}
 
 // Parts of a second do not matter here.
 std::string whole_seconds(base::Nanos time) {
@@ -203,6 +211,23 @@ std::string rank_sentence(const RunStatus& status, const NodeStatus& node, const
                        hang->group.empty() ? "" : ", in the process group " + hang->group);
   }
   return node_sentence(node, cell.state);
+}
+
+std::string use_words(const supervisor::RankUse& use) {
+  std::string words = fmt::format("{:.2f} CPUs   {}", use.processors,
+                                  size_words(static_cast<double>(use.memory_bytes)));
+  if (use.gpus.empty()) return words;
+  std::uint32_t percent = 0;
+  double bytes = 0;
+  for (const tracer::GpuState& gpu : use.gpus) {
+    percent += gpu.utilisation_percent;
+    bytes += static_cast<double>(gpu.used_mib.value_or(0)) * kMiB;
+  }
+  const std::size_t count = use.gpus.size();
+  words += fmt::format("   {} {:.0f} %", count == 1 ? "GPU" : fmt::format("{} GPUs", count),
+                       static_cast<double>(percent) / static_cast<double>(count));
+  if (bytes > 0) words += ", " + size_words(bytes);
+  return words;
 }
 
 std::string node_sentence(const NodeStatus& node, CellState state) {

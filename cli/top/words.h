@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/top/cells.h"
+#include "supervisor/control/view_rows.h"
 
 namespace robustrun::cli {
 
@@ -33,6 +34,8 @@ struct Headline {
 // What the rank does, or what is wrong with it, in a line; may be empty.
 [[nodiscard]] std::string rank_sentence(const supervisor::RunStatus& status,
                                         const supervisor::NodeStatus& node, const RankCell& cell);
+// "0.98 processors   1.2 GB   GPU 87 %, 40.1 GB"
+[[nodiscard]] std::string use_words(const supervisor::RankUse& use);
 // A node's trouble, stage, or last sign of life; may be empty.
 [[nodiscard]] std::string node_sentence(const supervisor::NodeStatus& node, CellState state);
 

@@ -24,7 +24,8 @@ SshAttempt::SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshH
       host_(std::move(host)),
       task_(std::move(task)),
       on_lost_(std::move(on_lost)),
-      timer_(std::make_unique<Timer>(context_->executor)) {}
+      timer_(std::make_unique<Timer>(context_->executor)),
+      slow_timer_(std::make_unique<Timer>(context_->executor)) {}
 
 SshAttempt::~SshAttempt() = default;
 
@@ -33,9 +34,27 @@ std::string SshAttempt::cannot_start() const {
 }
 
 void SshAttempt::start() {
+  on_deadline(context_->options.start_timeout, &SshAttempt::prepare_late);
+  if (is_agent()) note_slow_start();
   context_->read_target(host_, [self = shared_from_this()](base::Result<SshTarget> target) {
     if (self->state_ == State::kPreparing) self->on_target(std::move(target));
   });
+}
+
+void SshAttempt::note_slow_start() {
+  slow_timer_->expires_after(kSlowStartNotice);
+  slow_timer_->async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (error) return;
+    // Before its turn no connection is missing.
+    if (self->state_ == State::kWaiting && self->tries_ == 0) return self->note_slow_start();
+    if (self->state_ <= State::kStarting) self->context_->tell_slow_start(self->host_->host.name);
+  });
+}
+
+void SshAttempt::prepare_late() {
+  lose(cannot_start() + "its SSH configuration and address were not found within " +
+           base::in_seconds(context_->options.start_timeout),
+       false);
 }
 
 void SshAttempt::on_target(base::Result<SshTarget> target) {
@@ -83,16 +102,18 @@ void SshAttempt::fall_back(const std::string& reason) {
 void SshAttempt::enter_gate() {
   state_ = State::kWaiting;
   if (pass_ != nullptr) return connect();
-  context_->connections.enter(host_->target->settings.jump_host,
-                              [self = shared_from_this()](SshGate::Pass pass, bool) {
-                                if (self->state_ != State::kWaiting) return;
-                                self->pass_ = std::move(pass);
-                                self->connect();
-                              });
+  context_->connections.enter(
+      host_->target->settings.jump_host,
+      [self = shared_from_this(), since = context_->clock.now()](SshGate::Pass pass, bool) {
+        if (self->state_ != State::kWaiting) return;
+        self->pass_ = std::move(pass);
+        self->until_ += self->context_->clock.now() - since;  // it is the others that took it
+        self->connect();
+      });
 }
 
 void SshAttempt::connect() {
-  if (tries_++ == 0) first_try_ = context_->clock.now();
+  if (tries_++ == 0) until_ = context_->clock.now() + context_->options.start_timeout;
   if (link_ != nullptr) link_->close();
   link_ = make_link();
   run_command();
@@ -102,7 +123,7 @@ std::shared_ptr<SshLink> SshAttempt::make_link() const {
   if (uses_openssh_) {
     const SshOptions& options = context_->options;
     return make_openssh_link(context_->executor, {context_->client, host_->host,
-                                                  options.connect_timeout, options.agent_socket});
+                                                  options.login_timeout(), options.agent_socket});
   }
   return make_libssh2_link(context_->executor, host_->target,
                            [context = context_, host = host_](const std::string& line) {
@@ -119,7 +140,7 @@ void SshAttempt::run_command() {
   }
   state_ = State::kStarting;
   output_.clear();
-  on_deadline(context_->options.connect_timeout + kRemoteShellWait, &SshAttempt::start_late);
+  on_deadline(time_left(), &SshAttempt::start_late);
   link_->run(
       {*command, false},
       {.on_output = [self = shared_from_this()](std::string_view bytes) { self->on_output(bytes); },
@@ -137,8 +158,7 @@ void SshAttempt::run_cached() {
     }
     self->bundle_ = *bundle;
     self->output_.clear();
-    self->on_deadline(self->context_->options.connect_timeout + kRemoteShellWait,
-                      &SshAttempt::start_late);
+    self->on_deadline(self->time_left(), &SshAttempt::start_late);
     self->link_->run({cached_command(*self->bundle_, self->task_.arguments), false},
                      {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
                       .on_end = [self](const SshEnd& end) { self->on_end(end); }});
@@ -153,11 +173,17 @@ void SshAttempt::on_deadline(std::chrono::milliseconds after, void (SshAttempt::
       });
 }
 
+// A connection's own words for its deadline come first.
+std::chrono::milliseconds SshAttempt::time_left() const {
+  return std::chrono::ceil<std::chrono::milliseconds>(
+      std::max(until_ - context_->clock.now(), base::Nanos{}) + kOwnWordsFirst);
+}
+
 void SshAttempt::start_late() {
-  const auto limit = std::chrono::duration_cast<std::chrono::seconds>(
-      context_->options.connect_timeout + kRemoteShellWait);
+  const std::string within = " within " + base::in_seconds(context_->options.start_timeout);
+  if (!trouble_.empty()) return lose(cannot_start() + trouble_ + within, true);
   lose(cannot_start() + "its shell did not start " + (is_agent() ? "the agent" : "robustrun") +
-           " within " + std::to_string(limit.count()) + " s",
+           within,
        true);
 }
 
@@ -214,13 +240,15 @@ void SshAttempt::on_trouble(const SshEnd& end) {
 // Jitter, so that connections that were dropped together do not return together.
 bool SshAttempt::try_again(const SshEnd& end) {
   if (end.trouble != SshTrouble::kDropped && end.trouble != SshTrouble::kLost) return false;
-  if (tries_ >= kConnectTriesMax || context_->clock.now() - first_try_ > kRetryBudget) return false;
   const auto delay = std::min(kRetryDelayFirst * (1 << std::min(tries_ - 1, 8U)), kRetryDelayMax);
   const auto jitter = context_->rng.below(static_cast<std::uint64_t>(delay.count()));
+  const auto pause = delay / 2 + std::chrono::milliseconds(jitter);
+  if (tries_ >= kConnectTriesMax || context_->clock.now() + pause >= until_) return false;
+  trouble_ = end.what;
   state_ = State::kWaiting;
   context_->connections.narrow();
   pass_.reset();  // others may connect meanwhile
-  on_deadline(delay / 2 + std::chrono::milliseconds(jitter), &SshAttempt::enter_gate);
+  on_deadline(pause, &SshAttempt::enter_gate);
   return true;
 }
 
@@ -264,6 +292,7 @@ void SshAttempt::wait_for_push(bool replace) {
     self->pass_ = std::move(pass);
     self->push_turn_ = true;
     // With shared homes, another attempt may have pushed it meanwhile.
+    self->until_ = self->context_->clock.now() + self->context_->options.start_timeout;
     if (waited) return self->run_command();
     self->push(replace);
   });
@@ -274,18 +303,19 @@ void SshAttempt::push(bool replace) {
   RR_LOG(kInfo, ({.node = host_->host.name}), "does not have this build: pushing it");
   const std::string folder =
       "." + bundle_->name + "." + std::to_string(context_->rng.next() % 1'000'000'000);
-  push_ = SshPush::start(context_->executor, {link_, bundle_, folder, replace},
-                         [self = shared_from_this()](const SshEnd& end) {
-                           if (self->state_ != State::kPushing) return;
-                           self->push_.reset();
-                           self->pushed_ = true;
-                           if (end.trouble != SshTrouble::kNone) {
-                             return self->lose(
-                                 self->cannot_start() + "cannot push this build: " + end.what,
-                                 end.trouble == SshTrouble::kLost);
-                           }
-                           self->run_command();
-                         });
+  push_ = SshPush::start(
+      context_->executor, {link_, bundle_, folder, replace},
+      [self = shared_from_this()](const SshEnd& end) {
+        if (self->state_ != State::kPushing) return;
+        self->push_.reset();
+        self->pushed_ = true;
+        self->until_ = self->context_->clock.now() + self->context_->options.start_timeout;
+        if (end.trouble != SshTrouble::kNone) {
+          return self->lose(self->cannot_start() + "cannot push this build: " + end.what,
+                            end.trouble == SshTrouble::kLost);
+        }
+        self->run_command();
+      });
 }
 
 void SshAttempt::kill() {
@@ -324,6 +354,7 @@ void SshAttempt::lose(const std::string& why, bool doubtful) {
 void SshAttempt::report(const std::string& why, bool node_answers) {
   state_ = State::kEnded;
   timer_->cancel();
+  slow_timer_->cancel();
   pass_.reset();
   if (push_ != nullptr) std::exchange(push_, nullptr)->cancel();
   for (auto* const link : {&link_, &killer_}) {

@@ -3,7 +3,8 @@
 // reads the configuration, waits for a turn, connects (again, if the server drops it), starts the
 // command, pushes the build if it is missing, and watches.
 //
-// On the loop. Every step has a deadline, except for the running agent.
+// On the loop. Every step has a deadline, except for the running agent: from the first connection,
+// or the end of a push, to the start of robustrun there SshOptions::start_timeout.
 
 #include <chrono>
 #include <cstdint>
@@ -76,6 +77,9 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   void push(bool replace);
   [[nodiscard]] bool try_again(const SshEnd& end);
   void on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)());
+  [[nodiscard]] std::chrono::milliseconds time_left() const;
+  void note_slow_start();
+  void prepare_late();
   void start_late();
   void end_late();
   void finish_kill();
@@ -103,9 +107,11 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   std::string answer_;  // after it
   std::uint64_t remote_pid_ = 0;
   unsigned tries_ = 0;
-  base::Nanos first_try_{};
+  std::string trouble_;  // of the last try
+  base::Nanos until_{};  // robustrun has to have started there
   struct Timer;
   std::unique_ptr<Timer> timer_;
+  std::unique_ptr<Timer> slow_timer_;
 };
 
 }  // namespace robustrun::launcher

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/core/words.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/tool.h"
@@ -139,6 +140,16 @@ void SshContext::with_bundle(BundleHandler handler) {
 void SshContext::tell_fallback(const std::string& host, const std::string& reason) {
   if (!told.insert(reason).second) return;
   RR_LOG(kInfo, ({.node = host}), "uses the OpenSSH client, not the built-in SSH: {}", reason);
+}
+
+void SshContext::tell_slow_start(const std::string& host) {
+  if (++slow_starts > kSlowStartsNamedMax) return;
+  const std::string limit = base::in_seconds(options.start_timeout);
+  if (slow_starts == kSlowStartsNamedMax) {
+    RR_LOG(kInfo, {}, "{} and other hosts have not answered over SSH yet", host);
+  } else {
+    RR_LOG(kInfo, ({.node = host}), "no answer over SSH yet; waiting for at most {}", limit);
+  }
 }
 
 void SshContext::store_host_key(const SshHost& host, const std::string& line) {

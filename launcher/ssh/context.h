@@ -43,6 +43,8 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   void with_bundle(BundleHandler handler);
   // Logs, once per reason, why the OpenSSH client is used.
   void tell_fallback(const std::string& host, const std::string& reason);
+  // Logs that a host has not answered yet; after some hosts only that there are more.
+  void tell_slow_start(const std::string& host);
   // Appends to the user's first known_hosts file, on the pool.
   void store_host_key(const SshHost& host, const std::string& line);
 
@@ -58,6 +60,7 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   std::shared_ptr<const PushBundle> bundle;
   std::vector<BundleHandler> bundle_waiting;
   std::set<std::string> told;
+  unsigned slow_starts = 0;
 
  private:
   struct TargetRequest {

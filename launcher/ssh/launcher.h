@@ -12,6 +12,7 @@
 // kill_all()) by a second command; if its host cannot be reached within kOldAgentWait, only its
 // session is closed, and the agent ends with its lease.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -19,6 +20,7 @@
 
 #include "launcher/agent_launcher.h"
 #include "launcher/hosts/host.h"
+#include "launcher/limits.h"
 
 namespace robustrun::base {
 class BlockingPool;
@@ -34,7 +36,8 @@ struct SshOptions {
   // used for all connections; one called ssh is asked for the configuration (`ssh -G`).
   std::vector<std::string> ssh_command;
   std::uint32_t fanout = 64;
-  std::chrono::milliseconds connect_timeout{10'000};  // TCP, key exchange and login, each host
+  // For each host: all tries of a connection, the login, and its shell's start of robustrun.
+  std::chrono::milliseconds start_timeout{30'000};
   std::string executable;  // our own, absolute
   // Files to push along with it: absolute paths, below the same installation prefix.
   std::vector<std::string> bundle;
@@ -42,16 +45,20 @@ struct SshOptions {
   std::string agent_socket;  // SSH_AUTH_SOCK; empty: none
   template <class V>
   void fields(V& v) {
-    std::chrono::nanoseconds timeout = connect_timeout;
+    std::chrono::nanoseconds timeout = start_timeout;
     v(1, "transport", transport);
     v(2, "ssh_command", ssh_command);
     v(3, "fanout", fanout);
-    v(4, "connect_timeout", timeout);
+    v(9, "start_timeout", timeout);  // 4 was the login's alone
     v(5, "executable", executable);
     v(6, "bundle", bundle);
     v(7, "home", home);
     v(8, "agent_socket", agent_socket);
-    connect_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
+    start_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
+  }
+  [[nodiscard]] std::chrono::milliseconds login_timeout() const {
+    return std::min<std::chrono::milliseconds>(
+        start_timeout, std::max<std::chrono::milliseconds>(kLoginMin, start_timeout / 2));
   }
 };
 

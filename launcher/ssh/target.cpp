@@ -197,7 +197,7 @@ base::Result<SshTarget> make_ssh_target(const Host& host, const SshOptions& opti
                                         const SshAnswer* known) {
   SshTarget target;
   target.name = host.name;
-  target.connect_timeout = options.connect_timeout;
+  target.connect_timeout = options.login_timeout();
   target.settings = RR_TRY(read_settings(without_brackets(host), options, client, known));
   target.agent_socket = target.settings.identity_agent.empty()     ? options.agent_socket
                         : target.settings.identity_agent == "none" ? std::string()

@@ -95,8 +95,7 @@ base::Result<MegatronIndex> parse_megatron_index(std::string_view bytes) {
 
 base::Result<MegatronIndex> read_megatron_index(const std::string& path) {
   const std::string prefix = without_suffix(path);
-  const std::string bytes =
-      RR_TRY(base::read_regular_file(prefix + ".idx", kIndexBytesMax, base::Links::kFollow));
+  const std::string bytes = RR_TRY(base::read_file(prefix + ".idx", kIndexBytesMax));
   auto index = parse_megatron_index(bytes);
   if (!index) return corrupt(fmt::format("cannot use {}.idx: {}", prefix, index.error().what));
   struct stat status{};

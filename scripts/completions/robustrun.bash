@@ -11,9 +11,9 @@ _robustrun_syntax() {
     check)
       flags="$run_flags --gpu" valued="$run_valued " script=1 ;;
     plan)
-      flags="$run_flags --json" valued="$run_valued --svg --colour-by --explain --lose" script=1 ;;
+      flags="$run_flags --json" valued="$run_valued --html --svg --colour-by --explain --lose" script=1 ;;
     submit)
-      flags="$run_flags " valued="$run_valued --nodes --partition --account --qos --time --job-name --gpus-per-node --requeue-on --sbatch" script=1 ;;
+      flags="$run_flags " valued="$run_valued --nodes --partition --account --qos --time --job-name --gpus-per-node --cpus-per-task --mem --output --requeue-on --sbatch" script=1 ;;
     demo)
       flags='-h --help' valued='' kind=none ;;
     doctor)
@@ -39,7 +39,7 @@ _robustrun_syntax() {
     report)
       flags='-v --verbose --json --open -h --help' valued='--html --trace' kind=runs ;;
     diagnose)
-      flags='--json -h --help' valued='--from' kind=runs ;;
+      flags='--json -h --help' valued='--html --from' kind=runs ;;
     inject)
       flags='-h --help' valued='--rank --node --for --delay --after --every --seed' words='kill stop segfault abort exception gil-lock collective-sleep data-stall net-delay net-drop disk-full agent-death supervisor-death' kind=runs ;;
     replay)
@@ -51,7 +51,7 @@ _robustrun_syntax() {
     data)
       flags='--json -h --help' valued='--ranks --steps' words='plan' kind=verbs:files ;;
     nodes)
-      flags='--json -h --help' valued='--node-history' kind=none ;;
+      flags='--json -h --help' valued='--node-history' words='forget' kind=verbs:none ;;
     policy)
       flags='-h --help' valued='--policy' kind=none ;;
     sim)
@@ -67,7 +67,7 @@ _robustrun_syntax() {
 
 _robustrun_value() {
   case $1 in
-    'run -c' | 'run --config' | 'run --summary-json' | 'run --summary-junit' | 'run --accelerate-config' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --log-formats' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --svg' | 'doctor --hostfile' | 'report --html' | 'report --trace' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
+    'run -c' | 'run --config' | 'run --summary-json' | 'run --summary-junit' | 'run --accelerate-config' | 'run --hostfile' | 'run --secret-file' | 'run --metrics-file' | 'run --events' | 'run --faults' | 'run --policy' | 'run --log-formats' | 'run --image' | 'run --stage' | 'run --deps' | 'plan --html' | 'plan --svg' | 'submit --output' | 'doctor --hostfile' | 'report --html' | 'report --trace' | 'diagnose --html' | 'diagnose --from' | 'policy --policy' | 'sim --failures' | 'sim --policy' | 'sim --svg')
       kind=files ;;
     'run --log-dir' | 'run --run-dir' | 'run --sync-code' | 'update --code' | 'update --code-root' | 'cache --cache-dir' | 'nodes --node-history')
       kind=folders ;;

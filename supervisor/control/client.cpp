@@ -114,8 +114,9 @@ base::Result<std::string> ControlClient::ask_text(const ControlFields& request) 
     frame += static_cast<char>((length >> shift) & 0xFF);
   }
   frame += body;
-  if (::send(fd_.get(), frame.data(), frame.size(), MSG_NOSIGNAL) !=
-      static_cast<ssize_t>(frame.size())) {
+  // A server that is busy has closed the connection, and said so before.
+  const ssize_t sent = ::send(fd_.get(), frame.data(), frame.size(), MSG_NOSIGNAL);
+  if (sent < 0 ? errno != EPIPE && errno != ECONNRESET : std::cmp_less(sent, frame.size())) {
     return gone();
   }
   return read_answer(base::SystemClock().now() + answer_max_);

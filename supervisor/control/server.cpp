@@ -1,12 +1,19 @@
 #include "supervisor/control/server.h"
 
 #include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <utility>
 
+#include "base/core/clock.h"
 #include "base/core/hash.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
@@ -30,6 +37,9 @@ class ControlServerImpl final : public ControlServer {
     };
     handlers.too_long =
         control_refusal(fmt::format("a message has at most {} bytes", kControlMessageBytesMax));
+    handlers.too_many = control_refusal(
+        fmt::format("the run's supervisor is busy: {} programs keep a connection to it; try again",
+                    kControlConnectionsMax));
     socket_ = RR_TRY(base::RequestSocket::open(
         executor, socket, {kControlMessageBytesMax, kControlConnectionsMax, kControlMessageTime},
         std::move(handlers)));
@@ -65,10 +75,41 @@ std::string control_socket_path(const std::string& base, const std::string& run_
   return fmt::format("{}/{}.{:08x}", base, shown, base::hash64(run_directory) & 0xFFFFFFFF);
 }
 
+namespace {
+
+bool is_dead(const std::string& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
+  // A young one may not listen yet.
+  const base::Nanos made = std::chrono::seconds(status.st_mtim.tv_sec);
+  if (base::SystemClock().wall_time() - made < kControlSocketYoung) return false;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return fd &&
+         ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+         errno == ECONNREFUSED;
+}
+
+// A supervisor that was killed leaves its socket.
+void remove_dead_sockets(const std::string& base) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(base, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (is_dead(path)) ::unlink(path.c_str());
+  }
+}
+
+}  // namespace
+
 base::Result<std::unique_ptr<ControlServer>> ControlServer::open(
     boost::asio::any_io_executor executor, const Place& place, std::vector<Row> rows) {
   const std::string base = base::private_base_directory(place.environment);
   RR_TRY(base::make_private_directory(base));
+  remove_dead_sockets(base);
   auto server =
       std::make_unique<ControlServerImpl>(std::move(rows), control_file(place.run_directory));
   RR_TRY(server->serve(executor, control_socket_path(base, place.run_directory, place.run_name)));

@@ -23,7 +23,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       request_(request),
       on_finished_(std::move(on_finished)),
       nodes_(request.spec.nodes.size()),
-      hang_watch_(request.hangs),
+      hang_watch_(request.hangs, request.spec.policy.hang_still),
       line_news_(!request.workers.metrics.empty() || !request.workers.line_formats.empty()),
       timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
               asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
@@ -81,6 +81,7 @@ void Driver::Impl::close() {
   for (auto* look : {&look_, &last_look_}) {
     if (*look) std::exchange(*look, nullptr)->drop();
   }
+  for (const auto& look : std::exchange(use_looks_, {})) look->drop();
   agent_listener_.reset();
   for (auto& node : nodes_) {
     if (node.channel) node.channel->close();
@@ -353,6 +354,7 @@ void Driver::Impl::say_goodbye() {
   shutdown_timer_.cancel();
   auto part = [self = shared_from_this()] {
     self->console_->flush([self] {
+      if (!self->end_line_.empty()) RR_LOG(kInfo, {}, "{}", self->end_line_);
       // Watchers see the end, too.
       self->hub_->end([self] { self->on_finished_(self->exit_code_); });
     });

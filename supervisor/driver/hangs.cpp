@@ -34,6 +34,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Observed& report) {
   for (const auto& look : {look_, last_look_}) {
     if (look) look->on_report(node, report);
   }
+  for (const auto& look : use_looks_) look->on_report(node, report);
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::RasAnswer& answer) {

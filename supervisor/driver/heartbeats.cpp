@@ -129,6 +129,7 @@ void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_ans
   for (const auto& look : {look_, last_look_}) {
     if (look) look->on_agent_lost(node);
   }
+  for (const auto& look : use_looks_) look->on_agent_lost(node);
 }
 
 }  // namespace robustrun::supervisor

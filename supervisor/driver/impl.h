@@ -3,7 +3,7 @@
 // (reports of agents), connections.cpp (agents connect and reconnect), heartbeats.cpp (leases),
 // slurm.cpp (notices of the scheduler), preflight.cpp (checks and replays), placement.cpp,
 // copies.cpp (copies in memory), blocks.cpp (peers for blocks), hangs.cpp, resume.cpp (taking a run
-// over), status.cpp (console, control socket, status).
+// over), status.cpp (console, control socket, status), view.cpp (what `robustrun top` asks for).
 
 #include <array>
 #include <boost/asio/steady_timer.hpp>
@@ -15,6 +15,7 @@
 #include "supervisor/control/injector.h"
 #include "supervisor/control/operation_rows.h"
 #include "supervisor/control/server.h"
+#include "supervisor/control/view_rows.h"
 #include "supervisor/core/job/job.h"
 #include "supervisor/driver/agent_listener.h"
 #include "supervisor/driver/driver.h"
@@ -130,6 +131,9 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
       const tracer::FleetSnapshot& fleet) const;
   void tell_waiters(const tracer::Verdict* verdict);
   [[nodiscard]] ControlServer::Row diagnosis_row();
+  // What one rank uses, and a user's order to evict a node.
+  void look_at_use(base::Rank rank, UseAnswer done);
+  base::Status evict(const std::string& name);
   [[nodiscard]] Observation::Plan observation_of(wire::Observe question) const;
   void look_back(const LookBack& action);
   void look_at_pace(const LookAtPace& action);
@@ -182,6 +186,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   NodesChecked newest_check_;  // with check_only: what the verdicts are about
   HangWatch hang_watch_;
   std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
+  std::vector<std::shared_ptr<Observation>> use_looks_;  // under way
   PaceLooks pace_looks_;
   struct LookWaiter {
     bool evidence = false;
@@ -207,6 +212,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   bool handling_ = false, step_goal_sent_ = false;
   std::optional<base::Attempt> started_attempt_;  // the attempt whose workers were ordered to start
   bool up_ = false;  // all workers of an attempt have run at the same time
+  std::string end_line_;  // of a run that went well
   bool finished_ = false, said_goodbye_ = false, node_ends_said_ = false, journal_failed_ = false;
   bool slurm_asked_ = false;  // Slurm was asked, and has not denied that it signalled
   int exit_code_ = 0;

@@ -89,7 +89,8 @@ void Driver::Impl::announce(const Decision& decision) {
       if (!request_.spec.compat && is_alone(request_.spec)) break;
       RR_LOG(kInfo, {}, "{}", decision.text);
       break;
-    case Rule::kSucceeded:
+    // Logged once the console has shown what the workers wrote: the log does not wait for it.
+    case Rule::kSucceeded: end_line_ = decision.text; break;
     case Rule::kStepGoal:
     case Rule::kBudgetRefilled:
     case Rule::kNodeReplaced:
@@ -190,6 +191,10 @@ void Driver::Impl::open_control() {
               [this](OutputNews& news) { tell_news(news); }});
   rows.push_back(until_finished(inject_row(*injector_)));
   rows.push_back(until_finished(diagnosis_row()));
+  rows.push_back(until_finished(
+      use_row([this](base::Rank rank, UseAnswer done) { look_at_use(rank, std::move(done)); })));
+  rows.push_back(
+      until_finished(evict_row([this](const std::string& node) { return evict(node); })));
   const bool many = request_.spec.group.open ||
                     request_.network.launch == NetworkPlan::Launch::kSsh ||
                     request_.network.launch == NetworkPlan::Launch::kSlurm;

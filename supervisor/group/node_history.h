@@ -4,7 +4,8 @@
 //
 // A file is <run id>.jsonl, a line per note:
 //   {"at_ms":"1700000000250","host":"n3","kind":"lost","run":"r-…","text":"…"}
-// at_ms: Unix time; kind: as in core/node_note.h. Readers skip lines that they do not understand.
+// `robustrun nodes forget` writes a note of kind "forgotten" under a run of that name. at_ms: Unix
+// time; kind: as in core/node_note.h. Readers skip lines that they do not understand.
 
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ namespace robustrun::supervisor {
                                         const std::vector<NodeNote>& notes);
 
 struct NodeHistory {
-  std::vector<NodeNote> notes;  // of all runs, in no particular order
+  std::vector<NodeNote> notes;  // of all runs, in no particular order, without forgotten ones
   std::uint64_t skipped_lines = 0;  // lines that are not notes
   std::vector<std::string> unread;  // files that could not be read, with the cause
 };

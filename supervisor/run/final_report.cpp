@@ -26,7 +26,8 @@ void write_file(const std::string& path, const std::string& content) {
 }
 
 void append_file(const std::string& path, const std::string& content) {
-  const base::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
+  const base::Fd file(
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
   const base::Status written =
       file ? base::write_all(file.get(), content) : base::fail_errno("cannot open it", errno);
   if (!written) RR_LOG(kError, {}, "cannot write {}: {}", path, written.error().what);
@@ -52,6 +53,7 @@ void write_final_report(const RunRequest& request, const std::string& journal_pa
     RR_LOG(kError, {}, "{}; there is no summary", readout.error().what);
     return;
   }
+  if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
   const RunReport report = build_report(readout->entries);
   // Files first, as writing to stderr may block: its reader may be stopped.
   if (!request.summary_json.empty()) write_file(request.summary_json, report_json(report));

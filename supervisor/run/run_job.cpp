@@ -1,6 +1,7 @@
 // run_job: one run from its request to the exit code, with everything it needs put together.
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -324,6 +325,25 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
   return exit_code;
 }
 
+// Puts the saved start of the run in the place of a damaged one, so that the run's agents get a
+// supervisor, which can end them. The run began, as far as is known, with its first whole record,
+// and the last one was written when the journal was.
+void restore_beginning(const SavedRequest& saved, JournalReadout& readout) {
+  if (readout.damage.empty() || readout.entries.empty() || saved.spec.run_id.empty()) return;
+  const auto* event = std::get_if<Event>(&readout.entries.front().what);
+  if (event != nullptr && std::holds_alternative<RunStarted>(event->body)) return;
+  RunStarted started;
+  started.spec = saved.spec;
+  struct stat journal{};
+  if (::stat(journal_path(saved.request).c_str(), &journal) == 0) {
+    const base::Nanos took = readout.entries.back().at - readout.entries.front().at;
+    started.wall_time = std::chrono::seconds(journal.st_mtim.tv_sec) - took;
+  }
+  const base::Nanos at = readout.entries.front().at;
+  readout.entries.insert(readout.entries.begin(),
+                         JournalEntry{at, Event{at, {}, {}, std::move(started)}});
+}
+
 // The console is the run's file, whatever it was before; a hangup stays ignored.
 void detach_console(int announce_fd, RunRequest& request) {
   request.announce_fd = announce_fd;
@@ -347,6 +367,8 @@ int resume_job(const std::string& run_directory, int announce_fd) {
   RunRequest& request = saved->request;
   auto readout = read_run_journal(journal_path(request));
   if (!readout) return refuse(readout.error());
+  if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
+  restore_beginning(*saved, *readout);
   auto folded = fold(readout->entries);
   if (!folded) return refuse(folded.error());
   request.spec = folded->run.spec;

@@ -10,6 +10,8 @@
 namespace robustrun::supervisor {
 namespace {
 
+constexpr std::ptrdiff_t kDamagesNamedMax = 3;
+
 // Kinds of records: docs/formats/journal.md. Never reused, never renumbered.
 template <class Body>
 constexpr std::uint32_t kKind = 0;
@@ -182,6 +184,28 @@ base::Status Journal::append(const JournalEntry& entry) {
 
 base::Status Journal::sync() { return writer_.sync(); }
 
+namespace {
+
+std::string damage_words(const std::string& path, const std::vector<base::JournalDamage>& damage) {
+  if (damage.empty()) return "";
+  std::uint64_t records = 0;
+  std::string places;
+  for (const base::JournalDamage& each : damage) {
+    records += each.records;
+    if (&each - damage.data() < kDamagesNamedMax) {
+      places += fmt::format("{}{} bytes from byte {} on", places.empty() ? "" : ", ", each.bytes,
+                            each.offset);
+    }
+  }
+  if (std::cmp_greater(damage.size(), kDamagesNamedMax)) {
+    places += fmt::format(", {} places in all", damage.size());
+  }
+  return fmt::format("{} is damaged: {} {} lost ({}); the records behind are used", path, records,
+                     records == 1 ? "record is" : "records are", places);
+}
+
+}  // namespace
+
 base::Result<JournalReadout> read_run_journal(const std::string& path) {
   auto contents = base::read_journal(path);
   if (!contents) {
@@ -191,6 +215,7 @@ base::Result<JournalReadout> read_run_journal(const std::string& path) {
   }
   JournalReadout readout;
   readout.torn_bytes = contents->torn_bytes;
+  readout.damage = damage_words(path, contents->damage);
   readout.entries.reserve(contents->records.size());
   for (const base::JournalRecord& record : contents->records) {
     auto entry = decode_entry(record.kind, record.payload);

@@ -42,9 +42,11 @@ base::Result<std::optional<JournalEntry>> decode_entry(std::uint32_t kind,
 struct JournalReadout {
   std::vector<JournalEntry> entries;
   std::uint64_t torn_bytes = 0;
+  std::string damage;  // what was lost before or between these entries, for people; empty: nothing
 };
 
-// kNotFound, kCorrupt; a torn tail is no error. Records of unknown kinds are skipped.
+// kNotFound, kCorrupt; a torn tail is no error, and what lies behind damage is read. Records of
+// unknown kinds are skipped.
 base::Result<JournalReadout> read_run_journal(const std::string& path);
 
 }  // namespace robustrun::supervisor

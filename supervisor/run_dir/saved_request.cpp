@@ -18,7 +18,8 @@ std::string boot_id() {
 }
 
 base::Status save_request(const RunRequest& request) {
-  return save_private(request_path(request.run_directory), SavedRequest{request, boot_id()});
+  return save_private(request_path(request.run_directory),
+                      SavedRequest{request, boot_id(), request.spec});
 }
 
 base::Result<SavedRequest> load_request(const std::string& run_directory) {

@@ -1,6 +1,6 @@
 #pragma once
 // The request that a run was started with, in the run directory, for a supervisor that takes over.
-// The job's spec is not part of it: that is the journal's first record.
+// The job's spec is the journal's first record; this copy serves if that one is damaged.
 
 #include <string>
 
@@ -11,10 +11,12 @@ namespace robustrun::supervisor {
 struct SavedRequest {
   RunRequest request;
   std::string boot_id;   // of the machine whose clock the journal uses
+  JobSpec spec;          // without a run_id: an older version saved it
   template <class V>
   void fields(V& v) {
     v(1, "request", request);
     v(2, "boot_id", boot_id);
+    v(3, "spec", spec);
   }
 };
 

@@ -39,7 +39,7 @@ bool is_final(tracer::Finding finding) {
 void HangWatch::begin_attempt(base::Attempt attempt, base::Nanos now) {
   std::vector<Habit> habits = std::move(habits_);
   std::vector<std::string> ended_at = std::move(ended_at_);
-  *this = HangWatch(policy_);
+  *this = HangWatch(policy_, still_);
   habits_ = std::move(habits);
   ended_at_ = std::move(ended_at);
   attempt_ = attempt;
@@ -161,7 +161,21 @@ std::optional<base::Nanos> HangWatch::proved_after(const tracer::Verdict& verdic
   const base::Nanos usual = std::max(expected_, habit != nullptr ? habit->longest : base::Nanos{});
   base::Nanos least =
       verdict.finding == tracer::Finding::kStopped ? kConvictStopped : kConvictStill;
-  if (std::ranges::find(ended_at_, verdict.place) != ended_at_.end()) least *= kConvictAgainFactor;
+  if (has_ended_attempt(verdict)) least *= kConvictAgainFactor;
+  return std::max<base::Nanos>(least, kConvictFactor * usual);
+}
+
+bool HangWatch::has_ended_attempt(const tracer::Verdict& verdict) const {
+  return std::ranges::find(ended_at_, verdict.place) != ended_at_.end();
+}
+
+// How long the operation usually takes does not matter: the rank is not about to enter it.
+std::optional<base::Nanos> HangWatch::still_proved_after(const tracer::Verdict& verdict) const {
+  if (!verdict.is_still || !still_since_ || still_ == base::Nanos{}) return std::nullopt;
+  if (verdict.confidence < tracer::Confidence::kMajority) return std::nullopt;
+  const Habit* habit = habit_of(verdict);
+  const base::Nanos usual = habit != nullptr ? habit->longest : base::Nanos{};
+  const base::Nanos least = has_ended_attempt(verdict) ? still_ * kConvictAgainFactor : still_;
   return std::max<base::Nanos>(least, kConvictFactor * usual);
 }
 
@@ -171,18 +185,20 @@ bool HangWatch::is_only_seen(const tracer::Verdict& verdict) const {
   return verdict.by_stacks && gaps_ < kGapsToLearn;
 }
 
-bool HangWatch::is_proved(const tracer::Verdict& verdict) const {
+bool HangWatch::is_proved(const tracer::Verdict& verdict, base::Nanos now) const {
   if (!policy_.act || is_slowness(verdict.finding)) return false;
   if (verdict.finding == tracer::Finding::kNothing || !last_ || !is_the_same(*last_, verdict))
     return false;
   if (is_only_seen(verdict)) return false;
   if (verdict.lasting >= policy_.timeout) return true;
+  const std::optional<base::Nanos> still = still_proved_after(verdict);
+  if (still && now - *still_since_ >= *still) return true;
   const std::optional<base::Nanos> after = proved_after(verdict);
   if (!after || verdict.lasting < *after) return false;
   return is_final(verdict.finding) || (!verdict.is_moving && !last_->is_moving);
 }
 
-HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict) const {
+HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict, base::Nanos now) const {
   using Outlook = Diagnosed::Outlook;
   if (is_slowness(verdict.finding)) return {};
   if (!policy_.act) return {Outlook::kLeftAlone, {}};
@@ -194,14 +210,18 @@ HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict) const
   if (!after || *after >= policy_.timeout) return {Outlook::kByTimeout, within(policy_.timeout)};
   if (is_final(verdict.finding)) return {Outlook::kForSure, within(*after)};
   if (verdict.is_moving) return {Outlook::kWhileMoves, within(policy_.timeout)};
-  return {Outlook::kIfStill, within(*after)};
+  base::Nanos left = within(*after);
+  if (const std::optional<base::Nanos> still = still_proved_after(verdict)) {
+    left = std::min(left, std::max<base::Nanos>(*still_since_ + *still - now, kLookInterval));
+  }
+  return {Outlook::kIfStill, left};
 }
 
 Diagnosed HangWatch::diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
                                base::Nanos now) const {
   Diagnosed made{attempt_, stage, verdict, now - *looking_since_, pace_.period(), pace_.usual()};
   if (stage == Diagnosed::Stage::kSuspected) {
-    const Prospect prospect = prospect_of(verdict);
+    const Prospect prospect = prospect_of(verdict, now);
     made.outlook = prospect.outlook;
     made.acts_in = prospect.acts_in;
   }
@@ -256,6 +276,7 @@ void HangWatch::calm_down() {
   overdue_.clear();
   expected_ = {};
   same_since_.reset();
+  still_since_.reset();
 }
 
 std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos now) {
@@ -274,7 +295,14 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos
       said_.reset();
     }
   }
-  if (is_proved(verdict)) {
+  const bool stays =
+      still_since_ && last_ && is_the_same(*last_, verdict) && is_one_operation(*last_, verdict);
+  if (!verdict.is_still) {
+    still_since_.reset();
+  } else if (!stays) {
+    still_since_ = *looking_since_;
+  }
+  if (is_proved(verdict, now)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
     convicted_ = true;
     if (!verdict.place.empty()) ended_at_.push_back(verdict.place);

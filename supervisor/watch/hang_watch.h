@@ -6,7 +6,8 @@
 // explains; a group stops doing steps, or does them more slowly than before (pace_watch.h). There
 // are two thresholds: a suspicion is examined and reported at once; a conviction ends the attempt.
 // It needs the same verdict twice in a row, on a worker that shows no sign of going on, or a hang
-// that lasts for --hang-timeout.
+// that lasts for --hang-timeout. It comes sooner where the rank is seen to do nothing but sleep, or
+// wait for a lock, in the script (tracer/analysis/accuse.h), in every look of `hang_still`.
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
 // evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before.
@@ -35,7 +36,8 @@ namespace robustrun::supervisor {
 
 class HangWatch {
  public:
-  explicit HangWatch(HangPolicy policy) : policy_(policy) {}
+  // `still`: hang_still of the policy.
+  HangWatch(HangPolicy policy, base::Nanos still) : policy_(policy), still_(still) {}
 
   void begin_attempt(base::Attempt attempt, base::Nanos now);
   // An agent's report about one operation of one worker. `over`: the operation is done after all;
@@ -80,15 +82,19 @@ class HangWatch {
   [[nodiscard]] tracer::Verdict aged(const tracer::Verdict& verdict, base::Nanos now);
   // How long a hang must last to be proven before --hang-timeout; none: it never is.
   [[nodiscard]] std::optional<base::Nanos> proved_after(const tracer::Verdict& verdict) const;
-  [[nodiscard]] Prospect prospect_of(const tracer::Verdict& verdict) const;
+  // The same for a rank that is still, from the first look that found it so; none: it is not.
+  [[nodiscard]] std::optional<base::Nanos> still_proved_after(const tracer::Verdict& verdict) const;
+  [[nodiscard]] bool has_ended_attempt(const tracer::Verdict& verdict) const;
+  [[nodiscard]] Prospect prospect_of(const tracer::Verdict& verdict, base::Nanos now) const;
   [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_only_seen(const tracer::Verdict& verdict) const;
-  [[nodiscard]] bool is_proved(const tracer::Verdict& verdict) const;
+  [[nodiscard]] bool is_proved(const tracer::Verdict& verdict, base::Nanos now) const;
   Diagnosed diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
                       base::Nanos now) const;
   void calm_down();
 
   HangPolicy policy_;
+  base::Nanos still_;
   base::Attempt attempt_;
   std::set<std::pair<base::Rank, std::uint64_t>> overdue_;
   base::Nanos expected_{};  // the longest time that one of them was allowed
@@ -107,6 +113,7 @@ class HangWatch {
   base::Nanos blind_interval_{};
   bool began_blindly_ = false;  // the present series of looks began without anything suspicious
   std::optional<base::Nanos> same_since_;  // since when looks show the same stacks as `last_`
+  std::optional<base::Nanos> still_since_;  // since when all looks found the same rank to be still
   std::optional<tracer::Verdict> said_;  // the hang that was reported last
   std::optional<tracer::Verdict> said_slow_;  // the slowness that was reported last
   std::optional<tracer::Verdict> last_;  // of the look before

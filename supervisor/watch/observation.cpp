@@ -21,7 +21,9 @@ class ObservationImpl final : public Observation,
  public:
   ObservationImpl(const asio::any_io_executor& executor, Plan plan, Hands hands)
       : plan_(std::move(plan)), hands_(std::move(hands)), deadline_(executor) {
-    for (const Node& node : plan_.nodes) awaited_ += node.ranks.size();
+    for (const Node& node : plan_.nodes) {
+      awaited_ += plan_.question.use_of ? 1 : node.ranks.size();
+    }
     if (plan_.ras) ++awaited_;
   }
 
@@ -67,6 +69,7 @@ class ObservationImpl final : public Observation,
     if (plan_.ras == id) end_ras();
     const Node* node = find(id);
     if (node == nullptr) return;
+    if (plan_.question.use_of) return finish();
     for (const base::Rank rank : node->ranks) {
       tracer::RankSnapshot dead;
       dead.rank = rank;

@@ -70,21 +70,50 @@ TEST_CASE("read_file returns all bytes up to its limit") {
   CHECK_FALSE(read_file("/proc/self/status", 1 << 20).value().empty());
 }
 
-TEST_CASE("read_regular_file waits for no FIFO, reads no folder, and follows links if allowed") {
+TEST_CASE("read_file waits for no FIFO, reads no device or folder, and follows links if allowed") {
   const Scratch scratch;
   const std::string path = scratch / "file";
   REQUIRE(write_file_atomically(path, "text", 0600));
-  CHECK(read_regular_file(path, 4, Links::kRefuse).value() == "text");
-  CHECK(read_regular_file(path, 3, Links::kRefuse).error().code == Errc::kLimit);
+  CHECK(read_file(path, 4, Links::kRefuse).value() == "text");
+  CHECK(read_file(path, 3, Links::kRefuse).error().code == Errc::kLimit);
   REQUIRE(::symlink(path.c_str(), (scratch / "link").c_str()) == 0);
-  CHECK(read_regular_file(scratch / "link", 4, Links::kFollow).value() == "text");
-  CHECK(read_regular_file(scratch / "link", 4, Links::kRefuse).error().os_errno == ELOOP);
+  CHECK(read_file(scratch / "link", 4).value() == "text");
+  CHECK(read_file(scratch / "link", 4, Links::kRefuse).error().os_errno == ELOOP);
   REQUIRE(::mkfifo((scratch / "fifo").c_str(), 0600) == 0);
-  for (const std::string& other : {scratch / "fifo", scratch.path(), std::string("/dev/null")}) {
+  for (const std::string& other : {scratch / "fifo", std::string("/dev/zero")}) {
     CAPTURE(other);
-    CHECK(read_regular_file(other, 4, Links::kFollow).error().code == Errc::kCorrupt);
+    CHECK(read_file(other, 4).error().code == Errc::kCorrupt);
   }
-  CHECK(read_regular_file(scratch / "none", 4, Links::kFollow).error().os_errno == ENOENT);
+  CHECK(read_file(scratch.path(), 4).error().os_errno == EISDIR);
+  CHECK(read_file("/dev/null", 4).value().empty());
+  CHECK(read_file(scratch / "none", 4).error().os_errno == ENOENT);
+}
+
+TEST_CASE("a file whose size is above the limit is refused before it is read") {
+  const Scratch scratch;
+  const std::string path = scratch / "sparse";
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const off_t size = off_t{1} << 40;  // reading up to this limit would need its memory
+  REQUIRE(::ftruncate(fd.get(), size) == 0);
+  CHECK(read_file(path, static_cast<std::size_t>(size) - 1).error().code == Errc::kLimit);
+}
+
+TEST_CASE("read_input reads a pipe to its end, and gives up one without a writer or an end") {
+  const Scratch scratch;
+  const std::string path = scratch / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  FdPair pipe = make_pipe().value();
+  REQUIRE(write_all(pipe.second.get(), "text"));
+  pipe.second.reset();
+  const std::string name = "/proc/self/fd/" + std::to_string(pipe.first.get());
+  CHECK(read_input(name, 4).value() == "text");
+  REQUIRE(write_file_atomically(scratch / "file", "text", 0600));
+  CHECK(read_input(scratch / "file", 4).value() == "text");
+  CHECK(read_input("/dev/zero", 4).error().code == Errc::kCorrupt);
+  FdPair full = make_pipe().value();
+  REQUIRE(write_all(full.second.get(), "12345"));
+  const std::string endless = "/proc/self/fd/" + std::to_string(full.first.get());
+  CHECK(read_input(endless, 4).error().code == Errc::kLimit);
 }
 
 TEST_CASE("write_file_atomically replaces the file, sets its mode and leaves no temporary file") {

@@ -125,7 +125,7 @@ TEST_CASE("a journal cut at any byte keeps its complete records and can be conti
   }
 }
 
-TEST_CASE("a flipped byte ends the journal before its record, or makes the header invalid") {
+TEST_CASE("a flipped byte costs its record alone, or makes the header invalid") {
   const Scratch scratch;
   const std::string path = scratch / "journal";
   std::vector<std::size_t> ends;
@@ -143,10 +143,51 @@ TEST_CASE("a flipped byte ends the journal before its record, or makes the heade
       CHECK(bytes_of(path) == damaged);  // nothing was cut off
     } else {
       REQUIRE(contents);
-      CHECK(contents->records.size() == whole_records(ends, at));
-      CHECK(contents->torn_bytes == whole.size() - ends[contents->records.size()]);
+      const std::size_t lost = whole_records(ends, at);
+      const bool is_last = lost == 2;
+      REQUIRE(contents->records.size() == 2);
+      CHECK(contents->records.back().sequence == (is_last ? 1 : 2));
+      CHECK(contents->torn_bytes == (is_last ? whole.size() - ends[2] : 0));
+      REQUIRE(contents->damage.size() == (is_last ? 0 : 1));
+      if (is_last) continue;
+      CHECK(contents->damage[0].offset == ends[lost]);
+      CHECK(contents->damage[0].bytes == ends[lost + 1] - ends[lost]);
+      CHECK(contents->damage[0].records == 1);
     }
   }
+}
+
+TEST_CASE(
+    "a writer leaves damage and the records behind it as they are, and continues after them") {
+  const Scratch scratch;
+  const std::string path = scratch / "journal";
+  std::vector<std::size_t> ends;
+  std::string damaged = write_sample(path, ends);
+  damaged[ends[0] + 20] ^= 1;  // in the first record
+  replace(path, damaged);
+  REQUIRE(JournalWriter::open(path).value().append(9, "after"));
+  CHECK(bytes_of(path).starts_with(damaged));
+  const auto contents = read_journal(path);
+  REQUIRE(contents);
+  CHECK(contents->torn_bytes == 0);
+  REQUIRE(contents->records.size() == 3);
+  CHECK(contents->records.back().sequence == 3);
+  REQUIRE(contents->damage.size() == 1);
+}
+
+TEST_CASE("records that were cut out exactly are missed by their numbers") {
+  const Scratch scratch;
+  const std::string path = scratch / "journal";
+  std::vector<std::size_t> ends;
+  std::string cut = write_sample(path, ends);
+  cut.erase(ends[0], ends[2] - ends[0]);
+  replace(path, cut);
+  const auto contents = read_journal(path);
+  REQUIRE(contents);
+  REQUIRE(contents->records.size() == 1);
+  REQUIRE(contents->damage.size() == 1);
+  CHECK(contents->damage[0].bytes == 0);
+  CHECK(contents->damage[0].records == 2);
 }
 
 TEST_CASE("random bytes after good records are never read as a record") {

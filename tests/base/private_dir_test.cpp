@@ -13,6 +13,7 @@ namespace private_dir_test {
 using robustrun::base::Errc;
 using robustrun::base::make_private_directory;
 using robustrun::base::private_base_directory;
+using robustrun::base::usable_private_name;
 using robustrun::test::ScratchFolder;
 
 namespace {
@@ -113,6 +114,23 @@ TEST_CASE("another user's folder is refused, even for root") {
   REQUIRE(::mkdir((folder / "theirs").c_str(), 0700) == 0);
   REQUIRE(::chown((folder / "theirs").c_str(), kSomebodyElse, kSomebodyElse) == 0);
   CHECK(is_refused(folder / "theirs"));
+}
+
+TEST_CASE("in the place of a folder that another user took, one of another name is found again") {
+  const ScratchFolder folder;
+  const std::string path = folder / "robustrun-7";
+  CHECK(usable_private_name(path) == path);
+  CHECK_FALSE(std::filesystem::exists(path));
+  REQUIRE(::mkdir(path.c_str(), 0755) == 0);
+  // Not ours to use, either.
+  REQUIRE(::mkdir((path + "-aaaaaa").c_str(), 0777) == 0);
+  const std::string other = usable_private_name(path);
+  CHECK(other.starts_with(path + "-"));
+  CHECK(other != path + "-aaaaaa");
+  CHECK(make_private_directory(other));
+  CHECK(usable_private_name(path) == other);
+  REQUIRE(::chmod(path.c_str(), 0700) == 0);
+  CHECK(usable_private_name(path) == path);
 }
 
 TEST_CASE("a missing parent is an error and is not created") {

@@ -177,7 +177,7 @@ TEST_CASE("the socket is private to its user, and replaces a stale one") {
   Loop loop;
   const mode_t before = ::umask(0);
   const auto socket = RequestSocket::open(loop.executor(), folder / "s",
-                                          {10, 1, std::chrono::seconds(1)}, {nullptr, ""});
+                                          {10, 1, std::chrono::seconds(1)}, {nullptr, "", ""});
   ::umask(before);
   REQUIRE(socket);
   struct stat info{};
@@ -189,7 +189,7 @@ TEST_CASE("the socket is private to its user, and replaces a stale one") {
 TEST_CASE("a path that is too long for a socket is refused with advice") {
   Loop loop;
   const auto socket = RequestSocket::open(loop.executor(), "/tmp/" + std::string(120, 'x'),
-                                          {10, 1, std::chrono::seconds(1)}, {nullptr, ""});
+                                          {10, 1, std::chrono::seconds(1)}, {nullptr, "", ""});
   REQUIRE_FALSE(socket);
   CHECK(socket.error().what.find("XDG_RUNTIME_DIR") != std::string::npos);
 }

@@ -47,6 +47,9 @@ TEST_CASE("printable leaves UTF-8 alone and makes all other bytes visible") {
   CHECK(printable("\0"s) == "\\x00");
   CHECK(printable("\xff\xfe") == "\\xff\\xfe");
   CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");            // C1: a terminal's CSI
+  CHECK(printable("a\u202eb\u2066\u061c\u200f") ==  // direction of text
+        "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6\\xd8\\x9c\\xe2\\x80\\x8f");
+  CHECK(printable("\u2027\u202f\u206a\u00a0") == "\u2027\u202f\u206a\u00a0");
   CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");            // overlong
   CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");   // overlong
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");   // surrogate
@@ -63,6 +66,12 @@ TEST_CASE("json_string escapes what JSON and UTF-8 forbid") {
   CHECK(json_string("\xff") == R"("\\xff")");
   CHECK(json_string("日本") == "\"日本\"");
   CHECK(json_string("\0"s) == R"("\u0000")");
+}
+
+TEST_CASE("json_string escapes what terminals obey, and marks that change the direction of text") {
+  CHECK(json_string("a\xc2\x9b") == R"("a\u009b")");
+  CHECK(json_string("\x7f\u202e\u2069\u061c") == R"("\u007f\u202e\u2069\u061c")");
+  CHECK(json_string("größe") == "\"größe\"");
 }
 
 TEST_CASE("parse_int takes whole numbers within range and nothing else") {

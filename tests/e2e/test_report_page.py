@@ -1,9 +1,6 @@
 """`robustrun report --html` and `--trace`: of a real run that is killed once, of one that still
 goes on, and in a browser."""
 
-import base64
-import hashlib
-import html.parser
 import json
 import os
 import re
@@ -13,6 +10,7 @@ import stat
 import pytest
 from helpers.browser import Browser
 from helpers.jobs import lockstep
+from helpers.pages import PageReader, check_policy
 from helpers.processes import wait_for
 
 STEPS = 60
@@ -28,38 +26,6 @@ for step in range(1, 20):
     if rank == "0" and attempt == "0" and step == 10:
         raise RuntimeError("</script><script>document.title = 'owned'</script>")
 """
-
-
-class PageReader(html.parser.HTMLParser):
-    """Elements of a page, and the texts of its script and style elements."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements = []
-        self.texts = []  # [element, its attributes, text]
-        self.is_inside = False
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        self.is_inside = tag in ("script", "style")
-        if self.is_inside:
-            self.texts.append([tag, dict(attrs), ""])
-
-    def handle_endtag(self, tag):
-        self.is_inside = False
-
-    def handle_data(self, data):
-        if self.is_inside:
-            self.texts[-1][2] += data  # it comes in pieces
-
-    def text_of(self, tag, **attributes):
-        (text,) = [text for name, own, text in self.texts if (name, own) == (tag, attributes)]
-        return text
-
-    def data(self):
-        return json.loads(self.text_of("script", type="application/json", id="data"))
 
 
 def killed_once(robustrun):
@@ -90,14 +56,7 @@ def page(robustrun):
 def test_a_page_tells_what_happened_and_needs_nothing_else(page, robustrun):
     path, reader = page
     assert path.stat().st_size < 150_000
-    (policy,) = [own["content"] for tag, own in reader.elements
-                 if own.get("http-equiv") == "Content-Security-Policy"]
-    for tag in ("script", "style"):
-        text = reader.text_of(tag).encode()
-        allowed = base64.b64encode(hashlib.sha256(text).digest()).decode()
-        assert f"{tag}-src 'sha256-{allowed}'" in policy
-    assert policy.startswith("default-src 'none'; ")
-    assert not [own for _, own in reader.elements if "src" in own or "href" in own]
+    check_policy(reader)
 
     data, report = reader.data(), robustrun.report()
     assert data["outcome"] == "succeeded" and len(data["summary"]) == 3

@@ -92,8 +92,12 @@ def test_keys_sizes_and_texts(robustrun, terminal):
     assert "beta" not in shown.wait("rank 0 on alpha")
     shown.press("Escape")
     shown.wait("rank 2 on beta" if "rank 2 on beta" in shown.screen() else "beta")
+    shown.wait("CPUs", "MB")
     shown.press("?")
-    shown.wait("Nothing here changes the run")
+    shown.wait("I, E and X ask first")
+    shown.press("Escape")
+    shown.press("t")
+    shown.wait("timeline", "productive", " %")
     shown.press("Escape")
     shown.resize(120, 40)
     screen = wait_for(lambda: len(shown.screen().splitlines()) >= 39 and shown.screen(), 20,
@@ -134,10 +138,42 @@ def test_a_supervisor_that_is_gone_is_told_and_the_picture_stays(robustrun, term
     os.kill(job.process.pid, signal.SIGSTOP)
     shown.wait("no answer for", "trying again", "this is the last picture", "alpha", "beta")
     shown.press("?")
-    shown.wait("Nothing here changes the run", within_s=5)  # keys go on
+    shown.wait("I, E and X ask first", within_s=5)  # keys go on
     shown.press("q")
     os.kill(job.process.pid, signal.SIGCONT)
     shown.wait("all 4 ranks run")
+
+
+def test_orders_are_given_after_a_yes(robustrun, terminal):
+    robustrun.write("train.py", STEPS)
+    job = start_job(robustrun, "--launcher=processes", "--nnodes=2", "--hosts=alpha,beta,gamma",
+                    "--nproc-per-node=1", "--standby=off", "train.py")
+    shown = terminal(100)
+    shown.type(command(robustrun, job.run))
+    shown.wait("all 2 ranks run", "rank 0 on alpha")
+    shown.press("E")
+    shown.wait("evict alpha?")
+    shown.press("n")
+    shown.wait("q quit")
+    shown.press("E")
+    shown.wait("evict alpha?")
+    shown.press("y")
+    shown.wait("alpha is being evicted")
+    job.wait(lambda: "alpha is evicted: a user's order" in job.err(), "the eviction", 60)
+    shown.wait("all 2 ranks run", "gamma")
+    shown.press("I")
+    shown.wait("fault for rank")
+    shown.press("kill", "Enter")
+    shown.wait("inject kill into rank")
+    shown.press("y")
+    shown.wait("injected: ")
+    job.wait(lambda: "restart 1 of 3" in job.err(), "the restart", 60)
+    shown.wait("all 2 ranks run")
+    shown.press("E", "y")  # there is no spare left
+    shown.wait("cannot evict", "needed")
+    shown.press("X", "y")
+    shown.wait("ended after")
+    assert job.process.wait(timeout=60) == 143
 
 
 def test_without_colours_the_letters_stay(robustrun, terminal):

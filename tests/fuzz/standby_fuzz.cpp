@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "agent/spawn/standby_match.h"
@@ -12,8 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view message(reinterpret_cast<const char*>(data), size);
   const auto ready = robustrun::agent::parse_ready(message);
   if (!ready) return 0;
-  for (const char byte : ready->refusal) {
-    if (static_cast<unsigned char>(byte) < 0x20) std::abort();
+  for (const std::string& text : {ready->refusal, ready->unforkable}) {
+    for (const char byte : text) {
+      if (static_cast<unsigned char>(byte) < 0x20) std::abort();
+    }
   }
   std::size_t bytes = 0;
   for (const auto& name : ready->read) bytes += name.size();

@@ -299,8 +299,9 @@ def test_a_file_of_stacks_that_cannot_be_made_leaves_stderr(tmp_path, boot, reco
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_booting_costs_less_than_5_ms(tmp_path, record):
-    """Processor time, least of many runs: the machine may be busy. Byte code is cached."""
+def test_booting_costs_less_than_half_of_the_start_of_python(tmp_path, record):
+    """Processor time, least of many runs: the machine may be busy, which makes both slower. Byte
+    code is cached. What it costs is a figure (bench/run startup)."""
     write(tmp_path / "case.py", "pass")
     env = record.environment(ROBUSTRUN_STACK_SIGNAL=str(signal.SIGRTMIN + 5),
                              PYTHONPYCACHEPREFIX=str(tmp_path / "cache"))
@@ -319,6 +320,6 @@ def test_booting_costs_less_than_5_ms(tmp_path, record):
     for _ in range(150):
         plain.append(cost("case.py"))
         booted.append(cost(str(BOOT), "script", "case.py"))
-        if len(plain) >= 10 and min(booted) - min(plain) < 0.005:
+        if len(plain) >= 10 and min(booted) < 1.5 * min(plain):
             return
     raise AssertionError(f"{min(booted)} s of a processor, and {min(plain)} s without")

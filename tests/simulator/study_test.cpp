@@ -46,6 +46,26 @@ TEST_CASE("a study recommends a number of spares and a checkpoint interval") {
   CHECK(study.intervals.back().ettr < best);
 }
 
+TEST_CASE("on request each policy saves at its own best interval") {
+  StudyRequest best = request();
+  best.chooses_spares = false;
+  best.seeds_for_spares = 0;
+  best.job.spares = 2;
+  const Study given = run_study(best);
+  best.chooses_intervals = true;
+  const Study chosen = run_study(best);
+  REQUIRE(chosen.policies.size() == given.policies.size());
+  for (std::size_t i = 0; i < chosen.policies.size(); ++i) {
+    CAPTURE(chosen.policies[i].name);
+    CHECK(chosen.policies[i].ettr.mean >= given.policies[i].ettr.mean - 0.001);
+  }
+  CHECK(chosen.policies[0].checkpoints.every == chosen.best_interval);
+  // torchrun's usual 30 minutes are not its best.
+  CHECK(chosen.policies[1].checkpoints.every != given.policies[1].checkpoints.every);
+  CHECK(chosen.policies[1].ettr.mean > given.policies[1].ettr.mean);
+  CHECK(chosen.policies[0].ettr.mean > chosen.policies[1].ettr.mean);
+}
+
 TEST_CASE(
     "robustrun is first, all meet the same failures, and the same request gives the same study") {
   const Study one = run_study(request()), two = run_study(request());

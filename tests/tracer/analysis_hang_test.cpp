@@ -235,6 +235,89 @@ TEST_CASE("the culprit is moving if it uses or wants a CPU, reads, or its stack 
   }
 }
 
+TEST_CASE("a rank is still if nothing but a sleep or a lock in a line of the script keeps it") {
+  struct Change {
+    const char* what;
+    bool is_still;
+    void (*make)(Fleet& fleet, Evidence& evidence);
+  };
+  const auto beside = [](Evidence& evidence, std::vector<Frame> frames) {
+    evidence.stacks.push_back({.thread = "other", .frames = std::move(frames)});
+  };
+  static const auto kBeside = beside;
+  constexpr Change kChanges[] = {
+      {"a sleep", true, [](Fleet&, Evidence&) {}},
+      {"a lock", true,
+       [](Fleet&, Evidence& e) {
+         e.process.main_wait = MainWait::kLock;
+         auto& frames = e.stacks[0].frames;
+         frames.insert(frames.begin(), {"wait", "/usr/lib/python3.11/threading.py", 5});
+       }},
+      {"neither", false, [](Fleet&, Evidence& e) { e.process.main_wait = MainWait::kOther; }},
+      {"others may be at work", false, [](Fleet&, Evidence& e) { e.process.others_idle = false; }},
+      {"it uses a CPU", false, [](Fleet&, Evidence& e) { e.process.cpu = seconds(0.2); }},
+      {"it does I/O", false, [](Fleet&, Evidence& e) { e.process.io_bytes = 2 << 20; }},
+      {"its stack changes", false, [](Fleet&, Evidence& e) { e.stacks_moved = true; }},
+      {"its process was not seen", false, [](Fleet&, Evidence& e) { e.has_process = false; }},
+      {"its stack is unknown", false, [](Fleet&, Evidence& e) { e.stacks.clear(); }},
+      {"it is in a library", false,
+       [](Fleet&, Evidence& e) {
+         auto& frames = e.stacks[0].frames;
+         frames.insert(frames.begin(), {"get", "/x/site-packages/fsspec/asyn.py", 5});
+       }},
+      {"it saves", false,
+       [](Fleet&, Evidence& e) { e.stacks[0].frames[0].function = "save_checkpoint"; }},
+      {"it evaluates", false,
+       [](Fleet&, Evidence& e) { e.stacks[0].frames[0].function = "evaluate"; }},
+      {"a thread of Python waits for a socket", false,
+       [](Fleet&, Evidence& e) {
+         kBeside(e, {{"select", "/usr/lib/python3.11/selectors.py", 5}});
+       }},
+      {"a thread of Python waits for work", true,
+       [](Fleet&, Evidence& e) { kBeside(e, {{"wait", "/usr/lib/python3.11/threading.py", 5}}); }},
+      {"a lock, and a thread that may free it", false,
+       [](Fleet&, Evidence& e) {
+         e.process.main_wait = MainWait::kLock;
+         kBeside(e, {{"wait", "/usr/lib/python3.11/threading.py", 5}});
+       }},
+      {"a lock, and a child that may free it", false,
+       [](Fleet&, Evidence& e) {
+         e.process.main_wait = MainWait::kLock;
+         e.process.children = 1;
+       }},
+      {"a lock, and a thread that only shows progress", true,
+       [](Fleet&, Evidence& e) {
+         e.process.main_wait = MainWait::kLock;
+         kBeside(e, {{"wait", "/usr/lib/python3.11/threading.py", 5},
+                     {"run", "/x/site-packages/tqdm/_monitor.py", 60}});
+       }},
+      {"a sleep, and children that await orders", true,
+       [](Fleet&, Evidence& e) { e.process.children = 4; }},
+      {"not all others wait for it", false,
+       [](Fleet& fleet, Evidence&) {
+         Membership& comm = fleet.rank(0).comms[0];
+         comm.pending.clear();
+         comm.entered = comm.started = comm.done;
+         fleet.stack(0, {{"train", "/home/me/train.py", 9}});
+       }},
+  };
+  for (const Change& change : kChanges) {
+    CAPTURE(change.what);
+    Fleet fleet(4);
+    fleet.world();
+    fleet.enter_all_but(1, {2});
+    fleet.stack(2, {{"wait_for_data", "/home/me/train.py", 7}});
+    Evidence& evidence = fleet.rank(2).evidence;
+    evidence.has_process = true;
+    evidence.process.state = "S";
+    evidence.process.watched = seconds(1);
+    evidence.process.main_wait = MainWait::kSleep;
+    evidence.process.others_idle = true;
+    change.make(fleet, evidence);
+    CHECK(fleet.verdict().is_still == change.is_still);
+  }
+}
+
 TEST_CASE("a member of unknown progress is suspected when no other one is absent") {
   Fleet fleet(4);
   fleet.world();

@@ -199,7 +199,8 @@ TEST_CASE("without flows, a single GPU with errors is suspected, two are not") {
   Fleet fleet(4);
   fleet.world();
   fleet.enter_all_but(1, {});
-  fleet.rank(3).evidence.gpus = {{.name = "H100", .errors = {"Xid 79: fallen off the bus"}}};
+  fleet.rank(3).evidence.gpus = {
+      {.name = "H100", .errors = {"Xid 79: fallen off the bus"}, .used_mib = {}}};
   Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kGpuInKernel);
   CHECK(verdict.confidence == Confidence::kInferred);
@@ -217,7 +218,8 @@ TEST_CASE("a GPU that has not reached the operation is named, not the ranks that
                                   .utilisation_percent = 100,
                                   .power_w = 90,
                                   .power_limit_w = 700,
-                                  .errors = {}}};
+                                  .errors = {},
+                                  .used_mib = {}}};
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.finding == Finding::kGpuBeforeKernel);
   CHECK(numbers(verdict.culprits) == Ranks{2});

@@ -14,7 +14,7 @@ using namespace robustrun::wire;
 using robustrun::base::Fd;
 using robustrun::base::write_all;
 
-TEST_CASE("an agent waits in the kernel until silent peers are disconnected") {
+TEST_CASE("an agent waits until silent peers are disconnected") {
   boost::asio::io_context loop;
   Server server(loop, {.limits = {.handshakes_max = 2, .handshake_max = 400ms}});
   std::vector<Fd> crowd;
@@ -50,6 +50,28 @@ TEST_CASE("silent strangers in all slots delay an agent only briefly") {
   CHECK(server.listener->counters().last_refusal.find("while others waited") != std::string::npos);
   CHECK(is_closed(crowd.front()));
   CHECK_FALSE(is_closed(crowd.back()));
+}
+
+TEST_CASE("a crowd of strangers does not delay an agent from an address that is known") {
+  boost::asio::io_context loop;
+  Server server(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = 10'000ms}});
+  const auto& counters = server.listener->counters();
+  Caller first(loop, server.credential());
+  REQUIRE(first.call());
+  REQUIRE(run_until(loop, [&] { return counters.admitted == 1; }));
+  const auto accepted = counters.accepted;
+  std::vector<Fd> crowd;
+  bool is_full = false;  // more than may wait
+  for (std::size_t i = 0; i < kWaitingStrangersMax + 100 && !is_full; ++i) {
+    crowd.push_back(tcp_to(server.listener->port(), "127.7.7.7"));
+    loop.restart();
+    loop.poll();
+    is_full = i >= 2 && is_closed(crowd.back());
+  }
+  CHECK(is_full);
+  CHECK(counters.accepted == accepted + 2);
+  CHECK_FALSE(is_closed(crowd.front()));
+  check_still_admits(server);
 }
 
 TEST_CASE("a peer that has begun TLS is kept in preference to silent ones") {

@@ -154,8 +154,8 @@ struct Stranger {
   static wire::TlsContext context(const std::optional<wire::Identity>& identity = {});
 };
 
-// A blocking TCP connection to 127.0.0.1.
-base::Fd tcp_to(std::uint16_t port);
+// A blocking TCP connection to 127.0.0.1, from `source`.
+base::Fd tcp_to(std::uint16_t port, const std::string& source = "127.0.0.1");
 // An agent's identity in `authority`'s run.
 wire::Identity identity_of(const wire::Authority& authority, const wire::PeerName& name);
 

@@ -62,6 +62,8 @@ std::string process_line(const Case& facts, std::uint32_t at) {
     line += fmt::format(", {} of CPU time in {}", base::rough_duration_words(process.cpu),
                         base::rough_duration_words(process.watched));
   }
+  if (process.main_wait == MainWait::kSleep) line += ", sleeping for longer than a minute";
+  if (process.main_wait == MainWait::kLock) line += ", waiting for a lock";
   if (process.children_blocked > 0) {
     line +=
         fmt::format(", {} of {} children in state D", process.children_blocked, process.children);
@@ -276,6 +278,20 @@ bool is_moving(const Evidence& evidence) {
   const auto share = static_cast<double>(process.watched.count()) * kMovingCpu;
   return process.state == "R" || waits_for_storage || process.io_bytes > kMovingIoBytes ||
          (process.watched > base::Nanos{0} && static_cast<double>(wanted.count()) > share);
+}
+
+bool is_still(const Evidence& evidence, const Whereabouts& where) {
+  const ProcessState& process = evidence.process;
+  if (!evidence.has_process || is_moving(evidence) || !process.others_idle) return false;
+  if (where.reason != Reason::kUserCode || !where.is_in_own_line) return false;
+  switch (process.main_wait) {
+    case MainWait::kOther: return false;
+    case MainWait::kSleep: return other_threads(evidence) != OtherThreads::kActive;
+    // Another thread, or a child, may free it.
+    case MainWait::kLock:
+      return process.children == 0 && other_threads(evidence) == OtherThreads::kNone;
+  }
+  return false;
 }
 
 std::vector<std::string> nodes_of(const FleetView& view, const std::vector<std::uint32_t>& ats) {

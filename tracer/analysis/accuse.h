@@ -61,6 +61,9 @@ void add_left_behind(const Case& facts, Verdict& verdict);
 // Whether the process may still come by itself: it uses a processor, waits for storage, does I/O,
 // or its stack changes.
 [[nodiscard]] bool is_moving(const Evidence& evidence);
+// Whether nothing but a sleep or a lock in a line of the script keeps it: it uses no processor,
+// does no I/O, and no other thread, child or connection of it is active.
+[[nodiscard]] bool is_still(const Evidence& evidence, const Whereabouts& where);
 // The groups of equal stacks: "stacks: 3 ranks: step (train.py:90); rank 11: load (train.py:87),
 // data loader"; empty if all stacks are equal.
 [[nodiscard]] std::string stacks_text(const Case& facts);

@@ -3,6 +3,7 @@
 // agent collects each part within a time limit.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,13 @@ struct SocketState {
   }
 };
 
+// What the main thread waits for, by its system call.
+enum class MainWait : std::uint8_t {
+  kOther,  // unknown, or anything else
+  kSleep,  // the end of a sleep that lasts longer than any hang is watched
+  kLock,  // a lock, without a time limit
+};
+
 struct ProcessState {
   std::string state;  // one letter, from /proc/PID/stat; empty: unknown
   std::string wait_channel;  // /proc/PID/wchan of the main thread
@@ -94,6 +102,11 @@ struct ProcessState {
   std::uint32_t children_blocked = 0;  // in state D
   double io_pressure = 0;  // of its cgroup: PSI some avg10, in per cent
   double memory_pressure = 0;
+  MainWait main_wait = MainWait::kOther;
+  // Its other threads and its descendants await orders, and no connection to another machine
+  // carries data. False: one may be at work, or it is unknown.
+  bool others_idle = false;
+  std::uint64_t memory_bytes = 0;  // resident, of all of them; shared pages count for each
   template <class V>
   void fields(V& v) {
     v(1, "state", state);
@@ -107,6 +120,9 @@ struct ProcessState {
     v(9, "io_pressure", io_pressure);
     v(10, "memory_pressure", memory_pressure);
     v(11, "cpu_delay", cpu_delay);
+    v(12, "main_wait", main_wait);
+    v(13, "others_idle", others_idle);
+    v(14, "memory_bytes", memory_bytes);
   }
 };
 
@@ -116,6 +132,7 @@ struct GpuState {
   std::uint32_t power_w = 0;
   std::uint32_t power_limit_w = 0;
   std::vector<std::string> errors;  // Xid lines, ECC, "lost"
+  std::optional<std::uint64_t> used_mib;  // of its memory, by all processes
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -123,6 +140,7 @@ struct GpuState {
     v(3, "power_w", power_w);
     v(4, "power_limit_w", power_limit_w);
     v(5, "errors", errors);
+    v(6, "used_mib", used_mib);
   }
 };
 

@@ -96,6 +96,9 @@ bool is_users_own(const Frame& frame) {
       kOthers, [&](std::string_view part) { return file.find(part) != std::string::npos; });
 }
 
+// Where Python itself waits for a lock.
+bool is_in_threading(const Frame& frame) { return frame.file.ends_with("/threading.py"); }
+
 const Frame* users_frame(const ThreadStack& stack) {
   const auto frame = std::ranges::find_if(stack.frames, is_users_own);
   return frame == stack.frames.end() ? nullptr : &*frame;
@@ -168,6 +171,8 @@ Whereabouts whereabouts(const Evidence& evidence) {
   if (python != nullptr) {
     where.place = place_of(*python);
     where.function = function_of(*python);
+    const auto called = std::ranges::find_if_not(python->frames, is_in_threading);
+    where.is_in_own_line = called != python->frames.end() && is_users_own(*called);
   }
   if (where.reason != Reason::kUserCode || (python != nullptr && python->holds_gil)) return where;
   for (const ThreadStack& other : evidence.stacks) {
@@ -178,6 +183,26 @@ Whereabouts whereabouts(const Evidence& evidence) {
     break;
   }
   return where;
+}
+
+OtherThreads other_threads(const Evidence& evidence) {
+  constexpr std::string_view kHelpers[] = {"/robustrun/_", "/tqdm/_monitor.py"};
+  OtherThreads found = OtherThreads::kNone;
+  for (const ThreadStack& stack : evidence.stacks) {
+    if (stack.is_main || stack.is_native) continue;
+    const bool is_helper = std::ranges::any_of(kHelpers, [&](std::string_view part) {
+      return std::ranges::any_of(stack.frames, [&](const Frame& frame) {
+        return frame.file.find(part) != std::string::npos;
+      });
+    });
+    if (is_helper) continue;
+    const bool is_parked =
+        !stack.frames.empty() && (is_in_threading(stack.frames.front()) ||
+                                  stack.frames.front().file.ends_with("/futures/thread.py"));
+    if (!is_parked) return OtherThreads::kActive;
+    found = OtherThreads::kParked;
+  }
+  return found;
 }
 
 std::string_view words_of(Reason reason) {

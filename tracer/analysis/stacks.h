@@ -37,6 +37,9 @@ struct Whereabouts {
   std::string place;  // "train.py:87", of the innermost frame in the user's code; may be empty
   std::string function;  // "load_batch", of that frame; empty at module level
   std::string holder;  // kGilHeld: "thread loader-1 in feed.py:12"
+  // kUserCode: it is in a line of the user's code, or in Python's own waiting for a lock called
+  // from there; not in another function of a library.
+  bool is_in_own_line = false;
 };
 
 // Where the main thread is; Reason::kUnknown if `evidence` has no stack of it.
@@ -56,6 +59,14 @@ struct Whereabouts {
 [[nodiscard]] bool is_in_script(Reason reason);
 // A phase that legitimately takes long (R10).
 [[nodiscard]] bool is_long_phase(Reason reason);
+
+// The Python threads besides the main one.
+enum class OtherThreads : std::uint8_t {
+  kNone,  // none but helpers that never wake the main thread
+  kParked,  // all wait for a lock or for work
+  kActive,  // one may be doing something
+};
+[[nodiscard]] OtherThreads other_threads(const Evidence& evidence);
 
 // Ranks whose main threads have equal stacks: indices, ascending.
 struct SameStack {

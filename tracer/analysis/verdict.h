@@ -87,6 +87,8 @@ struct Verdict {
   // are in different lines, or a device, the network or storage may be the cause.
   std::string script_line;
   bool by_stacks = false;  // based on stacks only: it may hold just for a moment
+  // All other ranks wait for one that only sleeps, or waits for a lock, in a line of the script.
+  bool is_still = false;
   // One line for the terminal, without "hang: " or "slow: ".
   std::string sentence;
   std::vector<std::string> evidence;  // most significant first
@@ -112,6 +114,7 @@ struct Verdict {
     v(17, "lost_share", lost_share);
     v(30, "script_line", script_line);
     v(31, "by_stacks", by_stacks);
+    v(32, "is_still", is_still);
   }
 };
 

@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/core/clock.h"
@@ -92,6 +93,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
   ListenerLimits limits_;
   ListenerCounters counters_;
   LineLimit lines_;
+  std::set<std::string> known_addresses_;  // from which agents were admitted
   std::map<Id, PendingConnection> pending_;
   std::map<Id, std::shared_ptr<TcpDial>> calls_;
   Id next_id_ = 0;
@@ -102,24 +104,28 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
 base::Status ServerState::start(const std::string& address, std::uint16_t port) {
   const std::weak_ptr<ServerState> weak = weak_from_this();
-  listener_ =
-      RR_TRY(BoundedListener::open(executor_, address, port, limits_.handshakes_max,
-                                   {.on_connection =
-                                        [weak](base::Fd fd, BoundedListener::Slot slot) {
-                                          const auto self = weak.lock();
-                                          if (!self) return;
-                                          self->is_short_ = false;
-                                          self->begin(std::move(fd), std::move(slot), false);
-                                        },
-                                    .on_crowded = [weak]() -> std::optional<base::Nanos> {
-                                      const auto self = weak.lock();
-                                      return self ? self->make_room() : std::nullopt;
-                                    },
-                                    .on_shortage =
-                                        [weak](int os_errno) {
-                                          if (const auto self = weak.lock())
-                                            self->on_shortage(os_errno);
-                                        }}));
+  listener_ = RR_TRY(BoundedListener::open(
+      executor_, address, port, limits_.handshakes_max,
+      {.on_connection =
+           [weak](base::Fd fd, BoundedListener::Slot slot) {
+             const auto self = weak.lock();
+             if (!self) return;
+             self->is_short_ = false;
+             self->begin(std::move(fd), std::move(slot), false);
+           },
+       .on_crowded = [weak]() -> std::optional<base::Nanos> {
+         const auto self = weak.lock();
+         return self ? self->make_room() : std::nullopt;
+       },
+       .is_known =
+           [weak](int connection) {
+             const auto self = weak.lock();
+             return self && self->known_addresses_.contains(addresses_of(connection).remote);
+           },
+       .on_shortage =
+           [weak](int os_errno) {
+             if (const auto self = weak.lock()) self->on_shortage(os_errno);
+           }}));
   return {};
 }
 
@@ -274,6 +280,7 @@ void ServerState::on_hello(PendingConnection peer, Hello hello) {
     return refuse(peer, same.error());
   }
   ++counters_.admitted;
+  if (known_addresses_.size() < kKnownAddressesMax) known_addresses_.insert(peer.addresses.remote);
   handlers_.on_agent(*name, peer.addresses, std::move(hello), std::move(peer.channel));
 }
 

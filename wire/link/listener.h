@@ -5,9 +5,10 @@
 // ends. A peer with a certificate of this run's CA sends Hello and is handed to on_agent with its
 // channel; its certificate identifies it, never what it sends. Anything else (no TLS, another CA,
 // garbage, an oversized or late first message) ends that one connection and is counted. At most
-// kHandshakesMax are pending; further ones wait in the kernel (wire/net/bounded_listener.h), and
-// silent ones give way to them, those without a TLS hello first. On the loop of its executor; every
-// step of a connection has a deadline (wire/messages/limits.h).
+// kHandshakesMax are pending; further ones wait (wire/net/bounded_listener.h), and silent ones give
+// way to them, those without a TLS hello first. Addresses from which agents were admitted have
+// places of their own. On the loop of its executor; every step of a connection has a deadline
+// (wire/messages/limits.h).
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

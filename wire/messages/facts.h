@@ -43,6 +43,7 @@ struct NodeHealth {
     kMemory,
     kProcessor,
     kClock,
+    kUser,  // an order to evict the machine: from the supervisor's control socket, not an agent
   };
   Source source = Source::kKernel;
   std::string subject{};  // "GPU 3", "eth0", "/data"; printable, at most kHealthSubjectBytesMax
@@ -58,7 +59,7 @@ struct NodeHealth {
     v(5, "over", over);
   }
 };
-inline constexpr std::size_t kHealthSources = 7;
+inline constexpr std::size_t kHealthSources = 7;  // those of agents
 
 // The answer to ReservePort.
 struct PortReserved {

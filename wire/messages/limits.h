@@ -30,6 +30,11 @@ inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
 // Connections of unidentified peers; further ones wait in the kernel's queue.
 inline constexpr std::size_t kHandshakesMax = 256;
+// Connections from addresses of admitted agents, which have places of their own; strangers that
+// wait for a place.
+inline constexpr std::size_t kKnownHandshakesMax = 64;
+inline constexpr std::size_t kWaitingStrangersMax = 512;
+inline constexpr std::size_t kKnownAddressesMax = 65'536;
 // How long a silent connection keeps its place while others wait: before its TLS hello, and after
 // it (an agent may be slow).
 inline constexpr std::chrono::milliseconds kSilentBeforeHelloMax{200};

@@ -6,6 +6,7 @@
 // (field_codec.h); this room does not interpret them. docs/formats/robustrun.proto has the same.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,9 @@ struct Observe {
   bool evidence = false;
   base::Nanos within{};
   bool ras = false;  // also query NCCL's RAS once: answered by RasAnswer
+  // Look only at what this worker uses (processor, memory, GPUs): answered by its Observed alone.
+  // An older agent answers for all workers, without it.
+  std::optional<base::LocalRank> use_of{};
   template <class V>
   void fields(V& v) {
     v(1, "number", number);
@@ -80,6 +84,7 @@ struct Observe {
     v(3, "evidence", evidence);
     v(4, "within", within);
     v(5, "ras", ras);
+    v(6, "use_of", use_of);
   }
 };
 

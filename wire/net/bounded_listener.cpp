@@ -1,11 +1,15 @@
 #include "wire/net/bounded_listener.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <deque>
 #include <utility>
 
 #include "wire/messages/limits.h"
@@ -21,12 +25,23 @@ bool is_shortage(int os_errno) {
   return os_errno == EMFILE || os_errno == ENFILE || os_errno == ENOBUFS || os_errno == ENOMEM;
 }
 
+// Most descriptors are for others.
+std::size_t strangers_max() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+  return std::min<rlim_t>(kWaitingStrangersMax, files.rlim_cur / 4);
+}
+
 // Kept alive by the socket's waits and the slots; the BoundedListener itself is only its owner.
 class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
  public:
   BoundedSocket(const boost::asio::any_io_executor& executor, std::size_t slots,
                 BoundedListener::Handlers handlers)
-      : socket_(executor), retry_(executor), slots_(slots), handlers_(std::move(handlers)) {}
+      : socket_(executor),
+        retry_(executor),
+        crowd_(executor),
+        slots_(slots),
+        handlers_(std::move(handlers)) {}
 
   base::Status start(base::Fd fd) {
     error_code error;
@@ -41,6 +56,8 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
     error_code ignored;
     socket_.close(ignored);
     retry_.cancel();
+    crowd_.cancel();
+    strangers_.clear();
   }
 
   BoundedListener::Slot take_slot() {
@@ -51,7 +68,41 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
  private:
   void on_free_slot() {
     --taken_;
-    if (std::exchange(is_full_, false) && socket_.is_open()) wait_for_peer();
+    if (!socket_.is_open()) return;
+    if (std::exchange(is_full_, false)) wait_for_peer();
+    if (strangers_.empty()) return;
+    boost::asio::post(socket_.get_executor(),
+                      [self = shared_from_this()] { self->serve_strangers(); });
+  }
+
+  // Takes what was accepted in a listener that knows peers.
+  void take(base::Fd fd) {
+    if (known_ < kKnownHandshakesMax && handlers_.is_known(fd.get())) {
+      ++known_;
+      const auto self = shared_from_this();
+      return handlers_.on_connection(std::move(fd), {nullptr, [self](auto) { --self->known_; }});
+    }
+    // One too many is closed here.
+    if (strangers_.size() < strangers_max_) strangers_.push_back(std::move(fd));
+    serve_strangers();
+  }
+
+  void serve_strangers() {
+    while (!strangers_.empty() && socket_.is_open()) {
+      if (taken_ >= slots_) {
+        if (!handlers_.on_crowded) return;
+        if (const auto ask_again = handlers_.on_crowded()) {
+          crowd_.expires_after(*ask_again);
+          return crowd_.async_wait([self = shared_from_this()](error_code error) {
+            if (!error) self->serve_strangers();
+          });
+        }
+        continue;
+      }
+      base::Fd fd = std::move(strangers_.front());
+      strangers_.pop_front();
+      handlers_.on_connection(std::move(fd), take_slot());
+    }
   }
 
   void wait_for_peer() {
@@ -63,15 +114,19 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
   // A bounded number per turn, so that a flood of connections does not monopolise the loop.
   void accept_some() {
     for (int i = 0; i < kAcceptsPerTurn && socket_.is_open(); ++i) {
-      if (taken_ >= slots_) {
+      if (taken_ >= slots_ && !handlers_.is_known) {
         if (handlers_.on_crowded && !has_peer_waiting()) break;
         if (!make_room()) return;
       }
       // Asio's own accept leaves the descriptor inheritable.
       base::Fd fd(
           ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (fd) {
+      if (fd && handlers_.is_known) {
+        take(std::move(fd));
+      } else if (fd) {
         handlers_.on_connection(std::move(fd), take_slot());
+      } else if (is_shortage(errno) && !strangers_.empty()) {
+        strangers_.pop_back();  // the one behind it may be known
       } else if (errno == EAGAIN) {
         break;
       } else if (errno != EINTR && errno != ECONNABORTED) {
@@ -116,9 +171,13 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
 
   stream_descriptor socket_;
   boost::asio::steady_timer retry_;
+  boost::asio::steady_timer crowd_;
   std::size_t slots_;
   BoundedListener::Handlers handlers_;
   std::size_t taken_ = 0;
+  std::size_t known_ = 0;
+  const std::size_t strangers_max_ = strangers_max();
+  std::deque<base::Fd> strangers_;  // that wait for a slot; with is_known
   bool is_full_ = false;  // no wait for a peer is under way, until a slot is given back
 };
 

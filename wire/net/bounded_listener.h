@@ -3,8 +3,10 @@
 //
 // Each connection comes with a slot, which its receiver keeps until it has identified the peer.
 // While all slots are taken, further peers wait in the kernel's queue. They also wait there when
-// descriptors or memory run out; accepting is retried after kAcceptRetry. On the loop of its
-// executor.
+// descriptors or memory run out; accepting is retried after kAcceptRetry.
+// With `is_known`, peers that are known by their address have slots of their own, and a crowd of
+// strangers does not delay them: strangers wait here, kWaitingStrangersMax at most, and further
+// ones are disconnected. On the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
@@ -31,6 +33,8 @@ class BoundedListener {
     // returns after how long to call it again if no slot is freed by then. May be empty: peers then
     // wait for a slot.
     std::function<std::optional<base::Nanos>()> on_crowded = {};
+    // Whether the connection comes from the address of a known peer. May be empty.
+    std::function<bool(int connection)> is_known = {};
     // No descriptor or memory is left for a connection; called at every retry. May be empty.
     std::function<void(int os_errno)> on_shortage = {};
   };

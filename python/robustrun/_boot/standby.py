@@ -28,10 +28,16 @@ def wait(command, mode, program, safe_path):
     differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
     if differs:
         names = []
+    is_template = not socket_path
+    after_each = []
+    if is_template:
+        from . import template
+
+        template.prepare()
+        after_each = [template.after_import]
     with _Watch() as watch, _LowPriority():
-        _import_all(names)
-    fields = [VERSION, b"memory_kb=%d" % _memory_kb()]
-    fields += [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
+        _import_all(names, *after_each)
+    fields = [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
     fields += stamps
     if differs:
         fields.append(b"differs=" + os.fsencode(differs))
@@ -39,18 +45,27 @@ def wait(command, mode, program, safe_path):
     if early:
         text = "the script sets %s, which takes effect only before imports" % early
         fields.append(b"refusal=" + os.fsencode(text))
-    order = _ask(socket_path, b"\0".join(fields))
+    size = _memory_kb
+    if is_template:
+        socket_path, changes = template.serve([VERSION, b"memory_kb=%d" % size()] + fields)
+        _change_environment(changes)
+        size = _own_memory_kb
+    order = _ask(socket_path, b"\0".join([VERSION, b"memory_kb=%d" % size()] + fields))
     if order is None:
         os._exit(0)
-    for change in order.split(b"\0")[:-1]:
+    _change_environment(order.split(b"\0")[:-1])
+    sys.path_importer_cache.clear()  # folders may have changed since
+    if not safe_path and _is_shadowed(mode, program):
+        os.execv(sys.executable, command)
+
+
+def _change_environment(changes):
+    for change in changes:
         name, equals, value = change.partition(b"=")
         if equals:
             os.environ[os.fsdecode(name)] = os.fsdecode(value)
         else:
             os.environ.pop(os.fsdecode(name), None)
-    sys.path_importer_cache.clear()  # folders may have changed since
-    if not safe_path and _is_shadowed(mode, program):
-        os.execv(sys.executable, command)
 
 
 class _LowPriority:
@@ -182,13 +197,14 @@ def _kept(modules):
     return found
 
 
-def _import_all(names):
+def _import_all(names, after_each=lambda: None):
     for name in names:
         if name not in sys.modules:
             try:
                 __import__(name)
             except BaseException:
                 pass  # if the script needs the module, its own import will report the error
+            after_each()
 
 
 def _set_before_imports(changed, watch):
@@ -228,12 +244,24 @@ def _stamps(mode, program):
 
 
 def _memory_kb():
+    return _rolled_up("Pss:")
+
+
+def _own_memory_kb():
+    """What is not shared with the template."""
+    return _rolled_up("Private_")
+
+
+def _rolled_up(kind):
     try:
-        with open("/proc/self/smaps_rollup", "rb") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith(b"Pss:"))
-    except (OSError, StopIteration):  # Linux before 4.14
+        with open("/proc/self/smaps_rollup", encoding="ascii") as file:
+            sizes = [int(line.split()[1]) for line in file if line.startswith(kind)]
+    except OSError:
+        sizes = []
+    if not sizes:  # Linux before 4.14
         with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+            sizes = [int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024]
+    return sum(sizes)
 
 
 def _is_shadowed(mode, program):

@@ -215,6 +215,15 @@ Classification classify(const WorkerStartFailed& failed, const std::vector<Fault
 
 std::optional<Classification> classify(const NodeHealth& health, const std::string& node,
                                        const std::vector<FaultRow>& rows) {
+  if (health.source == NodeHealth::Source::kUser) {
+    Classification what;
+    what.name = what.symptom = "a user's order";
+    what.layer = Layer::kInfrastructure;
+    what.confidence = Confidence::kHigh;
+    what.action = FirstAction::kEvict;
+    what.evidence = health.line;
+    return what;
+  }
   const FaultLine line{std::string_view(health.line).substr(0, kFaultLineBytesMax),
                        {},
                        false,
@@ -247,6 +256,7 @@ const char* to_string(NodeHealth::Source source) {
     case NodeHealth::Source::kMemory: return "the memory";
     case NodeHealth::Source::kProcessor: return "the processors";
     case NodeHealth::Source::kClock: return "the clock";
+    case NodeHealth::Source::kUser: return "a user";
   }
   return "the agent";
 }

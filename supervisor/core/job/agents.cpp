@@ -144,12 +144,19 @@ void Job::Impl::node_ending_stopping(const Event& event) {
   add_fault(departure(event.node), explains_root(event.node, {}));
 }
 
+// Whether the run is still there when a lost node is due again: without enough others it ends as
+// soon as no node is on the way any more, and a check does not wait.
+bool JobQuestions::may_be_awaited() const {
+  if (spec.check_only) return false;
+  return group_formed || spec.group.open || nodes_there + nodes_coming >= min_nodes();
+}
+
 void Job::Impl::report_loss(base::NodeId node, std::string text) {
   const base::Nanos retry_at = at(node).retry_at;
   const Rule rule = in_group(node) ? Rule::kAgentLost : Rule::kSpareChanged;
   if (retry_at <= now) {
     text += "; launching it again";
-  } else if (retry_at != kNever) {
+  } else if (retry_at != kNever && may_be_awaited()) {
     text += fmt::format("; launching it again in {}", base::in_seconds(retry_at - now));
   }
   decide(rule, std::move(text));

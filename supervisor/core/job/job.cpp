@@ -259,6 +259,14 @@ JobState Job::state() const { return impl_->state; }
 
 base::Attempt Job::attempt() const { return impl_->attempt; }
 
+std::string Job::why_not_evict(base::NodeId node) const {
+  if (!acts_on(state(), Stimulus::kNodeHealth)) return "the run is ending";
+  if (impl_->at(node).unfit) return "it has been evicted already";
+  if (impl_->at(node).agent == NodeState::Agent::kLost) return "its agent is lost";
+  if (!impl_->spec.policy.is_on()) return "the run does not evict (--policy=off)";
+  return in_words(impl_->eviction_obstacle({node}, true));
+}
+
 std::uint32_t Job::restarts_used() const { return impl_->budget.used(); }
 
 std::uint32_t Job::incarnation() const { return impl_->incarnation; }

@@ -148,8 +148,11 @@ std::string JobQuestions::missing_in_words(std::size_t there) const {
   if (nodes.size() == 1 && !spec.group.open && !nodes.front().unfit) {
     return fmt::format("the agent of {} cannot be started: {}", name({0}), at({0}).trouble);
   }
-  return fmt::format("only {} of the {} nodes needed{}", there, min_nodes(),
-                     lost.first.empty() ? std::string() : ": " + lost.first.front());
+  const std::string why = lost.first.empty() ? std::string() : ": " + lost.first.front();
+  if (spec.check_only) {
+    return fmt::format("none of the {} can be checked{}", base::counted(nodes.size(), "node"), why);
+  }
+  return fmt::format("only {} of the {} needed{}", there, base::counted(min_nodes(), "node"), why);
 }
 
 Evidence JobQuestions::troubles() const {

@@ -29,6 +29,8 @@ struct JobQuestions : JobMemory {
   [[nodiscard]] SolvePlacement placement_question(const GroupChoice& choice) const;
   [[nodiscard]] std::vector<base::NodeId> placement_candidates(const GroupChoice& choice) const;
   [[nodiscard]] std::string objection(const PlacementSolved& to, const GroupChoice& choice) const;
+  // agents.cpp
+  [[nodiscard]] bool may_be_awaited() const;
   // start.cpp
   [[nodiscard]] StartWorkers start_order_of(std::uint32_t group_rank) const;
   // Whether the workers could not be started, because of the infrastructure.

@@ -112,7 +112,8 @@ void Job::Impl::setback(Rule rule, std::string text) {
   if (spec.compat && !budget.allows(FaultClass::kUser)) {
     return give_up(text + "; no restart is left (--max-restarts)");
   }
-  if (rule == Rule::kStartFailed && !may_start_again(now)) {
+  const bool is_failed_start = rule == Rule::kStartFailed || rule == Rule::kAgentLost;
+  if (is_failed_start && !may_start_again(now)) {
     return give_up(failed_starts_in_words(now, text));
   }
   if (!spec.compat && !budget.allows(FaultClass::kInfrastructure)) {
@@ -123,7 +124,7 @@ void Job::Impl::setback(Rule rule, std::string text) {
   const base::Nanos delay = restart_delay();
   budget.spend(spec.compat ? FaultClass::kUser : FaultClass::kInfrastructure, {});
   backoff.note_restart();
-  if (rule == Rule::kStartFailed) budget.note_failed_start(now);
+  if (is_failed_start) budget.note_failed_start(now);
   decide(rule, text + "; trying to start again");
   note_answer(spec.compat ? Answer::kCountedRestart : Answer::kFreeRestart);
   launch_due();

@@ -44,6 +44,11 @@ void explain_by_injection(const std::vector<InjectedFault>& faults, Incident& in
   for (const InjectedFault& fault : faults) {
     if (explains(fault, incident)) incident.injected = injected_words(fault);
   }
+  // It is not unknown why this failed.
+  const auto& looks = incident.looks_like;
+  if (!incident.injected.empty() && looks && looks->symptom == kUnexplained) {
+    incident.looks_like.reset();
+  }
 }
 
 }  // namespace robustrun::supervisor

@@ -24,9 +24,12 @@ class NoteTaker {
   bool knows_run() const { return facts_.run != nullptr; }
 
   void take(const Event& event) {
-    if (const auto* lost = std::get_if<AgentLost>(&event.body)) {
+    if (std::holds_alternative<AgentJoined>(event.body)) {
+      joined_.insert(event.node);
+    } else if (const auto* lost = std::get_if<AgentLost>(&event.body)) {
       // Otherwise only the agent died, or the scheduler has taken the node away.
-      const bool is_machine = !lost->node_answers && !leaving_.contains(event.node);
+      const bool is_machine =
+          !lost->node_answers && !leaving_.contains(event.node) && joined_.contains(event.node);
       if (is_machine) note(event.node, event.at, NoteKind::kLost, lost->why);
     } else if (std::holds_alternative<NodeEnding>(event.body)) {
       leaving_.insert(event.node);
@@ -106,6 +109,7 @@ class NoteTaker {
   }
 
   const Facts facts_;
+  std::set<base::NodeId> joined_;  // at least once
   std::set<base::NodeId> leaving_;
   std::set<std::pair<std::string, NoteKind>> noted_;
   std::map<std::string, std::set<std::string>> hung_at_;  // a line of the script: hosts
@@ -114,8 +118,8 @@ class NoteTaker {
 }  // namespace
 
 std::string_view to_string(NoteKind kind) {
-  constexpr std::array<std::string_view, kNoteKinds> kWords = {"lost", "unfit", "hang", "slow",
-                                                               "cleared"};
+  constexpr std::array<std::string_view, kNoteKinds> kWords = {"lost", "unfit",   "hang",
+                                                               "slow", "cleared", "forgotten"};
   return kWords[static_cast<std::size_t>(kind)];
 }
 
@@ -127,6 +131,20 @@ std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries) {
     if (const auto* decision = std::get_if<Decision>(&entry.what)) taker.take(*decision, entry.at);
   }
   return std::move(taker.notes);
+}
+
+void drop_forgotten(std::vector<NodeNote>& notes) {
+  std::map<std::string, base::Nanos> until;
+  for (const NodeNote& note : notes) {
+    if (note.kind != NoteKind::kForgotten) continue;
+    base::Nanos& last = until[note.host];
+    last = std::max(last, note.wall_time);
+  }
+  std::erase_if(notes, [&](const NodeNote& note) {
+    const auto found = until.find(note.host);
+    return note.kind == NoteKind::kForgotten ||
+           (found != until.end() && note.wall_time <= found->second);
+  });
 }
 
 }  // namespace robustrun::supervisor

@@ -19,9 +19,10 @@ enum class NoteKind : std::uint8_t {
   kHang,     // a worker on it caused a confirmed hang
   kSlow,     // a worker on it, or its link, was slower than its peers
   kCleared,  // it passed a full check: earlier notes do not count any more
+  kForgotten,  // the user wants earlier notes to be dropped
 };
-inline constexpr std::size_t kNoteKinds = 5;
-// "lost", "unfit", "hang", "slow", "cleared"
+inline constexpr std::size_t kNoteKinds = 6;
+// "lost", "unfit", "hang", "slow", "cleared", "forgotten"
 [[nodiscard]] std::string_view to_string(NoteKind kind);
 
 struct NodeNote {
@@ -41,7 +42,11 @@ struct NodeNote {
 };
 
 // In order of time; only the first note of each host and kind, because one fault may show many
-// times. A check that finds every node unfit is evidence about the job, not about the nodes.
+// times. A host without an agent in this run, whose name may be mistyped, is not noted as lost. A
+// check that finds every node unfit is evidence about the job, not about the nodes.
 [[nodiscard]] std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries);
+
+// Removes the notes that are forgotten, and those of kind kForgotten themselves.
+void drop_forgotten(std::vector<NodeNote>& notes);
 
 }  // namespace robustrun::supervisor

@@ -20,7 +20,8 @@ std::uint32_t weight_of(NoteKind kind) {
     case NoteKind::kUnfit: return kSureWeight;
     case NoteKind::kHang:
     case NoteKind::kSlow: return kUnsureWeight;
-    case NoteKind::kCleared: break;
+    case NoteKind::kCleared:
+    case NoteKind::kForgotten: break;
   }
   return 0;
 }

@@ -96,6 +96,9 @@ struct Policy {
   // from it, and at once if a metric ends the attempt. poison_after = 0: never.
   std::uint32_t poison_after = 2;
   std::uint32_t poison_steps = 20;
+  // A rank for which all others wait, and which only sleeps or waits for a lock of the script for
+  // so long, ends the attempt. 0: it has the time of any other hang (hang_watch.h).
+  base::Nanos hang_still = std::chrono::seconds(10);
 
   // Without ladders every failure is answered by a restart, as long as the budget allows it.
   [[nodiscard]] bool is_on() const { return !ladders.empty(); }
@@ -117,6 +120,7 @@ struct Policy {
     v(44, "alarms_acted_on", alarms_acted_on);
     v(50, "poison_after", poison_after);
     v(51, "poison_steps", poison_steps);
+    v(52, "hang_still", hang_still);
   }
 };
 

@@ -223,6 +223,29 @@ TEST_CASE_FIXTURE(Node, "GPUs are the helper's; of a helper that hangs they are 
   CHECK(missing(late).find("GPUs: no answer within") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Node, "a look at what a worker uses neither signals it nor runs tools") {
+  Subject subject(
+      python("x = bytearray(64 << 20)\nprint('ready', flush=True)\nwhile True: pass\n"));
+  REQUIRE(subject.says("ready"));
+  context.executable =
+      program("gpus", "echo \"gpu 0\nname H100\nutilisation_percent 55\nused_mib 7\"");
+  program("py-spy", "echo asked >" + (folder / "asked"));
+  Suspect suspected = suspect(subject);
+  suspected.only_use = true;
+  int signals = 0;
+  suspected.signal = [&signals](int) { ++signals; };
+  const Evidence evidence = collect(suspected);
+  CHECK(signals == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "asked"));
+  CHECK(evidence.stacks.empty());
+  CHECK(missing(evidence) == "");
+  CHECK(evidence.process.cpu > base::Nanos{});
+  CHECK(evidence.process.memory_bytes > std::uint64_t{64} << 20);
+  REQUIRE(evidence.gpus.size() == 1);
+  CHECK(evidence.gpus[0].utilisation_percent == 55);
+  CHECK(evidence.gpus[0].used_mib == 7);
+}
+
 TEST_CASE_FIXTURE(Node, "connections of the worker are among the evidence") {
   Subject subject(
       python("import socket, time\n"

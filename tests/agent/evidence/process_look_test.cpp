@@ -162,6 +162,7 @@ TEST_CASE("fields of stat are found behind any name") {
   CHECK(look->cpu_ticks == 110);
   CHECK(look->cpu_delay == base::Nanos(730));
   CHECK(look->io_bytes == 4096 + 1 + 30);
+  CHECK(look->state.memory_bytes == 2 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   CHECK(look->tree == std::vector<pid_t>{10, 11});
   CHECK(look->state.children_blocked == 1);
   CHECK(look->state.wait_channel == "futex_wait_queue");

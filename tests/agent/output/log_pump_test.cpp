@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/ioctl.h>
 
 #include <string>
 
@@ -125,6 +126,20 @@ TEST_CASE("a drained pump takes what was in the pipe, and not what a stray proce
   REQUIRE(f.run_to_end());
   CHECK(base::hash64(f.console) == base::hash64(text));
   CHECK(f.file().size() == text.size());
+}
+
+TEST_CASE("a drained pump passes on a last line without an end before anything else happens") {
+  PumpFixture f(false);
+  f.open();
+  f.write("last words");
+  // Read, but held back for the rest of the line.
+  REQUIRE(f.loop.run_until([&] {
+    int pending = 0;
+    return ::ioctl(f.worker.get(), FIONREAD, &pending) == 0 && pending == 0;
+  }));
+  f.worker.reset();
+  f.pump->drain();
+  CHECK(f.console == "last words");
 }
 
 TEST_CASE("an empty pipe is drained at once, and on_finished may destroy the pump") {

@@ -96,6 +96,34 @@ TEST_CASE("a worker's start, exit code and end are reported in this order") {
   CHECK(run.unkillable.empty());
 }
 
+TEST_CASE("a shim that is stopped is continued, and reports its worker's end") {
+  Run run({"sleep", "300"});
+  run.start();
+  REQUIRE(run_until(run.loop, [&] { return run.worker > 0; }));
+  REQUIRE(::kill(run.link->shim_pid(), SIGSTOP) == 0);
+  REQUIRE(::kill(run.worker, SIGKILL) == 0);
+  REQUIRE(run_until(run.loop, [&] {
+    run.link->keep_going();
+    return run.calls.ends_with('g');
+  }));
+  CHECK(run.calls == "seg");
+  CHECK(run.status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL});
+  CHECK_FALSE(run.shim_lost);
+}
+
+TEST_CASE("a shim that is stopped again and again is killed, and its worker with it") {
+  Run run({"sleep", "300"});
+  run.start();
+  REQUIRE(run_until(run.loop, [&] { return run.worker > 0; }));
+  REQUIRE(run_until(run.loop, [&] {
+    ::kill(run.link->shim_pid(), SIGSTOP);
+    run.link->keep_going();
+    return run.calls.ends_with('g');
+  }));
+  CHECK(run.calls == "seg");
+  CHECK(run.shim_lost);
+}
+
 TEST_CASE("exit(9) and SIGKILL are told apart") {
   Run by_code({"sh", "-c", "exit 9"});
   REQUIRE(by_code.start().gone());

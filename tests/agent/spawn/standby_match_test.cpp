@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -185,6 +186,29 @@ TEST_CASE("available memory is found in meminfo") {
   CHECK(agent::available_kb("MemTotal:  100 kB\n") == 0);
   CHECK(agent::available_kb("MemAvailable: many kB\n") == 0);
   CHECK(agent::available_kb("") == 0);
+}
+
+TEST_CASE("a template of one rank serves another one, unless its imports have read what differs") {
+  LaunchSpec made = standby_launch_spec(worker());
+  made.environment.emplace_back("LOCAL_RANK=0");
+  LaunchSpec other = made;
+  other.environment[1] = "RANK=0";
+  other.environment.back() = "LOCAL_RANK=1";
+  const auto changes = agent::fork_changes(made, other, {"HOME"});
+  REQUIRE(changes);
+  CHECK(sorted(*changes) == Strings{"LOCAL_RANK=1", "RANK=0"});
+  CHECK_FALSE(agent::fork_changes(made, other, {"LOCAL_RANK"}));
+  CHECK_FALSE(agent::fork_changes(made, other, {"RANK"}));
+  CHECK_FALSE(become(made, other, {}));
+  other.cpus = "4-7";
+  CHECK_FALSE(agent::fork_changes(made, other, {}));
+}
+
+TEST_CASE("a template says why it cannot be forked") {
+  const auto ready = agent::parse_ready(std::string("ready 1") + '\0' + "unforkable=a thread\n");
+  REQUIRE(ready);
+  CHECK(ready->unforkable.starts_with("a thread"));
+  CHECK(ready->unforkable.find('\n') == std::string::npos);
 }
 
 }  // namespace standby_match_test

@@ -33,7 +33,7 @@ GpuReading gpu(std::uint32_t index, std::vector<pid_t> pids,
   GpuReading reading;
   reading.index = index;
   reading.pids = std::move(pids);
-  reading.used_mib = used_mib;
+  reading.state.used_mib = used_mib;
   return reading;
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("how hosts are reached over SSH") {
   CHECK(plain.transport == launcher::SshTransport::kAuto);
   CHECK(plain.ssh_command.empty());
   CHECK(plain.fanout == 64);
-  CHECK(plain.connect_timeout == std::chrono::seconds(10));
+  CHECK(plain.start_timeout == std::chrono::seconds(30));
   CHECK(plain.executable == "/opt/rr/bin/robustrun");
   CHECK(plain.home == "/home/ada");
   CHECK(plain.agent_socket == "/tmp/agent");
@@ -164,7 +164,7 @@ TEST_CASE("how hosts are reached over SSH") {
   CHECK(chosen.transport == launcher::SshTransport::kOpenSsh);
   CHECK(chosen.ssh_command == Argv{"ssh", "-i", "a b"});
   CHECK(chosen.fanout == 2);
-  CHECK(chosen.connect_timeout == std::chrono::minutes(1));
+  CHECK(chosen.start_timeout == std::chrono::minutes(1));
   CHECK(plan(world, {"--hosts=n1", "--ssh-transport=libssh2"})->ssh.transport ==
         launcher::SshTransport::kLibssh2);
   CHECK(error_of({"--hosts=n1", "--ssh-command=ssh 'a"}) ==

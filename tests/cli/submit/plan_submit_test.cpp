@@ -38,8 +38,8 @@ TEST_CASE("a job requests nodes, one task on each, and the options that keep it 
   const auto job = plan({"--nodes=16", "train.py", "--lr", "0.1"});
   REQUIRE(job);
   CHECK(job->sbatch == Words{"--job-name=train.py", "--nodes=16", "--ntasks-per-node=1",
-                             "--no-kill", "--requeue", "--open-mode=append",
-                             "--signal=B:USR1@180"});
+                             "--output=slurm-%j.out", "--exclusive", "--mem=0", "--no-kill",
+                             "--requeue", "--open-mode=append", "--signal=B:USR1@180"});
   CHECK(job->robustrun == "/opt/rr/bin/robustrun");
   CHECK(job->words == Words{"--shutdown-timeout=120", "--", "train.py", "--lr", "0.1"});
   CHECK(job->requeue_codes == std::vector<int>{94});
@@ -63,6 +63,25 @@ TEST_CASE("options for Slurm go to Slurm and those of the run to the run") {
   CHECK_FALSE(has(job->words, "--dry-run"));
   CHECK_FALSE(has(job->words, "--nodes=2"));
   CHECK(job->words.back() == "package.train");
+}
+
+TEST_CASE("whole nodes are requested unless processors are, and their memory unless memory is") {
+  const auto sbatch = [](Words more) {
+    more.insert(more.begin(), "--nodes=1");
+    more.emplace_back("train.py");
+    return plan(more)->sbatch;
+  };
+  const Words some = sbatch({"--cpus-per-task=16", "--mem=64G", "--output=logs/%x.out"});
+  for (const char* option : {"--cpus-per-task=16", "--mem=64G", "--output=logs/%x.out"}) {
+    CHECK(has(some, option));
+  }
+  CHECK_FALSE(has(some, "--exclusive"));
+  CHECK_FALSE(has(some, "--mem=0"));
+  CHECK_FALSE(has(sbatch({"--cpus-per-task=16"}), "--mem=0"));
+  CHECK_FALSE(has(sbatch({"--mem=64G"}), "--mem=0"));
+  CHECK(has(sbatch({"--mem=64G"}), "--exclusive"));
+  CHECK_FALSE(has(sbatch({"--sbatch=-c 8"}), "--exclusive"));
+  CHECK_FALSE(has(sbatch({"--sbatch=--mem-per-cpu=4G"}), "--mem=0"));
 }
 
 TEST_CASE("options of the run stay as they were given") {
@@ -111,6 +130,9 @@ TEST_CASE("impossible jobs are refused in one line") {
       {{"--nodes=2", "--job-name=a\nb", "train.py"}, "line end"},
       {{"--nodes=0", "train.py"}, "--nodes"},
       {{"--nodes=1", "--time=5", "train.py"}, "warns 180 s before the end"},
+      {{"--nodes=1", "--time=1x", "train.py"}, "'1x': expected sbatch's notation"},
+      {{"--nodes=1", "--time=-5", "train.py"}, "'-5': expected sbatch's notation"},
+      {{"--nodes=1", "--cpus-per-task=0", "train.py"}, "--cpus-per-task"},
   };
   for (const auto& [words, part] : cases) {
     const std::string text = refusal(words);

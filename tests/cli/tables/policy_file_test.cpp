@@ -54,6 +54,7 @@ TEST_CASE("the file in configs is the one within the program, and has a ladder f
   // A wrong number may be the script's business: nothing is stopped by default.
   CHECK_FALSE(policy.acts_on_nan);
   CHECK_FALSE(policy.acts_on_jump);
+  CHECK(policy.hang_still == std::chrono::seconds(10));
 }
 
 TEST_CASE("simulated runs use the shipped ladders") {
@@ -77,6 +78,7 @@ TEST_CASE("a file replaces the rows that it names, and no others") {
       "[check]\ndepth = \"gpu\"\n[replay]\nlimit = \"90s\"\nunit = 4\n"
       "[metrics]\nnan = \"act\"\njump = \"act\"\ntimes = 2\n"
       "[resume]\npoison_after = 0\npoison_steps = 7\n"
+      "[hangs]\nstill = \"30s\"\n"
       "[slow]\nrounds = 3\nevery = \"2s\"\ndrain_within = \"4s\"\nassumed_price = \"5s\"\n",
       "site.toml", shipped());
   REQUIRE(policy);
@@ -107,6 +109,8 @@ TEST_CASE("a file replaces the rows that it names, and no others") {
   CHECK(policy->slow.drain_within == std::chrono::seconds(4));
   CHECK(policy->slow.assumed_price == std::chrono::seconds(5));
   CHECK(policy->slow.assumed_remaining == std::chrono::hours(24));
+  CHECK(policy->hang_still == std::chrono::seconds(30));
+  CHECK(read("[hangs]\nstill = 0\n").hang_still == base::Nanos{});
   CHECK(read("").ladders.empty());
 }
 
@@ -139,6 +143,8 @@ TEST_CASE("errors name the place, the mistake and the accepted values") {
   CHECK(error_of("[resume]\nsteps = 1\n").find("poison_after, poison_steps") != std::string::npos);
   CHECK(error_of("[metrics]\nnan = true\n") == "site.toml:2:1: nan must be \"say\" or \"act\"");
   CHECK(error_of("[metrics]\nloss = \"act\"\n").find("nan, jump, times") != std::string::npos);
+  CHECK(error_of("[hangs]\nstil = 0\n").find("did you mean still?") != std::string::npos);
+  CHECK(error_of("[hangs]\nstill = \"soon\"\n").starts_with("site.toml:2:1: still must be a time"));
   CHECK(error_of("[check\n").starts_with("site.toml:1:"));
 }
 
@@ -147,8 +153,8 @@ TEST_CASE("the policy in words names every step and every limit") {
   for (const char* const part :
        {"a machine is broken (evict)", "1. evict the machine to blame", "check all nodes",
         "roll back to the version", "end the run", "2 times within 5 min",
-        "3 failures within 60 min", "compared in 5 rounds", "replay on groups of nodes",
-        "failed within 20 steps of loading it 2 times"}) {
+        "3 failures within 60 min", "as hanging after 10 s", "compared in 5 rounds",
+        "replay on groups of nodes", "failed within 20 steps of loading it 2 times"}) {
     CAPTURE(part);
     CHECK(words.find(part) != std::string::npos);
   }

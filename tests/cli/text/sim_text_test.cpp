@@ -60,7 +60,7 @@ std::vector<Box> pieces(const std::string& svg) {
 
 }  // namespace
 
-TEST_CASE("the picture's bars have one scale, the longest fills it, and pieces follow each other") {
+TEST_CASE("the picture's bars have one axis, longer is better, and pieces follow each other") {
   simulator::Study study;
   study.policies.push_back(policy("ours", {{Phase::kLost, 20}, {Phase::kRestart, 30}}));
   study.policies.push_back(policy("theirs", {{Phase::kDetect, 100}, {Phase::kWaiting, 100}}));
@@ -70,20 +70,21 @@ TEST_CASE("the picture's bars have one scale, the longest fills it, and pieces f
   const std::string svg = sim_svg(request, study);
   CHECK(svg.starts_with("<svg xmlns="));
   CHECK(svg.ends_with("</svg>\n"));
-  CHECK(has(svg, "7 machines and 2 spares"));
+  CHECK(has(svg, "longer is better: 7 machines and 2 spares"));
   const std::vector<Box> boxes = pieces(svg);
-  REQUIRE(boxes.size() == 4);
-  for (const std::size_t bar : {0UZ, 2UZ}) {
-    CHECK(std::abs(boxes[bar].x + boxes[bar].width - boxes[bar + 1].x) < 0.02);
+  REQUIRE(boxes.size() == 6);
+  for (const std::size_t bar : {0UZ, 3UZ}) {
     CHECK(boxes[bar].x == boxes[0].x);
+    CHECK(std::abs(boxes[bar].x + boxes[bar].width - boxes[bar + 1].x) < 0.02);
+    CHECK(std::abs(boxes[bar + 1].x + boxes[bar + 1].width - boxes[bar + 2].x) < 0.02);
+    CHECK(std::abs(boxes[bar + 2].x + boxes[bar + 2].width - boxes[bar].x - 560) < 0.02);
   }
-  const double longest = boxes[2].width + boxes[3].width;
-  CHECK(std::abs((boxes[0].width + boxes[1].width) / longest - 0.25) < 0.001);
-  CHECK(std::abs(boxes[0].width / boxes[1].width - 2.0 / 3) < 0.001);
-  CHECK(longest <= 560.02);
-  CHECK(longest >= 559.98);
-  CHECK(has(svg, "ETTR 95.00 %"));
-  CHECK(has(svg, "ETTR 80.00 %"));
+  // The axis begins at 70 %: 95 % and 80 % are 25 and 10 of its 30.
+  CHECK(std::abs(boxes[0].width - 560 * 25.0 / 30) < 0.02);
+  CHECK(std::abs(boxes[3].width - 560 * 10.0 / 30) < 0.02);
+  for (const char* tick : {">70 %<", ">76 %<", ">100 %<", ">95.00 %<", ">80.00 %<"}) {
+    CHECK(has(svg, tick));
+  }
   CHECK(has(svg, "lost and repeated: 2.000 %"));
 }
 
@@ -98,12 +99,13 @@ TEST_CASE("names in the picture cannot become markup") {
   CHECK(has(svg, "failures of a&lt;b&amp;c<"));
 }
 
-TEST_CASE("a policy that loses nothing has a bar of no length, and no number is broken") {
+TEST_CASE("a policy that loses nothing has one long bar, and no number is broken") {
   simulator::Study study;
   study.policies.push_back(policy("perfect", {}));
   const std::string svg = sim_svg({}, study);
-  CHECK(pieces(svg).empty());
-  CHECK(has(svg, "ETTR 100.00 %"));
+  REQUIRE(pieces(svg).size() == 1);
+  CHECK(pieces(svg)[0].width == 560);
+  CHECK(has(svg, ">100.00 %<"));
   CHECK_FALSE(has(svg, "nan"));
   CHECK_FALSE(has(svg, "inf"));
 }

@@ -243,7 +243,8 @@ TEST_CASE("nothing in texts from outside reaches the terminal as a command") {
     facts.incidents.push_back({{}, 0, 1, hostile, hostile});
     view.take(std::move(facts));
     view.take(LogTail{1, hostile, {hostile, std::string(1 << 20, 'y')}, {}});
-    for (const std::string_view keys : {"", "l", "i", "d", "?"}) {
+    view.take_outcome(hostile, kNow);
+    for (const std::string_view keys : {"", "l", "i", "d", "t", "?", "E"}) {
       type(view, keys);
       if (keys == "d") view.take_diagnosis(hostile);
       const Canvas canvas = view.draw(kSmall, kNow);
@@ -281,11 +282,99 @@ TEST_CASE("the end of a run is told, and q leaves") {
 TEST_CASE("q closes a panel before it quits; ctrl-c always quits") {
   View view = view_of(training(2, 2));
   type(view, "?");
-  CHECK(picture(view, kSmall).contains("Nothing here changes the run"));
+  CHECK(picture(view, kSmall).contains("I, E and X ask first"));
   CHECK(view.press(keys_of("q").front()) == View::Wish::kNothing);
   CHECK(view.press(keys_of("d").front()) == View::Wish::kDiagnose);
   CHECK(view.press(keys_of("d").front()) == View::Wish::kNothing);  // one at a time
   CHECK(view.press(keys_of("\x03").front()) == View::Wish::kQuit);
+}
+
+TEST_CASE("an order is given only after a yes, and about what was asked") {
+  View view = view_of(training(4, 2));
+  picture(view, kSmall);
+  for (const std::string_view no : {"n", "\r", "\x1b", "E"}) {
+    type(view, "E");
+    CHECK(picture(view, kSmall).contains("evict n0000? all workers are stopped"));
+    CHECK(view.press(keys_of(no).front()) == View::Wish::kNothing);
+    CHECK_FALSE(picture(view, kSmall).contains("evict n0000?"));
+  }
+  type(view, "\x1b[BE");
+  view.take(hanging(training(4, 2), 5, 2), kNow);
+  CHECK(view.press(keys_of("y").front()) == View::Wish::kOrder);
+  CHECK(view.order().kind == Order::Kind::kEvict);
+  CHECK(view.order().node == "n0001");
+  type(view, "X");
+  CHECK(picture(view, kSmall).contains("stop the run?"));
+  CHECK(view.press(keys_of("Y").front()) == View::Wish::kOrder);
+  CHECK(view.order().kind == Order::Kind::kStop);
+  view.take_outcome("the run is ending", kNow);
+  CHECK(picture(view, kSmall).contains("the run is ending"));
+  CHECK_FALSE(view.draw(kSmall, kNow + std::chrono::minutes(1)).text().contains("is ending"));
+}
+
+TEST_CASE("a fault is named, and one that does not exist is not asked about") {
+  View view = view_of(training(2, 2));
+  picture(view, kSmall);
+  type(view, "\x1b[CIkil\r");
+  CHECK(picture(view, kSmall).contains("fault for rank 1: kil"));
+  CHECK(picture(view, kSmall).contains("the kinds of faults are kill, stop"));
+  type(view, "x\x7fl\r");
+  CHECK(picture(view, kSmall).contains("inject kill into rank 1?"));
+  CHECK(view.press(keys_of("y").front()) == View::Wish::kOrder);
+  CHECK(view.order().fault == "kill");
+  CHECK(view.order().rank == 1);
+  type(view, "Iagent-death\r");
+  CHECK(picture(view, kSmall).contains("inject agent-death into n0000?"));
+  type(view, "n");
+}
+
+TEST_CASE("without a supervisor that answers nothing can be ordered") {
+  RunStatus status = training(2, 2);
+  status.supervisor = SupervisorStatus::kSilent;
+  View view = view_of(status);
+  type(view, "Xy");
+  CHECK_FALSE(picture(view, kSmall).contains("stop the run?"));
+  CHECK(view.press(keys_of("y").front()) == View::Wish::kNothing);
+}
+
+TEST_CASE("what the chosen rank uses stands beside its process") {
+  View view = view_of(training(2, 2));
+  picture(view, kSmall);
+  view.take(0, supervisor::RankUse{0.984, 1'230'000'000, {}});
+  CHECK(picture(view, kSmall).contains("pid 4242   step 674   0.98 CPUs   1.2 GB"));
+  tracer::GpuState gpu{"H100", 87, 0, 0, {}, 38147};
+  view.take(0, supervisor::RankUse{0.984, 512'000'000, {gpu}});
+  CHECK(picture(view, kLarge).contains("512 MB   GPU 87 %, 40.0 GB"));
+  type(view, "\x1b[C");
+  CHECK_FALSE(picture(view, kSmall).contains("CPUs"));  // of another rank
+}
+
+TEST_CASE("the timeline has a row for each kind of time, with its share, and incidents") {
+  using supervisor::Spent;
+  const auto minutes = [](int count) -> base::Nanos { return std::chrono::minutes(count); };
+  View view = view_of(training(2, 2));
+  type(view, "t");
+  CHECK(picture(view, kSmall).contains("nothing yet"));
+  RunFacts facts;
+  facts.timeline = {{Spent::kStarting, minutes(0), minutes(5)},
+                    {Spent::kProductive, minutes(5), minutes(80)},
+                    {Spent::kRestarting, minutes(80), minutes(81)},
+                    {Spent::kProductive, minutes(81), minutes(100)}};
+  facts.incidents.push_back({minutes(80), 0, 1, "rank 1: SIGKILL", "restart 1 of 3"});
+  view.take(facts);
+  for (const Size size : {kSmall, kLarge}) {
+    const std::string text = picture(view, size);
+    CAPTURE(text);
+    CHECK(text.contains("1 h 34 min  94.0 %"));
+    CHECK(text.contains("5 min 0 s   5.0 %"));
+    CHECK(text.contains("restarting"));
+    CHECK_FALSE(text.contains("detecting"));
+    CHECK(text.contains("!"));
+  }
+  const auto lines = timeline_lines(facts, 78, false);
+  const auto at = lines[3].text.find('!');
+  CHECK(lines[2].text[at] == '-');  // the restart is short, and still seen
+  CHECK(lines[1].text[at - 1] == '#');
 }
 
 TEST_CASE("a log's end is shown; up scrolls to earlier lines") {

@@ -74,7 +74,7 @@ def test_damage_and_loss_are_named_and_have_exit_code_1(folders):
 
 
 def test_impossible_requests_are_errors(tmp_path):
-    assert "no such directory" in ckpt("ls", tmp_path / "none", code=2)
+    assert "there is no such folder" in ckpt("ls", tmp_path / "none", code=2)
     assert "needs a directory" in ckpt("verify", code=2)
     assert "ls, inspect, verify, repair" in ckpt("mend", tmp_path, code=2)
     assert "no committed checkpoint" in ckpt("verify", tmp_path, code=1)

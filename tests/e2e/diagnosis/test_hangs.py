@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 
+import pytest
 from helpers.jobs import start_job
 
 SCRIPT = pathlib.Path(__file__).parent / "faulty_job.py"
@@ -124,3 +125,74 @@ def test_healthy_pauses_are_no_hangs(robustrun):
     report = json.loads((robustrun.folder / "summary.json").read_text())
     assert report["attempts"] == 1
     assert not [hang for hang in report["hangs"] if hang["stage"] == "convicted"]
+
+
+CONVICTED_AFTER_S = 45  # its suspicion: no rank that is not still
+
+
+def test_a_rank_that_only_sleeps_in_the_script_ends_the_attempt_within_seconds(robustrun):
+    job = start_job(robustrun, "--nproc-per-node=2", "--standby=off", "--summary-json=summary.json",
+                    SCRIPT.parent / "returning_hang_job.py")
+    line = job.wait(lambda: re.search(r"hang: rank 1 .* unless it moves", job.err()), "the hang",
+                    NAMED_WITHIN_S)[0]
+    assert int(re.search(r"confirmed in (\d+) s", line)[1]) <= 10
+    job.wait(lambda: "free restart" in job.err(), "another attempt", NAMED_WITHIN_S)
+    job.process.send_signal(signal.SIGTERM)
+    job.finish()
+    hangs = json.loads((robustrun.folder / "summary.json").read_text())["hangs"]
+    at = {hang["stage"]: hang["at_s"] for hang in hangs if hang["culprits"] == [1]}
+    assert at["convicted"] - at["suspected"] < CONVICTED_AFTER_S
+
+
+# Rank 1 pauses in each of these ways for PAUSE_S, much longer than a still rank has.
+PAUSES = r"""
+import os, socket, subprocess, sys, threading, time
+import torch, torch.distributed as dist
+PAUSE_S = 25
+dist.init_process_group("gloo")
+def step():
+    dist.all_reduce(torch.ones(1))
+    time.sleep(0.02)
+def answers_late():
+    server = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(server.getsockname())
+    end = server.accept()[0]
+    timer = threading.Timer(PAUSE_S, lambda: end.sendall(b"done"))
+    timer.daemon = True
+    timer.start()
+    return client
+def upload():
+    client = answers_late()
+    thread = threading.Thread(target=lambda: client.recv(4))
+    thread.start()
+    thread.join()
+def wait_for_lock():
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Timer(PAUSE_S, lock.release).start()
+    lock.acquire()
+def look_for_file():
+    end = time.monotonic() + PAUSE_S
+    while time.monotonic() < end:
+        time.sleep(5)
+for pause in (lambda: subprocess.run(["sleep", str(PAUSE_S)]), upload, wait_for_lock,
+              look_for_file, lambda: time.sleep(PAUSE_S)):
+    for _ in range(100):
+        step()
+    if os.environ["RANK"] == "1":
+        pause()
+step()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.nightly
+def test_pauses_in_which_a_rank_waits_for_something_are_not_ended_early(robustrun):
+    robustrun.write("job.py", PAUSES)
+    job = start_job(robustrun, "--nproc-per-node=2", "--standby=off", "--summary-json=summary.json",
+                    "job.py")
+    ended = job.finish(600)
+    assert ended.code == 0, ended.errors
+    report = json.loads((robustrun.folder / "summary.json").read_text())
+    assert report["attempts"] == 1
+    assert any(hang["culprits"] == [1] for hang in report["hangs"])

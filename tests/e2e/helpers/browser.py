@@ -4,6 +4,7 @@ The browser gets a folder of its own and no network: a request to anywhere but a
 recorded.
 """
 
+import base64
 import json
 import os
 import select
@@ -101,6 +102,19 @@ class Browser:
     def click(self, selector):
         self.value(f"document.querySelector({json.dumps(selector)}).click()")
         self.value("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+
+    def screenshot(self, selector=None, height=None):
+        """PNG bytes of an element, or of the page from its top, at most `height` pixels."""
+        box = self.value(f"(() => {{ const box = document.querySelector({json.dumps(selector)})"
+                         ".getBoundingClientRect();"
+                         " return [box.x, box.y, box.width, box.height]; })()"
+                         if selector else
+                         "[0, 0, innerWidth, document.documentElement.scrollHeight]")
+        clip = dict(zip(("x", "y", "width", "height"), box, strict=True), scale=1)
+        clip["height"] = min(clip["height"], height or clip["height"])
+        done = self._call("Page.captureScreenshot", format="png", clip=clip,
+                          captureBeyondViewport=True)
+        return base64.b64decode(done["data"])
 
     def _call(self, method, **parameters):
         self._number += 1

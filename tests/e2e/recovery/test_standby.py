@@ -35,7 +35,9 @@ if __name__ == "__main__":
         started[method] = queue.get()
         process.join()
     status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
+    import numpy
     facts = {
+        "drawn": [numpy.random.rand(), torch.initial_seed()],
         "pid": os.getpid(), "warm": "torch" in first_line, "version": 1,
         "argv": sys.argv, "orig_argv": sys.orig_argv, "path": sys.path, "flags": str(sys.flags),
         "name": __name__, "file": __file__, "doc": __doc__, "spec": str(__spec__),
@@ -96,6 +98,9 @@ def test_a_restart_uses_the_standby_workers(robustrun):
     assert sorted(each["pid"] for each in second) == before
     assert [each["warm"] for each in first + second] == [False] * WORKERS + [True] * WORKERS
 
+    drawn = zip(*(each["drawn"] for each in first + second), strict=True)
+    assert [len(set(kind)) for kind in drawn] == [2 * WORKERS] * 2
+
     # Each is used once: the next restart has others.
     after = waiting(robustrun, besides=before)
     os.kill(second[0]["pid"], signal.SIGKILL)
@@ -119,6 +124,19 @@ def test_a_restart_uses_the_standby_workers(robustrun):
     assert "rank 1 attempt 2" in finished.text
 
 
+def test_a_second_kill_right_after_the_first_is_warm_too(robustrun):
+    running = start(robustrun)
+    first = facts(robustrun, 0)
+    waiting(robustrun)
+    os.kill(first[1]["pid"], signal.SIGKILL)
+    second = facts(robustrun, 1)
+    os.kill(second[0]["pid"], signal.SIGKILL)
+    assert all(each["warm"] for each in second + facts(robustrun, 2))
+    go(robustrun, 2)
+    assert running.finish().code == 0
+    robustrun.expect_nothing_left()
+
+
 def seen(robustrun, *options):
     """The ranks' view of themselves in their second attempt."""
     running = start(robustrun, *options)
@@ -140,7 +158,7 @@ def test_a_program_cannot_tell_a_warm_start_from_a_fresh_one(robustrun):
     assert [each.pop("warm") for each in fresh + warm] == [False] * WORKERS + [True] * WORKERS
     for rank in range(WORKERS):
         for each in (fresh[rank], warm[rank]):
-            del each["pid"]
+            del each["pid"], each["drawn"]
             names = set(each["environment"])
             assert OF_ONE - {"NCCL_RAS_ADDR"} <= names
             assert each["environment"]["RANK"] == str(rank)
@@ -196,12 +214,15 @@ def test_a_restart_does_not_wait_for_a_stopped_standby(robustrun):
 
 
 # A standby worker's imports end when the file of its rank is removed, which the first attempt
-# makes; rank 1 imports more than rank 0.
+# makes; rank 1 imports more than rank 0. The thread keeps a template from being forked, so each
+# standby imports by itself.
 GATE = """
-import os, time
+import os, threading, time
+threading.Thread(target=threading.Event().wait, daemon=True).start()
 hold = "hold." + os.environ["LOCAL_RANK"]
+is_template = "shim" not in open("/proc/%d/cmdline" % os.getppid()).read()
 # A child that multiprocessing spawns runs the script's head, too.
-while os.path.exists(hold) and open(hold).read() != str(os.getppid()):
+while not is_template and os.path.exists(hold) and open(hold).read() != str(os.getppid()):
     time.sleep(0.01)
 """
 GATED = SCRIPT.replace("import torch\n", r"""

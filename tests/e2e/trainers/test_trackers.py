@@ -57,12 +57,15 @@ for step in range(saved + 1, 41):
     weight.sum().backward()
     optimizer.step()
     log(step)
+    open(f"logged.{rank}", "w").close()
     if rank == 0 and step % 5 == 0:
         with open("saved.new", "w") as file:
             file.write(str(step))
         os.rename("saved.new", "saved")
     if attempt == "0" and rank == 0 and step == 13:
         while os.environ.get("WAIT") and not os.path.exists("go"):
+            time.sleep(0.01)
+        while not os.path.exists("logged.1"):
             time.sleep(0.01)
         time.sleep(0.5)
         os.kill(os.getpid(), 9)

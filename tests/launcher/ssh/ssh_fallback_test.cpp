@@ -183,7 +183,7 @@ TEST_CASE("an ssh-agent that does not answer fails at the deadline") {
   run({"env", "SSH_AUTH_SOCK=" + socket, "ssh-add", "-q", rig.folder / "user_key"});
   CHECK(rig.signal("ssh-agent", SIGSTOP));
   rig.options.agent_socket = socket;
-  rig.options.connect_timeout = std::chrono::seconds(1);
+  rig.options.start_timeout = std::chrono::seconds(1);
   const auto agent = rig.launch("wait");
   REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
   INFO(agent->end->why);

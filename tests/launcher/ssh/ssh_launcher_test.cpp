@@ -2,6 +2,8 @@
 
 #include "launcher/ssh/launcher.h"
 
+#include <boost/asio/ip/tcp.hpp>
+
 #include "tests/launcher/ssh_rig.h"
 
 namespace robustrun::test::ssh_launcher_test {
@@ -163,12 +165,46 @@ TEST_CASE_TEMPLATE("a port that accepts connections and stays silent fails at th
                    RR_BOTH_TRANSPORTS) {
   SshRig rig(Over::kTransport);
   const Listener silent;
-  rig.options.connect_timeout = std::chrono::seconds(1);
+  rig.options.start_timeout = std::chrono::seconds(1);
   rig.make_launcher(1, silent.port);
   const auto agent = rig.launch("wait");
   REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
   INFO(agent->end->why);
-  CHECK((has(agent->end->why, "does not speak SSH") || has(agent->end->why, "timed out")));
+  // The OpenSSH client is ended if its own time limit is late.
+  CHECK((has(agent->end->why, "does not speak SSH") || has(agent->end->why, "timed out") ||
+         has(agent->end->why, "did not start the agent within 1 s")));
+}
+
+// Accepts connections and closes them at once.
+class Dropper {
+ public:
+  explicit Dropper(const boost::asio::any_io_executor& executor)
+      : acceptor_(executor, {boost::asio::ip::address_v4::any(), 0}) {
+    drop_next();
+  }
+  [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+ private:
+  void drop_next() {
+    acceptor_.async_accept([this](boost::system::error_code error, boost::asio::ip::tcp::socket) {
+      if (!error) drop_next();
+    });
+  }
+  boost::asio::ip::tcp::acceptor acceptor_;
+};
+
+TEST_CASE_TEMPLATE("all tries of a server that drops every connection have one time limit", Over,
+                   RR_BOTH_TRANSPORTS) {
+  SshRig rig(Over::kTransport);
+  const Dropper dropper(rig.loop.executor());
+  rig.options.start_timeout = std::chrono::seconds(1);
+  rig.make_launcher(1, dropper.port());
+  const auto began = std::chrono::steady_clock::now();
+  const auto agent = rig.launch("wait");
+  REQUIRE(rig.wait([&] { return agent->end.has_value(); }));
+  INFO(agent->end->why);
+  CHECK(has(agent->end->why, "tried "));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(8));
 }
 
 TEST_CASE_TEMPLATE("a name without an address is reported", Over, RR_BOTH_TRANSPORTS) {
@@ -221,6 +257,7 @@ TEST_CASE_TEMPLATE("64 hosts get through a server that drops connections (MaxSta
                    Over, RR_BOTH_TRANSPORTS) {
   constexpr std::uint32_t kHosts = 64;
   SshRig rig(Over::kTransport, {.server_config = "MaxStartups 10:30:100\n"});
+  rig.options.start_timeout = std::chrono::minutes(5);  // on a busy machine
   rig.make_launcher(kHosts);
   std::vector<std::shared_ptr<SshRig::Agent>> agents;
   for (std::uint32_t node = 0; node < kHosts; ++node) agents.push_back(rig.launch("wait", node));

@@ -169,7 +169,7 @@ class Cluster {
   std::map<core::TimerId, std::uint64_t> armed_;  // newest sequence of each
   std::map<base::Attempt, std::vector<WorkerPlan>> plans_;
   std::optional<Hang> hang_;
-  core::HangWatch hang_watch_{core::HangPolicy{}};
+  core::HangWatch hang_watch_{core::HangPolicy{}, core::Policy{}.hang_still};
   base::Attempt followed_;
   std::uint32_t world_size_ = 0;  // of that attempt
   std::uint64_t steps_ = 0, saved_ = 0;  // saved_: saved or loaded last

@@ -63,7 +63,7 @@ inline void Cluster::take_over() {
   job_ = std::move(folded->job);
   is_down_ = false;
   is_new_ = true;
-  hang_watch_ = core::HangWatch(core::HangPolicy{});
+  hang_watch_ = core::HangWatch(core::HangPolicy{}, core::Policy{}.hang_still);
   hang_watch_.begin_attempt(job_.attempt(), queue_.now());
   if (folded->exit_code) return finish(*folded->exit_code);
   for (const core::JournalEntry& entry : folded->unwritten) journal_.push_back(entry);

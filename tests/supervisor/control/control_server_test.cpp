@@ -1,6 +1,7 @@
 #include "supervisor/control/server.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -160,16 +161,56 @@ TEST_CASE("a message over the limit is refused, and costs the connection") {
   f.expect_alive();
 }
 
-TEST_CASE("so many are served at a time; one more is sent away; room comes back") {
+TEST_CASE("so many are served at a time; one more is told so and sent away; room comes back") {
   Fixture f;
   std::vector<FramedClient> clients;
   for (std::size_t i = 0; i < kControlConnectionsMax; ++i) {
     clients.push_back(f.client());
     CHECK_FALSE(clients.back().ask(R"({"command":"echo"})").empty());
   }
-  CHECK(f.client().is_closed());
+  FramedClient late = f.client();
+  CHECK(late.answer().find("is busy: 64 programs keep a connection to it") != std::string::npos);
+  CHECK(late.is_closed());
+  const auto asked = f.beside([&] {
+    auto client = ControlClient::connect(f.run.path());
+    return client ? client->ask({{"command", "echo"}})
+                  : base::Result<ControlFields>(std::unexpected(client.error()));
+  });
+  REQUIRE_FALSE(asked);
+  CHECK(asked.error().what.starts_with("the run's supervisor is busy"));
   clients.clear();
-  CHECK(f.loop.run_until([&] { return f.client().ask(R"({"command":"echo"})") != ""; }));
+  CHECK(f.loop.run_until([&] {
+    return f.client().ask(R"({"command":"echo"})") == R"({"command":"echo","type":"echo"})";
+  }));
+}
+
+TEST_CASE("a supervisor removes the sockets of dead ones, and leaves those of others") {
+  Fixture f;
+  const std::string base = std::filesystem::path(f.socket()).parent_path();
+  const auto leave_socket = [&](const std::string& name, bool is_old) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = base + "/" + name;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    const base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    const timespec then[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+    if (is_old) REQUIRE(::utimensat(AT_FDCWD, path.c_str(), then, 0) == 0);
+    return path;
+  };
+  const std::string dead = leave_socket("dead.00000001", true);
+  const std::string young = leave_socket("young.00000002", false);
+  const timespec then[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, f.socket().c_str(), then, 0) == 0);
+  std::filesystem::create_directory(base + "/folder");
+  const test::ScratchFolder run;
+  const auto other = ControlServer::open(
+      f.loop.executor(), {run.path(), "other", {"XDG_RUNTIME_DIR=" + f.runtime.path()}}, {});
+  REQUIRE(other);
+  CHECK_FALSE(std::filesystem::exists(dead));
+  CHECK(std::filesystem::exists(young));
+  CHECK(std::filesystem::exists(base + "/folder"));
+  f.expect_alive();
 }
 
 TEST_CASE("a request that waits for its answer delays no other") {

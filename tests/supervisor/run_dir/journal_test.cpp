@@ -194,6 +194,22 @@ TEST_CASE("a torn tail loses the last record alone") {
   CHECK(readout->entries.size() == entries.size() - 1);
 }
 
+TEST_CASE("a damaged record in the middle is reported, and the entries behind it are read") {
+  const robustrun::test::ScratchFolder folder;
+  const auto entries = one_of_each();
+  const std::string path = folder / "journal";
+  write_journal(path, entries);
+  std::string bytes = base::read_file(path, 1 << 24).value();
+  bytes[64 + 30] ^= 1;  // in the first record
+  REQUIRE(base::write_file_atomically(path, bytes, 0600));
+  const auto readout = read_run_journal(path);
+  REQUIRE(readout);
+  CHECK(readout->entries.size() == entries.size() - 1);
+  CHECK(readout->torn_bytes == 0);
+  CHECK(readout->damage.find("/journal is damaged: 1 record is lost (") != std::string::npos);
+  CHECK(readout->damage.find(" bytes from byte 64 on)") != std::string::npos);
+}
+
 TEST_CASE("records of unknown kinds are skipped") {
   const robustrun::test::ScratchFolder folder;
   {

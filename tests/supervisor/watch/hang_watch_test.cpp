@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "supervisor/limits.h"
 
 namespace robustrun::supervisor::hang_watch_test {
@@ -27,7 +29,7 @@ struct Watch {
   HangWatch watch;
   base::Nanos now = 100s;
 
-  explicit Watch(HangPolicy policy = {}) : watch(policy) {
+  explicit Watch(HangPolicy policy = {}, base::Nanos still = 10s) : watch(policy, still) {
     watch.begin_attempt(base::Attempt{1}, now);
   }
   // The stages that a look with this result leads to.
@@ -104,6 +106,88 @@ TEST_CASE("a rank that does not move is convicted after a while, by two verdicts
   CHECK(w.look(late) == Stages{Stage::kConvicted});
   w.now += 1h;
   CHECK_FALSE(w.watch.wants_look(w.now));  // the attempt ends
+}
+
+Verdict still(base::Nanos lasting) {
+  Verdict what = verdict(tracer::Finding::kNeverEntered, lasting);
+  what.comm = kComm;
+  what.ordinal = 40;
+  what.place = "train.py:9";
+  what.is_still = true;
+  return what;
+}
+
+// Looks until the attempt ends, or for two minutes; returns the time from the beginning of the
+// first look.
+base::Nanos until_convicted(Watch& w, const std::function<Verdict(base::Nanos)>& found) {
+  const base::Nanos first = w.now;
+  while (w.now < first + 2min) {
+    w.wait_for_look();
+    const base::Nanos begun = w.now;
+    const Stages stages = w.look(found(begun - first));
+    if (!stages.empty() && stages.back() == Stage::kConvicted) return begun - first;
+  }
+  return w.now - first;
+}
+
+TEST_CASE("a rank that stays still is convicted after the policy's time, not after a minute") {
+  const auto always = [](base::Nanos since) { return still(3s + since); };
+  for (const base::Nanos patience : {base::Nanos(10s), base::Nanos(25s)}) {
+    Watch w({}, patience);
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    const base::Nanos after = until_convicted(w, always);
+    CHECK(after >= patience - 1s);  // a look takes a second
+    CHECK(after < patience + 4s);
+  }
+  Watch off({}, 0s);
+  off.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(off, always) >= kConvictStill - 3s);
+}
+
+TEST_CASE("a rank that was not still in one look, or is at another operation, has its time anew") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(w, [](base::Nanos since) {
+          Verdict found = still(3s + since);
+          found.is_still = since < 5s || since > 9s;
+          return found;
+        }) > 18s);
+  Watch other;
+  other.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(other, [](base::Nanos since) {
+          Verdict found = still(since > 8s ? since - 8s : since);
+          found.ordinal += since > 8s ? 1 : 0;
+          return found;
+        }) >= 18s);
+}
+
+TEST_CASE("a still rank of an inferred verdict, or where waits passed, is not convicted early") {
+  Watch w;
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(w, [](base::Nanos since) {
+          Verdict found = still(since);
+          found.confidence = tracer::Confidence::kInferred;
+          return found;
+        }) >= 2min);
+  Watch used;
+  used.watch.note_overdue({0}, kComm, false, 2s);
+  used.look(still(9s));
+  used.watch.note_overdue({0}, kComm, true, {});
+  used.look(verdict(tracer::Finding::kNothing, {}));
+  used.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(used, [](base::Nanos since) { return still(since); }) >= 34s);
+}
+
+TEST_CASE("where a still rank ended an attempt, the next one has twice the time") {
+  Watch w;
+  for (const base::Nanos patience : {10s, 20s, 20s}) {
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    const base::Nanos after =
+        until_convicted(w, [](base::Nanos since) { return still(3s + since); });
+    CHECK(after >= patience - 1s);
+    CHECK(after < patience + 4s);
+    w.watch.begin_attempt(base::Attempt{1}, w.now);
+  }
 }
 
 TEST_CASE("a rank that moves is convicted when patience ends") {
@@ -231,6 +315,7 @@ TEST_CASE("a suspicion comes with what follows, and when") {
   CHECK(outlook(inferred).first == Outlook::kByTimeout);
   CHECK(outlook(absent, {.act = false, .timeout = {}}).first == Outlook::kLeftAlone);
   CHECK(outlook(verdict(Finding::kSlowRank, 0s)).first == Outlook::kUntold);
+  CHECK(outlook(still(3s)) == std::pair(Outlook::kIfStill, base::Nanos(10s)));
   // Never sooner than at the next look.
   CHECK(outlook(verdict(Finding::kNeverEntered, 1h)).second == base::Nanos(kLookInterval));
 }

@@ -16,10 +16,12 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Look {
-  explicit Look(base::Nanos within = 1h, std::optional<base::NodeId> asks_ras = {}) {
+  explicit Look(base::Nanos within = 1h, std::optional<base::NodeId> asks_ras = {},
+                std::optional<base::LocalRank> use_of = {}) {
     Observation::Plan plan;
-    plan.question = {7, base::Attempt{2}, true, within};
+    plan.question = {7, base::Attempt{2}, true, within, false, use_of};
     plan.nodes = {{{4}, "alpha", {{0}, {1}}}, {{5}, "beta", {{2}}}};
+    if (use_of) plan.nodes.pop_back();
     plan.world_size = 3;
     plan.ras = asks_ras;
     Observation::Hands hands;
@@ -70,6 +72,20 @@ TEST_CASE("every agent is asked, and the answers come back by rank") {
   }
   CHECK(look.result->ranks[1].node == "alpha");
   CHECK(look.result->ranks[1].local_rank.value == 1);
+}
+
+TEST_CASE("a look at what one rank uses is over with its answer, or with its node") {
+  Look look(1h, {}, base::LocalRank{1});
+  REQUIRE(look.told.size() == 1);
+  CHECK(look.told.at(4).use_of == base::LocalRank{1});
+  look.answer(4, 1, 20);
+  REQUIRE(look.is_over());
+  REQUIRE(look.result->ranks.size() == 1);
+  CHECK(look.result->ranks[0].rank.value == 1);
+  Look lost(1h, {}, base::LocalRank{1});
+  lost.look->on_agent_lost({4});
+  REQUIRE(lost.is_over());
+  CHECK(lost.result->ranks.empty());
 }
 
 TEST_CASE("one node asks NCCL's RAS, and the look waits for what it says") {

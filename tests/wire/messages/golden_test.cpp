@@ -118,6 +118,7 @@ TEST_CASE("messages of version 1 without newer members keep their meaning") {
   CHECK(heartbeat.at.count() == 0);
   CHECK(wire::decode<wire::Dismiss>(old("Dismiss")).value().exit_code == 0);
   CHECK_FALSE(wire::decode<wire::Observe>(old("Observe")).value().ras);
+  CHECK_FALSE(wire::decode<wire::Observe>(old("Observe-2")).value().use_of);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers")).value().version);
   CHECK(wire::decode<wire::StartWorkers>(old("StartWorkers-2")).value().ordered_by == 0);
   CHECK(wire::decode<wire::WorkerStarted>(old("WorkerStarted-2")).value().ordered_by == 0);

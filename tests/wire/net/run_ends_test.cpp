@@ -4,9 +4,11 @@
 
 namespace robustrun::test {
 
-base::Fd tcp_to(std::uint16_t port) {
+base::Fd tcp_to(std::uint16_t port, const std::string& source) {
   const auto address = wire::parse_address("127.0.0.1", port).value();
+  const auto from = wire::parse_address(source, 0).value();
   base::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from.storage), from.size) == 0);
   REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) ==
           0);
   return fd;

@@ -79,6 +79,11 @@ std::optional<Verdict> rule_never_entered(const Case& facts) {
   if (is_unclear) made.verdict.confidence = Confidence::kInferred;
   const bool is_called =
       std::ranges::all_of(blames, [](const Blame& b) { return b.guilt == Guilt::kCalled; });
+  const bool all_wait = made.victims.size() + 1 == facts.view.fleet().world_size;
+  if (all_wait && blames.front().guilt == Guilt::kAbsent) {
+    const std::uint32_t at = made.culprits.front();
+    made.verdict.is_still = is_still(facts.view.rank(at).evidence, facts.where[at]);
+  }
   if (is_called) {
     made.verdict.sentence = fmt::format("{} {} inside the call of {}{} and {} launched it",
                                         made.named, made.choose("is", "are"), made.operation,

@@ -1,9 +1,12 @@
 #pragma once
-// The script and the style sheet of the page: html/page/, compiled in by cmake/report_page.cmake.
+// The scripts and the style sheet of our pages: html/page/, compiled in by cmake/report_page.cmake.
 
+#include <cstdint>
 #include <string_view>
 
 namespace robustrun::supervisor {
+
+enum class PageKind : std::uint8_t { kReport, kPlan, kDiagnosis };
 
 struct PageAssets {
   std::string_view script;
@@ -12,6 +15,6 @@ struct PageAssets {
   std::string_view style_hash;
 };
 
-[[nodiscard]] PageAssets page_assets();
+[[nodiscard]] PageAssets page_assets(PageKind kind);
 
 }  // namespace robustrun::supervisor

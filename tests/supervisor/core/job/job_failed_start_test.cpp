@@ -96,6 +96,21 @@ TEST_CASE("a port that is not found is a failed start") {
   CHECK(h.exit_code() == 94);
 }
 
+TEST_CASE("an agent that joins and is lost before anything starts is a failed start, too") {
+  Harness h;
+  int lost = 0;
+  for (; h.job.state() != JobState::kFinished && lost < 10; ++lost) {
+    if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
+    h.join(0);
+    h.lose(0, "cannot use /tmp/robustrun-7");
+  }
+  CHECK(lost == 3);
+  CHECK(h.text(Rule::kInfrastructureGivenUp) ==
+        "giving up: the workers could not be started 3 times in a row and there is no other "
+        "machine to try: the agent of node0 was lost: cannot use /tmp/robustrun-7");
+  CHECK(h.exit_code() == 94);
+}
+
 TEST_CASE("an attempt whose workers all run ends the row") {
   Harness h;
   h.join_all();

@@ -1,5 +1,6 @@
 // Groups that shrink, grow again, and wait for capacity.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <csignal>
 
@@ -178,12 +179,26 @@ TEST_CASE("too few nodes: the run waits for capacity, and says so once") {
   }
 }
 
+TEST_CASE("a check of nodes that all fail names their number, and no later try") {
+  JobSpec spec = make_spec({1, 1, 1});
+  spec.check_only = true;
+  spec.group.min_nodes = 1;
+  Harness h(spec);
+  for (std::uint32_t node = 0; node < 3; ++node) {
+    h.lose(node, "no route to host", false);
+    CHECK(h.text(Rule::kAgentLost) ==
+          fmt::format("the agent of node{} cannot be started: no route to host", node));
+  }
+  CHECK(h.text(Rule::kInfrastructureGivenUp) ==
+        "none of the 3 nodes can be checked: node0: no route to host");
+}
+
 TEST_CASE("the end for want of nodes names the cause of every missing one") {
   Harness h(make_spec({1, 1, 1, 1}));
   h.join(0);
   h.lose(1, "no route to host", false);
-  CHECK(h.text(Rule::kAgentLost) ==
-        "the agent of node1 cannot be started: no route to host; launching it again in 10 s");
+  // Without node1 the run ends before that agent is due again.
+  CHECK(h.text(Rule::kAgentLost) == "the agent of node1 cannot be started: no route to host");
   h.lose(3, "permission denied");
   h.lose(3, "permission denied");
   CHECK(h.job.state() == JobState::kJoining);

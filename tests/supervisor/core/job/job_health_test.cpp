@@ -46,6 +46,24 @@ TEST_CASE("an evicted machine that does not stop its workers is not started agai
   CHECK(h.all<DismissAgent>()[0].node.value == 1);
 }
 
+TEST_CASE("a user's order evicts a machine, unless the run cannot do without it") {
+  const NodeHealth order{NodeHealth::Source::kUser, {}, "a user ordered its eviction"};
+  Harness h(policy_spec({1, 1, 1}, 2, 2));
+  h.run();
+  CHECK(h.job.why_not_evict({1}).empty());
+  h.tell(order, 1);
+  h.all_gone();
+  CHECK(h.text(Rule::kNodeEvicted) == "node1 is evicted: a user's order");
+  CHECK(h.decided(Rule::kRestart));
+  CHECK(h.job.restarts_used() == 0);
+  CHECK(h.job.why_not_evict({1}) == "it has been evicted already");
+  CHECK(h.job.why_not_evict({0}) == "1 other machine is there, and 2 are needed");
+
+  Harness off(group_spec({1, 1, 1}, 2, 2));
+  off.run();
+  CHECK(off.job.why_not_evict({1}) == "the run does not evict (--policy=off)");
+}
+
 TEST_CASE("where the run cannot do without it, it goes on, and says so") {
   Harness h(policy_spec({1, 1}, 2, 2));
   h.run();

@@ -51,6 +51,23 @@ TEST_CASE("an incident that was made on purpose says so, and which fault it was"
   CHECK(explanation({{998, of_rank("kill", 0, 1, 1)}}) == "kill of rank 1 on beta");
 }
 
+TEST_CASE("what was made on purpose is not of an unknown cause, too") {
+  for (const bool is_injected : {false, true}) {
+    for (const bool is_known : {false, true}) {
+      Story story = is_injected ? killed({{998, of_rank("kill", 0, 1, 1)}}) : killed({});
+      for (JournalEntry& entry : story.entries) {
+        auto* decision = std::get_if<Decision>(&entry.what);
+        if (decision == nullptr || decision->rule != Rule::kWorkerFailed) continue;
+        decision->looks_like.emplace();
+        decision->looks_like->symptom = is_known ? "oom" : std::string(kUnexplained);
+      }
+      const RunReport report = build_report(story.entries);
+      REQUIRE(report.incidents.size() == 1);
+      CHECK(report.incidents[0].looks_like.has_value() == (is_known || !is_injected));
+    }
+  }
+}
+
 TEST_CASE("faults on purpose of others explain nothing") {
   CHECK(explanation({{998, of_rank("kill", 0, 0, 0)}}).empty());
   CHECK(explanation({{998, of_rank("kill", 7, 1, 1)}}).empty());

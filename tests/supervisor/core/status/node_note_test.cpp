@@ -19,6 +19,12 @@ Story three_nodes() {
   return story;
 }
 
+Story three_nodes_joined() {
+  Story story = three_nodes();
+  for (std::uint32_t node = 0; node < 3; ++node) story.event(1, AgentJoined{10, {}, 0}, node);
+  return story;
+}
+
 AgentLost lost(bool node_answers, std::string why = "no sign of life for 10 s") {
   return {std::move(why), node_answers, 10s};
 }
@@ -42,8 +48,25 @@ std::string noted(const Story& story) {
   return text;
 }
 
-TEST_CASE("a machine that does not answer is blamed, an agent that died alone is not") {
+TEST_CASE("a host that never had an agent in this run is not blamed: its name may be mistyped") {
   Story story = three_nodes();
+  story.event(2000, lost(false, "cannot find the address of n2"), 1);
+  CHECK(noted(story).empty());
+}
+
+TEST_CASE("what is forgotten is dropped, later notes are kept") {
+  std::vector<NodeNote> notes = {{"n1", 5s, "a", NoteKind::kLost, "one"},
+                                 {"n2", 5s, "a", NoteKind::kLost, "two"},
+                                 {"n1", 6s, "forgotten", NoteKind::kForgotten, ""},
+                                 {"n1", 7s, "b", NoteKind::kSlow, "three"}};
+  drop_forgotten(notes);
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0].text == "two");
+  CHECK(notes[1].text == "three");
+}
+
+TEST_CASE("a machine that does not answer is blamed, an agent that died alone is not") {
+  Story story = three_nodes_joined();
   story.event(1000, lost(true, "it was killed"), 0);
   story.event(2000, lost(false), 1);
   CHECK(noted(story) == "n2 lost: no sign of life for 10 s");
@@ -65,7 +88,7 @@ TEST_CASE("a machine that was evicted is blamed, of several at once none") {
 }
 
 TEST_CASE("a fault that shows many times is noted once, another one of the same host again") {
-  Story story = three_nodes();
+  Story story = three_nodes_joined();
   story.event(1000, lost(false, "first"), 1);
   story.event(2000, lost(false, "second"), 1);
   story.event(3000, hang(Diagnosed::Stage::kConvicted, tracer::Finding::kStopped, {"n2"}));
@@ -73,7 +96,7 @@ TEST_CASE("a fault that shows many times is noted once, another one of the same 
 }
 
 TEST_CASE("whose node is taken away on purpose did not fail") {
-  Story story = three_nodes();
+  Story story = three_nodes_joined();
   story.event(500, NodeEnding{"preempted"}, 2);
   story.event(1000, lost(false), 2);
   CHECK(noted(story).empty());

@@ -1,0 +1,23 @@
+#pragma once
+// What a user of `robustrun top` may order, after a confirmation. Pure; commands/top.cpp sends it,
+// as the control requests that the subcommands send.
+
+#include <cstdint>
+#include <string>
+
+namespace robustrun::cli {
+
+struct Order {
+  enum class Kind : std::uint8_t { kStop, kEvict, kInject };
+  Kind kind = Kind::kStop;
+  std::string node;  // of kEvict, and of a fault that hits a node
+  std::uint32_t rank = 0;  // of kInject
+  std::string fault;  // of kInject: a kind of wire/messages/injection.h
+};
+
+// "stop the run? its workers may save first", "inject kill into rank 3?"
+[[nodiscard]] std::string question_of(const Order& order);
+// Not one of kinds of faults: says which there are. Empty: it is one.
+[[nodiscard]] std::string why_no_fault(const std::string& fault);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,224 @@
+"""Hostile and broken surroundings: each ends within a bound, with one line, and the next start is
+clean."""
+
+import glob
+import os
+import resource
+import shutil
+import signal
+import socket
+import struct
+
+import pytest
+from helpers.jobs import kill_at_once, lockstep, read_journal
+from helpers.processes import is_alive, wait_for
+
+WORKER_EXITED = 7  # kind of the journal's record
+
+SOON_S = 60  # far above what any of these takes, far below for ever
+
+
+@pytest.fixture
+def finished_run(robustrun):
+    """The folder of a run of two workers that ended well."""
+    robustrun.write("end.py", "print('here')\n")
+    finished = robustrun.run("--standby=off", "--nproc-per-node=2", "end.py")
+    assert finished.code == 0, finished.errors
+    return robustrun.newest_run()
+
+
+def records_of(journal):
+    """The offsets of its records and of its end."""
+    offsets, data = [64], journal.read_bytes()
+    while offsets[-1] + 24 <= len(data):
+        size = struct.unpack_from("<I", data, offsets[-1])[0]
+        offsets.append(offsets[-1] + 24 + size)
+    assert offsets[-1] == len(data)
+    return offsets
+
+
+def flip(journal, offset):
+    data = bytearray(journal.read_bytes())
+    data[offset] ^= 1
+    journal.write_bytes(bytes(data))
+
+
+def test_a_flipped_bit_in_a_journal_is_reported_and_costs_one_record(robustrun, finished_run):
+    journal = finished_run / "journal"
+    offsets = records_of(journal)
+    flip(journal, offsets[1] + 20)
+    shown = robustrun.run("report", timeout=SOON_S)
+    assert shown.code == 1, shown.text
+    assert "is damaged: 1 record is lost" in shown.errors, shown.errors
+    assert f"from byte {offsets[1]} on" in shown.errors
+    assert "all 2 workers finished" in shown.text, shown.text
+
+
+def test_a_run_with_a_damaged_first_record_is_resumed_and_its_orphans_end(nodes):
+    job = nodes("--nnodes=2", "--orphan-grace=600", "--standby=off", *lockstep(nodes.runner))
+    job.moves(world=2)
+    workers = job.workers_of()
+    kill_at_once([job.pid])
+    job.process.wait()
+    flip(nodes.runner.folder / job.run / "journal", 64 + 20)
+    again = nodes.runner.start("resume", str(job.run), cwd=nodes.runner.folder)
+    job.wait(lambda: len(job.records(15)) == 1, "the takeover")
+    again.process.terminate()
+    ended = again.finish(SOON_S)
+    assert "is damaged: 1 record is lost" in ended.errors, ended.errors
+    assert not any(map(is_alive, workers))
+    nodes.runner.expect_nothing_left()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "endless"])
+@pytest.mark.parametrize("name", ["journal", "control", "request", "lock"])
+def test_no_command_waits_for_what_is_in_the_place_of_a_run_s_file(
+    robustrun, finished_run, kind, name
+):
+    older = finished_run.parent / "older"
+    shutil.copytree(finished_run, older)
+    put(finished_run / name, kind)
+    for command in ("report", "status", "ls", "logs", "stop", "resume"):
+        words = [command] if command == "ls" else [command, str(finished_run)]
+        finished = robustrun.run(*words, timeout=SOON_S)
+        assert "Traceback" not in finished.errors and finished.code >= 0, (command, finished)
+    # Without the name of a run, one that cannot be read is skipped.
+    shown = robustrun.run("report", timeout=SOON_S)
+    assert "all 2 workers finished" in shown.text, shown.errors
+
+
+def put(path, kind):
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-c", "/dev/zero", "end.py"],
+        ["--hosts", "/dev/zero", "end.py"],
+        ["--faults", "/dev/zero", "end.py"],
+        ["--policy", "/dev/zero", "end.py"],
+        ["plan", "--topology", "/dev/zero"],
+        ["diagnose", "/dev/zero"],
+    ],
+)
+def test_an_endless_file_is_refused(robustrun, words):
+    robustrun.write("end.py", "")
+    finished = robustrun.run(*words, timeout=SOON_S)
+    assert finished.code in (1, 2), finished.errors
+    assert len(finished.errors.strip().splitlines()) <= 4, finished.errors
+
+
+def test_hosts_may_come_from_a_pipe(robustrun):
+    script = f"exec {robustrun.binary} plan --nproc-per-node 2 --hostfile <(printf 'a\\nb\\n')"
+    finished = robustrun.run("-c", script, argv0="/bin/bash", timeout=SOON_S)
+    assert "4 ranks on 2 nodes" in finished.text, finished.errors
+
+
+def test_a_pipe_without_a_writer_is_given_up(robustrun):
+    os.mkfifo(robustrun.folder / "hosts")
+    finished = robustrun.run("plan", "--hostfile", "hosts", timeout=SOON_S)
+    assert finished.code == 2 and "brought nothing for 10 s" in finished.errors, finished.errors
+
+
+def test_logs_are_for_their_user_alone(robustrun, finished_run):
+    logs = [each for each in (finished_run / "logs").rglob("*") if each.is_file()]
+    assert logs and {each.stat().st_mode & 0o777 for each in logs} == {0o600}
+
+
+def test_the_last_lines_of_workers_come_before_the_end_of_the_run(robustrun):
+    """The pipe is full when the worker ends: its last lines wait in the supervisor."""
+    robustrun.write("speak.py", "print(1000 * (100 * '.' + '\\n') + 'the last')\n")
+    read, write = os.pipe()
+    running = robustrun.start("--standby=off", "speak.py", stdout=write, stderr=write)
+    os.close(write)
+    journal = robustrun.newest_run() / "journal"
+    wait_for(lambda: any(each.kind == WORKER_EXITED for each in read_journal(journal)),
+             what="the worker's end")
+    with os.fdopen(read, "rb") as pipe:
+        shown = pipe.read().decode()
+    assert running.process.wait(SOON_S) == 0
+    assert 0 < shown.index("the last") < shown.index("the worker finished"), shown[-2000:]
+
+
+def test_a_stopped_shim_hides_no_death_and_delays_no_end(robustrun):
+    robustrun.write("wait.py", "import time; time.sleep(300)\n")
+    running = robustrun.start("--standby=off", "--max-restarts=0", "--nproc-per-node=2", "wait.py")
+    shims, workers = running.shims(2), running.workers(2)
+    for shim in shims:
+        os.kill(shim, signal.SIGSTOP)
+    os.kill(workers[0], signal.SIGKILL)
+    assert running.finish(SOON_S).code == 128 + signal.SIGKILL
+    robustrun.expect_nothing_left()
+
+
+def test_a_busy_supervisor_is_not_taken_for_a_dead_one(robustrun):
+    robustrun.write("wait.py", "import time; open('ready', 'w').close(); time.sleep(300)\n")
+    running = robustrun.start("--standby=off", "wait.py")
+    wait_for((robustrun.folder / "ready").exists, what="the worker")
+    control = (robustrun.newest_run() / "control").read_text().splitlines()[0]
+    clients = [socket.socket(socket.AF_UNIX) for _ in range(100)]
+    for client in clients:
+        client.connect(control)
+    shown = robustrun.run("status", timeout=SOON_S)
+    assert "the run's supervisor is busy" in shown.errors, shown.errors
+    assert "gone" not in shown.errors
+    for client in clients:
+        client.close()
+    assert robustrun.run("status", timeout=SOON_S).code == 0
+    running.process.terminate()
+    running.finish()
+
+
+@pytest.mark.parametrize("key", ["a." * 40_000 + "a = 1", "[" + "a." * 40_000 + "a]"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-c", "deep.toml", "end.py"],
+        ["--policy", "deep.toml", "end.py"],
+        ["--faults", "deep.toml", "end.py"],
+        ["plan", "--hosts=a,b", "--topology", "deep.toml"],
+    ],
+)
+def test_a_file_that_is_nested_too_deep_is_refused(robustrun, words, key):
+    robustrun.write("end.py", "")
+    robustrun.write("deep.toml", key + "\n")
+    finished = robustrun.run(*words, timeout=SOON_S)
+    assert finished.code == 2, finished.errors[-500:]
+    assert "nested more than 64 deep" in finished.errors, finished.errors[-500:]
+
+
+def test_without_threads_there_is_one_line_and_an_exit_code(robustrun):
+    robustrun.write("end.py", "")
+
+    def no_room_for_a_stack():
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 36, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 34, 1 << 34))
+
+    finished = robustrun.run("end.py", preexec_fn=no_room_for_a_stack, timeout=SOON_S)
+    assert finished.code == 94, finished.errors
+    assert finished.errors.count("cannot start a thread") == 1, finished.errors
+    robustrun.expect_nothing_left()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_in_tmp_that_another_user_made_stops_no_run(robustrun):
+    robustrun.write("end.py", "print('here')\n")
+    theirs = robustrun.folder / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, 65534)
+    usual = f"/tmp/robustrun-{os.geteuid()}"
+    before = set(glob.glob(usual + "-*"))
+    script = f"mkdir -p -m 700 {usual}; mount --bind {theirs} {usual} && exec {robustrun.binary}"
+    script += " --standby=off end.py"
+    finished = robustrun.run(
+        "-m", "sh", "-c", script, argv0="unshare", env={"XDG_RUNTIME_DIR": ""}, timeout=SOON_S
+    )
+    for made in set(glob.glob(usual + "-*")) - before:
+        shutil.rmtree(made)
+    assert finished.code == 0, finished.errors
+    assert "here" in finished.text
