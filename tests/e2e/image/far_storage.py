@@ -6,6 +6,7 @@ import subprocess
 
 from helpers.fuse import need_fuse
 from helpers.processes import wait_for
+from image.block_server import BLOCK
 
 SUM_BYTES = 16  # docs/formats/block-store.md
 
@@ -16,16 +17,29 @@ def give_folder(machine, folder):
                     "mode=700", "none", folder], check=True)
 
 
+def blocks_kept_in(folder):
+    """The numbers of the blocks of one blob."""
+    data = b""
+    with contextlib.suppress(FileNotFoundError):  # a cache that is being created
+        data = (folder / "sums").read_bytes()
+    return [at // SUM_BYTES for at in range(0, len(data), SUM_BYTES)
+            if any(data[at:at + SUM_BYTES])]
+
+
 def blocks_kept(machine, cache):
     """The numbers of the blocks of all blobs in that folder of the machine."""
-    found = []
-    for path in pathlib.Path(f"/proc/{machine.init}/root{cache}").glob("blocks/*/sums"):
-        data = b""
-        with contextlib.suppress(FileNotFoundError):  # a cache that is being created
-            data = path.read_bytes()
-        found += [at // SUM_BYTES for at in range(0, len(data), SUM_BYTES)
-                  if any(data[at:at + SUM_BYTES])]
-    return found
+    folders = pathlib.Path(f"/proc/{machine.init}/root{cache}").glob("blocks/*")
+    return [number for folder in folders for number in blocks_kept_in(folder)]
+
+
+def differences(right, wrong, blocks):
+    """In which bytes two blocks differ, and whether the wrong one is another block, or zeros."""
+    at = [i for i, (a, b) in enumerate(zip(right, wrong, strict=True)) if a != b]
+    part = wrong[at[0]:at[-1] + 1]
+    content = "zeros" if not any(part) else part[:16].hex()
+    if wrong in blocks:
+        content = f"block {blocks.index(wrong)}"
+    return f"{len(at)} bytes in {at[0]}-{at[-1]}: {content}"
 
 
 class Far:
@@ -71,6 +85,21 @@ class Far:
             view.wait(30)
         return sum(int((self.counts / name).read_text().split()[1])
                    for name in self.machines.machines)
+
+    def wrong_blocks(self, image):
+        """What the machines keep that is not of the image, as lines for a person."""
+        blocks = [image[at:at + BLOCK] for at in range(0, len(image), BLOCK)]
+        lines = []
+        for machine in self.machines.machines.values():
+            wrong = []
+            for folder in pathlib.Path(f"/proc/{machine.init}/root{self.cache}").glob("blocks/*"):
+                data = (folder / "data").read_bytes()
+                for number in blocks_kept_in(folder):
+                    kept = data[number * BLOCK:(number + 1) * BLOCK]
+                    if kept != blocks[number]:
+                        wrong.append(f"{number} ({differences(blocks[number], kept, blocks)})")
+            lines.append(f"{machine.name} keeps wrong blocks: {', '.join(wrong) or 'none'}")
+        return "\n".join(lines)
 
     def blocks_at(self, machine):
         """The number of blocks in the machine's cache."""
