@@ -190,7 +190,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
   slot.lost.clear();
   slot.rank = worker.rank;
   slot.spawn = standby_launch_spec(wanted);
-  slot.is_asked = slot.has_progress = slot.has_failed = false;
+  slot.is_asked = slot.is_early = slot.has_progress = slot.has_failed = false;
   slot.list.clear();
   if (const auto found = all_.find(slot.standby); found != all_.end()) {
     Standby& standby = *found->second;
@@ -221,8 +221,9 @@ void StandbySet::look(base::LocalRank rank, FaultTarget& worker, const tracer::R
   const bool is_old = node_.clock.now() - *reading->user_code_at >= kModulesAfter;
   if (reading->steps == 0 && !is_old) return;
   slot.has_progress = true;
-  if (slot.has_modules || slot.list.empty()) return;
-  take_modules(rank.value, slot);
+  if (slot.list.empty()) return;
+  const bool is_early = reading->steps == 0;
+  if (!slot.has_modules || slot.is_early) take_modules(rank.value, slot, is_early);
   if (slot.has_modules || slot.is_asked || !is_old) return;
   const auto signal = static_cast<std::uint32_t>(boot_signal());
   if (node_.workers.stack_signal == signal) return;  // it would mean something else
@@ -232,11 +233,19 @@ void StandbySet::look(base::LocalRank rank, FaultTarget& worker, const tracer::R
 }
 
 // The file belongs to the worker until then, and is removed with it.
-void StandbySet::take_modules(std::uint32_t rank, Slot& slot) {
+void StandbySet::take_modules(std::uint32_t rank, Slot& slot, bool is_early) {
   struct stat status{};
   if (::stat(slot.list.c_str(), &status) != 0 || status.st_size == 0) return;
+  const bool is_renewed = slot.has_modules;
   slot.list_bytes = status.st_size;
   slot.has_modules = std::rename(slot.list.c_str(), modules_path(rank).c_str()) == 0;
+  slot.is_early = is_early;
+  // The worker writes it anew at its first step, by when it may have imported much more.
+  if (is_early) base::Fd(::open(slot.list.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (is_renewed) {
+    kill_templates();
+    kill(slot);
+  }
   if (slot.has_modules && modules_wanted_by_ && rank == slots_.begin()->first) tell_modules(rank);
 }
 

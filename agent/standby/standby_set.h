@@ -4,8 +4,9 @@
 //
 // Owned by the WorkerSet, on the agent's loop. The workers themselves tell which modules to import:
 // a worker that starts the usual way leaves a list beside its record
-// (python/robustrun/_record/import_list.py) at its first step, or when asked after kModulesAfter of
-// user code. One interpreter imports the list, and the standbys are forked from it
+// (python/robustrun/_record/import_list.py) at its first step. One that has no step after
+// kModulesAfter of user code is asked for it, and its first step renews it: the standbys are then
+// made anew. One interpreter imports the list, and the standbys are forked from it
 // (standby_template.h): at once when they are due, and again at every restart, so that the next one
 // finds them ready. If imports have read a variable that differs between ranks, those ranks have
 // templates of their own. Where a template cannot be forked, because its imports have left a thread
@@ -83,6 +84,7 @@ class StandbySet {
     std::string list;  // where that worker leaves its modules; empty: it started warm
     bool has_modules = false;  // the file modules_path() exists
     bool is_asked = false;
+    bool is_early = false;  // the list is older than the worker's first step
     bool has_progress = false;
     bool has_failed = false;  // a standby of this attempt failed
     std::uint64_t standby = 0;  // key of all_; 0: none
@@ -98,7 +100,7 @@ class StandbySet {
   [[nodiscard]] bool keeps_any() const;
   [[nodiscard]] bool is_wanted() const;
   [[nodiscard]] std::string modules_path(std::uint32_t rank) const;
-  void take_modules(std::uint32_t rank, Slot& slot);
+  void take_modules(std::uint32_t rank, Slot& slot, bool is_early);
   void tell_modules(std::uint32_t rank) const;
   [[nodiscard]] base::Status write_modules(std::uint32_t rank, const std::string& list) const;
   void start(std::uint32_t rank, Slot& slot, std::uint64_t origin = 0,

@@ -1,8 +1,8 @@
 """Lists the modules of a worker that a standby worker can import before it has a script.
 
-Only modules of the interpreter and its site-packages. The list is written once, to an empty file
-that the agent creates beside the record: at the first step, or on the boot signal. Imports nothing,
-so that the program's sys.modules does not change.
+Only modules of the interpreter and its site-packages. The list is written to an empty file that the
+agent creates beside the record: at the first step, or on the boot signal. Imports nothing, so that
+the program's sys.modules does not change.
 """
 
 import os

@@ -4,6 +4,7 @@ can distinguish from a fresh start only by its time."""
 import json
 import os
 import signal
+import time
 
 import pytest
 from helpers.processes import is_alive, is_waiting_standby, wait_for
@@ -200,6 +201,29 @@ def test_a_standby_that_died_is_no_loss(robustrun):
     assert robustrun.report()["incidents"][0]["warm"] == 1
 
 
+# Takes so long until its first step that it is asked for its imports before, and imports more.
+LATE = SCRIPT.replace("weight = torch", """
+while not os.path.exists("on"):
+    time.sleep(0.01)
+import mailbox
+weight = torch""", 1).replace('"torch" in first_line', '"mailbox" in first_line', 1)
+
+
+def test_imports_before_a_late_first_step_are_in_the_next_standbys(robustrun):
+    running = start(robustrun, script=LATE)
+    early = waiting(robustrun)
+    (robustrun.folder / "on").touch()
+    first = facts(robustrun, 0)
+    whole = waiting(robustrun, besides=early)
+    os.kill(first[1]["pid"], signal.SIGKILL)
+    second = facts(robustrun, 1)
+    assert sorted(each["pid"] for each in second) == whole
+    assert [each["warm"] for each in second] == [True] * WORKERS
+    go(robustrun, 1)
+    assert running.finish().code == 0
+    robustrun.expect_nothing_left()
+
+
 def test_a_restart_does_not_wait_for_a_stopped_standby(robustrun):
     running = start(robustrun)
     first = facts(robustrun, 0)
@@ -248,8 +272,13 @@ def start_gated(robustrun):
 
 def importing(robustrun):
     """Both standby workers, by local rank; they are still importing."""
-    pids = wait_for(lambda: len(robustrun.standbys()) == WORKERS and robustrun.standbys(), 300,
-                    "standby workers that import")
+    def find():
+        pids = robustrun.standbys()
+        # Lists that were asked for before the first step are renewed by it, and so are standbys.
+        time.sleep(1)
+        return len(pids) == WORKERS and robustrun.standbys() == pids and pids
+
+    pids = wait_for(find, 300, "standby workers that import")
     found = {}
     for pid in pids:
         variables = open(f"/proc/{pid}/environ", "rb").read().split(b"\0")

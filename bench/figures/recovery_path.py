@@ -1,0 +1,159 @@
+"""Where the time of a recovery goes: from SIGKILL of one rank until all have done a step again,
+split into stages. The longest is named.
+
+A stage ends when the last rank has done it; the first one, when the last of the other ranks has
+ended. Peers save with torch.save; robustrun restores copies in memory. Peers: torchrun and
+nvidia-resiliency-ext's ft_launcher.
+"""
+
+import contextlib
+import dataclasses
+import os
+import select
+import signal
+import statistics
+import subprocess
+import time
+
+from ft_peer import FT_LAUNCHER, ft_launcher
+from harness import (
+    PYTHON,
+    ROBUSTRUN,
+    ROOT,
+    TORCHRUN,
+    Figure,
+    Quick,
+    Scratch,
+    in_turns,
+    median_ratio,
+    start,
+    wait_for,
+)
+
+from figures.standby import waiting_standbys
+
+JOB = ROOT / "bench" / "path_job.py"
+STAGES = ("others ended", "first line", "imports", "store", "process group", "model", "load",
+          "first step")
+TRAINERS = ("tqdm", "transformers", "lightning")
+SETTLED_S = 3.0  # after the start, before the kill
+ROUNDS = 20
+QUICK = Quick(55, "one round of 2 ranks with 16 MiB each, without ft_launcher")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A job whose rank is killed, and what its recovery may take."""
+
+    ranks: int
+    mib: int
+    most_s: float
+    share: float          # of torchrun's time, at most
+    modules: tuple = ()   # imported besides torch
+
+    def __str__(self):
+        return f"{self.ranks} ranks, {self.mib} MiB each" + \
+            (f", {', '.join(self.modules)}" if self.modules else "")
+
+
+CASES = (Case(2, 16, 0.4, 1 / 6), Case(8, 16, 0.8, 1 / 8), Case(2, 512, 1.0, 1 / 3),
+         Case(2, 16, 0.4, 1 / 6, TRAINERS))
+
+
+def notes(folder, name, case, seconds=300):
+    def read():
+        try:
+            return [(folder / f"{name}.{rank}").read_text() for rank in range(case.ranks)]
+        except OSError:
+            return None
+
+    return wait_for(read, f"{name} of {case.ranks} ranks", seconds)
+
+
+def wait_for_ends(descriptors):
+    """The time at which the last of these processes has ended."""
+    left, poller = set(descriptors), select.poll()
+    for descriptor in left:
+        poller.register(descriptor, select.POLLIN)
+    deadline = time.monotonic() + 120
+    while left and time.monotonic() < deadline:
+        for descriptor, _ in poller.poll(1000):
+            poller.unregister(descriptor)
+            left.discard(descriptor)
+    ended = time.monotonic_ns()
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return ended
+
+
+def path(case, mode, command, **variables):
+    """Milliseconds of each stage after the kill of the last rank."""
+    with Scratch() as folder:
+        (folder / "checkpoints").mkdir()
+        variables["RR_BENCH_MARKER"] = folder.name
+        process = start([*command, f"--nproc-per-node={case.ranks}", "--max-restarts=3", JOB, mode,
+                         case.mib, folder / "checkpoints", *case.modules], folder, **variables)
+        pids = [int(text.split()[0]) for text in notes(folder, "saved", case)]
+        if mode == "memory":
+            wait_for(lambda: waiting_standbys(folder.name.encode()) == case.ranks,
+                     "standby workers that have done their imports", 300)
+        time.sleep(SETTLED_S)
+        others = [os.pidfd_open(pid) for pid in pids[:-1]]
+        killed = time.monotonic_ns()
+        os.kill(pids[-1], signal.SIGKILL)
+        ended = wait_for_ends(others)
+        ends = [ended, *[0] * (len(STAGES) - 1)]
+        for text in notes(folder, "back", case):
+            for at, line in enumerate(text.splitlines(), 1):
+                ends[at] = max(ends[at], int(line.split()[0]))
+        process.wait(120)
+    starts = [killed, *ends[:-1]]
+    return [(end - begin) / 1e6 for begin, end in zip(starts, ends, strict=True)]
+
+
+def in_words(readings):
+    """Medians of the stages, and the longest one."""
+    medians = [statistics.median(of) for of in zip(*readings, strict=True)]
+    longest = STAGES[medians.index(max(medians))]
+    return ", ".join(f"{stage} {ms:.0f}" for stage, ms in zip(STAGES, medians, strict=True)) + \
+        f"; longest: {longest}"
+
+
+def totals(readings):
+    return [sum(one) for one in readings]
+
+
+def measure_case(case, rounds, ft):
+    measures = [lambda: path(case, "memory", [ROBUSTRUN]),
+                lambda: path(case, "torch", TORCHRUN)]
+    if ft is not None:
+        measures.append(lambda: path(case, "torch", FT_LAUNCHER, **ft))
+    ours, torchrun, *ft_readings = in_turns(rounds, *measures)
+    print(f"  {case}:\n    robustrun: {in_words(ours)}\n    torchrun: {in_words(torchrun)}")
+    share = median_ratio(totals(ours), totals(torchrun))
+    most_ms = 1000 * case.most_s
+    met = share <= case.share and statistics.median(totals(ours)) <= most_ms
+    figures = [Figure(f"{case}", "ms", totals(ours), totals(torchrun),
+                      f"at most {most_ms:.0f} ms and {case.share:.3g} of torchrun", met,
+                      in_words(ours))]
+    for readings in ft_readings:
+        print(f"    ft_launcher: {in_words(readings)}")
+        share = median_ratio(totals(ours), totals(readings))
+        figures.append(Figure(f"{case}, against ft_launcher", "ms", totals(ours), totals(readings),
+                              f"at most {case.share:.3g}", share <= case.share))
+    return figures
+
+
+def measure(quick):
+    if quick:
+        return measure_case(CASES[0], QUICK.rounds, None)
+    figures = []
+    with contextlib.ExitStack() as stack:
+        ft = stack.enter_context(ft_launcher())
+        for case in CASES:
+            imports = "".join(f"import {name}\n" for name in case.modules)
+            if subprocess.run([PYTHON, "-c", imports], capture_output=True).returncode:
+                print(f"  {case}: left out, since not all of them can be imported here")
+                continue
+            figures += measure_case(case, ROUNDS, ft)
+    return figures

@@ -1,0 +1,130 @@
+#include "cli/nodes/batch_hosts.h"
+
+#include <doctest/doctest.h>
+
+#include "cli/nodes/nodes.h"
+#include "tests/cli/fakes.h"
+
+namespace robustrun::cli::plan_batch_hosts_test {
+
+using testing::World;
+using Words = std::vector<std::string>;
+
+namespace {
+
+struct Job : World {
+  explicit Job(const Words& variables) {
+    machine.files["/nodes"] = "n10\nn10\nn2\n\nn2\nn10\n";
+    machine.files["/pe"] =
+        "n1.example.org 4 all.q@n1.example.org UNDEFINED\r\nn2 4 all.q@n2 <NULL>\n";
+    add(variables);
+  }
+  void add(const Words& variables) {
+    around.environment.insert(around.environment.begin(), variables.begin(), variables.end());
+  }
+  [[nodiscard]] base::Result<BatchJob> job(Words argv = {}) const {
+    argv.emplace_back("s");
+    return plan_batch_job(merge(argv).value(), around);
+  }
+  [[nodiscard]] Words names(const Words& argv = {}) const {
+    Words found;
+    for (const launcher::Host& host : job(argv).value().hosts) found.push_back(host.name);
+    return found;
+  }
+  [[nodiscard]] base::Result<NodesPlan> nodes(Words argv = {}) const {
+    argv.emplace_back("s");
+    return plan_nodes(merge(argv).value(), around);
+  }
+};
+
+const Words kPbs = {"PBS_JOBID=7.pbs", "PBS_NODEFILE=/nodes"};
+const Words kGridEngine = {"JOB_ID=7", "PE_HOSTFILE=/pe"};
+const Words kLsf = {"LSB_JOBID=7", "LSB_MCPU_HOSTS=a 4 b 2 "};
+
+}  // namespace
+
+TEST_CASE("the hosts of a batch job, each once") {
+  CHECK(Job(kPbs).names() == Words{"n10", "n2"});
+  CHECK(Job(kGridEngine).names() == Words{"n1.example.org", "n2"});
+  CHECK(Job(kLsf).names() == Words{"a", "b"});
+  CHECK(Job({"LSB_JOBID=7", "LSB_DJOB_HOSTFILE=/nodes", "LSB_MCPU_HOSTS=a 1 b 1"}).names() ==
+        Words{"n10", "n2"});
+  CHECK(Job(kPbs).job().value().system == "PBS");
+  CHECK(Job(kGridEngine).job().value().system == "Grid Engine");
+  CHECK(Job(kLsf).job().value().system == "LSF");
+}
+
+TEST_CASE("a job of a batch system runs on its hosts over SSH, in natural order") {
+  const auto plan = Job(kPbs).nodes();
+  REQUIRE(plan);
+  CHECK(plan->way == NodesPlan::Way::kSsh);
+  REQUIRE(plan->hosts.size() == 2);
+  CHECK(plan->hosts[0].name == "n2");
+  CHECK(plan->hosts[0].slots == 0);  // --nproc-per-node counts
+  CHECK(plan->max_nodes == 2);
+  CHECK(plan->warnings.empty());
+  const auto spare = Job(kPbs).nodes({"--spares=1", "--rank0=n10"});
+  REQUIRE(spare);
+  CHECK(spare->hosts[0].name == "n10");
+  CHECK(spare->max_nodes == 1);
+}
+
+TEST_CASE("options that name other machines, and tasks of a parallel start, have no batch job") {
+  for (const char* other : {"--hosts=a,b", "--standalone", "--launcher=local",
+                            "--launcher=processes", "--launcher=join", "--rdzv-endpoint=h:1",
+                            "--master-addr=h", "--node-rank=0", "--compat=torchrun"}) {
+    CAPTURE(other);
+    CHECK(Job(kPbs).job({other}).value().system.empty());
+  }
+  CHECK(Job(kPbs).job({"--launcher=ssh"}).value().system == "PBS");
+  for (const char* task : {"OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=4", "PBS_TASKNUM=3"}) {
+    CAPTURE(task);
+    Job job(kPbs);
+    job.add({task});
+    CHECK(job.job().value().system.empty());
+  }
+  Job alone(kPbs);
+  alone.add({"PBS_TASKNUM=1"});
+  CHECK(alone.job().value().system == "PBS");
+  CHECK(Job({"PBS_NODEFILE=/nodes"}).job().value().system.empty());
+  CHECK(Job({"JOB_ID=7"}).job().value().system.empty());  // without a parallel environment
+}
+
+TEST_CASE("a batch job of one host is this machine, under any name") {
+  const Job job({"LSB_JOBID=7", "LSB_MCPU_HOSTS=some.other.name 8"});
+  const auto plan = job.nodes();
+  REQUIRE(plan);
+  CHECK(plan->way == NodesPlan::Way::kLocal);
+  CHECK(plan->hosts.empty());
+}
+
+TEST_CASE("of several systems the first counts, and a warning says so") {
+  Job job(kPbs);
+  job.add(kLsf);
+  const auto plan = job.nodes();
+  REQUIRE(plan);
+  CHECK(plan->hosts[0].name == "n2");
+  CHECK(plan->warnings == Words{"the variables of PBS and of LSF are set; PBS names the hosts"});
+  Job slurm(kPbs);
+  slurm.machine.executables.insert("/usr/bin/srun");
+  slurm.add({"SLURM_JOB_ID=41", "SLURM_JOB_NODELIST=s[1-2]"});
+  CHECK(slurm.nodes().value().way == NodesPlan::Way::kSlurm);
+}
+
+TEST_CASE("a list of hosts that cannot be used is an error that says what to do") {
+  const auto error = [](Words variables, const std::string& text) {
+    Job job(variables);
+    job.machine.files["/nodes"] = text;
+    return job.job().error().what;
+  };
+  const std::string advice =
+      "; name the hosts with --hosts, or use this machine alone with --standalone";
+  CHECK(error(kPbs, " \n") ==
+        "cannot use PBS_NODEFILE=/nodes of this PBS job: no host is named in it" + advice);
+  CHECK(error({"PBS_JOBID=1", "PBS_NODEFILE=/gone"}, "") ==
+        "cannot use PBS_NODEFILE=/gone of this PBS job: no such file" + advice);
+  CHECK(error(kPbs, "a\n-oProxyCommand=x\n").ends_with(advice));
+  CHECK(error(kPbs, std::string("a\0b\n", 4)).ends_with(advice));
+}
+
+}  // namespace robustrun::cli::plan_batch_hosts_test
