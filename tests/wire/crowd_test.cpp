@@ -74,6 +74,21 @@ TEST_CASE("a crowd of strangers does not delay an agent from an address that is 
   check_still_admits(server);
 }
 
+TEST_CASE("strangers give way before a silent peer from an address that is known") {
+  boost::asio::io_context loop;
+  Server server(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = 20ms}});
+  const auto& counters = server.listener->counters();
+  Caller first(loop, server.credential());
+  REQUIRE(first.call());
+  REQUIRE(run_until(loop, [&] { return counters.admitted == 1; }));
+  const auto accepted = counters.accepted;
+  const Fd known = tcp_to(server.listener->port());
+  std::vector<Fd> crowd;
+  for (int i = 0; i < 5; ++i) crowd.push_back(tcp_to(server.listener->port(), "127.7.7.7"));
+  REQUIRE(run_until(loop, [&] { return counters.accepted == accepted + 6; }));
+  CHECK_FALSE(is_closed(known));
+}
+
 TEST_CASE("a peer that has begun TLS is kept in preference to silent ones") {
   boost::asio::io_context loop;
   Server server(loop, {.limits = {.handshakes_max = 3, .silent_before_hello_max = 20ms}});

@@ -157,15 +157,21 @@ void ServerState::on_shortage(int os_errno) {
 }
 
 // Among the silent connections that have been pending long enough, closes the oldest of those that
-// got least far. If there are none yet, returns the time until there will be one.
+// got least far; one from an agent's address only if none comes from elsewhere. If there are none
+// yet, returns the time until there will be one.
 std::optional<base::Nanos> ServerState::make_room() {
   const base::Nanos now = base::SystemClock().now();
   base::Nanos wait = limits_.handshake_max;
+  const auto is_known = [&](const auto& each) {
+    return known_addresses_.contains(each.second.addresses.remote);
+  };
+  const bool are_all_known = std::ranges::all_of(pending_, is_known);
   for (const bool after_hello : {false, true}) {
     const base::Nanos patience =
         after_hello ? limits_.silent_after_hello_max : limits_.silent_before_hello_max;
-    for (const auto& [id, one] : pending_) {
-      if (one.tls->heard_hello() != after_hello) continue;
+    for (const auto& each : pending_) {
+      const auto& [id, one] = each;
+      if (one.tls->heard_hello() != after_hello || (!are_all_known && is_known(each))) continue;
       const base::Nanos left = one.since + patience - now;
       if (left <= base::Nanos{} && one.tls->is_silent()) {
         with(id, [this](const PendingConnection& silent) {
