@@ -27,7 +27,7 @@ def test_a_smoke_job_survives_a_killed_rank(robustrun, commands):
     install, smoke = commands()
     assert install.startswith("pip install ")
     (robustrun.folder / "examples").symlink_to(ROOT / "examples")
-    summary = robustrun.folder / "summary.md"
+    summary = robustrun.folder / "summary"
     environment = {**robustrun.environment, "PATH": f"{BINARY.parent}:/usr/bin:/bin"}
     if commands is commands_of_github:
         environment.update(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
