@@ -45,6 +45,21 @@ def is_in(name, places):
     return any(name.startswith(place) for place in places)
 
 
+def rule_one_type_of_a_name():
+    """No two headers define types of one name in one namespace: a program with both is broken, and
+    no linker says so."""
+    defined = {}
+    for name in matching(".h"):
+        namespace = None
+        for line in code(name).splitlines():
+            if opens := re.match(r"namespace ([\w:]+) \{", line):
+                namespace = opens[1]
+            elif kind := re.match(r"(?:struct|class) (\w+)(?!::)\b[^;]*\{", line):
+                first = defined.setdefault((namespace, kind[1]), name)
+                if first != name:
+                    yield name, f"defines {namespace}::{kind[1]}, as {first} does"
+
+
 def rule_layers():
     """A room includes only itself and the rooms that the table allows."""
     for name in matching(*CPP):
