@@ -92,7 +92,7 @@ def top_page(runner, folder):
     try:
         job.wait(lambda: "hang: rank 5" in job.err(), "the hang", 200)
         terminal.type(f"{runner.binary} top {job.run}")
-        terminal.wait("has blocked the job", "processors", "rank 5 on", within_s=60)
+        terminal.wait("has blocked the job", "CPUs", "rank 5 on", within_s=60)
         screen = terminal.screen(colours=True)
     finally:
         terminal.close()

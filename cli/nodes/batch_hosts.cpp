@@ -85,8 +85,8 @@ Result<std::vector<Host>> hosts_in(std::string_view text, const Source& source) 
 
 }  // namespace
 
-Result<BatchJob> plan_batch_job(const Settings& settings, const Surroundings& around) {
-  BatchJob job;
+Result<BatchHosts> plan_batch_hosts(const Settings& settings, const Surroundings& around) {
+  BatchHosts job;
   const std::string launcher = settings.text(OptionId::kLauncher);
   const bool is_open = leaves_hosts_open(settings) && (launcher == "auto" || launcher == "ssh");
   if (!is_open || is_task_of_many(around)) return job;

@@ -21,7 +21,7 @@
 
 namespace robustrun::cli {
 
-struct BatchJob {
+struct BatchHosts {
   std::string system;                 // "PBS"; empty: none, or options name other machines
   std::string source;                 // "PBS_NODEFILE=/var/spool/pbs/aux/7": for messages
   std::vector<launcher::Host> hosts;  // in the job's order, each once; empty: this machine alone
@@ -30,7 +30,7 @@ struct BatchJob {
 
 // The first system of which all variables are set, in the order above. A task of a parallel start
 // (mpirun, pbsdsh) has none: the run would start once per task. Errors are whole sentences.
-[[nodiscard]] base::Result<BatchJob> plan_batch_job(const Settings& settings,
-                                                    const Surroundings& around);
+[[nodiscard]] base::Result<BatchHosts> plan_batch_hosts(const Settings& settings,
+                                                        const Surroundings& around);
 
 }  // namespace robustrun::cli

@@ -108,6 +108,12 @@ bool names_hosts(const Settings& settings) {
   return says(settings, OptionId::kHosts) || says(settings, OptionId::kHostfile);
 }
 
+bool leaves_hosts_open(const Settings& settings) {
+  return !settings.compat() && !names_hosts(settings) && !settings.flag(OptionId::kStandalone) &&
+         settings.text(OptionId::kRdzvEndpoint).empty() && !settings.given(OptionId::kMasterAddr) &&
+         !settings.given(OptionId::kNodeRank);
+}
+
 bool is_this_machine(const Host& host, const Surroundings& around) {
   constexpr std::array<std::string_view, 3> kLoopback = {"localhost", "127.0.0.1", "[::1]"};
   if (!host.user.empty() || host.port != 0) return false;

@@ -13,6 +13,9 @@ namespace robustrun::cli {
 
 // Whether the user names hosts at all.
 [[nodiscard]] bool names_hosts(const Settings& settings);
+// Whether no option names other machines than the job of a scheduler has; never with
+// --compat=torchrun. --launcher is left to the caller.
+[[nodiscard]] bool leaves_hosts_open(const Settings& settings);
 
 // In rank order: natural order, --rank0 first. Without --hosts and --hostfile the hosts of
 // `allocation`, which may be empty. Host::slots is 0 where --nproc-per-node counts: because it was

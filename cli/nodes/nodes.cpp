@@ -7,6 +7,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "cli/nodes/batch_hosts.h"
 #include "cli/nodes/history.h"
 #include "cli/nodes/hosts.h"
 #include "cli/nodes/node_range.h"
@@ -345,7 +346,13 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
   const auto [least, most] = RR_TRY(node_counts(settings));
   NodesPlan plan;
   const SlurmPlan slurm = RR_TRY(plan_slurm(settings, around));
-  plan.hosts = RR_TRY(plan_hosts(settings, around, slurm.nodes));
+  BatchHosts job;
+  if (slurm.part == SlurmPlan::Part::kNone) job = RR_TRY(plan_batch_hosts(settings, around));
+  if (!job.ignored.empty()) {
+    plan.warnings.push_back(fmt::format("the variables of {} and of {} are set; {} names the hosts",
+                                        job.system, job.ignored, job.system));
+  }
+  plan.hosts = RR_TRY(plan_hosts(settings, around, job.hosts.empty() ? slurm.nodes : job.hosts));
   if (!settings.given(OptionId::kNprocPerNode)) plan.gpus_per_node = slurm.gpus_per_node;
   RR_TRY(plan_lease(settings, plan));
   RR_TRY(plan_rest(settings, plan));

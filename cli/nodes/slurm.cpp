@@ -38,12 +38,8 @@ bool is_asked_for(const Settings& settings) {
   return settings.flag(OptionId::kSlurm) || settings.text(OptionId::kLauncher) == "slurm";
 }
 
-// Whether no option names other machines or other ways to reach them.
 bool is_open(const Settings& settings) {
-  return !settings.compat() && settings.text(OptionId::kLauncher) == "auto" &&
-         !names_hosts(settings) && !settings.flag(OptionId::kStandalone) &&
-         settings.text(OptionId::kRdzvEndpoint).empty() && !settings.given(OptionId::kMasterAddr) &&
-         !settings.given(OptionId::kNodeRank);
+  return leaves_hosts_open(settings) && settings.text(OptionId::kLauncher) == "auto";
 }
 
 std::unexpected<base::Error> cannot_use_slurm(const Settings& settings, std::string_view why) {

@@ -209,9 +209,9 @@ constexpr auto kTable = std::to_array<Option>({
            "that carries the connection between the nodes."},
   {.id = kLauncher, .name = "launcher", .type = kChoice,
    .values = "auto|local|processes|ssh|slurm|join", .native = "auto", .group = kRendezvous,
-   .help = "How agents get onto nodes. auto: ssh with --hosts, slurm within an allocation, join "
-           "(each node is started by hand) with several unnamed nodes, else local. processes: "
-           "all agents on this machine, for tests."},
+   .help = "How agents get onto nodes. auto: ssh with --hosts and in a job of PBS, LSF or Grid "
+           "Engine, slurm within an allocation, join (each node is started by hand) with several "
+           "unnamed nodes, else local. processes: all agents on this machine, for tests."},
   {.id = kSshTransport, .name = "ssh-transport", .type = kChoice,
    .values = "auto|libssh2|openssh", .native = "auto", .group = kRendezvous,
    .help = "auto: the built-in client if it can serve the host, else the ssh program."},
@@ -462,8 +462,8 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kMem, .name = "mem", .values = "SIZE", .group = kSubmit,
    .help = "Memory per node in sbatch's notation: 200G; 0 is all. Default: all of whole nodes, "
            "the cluster's default with --cpus-per-task."},
-  {.id = kSlurmOutput, .name = "output", .values = "FILE", .native = "slurm-%j.out", .group = kSubmit,
-   .help = "Console of the job; %j is the job's number."},
+  {.id = kSlurmOutput, .name = "output", .values = "FILE", .native = "slurm-%j.out",
+   .group = kSubmit, .help = "Console of the job; %j is the job's number."},
   {.id = kRequeueOn, .name = "requeue-on", .type = kList, .values = "KINDS",
    .native = "infrastructure", .group = kSubmit,
    .help = "Which ends of the job requeue it: infrastructure (exit code 94: nodes lost, or job "

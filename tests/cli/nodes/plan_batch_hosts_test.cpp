@@ -12,8 +12,8 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-struct Job : World {
-  explicit Job(const Words& variables) {
+struct BatchWorld : World {
+  explicit BatchWorld(const Words& variables) {
     machine.files["/nodes"] = "n10\nn10\nn2\n\nn2\nn10\n";
     machine.files["/pe"] =
         "n1.example.org 4 all.q@n1.example.org UNDEFINED\r\nn2 4 all.q@n2 <NULL>\n";
@@ -22,13 +22,14 @@ struct Job : World {
   void add(const Words& variables) {
     around.environment.insert(around.environment.begin(), variables.begin(), variables.end());
   }
-  [[nodiscard]] base::Result<BatchJob> job(Words argv = {}) const {
+  [[nodiscard]] base::Result<BatchHosts> job(Words argv = {}) const {
     argv.emplace_back("s");
-    return plan_batch_job(merge(argv).value(), around);
+    return plan_batch_hosts(merge(argv).value(), around);
   }
   [[nodiscard]] Words names(const Words& argv = {}) const {
     Words found;
-    for (const launcher::Host& host : job(argv).value().hosts) found.push_back(host.name);
+    const BatchHosts made = job(argv).value();
+    for (const launcher::Host& host : made.hosts) found.push_back(host.name);
     return found;
   }
   [[nodiscard]] base::Result<NodesPlan> nodes(Words argv = {}) const {
@@ -44,18 +45,18 @@ const Words kLsf = {"LSB_JOBID=7", "LSB_MCPU_HOSTS=a 4 b 2 "};
 }  // namespace
 
 TEST_CASE("the hosts of a batch job, each once") {
-  CHECK(Job(kPbs).names() == Words{"n10", "n2"});
-  CHECK(Job(kGridEngine).names() == Words{"n1.example.org", "n2"});
-  CHECK(Job(kLsf).names() == Words{"a", "b"});
-  CHECK(Job({"LSB_JOBID=7", "LSB_DJOB_HOSTFILE=/nodes", "LSB_MCPU_HOSTS=a 1 b 1"}).names() ==
+  CHECK(BatchWorld(kPbs).names() == Words{"n10", "n2"});
+  CHECK(BatchWorld(kGridEngine).names() == Words{"n1.example.org", "n2"});
+  CHECK(BatchWorld(kLsf).names() == Words{"a", "b"});
+  CHECK(BatchWorld({"LSB_JOBID=7", "LSB_DJOB_HOSTFILE=/nodes", "LSB_MCPU_HOSTS=a 1 b 1"}).names() ==
         Words{"n10", "n2"});
-  CHECK(Job(kPbs).job().value().system == "PBS");
-  CHECK(Job(kGridEngine).job().value().system == "Grid Engine");
-  CHECK(Job(kLsf).job().value().system == "LSF");
+  CHECK(BatchWorld(kPbs).job().value().system == "PBS");
+  CHECK(BatchWorld(kGridEngine).job().value().system == "Grid Engine");
+  CHECK(BatchWorld(kLsf).job().value().system == "LSF");
 }
 
 TEST_CASE("a job of a batch system runs on its hosts over SSH, in natural order") {
-  const auto plan = Job(kPbs).nodes();
+  const auto plan = BatchWorld(kPbs).nodes();
   REQUIRE(plan);
   CHECK(plan->way == NodesPlan::Way::kSsh);
   REQUIRE(plan->hosts.size() == 2);
@@ -63,7 +64,7 @@ TEST_CASE("a job of a batch system runs on its hosts over SSH, in natural order"
   CHECK(plan->hosts[0].slots == 0);  // --nproc-per-node counts
   CHECK(plan->max_nodes == 2);
   CHECK(plan->warnings.empty());
-  const auto spare = Job(kPbs).nodes({"--spares=1", "--rank0=n10"});
+  const auto spare = BatchWorld(kPbs).nodes({"--spares=1", "--rank0=n10"});
   REQUIRE(spare);
   CHECK(spare->hosts[0].name == "n10");
   CHECK(spare->max_nodes == 1);
@@ -74,24 +75,24 @@ TEST_CASE("options that name other machines, and tasks of a parallel start, have
                             "--launcher=processes", "--launcher=join", "--rdzv-endpoint=h:1",
                             "--master-addr=h", "--node-rank=0", "--compat=torchrun"}) {
     CAPTURE(other);
-    CHECK(Job(kPbs).job({other}).value().system.empty());
+    CHECK(BatchWorld(kPbs).job({other}).value().system.empty());
   }
-  CHECK(Job(kPbs).job({"--launcher=ssh"}).value().system == "PBS");
+  CHECK(BatchWorld(kPbs).job({"--launcher=ssh"}).value().system == "PBS");
   for (const char* task : {"OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=4", "PBS_TASKNUM=3"}) {
     CAPTURE(task);
-    Job job(kPbs);
+    BatchWorld job(kPbs);
     job.add({task});
     CHECK(job.job().value().system.empty());
   }
-  Job alone(kPbs);
+  BatchWorld alone(kPbs);
   alone.add({"PBS_TASKNUM=1"});
   CHECK(alone.job().value().system == "PBS");
-  CHECK(Job({"PBS_NODEFILE=/nodes"}).job().value().system.empty());
-  CHECK(Job({"JOB_ID=7"}).job().value().system.empty());  // without a parallel environment
+  CHECK(BatchWorld({"PBS_NODEFILE=/nodes"}).job().value().system.empty());
+  CHECK(BatchWorld({"JOB_ID=7"}).job().value().system.empty());  // without a parallel environment
 }
 
 TEST_CASE("a batch job of one host is this machine, under any name") {
-  const Job job({"LSB_JOBID=7", "LSB_MCPU_HOSTS=some.other.name 8"});
+  const BatchWorld job({"LSB_JOBID=7", "LSB_MCPU_HOSTS=some.other.name 8"});
   const auto plan = job.nodes();
   REQUIRE(plan);
   CHECK(plan->way == NodesPlan::Way::kLocal);
@@ -99,13 +100,13 @@ TEST_CASE("a batch job of one host is this machine, under any name") {
 }
 
 TEST_CASE("of several systems the first counts, and a warning says so") {
-  Job job(kPbs);
+  BatchWorld job(kPbs);
   job.add(kLsf);
   const auto plan = job.nodes();
   REQUIRE(plan);
   CHECK(plan->hosts[0].name == "n2");
   CHECK(plan->warnings == Words{"the variables of PBS and of LSF are set; PBS names the hosts"});
-  Job slurm(kPbs);
+  BatchWorld slurm(kPbs);
   slurm.machine.executables.insert("/usr/bin/srun");
   slurm.add({"SLURM_JOB_ID=41", "SLURM_JOB_NODELIST=s[1-2]"});
   CHECK(slurm.nodes().value().way == NodesPlan::Way::kSlurm);
@@ -113,7 +114,7 @@ TEST_CASE("of several systems the first counts, and a warning says so") {
 
 TEST_CASE("a list of hosts that cannot be used is an error that says what to do") {
   const auto error = [](Words variables, const std::string& text) {
-    Job job(variables);
+    BatchWorld job(variables);
     job.machine.files["/nodes"] = text;
     return job.job().error().what;
   };

@@ -64,6 +64,21 @@ def test_an_rsa_key_makes_openssh_the_transport_with_the_reason(farm, over, robu
     assert "id_rsa" in finished.errors
 
 
+@pytest.mark.parametrize("variables", [{"PBS_JOBID": "7", "PBS_NODEFILE": "nodes"},
+                                       {"JOB_ID": "7", "PE_HOSTFILE": "nodes"},
+                                       {"LSB_JOBID": "7", "LSB_MCPU_HOSTS": "h2 8 h1 8"}])
+def test_a_batch_job_runs_on_its_hosts(farm, over, robustrun, variables):
+    """The variables are played, the hosts are real sshds."""
+    hosts = farm(2)
+    robustrun.write("nodes", "h2 8 all.q@h2 UNDEFINED\nh1 8 all.q@h1 UNDEFINED\n")
+    robustrun.write("show.py", "import os\nprint(os.environ['RANK'], os.environ['GROUP_RANK'])\n")
+    job = over(hosts, "--nproc-per-node=2", "show.py", env=variables)
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    assert job.group_names() == ["h1", "h2"]
+    assert sorted(finished.text.splitlines()) == [f"{r} {r // 2}" for r in range(4)]
+
+
 def test_a_hostfile_with_slots(farm, over, robustrun):
     hosts = farm(2)
     robustrun.write("hosts", "h2 slots=1\nh1 slots=3\n")
