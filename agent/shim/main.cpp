@@ -255,6 +255,7 @@ class Shim final : private base::StrayKiller::ReapSink {
 
 // See protocol.h.
 int become_template(const Options& options) {
+  reset_signal_dispositions();  // posix_spawn() leaves the C library's own signals ignored
   ucred agent{};
   socklen_t size = sizeof agent;
   if (::getsockopt(kControlFd, SOL_SOCKET, SO_PEERCRED, &agent, &size) != 0) return kUsageError;

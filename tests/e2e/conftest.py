@@ -1,5 +1,6 @@
 """Fixtures: robustrun in a folder of the test's own, jobs, hosts and clusters."""
 
+import ctypes
 import os
 
 import pytest
@@ -8,6 +9,14 @@ from helpers.machines import Lab
 from helpers.runner import Runner
 from helpers.ssh_server import Farm
 from slurm.cluster import Cluster
+
+PR_CAPBSET_DROP, CAP_SYS_NICE = 24, 23  # linux/prctl.h, linux/capability.h
+
+
+def pytest_configure():
+    """As for most users, priorities may not be raised: standby workers then import at the normal
+    one. At a low one they take minutes on a machine that has much else to do."""
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0)
 
 
 def pytest_collection_modifyitems(config, items):

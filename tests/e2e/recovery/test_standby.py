@@ -12,23 +12,25 @@ from helpers.processes import is_alive, is_waiting_standby, wait_for
 pytest.importorskip("torch")
 
 WORKERS = 2
-# Trains a step, notes what a program can see of itself, and waits in the first attempts.
+STEP = """
+import robustrun
+robustrun.step(1)
+"""
+METHODS = "methods = ()"
+# Does a step, notes what a program can see of itself, and waits in the first attempts.
 SCRIPT = r"""
 import os, sys
 first_line = set(sys.modules)
 import json, signal, time
 import torch
 rank, attempt = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
-weight = torch.nn.Parameter(torch.ones(2))
-optimizer = torch.optim.SGD([weight], lr=0.1)
-weight.sum().backward()
-optimizer.step()
+""" + STEP + METHODS + r"""
 def child(queue):
     queue.put([__name__, os.environ["RANK"]])
 if __name__ == "__main__":
     import multiprocessing
     started = {}
-    for method in ("fork", "spawn"):
+    for method in methods:
         context = multiprocessing.get_context(method)
         queue = context.SimpleQueue()
         process = context.Process(target=child, args=(queue,))
@@ -63,6 +65,14 @@ if __name__ == "__main__":
     while not os.path.exists(f"go.{attempt}"):
         time.sleep(0.01)
 """
+# With an optimizer's step and child processes, each of which imports torch's compiler: 5 s of a
+# processor each.
+WHOLE = SCRIPT.replace(METHODS, 'methods = ("fork", "spawn")').replace(STEP, """
+weight = torch.nn.Parameter(torch.ones(2))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+weight.sum().backward()
+optimizer.step()
+""")
 # These differ between starts; everything else that a program sees must be the same.
 OF_ONE = {"MASTER_PORT", "ROBUSTRUN_RECORD", "ROBUSTRUN_SOCKET", "ROBUSTRUN_FLIGHT_SOCKET",
           "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_RUN_ID", "ROBUSTRUN_RUN_ID", "NCCL_RAS_ADDR"}
@@ -140,7 +150,7 @@ def test_a_second_kill_right_after_the_first_is_warm_too(robustrun):
 
 def seen(robustrun, *options):
     """The ranks' view of themselves in their second attempt."""
-    running = start(robustrun, *options)
+    running = start(robustrun, *options, script=WHOLE)
     victim = facts(robustrun, 0)[0]["pid"]
     if "--standby=off" not in options:
         waiting(robustrun)
@@ -202,11 +212,11 @@ def test_a_standby_that_died_is_no_loss(robustrun):
 
 
 # Takes so long until its first step that it is asked for its imports before, and imports more.
-LATE = SCRIPT.replace("weight = torch", """
+LATE = SCRIPT.replace(STEP, """
 while not os.path.exists("on"):
     time.sleep(0.01)
 import mailbox
-weight = torch""", 1).replace('"torch" in first_line', '"mailbox" in first_line', 1)
+""" + STEP).replace('"torch" in first_line', '"mailbox" in first_line', 1)
 
 
 def test_imports_before_a_late_first_step_are_in_the_next_standbys(robustrun):
@@ -354,7 +364,7 @@ def test_a_standby_whose_imports_read_the_attempt_is_refused_with_the_reason(rob
 
 @pytest.mark.parametrize("options", [("--standby=off",), ("--compat=torchrun",)])
 def test_without_standbys_there_are_none(robustrun, options):
-    running = start(robustrun, *options, "--max-restarts=1")
+    running = start(robustrun, *options, "--max-restarts=1", script=WHOLE)
     first = facts(robustrun, 0)
     os.kill(first[0]["pid"], signal.SIGKILL)
     second = facts(robustrun, 1)
