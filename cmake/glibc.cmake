@@ -2,7 +2,7 @@
 # none. Objects are those of any build; they are linked against the start files and libraries of
 # that version (scripts/glibc_stubs.py), with base/glibc/ for what our code and static libraries want
 # beyond it.
-# tests/e2e/install/test_packages.py looks at the result.
+# tests/e2e/install/nightly_packages.py looks at the result.
 set(ROBUSTRUN_GLIBC "" CACHE STRING "Oldest glibc that the programs must run with; empty: the system's")
 if(NOT ROBUSTRUN_GLIBC)
   return()

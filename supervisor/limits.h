@@ -149,6 +149,8 @@ inline constexpr std::uint32_t kHabitTimes = 2;
 // Between looks at all workers while something is suspicious: at first for kLookOftenFor, and
 // later.
 inline constexpr std::chrono::milliseconds kLookInterval{2000};
+inline constexpr std::uint32_t kStillLooksMin = 3;  // that find a rank still, to act on it
+inline constexpr std::chrono::seconds kStillLooksApart{6};  // at most, from one to the next
 inline constexpr std::chrono::seconds kLookIntervalLater{10};
 inline constexpr std::chrono::seconds kLookOftenFor{60};
 // How long a suspicion that names only a phase, or no rank, lasts before it is reported; and how

@@ -101,7 +101,10 @@ std::optional<base::Nanos> sleep_left(pid_t pid, const Call& call, base::Nanos n
   if (address == 0) return std::nullopt;
   const auto time = memory_of<std::int64_t>(pid, address, 2);
   constexpr std::int64_t kSecondsMax = std::int64_t{1} << 32;
-  if (time.empty() || time[0] < 0 || time[0] > kSecondsMax) return std::nullopt;
+  constexpr std::int64_t kPartMax = 1'000'000'000;  // the worker's memory may hold anything
+  if (time.empty() || time[0] < 0 || time[0] > kSecondsMax || time[1] < 0 || time[1] >= kPartMax) {
+    return std::nullopt;
+  }
   const base::Nanos until = std::chrono::seconds(time[0]) + time[1] * unit;
   return is_absolute ? until - now : until;
 }

@@ -82,6 +82,17 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     const auto is_same = [&](const auto& now) { return now.local_rank.value == rank; };
     if (std::ranges::none_of(order.slots, is_same)) kill(slot);
   }
+  // What is wrong with one fork may be wrong with all, and not with a fresh worker.
+  const auto was_forked = [](const auto& slot) { return slot.second.was_forked; };
+  const auto has_stepped = [&](const auto& slot) {
+    return was_forked(slot) && slot.second.has_progress;
+  };
+  if (std::ranges::any_of(slots_, was_forked) && std::ranges::none_of(slots_, has_stepped)) {
+    kill_templates();
+    forks_ = false;
+    for (auto& [rank, slot] : slots_)
+      kill(slot, "forked workers had ended before their first step");
+  }
   std::erase_if(slots_, [&](const auto& slot) {
     return std::ranges::none_of(
         order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
@@ -190,7 +201,8 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
   slot.lost.clear();
   slot.rank = worker.rank;
   slot.spawn = standby_launch_spec(wanted);
-  slot.is_asked = slot.is_early = slot.has_progress = slot.has_failed = false;
+  slot.is_asked = slot.has_progress = slot.has_failed = slot.was_forked = false;
+  slot.early = 0;
   slot.list.clear();
   if (const auto found = all_.find(slot.standby); found != all_.end()) {
     Standby& standby = *found->second;
@@ -198,6 +210,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
       auto changes = become(standby.spawn(), wanted, standby.ready().read);
       if (changes) {
         place = {standby.take(*changes), {}};
+        slot.was_forked = slot.origin != 0;
         all_.erase(found);
         slot.standby = 0;
         return place;
@@ -222,8 +235,7 @@ void StandbySet::look(base::LocalRank rank, FaultTarget& worker, const tracer::R
   if (reading->steps == 0 && !is_old) return;
   slot.has_progress = true;
   if (slot.list.empty()) return;
-  const bool is_early = reading->steps == 0;
-  if (!slot.has_modules || slot.is_early) take_modules(rank.value, slot, is_early);
+  if (!slot.has_modules || slot.early != 0) take_modules(rank.value, slot, reading->steps == 0);
   if (slot.has_modules || slot.is_asked || !is_old) return;
   const auto signal = static_cast<std::uint32_t>(boot_signal());
   if (node_.workers.stack_signal == signal) return;  // it would mean something else
@@ -232,16 +244,22 @@ void StandbySet::look(base::LocalRank rank, FaultTarget& worker, const tracer::R
   worker.signal_itself(boot_signal());
 }
 
-// The file belongs to the worker until then, and is removed with it.
+// The file belongs to the worker, and is removed with it. One from before its first step stays
+// there: the worker replaces it at that step, by when it may have imported much more.
 void StandbySet::take_modules(std::uint32_t rank, Slot& slot, bool is_early) {
   struct stat status{};
   if (::stat(slot.list.c_str(), &status) != 0 || status.st_size == 0) return;
+  if (slot.early == status.st_ino) return;
   const bool is_renewed = slot.has_modules;
+  const std::string kept = modules_path(rank);
   slot.list_bytes = status.st_size;
-  slot.has_modules = std::rename(slot.list.c_str(), modules_path(rank).c_str()) == 0;
-  slot.is_early = is_early;
-  // The worker writes it anew at its first step, by when it may have imported much more.
-  if (is_early) base::Fd(::open(slot.list.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  slot.early = is_early ? status.st_ino : 0;
+  if (is_early) {
+    ::unlink(kept.c_str());
+    slot.has_modules = ::link(slot.list.c_str(), kept.c_str()) == 0;
+  } else {
+    slot.has_modules = std::rename(slot.list.c_str(), kept.c_str()) == 0;
+  }
   if (is_renewed) {
     kill_templates();
     kill(slot);
@@ -344,7 +362,8 @@ void StandbySet::prepare() {
     if (slowest == slots_.end() || length(each) > length(slowest->second)) slowest = slot;
   }
   if (slowest == slots_.end()) return;
-  const bool may_fork = forks_ && slowest->second.spawn->container == 0;
+  const bool may_fork =
+      forks_ && slowest->second.spawn->container == 0 && !node_.home.is_container();
   if (may_fork) return start_template(slowest->first, slowest->second);
   start(slowest->first, slowest->second);
 }

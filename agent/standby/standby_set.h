@@ -84,9 +84,10 @@ class StandbySet {
     std::string list;  // where that worker leaves its modules; empty: it started warm
     bool has_modules = false;  // the file modules_path() exists
     bool is_asked = false;
-    bool is_early = false;  // the list is older than the worker's first step
+    std::uint64_t early = 0;  // inode of a list from before the worker's first step; 0: it is whole
     bool has_progress = false;
     bool has_failed = false;  // a standby of this attempt failed
+    bool was_forked = false;  // the worker is
     std::uint64_t standby = 0;  // key of all_; 0: none
     std::uint64_t origin = 0;  // key of templates_, from which it was forked; 0: it was not
     std::string lost{};  // why it has no standby, if there was or might have been one

@@ -260,6 +260,7 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
     return gone_ ? node_.send(none) : void();
   }
   if (gone_) return report_gone();  // the answer was lost, or the attempt ended by itself
+  report_progress();  // a last time: whether there was a step decides about the next standbys
   stopping_ = true;
   standbys_.pause();
   stop_->begin(order);
@@ -383,8 +384,9 @@ void WorkerSet::Impl::send_stages(const std::optional<wire::NodeStages>& stages)
 }
 
 void WorkerSet::Impl::prepare_standbys() {
+  if (stopping_ && !gone_) return;
   for (auto& worker : workers_) standbys_.look(worker->local_rank(), *worker, worker->reading());
-  if (!stopping_ || gone_) standbys_.prepare();
+  standbys_.prepare();
 }
 
 // Traces in full while something is suspected: a worker here is overdue, or the supervisor has

@@ -108,6 +108,7 @@ void HangWatch::begin_look(base::Nanos now) {
 
 void HangWatch::give_up_look(base::Nanos now) {
   looking_since_.reset();
+  still_since_.reset();
   next_look_ = now + kLookInterval;
 }
 
@@ -169,14 +170,17 @@ bool HangWatch::has_ended_attempt(const tracer::Verdict& verdict) const {
   return std::ranges::find(ended_at_, verdict.place) != ended_at_.end();
 }
 
-// How long the operation usually takes does not matter: the rank is not about to enter it.
-std::optional<base::Nanos> HangWatch::still_proved_after(const tracer::Verdict& verdict) const {
+// How long the operation usually takes counts only in that it must be overdue: the rank is not
+// about to enter it.
+std::optional<base::Nanos> HangWatch::still_proved_after(const tracer::Verdict& verdict,
+                                                         base::Nanos now) const {
   if (!verdict.is_still || !still_since_ || still_ == base::Nanos{}) return std::nullopt;
   if (verdict.confidence < tracer::Confidence::kMajority) return std::nullopt;
+  if (overdue_.empty() && !steps_are_missing(now)) return std::nullopt;
+  if (has_ended_attempt(verdict)) return std::nullopt;
   const Habit* habit = habit_of(verdict);
   const base::Nanos usual = habit != nullptr ? habit->longest : base::Nanos{};
-  const base::Nanos least = has_ended_attempt(verdict) ? still_ * kConvictAgainFactor : still_;
-  return std::max<base::Nanos>(least, kConvictFactor * usual);
+  return std::max<base::Nanos>(still_, kConvictFactor * usual);
 }
 
 // One rank may prepare data while the others wait for it to begin: without steps it is unknown how
@@ -191,8 +195,8 @@ bool HangWatch::is_proved(const tracer::Verdict& verdict, base::Nanos now) const
     return false;
   if (is_only_seen(verdict)) return false;
   if (verdict.lasting >= policy_.timeout) return true;
-  const std::optional<base::Nanos> still = still_proved_after(verdict);
-  if (still && now - *still_since_ >= *still) return true;
+  const std::optional<base::Nanos> still = still_proved_after(verdict, now);
+  if (still && still_looks_ >= kStillLooksMin && now - *still_since_ >= *still) return true;
   const std::optional<base::Nanos> after = proved_after(verdict);
   if (!after || verdict.lasting < *after) return false;
   return is_final(verdict.finding) || (!verdict.is_moving && !last_->is_moving);
@@ -211,7 +215,7 @@ HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict, base:
   if (is_final(verdict.finding)) return {Outlook::kForSure, within(*after)};
   if (verdict.is_moving) return {Outlook::kWhileMoves, within(policy_.timeout)};
   base::Nanos left = within(*after);
-  if (const std::optional<base::Nanos> still = still_proved_after(verdict)) {
+  if (const std::optional<base::Nanos> still = still_proved_after(verdict, now)) {
     left = std::min(left, std::max<base::Nanos>(*still_since_ + *still - now, kLookInterval));
   }
   return {Outlook::kIfStill, left};
@@ -295,13 +299,19 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos
       said_.reset();
     }
   }
-  const bool stays =
-      still_since_ && last_ && is_the_same(*last_, verdict) && is_one_operation(*last_, verdict);
+  // What happened between looks that are far apart is not known.
+  const bool stays = still_since_ && last_ && is_the_same(*last_, verdict) &&
+                     is_one_operation(*last_, verdict) && last_->place == verdict.place &&
+                     *looking_since_ - looked_at_ <= kStillLooksApart;
   if (!verdict.is_still) {
     still_since_.reset();
   } else if (!stays) {
     still_since_ = *looking_since_;
+    still_looks_ = 1;
+  } else {
+    ++still_looks_;
   }
+  looked_at_ = *looking_since_;
   if (is_proved(verdict, now)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
     convicted_ = true;
@@ -318,7 +328,7 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos
   const bool may_be_stuck = same_since_ && verdict.by_stacks && !verdict.is_moving;
   if (nobody_waits && overdue_.empty() && !may_be_stuck) calm_down();
   looking_since_.reset();
-  next_look_ = now + (is_patient ? kLookIntervalLater : kLookInterval);
+  next_look_ = now + (is_patient && !still_since_ ? kLookIntervalLater : kLookInterval);
   return told;
 }
 

@@ -7,12 +7,14 @@
 // are two thresholds: a suspicion is examined and reported at once; a conviction ends the attempt.
 // It needs the same verdict twice in a row, on a worker that shows no sign of going on, or a hang
 // that lasts for --hang-timeout. It comes sooner where the rank is seen to do nothing but sleep, or
-// wait for a lock, in the script (tracer/analysis/accuse.h), in every look of `hang_still`.
+// wait for a lock, in the script (tracer/analysis/accuse.h), in every look of `hang_still`, at
+// least kStillLooksMin of them, while the agents or the steps tell that something is late.
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
 // evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before.
 // A hang that ended an attempt is no habit: it is reported at once when it returns. It then gets
-// twice the time to move, so that an intended pause is not taken for a hang three times.
+// twice the time to move, and none sooner for being still, so that an intended pause is not taken
+// for a hang three times.
 //
 // Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
 // not since when. Such a verdict counts when the group's steps are missing, or, in a group without
@@ -83,7 +85,8 @@ class HangWatch {
   // How long a hang must last to be proven before --hang-timeout; none: it never is.
   [[nodiscard]] std::optional<base::Nanos> proved_after(const tracer::Verdict& verdict) const;
   // The same for a rank that is still, from the first look that found it so; none: it is not.
-  [[nodiscard]] std::optional<base::Nanos> still_proved_after(const tracer::Verdict& verdict) const;
+  [[nodiscard]] std::optional<base::Nanos> still_proved_after(const tracer::Verdict& verdict,
+                                                              base::Nanos now) const;
   [[nodiscard]] bool has_ended_attempt(const tracer::Verdict& verdict) const;
   [[nodiscard]] Prospect prospect_of(const tracer::Verdict& verdict, base::Nanos now) const;
   [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
@@ -113,7 +116,10 @@ class HangWatch {
   base::Nanos blind_interval_{};
   bool began_blindly_ = false;  // the present series of looks began without anything suspicious
   std::optional<base::Nanos> same_since_;  // since when looks show the same stacks as `last_`
-  std::optional<base::Nanos> still_since_;  // since when all looks found the same rank to be still
+  // Since when all looks found the same rank to be still, at the same place, and how many did.
+  std::optional<base::Nanos> still_since_;
+  std::uint32_t still_looks_ = 0;
+  base::Nanos looked_at_{};  // when the look before began
   std::optional<tracer::Verdict> said_;  // the hang that was reported last
   std::optional<tracer::Verdict> said_slow_;  // the slowness that was reported last
   std::optional<tracer::Verdict> last_;  // of the look before

@@ -5,6 +5,7 @@ import array
 import ctypes
 import json
 import os
+import random
 import re
 import select
 import socket
@@ -169,6 +170,27 @@ def test_random_numbers_differ_between_standbys(template, tmp_path):
     assert made.fork().become() != made.fork().become()
 
 
+def test_generators_of_imports_get_seeds_of_their_own_unless_they_have_a_fixed_one(template,
+                                                                                  tmp_path):
+    (tmp_path / "job.py").write_text("import lib; print(lib.own.random(), lib.fixed.random())")
+    made = template("job.py", "lib", **library(tmp_path, "lib", (
+        "import random\nown, fixed = random.Random(), random.Random()\nfixed.seed(5)\n")))
+    assert "unforkable" not in made.ready()
+    (first, same), (second, as_well) = (made.fork().become()[1].split() for _ in range(2))
+    assert first != second
+    assert same == as_well == str(random.Random(5).random())
+
+
+def test_classes_of_imports_may_hold_mkdir(template, tmp_path):
+    """As pathlib's do until Python 3.10."""
+    (tmp_path / "job.py").write_text("import lib; lib.Maker().mkdir('made')")
+    made = template("job.py", "lib", **library(
+        tmp_path, "lib", "import os\nclass Maker:\n    mkdir = os.mkdir\n"))
+    assert "unforkable" not in made.ready()
+    assert made.fork().become() == (0, "")
+    assert (tmp_path / "made").is_dir()
+
+
 def test_what_imports_print_every_standby_prints(template, tmp_path):
     (tmp_path / "job.py").write_text("print('job')")
     made = template("job.py", "loud", **library(tmp_path, "loud", "print('welcome')"))
@@ -186,6 +208,10 @@ UNFORKABLE = {
     "import select\npoll = select.epoll()": "an import has left an eventpoll open",
     "device = open('/dev/full', 'wb')": "an import has opened /dev/full",
     "import mmap\nshared = mmap.mmap(-1, 4096)": "an import shares memory that it can change",
+    "import random\nrandom.seed(1)": "an import has set the seed of random",
+    "import numpy\nnumpy.random.seed(1)": "an import has set the seed of numpy.random",
+    "import numpy\nheld = numpy.random.default_rng()":
+        "an import holds a generator of numpy.random",
 }
 
 

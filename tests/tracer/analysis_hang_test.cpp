@@ -253,6 +253,11 @@ TEST_CASE("a rank is still if nothing but a sleep or a lock in a line of the scr
          auto& frames = e.stacks[0].frames;
          frames.insert(frames.begin(), {"wait", "/usr/lib/python3.11/threading.py", 5});
        }},
+      {"a lock of native code", false,
+       [](Fleet&, Evidence& e) { e.process.main_wait = MainWait::kLock; }},
+      {"its GPU is busy", false,
+       [](Fleet&, Evidence& e) { e.gpus.emplace_back().utilisation_percent = 3; }},
+      {"its GPU is idle", true, [](Fleet&, Evidence& e) { e.gpus.emplace_back(); }},
       {"neither", false, [](Fleet&, Evidence& e) { e.process.main_wait = MainWait::kOther; }},
       {"others may be at work", false, [](Fleet&, Evidence& e) { e.process.others_idle = false; }},
       {"it uses a CPU", false, [](Fleet&, Evidence& e) { e.process.cpu = seconds(0.2); }},
@@ -288,6 +293,8 @@ TEST_CASE("a rank is still if nothing but a sleep or a lock in a line of the scr
       {"a lock, and a thread that only shows progress", true,
        [](Fleet&, Evidence& e) {
          e.process.main_wait = MainWait::kLock;
+         auto& frames = e.stacks[0].frames;
+         frames.insert(frames.begin(), {"wait", "/usr/lib/python3.11/threading.py", 5});
          kBeside(e, {{"wait", "/usr/lib/python3.11/threading.py", 5},
                      {"run", "/x/site-packages/tqdm/_monitor.py", 60}});
        }},

@@ -284,12 +284,17 @@ bool is_still(const Evidence& evidence, const Whereabouts& where) {
   const ProcessState& process = evidence.process;
   if (!evidence.has_process || is_moving(evidence) || !process.others_idle) return false;
   if (where.reason != Reason::kUserCode || !where.is_in_own_line) return false;
+  // Native threads may wait for it.
+  const auto is_busy = [](const GpuState& gpu) { return gpu.utilisation_percent > 0; };
+  if (std::ranges::any_of(evidence.gpus, is_busy)) return false;
   switch (process.main_wait) {
     case MainWait::kOther: return false;
     case MainWait::kSleep: return other_threads(evidence) != OtherThreads::kActive;
-    // Another thread, or a child, may free it.
+    // Another thread of Python, or a child, may free it; a native thread frees what native code
+    // waits for, perhaps when a server answers.
     case MainWait::kLock:
-      return process.children == 0 && other_threads(evidence) == OtherThreads::kNone;
+      return where.is_in_pythons_wait && process.children == 0 &&
+             other_threads(evidence) == OtherThreads::kNone;
   }
   return false;
 }

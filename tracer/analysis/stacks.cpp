@@ -173,6 +173,7 @@ Whereabouts whereabouts(const Evidence& evidence) {
     where.function = function_of(*python);
     const auto called = std::ranges::find_if_not(python->frames, is_in_threading);
     where.is_in_own_line = called != python->frames.end() && is_users_own(*called);
+    where.is_in_pythons_wait = where.is_in_own_line && called != python->frames.begin();
   }
   if (where.reason != Reason::kUserCode || (python != nullptr && python->holds_gil)) return where;
   for (const ThreadStack& other : evidence.stacks) {

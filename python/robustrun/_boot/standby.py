@@ -29,14 +29,12 @@ def wait(command, mode, program, safe_path):
     if differs:
         names = []
     is_template = not socket_path
-    after_each = []
     if is_template:
         from . import template
 
-        template.prepare()
-        after_each = [template.after_import]
+        template.prepare(list_path)
     with _Watch() as watch, _LowPriority():
-        _import_all(names, *after_each)
+        _import_all(names)
     fields = [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
     fields += stamps
     if differs:
@@ -197,14 +195,13 @@ def _kept(modules):
     return found
 
 
-def _import_all(names, after_each=lambda: None):
+def _import_all(names):
     for name in names:
         if name not in sys.modules:
             try:
                 __import__(name)
             except BaseException:
                 pass  # if the script needs the module, its own import will report the error
-            after_each()
 
 
 def _set_before_imports(changed, watch):

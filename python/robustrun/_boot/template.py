@@ -9,6 +9,8 @@ not.
 import os
 import sys
 
+from .._record import imports
+
 CONTROL = 3  # the descriptor of its socket to the agent
 _STREAMS = (1, 2)
 _ORDER_BYTES = 1 << 18
@@ -20,21 +22,79 @@ _ORPHANED_WITHIN_S = 5.0
 _mkdir = os.mkdir
 _made_folders = []  # by imports
 _first_torch_seed = None
+_seeded = []  # names of modules whose generator an import has seeded
+_generators = []  # of Python, of imports, that began with a seed of their own
 
 
-def prepare():
+class _NotingMkdir:
+    """No function: pathlib of Python 3.10 and older keeps os.mkdir in a class, which would make a
+    method of a function."""
+
+    def __call__(self, path, *arguments, **named):
+        _mkdir(path, *arguments, **named)
+        _made_folders.append(os.fsdecode(path))
+
+
+def prepare(list_path):
     """Before the imports: keeps what they print, for each standby to print, and watches for what
     forks cannot share."""
-    os.mkdir = _noting_mkdir  # tempfile.mkdtemp() calls it
+    os.set_inheritable(CONTROL, False)  # not for programs that imports start
+    os.mkdir = _NotingMkdir()  # tempfile.mkdtemp() calls it
+    for name, watch in _WATCHES:
+        imports.after_import(name, watch)
     for stream in _STREAMS:
-        kept = os.memfd_create("robustrun-printed")
+        kept = _open_memory(list_path)
         os.dup2(kept, stream)
         os.close(kept)
 
 
-def _noting_mkdir(path, *arguments, **named):
-    _mkdir(path, *arguments, **named)
-    _made_folders.append(os.fsdecode(path))
+def _open_memory(list_path):
+    if hasattr(os, "memfd_create"):  # not in a Python for old C libraries
+        return os.memfd_create("robustrun-printed")
+    path = list_path + ".printed"
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    os.unlink(path)
+    return opened
+
+
+def _watch_random(module):
+    plain, seed = module.Random.seed, module.seed
+
+    def noting(generator, a=None, *arguments, **named):
+        if generator in _generators:
+            _generators.remove(generator)
+        if a is None:
+            _generators.append(generator)
+        return plain(generator, a, *arguments, **named)
+
+    def telling(*arguments, **named):
+        _seeded.append("random")
+        return seed(*arguments, **named)
+
+    module.Random.seed, module.seed = noting, telling
+    _undo.append(lambda: setattr(module.Random, "seed", plain))
+    _undo.append(lambda: setattr(module, "seed", seed))
+
+
+def _watch_numpy(module):
+    seed = module.seed
+
+    def telling(*arguments, **named):
+        _seeded.append("numpy.random")
+        return seed(*arguments, **named)
+
+    module.seed = telling
+    _undo.append(lambda: setattr(module, "seed", seed))
+
+
+def _note_torch_seed(_):
+    global _first_torch_seed
+    if _first_torch_seed is None:
+        _first_torch_seed = _torch_seed()
+
+
+_WATCHES = (("random", _watch_random), ("numpy.random", _watch_numpy), ("torch", _note_torch_seed))
+_undo = [lambda: setattr(os, "mkdir", _mkdir)]
 
 
 def _torch_seed():
@@ -42,23 +102,19 @@ def _torch_seed():
     return torch.initial_seed() if hasattr(torch, "initial_seed") else None
 
 
-def after_import():
-    """To be called after each import: notes the seed that torch began with."""
-    global _first_torch_seed
-    if _first_torch_seed is None:
-        _first_torch_seed = _torch_seed()
-
-
 def serve(report):
     """Sends the report (fields) and forks a standby for each order. Returns in every standby: the
     path of its socket, and the changes of its environment. Never returns in the template."""
     import _socket
 
-    os.mkdir = _mkdir
+    for name, watch in _WATCHES:
+        imports.cancel(name, watch)
+    for undo in _undo:
+        undo()
     control = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, CONTROL)
     agent = os.getppid()
     prctl = _prctl()
-    reason = why_not() if prctl else "the interpreter has no ctypes"
+    reason = _why_not_here(control) or why_not() if prctl else "the interpreter has no ctypes"
     if reason:
         report = report + [b"unforkable=" + os.fsencode(reason)]
     control.send(b"\0".join(report))
@@ -80,6 +136,17 @@ def serve(report):
             os.close(descriptor)
         control.send(b"\1")
     os._exit(0)
+
+
+def _why_not_here(control):
+    """Standbys become children of the agent, which has to be this process's own parent: the shim
+    looks at who made the socket."""
+    import _socket
+
+    maker = control.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)  # struct ucred
+    if int.from_bytes(maker[:4], sys.byteorder) != os.getppid():
+        return "the interpreter is not a child of the agent"
+    return None
 
 
 def why_not():
@@ -104,6 +171,10 @@ def why_not():
             return "an import has made %s, which the first fork to end would remove" % folder
     if _torch_seed() != _first_torch_seed:  # all interpreters begin with it; forks get their own
         return "an import has set torch's seed"
+    if _seeded:
+        return "an import has set the seed of " + _seeded[0]
+    if _has_generators():
+        return "an import holds a generator of numpy.random"
     for name in os.listdir("/proc/self/fd"):
         target = _target(int(name)) if int(name) > CONTROL else ""
         if target.startswith("/") and not target.startswith("/dev/"):
@@ -121,6 +192,20 @@ def why_not():
             if "w" in fields[1] and "s" in fields[1]:
                 return "an import shares memory that it can change"
     return None
+
+
+def _has_generators():
+    """Whether there is one besides numpy's global one, whose seed nobody knows."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is None:
+        return False
+    was_imported = "gc" in sys.modules
+    import gc
+
+    if not was_imported:
+        del sys.modules["gc"]
+    kind, own = numpy_random.BitGenerator, numpy_random.mtrand._rand._bit_generator
+    return any(issubclass(type(each), kind) and each is not own for each in gc.get_objects())
 
 
 def _target(descriptor):
@@ -183,8 +268,11 @@ def _settle(parent, prctl, cgroup, passed):
             os._exit(1)
         os.setsid()
         if cgroup:
-            with open(os.path.join(os.fsdecode(cgroup), "cgroup.procs"), "w") as members:
-                members.write("0")
+            try:
+                with open(os.path.join(os.fsdecode(cgroup), "cgroup.procs"), "w") as members:
+                    members.write("0")
+            except OSError:
+                pass  # a fresh worker goes on without, too
         printed = [os.pread(stream, os.fstat(stream).st_size, 0) for stream in _STREAMS]
         control, *streams = passed
         for stream, descriptor in enumerate(streams):
@@ -202,6 +290,8 @@ def _settle(parent, prctl, cgroup, passed):
 def _reseed():
     """Renews the generators that begin with another seed in every process. Python's own does it by
     itself after a fork; torch's of devices begin with the same seed everywhere."""
+    for generator in _generators:
+        generator.seed()
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()

@@ -14,10 +14,11 @@ _SITE = ("site-packages", "dist-packages")
 _ORDER_MATTERS = ("gevent", "eventlet")
 
 
-def write_if_wanted(path):
-    """Writes the list if the file `path` exists and is empty. Returns whether it did."""
+def write_if_wanted(path, anew=False):
+    """Writes the list if the file `path` exists and is empty, or has an older one and `anew` is
+    set. Returns whether it did."""
     try:
-        if os.stat(path).st_size != 0:
+        if os.stat(path).st_size != 0 and not anew:
             return False
         lines = [HEAD]
         lines += ["module " + name for name in choose(sys.modules, _folder(), library_roots())]

@@ -19,6 +19,15 @@ def after_import(name, callback):
     _watch()
 
 
+def cancel(name, callback):
+    """Undoes an after_import() that may still wait."""
+    if callback in _waiting.get(name, ()):
+        _waiting[name].remove(callback)
+        if not _waiting[name]:
+            del _waiting[name]
+        _watch()
+
+
 def watch_script(begins, ended):
     """Calls begins() and ended() around each import by code of __main__; None: stop."""
     global _begins, _ended

@@ -118,7 +118,7 @@ def after_first_step():
     if hot_files is not None:
         hot_files.write()
     record = os.environ.get("ROBUSTRUN_RECORD", "")
-    import_list.write_if_wanted(beside(record, ".modules"))
+    import_list.write_if_wanted(beside(record, ".modules"), anew=True)
     if "wandb" in sys.modules or "mlflow" in sys.modules:
         from . import tracker_runs
 

@@ -234,6 +234,33 @@ def test_imports_before_a_late_first_step_are_in_the_next_standbys(robustrun):
     robustrun.expect_nothing_left()
 
 
+# Imports of its library leave what is right only in the process that imported it.
+OF_ONE_PROCESS = SCRIPT.replace("import torch\n", """
+import torch, of_one_process
+if of_one_process.PID != os.getpid():
+    sys.exit(7)
+""", 1)
+
+
+def test_after_forked_workers_that_fail_come_fresh_ones(robustrun):
+    libraries = robustrun.folder / "libraries" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "of_one_process.py").write_text("import os\nPID = os.getpid()\n")
+    robustrun.write("job.py", OF_ONE_PROCESS)
+    running = robustrun.start("--nproc-per-node", str(WORKERS), "job.py",
+                              env={"PYTHONPATH": str(libraries)})
+    first = facts(robustrun, 0)
+    waiting(robustrun)
+    os.kill(first[0]["pid"], signal.SIGKILL)
+    third = facts(robustrun, 2)
+    assert not any(each["warm"] for each in third)
+    go(robustrun, 2)
+    assert running.finish().code == 0
+    told = "forked workers had ended before their first step"
+    assert told in robustrun.report()["incidents"][1]["cold"][0]
+    robustrun.expect_nothing_left()
+
+
 def test_a_restart_does_not_wait_for_a_stopped_standby(robustrun):
     running = start(robustrun)
     first = facts(robustrun, 0)

@@ -178,16 +178,48 @@ TEST_CASE("a still rank of an inferred verdict, or where waits passed, is not co
   CHECK(until_convicted(used, [](base::Nanos since) { return still(since); }) >= 34s);
 }
 
-TEST_CASE("where a still rank ended an attempt, the next one has twice the time") {
+TEST_CASE("where a still rank ended an attempt, the next one is not convicted early") {
   Watch w;
-  for (const base::Nanos patience : {10s, 20s, 20s}) {
+  for (const base::Nanos patience : {base::Nanos(10s), base::Nanos(2 * kConvictStill)}) {
     w.watch.note_overdue({0}, kComm, false, 2s);
     const base::Nanos after =
         until_convicted(w, [](base::Nanos since) { return still(3s + since); });
-    CHECK(after >= patience - 1s);
+    CHECK(after >= patience - 4s);
     CHECK(after < patience + 4s);
     w.watch.begin_attempt(base::Attempt{1}, w.now);
   }
+}
+
+TEST_CASE("a rank is not convicted early while nothing is late, or at changing places") {
+  Watch on_time;
+  on_time.watch.note_overdue({0}, kComm, false, 2s);
+  on_time.look(still(3s));
+  on_time.watch.note_overdue({0}, kComm, true, {});
+  CHECK(until_convicted(on_time, [](base::Nanos since) { return still(3s + since); }) > 40s);
+  Watch about;
+  about.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(about, [](base::Nanos since) {
+          Verdict found = still(3s + since);
+          found.place = "train.py:" + std::to_string(since / 8s);
+          return found;
+        }) > 40s);
+}
+
+TEST_CASE("looks that are far apart, or gave no result, do not show that a rank is still") {
+  Watch rare;
+  rare.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(rare, [&](base::Nanos since) {
+          rare.now += 7s;
+          return still(3s + since);
+        }) > 40s);
+  Watch failing;
+  failing.watch.note_overdue({0}, kComm, false, 2s);
+  CHECK(until_convicted(failing, [&](base::Nanos since) {
+          failing.watch.begin_look(failing.now);
+          failing.watch.give_up_look(failing.now);
+          failing.wait_for_look();
+          return still(3s + since);
+        }) > 40s);
 }
 
 TEST_CASE("a rank that moves is convicted when patience ends") {

@@ -81,7 +81,7 @@ def test_a_node_has_the_name_that_robustrun_gives_it(robustrun):
     assert "outvoted: rank 2 on n3" in finished.text
 
 
-@pytest.mark.parametrize("cpu", [pytest.param("portable", marks=pytest.mark.nightly), "native"])
+@pytest.mark.parametrize("cpu", ["portable", "native"])
 def test_one_process_alone_needs_no_launcher(robustrun, cpu):
     environment = {**robustrun.environment, "PYTHONPATH": str(ROOT / "python")}
     words = [sys.executable, "-m", "robustrun.align", f"--cpu={cpu}"]

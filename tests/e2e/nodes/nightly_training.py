@@ -101,8 +101,7 @@ class Sitting:
         self.trains()
 
 
-@pytest.mark.parametrize(
-    "transport", ["libssh2", pytest.param("openssh", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("transport", ["libssh2", "openssh"])
 def test_it_survives_the_loss_of_every_machine_and_every_agent(farm, robustrun, calm, transport):
     hosts = farm(5)
     sitting = Sitting(robustrun, hosts, f"--ssh-transport={transport}")

@@ -36,7 +36,7 @@ def test_the_machine_that_computes_other_bits_is_named(robustrun):
     assert finished.errors.count("failed: ") == 2
 
 
-@pytest.mark.parametrize("bad", [pytest.param("n1", marks=pytest.mark.nightly), "n6"])
+@pytest.mark.parametrize("bad", ["n1", "n6"])
 def test_the_users_own_job_names_the_machine(robustrun, bad):
     robustrun.write("job.py", JOB)
     finished = replay(robustrun, *SIX, "job.py", bad, "-")
@@ -57,7 +57,6 @@ def test_a_fault_that_does_not_recur_names_no_machine(robustrun):
     assert "no group failed" in finished.errors
 
 
-@pytest.mark.nightly
 def test_two_faulty_machines_are_among_the_candidates(robustrun):
     robustrun.write("job.py", JOB)
     finished = replay(robustrun, *SIX, "job.py", "n1,n6", "-")
