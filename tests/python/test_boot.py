@@ -299,6 +299,31 @@ def test_a_file_of_stacks_that_cannot_be_made_leaves_stderr(tmp_path, boot, reco
     assert not (tmp_path / "elsewhere").exists()
 
 
+# Sends the boot signal while the import system notes which lock this thread waits for.
+INTERRUPTED = """
+import os, signal, sys
+sent = []
+def trace(frame, event, argument):
+    if "importlib" not in frame.f_code.co_filename:
+        return None
+    if frame.f_code.co_name == "acquire" and event == "line" and "tid" in frame.f_locals:
+        if not sent and frame.f_lineno > frame.f_code.co_firstlineno + 7:
+            sent.append(1)
+            os.kill(os.getpid(), signal.SIGRTMIN + 9)
+    return trace
+sys.settrace(trace)
+import xml.dom.minidom
+sys.settrace(None)
+print(sent)
+"""
+
+
+def test_the_boot_signal_may_come_within_an_import(tmp_path, boot, record):
+    write(tmp_path / "case.py", INTERRUPTED)
+    done = boot("script", "case.py", env=record.environment())
+    assert (done.stdout, done.stderr) == (b"[1]\n", b"")
+
+
 def test_booting_costs_less_than_half_of_the_start_of_python(tmp_path, record):
     """Processor time, least of many runs: the machine may be busy, which makes both slower. Byte
     code is cached. What it costs is a figure (bench/run startup)."""

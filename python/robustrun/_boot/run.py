@@ -134,11 +134,13 @@ def _listen_for_faults():
         return
     import _signal  # importing signal would take a millisecond
 
+    # An import within the handler could break one that it interrupts: until Python 3.12 the import
+    # system keeps one entry per thread for the lock that it waits for (gh-106176).
+    from .._record import import_list
+
     def on_signal(number, frame):
         if os.getpid() != worker:
             return
-        from .._record import import_list
-
         import_list.write_if_wanted(progress.beside(order, ".modules"))
         if os.path.exists(order + ".fault"):
             from . import faults

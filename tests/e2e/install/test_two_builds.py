@@ -8,7 +8,7 @@ import signal
 import pytest
 from helpers.builds import installed_copy, make_other
 from helpers.jobs import descendants, lockstep, start_job
-from helpers.processes import program_of
+from helpers.processes import program_of, wait_for
 from helpers.runner import BINARY
 from helpers.ssh_server import NEEDS_ROOT
 from nodes.meeting import Meeting
@@ -85,6 +85,8 @@ def test_another_version_supervises_a_run_whose_supervisor_is_gone(robustrun, ot
     job.process = successor.process
     job.moves(world=2)
     assert job.agents() == agents and job.attempt() == 0
+    # Workers move without it, too.
+    wait_for(lambda: robustrun.run("status", str(job.run)).code == 0, what="the supervisor")
     successor.process.terminate()
     ended = successor.finish()
     assert ended.code == 143, ended.errors
