@@ -38,11 +38,12 @@ export ASAN_OPTIONS=$symbolizer UBSAN_OPTIONS=$symbolizer:print_stacktrace=1 TSA
 # Sanitized in every run: what has pointers, threads or bytes from elsewhere, and all parsers, by the
 # fuzzers. Sanitized at night as well: what computes on values.
 export tsan_targets="test_base test_wire test_tracer test_checkpoint"
-export asan_targets="test_base test_wire test_tracer test_checkpoint test_bootstrap test_agent
-  test_loader fuzzers"
+export asan_targets="test_base test_wire test_tracer test_checkpoint test_bootstrap test_loader
+  fuzzers"
 case $labels in *nightly*)
   tsan_targets+=" test_agent test_supervisor"
-  asan_targets+=" test_supervisor test_cli test_topo test_sim test_simulator test_launcher test_probe" ;;
+  asan_targets+=" test_agent test_supervisor test_cli test_topo test_sim test_simulator"
+  asan_targets+=" test_launcher test_probe" ;;
 esac
 
 phase() {  # name, command…; the command's time goes to the table of --times
