@@ -35,8 +35,8 @@ trap 'exit 143' TERM
 symbolizer=external_symbolizer_path=$(command -v addr2line)
 export ASAN_OPTIONS=$symbolizer UBSAN_OPTIONS=$symbolizer:print_stacktrace=1 TSAN_OPTIONS=$symbolizer
 
-# Sanitized in every run: what has pointers, threads or bytes from elsewhere, and all parsers, by the
-# fuzzers. Sanitized at night as well: what computes on values.
+# Sanitized in every run: bytes from elsewhere, threads, memory that is mapped or shared, and all
+# parsers, by the fuzzers. The other rooms take too long to build, and are sanitized at night.
 export tsan_targets="test_base test_wire test_tracer test_checkpoint"
 export asan_targets="test_base test_wire test_tracer test_checkpoint test_bootstrap test_loader
   fuzzers"
