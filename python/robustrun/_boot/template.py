@@ -195,7 +195,7 @@ def why_not():
 
 
 def _has_generators():
-    """Whether there is one besides numpy's global one, whose seed nobody knows."""
+    """Whether an import holds one besides numpy's global generator; its seed is unknown."""
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is None:
         return False
