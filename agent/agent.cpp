@@ -26,10 +26,10 @@
 #include "agent/node/node_context.h"
 #include "agent/node/runtime_dir.h"
 #include "agent/preflight/node_tests.h"
-#include "agent/process/port.h"
 #include "agent/staging/block_peers.h"
 #include "agent/staging/stage_files.h"
 #include "agent/stdin_watch.h"
+#include "agent/store/attempt_store.h"
 #include "agent/uplink/disturbed_link.h"
 #include "agent/uplink/supervisor_link.h"
 #include "agent/worker/checkpoint_demotion.h"
@@ -76,6 +76,7 @@ class Agent {
           send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
         });
     node_.host = host();
+    node_.leave_store = [this] { store_.leave_to_worker(); };
     await_signal();
     blocks_.use_listener_of(*peers_);
     SupervisorLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
@@ -254,7 +255,7 @@ class Agent {
     } else if (auto* reserve = std::get_if<wire::ReservePort>(&message)) {
       on_reserve(*reserve);
     } else if (auto* start = std::get_if<wire::StartWorkers>(&message)) {
-      if (workers_->takes(*start)) link_->begin_attempt(start->attempt, start->ordered_by);
+      if (workers_->takes(*start)) begin_attempt(*start);
       if (tests_) tests_->end_replay();
       use_own_streams(*start);
       workers_->start(std::move(*start));
@@ -275,8 +276,21 @@ class Agent {
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);
     } else if (tests_) {
+      if (const auto* replay = std::get_if<wire::ReplayNode>(&message)) begin_store(*replay);
       tests_->take(message);
     }
+  }
+
+  void begin_attempt(const wire::StartWorkers& order) {
+    link_->begin_attempt(order.attempt, order.ordered_by);
+    begin_store(order);
+  }
+
+  template <class Order>
+  void begin_store(const Order& order) {
+    const bool has_rank_zero = std::ranges::any_of(
+        order.slots, [](const wire::WorkerSlot& slot) { return slot.rank.value == 0; });
+    store_.begin_attempt({order.master_port, has_rank_zero, order.group_world_size == 1});
   }
 
   void use_own_streams(wire::StartWorkers& order) const {
@@ -351,7 +365,7 @@ class Agent {
 
   void on_reserve(const wire::ReservePort& order) {
     wire::PortReserved answer{order.attempt, 0, {}};
-    if (auto port = reserve_port(rng_)) {
+    if (auto port = store_.reserve(rng_)) {
       answer.port = *port;
     } else {
       answer.error = port.error().what;
@@ -418,6 +432,7 @@ class Agent {
   std::unique_ptr<MemoryTier> copies_ = MemoryTier::make(node_);
   std::optional<PeerCopies> peers_{std::in_place, node_, *copies_};
   BlockPeers blocks_{node_};
+  AttemptStore store_{node_};
   std::unique_ptr<OwnConsole> console_;  // null: output goes to the supervisor
   std::unique_ptr<DisturbedLink> link_;
   std::optional<RuntimeDirectory> runtime_directory_;

@@ -42,6 +42,8 @@ struct NodeContext {
   std::optional<SnapshotView> snapshot{};  // none: not asked for, or not ready yet
   StageClock stages{clock};   // of the current start
   std::string host{};         // this machine's own name
+  // From now on rank 0's worker serves torch's store, at a port that is free when this returns.
+  std::function<void()> leave_store{};
   std::set<std::string> line_formats{};  // projects whose log lines were recognised here
 };
 

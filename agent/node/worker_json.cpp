@@ -145,6 +145,11 @@ std::string answer_await_saves(const json&, ControlState&) {
   return written(json::object({{"type", "await_saves"}}));
 }
 
+std::string answer_own_store(const json&, ControlState& state) {
+  state.own_store = true;
+  return written(json::object({{"type", "own_store"}}));
+}
+
 // Reached only by requests that cannot be granted; the others are answered by the memory tier.
 std::string refuse_memory(const json&, ControlState&) {
   return control_error("memory needs bytes, a whole number, and a node that keeps copies");
@@ -257,6 +262,7 @@ constexpr std::array kMessages = {
     MessageRow{"save_on_stop", answer_save_on_stop},
     MessageRow{"memory", refuse_memory},
     MessageRow{"await_saves", answer_await_saves},
+    MessageRow{"own_store", answer_own_store},
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ void set_elastic(Environment& env, const wire::WorkerTemplate& workers,
           std::to_string(counts_restarts ? *start.restarts : start.attempt.value));
   env.set("TORCHELASTIC_MAX_RESTARTS", std::to_string(workers.max_restarts));
   env.set("TORCHELASTIC_RUN_ID", workers.run_id);
-  env.set("TORCHELASTIC_USE_AGENT_STORE", "False");
+  env.set("TORCHELASTIC_USE_AGENT_STORE", workers.agent_store ? "True" : "False");
   env.set("TORCHELASTIC_ERROR_FILE", files.error_file);
   if (!workers.signals_to_handle.empty()) {
     env.set("TORCHELASTIC_SIGNALS_TO_HANDLE", workers.signals_to_handle);

@@ -13,11 +13,12 @@ namespace {
 class ControlSocketImpl final : public ControlSocket {
  public:
   ControlSocketImpl(ControlState state, NoteHandler on_note, GiveMemory give_memory,
-                    AwaitSaves await_saves)
+                    AwaitSaves await_saves, LeaveStore leave_store)
       : state_(std::move(state)),
         on_note_(std::move(on_note)),
         give_memory_(std::move(give_memory)),
-        await_saves_(std::move(await_saves)) {}
+        await_saves_(std::move(await_saves)),
+        leave_store_(std::move(leave_store)) {}
 
   base::Status serve(const boost::asio::any_io_executor& executor, const std::string& path) {
     base::RequestSocket::Handlers handlers;
@@ -29,7 +30,9 @@ class ControlSocketImpl final : public ControlSocket {
       }
       const auto bytes = give_memory_ ? memory_wanted(message) : std::nullopt;
       if (!bytes) {
-        reply(answer_control_message(message, state_), nullptr);
+        const std::string answer = answer_control_message(message, state_);
+        if (std::exchange(state_.own_store, false) && leave_store_) leave_store_();
+        reply(answer, nullptr);
         for (wire::CheckpointNote& note : std::exchange(state_.notes, {})) {
           on_note_(std::move(note));
         }
@@ -61,6 +64,7 @@ class ControlSocketImpl final : public ControlSocket {
   NoteHandler on_note_;
   GiveMemory give_memory_;
   AwaitSaves await_saves_;
+  LeaveStore leave_store_;
   std::unique_ptr<base::RequestSocket> socket_;
 };
 
@@ -68,9 +72,10 @@ class ControlSocketImpl final : public ControlSocket {
 
 base::Result<std::unique_ptr<ControlSocket>> ControlSocket::open(
     boost::asio::any_io_executor executor, const std::string& path, ControlState state,
-    NoteHandler on_note, GiveMemory give_memory, AwaitSaves await_saves) {
+    NoteHandler on_note, GiveMemory give_memory, AwaitSaves await_saves, LeaveStore leave_store) {
   auto socket = std::make_unique<ControlSocketImpl>(std::move(state), std::move(on_note),
-                                                    std::move(give_memory), std::move(await_saves));
+                                                    std::move(give_memory), std::move(await_saves),
+                                                    std::move(leave_store));
   RR_TRY(socket->serve(executor, path));
   return socket;
 }

@@ -24,12 +24,15 @@ class ControlSocket {
   using GiveMemory = std::function<void(std::uint64_t bytes, MemoryTier::Answer answer)>;
   // Calls `go` when the worker may load and save checkpoints; empty: it may at once.
   using AwaitSaves = std::function<void(std::function<void()> go)>;
+  // Frees MASTER_PORT of the agent's store.
+  using LeaveStore = std::function<void()>;
   // Creates `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
   static base::Result<std::unique_ptr<ControlSocket>> open(boost::asio::any_io_executor executor,
                                                            const std::string& path,
                                                            ControlState state, NoteHandler on_note,
                                                            GiveMemory give_memory = {},
-                                                           AwaitSaves await_saves = {});
+                                                           AwaitSaves await_saves = {},
+                                                           LeaveStore leave_store = {});
   // Closes all connections and removes `path`; no reply is written afterwards.
   virtual ~ControlSocket() = default;
   // Sets the answer to "stop_reason".

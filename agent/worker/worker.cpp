@@ -171,7 +171,7 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
         note.local_rank = slot_.local_rank;
         checkpoints_.take(std::move(note));
       },
-      memory_for(plan), plan.await_saves));
+      memory_for(plan), plan.await_saves, node_.leave_store));
   if (!node_.workers.trace) return {};
   if (chooses_events(node_.workers)) {
     events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));

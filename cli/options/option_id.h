@@ -118,6 +118,7 @@ enum class OptionId : std::uint8_t {
   kCheckpoints,
   kReplayCommand,
   kPrefetch,
+  kStore,
   kCacheDir,
   kCacheMax,
   kImage,

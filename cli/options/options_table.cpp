@@ -383,6 +383,11 @@ constexpr auto kTable = std::to_array<Option>({
    .native = "auto", .compat = "off", .group = kWhat,
    .help = "Record which files workers read until their first step, and read them ahead at the "
            "next start; auto: if interpreter or script are on shared storage (docs/startup.md)."},
+  {.id = kStore, .name = "store", .type = kChoice, .values = "agent|worker", .native = "agent",
+   .compat = "agent", .group = kRendezvous,
+   .help = "Who serves torch's store at MASTER_ADDR:MASTER_PORT: robustrun's agent of rank 0's "
+           "node, as with torchrun, or the worker of rank 0, for scripts that open MASTER_PORT "
+           "themselves (docs/compat.md)."},
   {.id = kCacheDir, .name = "cache-dir", .values = "auto|DIR", .native = "auto", .compat = "auto",
    .group = kWhat,
    .help = "Cache for faster starts, on each node; auto: robustrun in $XDG_CACHE_HOME or "

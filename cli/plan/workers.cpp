@@ -137,6 +137,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.trace = settings.text(OptionId::kTrace) != "off";
   workers.health = settings.text(OptionId::kHealth) != "off";
   workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
+  workers.agent_store = settings.text(OptionId::kStore) == "agent";
   workers.standby = standby_mode(settings.text(OptionId::kStandby));
   workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
   workers.checkpoints = true;

@@ -77,7 +77,7 @@ def test_native_environment(robustrun, shown, count):
         assert seen["GROUP_RANK"] == seen["NODE_RANK"] == "0"
         assert seen["ROLE_NAME"] == "default"
         assert seen["TORCHELASTIC_RESTART_COUNT"] == "0"
-        assert seen["TORCHELASTIC_USE_AGENT_STORE"] == "False"
+        assert seen["TORCHELASTIC_USE_AGENT_STORE"] == "True"
         assert seen["argv"] == ["show.py", "a", "--b=c d"]
         assert seen["path0"] == str(robustrun.folder)
         assert int(seen["OMP_NUM_THREADS"]) == max(1, len(os.sched_getaffinity(0)) // count)

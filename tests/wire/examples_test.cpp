@@ -67,7 +67,8 @@ WorkerTemplate worker_template() {
                 .lines = {"iteration * elapsed time"},
                 .values = {{.name = "step_time", .text = "(ms): {value} |", .factor = 0.001},
                            {.name = "rate", .text = "{value}it/s", .inverse = true}}}},
-          .checkpoint_globs = {"out/checkpoint-*", "/scratch/run/*.ckpt"}};
+          .checkpoint_globs = {"out/checkpoint-*", "/scratch/run/*.ckpt"},
+          .agent_store = true};
 }
 
 WorkerExited worker_exited() {
@@ -130,7 +131,7 @@ std::vector<Example> first_kinds() {
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s,
              .ordered_by = 2}},
-      {"Welcome", "Welcome-15",
+      {"Welcome", "Welcome-16",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},

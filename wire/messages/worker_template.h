@@ -138,6 +138,7 @@ struct WorkerTemplate {
   // Globs of checkpoints that the workers write, relative to their working directory: half-written
   // ones are moved aside before an attempt (agent/trainer_saves/half_written.h).
   std::vector<std::string> checkpoint_globs{};
+  bool agent_store = false;  // the agent of rank 0 serves torch's store, not rank 0's worker
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -186,6 +187,7 @@ struct WorkerTemplate {
     v(46, "overlap_saves", overlap_saves);
     v(47, "line_formats", line_formats);
     v(48, "checkpoint_globs", checkpoint_globs);
+    v(49, "agent_store", agent_store);
   }
 };
 

@@ -13,6 +13,8 @@ struct ConnectionAddresses {
   std::string local;
   std::string remote;
 };
+// Of a connected socket; "?" for what cannot be had any more.
+[[nodiscard]] ConnectionAddresses addresses_of(int fd);
 
 // Numeric addresses of this machine's interfaces that are up, loopback last. `interface`: restricts
 // them to that one; kNotFound, with the existing names, if it has none.

@@ -35,6 +35,5 @@ struct TcpAddress {
 // The connect is under way or done; connect_result() gives its result once the socket is writable.
 [[nodiscard]] base::Result<base::Fd> begin_connect(const TcpAddress& address);
 [[nodiscard]] base::Status connect_result(int fd);
-[[nodiscard]] ConnectionAddresses addresses_of(int fd);
 
 }  // namespace robustrun::wire

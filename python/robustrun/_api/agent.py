@@ -77,6 +77,10 @@ class Agent:
         """Waits, at most 50 s, until no copy of an earlier attempt is being saved any more."""
         self.request("await_saves")
 
+    def own_store(self):
+        """Closes the agent's store: rank 0's worker serves it, here and in later attempts."""
+        self.request("own_store")
+
     def ping(self):
         self.request("ping")
 

@@ -69,7 +69,7 @@ def _observe():
     without affecting the others."""
     for attach in (progress.attach, _watch_files, _add_sites, _register_stack_dump,
                    _listen_for_faults, _count_steps, _watch_collectives, _watch_stages,
-                   _continue_trackers):
+                   _choose_store, _continue_trackers):
         try:
             attach()
         except Exception:
@@ -164,6 +164,14 @@ def _watch_stages():
         from .._record import stages
 
         stages.install()
+
+
+def _choose_store():
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        from .._record import imports
+        from . import store
+
+        imports.after_import("torch.distributed.rendezvous", store.leave_if_unknown)
 
 
 def _continue_trackers():

@@ -33,6 +33,7 @@ struct Fixture {
     workers.program = "train.py";
     workers.arguments = {"--rank", "${local_rank}", "$$x", ""};
     workers.run_id = "job-1";
+    workers.agent_store = true;
     workers.max_restarts = 3;
     workers.signals_to_handle = "SIGTERM,SIGINT";
     workers.omp = "auto";
@@ -239,7 +240,7 @@ TEST_CASE("every variable of torchrun is there with its value") {
       {"TORCHELASTIC_RESTART_COUNT", "2"},
       {"TORCHELASTIC_MAX_RESTARTS", "3"},
       {"TORCHELASTIC_RUN_ID", "job-1"},
-      {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},
       {"TORCHELASTIC_ERROR_FILE", "/logs/error.json"},
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},

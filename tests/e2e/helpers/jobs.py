@@ -43,8 +43,9 @@ import robustrun
 steps, pace = int(sys.argv[1]), float(sys.argv[2])
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-place = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
-family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+address = os.environ["MASTER_ADDR"]
+family = socket.AF_INET6 if ":" in address else socket.AF_INET
+port = "port.%s.%s" % (os.environ["MASTER_PORT"], os.environ["ROBUSTRUN_ATTEMPT"])  # a file
 
 def take(sock, size):
     data = b""
@@ -59,14 +60,17 @@ def dial():
     end = time.monotonic() + 30
     while True:
         try:
-            return socket.create_connection(place)
-        except OSError:
+            return socket.create_connection((address, int(open(port).read())))
+        except (OSError, ValueError):
             if time.monotonic() > end:
                 raise
             time.sleep(0.02)
 
 if rank == 0:
-    server = socket.create_server(("", place[1]), family=family, backlog=64)
+    server = socket.create_server(("", 0), family=family, backlog=64)
+    with open(port + ".new", "w") as file:
+        file.write(str(server.getsockname()[1]))
+    os.replace(port + ".new", port)
     first = int(open("step").read()) if os.path.exists("step") else 0
     peers = [server.accept()[0] for _ in range(world - 1)]
     for peer in peers:

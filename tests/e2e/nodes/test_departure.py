@@ -16,7 +16,8 @@ from nodes.meeting import Meeting
 SCRIPT = r"""
 import os, selectors, signal, socket, sys, time
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-place = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+address = os.environ["MASTER_ADDR"]
+port = "port.%s.%s" % (os.environ["MASTER_PORT"], os.environ["ROBUSTRUN_ATTEMPT"])  # a file
 attempt, restarts = os.environ["ROBUSTRUN_ATTEMPT"], os.environ["TORCHELASTIC_RESTART_COUNT"]
 name = f"{attempt} {rank} {world} {restarts} {os.getpid()}"
 
@@ -36,13 +37,16 @@ signal.signal(signal.SIGUSR1, lambda signum, frame: note("user", name))
 for signum in (signal.SIGTERM, signal.SIGINT):
     signal.signal(signum, end)
 if rank == 0:
-    server = socket.create_server(("", place[1]), backlog=64)
+    server = socket.create_server(("", 0), backlog=64)
+    with open(port + ".new", "w") as file:
+        file.write(str(server.getsockname()[1]))
+    os.replace(port + ".new", port)
     peers = [server.accept()[0] for _ in range(world - 1)]
 else:
     until = time.monotonic() + 30
     while True:
         try:
-            peers = [socket.create_connection(place)]
+            peers = [socket.create_connection((address, int(open(port).read())))]
             break
         except OSError:
             if time.monotonic() > until:

@@ -1,0 +1,35 @@
+#pragma once
+// A server of torch's TCPStore protocol: the store at MASTER_ADDR:MASTER_PORT through which ranks
+// find each other. With torchrun, too, the agent serves it (docs/compat.md, L4). The protocol has
+// neither authentication nor encryption; connections and memory are bounded.
+//
+// On the loop of its executor.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+class Store {
+ public:
+  // Whose connections are accepted.
+  enum class Clients : std::uint8_t { kThisMachine, kAll };
+  // A client of torch sent a query that this server does not know.
+  using OnUnknown = std::function<void(const std::string& what)>;
+
+  // Listens on `port` of all addresses; clients that come before serve() wait. kConflict: the port
+  // is in use.
+  static base::Result<std::unique_ptr<Store>> listen(boost::asio::any_io_executor executor,
+                                                     std::uint16_t port, OnUnknown on_unknown = {});
+  // Closes all connections.
+  virtual ~Store() = default;
+  virtual void serve(Clients clients) = 0;
+  [[nodiscard]] virtual std::uint16_t port() const = 0;
+};
+
+}  // namespace robustrun::agent

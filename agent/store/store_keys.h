@@ -1,0 +1,90 @@
+#pragma once
+// The keys and values of a store, and the clients that wait for keys: what torch's TCPStore does
+// (TCPStoreLibUvBackend.cpp), without its sockets. Pure; on one thread.
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+class StoreKeys {
+ public:
+  using Client = std::uint64_t;
+  // Called for a client whose wait is over; must not call this object.
+  using Wake = std::function<void(Client client)>;
+
+  explicit StoreKeys(Wake wake) : wake_(std::move(wake)) {}
+
+  // kLimit from any of these: the store has no room for it, and nothing was changed.
+  base::Status set(std::string_view key, std::string_view value);
+  base::Status append(std::string_view key, std::string_view value);
+  // Sets `value` if the key's value is `expected`; a missing key counts as empty. Returns the value
+  // after that, or `expected` if the key is still missing.
+  base::Result<std::string> compare_set(std::string_view key, std::string_view expected,
+                                        std::string_view value);
+  // Values of counters are decimal text. kCorrupt: the value is no number.
+  base::Result<std::int64_t> add(std::string_view key, std::int64_t amount);
+  base::Status push(std::string_view queue, std::string_view value);
+
+  // Empty if there is no such key.
+  [[nodiscard]] std::string_view get(std::string_view key) const;
+  // The oldest value of the queue; nullopt: it is empty.
+  std::optional<std::string> pop(std::string_view queue);
+  [[nodiscard]] std::size_t queue_length(std::string_view queue) const;
+  bool remove(std::string_view key);
+  [[nodiscard]] std::size_t size() const { return values_.size(); }
+  // Calls `visit` with every key, in no order.
+  void for_each_key(const std::function<void(std::string_view key)>& visit) const;
+
+  // Whether all keys have a value, or are queues with one.
+  [[nodiscard]] bool has_all(const std::vector<std::string_view>& keys) const;
+  // True if has_all(). Otherwise `client` is woken once they have. A client has one wait at a time:
+  // an earlier one is forgotten.
+  base::Result<bool> wait(Client client, const std::vector<std::string_view>& keys);
+  // Counts one more client at the barrier `key`. True if `clients` have come: all others are woken.
+  // Otherwise `client` waits for them.
+  base::Result<bool> arrive(Client client, std::string_view key, std::int64_t clients);
+  void forget_wait(Client client);
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  template <class T>
+  using Map = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+
+  // The keys that a client still waits for.
+  struct Wait {
+    std::vector<std::string> keys;
+    std::size_t missing = 0;
+  };
+
+  [[nodiscard]] base::Status room_for(std::size_t more) const;
+  base::Status put(std::string_view key, std::string value);
+  [[nodiscard]] bool has(std::string_view key) const;
+  base::Status add_wait(Client client, const std::vector<std::string_view>& keys);
+  void wake_all(std::string_view key);
+  void wake_one(std::string_view key);
+  bool has_arrived(Client client);
+
+  Wake wake_;
+  Map<std::string> values_;
+  Map<std::deque<std::string>> queues_;
+  Map<std::vector<Client>> waiting_;  // for a key
+  std::unordered_map<Client, Wait> waits_;
+  std::size_t wait_keys_ = 0;  // of all waits
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace robustrun::agent
