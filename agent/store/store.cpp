@@ -361,11 +361,12 @@ void StoreClient::write() {
   }
   if (out_.size() > kStoreUnreadBytesMax) return close();
   is_writing_ = true;
-  socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const error_code& failed) {
-    if (self->server_ == nullptr) return;
-    self->is_writing_ = false;
-    return failed ? self->close() : self->write();
-  });
+  socket_.async_wait(tcp::socket::wait_write,
+                     [self = shared_from_this()](const error_code& failed) {
+                       if (self->server_ == nullptr) return;
+                       self->is_writing_ = false;
+                       return failed ? self->close() : self->write();
+                     });
 }
 
 void StoreClient::reject(const base::Error& why) {

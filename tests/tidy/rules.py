@@ -37,7 +37,7 @@ PYTHON_PACKAGE = "python/robustrun/"
 PYTHON_LAYERS = {
     "_record/": [],
     "_trackers/": ["_record/"],
-    "_boot/": ["_record/", "_trackers/"],
+    "_boot/": ["_api/", "_record/", "_trackers/"],
     "_api/": ["_record/"],
     "_state/": [],
     "_data/": ["_api/"],
