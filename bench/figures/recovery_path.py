@@ -144,7 +144,7 @@ def measure_case(case, rounds, ft):
     failed = sum(one is None for one in all_ours)
     print(f"  {case}:\n    robustrun: {in_words([one for one in all_ours if one])}")
     figures = []
-    for name, readings in zip(("torchrun", "ft_launcher"), (torchrun, *ft_readings)):
+    for name, readings in zip(("torchrun", "ft_launcher"), (torchrun, *ft_readings), strict=False):
         ours, theirs, lost = compared(all_ours, readings)
         if not theirs:
             print(f"    {name}{lost}")

@@ -8,7 +8,17 @@ import socket
 import struct
 import time
 
-from harness import PYTHON, ROBUSTRUN, Figure, Quick, Scratch, in_turns, median_ratio, start, wait_for
+from harness import (
+    PYTHON,
+    ROBUSTRUN,
+    Figure,
+    Quick,
+    Scratch,
+    in_turns,
+    median_ratio,
+    start,
+    wait_for,
+)
 
 from figures.footprint import children, cpu_seconds
 
