@@ -139,7 +139,8 @@ std::map<StreamId, Stream> streams_of(const FlightRecording& recording, bool tim
 std::uint64_t lost_collective(const FlightRecording& recording, const StreamId& id,
                               const Stream& stream) {
   const auto status = recording.status.find(id.group);
-  const bool counts_alike = stream.sends_and_receives.empty() && !stream.collectives.empty();
+  const bool counts_alike = stream.sends_and_receives.empty() && !stream.collectives.empty() &&
+                            !is_hooked(recording.back_end);
   if (recording.complete || !counts_alike || status == recording.status.end()) return 0;
   const bool is_told = status->second.completed >= 0 ||
                        (!id.gloo && status->second.enqueued > 0);  // NCCL has finished none yet
@@ -210,6 +211,9 @@ class Maker {
     }
     const bool described = !description.empty() && description != "undefined";
     membership.name = base::printable(described ? description : name);
+    if (is_hooked(recording_.back_end)) {
+      membership.name += " (" + base::printable(recording_.back_end) + ")";
+    }
     return membership;
   }
 
@@ -384,9 +388,10 @@ void Maker::add_unused(const std::map<StreamId, Stream>& streams,
     told.insert(id.group);
     seen.insert(id.name);
   }
+  const bool hooked = is_hooked(recording_.back_end);
   std::vector<GroupStatus> statuses;  // of groups without an entry
   for (const auto& [id, status] : recording_.status) {
-    if (!told.contains(id)) statuses.push_back(status);
+    if (!told.contains(id) && !hooked) statuses.push_back(status);
   }
   std::vector<std::string> unused, own;
   const auto note = [&](const std::string& name, bool is_own) {
@@ -397,11 +402,14 @@ void Maker::add_unused(const std::map<StreamId, Stream>& streams,
   for (const RecordedGroup& group : recording_.groups) {
     if (!group.ranks.empty()) note(group.name, true);
   }
-  for (const KnownGroup& group : known_) note(group.name, false);
+  if (!hooked) {
+    for (const KnownGroup& group : known_) note(group.name, false);
+  }
   // torch lists a group's ranks, and gives it a pg_status, once the group is used.
   std::map<std::string, GroupStatus> status_of = paired(own, statuses);
   if (status_of.empty()) status_of = paired(unused, statuses);
-  const bool is_certain = statuses.empty() && (recording_.complete || !recording_.status.empty());
+  const bool is_certain =
+      statuses.empty() && (recording_.complete || (!recording_.status.empty() && !hooked));
   if (status_of.empty() && !is_certain) return;
   for (const std::string& name : unused) {
     Membership membership = identify(name, "");
@@ -425,6 +433,10 @@ std::uint64_t group_key(std::string_view name, const std::vector<std::uint32_t>&
     hash = fnv(hash, {bytes.data(), bytes.size()});
   }
   return hash;
+}
+
+void set_apart(std::vector<Membership>& comms, std::string_view back_end) {
+  for (Membership& one : comms) one.comm = fnv(one.comm, back_end);
 }
 
 std::vector<Membership> memberships(const FlightRecording& recording,

@@ -6,7 +6,10 @@
 // the oldest entry that is not done. `pg_status` is used only where the ring has no entry, because
 // its numbers also count sends and receives. It is keyed by pg_id, and `pg_config` by name; torch
 // counts both up as groups are made, so they are paired in that order. Coalesced operations share
-// one number, and only the last of their entries ever changes its state. Pure.
+// one number, and only the last of their entries ever changes its state.
+//
+// The recorders of hooked back ends (flight_recorder.h) are read without pg_status, and the names
+// of their communicators end with the back end: "default_pg (nccl2)". Pure.
 
 #include <cstdint>
 #include <set>
@@ -40,6 +43,9 @@ struct RestingJob {
 // members neither source lists has size 0 and the hash of its name as key. Groups that have not
 // been used yet are included where that is certain.
 //
+// A hooked back end's recorder reports only groups that it lists itself: `known` has those of all
+// back ends.
+//
 // With `resting`, an NCCL operation that was called after an unfinished one of another group counts
 // as kQueued: a GPU runs them one after the other, and a dump without timings does not show which
 // one it has reached. Also, a group's first unfinished operation is then listed even if it has left
@@ -48,6 +54,10 @@ struct RestingJob {
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns,
                                                   const RestingJob* resting = nullptr);
+
+// Gives the communicators of a back end's recorder keys of their own. One process may have several
+// recorders, and a group of several back ends counts in each of them.
+void set_apart(std::vector<Membership>& comms, std::string_view back_end);
 
 // Whether the recorder saw a kernel start.
 [[nodiscard]] bool tells_starts(const FlightRecording& recording);

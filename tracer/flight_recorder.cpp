@@ -168,6 +168,11 @@ base::Status DumpReader::entries(const Value& list, FlightRecording& into) {
   return {};
 }
 
+std::string_view back_end_of(const RecordedEntry& entry) {
+  const std::size_t colon = entry.operation.find(':');
+  return colon == std::string::npos ? "" : std::string_view(entry.operation).substr(0, colon);
+}
+
 base::Result<FlightRecording> DumpReader::read(const Value& root) {
   const Value groups = root["pg_config"];
   const Value status = root["pg_status"];
@@ -182,6 +187,7 @@ base::Result<FlightRecording> DumpReader::read(const Value& root) {
                       "it has more than " + std::to_string(kFlightGroupsMax) + " process groups");
   }
   RR_TRY(entries(root["entries"], recording));
+  if (!recording.entries.empty()) recording.back_end = back_end_of(recording.entries.front());
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto [name, value] = groups.member(i);
     recording.groups.push_back(group(name, value));
@@ -222,8 +228,14 @@ base::Result<FlightRecording> read_flight_recording(std::string_view bytes) {
 
 bool is_gloo(const RecordedEntry& entry) { return entry.operation.starts_with("gloo:"); }
 
+bool is_hooked(std::string_view back_end) {
+  // What it says of itself: recordsFlightRecorderNatively() in FlightRecorderDetail.cpp.
+  return !back_end.empty() && back_end != "gloo" && back_end != "nccl" && back_end != "xccl";
+}
+
 bool is_done(const RecordedEntry& entry) {
-  return entry.state == RecordedEntry::State::kCompleted || (is_gloo(entry) && entry.retired);
+  if (entry.state == RecordedEntry::State::kCompleted) return true;
+  return entry.retired && (is_gloo(entry) || is_hooked(back_end_of(entry)));
 }
 
 std::int64_t newest_time(const FlightRecording& recording) {

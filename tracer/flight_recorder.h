@@ -25,7 +25,7 @@ struct RecordedEntry {
   std::uint64_t group = 0;  // pg_id: process-wide number of the process group
   std::string group_name;  // the same on all members
   std::string group_description;
-  std::string operation;  // profiling_name: "gloo:all_reduce", "nccl:send 1->2"
+  std::string operation;  // profiling_name: "gloo:all_reduce", "nccl2:send 1->2"
   std::uint64_t collective = 0;  // collective_seq_id; of a send or receive: the last one before it
   std::uint64_t point_to_point = 0;  // p2p_seq_id
   bool is_point_to_point = false;
@@ -53,6 +53,9 @@ struct GroupStatus {  // ordinals; -1: none
 struct FlightRecording {
   std::string version;
   std::string library;  // version of NCCL or a similar library; empty: the process uses none
+  // Whose recorder it is, by the first entry: "gloo", "nccl", "nccl2". A dump without entries does
+  // not tell.
+  std::string back_end;
   bool complete = false;  // no entry was overwritten or left out
   std::vector<RecordedGroup> groups;
   std::map<std::uint64_t, GroupStatus> status;  // by pg_id
@@ -65,9 +68,15 @@ struct FlightRecording {
 
 [[nodiscard]] bool is_gloo(const RecordedEntry& entry);
 
+// Back ends with recorders that torch fills from outside (FlightRecorderHook): nccl2, nccl-lazy and
+// those of other packages. Each has a recorder of its own, and its pg_status has numbers of another
+// kind than its entries.
+[[nodiscard]] bool is_hooked(std::string_view back_end);
+
 // Whether the operation has ended, as far as the recorder knows. gloo has no events: its entries
-// stay "scheduled" and are done once they are retired. NCCL's entries are also retired when they
-// time out, so they are done only when "completed".
+// stay "scheduled" and are done once they are retired. So do entries of hooked back ends that do
+// not tell torch about ends: retired, they were called, and nothing more will be known. NCCL's own
+// entries are also retired when they time out, so they are done only when "completed".
 [[nodiscard]] bool is_done(const RecordedEntry& entry);
 
 // The newest time in the dump, as Unix time in ns; 0: it has none.

@@ -144,8 +144,9 @@ void WatchImpl::ask_if_due(Nanos now) {
 }
 
 void WatchImpl::ask(const std::string& table) {
+  // Where our plugin sees NCCL, torch's recorders know nothing more about it.
   flight_->ask(
-      {tracer::known_groups(table), kFlightAnswerMax},
+      {tracer::known_groups(table), kFlightAnswerMax, !tracer::has_nccl(table)},
       [this](base::Result<std::vector<Membership>> answer) { on_answer(std::move(answer)); });
 }
 

@@ -13,6 +13,8 @@
 #include <boost/asio/write.hpp>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "agent/node/limits.h"
@@ -27,12 +29,32 @@ namespace asio = boost::asio;
 using base::Errc;
 using boost::system::error_code;
 
-constexpr std::string_view kRequest =
-    "POST /handler/fr_trace_json HTTP/1.1\r\n"
-    "Host: worker\r\n"
-    "Connection: close\r\n"
-    "Content-Length: 0\r\n"
-    "\r\n";
+struct Recorder {
+  std::string_view back_end;  // before the colon of its entries' names
+  std::string_view handler;   // of torch's worker server
+};
+// A torch that does not know "backend" answers with gloo's recorder.
+constexpr std::array<Recorder, 4> kRecorders = {{
+    {"gloo", "fr_trace_json"},
+    {"nccl2", "fr_trace_json?backend=nccl2"},
+    {"nccl-lazy", "fr_trace_json?backend=nccl-lazy"},
+    {"nccl", "dump_nccl_trace_json"},
+}};
+constexpr std::size_t kGloo = 0;
+
+std::string request_of(std::string_view handler) {
+  return "POST /handler/" + std::string(handler) +
+         " HTTP/1.1\r\n"
+         "Host: worker\r\n"
+         "Connection: close\r\n"
+         "Content-Length: 0\r\n"
+         "\r\n";
+}
+
+std::string last_words_of(const std::string& last_words, std::size_t recorder) {
+  if (recorder == kGloo) return last_words;
+  return last_words + "." + std::string(kRecorders.at(recorder).back_end);
+}
 
 std::unexpected<base::Error> failed(Errc code, const std::string& why) {
   return base::fail(code, "cannot read the Flight Recorder: " + why);
@@ -63,8 +85,11 @@ class Call : public std::enable_shared_from_this<Call> {
  public:
   using Done = std::function<void(base::Result<std::string>)>;
 
-  Call(const asio::any_io_executor& executor, Done done)
-      : socket_(executor), deadline_(executor), done_(std::move(done)) {}
+  Call(const asio::any_io_executor& executor, std::string_view handler, Done done)
+      : socket_(executor),
+        deadline_(executor),
+        done_(std::move(done)),
+        request_(request_of(handler)) {}
 
   void begin(const std::string& path, base::Nanos within) {
     auto fd = connect_to(path);
@@ -77,7 +102,7 @@ class Call : public std::enable_shared_from_this<Call> {
     deadline_.async_wait([call = shared_from_this()](error_code aborted) {
       if (!aborted) call->finish(failed(Errc::kTimeout, "no answer in time"));
     });
-    asio::async_write(socket_, asio::buffer(kRequest),
+    asio::async_write(socket_, asio::buffer(request_),
                       [call = shared_from_this()](error_code failure, std::size_t) {
                         if (call->done_) failure ? call->on_end() : call->read();
                       });
@@ -127,8 +152,76 @@ class Call : public std::enable_shared_from_this<Call> {
   asio::posix::stream_descriptor socket_;
   asio::steady_timer deadline_;
   Done done_;
+  const std::string request_;
   std::array<char, std::size_t{64} << 10> chunk_;
   std::string answer_;
+};
+
+// What a question has brought so far, by recorder.
+struct Bodies {
+  std::vector<tracer::KnownGroup> known;
+  std::array<std::optional<base::Result<std::string>>, kRecorders.size()> of;  // none: not asked
+};
+
+struct Reading {
+  base::Result<std::vector<tracer::Membership>> comms;
+  std::array<bool, kRecorders.size()> is_absent{};  // the worker's torch does not have it
+};
+
+// Reads answers, and last words in place of those that did not come. On the pool.
+class Reader {
+ public:
+  Reader(base::Rank rank, std::int64_t now, std::string last_words)
+      : last_words_(std::move(last_words)), rank_(rank), now_(now) {}
+
+  [[nodiscard]] Reading read(Bodies bodies) const {
+    Reading reading{failed(Errc::kNotFound, "it was not asked"), {}};
+    std::vector<tracer::Membership> comms;
+    bool has_read = false;
+    // Without an answer from gloo's nothing may have listened at all.
+    const bool is_served = bodies.of.at(kGloo) && bodies.of.at(kGloo)->has_value();
+    for (std::size_t i = 0; i < kRecorders.size(); ++i) {
+      if (!bodies.of.at(i)) continue;
+      base::Result<std::string>& body = *bodies.of.at(i);
+      reading.is_absent.at(i) = is_served && !body && body.error().code == Errc::kNotFound;
+      if (!body && !last_words_.empty()) use_last_words(i, body);
+      auto read = one(body, i, bodies.known, reading.is_absent.at(i));
+      if (read) {
+        has_read = true;
+        std::ranges::move(*read, std::back_inserter(comms));
+      } else if (i == kGloo) {
+        reading.comms = std::unexpected(std::move(read).error());
+      }
+    }
+    if (has_read) reading.comms = std::move(comms);
+    return reading;
+  }
+
+ private:
+  void use_last_words(std::size_t recorder, base::Result<std::string>& body) const {
+    auto left = read_worker_file(last_words_of(last_words_, recorder), kFlightAnswerBytesMax);
+    if (left) body = std::move(left);
+  }
+
+  [[nodiscard]] base::Result<std::vector<tracer::Membership>> one(
+      const base::Result<std::string>& body, std::size_t recorder,
+      const std::vector<tracer::KnownGroup>& known, bool& is_absent) const {
+    if (!body) return std::unexpected(body.error());
+    auto recording = RR_TRY(tracer::read_flight_recording(*body));
+    const std::string_view back_end = kRecorders.at(recorder).back_end;
+    if (recorder != kGloo) {
+      if (recording.back_end.empty()) recording.back_end = back_end;
+      is_absent = recording.back_end != back_end;
+      if (is_absent) return failed(Errc::kNotFound, "this version of torch has no such recorder");
+    }
+    auto comms = tracer::memberships(recording, known, rank_.value, now_);
+    if (recorder != kGloo) tracer::set_apart(comms, back_end);
+    return comms;
+  }
+
+  std::string last_words_;
+  base::Rank rank_;
+  std::int64_t now_;
 };
 
 class Asking : public std::enable_shared_from_this<Asking> {
@@ -137,54 +230,62 @@ class Asking : public std::enable_shared_from_this<Asking> {
       : node_(node), path_(std::move(path)), last_words_(std::move(last_words)), rank_(rank) {}
 
   void ask(FlightSource::Question question, FlightSource::Done done) {
-    RR_ASSERT(!done_);
+    RR_ASSERT(!done_ && waiting_ == 0);
     done_ = std::move(done);
-    known_ = std::move(question.known);
-    call_ = std::make_shared<Call>(node_.executor,
-                                   [self = weak_from_this()](base::Result<std::string> body) {
-                                     if (auto asking = self.lock())
-                                       asking->on_body(std::move(body));
-                                   });
-    call_->begin(path_, question.within);
+    bodies_ = {};
+    bodies_.known = std::move(question.known);
+    for (std::size_t i = 0; i < kRecorders.size(); ++i) {
+      if (i != kGloo && (!question.nccl || is_absent_.at(i))) continue;
+      ++waiting_;
+      calls_.at(i) = std::make_shared<Call>(
+          node_.executor, kRecorders.at(i).handler,
+          [self = weak_from_this(), i](base::Result<std::string> body) {
+            if (auto asking = self.lock()) asking->on_body(i, std::move(body));
+          });
+      calls_.at(i)->begin(path_, question.within);
+    }
   }
 
   [[nodiscard]] bool is_asking() const { return static_cast<bool>(done_); }
 
   void drop() {
     done_ = nullptr;
-    if (call_) call_->drop();
+    for (const auto& call : calls_) {
+      if (call) call->drop();
+    }
   }
 
  private:
   using Answer = base::Result<std::vector<tracer::Membership>>;
 
-  static Answer read(const base::Result<std::string>& body,
-                     const std::vector<tracer::KnownGroup>& known, std::uint32_t rank,
-                     std::int64_t now) {
-    if (!body) return std::unexpected(body.error());
-    const auto recording = tracer::read_flight_recording(*body);
-    if (!recording) return std::unexpected(recording.error());
-    return tracer::memberships(*recording, known, rank, now);
-  }
-
-  void on_body(base::Result<std::string> body) {
-    call_.reset();
-    // No thread for a file that does not exist.
-    const bool has_last_words = !last_words_.empty() && ::access(last_words_.c_str(), F_OK) == 0;
-    if (!body && !has_last_words) return finish(std::unexpected(std::move(body).error()));
-    auto answer = std::make_shared<Answer>();
+  void on_body(std::size_t recorder, base::Result<std::string> body) {
+    calls_.at(recorder).reset();
+    bodies_.of.at(recorder) = std::move(body);
+    if (--waiting_ > 0) return;
+    // No thread for files that do not exist.
+    const auto is_of_use = [this](std::size_t i) {
+      const auto& one = bodies_.of.at(i);
+      return one && (one->has_value() ||
+                     (!last_words_.empty() &&
+                      ::access(last_words_of(last_words_, i).c_str(), F_OK) == 0));
+    };
+    bool has_any = false;
+    for (std::size_t i = 0; i < kRecorders.size(); ++i) has_any = has_any || is_of_use(i);
+    if (!has_any) return finish(std::unexpected(bodies_.of.at(kGloo)->error()));
+    auto reading = std::make_shared<Reading>(failed(Errc::kUnavailable, "it was not read"));
     const auto submitted = node_.pool.submit(
         kFlightLane,
-        [answer, body = std::move(body), known = std::move(known_), rank = rank_.value,
-         now = node_.clock.wall_time().count(), last_words = last_words_]() mutable {
-          if (!body) {
-            auto left = read_worker_file(last_words, kFlightAnswerBytesMax);
-            if (left) body = std::move(left);
-          }
-          *answer = read(body, known, rank, now);
+        [reading, bodies = std::move(bodies_),
+         reader = Reader(rank_, node_.clock.wall_time().count(), last_words_)]() mutable {
+          *reading = reader.read(std::move(bodies));
         },
-        [self = weak_from_this(), answer] {
-          if (auto asking = self.lock()) asking->finish(std::move(*answer));
+        [self = weak_from_this(), reading] {
+          auto asking = self.lock();
+          if (!asking) return;
+          for (std::size_t i = kGloo + 1; i < kRecorders.size(); ++i) {
+            asking->is_absent_.at(i) = asking->is_absent_.at(i) || reading->is_absent.at(i);
+          }
+          asking->finish(std::move(reading->comms));
         });
     if (!submitted) finish(std::unexpected(submitted.error()));
   }
@@ -198,8 +299,10 @@ class Asking : public std::enable_shared_from_this<Asking> {
   const std::string last_words_;
   const base::Rank rank_;
   FlightSource::Done done_;
-  std::vector<tracer::KnownGroup> known_;
-  std::shared_ptr<Call> call_;
+  Bodies bodies_;
+  std::array<std::shared_ptr<Call>, kRecorders.size()> calls_;
+  std::size_t waiting_ = 0;  // answers that have not come
+  std::array<bool, kRecorders.size()> is_absent_{};
 };
 
 class FlightSourceOwner final : public FlightSource {
@@ -252,6 +355,12 @@ base::Result<HttpProgress> look_at_http(std::string_view bytes) {
   if (size > kFlightAnswerBytesMax) return failed(Errc::kLimit, "the answer is too long");
   const std::size_t body_at = end + 4;
   return HttpProgress{bytes.size() - body_at >= size, body_at, size};
+}
+
+void remove_last_words(const std::string& last_words) {
+  for (std::size_t i = 0; i < kRecorders.size(); ++i) {
+    ::unlink(last_words_of(last_words, i).c_str());
+  }
 }
 
 std::unique_ptr<FlightSource> FlightSource::make(NodeContext& node, std::string path,

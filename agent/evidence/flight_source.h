@@ -1,12 +1,15 @@
 #pragma once
-// Asks a worker for the content of torch's Flight Recorder: one HTTP request over the Unix socket
-// on which the boot module has torch's worker server listen (python/robustrun/_record/flight.py).
+// Asks a worker for the content of torch's Flight Recorders: one HTTP request for each, over the
+// Unix socket on which the boot module has torch's worker server listen
+// (python/robustrun/_record/flight.py).
 //
-// For a worker that does not answer there is its last dump: the same content, in a file, left by a
-// worker that ended by an exception. Owned by the CollectiveWatch, on the agent's loop; the answer
-// is read on the pool, because that takes milliseconds. The worker is never trusted: its answer is
-// bounded, and `done` comes in time even if there is no answer. RFC 9112 as far as that server
-// needs it.
+// gloo has a recorder, NCCL (as "nccl") another one, and each back end that torch records from
+// outside (nccl2, nccl-lazy) its own. A recorder that the worker's torch does not have is asked for
+// once. For a worker that does not answer there is its last dump: the same content, in files, left
+// by a worker that ended by an exception. Owned by the CollectiveWatch, on the agent's loop; the
+// answer is read on the pool, because that takes milliseconds. The worker is never trusted: its
+// answer is bounded, and `done` comes in time even if there is no answer. RFC 9112 as far as that
+// server needs it.
 
 #include <functional>
 #include <memory>
@@ -24,15 +27,18 @@ class FlightSource {
  public:
   struct Question {
     std::vector<tracer::KnownGroup> known;  // from the worker's record
-    base::Nanos within{};  // for the answer to arrive
+    base::Nanos within{};  // for the answers to arrive
+    bool nccl = false;     // also the recorders of NCCL; they are of use where our plugin is not
   };
-  // Errors of a worker without a last dump. kNotFound: no server there (torch has none, no process
-  // group yet, or it has ended); kTimeout; kLimit: larger than kFlightAnswerBytesMax; kCorrupt;
-  // kUnavailable: the worker closed the connection or refused.
+  // The answer has whatever was read; there is an error only if nothing was. Communicators of other
+  // recorders than gloo's have keys of their own (set_apart() in flight_memberships.h).
+  // Errors, of gloo's recorder, for a worker without a last dump: kNotFound: no server there (torch
+  // has none, no process group yet, or it has ended); kTimeout; kLimit: larger than
+  // kFlightAnswerBytesMax; kCorrupt; kUnavailable: the worker closed the connection or refused.
   using Done = std::function<void(base::Result<std::vector<tracer::Membership>>)>;
 
-  // `path`: the socket, which need not exist yet. `last_words`: the file with the last dump; empty:
-  // none.
+  // `path`: the socket, which need not exist yet. `last_words`: the file with the last dump of
+  // gloo's recorder, and with ".nccl2" and ".nccl-lazy" appended those of the others; empty: none.
   static std::unique_ptr<FlightSource> make(NodeContext& node, std::string path, base::Rank rank,
                                             std::string last_words = {});
   // Destroying it drops what is under way: `done` is not called any more.
@@ -41,6 +47,9 @@ class FlightSource {
   virtual void ask(Question question, Done done) = 0;
   [[nodiscard]] virtual bool is_asking() const = 0;
 };
+
+// Removes the files of a last dump.
+void remove_last_words(const std::string& last_words);
 
 // How far an HTTP answer has arrived. Pure.
 struct HttpProgress {

@@ -43,7 +43,7 @@ class WorkerImpl final : public Worker {
         on_gone_(std::move(on_gone)),
         last_look_(node.executor) {}
   ~WorkerImpl() override {
-    if (!last_words_.empty()) ::unlink(last_words_.c_str());
+    if (!last_words_.empty()) remove_last_words(last_words_);
   }
   WorkerImpl(const WorkerImpl&) = delete;
   WorkerImpl& operator=(const WorkerImpl&) = delete;
@@ -113,7 +113,7 @@ class WorkerImpl final : public Worker {
   GoneHandler on_gone_;
   std::optional<tracer::RecordFile> record_;
   std::string record_path_;
-  std::string last_words_;  // a file of the worker's, kept as long as this object
+  std::string last_words_;  // of the worker's (FlightSource::make()), kept as long as this object
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;    // of record_
   std::optional<tracer::Reading> reported_;

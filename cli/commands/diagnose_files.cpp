@@ -73,6 +73,7 @@ base::Nanos newest_time(std::string_view bytes, const tracer::Reading& reading) 
 
 struct CommGroup {
   std::string description;
+  std::string back_end;  // if it is a hooked one
   std::vector<std::uint32_t> members;  // from a dump of NCCL, else from settle_members()
   std::set<std::uint32_t> users;
 };
@@ -174,6 +175,7 @@ void Gathering::note_groups(const FlightRecording& recording, std::uint32_t rank
     CommGroup& group = groups_[told.name];
     if (group.members.empty()) group.members = told.ranks;
     group.description = told.description;
+    if (tracer::is_hooked(recording.back_end)) group.back_end = recording.back_end;
     world_ = std::max(world_, std::ranges::max(told.ranks) + 1);
   }
   for (const tracer::RecordedEntry& entry : recording.entries) {
@@ -316,6 +318,7 @@ void Gathering::add_unknown_members() {
       tracer::Membership membership;
       membership.comm = key;
       membership.name = group.description != "undefined" ? group.description : name;
+      if (!group.back_end.empty()) membership.name += " (" + group.back_end + ")";
       membership.size = static_cast<std::uint32_t>(group.members.size());
       membership.rank = static_cast<std::uint32_t>(i);
       membership.counts_completion = has_dump && !was_used;

@@ -22,11 +22,11 @@ REQUEST = (b"POST /handler/fr_trace_json HTTP/1.1\r\nHost: worker\r\nConnection:
            b"Content-Length: 0\r\n\r\n")
 
 
-def ask(path):
+def ask(path, query=b""):
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(60)
         client.connect(str(path))
-        client.sendall(REQUEST)
+        client.sendall(REQUEST.replace(b" HTTP", query + b" HTTP"))
         answer = b""
         while more := client.recv(1 << 20):
             answer += more
@@ -52,6 +52,18 @@ def test_collectives_are_reported_even_while_the_gil_is_held(ranks):
         assert [(e["collective_seq_id"], e["profiling_name"]) for e in entries] == [
             (n, "gloo:all_reduce") for n in (1, 2, 3)]
         assert {tuple(e["process_group"]) for e in entries} == {("0", "default_pg")}
+
+
+def test_a_recorder_asked_for_by_name_is_that_one_or_gloos(ranks):
+    """agent/evidence/flight_source.cpp takes an answer of gloo's for "this torch has only one"."""
+    job = ranks("dist.all_reduce(torch.ones(4))\npause('done')\n", size=1)
+    job.wait_for("done")
+    answer = ask(job.sockets[0], b"?backend=nccl2")
+    knows_names = "backend" in (torch._C._distributed_c10d._dump_fr_trace_json.__doc__ or "")
+    names = [e["profiling_name"] for e in answer.get("entries", [])]
+    assert names == ([] if knows_names else ["gloo:all_reduce"])
+    job.go_on()
+    job.finish()
 
 
 def test_only_the_last_operations_are_kept(ranks):

@@ -85,7 +85,7 @@ class Recorder:
         self.calls, self.dump, self._C = 0, dump, self
         self._distributed_c10d = self
 
-    def _dump_fr_trace_json(self):
+    def _dump_fr_trace_json(self):  # of torch before 2.14
         self.calls += 1
         if isinstance(self.dump, Exception):
             raise self.dump
@@ -101,3 +101,16 @@ def test_what_cannot_be_left_is_not(tmp_path, monkeypatch, dump, folder):
     monkeypatch.setattr(flight, "_last_words", [os.getpid(), f"{tmp_path}/{folder}1.flight"])
     flight.leave_last_words()
     assert recorder.calls == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_each_recorder_leaves_its_own_words(tmp_path, monkeypatch):
+    class Newer(Recorder):
+        def _dump_fr_trace_json(self, *, backend="gloo"):
+            entries = {} if backend == "nccl-lazy" else {"entries": [1]}
+            return json.dumps({"backend": backend, **entries}).encode()
+
+    monkeypatch.setitem(sys.modules, "torch", Newer(b""))
+    monkeypatch.setattr(flight, "_last_words", [os.getpid(), f"{tmp_path}/1.flight"])
+    flight.leave_last_words()
+    left = {path.name: json.loads(path.read_bytes())["backend"] for path in tmp_path.iterdir()}
+    assert left == {"1.flight": "gloo", "1.flight.nccl2": "nccl2"}  # the third has recorded nothing

@@ -33,6 +33,7 @@ class FakeFlightServer {
   }
 
   std::function<std::string()> answer = [] { return http_answer("{}"); };
+  std::function<std::string(const std::string& question)> answer_to;  // instead
   std::size_t piece_bytes = 1 << 16;  // of one write
   bool hangs_up = true;               // when the answer is written
   bool listens_to_questions = true;
@@ -65,7 +66,7 @@ class FakeFlightServer {
                                   if (!one->heard.ends_with("\r\n\r\n")) return listen(one);
                                   heard += one->heard;
                                   ++questions;
-                                  one->rest = answer();
+                                  one->rest = answer_to ? answer_to(one->heard) : answer();
                                   write(one);
                                 });
   }

@@ -249,6 +249,65 @@ TEST_CASE("dumps of NCCL jobs in three formats agree") {
   }
 }
 
+TEST_CASE("a dump of nccl2 shows the waiting and the absent rank, and whose it is") {
+  for (const bool knows_ends : {true, false}) {
+    CAPTURE(knows_ends);
+    const std::string name = knows_ends ? "nccl2.comm_lib_trace_rank_" : "nccl2-called.json.";
+    const FlightRecording waiting = recording_of(name + "0");
+    CHECK(waiting.back_end == "nccl2");
+    CHECK(waiting.complete);
+    // As in a job with groups over gloo as well, of which this recorder says nothing.
+    const std::vector<KnownGroup> known = {{"0", "default_pg", 77, 4, 0}, {"9", "other", 78, 2, 0}};
+    const auto groups = tracer::memberships(waiting, known, 0, 1'767'225'700'000'000'000);
+    REQUIRE(groups.size() == 2);
+    const Membership& world = named(groups, "default_pg (nccl2)");
+    CHECK(world.comm == 77);
+    CHECK(world.entered == 3);  // not by pg_status, which counts calls of all groups
+    CHECK(world.done == (knows_ends ? 2 : 3));
+    CHECK(world.pending.size() == (knows_ends ? 1 : 0));
+    REQUIRE(world.peers.size() == 1);
+    CHECK(world.peers[0].done == 1);
+    const Membership& pair = named(groups, "tp (nccl2)");
+    CHECK(pair.comm == tracer::group_key("1", {0, 1}));
+    CHECK(pair.entered == 2);
+    CHECK(pair.done == 2);
+    CHECK(pair.recent[0].signature.kind == OpKind::kAllGather);
+    const auto absent = tracer::memberships(recording_of(name + "1"), {}, 1, 0);
+    CHECK(named(absent, "default_pg (nccl2)").entered == 2);
+    CHECK(named(absent, "default_pg (nccl2)").done == 2);
+  }
+}
+
+TEST_CASE("an empty recorder of nccl2 shows the groups that it lists as unused") {
+  auto read = tracer::read_flight_recording(
+      R"({"version":"2.10","pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1]"}}})");
+  REQUIRE(read);
+  CHECK(read->back_end.empty());
+  read->back_end = "nccl2";  // by the question
+  read->complete = true;
+  const auto groups = tracer::memberships(*read, {{"9", "other", 78, 2, 0}}, 1, 0);
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0].name == "default_pg (nccl2)");
+  CHECK(groups[0].rank == 1);
+  CHECK(groups[0].entered == 0);
+}
+
+TEST_CASE("one group over two back ends has two communicators") {
+  const std::vector<KnownGroup> known = {{"0", "default_pg", 77, 4, 0}};
+  auto over_gloo = tracer::memberships(recording_of("gloo.json.0"), known, 0, 0);
+  auto over_nccl2 =
+      tracer::memberships(recording_of("nccl2.comm_lib_trace_rank_0"), known, 0, 0);
+  const auto key_in = [](const std::vector<Membership>& all, const std::string& name) {
+    return named(all, name).comm;
+  };
+  CHECK(key_in(over_gloo, "default_pg") == key_in(over_nccl2, "default_pg (nccl2)"));
+  auto of_another_rank = over_nccl2;
+  tracer::set_apart(over_nccl2, "nccl2");
+  tracer::set_apart(of_another_rank, "nccl2");
+  CHECK(key_in(over_gloo, "default_pg") != key_in(over_nccl2, "default_pg (nccl2)"));
+  CHECK(key_in(of_another_rank, "default_pg (nccl2)") == key_in(over_nccl2, "default_pg (nccl2)"));
+}
+
 TEST_CASE("times and stacks are read where a dump has them") {
   const FlightRecording timed = recording_of("nccl-2.9.pickle.2");
   CHECK(timed.library == "2.28.9");
@@ -409,7 +468,8 @@ TEST_CASE("a dump with any byte changed is read or refused") {
   const unsigned seed = 20261122;
   CAPTURE(seed);
   std::mt19937 random(seed);
-  for (const std::string name : {"gloo.pickle.0", "nccl-2.10.json.0", "nccl-2.9.pickle.1"}) {
+  for (const std::string name : {"gloo.pickle.0", "nccl-2.10.json.0", "nccl-2.9.pickle.1",
+                                 "nccl2.comm_lib_trace_rank_1"}) {
     const std::string whole = bytes_of(name);
     for (int round = 0; round < 300; ++round) {
       std::string bytes = whole;

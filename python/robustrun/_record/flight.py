@@ -17,6 +17,9 @@ from . import progress
 ENTRIES = 512  # operations that the recorder keeps; each costs about 450 bytes and 15 µs per answer
 PATH_BYTES_MAX = 107
 LAST_WORDS_BYTES_MAX = 16 << 20  # the agent reads at most this much
+# Back ends with a recorder of their own, from torch 2.14 on; without a name gloo's is meant. Their
+# dumps have names that agent/evidence/flight_source.cpp knows as well.
+HOOKED = ("nccl2", "nccl-lazy")
 EXIT_SECONDS_MAX = 1.0
 
 _CLOSE_RANGE = 436  # number of the system call on all Linux architectures
@@ -75,31 +78,40 @@ def _prepare_last_words():
     if not record:
         return
     path = progress.beside(record, ".flight")
-    try:
-        os.unlink(path)  # left by this process before an exec
-    except FileNotFoundError:
-        pass
+    for name in (path, *(f"{path}.{back_end}" for back_end in HOOKED)):
+        try:
+            os.unlink(name)  # left by this process before an exec
+        except FileNotFoundError:
+            pass
     _last_words[:] = os.getpid(), path
 
 
 def leave_last_words():
-    """Writes the recorder's entries to a file that outlives the process.
+    """Writes the recorders' entries to files that outlive the process.
 
     For a worker that ends by an exception, before its agent knows. Takes milliseconds.
     """
     if not _last_words or _last_words[0] != os.getpid():  # no group, or a forked child
         return
     path = _last_words[1]
+    dump = sys.modules["torch"]._C._distributed_c10d._dump_fr_trace_json
     try:
-        dump = sys.modules["torch"]._C._distributed_c10d._dump_fr_trace_json()
-        if len(dump) > LAST_WORDS_BYTES_MAX:
-            return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(path + ".part", flags, 0o600), "wb") as file:
-            file.write(dump)
-        os.rename(path + ".part", path)  # so that a reader finds the complete file
+        _leave(path, dump())
+        for back_end in HOOKED:
+            words = dump(backend=back_end)  # TypeError: torch before 2.14
+            if b'"entries"' in words:
+                _leave(f"{path}.{back_end}", words)
     except Exception:
         pass  # how the program ends matters more than our view of it
+
+
+def _leave(path, words):
+    if len(words) > LAST_WORDS_BYTES_MAX:
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path + ".part", flags, 0o600), "wb") as file:
+        file.write(words)
+    os.rename(path + ".part", path)  # so that a reader finds the complete file
 
 
 def _stop(worker, leave, left):

@@ -36,6 +36,7 @@ class HandClock final : public base::Clock {
 struct Asked {
   std::vector<tracer::KnownGroup> known;
   FlightSource::Done done;  // null: no question is open
+  bool nccl = false;
   unsigned questions = 0;
 };
 
@@ -46,6 +47,7 @@ class FakeFlight final : public FlightSource {
     REQUIRE_FALSE(asked_.done);
     ++asked_.questions;
     asked_.known = std::move(question.known);
+    asked_.nccl = question.nccl;
     asked_.done = std::move(done);
   }
   [[nodiscard]] bool is_asking() const override { return static_cast<bool>(asked_.done); }
@@ -232,6 +234,16 @@ TEST_CASE("the recorder is asked every ten seconds while steps advance, every se
   CHECK(f.time_to_question(false) <= 1100ms);
   f.answer(std::vector{comm_of(78, 7, 7)});
   CHECK(f.time_to_question(false) == 1s);
+}
+
+TEST_CASE("torch's recorders of NCCL are asked for only where the plugin sees no communicator") {
+  Fixture f;
+  f.tick();
+  CHECK(f.asked.nccl);
+  f.put(0, RecordSource::kNccl, 77, 1, 1);
+  f.answer(std::vector<Membership>{});
+  f.time_to_question(true);
+  CHECK_FALSE(f.asked.nccl);
 }
 
 TEST_CASE("a worker with long steps counts as stepping for twice as long") {

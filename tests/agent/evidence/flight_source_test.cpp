@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "agent/node/limits.h"
 #include "base/core/clock.h"
@@ -108,6 +111,100 @@ TEST_CASE("one source can be asked repeatedly") {
     CHECK(f.answer->has_value());
   }
   CHECK(f.server->questions == 3);
+}
+
+// The recorders of a worker, by the handler's name.
+struct Recorders {
+  std::map<std::string, std::string> bodies;
+  std::map<std::string, unsigned> questions;
+
+  std::string operator()(const std::string& question) {
+    const std::size_t begin = question.find("/handler/") + 9;
+    const std::string handler = question.substr(begin, question.find(' ', begin) - begin);
+    ++questions[handler];
+    const auto found = bodies.find(handler);
+    return found == bodies.end() ? http_answer("", "404 Not Found") : http_answer(found->second);
+  }
+};
+
+constexpr const char* kNccl2 = "fr_trace_json?backend=nccl2";
+constexpr const char* kLazy = "fr_trace_json?backend=nccl-lazy";
+constexpr const char* kNccl = "dump_nccl_trace_json";
+constexpr const char* kEmpty = R"({"version": "2.10", "pg_config": {}})";
+
+std::string over(const std::string& back_end) {
+  std::string made = kOneCollective;
+  made.replace(made.find("gloo:"), 5, back_end + ":");
+  return made;
+}
+
+void ask_all(Fixture& f, Recorders& recorders) {
+  if (!f.server) f.serve("");
+  f.server->answer_to = std::ref(recorders);
+  f.answer.reset();
+  f.source->ask({{{"0", "all of us", 77, 4, 2}}, 20s, true},
+                [&f](auto result) { f.answer.emplace(std::move(result)); });
+  REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
+}
+
+TEST_CASE("the recorders of all back ends are read, each with communicators of its own") {
+  Fixture f;
+  Recorders recorders{{{"fr_trace_json", kOneCollective},
+                       {kNccl2, over("nccl2")},
+                       {kLazy, kEmpty},
+                       {kNccl, over("nccl")}},
+                      {}};
+  ask_all(f, recorders);
+  REQUIRE_MESSAGE(f.answer->has_value(), f.answer->error().what);
+  std::set<std::string> names;
+  std::set<std::uint64_t> keys;
+  for (const tracer::Membership& one : **f.answer) {
+    if (one.entered == 0) continue;
+    names.insert(one.name);
+    keys.insert(one.comm);
+  }
+  CHECK(names == std::set<std::string>{"all of us", "all of us (nccl2)"});
+  CHECK(keys.size() == 3);
+  CHECK(keys.contains(77));
+}
+
+TEST_CASE("a recorder that the worker's torch lacks is asked for once") {
+  Fixture f;
+  Recorders recorders{{{"fr_trace_json", kOneCollective}}, {}};
+  SUBCASE("it does not know the handler") {}
+  SUBCASE("it answers with gloo's") {
+    recorders.bodies[kNccl2] = recorders.bodies[kLazy] = kOneCollective;
+  }
+  for (int i = 0; i < 3; ++i) {
+    ask_all(f, recorders);
+    REQUIRE(f.answer->has_value());
+    CHECK((*f.answer)->size() == 1);
+  }
+  CHECK(recorders.questions["fr_trace_json"] == 3);
+  for (const char* handler : {kNccl2, kLazy, kNccl}) CHECK(recorders.questions[handler] == 1);
+}
+
+TEST_CASE("a recorder that fails hides no other") {
+  Fixture f;
+  Recorders recorders{{{"fr_trace_json", "{"}, {kNccl2, over("nccl2")}, {kLazy, "["}}, {}};
+  ask_all(f, recorders);
+  REQUIRE(f.answer->has_value());
+  REQUIRE((*f.answer)->size() == 1);
+  CHECK((*f.answer)->front().name == "all of us (nccl2)");
+}
+
+TEST_CASE("the last dumps of all recorders are read, and removed") {
+  Fixture f;
+  const std::string left = f.leave(kOneCollective);
+  REQUIRE(base::write_file_atomically(left + ".nccl2", over("nccl2"), 0600));
+  f.source = FlightSource::make(f.node, f.path, base::Rank{0}, left);
+  f.source->ask({{}, 20s, true}, [&f](auto result) { f.answer.emplace(std::move(result)); });
+  REQUIRE(f.loop.run_until([&] { return f.answer.has_value(); }));
+  REQUIRE(f.answer->has_value());
+  CHECK((*f.answer)->size() == 2);
+  remove_last_words(left);
+  CHECK(::access(left.c_str(), F_OK) != 0);
+  CHECK(::access((left + ".nccl2").c_str(), F_OK) != 0);
 }
 
 TEST_CASE("without a server there is an error") {

@@ -82,6 +82,7 @@ TEST_CASE("a dump's rank is the number at the end of its name") {
   CHECK(cli::rank_in_name("nccl_trace_rank_12").value() == 12U);
   CHECK(cli::rank_in_name("/tmp/2024/trace.007.json").value() == 7U);
   CHECK(cli::rank_in_name("3").value() == 3U);
+  CHECK(cli::rank_in_name("/root/.cache/torch/comm_lib_trace_rank_12").value() == 12U);
   CHECK(cli::rank_in_name("rank3.pickle").value() == 3U);
   CHECK_FALSE(cli::rank_in_name("trace"));
   CHECK_FALSE(cli::rank_in_name("trace_7.old"));
@@ -110,6 +111,37 @@ TEST_CASE(
     CHECK(rank.comms[1].rank == rank.rank.value % 2);
   }
   CHECK(gathered->fleet.ranks[2].comms[1].comm == tracer::group_key("2", {2, 3}));
+}
+
+TEST_CASE("dumps of torch's nccl2 name the rank and the back end") {
+  Disk disk;
+  for (const std::string rank : {"0", "1", "2", "3"}) {
+    disk.files["comm_lib_trace_rank_" + rank] =
+        fixture("flight_recorder/nccl2.comm_lib_trace_rank_" + rank);
+  }
+  SUBCASE("with all dumps") {}
+  SUBCASE("without the dump of the rank") { disk.files.erase("comm_lib_trace_rank_1"); }
+  const auto gathered = disk.look();
+  REQUIRE(gathered);
+  for (const RankSnapshot& rank : gathered->fleet.ranks) {
+    REQUIRE(rank.comms.size() == 2);
+    CHECK(rank.comms[0].comm == tracer::group_key("0", {0, 1, 2, 3}));
+    CHECK(rank.comms[0].name == "default_pg (nccl2)");
+  }
+  const tracer::Verdict verdict = tracer::analyze(gathered->fleet);
+  CHECK(verdict.finding == tracer::Finding::kNeverEntered);
+  CHECK(verdict.culprits == std::vector{base::Rank{1}});
+  CHECK(verdict.sentence.find("default_pg (nccl2)") != std::string::npos);
+}
+
+TEST_CASE("where nccl2 does not tell when operations end, no rank is accused of being inside one") {
+  Disk disk;
+  for (const std::string rank : {"0", "1", "2", "3"}) {
+    disk.files["called." + rank] = fixture("flight_recorder/nccl2-called.json." + rank);
+  }
+  const auto gathered = disk.look();
+  REQUIRE(gathered);
+  CHECK(tracer::analyze(gathered->fleet).culprits.empty());
 }
 
 TEST_CASE("a rank without a group in its dump that others count it to has not used the group") {

@@ -139,6 +139,24 @@ TEST_CASE("one rank's lines are read after torch's prefix") {
   CHECK(what.evidence == "\"OSError: [Errno 28] No space left on device\" (rank 3's stderr)");
 }
 
+// Texts of c10d/nccl2: ProcessGroupNCCL.cpp, ProcessGroupNCCLUtils.cpp, WorkNCCL.cpp. The
+// beginnings of the lines are those of its Logging.hpp.
+TEST_CASE("the texts of the nccl2 process group count as those of the older one") {
+  const std::string prefix = "[rank1]:[E1127 02:07:08.408271257 x.cpp:607] [TC][rank=1][name=0] ";
+  CHECK(name_of({prefix + "Aborting process on rank 1 due to timeout - timeout watchdog detected "
+                          "operation timeout"}) == "a collective timed out");
+  CHECK(name_of({prefix + "Aborting process on rank 1 due to timeout - collective operation timed "
+                          "out"}) == "a collective timed out");
+  CHECK(name_of(raised("torch.distributed.DistBackendError: NCCL operation timed out")) ==
+        "a collective timed out");
+  CHECK(name_of({prefix + "Aborting process on rank 1 due to error - nccl hit async error: remote "
+                          "process exited or there was a network error"}) == "lost its peer");
+  CHECK(name_of(raised("RuntimeError: NCCL communicator was aborted after a previous error")) ==
+        "lost its peer");
+  CHECK(name_of({prefix + "nccl hit async error on rank 1: unhandled system error (run with "
+                          "NCCL_DEBUG=INFO for details)"}) == "NCCL failed in a system call");
+}
+
 TEST_CASE("harmless neighbours are left unexplained") {
   CHECK(name_of({"loaded 12 shards, 3 connections, no errors"}) == unexplained());
   CHECK(name_of({"eval: nanoseconds per step 12", "killed two birds with one stone"}) ==
