@@ -256,7 +256,7 @@ inline constexpr std::size_t kCountersAt = 704;
 // that call NCCL, and fields written by the threads that move its data.
 struct RecordCounters {
   std::uint64_t writer_pid;  //   0  the process that fills the tables; 0: none yet
-  std::uint64_t abi_version;  //   8  of NCCL's profiler interface, 1 to 6
+  std::uint64_t abi_version;  //   8  of NCCL's profiler interface, 1 to 7
   std::uint64_t event_mask;  //  16  in force
   std::uint64_t operations_dropped;  //  24  for lack of a free slot
   std::uint64_t flows_dropped;  //  32

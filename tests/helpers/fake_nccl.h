@@ -1,5 +1,5 @@
 #pragma once
-// NCCL as a profiler plugin sees it, in one of six versions: NCCL's calls without communication.
+// NCCL as a profiler plugin sees it, in one of seven versions: NCCL's calls without communication.
 // Events that a version lacks do nothing and return null.
 
 #include <dlfcn.h>
@@ -95,6 +95,13 @@ struct FakeTypes<5> {
 template <>
 struct FakeTypes<6> {
   using Event = abi::Event6;
+  using Args = abi::Args4;
+  using Table = abi::Table5<Event>;
+};
+
+template <>
+struct FakeTypes<7> {
+  using Event = abi::Event7;
   using Args = abi::Args4;
   using Table = abi::Table5<Event>;
 };

@@ -41,7 +41,12 @@ class FakeVersion final : public FakeNccl {
   void* coll_api(const FakeComm& comm, void* group, std::size_t count, bool captured) override {
     if constexpr (V >= 5) {
       Event event = make(abi::kCollApi, group, 0);
-      event.coll_api = {"AllReduce", count, "ncclBfloat16", 0, nullptr, captured};
+      event.coll_api = {};
+      event.coll_api.func = "AllReduce";
+      event.coll_api.count = count;
+      event.coll_api.type = "ncclBfloat16";
+      event.coll_api.captured = captured;
+      if constexpr (V >= 7) event.coll_api.tag = kTag;
       return start(comm.context, event);
     }
     return nullptr;
@@ -49,7 +54,11 @@ class FakeVersion final : public FakeNccl {
   void* p2p_api(const FakeComm& comm, void* group, bool send, std::size_t count) override {
     if constexpr (V >= 5) {
       Event event = make(abi::kP2pApi, group, 0);
-      event.p2p_api = {send ? "Send" : "Recv", count, "ncclFloat32", nullptr, false};
+      event.p2p_api = {};
+      event.p2p_api.func = send ? "Send" : "Recv";
+      event.p2p_api.count = count;
+      event.p2p_api.type = "ncclFloat32";
+      if constexpr (V >= 7) event.p2p_api.tag = kTag;
       return start(comm.context, event);
     }
     return nullptr;
@@ -74,6 +83,7 @@ class FakeVersion final : public FakeNccl {
     if constexpr (V == 1) coll.func = 4, coll.type = 9, coll.algorithm = 1;
     if constexpr (V != 1) coll.func = "AllReduce", coll.type = "ncclBfloat16";
     if constexpr (V >= 5) coll.group = group;
+    if constexpr (V >= 7) coll.kernel_variant = "", coll.is_symmetric = true, coll.tag = kTag;
     coll.count = count;
     coll.channels = static_cast<std::uint8_t>(channels);
     return start(comm.context, event);
@@ -87,6 +97,7 @@ class FakeVersion final : public FakeNccl {
     if constexpr (V != 1) p2p.func = send ? "Send" : "Recv", p2p.type = "ncclFloat32";
     if constexpr (V >= 4) p2p.channels = 0xaa;  // not to be relied on
     if constexpr (V >= 5) p2p.group = group;
+    if constexpr (V >= 7) p2p.tag = kTag;
     p2p.count = 10;
     p2p.peer = peer;
     return start(comm.context, event);
@@ -141,6 +152,7 @@ class FakeVersion final : public FakeNccl {
   }
 
  private:
+  static constexpr std::uint64_t kTag = 0xfeedfacefeedface;
   static Event make(std::uint64_t type, void* parent, int rank) {
     Event event{};
     event.type = static_cast<decltype(event.type)>(type);
@@ -177,7 +189,8 @@ inline std::unique_ptr<FakeNccl> FakeNccl::load(const char* library, int version
     case 3: return std::make_unique<FakeVersion<3>>(table);
     case 4: return std::make_unique<FakeVersion<4>>(table);
     case 5: return std::make_unique<FakeVersion<5>>(table);
-    default: return std::make_unique<FakeVersion<6>>(table);
+    case 6: return std::make_unique<FakeVersion<6>>(table);
+    default: return std::make_unique<FakeVersion<7>>(table);
   }
 }
 

@@ -31,7 +31,7 @@ void store(const PluginRun& run, std::size_t at, const void* data, std::size_t s
 }  // namespace
 
 TEST_CASE("slots of communicators are reused, however often they come and go") {
-  play_each({1, 4, 6}, "reinit", [](const PluginRun& run, int) {
+  play_each({1, 4, 7}, "reinit", [](const PluginRun& run, int) {
     const RecordedCollectives all = run.read();
     CHECK(all.comms.size() == kCommunicatorSlots - 1);
     CHECK(all.comms.front().comm == kPlayedComm + 5000);
@@ -63,7 +63,7 @@ TEST_CASE("Python's rows and the last free one below them are left alone") {
 }
 
 TEST_CASE("each replay of a CUDA graph is an operation, its capture is not") {
-  play_each({5, 6}, "graph", [](const PluginRun& run, int) {
+  play_each({5, 6, 7}, "graph", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 3);
     CHECK(member.done == 2);
@@ -74,7 +74,7 @@ TEST_CASE("each replay of a CUDA graph is an operation, its capture is not") {
 }
 
 TEST_CASE("an operation of which NCCL reports only the call ends with the call") {
-  play_each({5, 6}, "unreported", [](const PluginRun& run, int) {
+  play_each({5, 6, 7}, "unreported", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 4001);
     CHECK(member.done == 4001);
@@ -85,7 +85,7 @@ TEST_CASE("an operation of which NCCL reports only the call ends with the call")
 }
 
 TEST_CASE("a call that returns before its operation is handed over is waited for") {
-  play_each({5, 6}, "nonblocking", [](const PluginRun& run, int) {
+  play_each({5, 6, 7}, "nonblocking", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 10);
     CHECK(member.started == 10);
@@ -96,7 +96,7 @@ TEST_CASE("a call that returns before its operation is handed over is waited for
 }
 
 TEST_CASE("operations that are reported late are counted once") {
-  play_each({5, 6}, "late", [](const PluginRun& run, int) {
+  play_each({5, 6, 7}, "late", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 21);
     CHECK(member.started == 20);
@@ -122,6 +122,7 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
   CHECK(masks(4) == Masks{"56", "4e", "46", "56"});
   CHECK(masks(5) == Masks{"e56", "64e", "646", "e56"});
   CHECK(masks(6) == Masks{"e56", "64e", "646", "e56"});
+  CHECK(masks(7) == Masks{"e56", "64e", "646", "e56"});
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "e46");
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=70").front() == "46");
   CHECK(masks(4, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "46");  // the bits that it knows
@@ -135,7 +136,7 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
 }
 
 TEST_CASE("a worker asked not to report steps reports everything else") {
-  for (const int version : {1, 2, 3, 4, 5, 6}) {
+  for (const int version : {1, 2, 3, 4, 5, 6, 7}) {
     CAPTURE(version);
     PluginRun run;
     REQUIRE(run.file->set_event_mask(kEventsWithoutSteps));
@@ -157,7 +158,7 @@ TEST_CASE("a worker asked not to report steps reports everything else") {
 }
 
 TEST_CASE("steps come and go while operations are in flight") {
-  for (const int version : {3, 4, 5, 6}) {
+  for (const int version : {3, 4, 5, 6, 7}) {
     CAPTURE(version);
     PluginRun run;
     REQUIRE(run.file->set_event_mask(kEventsWithoutSteps));

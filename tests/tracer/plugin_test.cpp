@@ -1,5 +1,5 @@
-// NCCL's profiler plugin as NCCL loads it, in all six versions of the interface: what scenarios of
-// tests/helpers/nccl_player.cpp leave in the progress record.
+// NCCL's profiler plugin as NCCL loads it, in all seven versions of the interface: what scenarios
+// of tests/helpers/nccl_player.cpp leave in the progress record.
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ using test::PluginRun;
 
 namespace {
 
-constexpr std::initializer_list<int> kVersions = {1, 2, 3, 4, 5, 6};
+constexpr std::initializer_list<int> kVersions = {1, 2, 3, 4, 5, 6, 7};
 bool has_api(int version) { return version >= 5; }
 bool has_kernels(int version) { return version >= 3; }
 
@@ -140,7 +140,7 @@ TEST_CASE("many more operations than slots come and go without a trace") {
 }
 
 TEST_CASE("when all slots are in use the newest operations are dropped, not the oldest") {
-  play_each({3, 4, 5, 6}, "overflow", [](const PluginRun& run, int) {
+  play_each({3, 4, 5, 6, 7}, "overflow", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 1500);
     CHECK(member.done == 0);
@@ -164,7 +164,7 @@ TEST_CASE("without kernel events, operations with flows are in flight and the ot
 }
 
 TEST_CASE("an operation whose end was not reported is over when a later one is") {
-  play_each({3, 4, 5, 6}, "disorder", [](const PluginRun& run, int) {
+  play_each({3, 4, 5, 6, 7}, "disorder", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.done == 4);
     CHECK(member.pending.empty());
@@ -173,7 +173,7 @@ TEST_CASE("an operation whose end was not reported is over when a later one is")
 }
 
 TEST_CASE("within a group operations may finish in any order") {
-  play_each({3, 4, 5, 6}, "together", [](const PluginRun& run, int) {
+  play_each({3, 4, 5, 6, 7}, "together", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.entered == 3);
     CHECK(member.started == 3);
@@ -199,7 +199,7 @@ TEST_CASE("stale, repeated and foreign handles change nothing") {
 }
 
 TEST_CASE("a stale handle does not reach the slot's new owner") {
-  play_each({3, 4, 5, 6}, "reused", [](const PluginRun& run, int) {
+  play_each({3, 4, 5, 6, 7}, "reused", [](const PluginRun& run, int) {
     const Membership member = run.only();
     CHECK(member.comm == kPlayedComm);
     CHECK(member.entered == 1025);

@@ -1,12 +1,13 @@
 #pragma once
-// The interface between NCCL and a profiler plugin, versions 1 to 6 (NCCL 2.23 to 2.30), as laid
+// The interface between NCCL and a profiler plugin, versions 1 to 7 (NCCL 2.23 to 2.32), as laid
 // out in memory on 64-bit Linux: constants here, events in abi_events.h, function tables in
 // abi_tables.h.
 //
 // NCCL's own headers are neither needed nor included; the layout is taken from
-// src/include/plugin/profiler/profiler_v1.h to profiler_v6.h of NVIDIA/nccl. NCCL looks for one
-// data object per version, ncclProfiler_v1 to ncclProfiler_v6, and takes the newest that it
-// supports.
+// src/include/plugin/profiler/profiler_v1.h to profiler_v7.h of NVIDIA/nccl. NCCL looks for one
+// data object per version, ncclProfiler_v1 to ncclProfiler_v7, and takes the newest that it
+// supports. Version 7 adds a tag that the user may give to a call, and the phases of a kernel with
+// barriers, neither of which is used here.
 
 #include <cstdint>
 
@@ -31,12 +32,19 @@ enum Event : std::uint64_t {
   kCollApi = 512,
   kP2pApi = 1024,
   kKernelLaunch = 2048,
+  kCeColl = 4096,  // by copy engines; from version 6 on
+  kCeSync = 8192,
+  kCeBatch = 16384,
+  kKernelPhase = 32768,  // from version 7 on
 };
+inline constexpr int kNewestVersion = 7;
+
 // The bits that exist in a version.
 [[nodiscard]] constexpr std::uint64_t events_of(int version) {
   if (version <= 2) return 0x3f;
   if (version <= 4) return 0xff;
-  return version == 5 ? 0xfff : 0x7fff;
+  if (version == 5) return 0xfff;
+  return version == 6 ? 0x7fff : 0xffff;
 }
 
 enum : State {

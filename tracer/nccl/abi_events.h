@@ -50,6 +50,23 @@ struct P2pApi {
 struct KernelLaunch {
   void* stream;
 };
+struct CollApi7 {
+  const char* func;
+  std::size_t count;
+  const char* type;
+  int root;
+  void* stream;
+  bool captured;
+  std::uint64_t tag;
+};
+struct P2pApi7 {
+  const char* func;
+  std::size_t count;
+  const char* type;
+  void* stream;
+  bool captured;
+  std::uint64_t tag;
+};
 
 struct Coll1 {
   const char* name;
@@ -140,7 +157,21 @@ struct Coll5 {
   const char *algorithm, *protocol;
   void* group;
 };
-// jscpd:ignore-end
+struct Coll7 {
+  std::uint64_t sequence;
+  const char* func;
+  const void* send;
+  void* receive;
+  std::size_t count;
+  int root;
+  const char* type;
+  std::uint8_t channels, warps;
+  const char *algorithm, *protocol;
+  void* group;
+  const char* kernel_variant;
+  bool is_symmetric;
+  std::uint64_t tag;
+};
 struct P2p5 {
   const char* func;
   void* buffer;
@@ -150,6 +181,17 @@ struct P2p5 {
   std::uint8_t channels;
   void* group;
 };
+struct P2p7 {
+  const char* func;
+  void* buffer;
+  const char* type;
+  std::size_t count;
+  int peer;
+  std::uint8_t channels;
+  void* group;
+  std::uint64_t tag;
+};
+// jscpd:ignore-end
 
 // Copy-engine collectives: not used, declared for the size of the descriptor.
 struct CeColl {

@@ -95,6 +95,23 @@ struct Event6 {
     CeColl ce_coll;
   };
 };
+struct Event7 {
+  std::uint64_t type;
+  void* parent;
+  int rank;
+  union {
+    GroupApi group_api;
+    CollApi7 coll_api;
+    P2pApi7 p2p_api;
+    KernelLaunch kernel_launch;
+    Coll7 coll;  // the largest
+    P2p7 p2p;
+    ProxyOp proxy_op;
+    ProxyStep proxy_step;
+    KernelCh kernel_ch;
+    NetPlugin net_plugin;
+  };
+};
 
 // Versions 1 to 3. `op` goes with states of ProxyOp; its counts are cumulative. The pointer to the
 // union is null for states of ProxyStep in NCCL 2.26, and may be null for states of GroupApi.
@@ -155,6 +172,10 @@ struct Table5 {
 static_assert(sizeof(void*) == 8 && sizeof(pid_t) == 4);
 static_assert(sizeof(Event1) == 120 && sizeof(Event2) == 128 && sizeof(Event3) == 120);
 static_assert(sizeof(Event4) == 104 && sizeof(Event5) == 112 && sizeof(Event6) == 112);
+static_assert(sizeof(Event7) == 136 && offsetof(Event7, coll.tag) == 128);
+static_assert(offsetof(Event7, coll.group) == 104 && offsetof(Event7, coll.is_symmetric) == 120);
+static_assert(offsetof(Event7, p2p.group) == 64 && offsetof(Event7, p2p.tag) == 72);
+static_assert(offsetof(Event7, coll_api.tag) == 72 && offsetof(Event7, p2p_api.tag) == 64);
 static_assert(offsetof(Event1, parent) == 8 && offsetof(Event6, parent) == 8);
 static_assert(offsetof(Event1, rank) == 16 && offsetof(Event6, rank) == 16);
 static_assert(offsetof(Event1, coll) == 24 && offsetof(Event6, coll) == 24);

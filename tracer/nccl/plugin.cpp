@@ -1,4 +1,4 @@
-// The six function tables that NCCL looks for, from one source: each callback is a template over
+// The seven function tables that NCCL looks for, from one source: each callback is a template over
 // the descriptor's type and hands on what all versions have in common.
 //
 // No callback blocks, allocates, enters the kernel or fails. NCCL reacts to some errors by
@@ -37,6 +37,8 @@ template <>
 constexpr int kVersion<abi::Event5> = 5;
 template <>
 constexpr int kVersion<abi::Event6> = 6;
+template <>
+constexpr int kVersion<abi::Event7> = 7;
 
 abi::Result open(int version, void** context, int* mask, const Identity& identity) {
   attach();
@@ -151,12 +153,12 @@ void* start_of_caller(Tables& t, const void* context, const Event& event, std::u
     switch (type) {
       case abi::kGroupApi: return start_group(t, comm, now);
       case abi::kCollApi: {
-        const abi::CollApi& api = event.coll_api;
+        const auto& api = event.coll_api;
         const Task task = collective(t, comm, api.func, api.count, api.type, api.root);
         return start_call(t, comm, task, event.parent, api, now);
       }
       case abi::kP2pApi: {
-        const abi::P2pApi& api = event.p2p_api;
+        const auto& api = event.p2p_api;
         const Task task = with_peer(comm, api.func, api.count, api.type, -1);
         return start_call(t, comm, task, event.parent, api, now);
       }
@@ -279,6 +281,7 @@ extern const abi::Table1<abi::Event3, abi::Args1> ncclProfiler_v3;
 extern const abi::Table4<abi::Event4> ncclProfiler_v4;
 extern const abi::Table5<abi::Event5> ncclProfiler_v5;
 extern const abi::Table5<abi::Event6> ncclProfiler_v6;
+extern const abi::Table5<abi::Event7> ncclProfiler_v7;
 #pragma GCC visibility pop
 
 const abi::Table1<abi::Event1, abi::Args1> ncclProfiler_v1 = {
@@ -292,6 +295,8 @@ const abi::Table4<abi::Event4> ncclProfiler_v4 = {
 const abi::Table5<abi::Event5> ncclProfiler_v5 = {kName, init5<abi::Event5>, start<abi::Event5>,
                                                   stop,  record<abi::Args4>, finalize};
 const abi::Table5<abi::Event6> ncclProfiler_v6 = {kName, init5<abi::Event6>, start<abi::Event6>,
+                                                  stop,  record<abi::Args4>, finalize};
+const abi::Table5<abi::Event7> ncclProfiler_v7 = {kName, init5<abi::Event7>, start<abi::Event7>,
                                                   stop,  record<abi::Args4>, finalize};
 }
 

@@ -8,7 +8,7 @@ from helpers.runner import BUILD
 
 LIBRARY = (BUILD / "share" / "robustrun" / "librobustrun_tracer.so").resolve()
 GLIBC_OLDEST = (2, 28)
-SHOWN = {f"ncclProfiler_v{version}" for version in range(1, 7)}
+SHOWN = {f"ncclProfiler_v{version}" for version in range(1, 8)}
 
 SHOW = """
 import ctypes, json, os
