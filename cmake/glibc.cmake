@@ -30,5 +30,7 @@ foreach(target robustrun robustrun-blocks robustrun_library robustrun_tracer)
                       -Wl,--as-needed)
   if(NOT target STREQUAL robustrun_tracer)  # of libc alone
     target_link_libraries(${target} PRIVATE rr_glibc pthread dl)
+  else()  # but for dlopen(), which is in no library that it needs (tracer/nccl/behind.cpp)
+    target_link_options(${target} PRIVATE -Wl,-z,undefs)
   endif()
 endforeach()

@@ -11,6 +11,9 @@ namespace robustrun::agent {
 // Bytes of a plugin's path that NCCL copies (tracer_library.h).
 inline constexpr std::size_t kTracerPathBytesMax = 254;
 
+// How long a profiler plugin of the user's may take to be loaded (profiler_slot.h).
+inline constexpr std::chrono::seconds kTryPluginMax{10};
+
 // agent
 inline constexpr unsigned kPoolThreads = 2;           // for file writes
 inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs that wait

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "agent/node/profiler_share.h"
 #include "agent/node/stage_clock.h"
 #include "agent/node/worker_home.h"
 #include "base/core/clock.h"
@@ -44,6 +45,7 @@ struct NodeContext {
   std::string host{};         // this machine's own name
   // From now on rank 0's worker serves torch's store, at a port that is free when this returns.
   std::function<void()> leave_store{};
+  ProfilerShare profiler{};   // of the current attempt's workers
   std::set<std::string> line_formats{};  // projects whose log lines were recognised here
 };
 

@@ -72,10 +72,21 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
                workers.stack_signal == 0 ? "" : std::to_string(workers.stack_signal));
 }
 
-// NCCL loads it into the worker; a plugin that the user has chosen, or "none", stays.
+// NCCL loads it into the worker. A plugin that the user has chosen is called by ours, or stays;
+// "none" stays.
 void set_tracer(Environment& env, const WorkerFiles& files) {
+  using Slot = ProfilerShare::Slot;
   constexpr const char* kPlugin = "NCCL_PROFILER_PLUGIN";
-  if (!files.tracer.empty() && !env.get(kPlugin)) env.set(kPlugin, files.tracer);
+  const Slot slot = files.profiler.slot;
+  const bool is_ours = slot == Slot::kShared || slot == Slot::kAlone ||
+                       (slot == Slot::kFree && !env.get(kPlugin));
+  if (!files.tracer.empty() && is_ours) {
+    env.set(kPlugin, files.tracer);
+    if (slot == Slot::kShared) {
+      env.set("ROBUSTRUN_NCCL_BEHIND", files.profiler.behind);
+      env.set("ROBUSTRUN_NCCL_VERSIONS", files.profiler.versions);
+    }
+  }
   if (!files.ras_address.empty() && !env.get(kRasVariable)) {
     env.set(kRasVariable, files.ras_address);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/node/environment.h"
+#include "agent/node/profiler_share.h"
 #include "base/core/result.h"
 #include "wire/messages/messages.h"
 
@@ -19,12 +20,13 @@ struct WorkerFiles {
   std::string error_file;  // TORCHELASTIC_ERROR_FILE
   std::string record;      // ROBUSTRUN_RECORD
   std::string socket;      // ROBUSTRUN_SOCKET
-  std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the caller has one
+  std::string tracer{};      // NCCL_PROFILER_PLUGIN, unless the caller's keeps the slot
   std::string flight;      // ROBUSTRUN_FLIGHT_SOCKET: torch's Flight Recorder answers there
   std::string stacks;      // derived from the record's name by the boot module; no variable
   std::string modules{};   // modules for its standby; the boot module knows the name as well
   std::string touched{};   // files that it reads; the boot module knows the name as well
   std::string ras_address{};  // NCCL_RAS_ADDR, unless the caller has one
+  ProfilerShare profiler{};
 };
 
 // Sets our variables in `env`, which holds the caller's. `cpus` and errors: as for

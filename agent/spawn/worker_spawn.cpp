@@ -32,6 +32,7 @@ WorkerFiles worker_files(const NodeContext& node, base::Rank rank, base::Attempt
   files.record = stem + ".record";
   files.socket = stem + ".sock";
   files.tracer = tracer_library(node.workers);
+  files.profiler = node.profiler;
   files.stacks = stem + ".stack";
   files.modules = stem + ".modules";
   files.touched = stem + ".files";

@@ -23,7 +23,8 @@ Preparation::Preparation(NodeContext& node, BlockPeers& peers, StageFiles& stage
       image_(node,
              {[this] { hot_files_.find(); },
               [this](const std::string& socket) { share_image(socket); }, std::move(end_workers)}),
-      staged_(staged) {
+      staged_(staged),
+      profiler_(node) {
   if (node.started_with.image.empty()) hot_files_.find();
 }
 
@@ -81,8 +82,12 @@ void Preparation::after_snapshot(const std::shared_ptr<Attempt>& attempt) {
   node_.workers = workers_of(node_, attempt->order.version);  // with the snapshot
   hot_files_.begin_attempt(attempt->order, [this, attempt] {
     if (!attempt->is_wanted()) return;
-    staged_.begin_attempt([attempt](base::Status staged) {
-      if (attempt->is_wanted()) attempt->go(std::move(staged));
+    staged_.begin_attempt([this, attempt](base::Status staged) {
+      if (!attempt->is_wanted()) return;
+      if (!staged) return attempt->go(std::move(staged));
+      profiler_.find([attempt] {
+        if (attempt->is_wanted()) attempt->go({});
+      });
     });
   });
 }
@@ -91,7 +96,11 @@ void Preparation::begin_standbys(Go go) {
   staged_.begin_code([this, go = std::move(go)](base::Status code) {
     if (!code) return go(std::move(code));
     image_.begin_attempt([this, go](base::Status image) {  // the installer is in the image
-      image ? snapshot_.begin_attempt(go) : go(std::move(image));
+      if (!image) return go(std::move(image));
+      snapshot_.begin_attempt([this, go](base::Status snapshot) {
+        if (!snapshot) return go(std::move(snapshot));
+        profiler_.find([go] { go({}); });
+      });
     });
   });
 }

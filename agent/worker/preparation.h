@@ -1,6 +1,7 @@
 #pragma once
 // What must be on this node before workers of an attempt start, in this order: their code, the
-// image with their environment, the dependencies, the files they read first, staged files.
+// image with their environment, the dependencies, the files they read first, staged files, and what
+// is known of a profiler plugin for NCCL that they name.
 //
 // Owned by the WorkerSet, on the agent's loop. Everything begins as soon as the run is known here;
 // an attempt waits for what is missing.
@@ -12,6 +13,7 @@
 #include "agent/image/block_server_link.h"
 #include "agent/image/node_image.h"
 #include "agent/node/node_context.h"
+#include "agent/spawn/profiler_slot.h"
 #include "agent/staging/block_peers.h"
 #include "agent/staging/hot_files.h"
 #include "agent/staging/stage_files.h"
@@ -62,6 +64,7 @@ class Preparation {
   HotFiles hot_files_;
   NodeImage image_;
   StageFiles& staged_;
+  ProfilerSlot profiler_;
 };
 
 }  // namespace robustrun::agent

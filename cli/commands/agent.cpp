@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 
 #include "agent/agent.h"
 #include "agent/gpu/gpu_list.h"
@@ -10,6 +11,7 @@
 #include "agent/health/nvml_health.h"
 #include "agent/node/limits.h"
 #include "agent/read_credential.h"
+#include "agent/spawn/profiler_slot.h"
 #include "base/core/build_id.h"
 #include "base/io/fd.h"
 #include "base/io/marked.h"
@@ -67,6 +69,11 @@ int agent_command(std::string_view option) {
   if (option == "--list-gpus") {
     print(agent::list_gpus());
     return 0;
+  }
+  if (option == "--try-plugin") {
+    const char* const name = ::getenv("ROBUSTRUN_TRY_PLUGIN");
+    print(agent::try_plugin(name == nullptr ? "" : name));
+    ::_exit(0);  // its destructors are of no interest
   }
   if (option == "--doctor") return answer_doctor_request();
   if (option == "--gpu-states") {

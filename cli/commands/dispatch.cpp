@@ -35,8 +35,9 @@ bool is_socket(int fd) {
 // A script may be called "agent", so a socket or one of these options must be there as well.
 bool called_as_agent(const std::vector<std::string>& argv) {
   if (argv.size() < 2 || argv[1] != "agent") return false;
-  constexpr std::array<std::string_view, 5> kOptions = {"--stdin-credential", "--list-gpus",
-                                                        "--gpu-states", "--watch-gpus", "--doctor"};
+  constexpr std::array<std::string_view, 6> kOptions = {"--stdin-credential", "--list-gpus",
+                                                        "--gpu-states",       "--watch-gpus",
+                                                        "--doctor",           "--try-plugin"};
   if (argv.size() == 3) return std::ranges::find(kOptions, argv[2]) != kOptions.end();
   return argv.size() == 2 && is_socket(kChannelFd);
 }

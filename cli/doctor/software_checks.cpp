@@ -73,11 +73,13 @@ Check check_nccl_profiler(const Facts& facts) {
     check.found = "robustrun's plugin";
     return check;
   }
+  if (plugin != "none") {
+    check.found = fmt::format("NCCL_PROFILER_PLUGIN={}; robustrun's plugin loads it and shares",
+                              base::printable(plugin));
+    return check;
+  }
   check.state = CheckState::kWarn;
-  check.found = plugin == "none"
-                    ? "switched off: NCCL_PROFILER_PLUGIN=none; NCCL is not traced"
-                    : fmt::format("taken: NCCL_PROFILER_PLUGIN={}; robustrun does not trace NCCL",
-                                  base::printable(plugin));
+  check.found = "switched off: NCCL_PROFILER_PLUGIN=none; NCCL is not traced";
   check.advice = "unset NCCL_PROFILER_PLUGIN";
   return check;
 }

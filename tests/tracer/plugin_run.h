@@ -7,6 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "base/io/tool.h"
@@ -27,17 +28,26 @@ struct PluginRun {
   std::string path = folder / "0.record";
   base::Result<tracer::RecordFile> file =
       tracer::RecordFile::create(path, base::Rank{0}, base::Attempt{0});
-  std::string out;
+  std::string out, err;
+
+  std::vector<std::string> settings;  // NAME=VALUE, of the player
 
   // `setting`: one more variable, NAME=VALUE.
   void play(const std::string& scenario, int version, const std::string& setting = "UNUSED=1") {
-    const auto run = base::run_tool({"/usr/bin/env", "ROBUSTRUN_RECORD=" + path, setting, kPlayer,
-                                     kPlugin, scenario, std::to_string(version)},
-                                    std::chrono::seconds(120));
+    REQUIRE(try_to_play(scenario, version, setting));
+  }
+  // False: NCCL's player failed, for example because the plugin does not have the version.
+  bool try_to_play(const std::string& scenario, int version,
+                   const std::string& setting = "UNUSED=1", const std::string& plugin = kPlugin) {
+    std::vector<std::string> argv = {"/usr/bin/env", "ROBUSTRUN_RECORD=" + path, setting};
+    argv.insert(argv.end(), settings.begin(), settings.end());
+    argv.insert(argv.end(), {kPlayer, plugin, scenario, std::to_string(version)});
+    const auto run = base::run_tool(argv, std::chrono::seconds(120));
     REQUIRE(run);
     INFO(run->err);
-    REQUIRE(run->status.success());
     out = run->out;
+    err = run->err;
+    return run->status.success();
   }
   [[nodiscard]] tracer::RecordedCollectives read() const {
     const auto bytes = file->read_all();

@@ -133,6 +133,17 @@ std::uint64_t mask_of_environment() {
   return value;
 }
 
+const char* behind_of_environment() {
+  const char* const path = ::getenv("ROBUSTRUN_NCCL_BEHIND");
+  return path == nullptr || *path == '\0' ? nullptr : path;
+}
+
+bool is_shown(int version) {
+  const char* const versions = ::getenv("ROBUSTRUN_NCCL_VERSIONS");
+  if (versions == nullptr || *versions == '\0') return true;
+  return std::strchr(versions, '0' + version) != nullptr;
+}
+
 std::uint64_t now_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "tracer/nccl/abi.h"
+#include "tracer/nccl/behind.h"
 #include "tracer/nccl/words.h"
 #include "tracer/record_collectives.h"
 
@@ -21,6 +22,7 @@ std::atomic<int*> g_mask{nullptr};
 std::atomic<std::uint64_t> g_own{0};    // the plugin's default
 std::atomic<std::uint64_t> g_known{0};  // the bits of the interface's version
 std::atomic<std::uint64_t> g_wish{0};   // the request in force
+std::atomic<std::uint64_t> g_behind{0};  // what the plugin behind ours asks for
 std::atomic<std::uint64_t> g_flows_since_ns{0};  // when they were switched on
 std::atomic<bool> g_has_flows{false};
 
@@ -37,6 +39,7 @@ void put(Tables& t, std::uint64_t wish, std::uint64_t now_ns) {
     mask = (own & ~switchable(own)) | (wish & switchable(own) & known);
   }
   if (mask == 0) mask = own;
+  mask |= g_behind.load(std::memory_order_relaxed);
   const bool has_flows = (mask & kFlows) != 0;
   if (!g_has_flows.exchange(has_flows, std::memory_order_relaxed) && has_flows) {
     g_flows_since_ns.store(now_ns, std::memory_order_relaxed);
@@ -58,6 +61,7 @@ bool set_mask(Tables& t, int version, int* mask, std::uint64_t now_ns) {
   g_mask.store(mask, std::memory_order_relaxed);
   const std::uint64_t wish = get(*t.wanted_mask);
   g_wish.store(wish, std::memory_order_relaxed);
+  g_behind.store(events_behind(), std::memory_order_relaxed);
   set(t.counters->abi_version, static_cast<std::uint64_t>(version));
   put(t, wish, is_first ? 0 : now_ns);
   return (own & abi::kKernelCh) != 0;
@@ -65,8 +69,13 @@ bool set_mask(Tables& t, int version, int* mask, std::uint64_t now_ns) {
 
 void follow_wish(Tables& t, std::uint64_t now_ns) {
   const std::uint64_t wish = get(*t.wanted_mask);
-  if (wish == g_wish.load(std::memory_order_relaxed)) return;
+  const std::uint64_t behind = events_behind();
+  if (wish == g_wish.load(std::memory_order_relaxed) &&
+      behind == g_behind.load(std::memory_order_relaxed)) {
+    return;
+  }
   g_wish.store(wish, std::memory_order_relaxed);
+  g_behind.store(behind, std::memory_order_relaxed);
   put(t, wish, now_ns);
 }
 

@@ -1,6 +1,9 @@
 // The seven function tables that NCCL looks for, from one source: each callback is a template over
 // the descriptor's type and hands on what all versions have in common.
 //
+// With another plugin behind ours (behind.h) each call is passed on to it as well, and the handles
+// of both are joined (pairs.h).
+//
 // No callback blocks, allocates, enters the kernel or fails. NCCL reacts to some errors by
 // continuing with whatever context it has.
 
@@ -10,12 +13,14 @@
 #include "tracer/nccl/abi.h"
 #include "tracer/nccl/abi_tables.h"
 #include "tracer/nccl/attach.h"
+#include "tracer/nccl/behind.h"
 #include "tracer/nccl/communicators.h"
 #include "tracer/nccl/flows.h"
 #include "tracer/nccl/groups.h"
 #include "tracer/nccl/mask.h"
 #include "tracer/nccl/names.h"
 #include "tracer/nccl/operations.h"
+#include "tracer/nccl/pairs.h"
 #include "tracer/nccl/words.h"
 
 namespace robustrun::tracer::nccl {
@@ -40,32 +45,58 @@ constexpr int kVersion<abi::Event6> = 6;
 template <>
 constexpr int kVersion<abi::Event7> = 7;
 
-abi::Result open(int version, void** context, int* mask, const Identity& identity) {
+// The table of the plugin behind ours; null: there is none.
+template <class Event>
+const typename TableOf<Event>::Table* other() {
+  return static_cast<const typename TableOf<Event>::Table*>(behind(kVersion<Event>));
+}
+
+// Opens a communicator in the plugin behind ours, by `call`, and returns its context.
+template <class Event, class Call>
+void* open_behind(const Call& call) {
+  load_behind(kVersion<Event>);
+  const auto* const table = other<Event>();
+  void* theirs = nullptr;
+  if (table == nullptr || call(*table, &theirs) == kSuccess) return theirs;
+  drop_behind(kVersion<Event>);
+  return nullptr;
+}
+
+abi::Result open(int version, void** context, int* mask, const Identity& identity, void* theirs) {
   attach();
   Tables* const t = tables();
   if (t == nullptr) {
     // Without a record there is nothing to report to, so ask for no events. Set a context all the
     // same, because NCCL would keep the old value.
-    set(*mask, 0);
-    *context = pack({HandleKind::kContext, 0, kNoSlot, 0});
+    set(*mask, static_cast<int>(events_behind()));
+    *context = join(theirs, pack({HandleKind::kContext, 0, kNoSlot, 0}));
     return kSuccess;
   }
-  *context = open_communicator(*t, identity, set_mask(*t, version, mask, now_ns()));
+  const bool has_kernels = set_mask(*t, version, mask, now_ns());
+  *context = join(theirs, open_communicator(*t, identity, has_kernels));
   return kSuccess;
 }
 
 template <class Event>
 abi::Result init1(void** context, int* mask) {
-  return open(kVersion<Event>, context, mask, {});
+  void* const theirs = open_behind<Event>(
+      [](const auto& table, void** made) { return table.init(made, mask_behind()); });
+  return open(kVersion<Event>, context, mask, {}, theirs);
 }
 abi::Result init4(void** context, int* mask, const char* name, std::uint64_t comm, int nodes,
-                  int size, int rank, abi::Log) {
-  return open(4, context, mask, {name, comm, nodes, size, rank});
+                  int size, int rank, abi::Log log) {
+  void* const theirs = open_behind<abi::Event4>([&](const auto& table, void** made) {
+    return table.init(made, mask_behind(), name, comm, nodes, size, rank, log);
+  });
+  return open(4, context, mask, {name, comm, nodes, size, rank}, theirs);
 }
 template <class Event>
 abi::Result init5(void** context, std::uint64_t comm, int* mask, const char* name, int nodes,
-                  int size, int rank, abi::Log) {
-  return open(kVersion<Event>, context, mask, {name, comm, nodes, size, rank});
+                  int size, int rank, abi::Log log) {
+  void* const theirs = open_behind<Event>([&](const auto& table, void** made) {
+    return table.init(made, comm, mask_behind(), name, nodes, size, rank, log);
+  });
+  return open(kVersion<Event>, context, mask, {name, comm, nodes, size, rank}, theirs);
 }
 
 bool has_root(OpKind kind) {
@@ -195,23 +226,48 @@ void* start_of_mover(Tables& t, const Event& event, std::uint64_t now) {
 }
 
 template <class Event>
-abi::Result start(void* context, void** handle, Event* event) {
-  *handle = nullptr;
-  Tables* const t = tables();
-  if (t == nullptr) return kSuccess;
+void* start_ours(Tables& t, const void* context, const Event& event) {
   constexpr std::uint64_t kMovers = abi::kProxyOp | abi::kProxyStep | abi::kKernelCh;
   constexpr std::uint64_t kCallers = abi::kGroup | abi::kColl | abi::kP2p | abi::kGroupApi |
                                      abi::kCollApi | abi::kP2pApi | abi::kKernelLaunch;
-  const auto type = static_cast<std::uint64_t>(event->type);
-  if ((type & kMovers) != 0) {
-    *handle = start_of_mover(*t, *event, now_ns());
-  } else if ((type & kCallers) != 0) {
-    *handle = start_of_caller(*t, context, *event, now_ns());
+  const auto type = static_cast<std::uint64_t>(event.type);
+  if ((type & kMovers) != 0) return start_of_mover(t, event, now_ns());
+  return (type & kCallers) != 0 ? start_of_caller(t, context, event, now_ns()) : nullptr;
+}
+
+// A copy of the event in which all handles are those of one plugin.
+template <class Event>
+Event with_handles(const Event& event, void* (*part)(void*)) {
+  Event copy = event;
+  copy.parent = part(event.parent);
+  if constexpr (kVersion<Event> >= 5) {
+    if (event.type == abi::kColl) copy.coll.group = part(event.coll.group);
+    if (event.type == abi::kP2p) copy.p2p.group = part(event.p2p.group);
   }
+  return copy;
+}
+
+template <class Event>
+abi::Result start(void* context, void** handle, Event* event) {
+  *handle = nullptr;
+  Tables* const t = tables();
+  const auto* const table = other<Event>();
+  if (table == nullptr) {
+    if (t != nullptr) *handle = start_ours(*t, context, *event);
+    return kSuccess;
+  }
+  void* theirs = nullptr;
+  if (is_wanted_behind(static_cast<std::uint64_t>(event->type))) {
+    Event for_them = with_handles(*event, theirs_of);
+    if (table->start(theirs_of(context), &theirs, &for_them) != kSuccess) theirs = nullptr;
+  }
+  void* ours = nullptr;
+  if (t != nullptr) ours = start_ours(*t, ours_of(context), with_handles(*event, ours_of));
+  *handle = join(theirs, ours);
   return kSuccess;
 }
 
-abi::Result stop(void* pointer) {
+abi::Result stop_ours(void* pointer) {
   Tables* const t = tables();
   const Handle handle = unpack(pointer);
   if (t == nullptr || handle.kind == HandleKind::kNone) return kSuccess;
@@ -236,8 +292,27 @@ abi::Result stop(void* pointer) {
   return kSuccess;
 }
 
+// Events to which no later event refers.
+bool is_last_use(HandleKind kind) {
+  return kind == HandleKind::kStep || kind == HandleKind::kFlow || kind == HandleKind::kChannel ||
+         kind == HandleKind::kLaunch;
+}
+
+template <class Event>
+abi::Result stop(void* joined) {
+  const auto* const table = other<Event>();
+  if (table == nullptr) return stop_ours(joined);
+  // First what is found by their handle: once they have ended the event they may use it again.
+  void* const ours = ours_of(joined);
+  void* const theirs = theirs_of(joined);
+  stop_ours(ours);
+  if (is_last_use(unpack(ours).kind)) forget_pair(joined);
+  if (theirs != nullptr) table->stop(theirs);
+  return kSuccess;
+}
+
 template <class Args>
-abi::Result record(void* pointer, abi::State state, Args* args) {
+abi::Result record_ours(void* pointer, abi::State state, Args* args) {
   Tables* const t = tables();
   const Handle handle = unpack(pointer);
   if (t == nullptr || handle.kind == HandleKind::kNone) return kSuccess;
@@ -263,41 +338,63 @@ abi::Result record(void* pointer, abi::State state, Args* args) {
   return kSuccess;
 }
 
-abi::Result finalize(void* context) {
+template <class Event>
+abi::Result record(void* joined, abi::State state, typename TableOf<Event>::Args* args) {
+  const auto* const table = other<Event>();
+  if (table == nullptr) return record_ours(joined, state, args);
+  void* const theirs = theirs_of(joined);
+  record_ours(ours_of(joined), state, args);
+  if (theirs != nullptr) table->record(theirs, state, args);
+  return kSuccess;
+}
+
+template <class Event>
+abi::Result finalize(void* joined) {
+  const auto* const table = other<Event>();
   Tables* const t = tables();
-  if (t != nullptr) close_communicator(*t, context);
+  void* const theirs = table == nullptr ? nullptr : theirs_of(joined);
+  if (t != nullptr) close_communicator(*t, table == nullptr ? joined : ours_of(joined));
+  if (table == nullptr) return kSuccess;
+  forget_pair(joined);
+  // Their context may be null, which NCCL would not pass to them.
+  if (theirs != nullptr) table->finalize(theirs);
   return kSuccess;
 }
 
 constexpr const char* kName = "robustrun";
 
+template <class Event>
+constexpr typename TableOf<Event>::Table table_of() {
+  if constexpr (kVersion<Event> <= 3) {
+    return {kName, init1<Event>, start<Event>, stop<Event>, record<Event>, finalize<Event>};
+  } else if constexpr (kVersion<Event> == 4) {
+    return {kName, init4, start<Event>, stop<Event>, record<Event>, finalize<Event>};
+  } else {
+    return {kName, init5<Event>, start<Event>, stop<Event>, record<Event>, finalize<Event>};
+  }
+}
+template <class Event>
+constexpr typename TableOf<Event>::Table kTable = table_of<Event>();
+
 }  // namespace
 
+// NCCL looks for one symbol per version. Each is resolved when it is looked up, so that versions
+// that the plugin behind ours lacks are not there (behind.h).
 extern "C" {
-#pragma GCC visibility push(default)
-extern const abi::Table1<abi::Event1, abi::Args1> ncclProfiler_v1;
-extern const abi::Table1<abi::Event2, abi::Args1> ncclProfiler_v2;
-extern const abi::Table1<abi::Event3, abi::Args1> ncclProfiler_v3;
-extern const abi::Table4<abi::Event4> ncclProfiler_v4;
-extern const abi::Table5<abi::Event5> ncclProfiler_v5;
-extern const abi::Table5<abi::Event6> ncclProfiler_v6;
-extern const abi::Table5<abi::Event7> ncclProfiler_v7;
-#pragma GCC visibility pop
-
-const abi::Table1<abi::Event1, abi::Args1> ncclProfiler_v1 = {
-    kName, init1<abi::Event1>, start<abi::Event1>, stop, record<abi::Args1>, finalize};
-const abi::Table1<abi::Event2, abi::Args1> ncclProfiler_v2 = {
-    kName, init1<abi::Event2>, start<abi::Event2>, stop, record<abi::Args1>, finalize};
-const abi::Table1<abi::Event3, abi::Args1> ncclProfiler_v3 = {
-    kName, init1<abi::Event3>, start<abi::Event3>, stop, record<abi::Args1>, finalize};
-const abi::Table4<abi::Event4> ncclProfiler_v4 = {
-    kName, init4, start<abi::Event4>, stop, record<abi::Args4>, finalize};
-const abi::Table5<abi::Event5> ncclProfiler_v5 = {kName, init5<abi::Event5>, start<abi::Event5>,
-                                                  stop,  record<abi::Args4>, finalize};
-const abi::Table5<abi::Event6> ncclProfiler_v6 = {kName, init5<abi::Event6>, start<abi::Event6>,
-                                                  stop,  record<abi::Args4>, finalize};
-const abi::Table5<abi::Event7> ncclProfiler_v7 = {kName, init5<abi::Event7>, start<abi::Event7>,
-                                                  stop,  record<abi::Args4>, finalize};
+using Shown = void (*)();  // in truth data, but this is what an ifunc resolver returns
+#define RR_SHOW(version)                                                                          \
+  static Shown rr_table_##version() {                                                             \
+    return is_shown(version) ? reinterpret_cast<Shown>(&kTable<abi::Event##version>) : nullptr;   \
+  }                                                                                               \
+  __attribute__((ifunc("rr_table_" #version), visibility("default"))) void ncclProfiler_v##version()
+RR_SHOW(1);
+RR_SHOW(2);
+RR_SHOW(3);
+RR_SHOW(4);
+RR_SHOW(5);
+RR_SHOW(6);
+RR_SHOW(7);
+#undef RR_SHOW
 }
 
 }  // namespace robustrun::tracer::nccl

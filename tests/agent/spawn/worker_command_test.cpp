@@ -147,6 +147,25 @@ TEST_CASE("NCCL's plugin is ours unless the user has chosen one") {
   }
 }
 
+TEST_CASE("a plugin that the user has chosen is called by ours, if it can be") {
+  using Slot = agent::ProfilerShare::Slot;
+  Fixture f;
+  f.files.tracer = "/opt/librobustrun_tracer.so";
+  f.workers.environment = {"NCCL_PROFILER_PLUGIN=inspector"};
+  f.files.profiler = {Slot::kShared, "/their/plugin.so", "1 2 4", ""};
+  CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == f.files.tracer);
+  CHECK(f.environment().at("ROBUSTRUN_NCCL_BEHIND") == "/their/plugin.so");
+  CHECK(f.environment().at("ROBUSTRUN_NCCL_VERSIONS") == "1 2 4");
+  f.files.profiler = {Slot::kAlone, "", "", "it crashes"};
+  CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == f.files.tracer);
+  CHECK(!f.environment().contains("ROBUSTRUN_NCCL_BEHIND"));
+  f.files.profiler = {Slot::kLeft, "", "", "it is newer"};
+  CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "inspector");
+  f.files.profiler = {Slot::kShared, "/their/plugin.so", "1 2 4", ""};
+  f.files.tracer = "";
+  CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "inspector");
+}
+
 TEST_CASE("NCCL's RAS listens where we say unless the user has chosen an address") {
   Fixture f;
   CHECK(!f.environment().contains("NCCL_RAS_ADDR"));

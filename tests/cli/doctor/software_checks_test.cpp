@@ -67,6 +67,7 @@ TEST_CASE("NCCL has one slot for a profiler") {
   CHECK(check_nccl_profiler(facts).state == CheckState::kWarn);
   facts.nccl_profiler = "inspector";
   CHECK(has(check_nccl_profiler(facts).found, "NCCL_PROFILER_PLUGIN=inspector"));
+  CHECK(check_nccl_profiler(facts).state == CheckState::kOk);
   CHECK(check_nccl_profiler(Facts{}).state == CheckState::kAbsent);
 }
 

@@ -1,0 +1,52 @@
+#pragma once
+// NCCL has one slot for a profiler plugin. Where NCCL_PROFILER_PLUGIN already names a plugin (as on
+// clusters with NVIDIA's Inspector), ours takes the slot and calls the other one (tracer/nccl/
+// behind.h), if the other one can be loaded here: a helper process (`robustrun agent --try-plugin`)
+// loads it as NCCL would and prints the versions of the interface that it has.
+//
+// Owned by the Preparation, on the agent's loop. A plugin is tried once, whatever the attempt.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/node/node_context.h"
+#include "agent/process/ask_program.h"
+#include "base/core/result.h"
+
+namespace robustrun::agent {
+
+// The plugin that the workers' variables name, relative paths made absolute; empty: none that
+// could be shared (not set, empty, "none", within the program itself, or ours).
+[[nodiscard]] std::string plugin_named(const wire::WorkerTemplate& workers);
+
+// The whole work of the helper: returns what it prints. Runs the plugin's constructors.
+[[nodiscard]] std::string try_plugin(const std::string& name);
+
+// Parses what the helper printed, or says why it printed nothing. Pure.
+[[nodiscard]] ProfilerShare read_plugin(const base::Result<std::string>& answer);
+
+// The versions that our plugin shows to NCCL, beside one that has `theirs` (1 to 9 each): the same,
+// and those below its oldest, in which ours works alone. Pure.
+[[nodiscard]] std::string versions_to_show(const std::vector<int>& theirs);
+
+class ProfilerSlot {
+ public:
+  explicit ProfilerSlot(NodeContext& node) : node_(node) {}
+
+  // Sets NodeContext::profiler for the workers of NodeContext::workers and calls `go`, at once if
+  // there is nothing to try. A newer call replaces an older one.
+  void find(std::function<void()> go);
+
+ private:
+  void on_answer(const std::string& name, const base::Result<std::string>& answer);
+
+  NodeContext& node_;
+  std::string tried_;  // of NodeContext::profiler
+  std::function<void()> go_;
+  std::unique_ptr<AskedProgram> asked_;
+};
+
+}  // namespace robustrun::agent

@@ -1,0 +1,151 @@
+// libnccl-profiler-recorder.so: a profiler plugin of NCCL as a site may have one, in versions 4 and
+// 6 of the interface. It writes down every call, for tests of plugins behind ours. Made for tests
+// alone.
+//
+//   NCCL_RECORDER_LOG      the file to write to, when the process ends
+//   NCCL_RECORDER_MASK     its activation mask (hexadecimal); default: all events
+//   NCCL_RECORDER_HANDLES  "null": it gives NCCL no handles; "high": numbers with high bits instead
+//                          of pointers; "reused": few pointers, again and again
+//   NCCL_RECORDER_FAILS    its init() fails
+//   NCCL_RECORDER_CRASHES  it crashes when it is loaded
+
+#include <pthread.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "tracer/nccl/abi_tables.h"
+
+namespace {
+
+namespace abi = robustrun::tracer::nccl::abi;
+
+constexpr std::uint64_t kHigh = 0x7000000000000000;
+constexpr std::uint64_t kReusedMax = 64;
+
+pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+class Recorder {
+ public:
+  Recorder() {
+    if (std::getenv("NCCL_RECORDER_CRASHES") != nullptr) std::raise(SIGSEGV);
+  }
+  ~Recorder() {
+    const char* const path = std::getenv("NCCL_RECORDER_LOG");
+    std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "w");
+    if (file == nullptr) return;
+    std::fputs(log_.c_str(), file);
+    std::fclose(file);
+  }
+
+  void* begin(const char* what, std::uint64_t type, void* parent, void* group, std::size_t count,
+              bool is_context = false) {
+    const std::uint64_t number = ++newest_;
+    void* const handle =
+        is_context ? reinterpret_cast<void*>(0x1000 * (number + 1)) : handle_of(number);
+    numbers_[handle] = number;
+    log_ += std::string(what) + " " + std::to_string(type) + " of " + name_of(parent) + " in " +
+            name_of(group) + " count " + std::to_string(count) + " -> " +
+            std::to_string(number) + "\n";
+    return handle;
+  }
+  void note(const char* what, void* handle, std::uint64_t detail) {
+    log_ += std::string(what) + " " + name_of(handle) + " " + std::to_string(detail) + "\n";
+  }
+
+ private:
+  static void* handle_of(std::uint64_t number) {
+    const char* const kind = std::getenv("NCCL_RECORDER_HANDLES");
+    const std::string style = kind == nullptr ? "" : kind;
+    if (style == "null") return nullptr;
+    if (style == "high") return reinterpret_cast<void*>(kHigh + number);
+    if (style == "reused") number %= kReusedMax;
+    return reinterpret_cast<void*>(0x100000000 + 16 * number);
+  }
+  // "strange": no handle of ours, which NCCL would never pass.
+  std::string name_of(void* handle) {
+    if (handle == nullptr) return "nothing";
+    const auto found = numbers_.find(handle);
+    return found == numbers_.end() ? "strange" : std::to_string(found->second);
+  }
+
+  std::string log_;
+  std::map<void*, std::uint64_t> numbers_;
+  std::uint64_t newest_ = 0;
+};
+
+Recorder g_recorder;
+
+class Locked {
+ public:
+  Locked() { ::pthread_mutex_lock(&g_mutex); }
+  ~Locked() { ::pthread_mutex_unlock(&g_mutex); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+};
+
+abi::Result open(void** context, int* mask, const char* name, std::uint64_t comm) {
+  const Locked locked;
+  if (std::getenv("NCCL_RECORDER_FAILS") != nullptr) return 3;
+  const char* const wanted = std::getenv("NCCL_RECORDER_MASK");
+  *mask = wanted == nullptr ? 0xffff : static_cast<int>(std::strtol(wanted, nullptr, 16));
+  *context = g_recorder.begin(name, comm, nullptr, nullptr, 0, true);
+  return 0;
+}
+abi::Result init4(void** context, int* mask, const char* name, std::uint64_t comm, int, int, int,
+                  abi::Log) {
+  return open(context, mask, name, comm);
+}
+abi::Result init6(void** context, std::uint64_t comm, int* mask, const char* name, int, int, int,
+                  abi::Log) {
+  return open(context, mask, name, comm);
+}
+
+template <class Event>
+abi::Result start(void* context, void** handle, Event* event) {
+  const Locked locked;
+  void* group = nullptr;
+  std::size_t count = 0;
+  if (event->type == abi::kColl) count = event->coll.count;
+  if constexpr (sizeof event->type == 8) {
+    if (event->type == abi::kColl) group = event->coll.group;
+    if (event->type == abi::kP2p) group = event->p2p.group;
+  }
+  g_recorder.note("context", context, 0);
+  *handle = g_recorder.begin("start", event->type, event->parent, group, count);
+  return 0;
+}
+abi::Result stop(void* handle) {
+  const Locked locked;
+  g_recorder.note("stop", handle, 0);
+  return 0;
+}
+abi::Result record(void* handle, abi::State state, abi::Args4* args) {
+  const Locked locked;
+  g_recorder.note("state", handle, static_cast<std::uint64_t>(state));
+  if (args != nullptr) g_recorder.note("argument", handle, args->kernel_ch.timer_ns);
+  return 0;
+}
+abi::Result finalize(void* context) {
+  const Locked locked;
+  g_recorder.note("finalize", context, 0);
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+#pragma GCC visibility push(default)
+extern const abi::Table4<abi::Event4> ncclProfiler_v4;
+extern const abi::Table5<abi::Event6> ncclProfiler_v6;
+#pragma GCC visibility pop
+const abi::Table4<abi::Event4> ncclProfiler_v4 = {"recorder",           init4,  start<abi::Event4>,
+                                                  stop, record, finalize};
+const abi::Table5<abi::Event6> ncclProfiler_v6 = {"recorder",           init6,  start<abi::Event6>,
+                                                  stop, record, finalize};
+}

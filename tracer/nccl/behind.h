@@ -1,0 +1,70 @@
+#pragma once
+// The plugin behind ours: NCCL has room for one profiler plugin, and a site may have named its own
+// (NVIDIA's Inspector). The agent then gives NCCL our plugin, and us the path of the other one
+// (agent/spawn/profiler_slot.h): we load it and pass every call on.
+//
+// Events are never converted between versions of the interface. NCCL takes the newest version that
+// both it and the plugin have; we show it only versions that the other plugin has, too, and those
+// below its oldest one, for a NCCL that could not use the other plugin at all.
+//
+// The other plugin's own faults are its own: it runs in NCCL's threads, as it would without us.
+
+#include <cstdint>
+
+#include "tracer/nccl/abi_tables.h"
+
+namespace robustrun::tracer::nccl {
+
+template <class Event>
+struct TableOf;
+template <>
+struct TableOf<abi::Event1> {
+  using Args = abi::Args1;
+  using Table = abi::Table1<abi::Event1, abi::Args1>;
+};
+template <>
+struct TableOf<abi::Event2> {
+  using Args = abi::Args1;
+  using Table = abi::Table1<abi::Event2, abi::Args1>;
+};
+template <>
+struct TableOf<abi::Event3> {
+  using Args = abi::Args1;
+  using Table = abi::Table1<abi::Event3, abi::Args1>;
+};
+template <>
+struct TableOf<abi::Event4> {
+  using Args = abi::Args4;
+  using Table = abi::Table4<abi::Event4>;
+};
+template <>
+struct TableOf<abi::Event5> {
+  using Args = abi::Args4;
+  using Table = abi::Table5<abi::Event5>;
+};
+template <>
+struct TableOf<abi::Event6> {
+  using Args = abi::Args4;
+  using Table = abi::Table5<abi::Event6>;
+};
+template <>
+struct TableOf<abi::Event7> {
+  using Args = abi::Args4;
+  using Table = abi::Table5<abi::Event7>;
+};
+
+// Loads it at the first call, which may block. Later calls cost one load.
+void load_behind(int version);
+// Its function table of this version; null: there is none. Costs one load.
+[[nodiscard]] const void* behind(int version);
+// Passes no more calls on: the plugin reported that it cannot work.
+void drop_behind(int version);
+
+// Its activation mask: it may write there at any time, as it would into NCCL's.
+[[nodiscard]] int* mask_behind();
+[[nodiscard]] std::uint64_t events_behind();
+// Whether NCCL would report events of this type for that mask: also those of which events that it
+// asks for are a part (src/plugin/profiler.cc of NVIDIA/nccl).
+[[nodiscard]] bool is_wanted_behind(std::uint64_t type);
+
+}  // namespace robustrun::tracer::nccl
