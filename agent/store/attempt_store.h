@@ -21,9 +21,9 @@ class AttemptStore {
   base::Result<std::uint16_t> reserve(base::Rng& rng);
 
   struct Place {
-    std::uint32_t port = 0;      // MASTER_PORT
+    std::uint32_t port = 0;  // MASTER_PORT
     bool has_rank_zero = false;  // on this node
-    bool is_alone = false;       // no ranks on other nodes
+    bool is_alone = false;  // no ranks on other nodes
   };
   // Call it before workers start: serves a store without keys if rank 0 is here, closes the one of
   // the attempt before. If the port cannot be had, rank 0's worker serves the store from now on.

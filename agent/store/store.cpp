@@ -52,22 +52,18 @@ class StoreAnswer {
 
   base::Status to(const StoreRequest& request) {
     switch (request.query) {
-      case StoreQuery::kValidate:
-        break;
-      case StoreQuery::kSet:
-        return keys_.set(request.keys[0], request.values[0]);
-      case StoreQuery::kAppend:
-        return keys_.append(request.keys[0], request.values[0]);
-      case StoreQuery::kQueuePush:
-        return keys_.push(request.keys[0], request.values[0]);
+      case StoreQuery::kValidate: break;
+      case StoreQuery::kSet: return keys_.set(request.keys[0], request.values[0]);
+      case StoreQuery::kAppend: return keys_.append(request.keys[0], request.values[0]);
+      case StoreQuery::kQueuePush: return keys_.push(request.keys[0], request.values[0]);
       case StoreQuery::kMultiSet:
         for (std::size_t i = 0; i < request.keys.size(); ++i) {
           RR_TRY(keys_.set(request.keys[i], request.values[i]));
         }
         break;
       case StoreQuery::kCompareSet:
-        append_string(out_, RR_TRY(keys_.compare_set(request.keys[0], request.values[0],
-                                                     request.values[1])));
+        append_string(
+            out_, RR_TRY(keys_.compare_set(request.keys[0], request.values[0], request.values[1])));
         break;
       case StoreQuery::kGet:
       case StoreQuery::kMultiGet:
@@ -81,9 +77,7 @@ class StoreAnswer {
       case StoreQuery::kAdd:
         append_number(out_, RR_TRY(keys_.add(request.keys[0], request.number)));
         break;
-      case StoreQuery::kCheck:
-        out_ += keys_.has_all(request.keys) ? kReady : kNotReady;
-        break;
+      case StoreQuery::kCheck: out_ += keys_.has_all(request.keys) ? kReady : kNotReady; break;
       case StoreQuery::kWait:
         if (RR_TRY(keys_.wait(client_, request.keys))) out_ += kStopWaiting;
         break;
@@ -103,9 +97,7 @@ class StoreAnswer {
       case StoreQuery::kPing:
         append_number(out_, static_cast<std::uint32_t>(request.number));
         break;
-      case StoreQuery::kQueuePop:
-        pop(request.keys[0]);
-        break;
+      case StoreQuery::kQueuePop: pop(request.keys[0]); break;
       case StoreQuery::kQueueLength:
         append_number(out_, static_cast<std::int64_t>(keys_.queue_length(request.keys[0])));
         break;
@@ -226,8 +218,8 @@ class StoreServer final : public Store {
           fmt::format("the store at port {} cannot accept a connection", port_), os_errno);
       note(failed.error().what);
     };
-    listener_ = RR_TRY(wire::BoundedListener::open(executor_, "", port_, kStoreStrangersMax,
-                                                   std::move(handlers)));
+    listener_ = RR_TRY(
+        wire::BoundedListener::open(executor_, "", port_, kStoreStrangersMax, std::move(handlers)));
     return {};
   }
 
@@ -335,8 +327,7 @@ void StoreClient::answer_all() {
       }
       greeting_.reset();
     }
-    const base::Status answered =
-        StoreAnswer(server_->keys(), number_, out_).to(*parsed->request);
+    const base::Status answered = StoreAnswer(server_->keys(), number_, out_).to(*parsed->request);
     server_->wake_clients();
     if (!answered) return reject(answered.error());
     rest.remove_prefix(parsed->bytes);

@@ -105,9 +105,7 @@ base::Result<StoreParse> parse_store_request(std::string_view bytes) {
     case StoreQuery::kGet:
     case StoreQuery::kDelete:
     case StoreQuery::kQueuePop:
-    case StoreQuery::kQueueLength:
-      fields.key(request);
-      break;
+    case StoreQuery::kQueueLength: fields.key(request); break;
     case StoreQuery::kAdd:
     case StoreQuery::kBarrier:
       fields.key(request);
@@ -115,21 +113,13 @@ base::Result<StoreParse> parse_store_request(std::string_view bytes) {
       break;
     case StoreQuery::kCheck:
     case StoreQuery::kWait:
-    case StoreQuery::kMultiGet:
-      fields.keys(request, false);
-      break;
-    case StoreQuery::kMultiSet:
-      fields.keys(request, true);
-      break;
-    case StoreQuery::kPing:
-      request.number = fields.number<std::uint32_t>();
-      break;
+    case StoreQuery::kMultiGet: fields.keys(request, false); break;
+    case StoreQuery::kMultiSet: fields.keys(request, true); break;
+    case StoreQuery::kPing: request.number = fields.number<std::uint32_t>(); break;
     case StoreQuery::kKeyCount:
     case StoreQuery::kCancelWait:
-    case StoreQuery::kListKeys:
-      break;
-    default:
-      return base::fail(Errc::kProtocol, fmt::format("query {}, which is unknown", code));
+    case StoreQuery::kListKeys: break;
+    default: return base::fail(Errc::kProtocol, fmt::format("query {}, which is unknown", code));
   }
   if (!fields.error().empty()) return base::fail(Errc::kLimit, fields.error());
   StoreParse parse{{}, fields.end()};

@@ -115,13 +115,13 @@ class WorkerImpl final : public Worker {
   std::string record_path_;
   std::string last_words_;  // of the worker's (FlightSource::make()), kept as long as this object
   WorkerFiles files_;
-  std::optional<tracer::Reading> newest_;    // of record_
+  std::optional<tracer::Reading> newest_;  // of record_
   std::optional<tracer::Reading> reported_;
-  std::optional<LineMetrics> line_metrics_;       // of the first and the last rank, if asked for
-  std::optional<EventChoice> events_;             // writes record_
+  std::optional<LineMetrics> line_metrics_;  // of the first and the last rank, if asked for
+  std::optional<EventChoice> events_;  // writes record_
   std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
-  std::unique_ptr<WorkerSnapshot> snapshot_;      // asks collectives_
-  std::unique_ptr<WorkerSnapshot> use_;           // of Observe::use_of
+  std::unique_ptr<WorkerSnapshot> snapshot_;  // asks collectives_
+  std::unique_ptr<WorkerSnapshot> use_;  // of Observe::use_of
   LastLook last_look_;
   CheckpointNotes checkpoints_;  // fed by socket_
   std::unique_ptr<ControlSocket> socket_;

@@ -34,12 +34,8 @@ void carry_out(StoreKeys& keys, const StoreRequest& request, StoreKeys::Client c
     case StoreQuery::kCompareSet:
       static_cast<void>(keys.compare_set(names[0], request.values[0], request.values[1]));
       break;
-    case StoreQuery::kAppend:
-      static_cast<void>(keys.append(names[0], request.values[0]));
-      break;
-    case StoreQuery::kAdd:
-      static_cast<void>(keys.add(names[0], request.number));
-      break;
+    case StoreQuery::kAppend: static_cast<void>(keys.append(names[0], request.values[0])); break;
+    case StoreQuery::kAdd: static_cast<void>(keys.add(names[0], request.number)); break;
     case StoreQuery::kWait:
       if (const auto ready = keys.wait(client, names); ready && *ready != keys.has_all(names)) {
         std::abort();
@@ -48,20 +44,11 @@ void carry_out(StoreKeys& keys, const StoreRequest& request, StoreKeys::Client c
     case StoreQuery::kBarrier:
       static_cast<void>(keys.arrive(client, names[0], request.number));
       break;
-    case StoreQuery::kCancelWait:
-      keys.forget_wait(client);
-      break;
-    case StoreQuery::kDelete:
-      keys.remove(names[0]);
-      break;
-    case StoreQuery::kQueuePush:
-      static_cast<void>(keys.push(names[0], request.values[0]));
-      break;
-    case StoreQuery::kQueuePop:
-      static_cast<void>(keys.pop(names[0]));
-      break;
-    default:
-      break;
+    case StoreQuery::kCancelWait: keys.forget_wait(client); break;
+    case StoreQuery::kDelete: keys.remove(names[0]); break;
+    case StoreQuery::kQueuePush: static_cast<void>(keys.push(names[0], request.values[0])); break;
+    case StoreQuery::kQueuePop: static_cast<void>(keys.pop(names[0])); break;
+    default: break;
   }
 }
 
