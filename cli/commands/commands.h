@@ -109,8 +109,8 @@ inline constexpr int kChannelFd = 3;
 // `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd or, with
 // --stdin-credential, with a line on standard input that holds the address to connect to.
 // --list-gpus, --gpu-states, --watch-gpus and --try-plugin: helper processes of an agent
-// (agent/gpu/nvml.h, gpu_state.h, health/nvml_health.h, spawn/profiler_slot.h). --doctor: one host's
-// part of `robustrun doctor --hosts` (doctor/request.h).
+// (agent/gpu/nvml.h, gpu_state.h, health/nvml_health.h, spawn/profiler_slot.h). --doctor: one
+// host's part of `robustrun doctor --hosts` (doctor/request.h).
 int agent_command(std::string_view option);
 
 // Starts the planned run: leads it, or joins the machine that leads.

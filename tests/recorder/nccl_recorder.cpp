@@ -6,6 +6,7 @@
 //   NCCL_RECORDER_MASK     its activation mask (hexadecimal); default: all events
 //   NCCL_RECORDER_HANDLES  "null": it gives NCCL no handles; "high": numbers with high bits instead
 //                          of pointers; "reused": few pointers, again and again
+//   NCCL_RECORDER_QUICK    it writes nothing down, for measurements
 //   NCCL_RECORDER_FAILS    its init() fails
 //   NCCL_RECORDER_CRASHES  it crashes when it is loaded
 
@@ -106,8 +107,15 @@ abi::Result init6(void** context, std::uint64_t comm, int* mask, const char* nam
   return open(context, mask, name, comm);
 }
 
+const bool g_is_quick = std::getenv("NCCL_RECORDER_QUICK") != nullptr;
+
 template <class Event>
 abi::Result start(void* context, void** handle, Event* event) {
+  if (g_is_quick) {
+    static std::uint64_t newest = 0;
+    *handle = reinterpret_cast<void*>(0x100000000 + 64 * (++newest % 16384));
+    return 0;
+  }
   const Locked locked;
   void* group = nullptr;
   std::size_t count = 0;
@@ -121,11 +129,13 @@ abi::Result start(void* context, void** handle, Event* event) {
   return 0;
 }
 abi::Result stop(void* handle) {
+  if (g_is_quick) return 0;
   const Locked locked;
   g_recorder.note("stop", handle, 0);
   return 0;
 }
 abi::Result record(void* handle, abi::State state, abi::Args4* args) {
+  if (g_is_quick) return 0;
   const Locked locked;
   g_recorder.note("state", handle, static_cast<std::uint64_t>(state));
   if (args != nullptr) g_recorder.note("argument", handle, args->kernel_ch.timer_ns);
