@@ -51,6 +51,8 @@ inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
 inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
 inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;  // of that pool
+// driver/slurm.cpp: at most this part of the interval is added to it, at random.
+inline constexpr int kSlurmPollJitter = 4;
 // Addresses of ours that an agent gets.
 inline constexpr std::size_t kEndpointsMax = 8;
 // Lines of the table of nodes on the console; the journal has them all.

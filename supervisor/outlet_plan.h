@@ -35,6 +35,21 @@ struct NotifyPlan {
   }
 };
 
+// What is done about a node that was evicted (--on-bad-node).
+struct BadNodePlan {
+  enum class Action : std::uint8_t { kNone, kCommand, kDrain, kComment };
+  Action action = Action::kNone;
+  // kCommand: the user's; else scontrol and "update". [0] is an absolute path.
+  std::vector<std::string> argv;
+  std::string job;  // kComment: the Slurm job
+  template <class V>
+  void fields(V& v) {
+    v(1, "action", action);
+    v(2, "argv", argv);
+    v(3, "job", job);
+  }
+};
+
 struct OutletPlan {
   std::string metrics_address;           // numeric, to listen on; empty: no server
   std::uint16_t metrics_port = 0;        // 0: any free one
@@ -43,6 +58,7 @@ struct OutletPlan {
   int events_fd = -1;  // instead of the file; not saved, as it is this process's
   std::vector<std::string> on_incident;  // argv, [0] an absolute path; empty: none
   NotifyPlan notify;
+  BadNodePlan on_bad_node;
   std::string incidents_file;  // for the workers (docs/trackers.md); absolute path; empty: none
   template <class V>
   void fields(V& v) {
@@ -53,6 +69,7 @@ struct OutletPlan {
     v(5, "on_incident", on_incident);
     v(6, "notify", notify);
     v(7, "incidents_file", incidents_file);
+    v(8, "on_bad_node", on_bad_node);
   }
 };
 

@@ -41,7 +41,8 @@ enum class Command : std::uint8_t {
   kRm,
   kDemo,
   kDoctor,
-  kCompletion
+  kCompletion,
+  kRequeue
 };
 
 struct Choice {
@@ -68,6 +69,8 @@ int top_command(std::span<const std::string> argv, const Surroundings& around);
 int stop_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);
 int submit_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun requeue [RUN]`: queues this Slurm job again, without the hosts that failed its run.
+int requeue_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
 // `robustrun check [options]`: a run with the same options that ends once its nodes are checked.

@@ -77,6 +77,7 @@ int dispatch(const std::vector<std::string>& argv) {
     case Command::kStop: return stop_command(choice.argv, around);
     case Command::kAttach: return attach_command(choice.argv, around);
     case Command::kSubmit: return submit_command(choice.argv, around);
+    case Command::kRequeue: return requeue_command(choice.argv, around);
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
     case Command::kCheck: return check_command(choice.argv, around);

@@ -25,15 +25,15 @@ int ls_command(std::span<const std::string> argv, const Surroundings& around) {
     for (const KnownRun& run : runs) print(base::printable(run.id) + "\n");
     return 0;
   }
+  const std::vector<RunChain> chains = chains_of(runs);
   std::vector<RunRow> rows;
-  for (const KnownRun& run : runs) {
+  for (const RunChain& chain : chains) {
     if (!line->all && rows.size() == kShownMax) break;
-    rows.push_back(row_of(run, around));
-    rows.back().bytes = bytes_below(run.directory);
+    rows.push_back(row_of(chain, around));
   }
   print(line->json ? runs_json(rows) : runs_text(rows));
-  if (rows.size() < runs.size()) {
-    say(fmt::format("{} older runs; --all shows them", runs.size() - rows.size()));
+  if (rows.size() < chains.size()) {
+    say(fmt::format("{} older runs; --all shows them", chains.size() - rows.size()));
   }
   return 0;
 }

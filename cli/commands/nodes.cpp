@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/core/text.h"
 #include "cli/commands/commands.h"
+#include "cli/runs/blamed.h"
 #include "cli/nodes/history.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
+#include "cli/runs/find_run.h"
 #include "supervisor/core/status/node_standing.h"
 #include "supervisor/core/types/json_writer.h"
 #include "supervisor/group/node_history.h"
@@ -51,6 +54,40 @@ std::string standings_json(const std::vector<NodeStanding>& all) {
   return "[" + list + "]\n";
 }
 
+// Hosts that a run blames, or repeat offenders of all runs.
+std::vector<std::string> names_to_avoid(const std::vector<NodeNote>& notes, bool of_run,
+                                        base::Nanos now) {
+  std::vector<std::string> names;
+  if (of_run) {
+    for (const launcher::BlamedHost& host : blamed_hosts(notes)) names.push_back(host.name);
+    return names;
+  }
+  for (const NodeStanding& standing : supervisor::standings(notes, now)) {
+    if (standing.is_offender) names.push_back(standing.host);
+  }
+  return names;
+}
+
+base::Result<supervisor::NodeHistory> read_notes(const NodesLine& line, const std::string& folder,
+                                                 const Surroundings& around) {
+  supervisor::NodeHistory history;
+  if (!folder.empty()) history = RR_TRY(around.machine->node_history(folder));
+  for (const std::string& why : history.unread) say("cannot use " + why);
+  if (history.skipped_lines > 0) {
+    say(fmt::format("skipped {} unreadable lines in {}", history.skipped_lines, folder));
+  }
+  if (line.run) {
+    const std::filesystem::path journal = RR_TRY(find_journal(*line.run, around));
+    history.notes = notes_of_chain(journal.parent_path().string(), history);
+  }
+  if (!line.hosts.empty()) {
+    std::erase_if(history.notes, [&](const NodeNote& note) {
+      return std::ranges::find(line.hosts, note.host) == line.hosts.end();
+    });
+  }
+  return history;
+}
+
 int forget(const std::vector<std::string>& hosts, const std::string& folder, base::Nanos now) {
   std::vector<NodeNote> notes;
   for (const std::string& host : hosts) {
@@ -75,30 +112,30 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
   const std::string asked =
       line->node_history.value_or(around.variable("ROBUSTRUN_NODE_HISTORY").value_or("auto"));
   const std::string folder = history_folder(asked, around);
-  if (folder.empty()) {
+  if (folder.empty() && !line->run) {
     return complain(
         base::Error{base::Errc::kNotFound, 0,
                     "cannot find the history: --node-history is off, or HOME is not set; "
                     "name its folder with --node-history=DIR"});
   }
   if (line->forget) return forget(line->hosts, folder, around.wall_time);
-  auto history = around.machine->node_history(folder);
+  auto history = read_notes(*line, folder, around);
   if (!history) return complain(history.error());
-  for (const std::string& why : history->unread) say("cannot use " + why);
-  if (history->skipped_lines > 0) {
-    say(fmt::format("skipped {} unreadable lines in {}", history->skipped_lines, folder));
-  }
-  if (!line->hosts.empty()) {
-    std::erase_if(history->notes, [&](const NodeNote& note) {
-      return std::ranges::find(line->hosts, note.host) == line->hosts.end();
-    });
+  if (line->names) {
+    const auto names =
+        names_to_avoid(history->notes, line->run.has_value(), around.wall_time);
+    if (!names.empty()) print(base::join(names, ",") + "\n");
+    return 0;
   }
   const auto all = supervisor::standings(std::move(history->notes), around.wall_time);
   if (line->json) {
     print(standings_json(all));
   } else if (all.empty()) {
-    print(fmt::format("No run has noted anything about {} in the last 30 days ({}).\n",
-                      line->hosts.empty() ? "any host" : base::join(line->hosts, ", "), folder));
+    print(line->run ? fmt::format("The run {} blames no host.\n", *line->run)
+                    : fmt::format("No run has noted anything about {} in the last 30 days ({}).\n",
+                                  line->hosts.empty() ? "any host"
+                                                      : base::join(line->hosts, ", "),
+                                  folder));
   } else {
     print(standings_text(all, line->hosts.empty() ? kNotesShownMax : kNotesOfOneShownMax));
   }

@@ -11,6 +11,7 @@
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/run_chain.h"
 #include "supervisor/core/report/html/html.h"
 #include "supervisor/core/report/render.h"
 #include "supervisor/core/report/trace.h"
@@ -87,7 +88,8 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
     const int written = write_files(*line, *journal, readout->entries, around);
     return written != 0 ? written : exit_code;
   }
-  const supervisor::RunReport report = supervisor::build_report(readout->entries);
+  supervisor::RunReport report = supervisor::build_report(readout->entries);
+  report.earlier_starts = earlier_starts(std::filesystem::path(*journal).parent_path());
   if (line->json) {
     print(supervisor::report_json(report) + "\n");
   } else {

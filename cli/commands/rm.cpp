@@ -10,6 +10,7 @@
 #include "cli/options/parser.h"
 #include "cli/options/values.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/run_chain.h"
 #include "cli/runs/run_rows.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/run_dir/run_lock.h"
@@ -83,7 +84,11 @@ int rm_command(std::span<const std::string> argv, const Surroundings& around) {
       const auto journal = find_journal(run, around);
       if (!journal) return complain(journal.error());
       const std::filesystem::path directory = std::filesystem::path(*journal).parent_path();
-      rows.push_back(row_of({directory.filename(), directory, {}}, around));
+      // The id of a Slurm job stands for all of its starts, a directory for one.
+      const bool is_job = run == chain_id(directory.filename().string());
+      for (const KnownRun& one : chain_of(directory).starts) {
+        if (is_job || one.directory == directory) rows.push_back(row_of(one, around));
+      }
     }
     for (const RunRow& row : rows) {
       const std::string why = obstacle(row);

@@ -11,6 +11,7 @@
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/run_chain.h"
 #include "cli/runs/run_status.h"
 #include "supervisor/control/client.h"
 #include "supervisor/core/status/render.h"
@@ -98,9 +99,11 @@ int status_command(std::span<const std::string> argv, const Surroundings& around
   const auto directory = find_run(line->run, Pick::kLiveFirst, around);
   if (!directory) return complain(directory.error());
   Source source(*directory, around);
+  const auto earlier = earlier_starts(*directory);
   for (;;) {
-    const auto status = source.read();
+    auto status = source.read();
     if (!status) return complain(status.error());
+    status->earlier_starts = earlier;
     print(text_of(*status, *line, around));
     if (!line->watch || status->supervisor == supervisor::SupervisorStatus::kEnded) {
       return status->supervisor == supervisor::SupervisorStatus::kSilent ? kExitSilent : 0;

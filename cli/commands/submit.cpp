@@ -1,14 +1,29 @@
+// `robustrun submit` queues a Slurm job, `robustrun requeue` queues it again without the hosts that
+// failed its run.
+
 #include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
 
 #include "base/core/text.h"
 #include "base/io/tool.h"
 #include "cli/commands/commands.h"
+#include "cli/nodes/history.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/options/settings.h"
+#include "cli/runs/blamed.h"
+#include "cli/runs/find_run.h"
+#include "cli/runs/run_status.h"
 #include "cli/submit/batch_script.h"
 #include "cli/submit/submit.h"
+#include "launcher/slurm/avoidance.h"
+#include "supervisor/core/status/node_standing.h"
+#include "supervisor/core/types/exit_code.h"
+#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -71,6 +86,140 @@ int submit_command(std::span<const std::string> argv, const Surroundings& around
       fmt::format("job {0} is queued; once it runs, robustrun status|report|stop "
                   "robustrun-runs/slurm-{0}; scancel {0} ends it",
                   *id));
+  return 0;
+}
+
+namespace {
+
+using launcher::BlamedHost;
+
+class Scheduler {
+ public:
+  explicit Scheduler(const Surroundings& around)
+      : path_(around.variable("PATH").value_or("")) {}
+
+  // Slurm's signal to the job may hit its own tools: then they are tried again.
+  base::Result<std::string> ask(const std::string& tool, std::vector<std::string> words,
+                                std::chrono::milliseconds time_max) const {
+    const auto found = base::find_executable(tool, path_);
+    if (!found) return base::fail(base::Errc::kNotFound, tool + " is not on PATH");
+    words.insert(words.begin(), *found);
+    for (int tries = 1;; ++tries) {
+      const auto done = RR_TRY(base::run_tool(words, time_max));
+      if (done.status.success()) return done.out;
+      const bool was_killed = done.status.kind == base::ExitStatus::Kind::kSignaled;
+      if (was_killed && tries < kRequeueTriesMax) continue;
+      return base::fail(base::Errc::kUnavailable,
+                        fmt::format("{} ended with {}: {}", tool, base::describe(done.status),
+                                    base::printable(base::trim(done.err))));
+    }
+  }
+
+ private:
+  std::string path_;
+};
+
+struct Facts {
+  std::vector<BlamedHost> blamed;  // the worst first
+  std::vector<std::string> had;    // hosts of the newest start
+  std::vector<launcher::SlurmHost> hosts;
+};
+
+bool is_named(const std::vector<BlamedHost>& hosts, const std::string& name) {
+  return std::ranges::find(hosts, name, &BlamedHost::name) != hosts.end();
+}
+
+// Repeat offenders of other runs count as well, after the hosts that failed this one.
+base::Result<Facts> gather(const std::string& directory, const Scheduler& slurm,
+                           const Surroundings& around) {
+  Facts facts;
+  supervisor::NodeHistory history;
+  const std::string asked = around.variable("ROBUSTRUN_NODE_HISTORY").value_or("auto");
+  if (const std::string folder = history_folder(asked, around); !folder.empty()) {
+    if (auto read = around.machine->node_history(folder)) history = *std::move(read);
+  }
+  facts.blamed = blamed_hosts(notes_of_chain(directory, history));
+  for (const auto& standing : supervisor::standings(history.notes, around.wall_time)) {
+    if (standing.is_offender && !is_named(facts.blamed, standing.host)) {
+      facts.blamed.push_back({standing.host, supervisor::in_words(standing), false});
+    }
+  }
+  if (facts.blamed.empty()) return facts;
+  const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
+  const supervisor::RunStatus status = supervisor::status_of_journal(readout.entries);
+  for (const supervisor::NodeStatus& node : status.nodes) facts.had.push_back(node.name);
+  auto words = launcher::list_hosts_argv("");
+  words.erase(words.begin());
+  facts.hosts =
+      launcher::read_slurm_hosts(RR_TRY(slurm.ask("sinfo", std::move(words), kSlurmAnswerMax)));
+  // Another cluster's hosts are in the history, too.
+  std::erase_if(facts.blamed, [&](const BlamedHost& host) {
+    return std::ranges::find(facts.hosts, host.name, &launcher::SlurmHost::name) ==
+           facts.hosts.end();
+  });
+  return facts;
+}
+
+// Slurm changes the list only of a job that is pending: the one that was just queued again.
+base::Status leave_out(const Facts& facts, const std::string& job, const Scheduler& slurm,
+                       std::uint32_t had_nodes) {
+  if (facts.blamed.empty()) return {};
+  const std::string shown =
+      RR_TRY(slurm.ask("scontrol", {"show", "job", "--oneliner", job}, kSlurmAnswerMax));
+  auto pending = RR_TRY(launcher::read_pending_job(shown));
+  // While Slurm cleans up after a job it shows only the nodes on which it still does.
+  pending.nodes = std::max(pending.nodes, had_nodes);
+  const launcher::Avoidance choice =
+      launcher::choose_avoided(pending, facts.hosts, facts.had, facts.blamed);
+  std::vector<std::string> before = pending.excluded;
+  std::ranges::sort(before, base::natural_less);
+  if (choice.excluded != before) {
+    RR_TRY(slurm.ask(
+        "scontrol",
+        {"update", "JobId=" + job, "ExcNodeList=" + base::join(choice.excluded, ",")},
+        kSlurmAnswerMax));
+  }
+  for (const std::string& words : choice.words) say(words);
+  return {};
+}
+
+}  // namespace
+
+int requeue_command(std::span<const std::string> argv, const Surroundings& around) {
+  const auto line = parse_requeue_line(argv);
+  if (!line) return complain_of_usage(around, "requeue", line.error().what);
+  if (line->help) {
+    print(command_help("requeue", terminal_columns(around)));
+    return 0;
+  }
+  const std::string job = around.variable("SLURM_JOB_ID").value_or("");
+  if (job.empty()) {
+    return complain({base::Errc::kInvalidArgument, 0,
+                     "cannot queue the job again: SLURM_JOB_ID is not set; call this in the "
+                     "job's batch script"});
+  }
+  const Scheduler slurm(around);
+  const std::uint32_t had_nodes =
+      base::parse_int<std::uint32_t>(around.variable("SLURM_JOB_NUM_NODES").value_or(""))
+          .value_or(1);
+  base::Result<Facts> facts;
+  const auto journal = find_journal(line->run.empty() ? "slurm-" + job : line->run, around);
+  if (journal) {
+    facts = gather(std::filesystem::path(*journal).parent_path(), slurm, around);
+  } else {
+    facts = std::unexpected(journal.error());
+  }
+  // Slurm ends the batch script, and us, once the job is queued.
+  ::signal(SIGTERM, SIG_IGN);
+  const auto queued = slurm.ask("scontrol", {"requeue", job}, kSubmitMax);
+  if (!queued) {
+    say("cannot queue the job again: " + queued.error().what);
+    return supervisor::kExitFailure;
+  }
+  say(fmt::format("job {} is queued again", job));
+  const base::Status done = facts ? leave_out(*facts, job, slurm, had_nodes)
+                                  : base::Status(std::unexpected(facts.error()));
+  if (!done) say("hosts that failed the run are not left out: " + done.error().what);
   return 0;
 }
 

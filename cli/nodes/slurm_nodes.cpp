@@ -53,6 +53,7 @@ base::Status plan_srun(const Settings& settings, const Surroundings& around, con
   const auto restarts =
       base::parse_int<std::uint32_t>(around.variable("SLURM_RESTART_COUNT").value_or(""));
   options.restarts = restarts ? *restarts : 0;
+  options.poll = settings.duration(OptionId::kSlurmPoll).value_or(base::Nanos{});
   options.warning = slurm_warning(*settings.duration(OptionId::kSaveWithin)) + kSlurmWarningSlack;
   return {};
 }

@@ -51,10 +51,10 @@ Example:
 constexpr std::string_view kSubmitPage =
     R"(usage: robustrun submit --nodes N [options] SCRIPT [ARGS...]
 
-Queues the run as a Slurm job and prints the job's number. Each start of the job is a run of its own
-below ./robustrun-runs, named slurm-JOB. A supervisor that dies is replaced, Slurm's warning before
-the time limit becomes SIGTERM for the workers, and a job that ended for an infrastructure fault is
-queued again. Takes the options of a run, and:
+Queues the run as a Slurm job and prints the job's number. All starts of the job are shown as one
+run, slurm-JOB. A supervisor that dies is replaced, Slurm's warning before the time limit becomes
+SIGTERM for the workers, and a job that ended for an infrastructure fault is queued again, without
+the hosts that failed it. Takes the options of a run, and:
 
 @submit
 
@@ -64,6 +64,21 @@ Exit codes: 0 queued, 2 bad options, or sbatch refused the job.
 
 Example:
   robustrun submit --nodes 16 --gpus-per-node 8 --time 1-0 train.py)";
+
+constexpr std::string_view kRequeuePage = R"(usage: robustrun requeue [RUN]
+
+Queues the Slurm job again in whose batch script it is called, without the hosts that failed RUN in
+any of its starts, and those that failed several other runs. Hosts that the user excluded stay
+excluded. A host without which the job would not start is not left out, and is named. The script of
+`robustrun submit` calls this; in one of your own, `trap '' TERM` comes before it, because Slurm
+ends the script as soon as the job is queued.
+
+RUN is a run's id or directory; default: slurm-JOB, as `robustrun submit` names it.
+
+Exit codes: 0 queued, 1 Slurm refused, 2 bad input, or not in a Slurm job.
+
+Example:
+  robustrun requeue slurm-4711)";
 
 constexpr std::string_view kStatusPage = R"(usage: robustrun status [RUN] [--json] [--watch]
 
@@ -341,7 +356,7 @@ Example:
   robustrun data plan data.toml --ranks 8)";
 
 constexpr std::string_view kNodesPage =
-    R"(usage: robustrun nodes [HOST...] [--node-history DIR] [--json]
+    R"(usage: robustrun nodes [HOST...] [--run RUN] [--node-history DIR] [--json | --names]
        robustrun nodes forget HOST... [--node-history DIR]
 
 Lists the hosts that earlier runs blame, the worst first: hosts that were lost, found unfit, blocked
@@ -350,6 +365,8 @@ taken last by later runs. `robustrun check --preflight=full --hosts=HOST,...` cl
 pass; `forget` drops what is noted about hosts, as after a repair.
 
   --node-history DIR  read this folder instead of the default one
+  --run RUN           what this run notes, with all starts of its Slurm job
+  --names             only the names of the hosts to avoid, in one line for sbatch --exclude
   --json              one JSON array
 
 Exit codes: 0 shown, 2 bad input.
@@ -422,8 +439,8 @@ Example:
 constexpr std::string_view kLsPage = R"(usage: robustrun ls [--all] [--json | --ids]
 
 Lists your runs, the newest first, from whatever directory they were started: state, nodes and
-workers on each, age, step, incidents, and size on disk. Subcommands with a RUN accept an id of this
-list, a run directory, or `latest`.
+workers on each, age, step, incidents, and size on disk. All starts of a Slurm job are one row.
+Subcommands with a RUN accept an id of this list, a run directory, or `latest`.
 
   -a, --all  all runs, not only the newest 20
   --json     one JSON object
@@ -535,6 +552,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"check", "check nodes and GPUs without a job", kCheckPage},
     {"plan", "show which node would get which ranks, and why", kPlanPage},
     {"submit", "queue the run as a Slurm job", kSubmitPage},
+    {"requeue", "queue a Slurm job again, without the hosts that failed it", kRequeuePage},
     {"demo", "a small training that loses a rank and recovers", kDemoPage},
     {"doctor", "show what works here, or on hosts, and what to do", kDoctorPage},
     {"ls", "list your runs", kLsPage},

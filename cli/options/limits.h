@@ -58,6 +58,9 @@ inline constexpr std::size_t kRankRangesMax = 1024;  // of --ranks-filter
 inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command, --sbatch
 // sbatch waits for a busy controller and tries again.
 inline constexpr std::chrono::minutes kSubmitMax{2};
+// For a question to a busy controller while Slurm ends the job that is queued again.
+inline constexpr std::chrono::seconds kSlurmAnswerMax{10};
+inline constexpr int kRequeueTriesMax = 3;
 // status, stop, attach: after this time the supervisor counts as not answering.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};
 inline constexpr std::chrono::seconds kStatusWatchInterval{1};

@@ -266,6 +266,10 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kSlurm, .name = "slurm", .type = kFlag, .group = kRendezvous,
    .help = "Run on all nodes of the current Slurm allocation; an error outside of one. The "
            "default in native mode."},
+  {.id = kSlurmPoll, .name = "slurm-poll", .type = kDuration, .values = "TIME", .native = "2m",
+   .group = kRendezvous, .min = 0,
+   .help = "Time between two questions to Slurm whether it drains, reboots or maintains nodes of "
+           "the run; 0: never."},
   {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kFailures, .min = 0,
    .help = "Time that workers need for a last checkpoint: submit lets Slurm warn this long "
@@ -332,6 +336,10 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kOnIncident, .name = "on-incident", .values = "CMD", .group = kSelf,
    .help = "Run this command on every incident, with its JSON on standard input and a limit of "
            "30 s. Quotes work as in a shell; nothing else does."},
+  {.id = kOnBadNode, .name = "on-bad-node", .values = "CMD|slurm-drain|slurm-comment",
+   .group = kSelf,
+   .help = "When a node is evicted: run this command with the evidence as JSON on standard input, "
+           "drain the node in Slurm, or name it in the comment of the Slurm job."},
   {.id = kNotify, .name = "notify", .type = kFilters,
    .values = "slack:URL|teams:URL|webhook:URL|ntfy:URL|mail:ADDRESS,...", .group = kSelf,
    .secret = true,

@@ -10,6 +10,7 @@
 
 #include "base/core/text.h"
 #include "cli/options/argv_compat.h"
+#include "cli/options/limits.h"
 #include "cli/options/values.h"
 
 namespace robustrun::cli {
@@ -152,6 +153,11 @@ Result<ResumeLine> parse_resume_line(std::span<const std::string> argv) {
     app.add_option("run", line.run);
     app.add_flag("--detach", line.detach);
   });
+}
+
+Result<RequeueLine> parse_requeue_line(std::span<const std::string> argv) {
+  return parse_own_line<RequeueLine>(
+      argv, [](CLI::App& app, RequeueLine& line) { app.add_option("run", line.run); });
 }
 
 Result<InjectLine> parse_inject_line(std::span<const std::string> argv) {
@@ -319,6 +325,8 @@ Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
   auto line = RR_TRY(parse_own_line<NodesLine>(argv, [](CLI::App& app, NodesLine& own) {
     app.add_option("hosts", own.hosts)->expected(0, -1);
     app.add_option("--node-history", own.node_history);
+    app.add_option("--run", own.run);
+    app.add_flag("--names", own.names);
     app.add_flag("--json", own.json);
   }));
   if (!line.hosts.empty() && line.hosts.front() == "forget") {
@@ -326,6 +334,12 @@ Result<NodesLine> parse_nodes_line(std::span<const std::string> argv) {
     line.hosts.erase(line.hosts.begin());
     if (line.hosts.empty()) return fail(Errc::kInvalidArgument, "forget: name at least one host");
     if (line.json) return fail(Errc::kInvalidArgument, "argument --json: not with forget");
+    if (line.run || line.names) {
+      return fail(Errc::kInvalidArgument, "arguments --run and --names: not with forget");
+    }
+  }
+  if (line.names && line.json) {
+    return fail(Errc::kInvalidArgument, "argument --names: not with --json");
   }
   return line;
 }

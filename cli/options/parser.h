@@ -43,6 +43,12 @@ struct ResumeLine {
   bool help = false;
 };
 
+// `robustrun requeue [RUN]`
+struct RequeueLine {
+  std::string run;  // id or directory; empty: the run of this Slurm job
+  bool help = false;
+};
+
 // `robustrun inject [RUN] KIND [options]`; texts as given.
 struct InjectLine {
   std::string run;   // id or directory; empty: the newest
@@ -92,6 +98,8 @@ struct NodesLine {
   bool forget = false;  // drop the notes about `hosts`, of which there is at least one
   std::vector<std::string> hosts;  // empty: all
   std::optional<std::string> node_history;
+  std::optional<std::string> run;  // --run: what this run blames, instead of the history
+  bool names = false;  // --names: only names, for sbatch --exclude
   bool json = false;
   bool help = false;
 };
@@ -234,6 +242,7 @@ inline constexpr std::array kDoctorOptions = {OptionId::kHosts,        OptionId:
 [[nodiscard]] base::Result<RunLine> parse_run_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ReportLine> parse_report_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<ResumeLine> parse_resume_line(std::span<const std::string> argv);
+[[nodiscard]] base::Result<RequeueLine> parse_requeue_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<InjectLine> parse_inject_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<StatusLine> parse_status_line(std::span<const std::string> argv);
 [[nodiscard]] base::Result<TopLine> parse_top_line(std::span<const std::string> argv);

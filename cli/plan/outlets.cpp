@@ -63,17 +63,42 @@ base::Status plan_events(const Settings& settings, const Surroundings& around, O
   return {};
 }
 
-base::Status plan_hook(const Settings& settings, const Surroundings& around, OutletPlan& plan) {
-  const OptionId id = OptionId::kOnIncident;
-  if (!settings.has(id)) return {};
-  auto words = command_words(settings.text(id));
+base::Result<std::vector<std::string>> plan_command(const Settings& settings,
+                                                    const Surroundings& around, OptionId id,
+                                                    const std::string& text) {
+  auto words = command_words(text);
   if (!words) return cannot_use(settings, id, words.error().what);
   std::string& program = words->front();
   const std::string path = around.variable("PATH").value_or("");
   auto found = around.machine->find_executable(program, path);
   if (!found) return cannot_use(settings, id, found.error().code, found.error().what);
   program = *std::move(found);
-  plan.on_incident = *std::move(words);
+  return words;
+}
+
+base::Status plan_hook(const Settings& settings, const Surroundings& around, OutletPlan& plan) {
+  const OptionId id = OptionId::kOnIncident;
+  if (!settings.has(id)) return {};
+  plan.on_incident = RR_TRY(plan_command(settings, around, id, settings.text(id)));
+  return {};
+}
+
+base::Status plan_bad_node(const Settings& settings, const Surroundings& around,
+                           supervisor::BadNodePlan& plan) {
+  using Action = supervisor::BadNodePlan::Action;
+  const OptionId id = OptionId::kOnBadNode;
+  if (!settings.has(id)) return {};
+  const std::string text = settings.text(id);
+  plan.action = text == "slurm-drain"     ? Action::kDrain
+                : text == "slurm-comment" ? Action::kComment
+                                          : Action::kCommand;
+  const bool is_command = plan.action == Action::kCommand;
+  plan.argv = RR_TRY(plan_command(settings, around, id, is_command ? text : "scontrol update"));
+  if (plan.action != Action::kComment) return {};
+  plan.job = around.variable("SLURM_JOB_ID").value_or("");
+  if (plan.job.empty()) {
+    return cannot_use(settings, id, "this is no Slurm job (SLURM_JOB_ID is not set)");
+  }
   return {};
 }
 
@@ -101,6 +126,7 @@ base::Result<OutletPlan> plan_outlets(const Settings& settings, const Surroundin
   }
   RR_TRY(plan_events(settings, around, plan));
   RR_TRY(plan_hook(settings, around, plan));
+  RR_TRY(plan_bad_node(settings, around, plan.on_bad_node));
   return plan;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Outlets for other programs: --metrics-port, --metrics-file, --events, --on-incident, checked.
+// Outlets for other programs, checked: --metrics-port, --metrics-file, --events, --on-incident,
+// --on-bad-node.
 // Pure but for questions to Surroundings.
 
 #include "base/core/result.h"

@@ -10,6 +10,7 @@
 #include "base/core/text.h"
 #include "cli/options/values.h"
 #include "cli/placement/places.h"
+#include "cli/runs/run_chain.h"
 #include "cli/runs/run_index.h"
 #include "cli/text/terminal.h"
 #include "supervisor/control/client.h"
@@ -87,7 +88,8 @@ base::Result<std::string> find_journal(const std::string& run, const Surrounding
   if (around.machine->kind(path + kJournal) != PathKind::kMissing) return path + kJournal;
   std::vector<std::string> ids;
   for (const KnownRun& known : known_runs(around)) {
-    if (known.id == run) return known.directory + kJournal;
+    // The name of a Slurm job's first start means the job, of which the newest start counts.
+    if (known.id == run || chain_id(known.id) == run) return known.directory + kJournal;
     ids.push_back(known.id);
   }
   return base::fail(

@@ -13,7 +13,8 @@ namespace robustrun::cli {
 inline constexpr std::string_view kLatest = "latest";
 
 // `run`: a run's directory, the id of a run of this user (run_index.h), or `latest`; empty: the
-// newest below ./robustrun-runs, or else the newest. Returns the path of its journal. kNotFound.
+// newest below ./robustrun-runs, or else the newest. The id slurm-JOB means the newest start of
+// this Slurm job (run_chain.h). Returns the path of its journal. kNotFound.
 [[nodiscard]] base::Result<std::string> find_journal(const std::string& run,
                                                      const Surroundings& around);
 

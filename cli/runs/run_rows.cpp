@@ -43,6 +43,22 @@ RunRow row_of(const KnownRun& run, const Surroundings& around) {
   return row;
 }
 
+RunRow row_of(const RunChain& chain, const Surroundings& around) {
+  RunRow whole = row_of(chain.starts.back(), around);
+  whole.id = chain.id;
+  whole.starts = static_cast<std::uint32_t>(chain.starts.size());
+  whole.bytes = 0;
+  for (const KnownRun& run : chain.starts) {
+    whole.bytes += bytes_below(run.directory);
+    if (run.directory == chain.starts.back().directory) continue;
+    const RunRow earlier = row_of(run, around);
+    if (!earlier.trouble.empty()) continue;
+    whole.incidents += earlier.incidents;
+    whole.age = std::max(whole.age, earlier.age);
+  }
+  return whole;
+}
+
 std::uint64_t bytes_below(const std::string& folder) {
   namespace fs = std::filesystem;
   std::uint64_t bytes = 0;

@@ -34,9 +34,11 @@ done
 constexpr std::string_view kRequeue = R"(
 case $code in
   {})
-    # The last command: Slurm ends this shell as soon as the job is queued.
-    echo "robustrun: exit code $code: the job is queued again" >&2
-    scontrol requeue "$SLURM_JOB_ID" || echo "robustrun: the job could not be queued again" >&2
+    # Without the hosts that failed the run. Slurm ends this shell as soon as the job is queued.
+    echo "robustrun: exit code $code: queueing the job again" >&2
+    trap '' TERM
+    "$robustrun" requeue "$run" || scontrol requeue "$SLURM_JOB_ID" ||
+      echo "robustrun: the job could not be queued again" >&2
     ;;
 esac
 )";

@@ -33,10 +33,15 @@ constexpr FirstAction kLadderActions[] = {
 constexpr Step kPolicySteps[] = {Step::kRestart,  Step::kEvict,  Step::kCheck,
                                  Step::kRollBack, Step::kGiveUp, Step::kReplay};
 constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame", "suspect", "forget", "check",
-                                        "replay", "metrics",  "slow",  "resume",  "hangs"};
+                                        "replay", "metrics",  "slow",  "resume",  "hangs", "drain"};
 constexpr std::pair<const char*, PreflightDepth> kDepths[] = {{"fast", PreflightDepth::kFast},
                                                               {"full", PreflightDepth::kFull},
                                                               {"gpu", PreflightDepth::kGpu}};
+
+constexpr std::pair<const char*, supervisor::DrainAnswer> kDrainAnswers[] = {
+    {"restart", supervisor::DrainAnswer::kAtRestart},
+    {"now", supervisor::DrainAnswer::kNow},
+    {"say", supervisor::DrainAnswer::kSay}};
 
 // "check x1", "restart"
 std::optional<Rung> parse_rung(std::string_view text) {
@@ -94,6 +99,7 @@ class PolicyReader : TomlReader {
     if (table == "metrics") return metrics(entry);
     if (table == "resume") return resume(entry);
     if (table == "hangs") return hangs(entry);
+    if (table == "drain") return drain(entry);
     return {};
   }
 
@@ -175,6 +181,16 @@ class PolicyReader : TomlReader {
     if (!parsed) return wrong_type(entry, "a time such as \"10s\", or 0");
     policy_.hang_still = *parsed;
     return {};
+  }
+
+  Status drain(const TomlEntry& entry) {
+    if (entry.key != "act") return unknown(entry, {"act"});
+    for (const auto& [word, value] : kDrainAnswers) {
+      if (entry.value.type != TomlKind::kString || entry.value.text != word) continue;
+      policy_.drain = value;
+      return {};
+    }
+    return wrong_type(entry, "one of \"restart\", \"now\", \"say\"");
   }
 
   Status metrics(const TomlEntry& entry) {

@@ -74,6 +74,17 @@ std::string slow_in_words(const supervisor::SlowPolicy& slow) {
       duration_in_words(slow.assumed_remaining), duration_in_words(slow.assumed_price));
 }
 
+const char* drain_in_words(supervisor::DrainAnswer answer) {
+  switch (answer) {
+    case supervisor::DrainAnswer::kAtRestart:
+      return "is replaced at the next restart, if there is a spare";
+    case supervisor::DrainAnswer::kNow:
+      return "is replaced at once, after the workers had time to save, if there is a spare";
+    case supervisor::DrainAnswer::kSay: return "is only reported";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string policy_text(const Policy& policy) {
@@ -130,6 +141,8 @@ std::string policy_text(const Policy& policy) {
   }
   out += fmt::format("A machine's report about itself explains failures of the next {}.\n",
                      duration_in_words(policy.suspected_for));
+  out += fmt::format("A node that the scheduler drains, reboots or maintains {}.\n",
+                     drain_in_words(policy.drain));
   if (policy.slow.rounds > 0) out += slow_in_words(policy.slow);
   return out;
 }

@@ -29,6 +29,7 @@ std::string run_state_words(const RunRow& row) {
 
 RunCells run_cells(const RunRow& row) {
   RunCells cells{base::printable(row.id), run_state_words(row)};
+  if (row.starts > 1) cells[1] += fmt::format(", start {}", row.starts);
   if (!row.trouble.empty()) {
     cells[7] = base::printable(row.trouble);
     return cells;
@@ -82,13 +83,13 @@ std::string runs_json(std::span<const RunRow> rows) {
     list += fmt::format(
         R"({}{{"run":{},"directory":{},"life":"{}","state":{},"host":{},"exit_code":{},)"
         R"("program":{},"nodes":{},"workers":{},"age_s":{},"step":{},"incidents":{},)"
-        R"("bytes":{},"trouble":{}}})",
+        R"("bytes":{},"starts":{},"trouble":{}}})",
         list.empty() ? "" : ",", json_string(row.id), json_string(row.directory),
         kLives[static_cast<std::size_t>(row.life)], json_string(row.state), json_string(row.host),
         row.exit_code ? std::to_string(*row.exit_code) : "null", json_string(row.program),
         row.nodes, row.workers, row.age / std::chrono::seconds(1),
         row.step ? std::to_string(*row.step) : "null", row.incidents, row.bytes,
-        json_string(row.trouble));
+        row.starts, json_string(row.trouble));
   }
   return "{\"runs\":[" + list + "]}\n";
 }

@@ -30,6 +30,7 @@ struct RunRow {
   std::optional<std::int64_t> step;       // the script's own number, or the count of steps
   std::uint32_t incidents = 0;
   std::uint64_t bytes = 0;                // of the run directory
+  std::uint32_t starts = 1;  // of its Slurm job, which was queued again after all but the last
   std::string trouble;  // why the journal cannot be read; then the rest is empty
 };
 

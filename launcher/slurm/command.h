@@ -22,6 +22,7 @@ struct SlurmOptions {
   std::uint32_t restarts = 0;  // SLURM_RESTART_COUNT of this start of the job
   // How long before the job's time limit Slurm sends its warning.
   base::Nanos warning{};
+  base::Nanos poll{};  // between two questions about the nodes' states; 0: none is asked
   template <class V>
   void fields(V& v) {
     v(1, "executable", executable);
@@ -31,6 +32,7 @@ struct SlurmOptions {
     v(5, "folder", folder);
     v(6, "restarts", restarts);
     v(7, "warning", warning);
+    v(8, "poll", poll);
   }
 };
 

@@ -1,36 +1,15 @@
 #include "launcher/slurm/notice.h"
 
 #include <ctime>
-#include <map>
 #include <optional>
 
 #include "base/core/text.h"
 #include "base/io/tool.h"
 #include "launcher/limits.h"
+#include "launcher/slurm/fields.h"
 
 namespace robustrun::launcher {
 namespace {
-
-using Fields = std::map<std::string_view, std::string_view>;
-
-// Parses "JobId=1 JobName=a b JobState=RUNNING …": a word without "=" continues the value before
-// it.
-Fields fields_of(std::string_view shown) {
-  Fields fields;
-  for (const std::string_view word : base::split(base::trim(shown), ' ')) {
-    const std::size_t equals = word.find('=');
-    // The first value counts: job names may hold anything.
-    if (equals != std::string_view::npos) {
-      fields.emplace(word.substr(0, equals), word.substr(equals + 1));
-    }
-  }
-  return fields;
-}
-
-std::string_view value(const Fields& fields, std::string_view name) {
-  const auto found = fields.find(name);
-  return found == fields.end() ? std::string_view{} : found->second;
-}
 
 // Parses "2026-08-01T10:15:00", in local time.
 std::optional<base::Nanos> wall_time(std::string_view text) {
@@ -50,8 +29,8 @@ bool is_running(std::string_view state) {
          state == "RESIZING";
 }
 
-bool ends_within(const Fields& fields, base::Nanos now, base::Nanos warning) {
-  const auto end = wall_time(value(fields, "EndTime"));
+bool ends_within(const SlurmFields& fields, base::Nanos now, base::Nanos warning) {
+  const auto end = wall_time(fields.value("EndTime"));
   return end && *end - now <= warning;
 }
 
@@ -60,14 +39,14 @@ bool ends_within(const Fields& fields, base::Nanos now, base::Nanos warning) {
 base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_t restarts,
                                             base::Nanos now, base::Nanos warning) {
   using enum SlurmNotice::Why;
-  const Fields fields = fields_of(shown);
-  const std::string_view state = value(fields, "JobState");
-  if (value(fields, "JobId").empty() || state.empty()) {
+  const SlurmFields fields(shown);
+  const std::string_view state = fields.value("JobState");
+  if (fields.value("JobId").empty() || state.empty()) {
     return base::fail(base::Errc::kCorrupt, "cannot learn from scontrol why Slurm ends the job");
   }
-  const std::string job = "job " + base::printable(value(fields, "JobId"));
-  const std::string_view reason = value(fields, "Reason");
-  const std::string_view preempted = value(fields, "PreemptTime");
+  const std::string job = "job " + base::printable(fields.value("JobId"));
+  const std::string_view reason = fields.value("Reason");
+  const std::string_view preempted = fields.value("PreemptTime");
   const bool running = is_running(state);
   if (state == "PREEMPTED" || (!preempted.empty() && preempted != "None")) {
     return SlurmNotice{kPreempted, "Slurm preempts " + job};
@@ -79,7 +58,7 @@ base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_
     return SlurmNotice{kTimeLimit, "the time limit of " + job + " is near"};
   }
   if (running) return SlurmNotice{};
-  if (base::parse_int<std::uint32_t>(value(fields, "Restarts")).value_or(0) > restarts) {
+  if (base::parse_int<std::uint32_t>(fields.value("Restarts")).value_or(0) > restarts) {
     return SlurmNotice{kRequeued, job + " is requeued"};
   }
   if (state == "NODE_FAIL" || reason == "NodeDown") {

@@ -12,7 +12,7 @@ constexpr std::string_view kOpenSshBegin = "-----BEGIN OPENSSH PRIVATE KEY-----"
 constexpr std::string_view kOpenSshEnd = "-----END OPENSSH PRIVATE KEY-----";
 constexpr std::string_view kMagic{"openssh-key-v1\0", 15};
 
-bool has(std::string_view text, std::string_view piece) {
+bool contains(std::string_view text, std::string_view piece) {
   return text.find(piece) != std::string_view::npos;
 }
 
@@ -47,14 +47,14 @@ void read_openssh(std::string_view body, SshKeyFile& key) {
 }
 
 SshKeyKind pem_kind(std::string_view text) {
-  if (has(text, "BEGIN ENCRYPTED PRIVATE KEY") || has(text, "Proc-Type: 4,ENCRYPTED")) {
+  if (contains(text, "BEGIN ENCRYPTED PRIVATE KEY") || contains(text, "Proc-Type: 4,ENCRYPTED")) {
     return SshKeyKind::kEncrypted;
   }
-  if (has(text, "BEGIN RSA PRIVATE KEY")) return SshKeyKind::kRsa;
-  if (has(text, "BEGIN EC PRIVATE KEY")) return SshKeyKind::kUsable;
-  if (!has(text, "BEGIN PRIVATE KEY")) return SshKeyKind::kUnknown;
+  if (contains(text, "BEGIN RSA PRIVATE KEY")) return SshKeyKind::kRsa;
+  if (contains(text, "BEGIN EC PRIVATE KEY")) return SshKeyKind::kUsable;
+  if (!contains(text, "BEGIN PRIVATE KEY")) return SshKeyKind::kUnknown;
   // PKCS #8: the algorithm's object id is in the first bytes; this is rsaEncryption's in base64.
-  return has(text, "DANBgkqhkiG9w0BAQEFAASC") ? SshKeyKind::kRsa : SshKeyKind::kUsable;
+  return contains(text, "DANBgkqhkiG9w0BAQEFAASC") ? SshKeyKind::kRsa : SshKeyKind::kUsable;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # bash completion for robustrun, made by `robustrun completion bash`.
 
-_robustrun_commands='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version'
+_robustrun_commands='run check plan submit requeue demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version'
 
 _robustrun_syntax() {
   local run_flags='--standalone -m --module --no-python --run-path --virtual-local-rank --use-env --dry-run --child-failed-block --insecure-rdzv --fold-lines --detach --slurm -q --quiet -h --help --version'
@@ -14,6 +14,8 @@ _robustrun_syntax() {
       flags="$run_flags --json" valued="$run_valued --html --svg --colour-by --explain --lose" script=1 ;;
     submit)
       flags="$run_flags " valued="$run_valued --nodes --partition --account --qos --time --job-name --gpus-per-node --cpus-per-task --mem --output --requeue-on --sbatch" script=1 ;;
+    requeue)
+      flags='-h --help' valued='' kind=runs ;;
     demo)
       flags='-h --help' valued='' kind=none ;;
     doctor)
@@ -51,7 +53,7 @@ _robustrun_syntax() {
     data)
       flags='--json -h --help' valued='--ranks --steps' words='plan' kind=verbs:files ;;
     nodes)
-      flags='--json -h --help' valued='--node-history' words='forget' kind=verbs:none ;;
+      flags='--names --json -h --help' valued='--node-history --run' words='forget' kind=verbs:none ;;
     policy)
       flags='-h --help' valued='--policy' kind=none ;;
     sim)
@@ -59,7 +61,7 @@ _robustrun_syntax() {
     completion)
       flags='-h --help' valued='' words='bash zsh' kind=none ;;
     help)
-      flags='--markdown --man -h --help' valued='' words='run check plan submit demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
+      flags='--markdown --man -h --help' valued='' words='run check plan submit requeue demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
     version)
       flags='-h --help' valued='' kind=none ;;
   esac
@@ -71,7 +73,7 @@ _robustrun_value() {
       kind=files ;;
     'run --log-dir' | 'run --run-dir' | 'run --sync-code' | 'update --code' | 'update --code-root' | 'cache --cache-dir' | 'nodes --node-history')
       kind=folders ;;
-    'sim --from-journal' | 'sim --replay')
+    'nodes --run' | 'sim --from-journal' | 'sim --replay')
       kind=runs ;;
     'stop --signal')
       words='SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2 SIGKILL' kind=none ;;

@@ -33,7 +33,8 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       live_timer_(parts_.executor),
       shutdown_timer_(parts_.executor),
       copies_timer_(parts_.executor),
-      blocks_timer_(parts_.executor) {
+      blocks_timer_(parts_.executor),
+      slurm_timer_(parts_.executor) {
   for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
 }
 
@@ -55,6 +56,7 @@ void Driver::Impl::attend() {
   arm_summary();
   arm_lease_check();
   open_control();
+  look_at_node_states();
   if (outlets_ != nullptr) outlets_->begin([this] { return status(); });
 }
 
@@ -93,6 +95,7 @@ void Driver::Impl::close() {
   shutdown_timer_.cancel();
   copies_timer_.cancel();
   blocks_timer_.cancel();
+  slurm_timer_.cancel();
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "launcher/agent_launcher.h"
+#include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
 #include "supervisor/console/console.h"
 #include "supervisor/console/console_log.h"
@@ -41,6 +42,9 @@ class Driver {
     // Each of the following functions answers once, from the loop.
     // Asks Slurm why it signals the job; null without Slurm.
     std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_slurm{};
+    // Asks Slurm what it plans for the run's nodes, by their names; null without Slurm.
+    std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
+        ask_node_states{};
     // Computes a placement; null without a topology.
     std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
     // Finds the rank that blocks the others (tracer/analysis).

@@ -98,6 +98,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
   void signalled_by_slurm();  // we were, or an agent was
   void on_notice(const launcher::SlurmNotice& notice);
+  void look_at_node_states();  // what Slurm plans for the nodes, now and again later
+  void on_node_states(const base::Result<std::vector<launcher::SlurmNodeState>>& told);
   // Leases.
   void arm_lease_check();
   void check_leases();
@@ -220,7 +222,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};  // when they last rose
   asio::steady_timer summary_timer_, lease_timer_, live_timer_, shutdown_timer_, copies_timer_,
-      blocks_timer_;
+      blocks_timer_, slurm_timer_;
+  bool slurm_is_silent_ = false;  // it did not tell the nodes' states, which was logged
 };
 
 }  // namespace robustrun::supervisor

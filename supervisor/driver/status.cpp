@@ -97,6 +97,7 @@ void Driver::Impl::announce(const Decision& decision) {
     case Rule::kSpareChanged:
     case Rule::kGroupGrew:
     case Rule::kNodeLeft:
+    case Rule::kNodeDrained:
     case Rule::kResumed:
     case Rule::kPreflight:
     case Rule::kPlaced:

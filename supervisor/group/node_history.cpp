@@ -117,6 +117,7 @@ base::Result<NodeHistory> read_history(const std::string& directory) {
   std::ranges::sort(files, std::greater{});
   if (files.size() > kHistoryFilesMax) files.resize(kHistoryFilesMax);
   for (const auto& [when, path] : files) read_notes(path, history);
+  history.forgotten = forgotten_until(history.notes);
   drop_forgotten(history.notes);
   return history;
 }

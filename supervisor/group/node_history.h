@@ -7,6 +7,7 @@
 // `robustrun nodes forget` writes a note of kind "forgotten" under a run of that name. at_ms: Unix
 // time; kind: as in core/node_note.h. Readers skip lines that they do not understand.
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct NodeHistory {
   std::vector<NodeNote> notes;  // of all runs, in no particular order, without forgotten ones
   std::uint64_t skipped_lines = 0;  // lines that are not notes
   std::vector<std::string> unread;  // files that could not be read, with the cause
+  std::map<std::string, base::Nanos> forgotten{};  // by host: notes until then do not count
 };
 
 // Reads only regular files, no links: at most the newest kHistoryFilesMax files, and of each at

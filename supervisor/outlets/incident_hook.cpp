@@ -19,15 +19,15 @@
 namespace robustrun::supervisor {
 namespace {
 
-void log_output(const std::string& output) {
+void log_output(const char* option, const std::string& output) {
   std::size_t shown = 0;
   for (const std::string_view line : base::split(base::trim(output), '\n')) {
     if (line.empty()) continue;
     if (shown++ == kHookLinesShown) {
-      RR_LOG(kInfo, {}, "--on-incident: …");
+      RR_LOG(kInfo, {}, "{}: …", option);
       return;
     }
-    RR_LOG(kInfo, {}, "--on-incident: {}", base::printable(line.substr(0, kHookLineBytesShown)));
+    RR_LOG(kInfo, {}, "{}: {}", option, base::printable(line.substr(0, kHookLineBytesShown)));
   }
 }
 
@@ -35,12 +35,13 @@ class ToolHook final : public IncidentHook {
  public:
   ToolHook(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
            base::BlockingPool::Lane lane, std::vector<std::string> argv, Limits limits,
-           std::shared_ptr<base::Fd> stop)
+           HookNames names, std::shared_ptr<base::Fd> stop)
       : end_timer_(executor),
         pool_(pool),
         lane_(lane),
         argv_(std::move(argv)),
         limits_(limits),
+        names_(names),
         stop_(std::move(stop)) {}
 
   ~ToolHook() override {
@@ -48,13 +49,14 @@ class ToolHook final : public IncidentHook {
     kill();
   }
 
-  void tell(std::string json) override {
+  void run(Call call) override {
     if (queue_.size() < limits_.queue_max) {
-      queue_.push_back(std::move(json));
+      queue_.push_back(std::move(call));
       return next();
     }
     if (dropped_++ == 0) {
-      RR_LOG(kWarn, {}, "--on-incident: {} is too slow; dropping incidents", argv_[0]);
+      RR_LOG(kWarn, {}, "{}: {} is too slow; dropping {}s", names_.option, argv_[0],
+             names_.subject);
     }
   }
 
@@ -71,16 +73,19 @@ class ToolHook final : public IncidentHook {
   void next() {
     if (busy_ || queue_.empty()) return;
     busy_ = true;
+    running_ = std::move(queue_.front());
+    queue_.pop_front();
+    std::vector<std::string> argv = argv_;
+    argv.insert(argv.end(), running_.words.begin(), running_.words.end());
     auto ended = std::make_shared<base::Result<base::ToolResult>>();
     // The descriptor is the job's, too: a thread that is left behind may still look at it.
     const base::Status submitted = pool_.submit(
         lane_,
-        [ended, argv = argv_, json = std::move(queue_.front()), time_max = limits_.time_max,
-         stop = stop_] { *ended = base::run_tool(argv, time_max, json, stop->get()); },
+        [ended, argv = std::move(argv), input = running_.input, time_max = limits_.time_max,
+         stop = stop_] { *ended = base::run_tool(argv, time_max, input, stop->get()); },
         [this, alive = alive_, ended] {
           if (*alive) on_ended(*ended);
         });
-    queue_.pop_front();
     if (submitted) return;
     *ended = std::unexpected(submitted.error());
     on_ended(*ended);
@@ -88,13 +93,15 @@ class ToolHook final : public IncidentHook {
 
   void on_ended(const base::Result<base::ToolResult>& ended) {
     busy_ = false;
-    if (!ended) {
-      if (!killed_) RR_LOG(kWarn, {}, "--on-incident: {}", ended.error().what);
+    if (!running_.done.empty()) {
+      log_outcome(ended);
+    } else if (!ended) {
+      if (!killed_) RR_LOG(kWarn, {}, "{}: {}", names_.option, ended.error().what);
     } else {
-      log_output(ended->out);
-      log_output(ended->err);
+      log_output(names_.option, ended->out);
+      log_output(names_.option, ended->err);
       if (!ended->status.success()) {
-        RR_LOG(kWarn, {}, "--on-incident: {} ended with {}", argv_[0],
+        RR_LOG(kWarn, {}, "{}: {} ended with {}", names_.option, argv_[0],
                base::describe(ended->status));
       }
     }
@@ -102,10 +109,23 @@ class ToolHook final : public IncidentHook {
     settle();
   }
 
+  void log_outcome(const base::Result<base::ToolResult>& ended) const {
+    if (ended && ended->status.success()) {
+      RR_LOG(kInfo, {}, "{}: {}", names_.option, running_.done);
+      return;
+    }
+    std::string why = ended ? base::describe(ended->status) : ended.error().what;
+    if (ended && !base::trim(ended->err).empty()) {
+      const std::string_view first = base::split(base::trim(ended->err), '\n').front();
+      why = base::printable(first.substr(0, kHookLineBytesShown));
+    }
+    RR_LOG(kWarn, {}, "{}: {} ({})", names_.option, running_.failed, why);
+  }
+
   void give_up() {
     if (!busy_) return;
-    RR_LOG(kWarn, {}, "--on-incident: killing {}, which outlasts the run; {} dropped", argv_[0],
-           base::counted(queue_.size(), "incident"));
+    RR_LOG(kWarn, {}, "{}: killing {}, which outlasts the run; {} dropped", names_.option, argv_[0],
+           base::counted(queue_.size(), names_.subject));
     queue_.clear();
     killed_ = true;
     kill();
@@ -127,9 +147,11 @@ class ToolHook final : public IncidentHook {
   const base::BlockingPool::Lane lane_;
   const std::vector<std::string> argv_;
   const Limits limits_;
+  const HookNames names_;
   std::shared_ptr<base::Fd> stop_;  // readable: the command that runs is killed
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::deque<std::string> queue_;
+  std::deque<Call> queue_;
+  Call running_;  // while busy_
   std::uint64_t dropped_ = 0;
   std::function<void()> done_;
   bool busy_ = false;
@@ -140,10 +162,13 @@ class ToolHook final : public IncidentHook {
 
 base::Result<std::unique_ptr<IncidentHook>> IncidentHook::open(
     boost::asio::any_io_executor executor, base::BlockingPool& pool, base::BlockingPool::Lane lane,
-    std::vector<std::string> argv, Limits limits) {
+    std::vector<std::string> argv, Limits limits, HookNames names) {
   auto stop = std::make_shared<base::Fd>(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!*stop) return base::fail_errno("cannot prepare --on-incident", errno);
-  return std::make_unique<ToolHook>(executor, pool, lane, std::move(argv), limits, std::move(stop));
+  if (!*stop) {
+    return base::fail_errno(std::string("cannot prepare ") + names.option, errno);
+  }
+  return std::make_unique<ToolHook>(executor, pool, lane, std::move(argv), limits, names,
+                                    std::move(stop));
 }
 
 }  // namespace robustrun::supervisor

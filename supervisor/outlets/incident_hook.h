@@ -1,6 +1,6 @@
 #pragma once
-// The command of --on-incident: a program of the user's that gets every incident as JSON on its
-// standard input (an argument vector, never a shell).
+// The commands of --on-incident and --on-bad-node: a program of the user's that gets every incident
+// or bad node as JSON on its standard input (an argument vector, never a shell), or scontrol.
 //
 // On the driver's loop. A thread runs one command at a time, and kills it with all its children
 // when its time is over. The run waits for it only at its end, and not for long. Its output goes to
@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/core/result.h"
@@ -19,6 +20,12 @@
 
 namespace robustrun::supervisor {
 
+// What is said in messages: the option, and what is dropped when the command is too slow.
+struct HookNames {
+  const char* option = "--on-incident";
+  const char* subject = "incident";
+};
+
 class IncidentHook {
  public:
   struct Limits {
@@ -26,15 +33,24 @@ class IncidentHook {
     std::size_t queue_max = kHookQueueMax;
     std::chrono::milliseconds end_max = kHookEndMax;
   };
+  struct Call {
+    std::string input;
+    std::vector<std::string> words;  // behind argv
+    // If set, one line tells the outcome: this, or `failed` with the cause. Otherwise the command's
+    // output is logged.
+    std::string done;
+    std::string failed;
+  };
   // `argv[0]` is an absolute path.
   static base::Result<std::unique_ptr<IncidentHook>> open(boost::asio::any_io_executor executor,
                                                           base::BlockingPool& pool,
                                                           base::BlockingPool::Lane lane,
                                                           std::vector<std::string> argv,
-                                                          Limits limits);
+                                                          Limits limits, HookNames names = {});
   // Kills the running command.
   virtual ~IncidentHook() = default;
-  virtual void tell(std::string json) = 0;
+  void tell(std::string json) { run({std::move(json), {}, {}, {}}); }
+  virtual void run(Call call) = 0;
   // No more incidents will come. Calls `done` once, from the loop: when all commands have run, or
   // after end_max, when the running command is killed and the others are dropped.
   virtual void finish(std::function<void()> done) = 0;

@@ -27,6 +27,10 @@ inline constexpr std::size_t kHookQueueMax = 16;
 inline constexpr std::size_t kHookLinesShown = 20;
 inline constexpr std::size_t kHookLineBytesShown = 300;
 
+// --on-bad-node with Slurm: bytes of a reason, and nodes that the comment of a job names.
+inline constexpr std::size_t kBadNodeReasonBytesMax = 200;
+inline constexpr std::size_t kBadNodesInComment = 16;
+
 // --notify, per target: notices that wait; how many go out in which time; one request or mail; the
 // wait before a failed one is tried again, doubled up to a maximum, and the number of tries.
 inline constexpr std::size_t kNoticesWaitingMax = 16;

@@ -16,6 +16,7 @@
 #include "supervisor/core/status/event_lines.h"
 #include "supervisor/core/status/metrics_text.h"
 #include "supervisor/core/status/run_totals.h"
+#include "supervisor/outlets/bad_node_calls.h"
 #include "supervisor/outlets/event_stream.h"
 #include "supervisor/outlets/incident_hook.h"
 #include "supervisor/outlets/metrics_file.h"
@@ -27,7 +28,13 @@
 namespace robustrun::supervisor {
 namespace {
 
-enum OutletLane : base::BlockingPool::Lane { kFileLane, kEventsLane, kHookLane, kIncidentsLane };
+enum OutletLane : base::BlockingPool::Lane {
+  kFileLane,
+  kEventsLane,
+  kHookLane,
+  kIncidentsLane,
+  kBadNodeLane
+};
 
 class LocalOutlets final : public Outlets {
  public:
@@ -38,6 +45,7 @@ class LocalOutlets final : public Outlets {
         plan_(plan),
         build_(base::build_id()),
         notices_(plan.notify.stalled_after, is_resumed),
+        bad_node_calls_(plan_.on_bad_node),
         look_timer_(executor_),
         pool_(executor_, kOutletThreads, kOutletJobsMax) {
     if (plan_.notify.targets.empty()) return;
@@ -80,7 +88,16 @@ class LocalOutlets final : public Outlets {
     return {};
   }
 
+  base::Status open_bad_node_hook() {
+    if (plan_.on_bad_node.action == BadNodePlan::Action::kNone) return {};
+    bad_node_hook_ = RR_TRY(IncidentHook::open(executor_, pool_, kBadNodeLane,
+                                               plan_.on_bad_node.argv, {},
+                                               {"--on-bad-node", "node"}));
+    return {};
+  }
+
   void catch_up(const JournalEntry& entry) override {
+    static_cast<void>(bad_nodes_.take(entry));
     totals_.take(entry);
     time_.take(entry);
     static_cast<void>(lines_.take(entry));
@@ -90,6 +107,7 @@ class LocalOutlets final : public Outlets {
     totals_.take(entry);
     time_.take(entry);
     if (const auto event = lines_.take(entry)) tell(*event);
+    if (const auto bad = bad_nodes_.take(entry)) tell(*bad);
   }
 
   void take(JobState state, base::Nanos at) override {
@@ -127,8 +145,12 @@ class LocalOutlets final : public Outlets {
       if (!file_) return end_incidents();
       file_->finish(end_incidents);
     };
-    if (!hook_) return end_file();
-    hook_->finish(std::move(end_file));
+    auto end_hook = [this, end_file = std::move(end_file)] {
+      if (!hook_) return end_file();
+      hook_->finish(end_file);
+    };
+    if (!bad_node_hook_) return end_hook();
+    bad_node_hook_->finish(std::move(end_hook));
   }
 
  private:
@@ -140,6 +162,16 @@ class LocalOutlets final : public Outlets {
     if (!event.incident && !event.gave_up) return;
     if (incidents_) incidents_->append(line);
     if (hook_) hook_->tell(line + "\n");
+  }
+
+  void tell(const BadNode& bad) {
+    if (!bad_node_hook_) return;
+    std::string why_not;
+    if (auto call = bad_node_calls_.call_for(bad, why_not)) {
+      bad_node_hook_->run(*std::move(call));
+    } else {
+      RR_LOG(kWarn, {}, "--on-bad-node: {}", why_not);
+    }
   }
 
   void notify(const std::optional<Notice>& notice) {
@@ -185,6 +217,8 @@ class LocalOutlets final : public Outlets {
   TimeFold time_;
   EventLines lines_;
   NoticeFold notices_;
+  BadNodeFold bad_nodes_;
+  BadNodeCalls bad_node_calls_;
   boost::asio::steady_timer look_timer_;
   std::uint64_t steps_total_ = 0;
   std::string page_;
@@ -193,6 +227,7 @@ class LocalOutlets final : public Outlets {
   std::unique_ptr<EventStream> events_;
   std::unique_ptr<EventStream> incidents_;  // for the workers of the next attempt
   std::unique_ptr<IncidentHook> hook_;
+  std::unique_ptr<IncidentHook> bad_node_hook_;
   std::unique_ptr<MetricsFile> file_;
   std::unique_ptr<MetricsServer> server_;
   std::unique_ptr<Notifier> notifier_;  // null: no targets
@@ -205,11 +240,13 @@ base::Result<std::unique_ptr<Outlets>> Outlets::open(boost::asio::any_io_executo
                                                      const OutletPlan& plan, bool is_resumed) {
   const bool none = plan.metrics_address.empty() && plan.metrics_file.empty() &&
                     plan.events_file.empty() && plan.events_fd < 0 && plan.on_incident.empty() &&
-                    plan.notify.targets.empty() && plan.incidents_file.empty();
+                    plan.notify.targets.empty() && plan.incidents_file.empty() &&
+                    plan.on_bad_node.action == BadNodePlan::Action::kNone;
   if (none) return nullptr;
   auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan, is_resumed);
   for (const base::Status& opened : {outlets->open_server(), outlets->open_events(),
-                                     outlets->open_incidents(), outlets->open_hook()}) {
+                                     outlets->open_incidents(), outlets->open_hook(),
+                                     outlets->open_bad_node_hook()}) {
     if (opened) continue;
     if (!is_resumed) return std::unexpected(opened.error());
     RR_LOG(kWarn, {}, "{}; the run goes on without", opened.error().what);

@@ -16,6 +16,7 @@
 #include "launcher/local_launcher.h"
 #include "launcher/process_launcher.h"
 #include "launcher/slurm/launcher.h"
+#include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
 #include "launcher/ssh/launcher.h"
 #include "supervisor/console/console_log.h"
@@ -107,6 +108,25 @@ std::function<void(std::function<void(launcher::SlurmNotice)>)> slurm_question(
         [notice, options = network.slurm] { *notice = launcher::ask_slurm_notice(options); },
         [notice, done] { done(*notice); });
     if (!submitted) done({});
+  };
+}
+
+// Driver::Parts::ask_node_states
+using NodeStates = base::Result<std::vector<launcher::SlurmNodeState>>;
+std::function<void(std::function<void(NodeStates)>)> node_states_question(
+    base::BlockingPool& pool, const NetworkPlan& network) {
+  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
+  return [&pool, &network](std::function<void(NodeStates)> done) {
+    std::vector<std::string> names;
+    for (const launcher::Host& host : network.hosts) names.push_back(host.name);
+    auto told = std::make_shared<NodeStates>();
+    const base::Status submitted = pool.submit(
+        launcher::kNodeStatesLane,
+        [told, options = network.slurm, names = std::move(names)] {
+          *told = launcher::ask_node_states(options, names);
+        },
+        [told, done] { done(std::move(*told)); });
+    if (!submitted) done(std::unexpected(submitted.error()));
   };
 }
 
@@ -273,7 +293,9 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     auto launcher = make_launcher(loop, pool, *executable, request.network);
     std::unique_ptr<Outlets> outlets;  // used by the driver until its end
     Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
-                   slurm_question(pool, request.network), placement_solver(pool, request.placement),
+                   slurm_question(pool, request.network),
+                   node_states_question(pool, request.network),
+                   placement_solver(pool, request.placement),
                    analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
                    code_reader(pool, request)},
                   request, [&](int code) {

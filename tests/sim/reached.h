@@ -21,10 +21,11 @@ struct Unreached {
   core::Rule rule;
   const char* why;
 };
-inline constexpr std::array<Unreached, 4> kUnreachedRules{{
+inline constexpr std::array<Unreached, 5> kUnreachedRules{{
     {core::Rule::kColdStart, "agents here keep no standby workers, and so miss none"},
     {core::Rule::kLateCrash, "workers here end with their scripts"},
     {core::Rule::kEndedEarly, "no failure here reads as one that follows from a peer that ended"},
+    {core::Rule::kNodeDrained, "no scheduler here drains nodes"},
     {core::Rule::kNotResumed, "workers here do not report at which step they begin"},
 }};
 
@@ -96,7 +97,7 @@ inline std::vector<std::string> unreached_rules(const Reached& reached) {
   std::vector<std::string> missing;
   std::string rarest;
   std::uint64_t least = UINT64_MAX;
-  constexpr int kRules = static_cast<int>(core::Rule::kNodeLeft) + 1;
+  constexpr int kRules = static_cast<int>(core::Rule::kNodeDrained) + 1;
   for (int i = 0; i < kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
     const auto excused = std::ranges::find(kUnreachedRules, rule, &Unreached::rule);

@@ -44,6 +44,7 @@ struct NodeHealth {
     kProcessor,
     kClock,
     kUser,  // an order to evict the machine: from the supervisor's control socket, not an agent
+    kScheduler,  // what it plans for the machine: from the supervisor, not an agent
   };
   Source source = Source::kKernel;
   std::string subject{};  // "GPU 3", "eth0", "/data"; printable, at most kHealthSubjectBytesMax

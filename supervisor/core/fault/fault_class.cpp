@@ -257,6 +257,7 @@ const char* to_string(NodeHealth::Source source) {
     case NodeHealth::Source::kProcessor: return "the processors";
     case NodeHealth::Source::kClock: return "the clock";
     case NodeHealth::Source::kUser: return "a user";
+    case NodeHealth::Source::kScheduler: return "the scheduler";
   }
   return "the agent";
 }

@@ -71,6 +71,7 @@ bool Job::Impl::must_go(NodeState& node, Classification& looks,
 
 // No worker runs that would have to be stopped first.
 void Job::Impl::node_health(const Event& event) {
+  if (body<NodeHealth>(event).source == NodeHealth::Source::kScheduler) return note_drain(event);
   const auto looks = take_note(event);
   if (!looks) return;
   evict({event.node}, *looks);
@@ -82,6 +83,7 @@ void Job::Impl::node_health(const Event& event) {
 }
 
 void Job::Impl::node_health_working(const Event& event) {
+  if (body<NodeHealth>(event).source == NodeHealth::Source::kScheduler) return note_drain(event);
   const auto looks = take_note(event);
   if (!looks) return;
   const bool is_needed = in_group(event.node) && at(event.node).ended < plan.slots(event.node);

@@ -150,6 +150,10 @@ struct Job::Impl : JobQuestions {
   std::optional<Classification> take_note(const Event& event);
   bool must_go(NodeState& node, Classification& looks, std::vector<std::string>& why_not) const;
   std::size_t count_recent(std::vector<base::Nanos>& moments, base::Nanos within) const;
+  // drain.cpp
+  void note_drain(const Event& event);
+  void hand_over(base::NodeId node);
+  void leave_drained();  // before a restart
   // escalation.cpp
   void attribute();
   StepChoice next_step();

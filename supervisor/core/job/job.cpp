@@ -259,6 +259,8 @@ JobState Job::state() const { return impl_->state; }
 
 base::Attempt Job::attempt() const { return impl_->attempt; }
 
+const std::string& Job::drained(base::NodeId node) const { return impl_->at(node).drained; }
+
 std::string Job::why_not_evict(base::NodeId node) const {
   if (!acts_on(state(), Stimulus::kNodeHealth)) return "the run is ending";
   if (impl_->at(node).unfit) return "it has been evicted already";

@@ -80,6 +80,8 @@ class Job {
   // ignored. And whether a stimulus is handled in a state.
   [[nodiscard]] std::optional<Stimulus> acts_on(const Event& event) const;
   [[nodiscard]] static bool acts_on(JobState state, Stimulus stimulus);
+  // What the scheduler plans for the node, as reported last; empty: nothing.
+  [[nodiscard]] const std::string& drained(base::NodeId node) const;
   // Why an order to evict the node would not be followed now, in words; empty: it would.
   [[nodiscard]] std::string why_not_evict(base::NodeId node) const;
   // Hash of the whole state: the same after a replay of the same journal.

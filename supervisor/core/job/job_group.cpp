@@ -32,7 +32,8 @@ GroupChoice JobQuestions::choice_now() const {
                               : node.agent == Agent::kJoined   ? Presence::kThere
                               : node.agent == Agent::kLaunched ? Presence::kComing
                                                                : Presence::kAbsent;
-    const std::uint32_t earlier = spec.nodes[i].is_offender ? kLossesOfOffender : 0;
+    const bool comes_last = spec.nodes[i].is_offender || must_leave(node);
+    const std::uint32_t earlier = comes_last ? kLossesOfOffender : 0;
     candidates.push_back({presence, node.slots, node.losses + node.failed_launches + earlier});
   }
   RR_ASSERT(std::ranges::count(candidates, Presence::kThere, &Candidate::presence) == nodes_there);

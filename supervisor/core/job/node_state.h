@@ -48,6 +48,8 @@ struct NodeState {
   std::uint32_t retests = 0;  // since it was left out
   std::uint32_t returns = 0;  // how often it took part again in this run, also as a spare
   base::Nanos retest_at{};  // zero: not planned yet
+  std::string drained;  // what the scheduler plans for it; empty: nothing
+  bool left_drained = false;  // unfit only because of that
   template <class V>
   void fields(V& v) {
     v(1, "agent", agent);
@@ -77,6 +79,8 @@ struct NodeState {
     v(25, "returns", returns);
     v(26, "retest_at", retest_at);
     v(27, "leaving", leaving);
+    v(28, "drained", drained);
+    v(29, "left_drained", left_drained);
   }
   [[nodiscard]] bool may_work() const { return !unfit && !leaving; }
 };

@@ -246,6 +246,7 @@ void Job::Impl::conclude_if_gone() {
   });
   const std::string broken = is_stuck ? broken_in_words(false) : std::string();
   take_step(next.step);
+  leave_drained();
   judge_checkpoint();
   const base::Nanos delay = last.is_spent() ? restart_delay() : base::Nanos{};
   std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());

@@ -65,7 +65,7 @@ std::vector<base::NodeId> JobQuestions::placement_candidates(const GroupChoice& 
     const NodeState& node = nodes[i];
     const bool is_there = node.agent == Agent::kJoined && node.may_work();
     const bool is_good = node.losses <= kAgentLossesForgiven && !spec.nodes[i].is_offender &&
-                         (node.checked || !must_be_checked);
+                         !must_leave(node) && (node.checked || !must_be_checked);
     const bool fits = sizes.empty() || std::ranges::find(sizes, node.slots) != sizes.end();
     if (is_chosen[i] || (is_there && is_good && fits)) candidates.push_back({i});
   }

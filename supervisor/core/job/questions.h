@@ -52,6 +52,10 @@ struct JobQuestions : JobMemory {
                                            bool may_shrink) const;
   // slow.cpp
   [[nodiscard]] Obstacle replacement_obstacle() const;
+  // drain.cpp
+  // Whether a spare that the scheduler leaves alone is to take its place.
+  [[nodiscard]] bool must_leave(const NodeState& node) const;
+  [[nodiscard]] std::size_t replacements() const;  // such spares, beyond those needed already
   // broken.cpp: for the outage
   [[nodiscard]] bool is_surely_broken() const;
   [[nodiscard]] bool rather_waits() const;

@@ -81,6 +81,7 @@ void Job::Impl::readmit(base::NodeId node) {
                                  returned.returns, kReturnsMax);
   returned.retests = 0;
   returned.retest_at = base::Nanos{};
+  returned.left_drained = false;
   returned.suspicion.reset();
   out.push_back(Decision{Rule::kNodeReturned, attempt, std::move(text), {}, {}, {}, {node}});
 }

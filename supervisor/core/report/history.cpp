@@ -50,7 +50,9 @@ class Historian {
 
   void take(Nanos, const Decision& decision) {
     for (const base::NodeId id : decision.nodes) {
-      if (decision.rule == Rule::kNodeEvicted) evicted_.insert(id);
+      const bool is_out =
+          decision.rule == Rule::kNodeEvicted || decision.rule == Rule::kNodeDrained;
+      if (is_out) evicted_.insert(id);
       if (decision.rule == Rule::kNodeReturned) evicted_.erase(id);
     }
   }
@@ -146,10 +148,10 @@ class Historian {
         .health.push_back({since_start(event.at), body.source, body.subject, body.line, body.over});
   }
   void take(const Event& event, const CheckpointNoted& body) {
-    using What = CheckpointMark::What;
-    const What what = body.what == CheckpointNoted::What::kSaved       ? What::kSaved
-                      : body.what == CheckpointNoted::What::kCommitted ? What::kCommitted
-                                                                       : What::kLoaded;
+    using Mark = CheckpointMark::What;
+    const Mark what = body.what == CheckpointNoted::What::kSaved       ? Mark::kSaved
+                      : body.what == CheckpointNoted::What::kCommitted ? Mark::kCommitted
+                                                                       : Mark::kLoaded;
     out_.checkpoints.push_back(
         {since_start(event.at), what, body.attempt.value, body.id.step, body.source, body.ranks});
   }

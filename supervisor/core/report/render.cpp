@@ -307,6 +307,9 @@ void show_full(const RunReport& report, Page& page) {
 std::string render_report(const RunReport& report, const ReportStyle& style) {
   Page page(style.colour, style.width);
   page.heading(ink_of(report), headline(report));
+  std::vector<std::string> before;
+  for (const EarlierStart& start : report.earlier_starts) before.push_back(in_words(start));
+  show_list("before", before, page);
   style.detail == Detail::kFull ? show_full(report, page) : show_short(report, page);
   return page.take();
 }

@@ -42,6 +42,31 @@ struct Takeover {
   }
 };
 
+// A start of the same Slurm job before this one; the job was queued again after it.
+struct EarlierStart {
+  std::string run_id;
+  std::string run_directory;
+  std::optional<int> exit_code;  // none: it had no end of its own
+  base::Nanos started{};  // Unix time
+  base::Nanos duration{};
+  std::uint64_t steps = 0;  // least of all ranks, last attempt
+  std::uint32_t incidents = 0;
+  std::string reason;  // the last decision's sentence
+  template <class V>
+  void fields(V& v) {
+    v(1, "run_id", run_id);
+    v(2, "run_directory", run_directory);
+    v(3, "exit_code", exit_code);
+    v(4, "started", started);
+    v(5, "duration", duration);
+    v(6, "steps", steps);
+    v(7, "incidents", incidents);
+    v(8, "reason", reason);
+  }
+};
+// "slurm-4711: exit code 94 after 3 h 05 min, 1200 steps, 2 incidents: Slurm preempts job 4711"
+[[nodiscard]] std::string in_words(const EarlierStart& start);
+
 struct RunReport {
   std::string run_id;
   std::string program;
@@ -71,6 +96,7 @@ struct RunReport {
   std::vector<PhaseCost> costs;  // of the start, then of restarts
   std::optional<CheckpointReport> checkpoints;  // none: the workers reported none
   std::vector<StageCost> stages;  // of the start, then of restarts
+  std::vector<EarlierStart> earlier_starts;  // only of `robustrun report`
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -100,6 +126,7 @@ struct RunReport {
     v(25, "costs", costs);
     v(26, "checkpoints", checkpoints);
     v(27, "stages", stages);
+    v(28, "earlier_starts", earlier_starts);
   }
 };
 

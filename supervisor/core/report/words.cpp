@@ -14,6 +14,15 @@ std::string program_words(const RunReport& report) {
   return name.empty() ? "run" : name;
 }
 
+std::string in_words(const EarlierStart& start) {
+  std::string text = fmt::format("{}: ", start.run_id);
+  text += start.exit_code ? fmt::format("exit code {} after ", *start.exit_code) : "no end known, ";
+  text += base::duration_words(start.duration);
+  if (start.steps > 0) text += ", " + base::counted(start.steps, "step");
+  if (start.incidents > 0) text += ", " + base::counted(start.incidents, "incident");
+  return start.reason.empty() ? text : fmt::format("{}: {}", text, start.reason);
+}
+
 std::string headline(const RunReport& report) {
   const std::string program = program_words(report);
   if (report.outcome == RunOutcome::kUnfinished) {

@@ -133,13 +133,18 @@ std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries) {
   return std::move(taker.notes);
 }
 
-void drop_forgotten(std::vector<NodeNote>& notes) {
+std::map<std::string, base::Nanos> forgotten_until(const std::vector<NodeNote>& notes) {
   std::map<std::string, base::Nanos> until;
   for (const NodeNote& note : notes) {
     if (note.kind != NoteKind::kForgotten) continue;
     base::Nanos& last = until[note.host];
     last = std::max(last, note.wall_time);
   }
+  return until;
+}
+
+void drop_forgotten(std::vector<NodeNote>& notes) {
+  const std::map<std::string, base::Nanos> until = forgotten_until(notes);
   std::erase_if(notes, [&](const NodeNote& note) {
     const auto found = until.find(note.host);
     return note.kind == NoteKind::kForgotten ||

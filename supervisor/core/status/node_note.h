@@ -3,6 +3,7 @@
 // journal in, notes out.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,10 @@ struct NodeNote {
 // times. A host without an agent in this run, whose name may be mistyped, is not noted as lost. A
 // check that finds every node unfit is evidence about the job, not about the nodes.
 [[nodiscard]] std::vector<NodeNote> notes_of(const std::vector<JournalEntry>& entries);
+
+// By host: the newest moment at which its earlier notes were dropped.
+[[nodiscard]] std::map<std::string, base::Nanos> forgotten_until(
+    const std::vector<NodeNote>& notes);
 
 // Removes the notes that are forgotten, and those of kind kForgotten themselves.
 void drop_forgotten(std::vector<NodeNote>& notes);

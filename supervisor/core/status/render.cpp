@@ -174,6 +174,7 @@ void show_nodes(const RunStatus& status, std::size_t nodes_max, Page& page) {
     page.line(line_of(rows[i], widths), ink_of(node));
     const bool is_fine = node.agent == AgentStatus::kJoined;
     if (!is_fine && !node.trouble.empty()) page.item("", node.trouble);
+    if (!node.scheduler.empty()) page.item("", "Slurm: " + node.scheduler);
   }
   if (shown < status.nodes.size()) {
     page.line(fmt::format("  and {} more", status.nodes.size() - shown), Ink::kDim);
@@ -187,6 +188,9 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.heading(ink_of(status), headline(status));
   const std::string started = utc_words(status.started);
   page.item("run", status.run_id + (started.empty() ? "" : ", started " + started));
+  for (const EarlierStart& start : status.earlier_starts) {
+    page.item(&start == &status.earlier_starts.front() ? "before" : "", in_words(start));
+  }
   if (!status.command.empty()) page.item("command", "robustrun " + base::join(status.command, " "));
   page.item("process", supervisor_words(status));
   page.item("workers", worker_words(status));

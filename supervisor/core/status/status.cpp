@@ -81,6 +81,11 @@ void StatusFold::take(const Event& event) {
             lost->pid = 0;
             lost->trouble = body.why;
           }
+        } else if constexpr (std::is_same_v<Body, NodeHealth>) {
+          NodeStatus* const planned = node(event.node);
+          if (planned != nullptr && body.source == NodeHealth::Source::kScheduler) {
+            planned->scheduler = body.over ? std::string() : body.line;
+          }
         } else if constexpr (std::is_same_v<Body, Progress> ||
                              std::is_same_v<Body, CheckpointNoted>) {
           take(body);

@@ -81,6 +81,7 @@ struct NodeStatus {
   std::int32_t pid = 0;  // of the agent, on its machine; 0: unknown
   std::uint32_t losses = 0;  // of the node's agents
   std::string trouble;  // how the last agent was lost, or why it is suspect
+  std::string scheduler;  // what the scheduler plans for it: "it is draining: bad disk"
   // Only a supervisor that answers knows these:
   std::optional<base::Nanos> heard;  // time since the agent was last heard of
   std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
@@ -103,6 +104,7 @@ struct NodeStatus {
     v(12, "stage_took", stage_took);
     v(13, "stage_rank", stage_rank);
     v(14, "ranks", ranks);
+    v(15, "scheduler", scheduler);
   }
 };
 
@@ -153,6 +155,7 @@ struct RunStatus {
   std::uint32_t restarts_used = 0;  // those that count against max_restarts
   std::optional<std::uint64_t> stop_after_steps;
   std::optional<HangStatus> hang;
+  std::vector<EarlierStart> earlier_starts;  // as in RunReport
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -189,6 +192,7 @@ struct RunStatus {
     v(32, "restarts_used", restarts_used);
     v(33, "stop_after_steps", stop_after_steps);
     v(34, "hang", hang);
+    v(35, "earlier_starts", earlier_starts);
   }
 };
 

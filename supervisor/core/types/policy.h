@@ -67,6 +67,14 @@ struct SlowPolicy {
   }
 };
 
+// What is done about a node that the scheduler drains, reboots or maintains. Numbers stand in
+// journals.
+enum class DrainAnswer : std::uint8_t {
+  kAtRestart,  // a spare takes its place at the next restart
+  kNow,        // the workers save and are restarted for that
+  kSay,        // it is only reported
+};
+
 // Groups of ranks, by the kind of parallelism (topo::GroupKind, in its order).
 enum class RankGroups : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
 
@@ -99,6 +107,7 @@ struct Policy {
   // A rank for which all others wait, and which only sleeps or waits for a lock of the script for
   // so long, ends the attempt. 0: it has the time of any other hang (hang_watch.h).
   base::Nanos hang_still = std::chrono::seconds(10);
+  DrainAnswer drain = DrainAnswer::kAtRestart;
 
   // Without ladders every failure is answered by a restart, as long as the budget allows it.
   [[nodiscard]] bool is_on() const { return !ladders.empty(); }
@@ -121,6 +130,7 @@ struct Policy {
     v(50, "poison_after", poison_after);
     v(51, "poison_steps", poison_steps);
     v(52, "hang_still", hang_still);
+    v(53, "drain", drain);
   }
 };
 

@@ -67,6 +67,7 @@ std::string_view rule_word(Rule rule) {
     case Rule::kColdStart: return "cold_start";
     case Rule::kLateCrash: return "late_crash";
     case Rule::kNodeLeft: return "node_left";
+    case Rule::kNodeDrained: return "node_drained";
   }
   return "unknown";
 }
@@ -102,6 +103,7 @@ RuleRole role_of(Rule rule) {
     case Rule::kPlaced:
     case Rule::kNotPlaced:
     case Rule::kNodeEvicted:
+    case Rule::kNodeDrained:
     case Rule::kStopTimeCheck:
     case Rule::kReplay:
     case Rule::kReplayed:

@@ -72,6 +72,7 @@ enum class Rule : std::uint8_t {
   kColdStart,  // a restarted worker had no standby worker, for a reason not reported before
   kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
   kNodeLeft,  // a node was told to end: the workers are restarted without it
+  kNodeDrained,  // a spare replaces a node that the scheduler drains; it is not to blame
 };
 
 // "worker_failed"; "unknown" for a rule of a newer version. Never changed: docs/metrics.md,

@@ -84,5 +84,26 @@ TEST_CASE("a command is split into words, and found before anything starts") {
   CHECK(refusal(world, "--on-incident='open").starts_with("cannot use --on-incident='open: "));
 }
 
+TEST_CASE("a bad node is told to a command, or to Slurm") {
+  using Action = supervisor::BadNodePlan::Action;
+  World world;
+  world.machine.executables = {"/usr/bin/tell", "/usr/bin/scontrol"};
+  CHECK(outlets(world, {})->on_bad_node.action == Action::kNone);
+  const auto command = outlets(world, {"--on-bad-node=tell 'the site'"});
+  REQUIRE(command);
+  CHECK(command->on_bad_node.action == Action::kCommand);
+  CHECK(command->on_bad_node.argv == std::vector<std::string>{"/usr/bin/tell", "the site"});
+  const auto drain = outlets(world, {"--on-bad-node=slurm-drain"});
+  REQUIRE(drain);
+  CHECK(drain->on_bad_node.action == Action::kDrain);
+  CHECK(drain->on_bad_node.argv == std::vector<std::string>{"/usr/bin/scontrol", "update"});
+  CHECK(refusal(world, "--on-bad-node=slurm-comment") ==
+        "cannot use --on-bad-node=slurm-comment: this is no Slurm job (SLURM_JOB_ID is not set)");
+  world.around.environment.emplace_back("SLURM_JOB_ID=7");
+  CHECK(outlets(world, {"--on-bad-node=slurm-comment"})->on_bad_node.job == "7");
+  world.machine.executables = {};
+  CHECK(refusal(world, "--on-bad-node=slurm-drain").starts_with("cannot use --on-bad-node"));
+}
+
 }  // namespace
 }  // namespace robustrun::cli::plan_outlets_test

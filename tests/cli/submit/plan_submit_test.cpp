@@ -181,6 +181,7 @@ TEST_CASE("the script quotes what the user wrote") {
   CHECK(text.find("robustrun='/opt/my robustrun'\n") != std::string::npos);
   CHECK(text.find(R"(-- train.py '$HOME; rm x' 'it'\''s'))") != std::string::npos);
   CHECK(text.find("  94|124)\n") != std::string::npos);
+  CHECK(text.find("\"$robustrun\" requeue \"$run\" || scontrol requeue") != std::string::npos);
   job.requeue_codes.clear();
   CHECK(batch_script(job).find("scontrol requeue") == std::string::npos);
 }

@@ -40,6 +40,13 @@ TEST_CASE("a table of runs has aligned columns and no trailing blanks") {
         "long-id  failed (95)  2×8    3 h   900          0  2 MiB  train.py\n");
 }
 
+TEST_CASE("a job that was queued again shows its number of starts") {
+  RunRow row = ended("slurm-7", 0);
+  row.starts = 3;
+  CHECK(runs_text(std::array{row}).find("slurm-7  succeeded, start 3  2×8") != std::string::npos);
+  CHECK(runs_json(std::array{row}).find("\"starts\":3,") != std::string::npos);
+}
+
 TEST_CASE("what a run or its journal contains cannot move the cursor") {
   RunRow row = ended("a\x1b[2J", 0);
   row.program = "x\ny";

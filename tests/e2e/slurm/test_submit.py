@@ -32,21 +32,29 @@ sys.exit(int(open("enough").read() or 0))
 @pytest.fixture
 def submitted(robustrun, slurm):
     class Submitted:
-        def __init__(self, *words, nodes=2, script=SCRIPT, **options):
+        def __init__(self, *words, nodes=2, size=None, exclude=None, script=SCRIPT, **options):
+            """A job of `nodes` nodes on a cluster of `size`; `exclude`: the number of a node."""
             robustrun.write("job.py", script)
             # Slurm does not end processes of a test's step that it does not know.
             proctrack = "cgroup" if can_track_by_cgroup() else "linuxproc"
-            self.cluster = slurm(nodes, proctrack=proctrack, **options)
+            self.cluster = slurm(size or nodes, proctrack=proctrack, **options)
             self.nodes = nodes
+            self.sbatch = "--output=%j.out"
+            if exclude:
+                self.sbatch += f" --exclude={self.cluster[exclude].name}"
             self.job = self.submit(*words)
 
         def submit(self, *words, script="job.py", arguments=()):
             done = robustrun.run(
-                "submit", f"--nodes={self.nodes}", "--sbatch=--output=%j.out", *words, script,
+                "submit", f"--nodes={self.nodes}", f"--sbatch={self.sbatch}", *words, script,
                 *arguments, env=self.cluster.environment(),
             )
             assert done.code == 0, done.errors
             return int(done.text)
+
+        def excluded(self):
+            listed = self.cluster.show(self.job)["ExcNodeList"]
+            return self.cluster.run("scontrol", "show", "hostnames", listed).stdout.split()
 
         def directory(self, start=0):
             name = f"slurm-{self.job}" + (f"-{start}" if start else "")
@@ -172,6 +180,40 @@ def test_a_requeued_job_starts_again(submitted):
     job.enough()
     assert job.cluster.wait_end(job.job) == "COMPLETED"
     assert job.cluster.show(job.job)["Restarts"] == "1"
+
+
+# The second node fails as a broken one does, in the first two starts.
+BROKEN = SCRIPT.replace("while not", """
+if rank == 1 and os.environ.get("SLURM_RESTART_COUNT", "0") in "01":
+    robustrun.step(1)
+    print("CUDA error: uncorrectable ECC error encountered", file=sys.stderr, flush=True)
+    sys.exit(1)
+while not""", 1)
+
+
+def test_a_requeued_job_leaves_out_the_hosts_that_failed_it(submitted, robustrun):
+    job = submitted("--max-restarts=0", "--wait-for-nodes=0.5", "--preflight=off",
+                    size=4, exclude=4, script=BROKEN, kill_wait_s=15, requeue_after_s=5)
+    _, n2, n3, n4 = job.cluster.names
+    job.second_start()
+    assert job.excluded() == [n2, n4]
+    assert f"the job leaves out {n2} (unfit)" in job.output()
+    assert job.cluster.show(job.job)["NumNodes"] == "2"
+    # Now the third one fails as well: without both the job would not start.
+    job.wait(lambda: f"{n2} (unfit) may be used again" in job.output(), 60, "the second requeue")
+    assert f"the job leaves out {n3} (unfit)" in job.output()
+    assert job.excluded() == [n3, n4]
+    job.cluster.cancel(job.job)
+    # All starts are one run.
+    name = f"slurm-{job.job}"
+    assert robustrun.run("nodes", f"--run={name}", "--names").text == f"{n3},{n2}\n"
+    (row,) = json.loads(robustrun.run("ls", "--json").text)["runs"]
+    assert (row["run"], row["starts"], row["exit_code"]) == (name, 2, 94)
+    report = json.loads(robustrun.run("report", name, "--json").text)
+    assert [(one["run_id"], one["exit_code"]) for one in report["earlier_starts"]] == [(name, 94)]
+    assert f"before    {name}: exit code 94 after" in robustrun.run("status", name).text
+    assert robustrun.run("rm", name).text.splitlines() == [
+        str(job.directory()), str(job.directory(1))]
 
 
 def test_time_limits_are_warned_of_and_may_start_the_job_again(submitted):

@@ -1,0 +1,23 @@
+#pragma once
+// The hosts that a run blames for its failures, over all starts of its Slurm job. Blocking.
+
+#include <string>
+#include <vector>
+
+#include "launcher/slurm/avoidance.h"
+#include "supervisor/core/status/node_note.h"
+#include "supervisor/group/node_history.h"
+
+namespace robustrun::cli {
+
+// What the run in `run_directory` and its earlier starts (run_chain.h) note about hosts, the oldest
+// first, without what is forgotten in `history`. Unreadable journals are left out.
+[[nodiscard]] std::vector<supervisor::NodeNote> notes_of_chain(
+    const std::string& run_directory, const supervisor::NodeHistory& history);
+
+// Pure. The hosts that failed by these notes: those surely to blame first, then by the newest note;
+// hosts that passed a full check later, or were only slow, are left out.
+[[nodiscard]] std::vector<launcher::BlamedHost> blamed_hosts(
+    const std::vector<supervisor::NodeNote>& notes);
+
+}  // namespace robustrun::cli

@@ -1,0 +1,34 @@
+#pragma once
+// The starts of one Slurm job are runs of their own: `robustrun submit` names the first slurm-JOB,
+// and those after requeues slurm-JOB-1, slurm-JOB-2 and so on. Together they are the run that the
+// user submitted.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/runs/run_index.h"
+#include "supervisor/core/report/report.h"
+
+namespace robustrun::cli {
+
+// "slurm-4711" of "slurm-4711-2"; any other name is a chain of its own.
+[[nodiscard]] std::string chain_id(std::string_view run_id);
+
+// Runs of one chain, in one folder.
+struct RunChain {
+  std::string id;  // the chain's; with a single run the run's own
+  std::vector<KnownRun> starts;  // not empty; the first one first
+};
+
+// Of `runs`, in the order in which the first run of each chain comes.
+[[nodiscard]] std::vector<RunChain> chains_of(const std::vector<KnownRun>& runs);
+
+// The chain of the run in this directory, from the folder that holds it. Blocking.
+[[nodiscard]] RunChain chain_of(const std::string& run_directory);
+
+// What came before the run in this directory, in order. Blocking; unreadable journals are left out.
+[[nodiscard]] std::vector<supervisor::EarlierStart> earlier_starts(
+    const std::string& run_directory);
+
+}  // namespace robustrun::cli

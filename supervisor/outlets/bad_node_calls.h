@@ -1,0 +1,25 @@
+#pragma once
+// What --on-bad-node runs for an evicted node: the user's command, or scontrol. Pure.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/core/status/bad_node.h"
+#include "supervisor/outlet_plan.h"
+#include "supervisor/outlets/incident_hook.h"
+
+namespace robustrun::supervisor {
+
+class BadNodeCalls {
+ public:
+  explicit BadNodeCalls(const BadNodePlan& plan) : plan_(plan) {}
+  // nullopt: nothing is to be run; then `why_not` says so in a sentence.
+  std::optional<IncidentHook::Call> call_for(const BadNode& bad, std::string& why_not);
+
+ private:
+  const BadNodePlan& plan_;
+  std::vector<std::string> told_;  // "n3: uncorrectable ECC error"; kComment: the comment has all
+};
+
+}  // namespace robustrun::supervisor
