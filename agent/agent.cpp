@@ -211,6 +211,7 @@ class Agent {
 
   // Uses the signal that the agent got: a worker may handle SIGINT better than SIGTERM.
   void stop(wire::StopWorkers order) {
+    was_stopped_ = true;
     if (left_by_ != 0) order_awaited_.cancel();
     if (left_by_ != 0 && order.signal == SIGTERM) order.signal = left_by_;
     workers_->stop(order);
@@ -222,6 +223,7 @@ class Agent {
       // This command is to end, as if it had been signalled itself.
       return base::signal_self(stop->signal == SIGINT ? SIGINT : SIGTERM);
     }
+    if (was_stopped_ && std::holds_alternative<wire::WorkersGone>(message)) store_.end_attempt();
     const auto* output = std::get_if<wire::Output>(&message);
     if (output != nullptr && console_) {
       console_->write(*output);
@@ -276,12 +278,17 @@ class Agent {
     } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
       injector_->inject(*fault);
     } else if (tests_) {
-      if (const auto* replay = std::get_if<wire::ReplayNode>(&message)) begin_store(*replay);
+      const auto* replay = std::get_if<wire::ReplayNode>(&message);
+      // The order is repeated after a broken connection.
+      if (replay != nullptr && std::exchange(replay_, replay->replay) != replay->replay) {
+        begin_store(*replay);
+      }
       tests_->take(message);
     }
   }
 
   void begin_attempt(const wire::StartWorkers& order) {
+    was_stopped_ = false;
     link_->begin_attempt(order.attempt, order.ordered_by);
     begin_store(order);
   }
@@ -456,6 +463,8 @@ class Agent {
   std::optional<int> exit_code_;
   std::string why_ = "ended by a signal";
   bool congested_ = false;
+  bool was_stopped_ = false;  // the attempt's workers, by an order
+  std::optional<std::uint64_t> replay_;  // the last one
   std::vector<std::string> node_environment_;
   bool ends_with_node_ = false;
   wire::NodeEnding ending_;  // of this node; sent on every connection unless its reason is empty

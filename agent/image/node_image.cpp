@@ -256,8 +256,10 @@ void NodeImage::Impl::become_ready(pid_t container) {
   state_ = State::kReady;
   node_.stages.end(wire::StageName::kImage);
   node_.home = {container, image_->prefix, image_->mount.folder(), image_->key};
+  const bool serves_store = node_.started_with.agent_store;  // it may have changed meanwhile
   node_.started_with =
       with_image(plain_, node_.home.root, image_->interpreter, node_.home.is_container());
+  node_.started_with.agent_store = serves_store;
   RR_LOG(kDebug, {}, "the image {} is mounted at {}{}",
          base::printable(bootstrap::shown_source(plain_.image)), node_.home.root,
          image_->mount.is_by_kernel() ? "" : " by squashfuse");

@@ -72,7 +72,8 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
     processes_.resize(order_.slots.size());
     left_ = processes_.size();
     end_within(order_.limit);
-    const auto made = replay_template(node_.workers, order_, node_.own_command);
+    auto made = replay_template(node_.workers, order_, node_.own_command);
+    if (made) made->agent_store = node_.started_with.agent_store;
     if (!made || left_ == 0) {
       fail(Outcome::kNotRun, made ? "it has no ranks here" : made.error().what);
       return finish();

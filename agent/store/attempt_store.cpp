@@ -45,6 +45,10 @@ void AttemptStore::begin_attempt(const Place& place) {
   store_->serve(place.is_alone ? Store::Clients::kThisMachine : Store::Clients::kAll);
 }
 
+void AttemptStore::end_attempt() {
+  if (is_used_) store_.reset();
+}
+
 void AttemptStore::leave_to_worker() {
   node_.started_with.agent_store = false;
   store_.reset();

@@ -29,6 +29,9 @@ class AttemptStore {
   // the attempt before. If the port cannot be had, rank 0's worker serves the store from now on.
   void begin_attempt(const Place& place);
 
+  // The attempt's workers here were stopped: a rank of the next attempt must not find its keys.
+  void end_attempt();
+
   // Rank 0's worker serves the store from now on.
   void leave_to_worker();
 

@@ -12,7 +12,7 @@ inline constexpr std::size_t kStoreValueBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kStoreKeysPerRequestMax = std::size_t{128} << 10;
 
 inline constexpr std::size_t kStoreRequestBytesMax = std::size_t{64} << 20;  // keys and values
-inline constexpr std::size_t kStoreBytesMax = std::size_t{512} << 20;        // of all values
+inline constexpr std::size_t kStoreBytesMax = std::size_t{4} << 30;  // of all keys and values
 inline constexpr std::size_t kStoreValueOverhead = 64;  // counted besides key and value
 // Clients that wait for keys: all of their keys together.
 inline constexpr std::size_t kStoreWaitsMax = std::size_t{4} << 20;
@@ -21,9 +21,10 @@ inline constexpr std::size_t kStoreConnectionsMax = std::size_t{64} << 10;
 // Answers that a client does not read.
 inline constexpr std::size_t kStoreUnreadBytesMax = std::size_t{64} << 20;
 inline constexpr std::size_t kStoreReadBytes = std::size_t{64} << 10;
-inline constexpr std::size_t kStoreStrangersMax = 1024;  // connections before their greeting
+inline constexpr std::size_t kStoreStrangersMax = 256;  // connections before their greeting
 // From a connection to its first, valid request.
 inline constexpr std::chrono::seconds kStoreGreetingMax{30};
+inline constexpr unsigned kStoreNotesMax = 5;  // lines of the log about odd clients
 inline constexpr unsigned kStorePortsMax = 8;  // free ports that are tried
 
 }  // namespace robustrun::agent

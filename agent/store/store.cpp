@@ -1,6 +1,10 @@
 #include "agent/store/store.h"
 
 #include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
@@ -103,6 +107,9 @@ class StoreAnswer {
         break;
       case StoreQuery::kListKeys:
         append_number(out_, static_cast<std::int64_t>(keys_.size()));
+        if (keys_.size() > kStoreKeysPerRequestMax) {
+          return base::fail(Errc::kLimit, "it asks for a list of too many keys");
+        }
         keys_.for_each_key([this](std::string_view key) { append_string(out_, key); });
         break;
     }
@@ -128,6 +135,30 @@ bool is_of_this_machine(const wire::ConnectionAddresses& addresses) {
   return own && std::ranges::find(*own, from) != own->end();
 }
 
+// Connections that may wait for their greeting. Most descriptors are for other things.
+std::size_t strangers_max() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 1;
+  return std::clamp<std::size_t>(files.rlim_cur / 4, 1, kStoreStrangersMax);
+}
+
+// A rank may be idle, or cut off by a broken management network, for hours while its collectives
+// go on: torch's own server never closes a connection by itself.
+void stay_patient(int socket) {
+  const int off = 0;
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof off);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &off, sizeof off);
+}
+
+// What the clients of torch 2.1 and older send first: they count themselves, without a magic
+// number.
+constexpr std::string_view kOldGreeting("\x03\x05\0\0\0\0\0\0\0init/", 14);
+bool is_of_old_torch(std::string_view bytes) { return bytes.starts_with(kOldGreeting); }
+bool may_be_greeting(std::string_view bytes) {
+  return bytes.front() == static_cast<char>(StoreQuery::kValidate) ||
+         kOldGreeting.starts_with(bytes.substr(0, kOldGreeting.size()));
+}
+
 class StoreServer;
 
 // One client. Kept alive by its owner's table and by the socket's waits.
@@ -145,7 +176,7 @@ class StoreClient : public std::enable_shared_from_this<StoreClient> {
     greeting_->deadline.expires_after(kStoreGreetingMax);
     greeting_->deadline.async_wait([weak = weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
-      if (self && !error) self->close();
+      if (self && !error && self->greeting_) self->close();
     });
     read();
   }
@@ -219,7 +250,7 @@ class StoreServer final : public Store {
       note(failed.error().what);
     };
     listener_ = RR_TRY(
-        wire::BoundedListener::open(executor_, "", port_, kStoreStrangersMax, std::move(handlers)));
+        wire::BoundedListener::open(executor_, "", port_, strangers_max(), std::move(handlers)));
     return {};
   }
 
@@ -244,7 +275,7 @@ class StoreServer final : public Store {
   }
 
   void note(const std::string& what) {
-    if (!std::exchange(has_noted_, true)) RR_LOG(kWarn, {}, "{}", what);
+    if (noted_ < kStoreNotesMax && ++noted_ > 0) RR_LOG(kWarn, {}, "{}", what);
   }
   void note_unknown(const std::string& what) {
     if (on_unknown_) on_unknown_(what);
@@ -270,9 +301,12 @@ class StoreServer final : public Store {
     }
     tcp::socket socket(executor_);
     error_code error;
+    stay_patient(peer.socket.get());
     socket.assign(tcp::v6(), peer.socket.get(), error);
     if (error) return;
     static_cast<void>(peer.socket.release());
+    socket.non_blocking(true, error);  // else Asio would wait for a client that does not read
+    if (error) return;
     const StoreKeys::Client number = ++last_client_;
     auto client = std::make_shared<StoreClient>(*this, number, std::move(socket), addresses.remote,
                                                 std::move(peer.slot));
@@ -291,7 +325,7 @@ class StoreServer final : public Store {
   std::vector<std::shared_ptr<StoreClient>> woken_;
   StoreKeys::Client last_client_ = 0;
   std::vector<char> read_buffer_ = std::vector<char>(kStoreReadBytes);  // for all clients
-  bool has_noted_ = false;
+  unsigned noted_ = 0;
 };
 
 void StoreClient::read() {
@@ -317,19 +351,26 @@ void StoreClient::take(std::string_view bytes) {
 void StoreClient::answer_all() {
   std::string_view rest = in_;
   while (!rest.empty()) {
+    if (greeting_ && !may_be_greeting(rest)) {
+      return reject({Errc::kPermission, 0, "it does not begin with the magic number"});
+    }
+    if (greeting_ && is_of_old_torch(rest)) {
+      server_->note_unknown("the protocol of torch 2.1 and older");
+      return reject({Errc::kProtocol, 0, "its torch is older than 2.2"});
+    }
+    if (greeting_ && rest.front() != '\0') break;  // perhaps an old torch: more bytes tell
     const auto parsed = parse_store_request(rest);
     if (!parsed) return reject(parsed.error());
     needed_ = parsed->bytes;
     if (!parsed->request) break;
-    if (greeting_) {
-      if (parsed->request->query != StoreQuery::kValidate) {
-        return reject({Errc::kPermission, 0, "it does not begin with the magic number"});
-      }
-      greeting_.reset();
-    }
+    greeting_.reset();
     const base::Status answered = StoreAnswer(server_->keys(), number_, out_).to(*parsed->request);
     server_->wake_clients();
+    if (server_ == nullptr) return;  // it had waited for this itself, and was gone
     if (!answered) return reject(answered.error());
+    if (out_.size() > kStoreUnreadBytesMax) {
+      return reject({Errc::kLimit, 0, "it asks for more than it reads"});
+    }
     rest.remove_prefix(parsed->bytes);
     needed_ = 0;
   }

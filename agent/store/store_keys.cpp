@@ -12,9 +12,9 @@ namespace robustrun::agent {
 using base::Errc;
 
 base::Status StoreKeys::room_for(std::size_t more) const {
-  if (more <= kStoreBytesMax - bytes_) return {};
+  if (more <= bytes_max_ - bytes_) return {};
   return base::fail(Errc::kLimit,
-                    fmt::format("the store holds {} MiB, its limit", kStoreBytesMax >> 20));
+                    fmt::format("the store holds {} MiB, its limit", bytes_max_ >> 20));
 }
 
 base::Status StoreKeys::put(std::string_view key, std::string value) {

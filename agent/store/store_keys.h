@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "agent/store/limits.h"
 #include "base/core/result.h"
 
 namespace robustrun::agent {
@@ -21,7 +22,8 @@ class StoreKeys {
   // Called for a client whose wait is over; must not call this object.
   using Wake = std::function<void(Client client)>;
 
-  explicit StoreKeys(Wake wake) : wake_(std::move(wake)) {}
+  explicit StoreKeys(Wake wake, std::size_t bytes_max = kStoreBytesMax)
+      : wake_(std::move(wake)), bytes_max_(bytes_max) {}
 
   // kLimit from any of these: the store has no room for it, and nothing was changed.
   base::Status set(std::string_view key, std::string_view value);
@@ -79,6 +81,7 @@ class StoreKeys {
   bool has_arrived(Client client);
 
   Wake wake_;
+  const std::size_t bytes_max_;
   Map<std::string> values_;
   Map<std::deque<std::string>> queues_;
   Map<std::vector<Client>> waiting_;  // for a key

@@ -137,7 +137,10 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.trace = settings.text(OptionId::kTrace) != "off";
   workers.health = settings.text(OptionId::kHealth) != "off";
   workers.trace_dispatcher = settings.text(OptionId::kTrace) == "dispatcher";
-  workers.agent_store = settings.text(OptionId::kStore) == "agent";
+  // torchrun's variable for the same choice.
+  const bool shares = around.variable("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
+  workers.agent_store =
+      settings.text(OptionId::kStore) == "agent" && (shares || settings.has(OptionId::kStore));
   workers.standby = standby_mode(settings.text(OptionId::kStandby));
   workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
   workers.checkpoints = true;

@@ -84,6 +84,21 @@ class Client {
     }
   }
 
+  // As much as the socket takes now.
+  void send_some(std::string_view bytes, bool runs = true) {
+    static_cast<void>(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) <
+                      0);
+    if (runs) fixture_.run();
+  }
+
+  // Ends the connection by a reset.
+  void reset() {
+    const linger at_once{1, 0};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    fd_.reset();
+    fixture_.run();
+  }
+
   // `size` bytes; fewer: the store has closed the connection, or sends no more.
   std::string take(std::size_t size) {
     std::string got;
@@ -202,6 +217,47 @@ TEST_CASE("a client that does not read its answers is disconnected at a limit") 
   Client other(f);
   other.send(request(StoreQuery::kKeyCount));
   CHECK(other.take(8) == number(std::int64_t{1}));
+}
+
+TEST_CASE("small answers that are not read do not stop the store either") {
+  Fixture f;
+  f.store->serve(Store::Clients::kAll);
+  Client greedy(f);
+  std::string pings;
+  while (pings.size() < agent::kStoreReadBytes) {
+    pings += request(StoreQuery::kPing, number(std::uint32_t{1}));
+  }
+  Client other(f);
+  for (unsigned sent = 0; sent < 400; ++sent) greedy.send_some(pings);
+  other.send(request(StoreQuery::kKeyCount));
+  CHECK(other.take(8) == number(std::int64_t{0}));
+}
+
+TEST_CASE("a client that ends its own wait, and is gone by then") {
+  Fixture f;
+  f.store->serve(Store::Clients::kAll);
+  for (unsigned round = 0; round < 20; ++round) {
+    const std::string key = text("key" + std::to_string(round));
+    Client gone(f, false);
+    gone.send_some(request(StoreQuery::kValidate, number(agent::kStoreMagic)) +
+                       request(StoreQuery::kWait, number(std::uint64_t{1}) + key) +
+                       request(StoreQuery::kSet, key + text("")) +
+                       request(StoreQuery::kPing, number(std::uint32_t{1})),
+                   false);
+    gone.reset();
+  }
+  Client other(f);
+  other.send(request(StoreQuery::kPing, number(std::uint32_t{1})));
+  CHECK(other.take(4) == number(std::uint32_t{1}));
+}
+
+TEST_CASE("a client of torch 2.1 is told apart by its first bytes") {
+  Fixture f;
+  f.store->serve(Store::Clients::kAll);
+  Client old(f, false);
+  old.send(request(StoreQuery::kAdd, text("init/") + number(std::int64_t{1})));
+  CHECK(old.is_closed());
+  CHECK(f.unknown == std::vector<std::string>{"the protocol of torch 2.1 and older"});
 }
 
 TEST_CASE("a port that is in use is a conflict") {
