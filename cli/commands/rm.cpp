@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/core/words.h"
 #include "cli/commands/commands.h"
@@ -29,6 +31,13 @@ std::string obstacle(const RunRow& row) {
            "continues it, or remove its folder by hand";
   }
   return "";
+}
+
+// Whether some start of the run's Slurm job stays: it uses files of the earlier ones.
+bool is_chain_in_use(const KnownRun& run, const Surroundings& around) {
+  return std::ranges::any_of(chain_of(run.directory).starts, [&](const KnownRun& start) {
+    return !obstacle(row_of(start, around)).empty();
+  });
 }
 
 class Removal {
@@ -80,6 +89,7 @@ int rm_command(std::span<const std::string> argv, const Surroundings& around) {
   Removal removal(around, line->dry_run);
   if (!line->older_than) {
     std::vector<RunRow> rows;
+    std::set<std::string> seen;
     for (const std::string& run : line->runs) {
       const auto journal = find_journal(run, around);
       if (!journal) return complain(journal.error());
@@ -87,7 +97,10 @@ int rm_command(std::span<const std::string> argv, const Surroundings& around) {
       // The id of a Slurm job stands for all of its starts, a directory for one.
       const bool is_job = run == chain_id(directory.filename().string());
       for (const KnownRun& one : chain_of(directory).starts) {
-        if (is_job || one.directory == directory) rows.push_back(row_of(one, around));
+        if (!is_job && one.directory != directory) continue;
+        RunRow row = row_of(one, around);
+        const bool stays = is_job && obstacle(row).empty() && is_chain_in_use(one, around);
+        if (!stays && seen.insert(one.directory).second) rows.push_back(std::move(row));
       }
     }
     for (const RunRow& row : rows) {
@@ -105,7 +118,7 @@ int rm_command(std::span<const std::string> argv, const Surroundings& around) {
   for (const KnownRun& run : known_runs(around)) {
     if (around.wall_time - run.touched < *age) continue;
     const RunRow row = row_of(run, around);
-    if (obstacle(row).empty()) removal.remove(row);
+    if (obstacle(row).empty() && !is_chain_in_use(run, around)) removal.remove(row);
   }
   return removal.end();
 }

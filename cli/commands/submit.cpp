@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/core/text.h"
+#include "base/io/fd.h"
 #include "base/io/tool.h"
 #include "cli/commands/commands.h"
 #include "cli/nodes/history.h"
@@ -17,6 +18,7 @@
 #include "cli/options/settings.h"
 #include "cli/runs/blamed.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/run_chain.h"
 #include "cli/runs/run_status.h"
 #include "cli/submit/batch_script.h"
 #include "cli/submit/submit.h"
@@ -95,8 +97,7 @@ using launcher::BlamedHost;
 
 class Scheduler {
  public:
-  explicit Scheduler(const Surroundings& around)
-      : path_(around.variable("PATH").value_or("")) {}
+  explicit Scheduler(const Surroundings& around) : path_(around.variable("PATH").value_or("")) {}
 
   // Slurm's signal to the job may hit its own tools: then they are tried again.
   base::Result<std::string> ask(const std::string& tool, std::vector<std::string> words,
@@ -119,9 +120,16 @@ class Scheduler {
   std::string path_;
 };
 
+// In the directory of a start: the hosts that the next one was told to leave out, a line each. They
+// are decided about anew at each requeue, unlike those that the user left out.
+constexpr const char* kLeftOut = "/left-out";
+constexpr unsigned kLeftOutMode = 0600;
+
 struct Facts {
+  std::string directory;  // of the newest start
+  std::vector<std::string> ours;  // left out by earlier requeues
   std::vector<BlamedHost> blamed;  // the worst first
-  std::vector<std::string> had;    // hosts of the newest start
+  std::vector<std::string> had;  // hosts of the newest start
   std::vector<launcher::SlurmHost> hosts;
 };
 
@@ -133,6 +141,14 @@ bool is_named(const std::vector<BlamedHost>& hosts, const std::string& name) {
 base::Result<Facts> gather(const std::string& directory, const Scheduler& slurm,
                            const Surroundings& around) {
   Facts facts;
+  facts.directory = directory;
+  for (const KnownRun& start : chain_of(directory).starts) {
+    const auto left_out = base::read_file(start.directory + kLeftOut, kLeftOutBytesMax);
+    if (!left_out) continue;
+    for (const std::string_view name : base::split(*left_out, '\n')) {
+      if (!name.empty()) facts.ours.emplace_back(name);
+    }
+  }
   supervisor::NodeHistory history;
   const std::string asked = around.variable("ROBUSTRUN_NODE_HISTORY").value_or("auto");
   if (const std::string folder = history_folder(asked, around); !folder.empty()) {
@@ -163,22 +179,30 @@ base::Result<Facts> gather(const std::string& directory, const Scheduler& slurm,
 // Slurm changes the list only of a job that is pending: the one that was just queued again.
 base::Status leave_out(const Facts& facts, const std::string& job, const Scheduler& slurm,
                        std::uint32_t had_nodes) {
-  if (facts.blamed.empty()) return {};
+  if (facts.blamed.empty() && facts.ours.empty()) return {};
   const std::string shown =
       RR_TRY(slurm.ask("scontrol", {"show", "job", "--oneliner", job}, kSlurmAnswerMax));
   auto pending = RR_TRY(launcher::read_pending_job(shown));
   // While Slurm cleans up after a job it shows only the nodes on which it still does.
   pending.nodes = std::max(pending.nodes, had_nodes);
+  std::vector<std::string> before = pending.excluded;
+  std::erase_if(pending.excluded, [&](const std::string& name) {
+    return std::ranges::find(facts.ours, name) != facts.ours.end();
+  });
   const launcher::Avoidance choice =
       launcher::choose_avoided(pending, facts.hosts, facts.had, facts.blamed);
-  std::vector<std::string> before = pending.excluded;
   std::ranges::sort(before, base::natural_less);
   if (choice.excluded != before) {
-    RR_TRY(slurm.ask(
-        "scontrol",
-        {"update", "JobId=" + job, "ExcNodeList=" + base::join(choice.excluded, ",")},
-        kSlurmAnswerMax));
+    RR_TRY(slurm.ask("scontrol",
+                     {"update", "JobId=" + job, "ExcNodeList=" + base::join(choice.excluded, ",")},
+                     kSlurmAnswerMax));
   }
+  std::string ours;
+  for (const std::string& name : choice.excluded) {
+    const bool is_users = std::ranges::find(pending.excluded, name) != pending.excluded.end();
+    if (!is_users) ours += name + "\n";
+  }
+  RR_TRY(base::write_file_atomically(facts.directory + kLeftOut, ours, kLeftOutMode));
   for (const std::string& words : choice.words) say(words);
   return {};
 }

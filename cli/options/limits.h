@@ -60,6 +60,7 @@ inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command, --sba
 inline constexpr std::chrono::minutes kSubmitMax{2};
 // For a question to a busy controller while Slurm ends the job that is queued again.
 inline constexpr std::chrono::seconds kSlurmAnswerMax{10};
+inline constexpr std::size_t kLeftOutBytesMax = std::size_t{64} << 10;  // names of hosts
 inline constexpr int kRequeueTriesMax = 3;
 // status, stop, attach: after this time the supervisor counts as not answering.
 inline constexpr std::chrono::seconds kSupervisorAnswerMax{3};

@@ -37,7 +37,7 @@ case $code in
     # Without the hosts that failed the run. Slurm ends this shell as soon as the job is queued.
     echo "robustrun: exit code $code: queueing the job again" >&2
     trap '' TERM
-    "$robustrun" requeue "$run" || scontrol requeue "$SLURM_JOB_ID" ||
+    timeout -s KILL 90 "$robustrun" requeue "$run" || scontrol requeue "$SLURM_JOB_ID" ||
       echo "robustrun: the job could not be queued again" >&2
     ;;
 esac

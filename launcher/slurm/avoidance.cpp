@@ -24,12 +24,19 @@ std::string set_value(const SlurmFields& fields, std::string_view name) {
   return value == "(null)" ? std::string() : std::string(value);
 }
 
-std::vector<std::string> host_names(const SlurmFields& fields, std::string_view field) {
+// kCorrupt: the names cannot be read. They must not be lost, since the list is written again.
+base::Result<std::vector<std::string>> host_names(const SlurmFields& fields,
+                                                  std::string_view field) {
   std::vector<std::string> found;
   const std::string list = set_value(fields, field);
   if (list.empty()) return found;
   auto hosts = expand_host_list(list);
-  if (!hosts) return found;
+  if (!hosts) {
+    return base::fail(
+        base::Errc::kCorrupt,
+        fmt::format("cannot read {}={} of the job: {}", field,
+                    base::printable(std::string_view(list).substr(0, 100)), hosts.error().what));
+  }
   for (Host& host : *hosts) found.push_back(std::move(host.name));
   return found;
 }
@@ -104,12 +111,13 @@ base::Result<PendingJob> read_pending_job(std::string_view shown) {
     return base::fail(base::Errc::kCorrupt, "scontrol shows no nodes or partition of the job");
   }
   job.nodes = *nodes;
-  job.excluded = host_names(fields, "ExcNodeList");
-  job.required = host_names(fields, "ReqNodeList");
+  job.excluded = RR_TRY(host_names(fields, "ExcNodeList"));
+  job.required = RR_TRY(host_names(fields, "ReqNodeList"));
   job.reservation = set_value(fields, "Reservation");
   job.constraint = set_value(fields, "Features");
   job.asks_for_gres = !set_value(fields, "TresPerNode").empty() ||
-                      fields.value("TRES").find("gres/") != std::string_view::npos;
+                      fields.value("TRES").find("gres/") != std::string_view::npos ||
+                      fields.value("ReqTRES").find("gres/") != std::string_view::npos;
   return job;
 }
 

@@ -26,7 +26,8 @@ struct PendingJob {
   bool asks_for_gres = false;         // GPUs and the like
 };
 
-// `shown`: output of `scontrol show job --oneliner`. kCorrupt when it is not about a job.
+// `shown`: output of `scontrol show job --oneliner`. kCorrupt when it is not about a job, or
+// names hosts in a way that cannot be read.
 [[nodiscard]] base::Result<PendingJob> read_pending_job(std::string_view shown);
 
 struct SlurmHost {

@@ -59,21 +59,26 @@ void Driver::Impl::look_at_node_states() {
 }
 
 // Slurm may be slow or gone: the run never depends on it. Many runs must not ask at the same time.
-void Driver::Impl::on_node_states(
-    const base::Result<std::vector<launcher::SlurmNodeState>>& told) {
+void Driver::Impl::on_node_states(const base::Result<std::vector<launcher::SlurmNodeState>>& told) {
   if (finished_) return;
   if (told) {
     slurm_is_silent_ = false;
+    std::vector<std::pair<base::NodeId, launcher::SlurmNodeState>> states;
     for (const launcher::SlurmNodeState& state : *told) {
       const auto found = std::ranges::find(names_, state.name);
       if (found == names_.end()) continue;
-      const base::NodeId node{static_cast<std::uint32_t>(found - names_.begin())};
+      states.emplace_back(static_cast<std::uint32_t>(found - names_.begin()), state);
+    }
+    // Spares first: one that is drained, too, can take no other's place.
+    std::ranges::stable_partition(
+        states, [this](const auto& each) { return nodes_[each.first.value].ranks.empty(); });
+    for (const auto& [node, state] : states) {
       const std::string known = job_.drained(node);
       const bool is_there = nodes_[node.value].joined && !nodes_[node.value].lost;
       if (!is_there || known == state.trouble) continue;
       const bool is_over = state.trouble.empty();
-      dispatch(NodeHealth{NodeHealth::Source::kScheduler, "Slurm",
-                          is_over ? known : state.trouble, 0, is_over},
+      dispatch(NodeHealth{NodeHealth::Source::kScheduler, "Slurm", is_over ? known : state.trouble,
+                          0, is_over},
                node);
     }
   } else if (!std::exchange(slurm_is_silent_, true)) {

@@ -37,7 +37,11 @@ std::optional<IncidentHook::Call> BadNodeCalls::call_for(const BadNode& bad, std
                                             "do that): tell them: {}",
                                             names, reason)};
     case BadNodePlan::Action::kComment:
-      if (told_.size() < kBadNodesInComment) told_.push_back(names + ": " + reason);
+      if (told_.size() >= kBadNodesInComment) {
+        why_not = names + " is not named in the comment of the Slurm job: it is full";
+        return std::nullopt;
+      }
+      told_.push_back(names + ": " + reason);
       return IncidentHook::Call{{},
                                 {"JobId=" + plan_.job,
                                  "Comment=robustrun: bad node " + base::join(told_, "; bad node ")},

@@ -124,6 +124,7 @@ void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classific
     NodeState& evicted = at(node);
     set_presence(evicted, evicted.agent, true);
     evicted.trouble = looks.name;
+    evicted.left_drained = false;
     evicted.on_probation = suspects.size() > 1 && evicted.returns < kReturnsMax;
     // A lost agent is not launched again: its successor would kill what that one still runs.
     if (evicted.agent == Agent::kLost) out.push_back(DismissAgent{node});

@@ -133,6 +133,7 @@ bool Job::Impl::judge_evicted(const NodesChecked& result) {
     if (verdict.level >= Fitness::kSlow) {
       node.trouble = verdict.findings.front().words;
       node.retest_at = base::Nanos{};
+      node.left_drained = false;  // now it is the test that keeps it out
       decide(Rule::kNodeUnfit,
              fmt::format("{} {}: {}", name(verdict.node),
                          node.retests > 0 ? "stays out" : "stays evicted", node.trouble));

@@ -42,6 +42,12 @@ class NoteTaker {
 
   // When several machines are evicted together, the check finds the one to blame.
   void take(const Decision& decision, base::Nanos at) {
+    // What the scheduler does with a node that was left to it is not the node's fault.
+    if (decision.rule == Rule::kNodeDrained) {
+      leaving_.insert(decision.nodes.begin(), decision.nodes.end());
+    } else if (decision.rule == Rule::kNodeReturned) {
+      for (const base::NodeId node : decision.nodes) leaving_.erase(node);
+    }
     if (decision.rule != Rule::kNodeEvicted || decision.nodes.size() != 1) return;
     note(decision.nodes.front(), at, NoteKind::kUnfit, decision.text);
   }
