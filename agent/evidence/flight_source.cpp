@@ -33,12 +33,13 @@ struct Recorder {
   std::string_view back_end;  // before the colon of its entries' names
   std::string_view handler;   // of torch's worker server
 };
-// A torch that does not know "backend" answers with gloo's recorder.
-constexpr std::array<Recorder, 4> kRecorders = {{
+// A torch that does not know "backend" answers with gloo's recorder. The recorder of the older NCCL
+// group (dump_nccl_trace_json) is never asked: it would query CUDA events from the server's thread,
+// which can abort the capture of a CUDA graph.
+constexpr std::array<Recorder, 3> kRecorders = {{
     {"gloo", "fr_trace_json"},
     {"nccl2", "fr_trace_json?backend=nccl2"},
     {"nccl-lazy", "fr_trace_json?backend=nccl-lazy"},
-    {"nccl", "dump_nccl_trace_json"},
 }};
 constexpr std::size_t kGloo = 0;
 
@@ -185,7 +186,7 @@ class Reader {
       base::Result<std::string>& body = *bodies.of.at(i);
       reading.is_absent.at(i) = is_served && !body && body.error().code == Errc::kNotFound;
       if (!body && !last_words_.empty()) use_last_words(i, body);
-      auto read = one(body, i, bodies.known, reading.is_absent.at(i));
+      auto read = one(bodies, i, reading.is_absent.at(i));
       if (read) {
         has_read = true;
         std::ranges::move(*read, std::back_inserter(comms));
@@ -198,23 +199,33 @@ class Reader {
   }
 
  private:
+  static bool is_of_gloo(const Bodies& bodies, const std::string& body) {
+    const auto& gloo = bodies.of.at(kGloo);
+    return gloo && *gloo && **gloo == body;
+  }
+
   void use_last_words(std::size_t recorder, base::Result<std::string>& body) const {
     auto left = read_worker_file(last_words_of(last_words_, recorder), kFlightAnswerBytesMax);
     if (left) body = std::move(left);
   }
 
-  [[nodiscard]] base::Result<std::vector<tracer::Membership>> one(
-      const base::Result<std::string>& body, std::size_t recorder,
-      const std::vector<tracer::KnownGroup>& known, bool& is_absent) const {
+  [[nodiscard]] base::Result<std::vector<tracer::Membership>> one(const Bodies& bodies,
+                                                                  std::size_t recorder,
+                                                                  bool& is_absent) const {
+    const base::Result<std::string>& body = *bodies.of.at(recorder);
     if (!body) return std::unexpected(body.error());
     auto recording = RR_TRY(tracer::read_flight_recording(*body));
     const std::string_view back_end = kRecorders.at(recorder).back_end;
     if (recorder != kGloo) {
+      // Without entries: gloo's, or its own, which looks the same. The next answer may tell.
+      if (recording.back_end.empty() && is_of_gloo(bodies, *body)) {
+        return failed(Errc::kNotFound, "it has recorded nothing");
+      }
       if (recording.back_end.empty()) recording.back_end = back_end;
       is_absent = recording.back_end != back_end;
       if (is_absent) return failed(Errc::kNotFound, "this version of torch has no such recorder");
     }
-    auto comms = tracer::memberships(recording, known, rank_.value, now_);
+    auto comms = tracer::memberships(recording, bodies.known, rank_.value, now_);
     if (recorder != kGloo) tracer::set_apart(comms, back_end);
     return comms;
   }
@@ -237,11 +248,12 @@ class Asking : public std::enable_shared_from_this<Asking> {
     for (std::size_t i = 0; i < kRecorders.size(); ++i) {
       if (i != kGloo && (!question.nccl || is_absent_.at(i))) continue;
       ++waiting_;
-      calls_.at(i) = std::make_shared<Call>(
-          node_.executor, kRecorders.at(i).handler,
-          [self = weak_from_this(), i](base::Result<std::string> body) {
-            if (auto asking = self.lock()) asking->on_body(i, std::move(body));
-          });
+      calls_.at(i) =
+          std::make_shared<Call>(node_.executor, kRecorders.at(i).handler,
+                                 [self = weak_from_this(), i](base::Result<std::string> body) {
+                                   if (auto asking = self.lock())
+                                     asking->on_body(i, std::move(body));
+                                 });
       calls_.at(i)->begin(path_, question.within);
     }
   }
@@ -265,9 +277,9 @@ class Asking : public std::enable_shared_from_this<Asking> {
     // No thread for files that do not exist.
     const auto is_of_use = [this](std::size_t i) {
       const auto& one = bodies_.of.at(i);
-      return one && (one->has_value() ||
-                     (!last_words_.empty() &&
-                      ::access(last_words_of(last_words_, i).c_str(), F_OK) == 0));
+      return one &&
+             (one->has_value() ||
+              (!last_words_.empty() && ::access(last_words_of(last_words_, i).c_str(), F_OK) == 0));
     };
     bool has_any = false;
     for (std::size_t i = 0; i < kRecorders.size(); ++i) has_any = has_any || is_of_use(i);

@@ -2,9 +2,12 @@
 // NCCL has one slot for a profiler plugin. Where NCCL_PROFILER_PLUGIN already names a plugin (as on
 // clusters with NVIDIA's Inspector), ours takes the slot and calls the other one (tracer/nccl/
 // behind.h), if the other one can be loaded here: a helper process (`robustrun agent --try-plugin`)
-// loads it as NCCL would and prints the versions of the interface that it has.
+// loads it as NCCL would and prints the versions of the interface that it has. A trial that fails
+// takes the slot from the plugin only if it can work in no worker either; if it might work there (a
+// library that it needs is found only later, say), it keeps the slot.
 //
-// Owned by the Preparation, on the agent's loop. A plugin is tried once, whatever the attempt.
+// Owned by the Preparation, on the agent's loop. A plugin is tried once, whatever the attempt,
+// unless the trial may end differently the next time.
 
 #include <functional>
 #include <memory>
@@ -25,6 +28,13 @@ namespace robustrun::agent {
 // The whole work of the helper: returns what it prints. Runs the plugin's constructors.
 [[nodiscard]] std::string try_plugin(const std::string& name);
 
+// Whether words of dlopen() for `candidate` say that this very file is missing or no library for
+// this machine. Not so: what it needs is missing or too old. Pure.
+[[nodiscard]] bool is_about_the_file(std::string_view words, std::string_view candidate);
+
+// False: the helper could not be started, was killed, or did not end in time. Pure.
+[[nodiscard]] bool is_settled(const base::Result<std::string>& answer);
+
 // Parses what the helper printed, or says why it printed nothing. Pure.
 [[nodiscard]] ProfilerShare read_plugin(const base::Result<std::string>& answer);
 
@@ -44,7 +54,7 @@ class ProfilerSlot {
   void on_answer(const std::string& name, const base::Result<std::string>& answer);
 
   NodeContext& node_;
-  std::string tried_;  // of NodeContext::profiler
+  std::string tried_;  // of NodeContext::profiler, if that is settled
   std::function<void()> go_;
   std::unique_ptr<AskedProgram> asked_;
 };

@@ -78,13 +78,16 @@ void set_tracer(Environment& env, const WorkerFiles& files) {
   using Slot = ProfilerShare::Slot;
   constexpr const char* kPlugin = "NCCL_PROFILER_PLUGIN";
   const Slot slot = files.profiler.slot;
-  const bool is_ours = slot == Slot::kShared || slot == Slot::kAlone ||
-                       (slot == Slot::kFree && !env.get(kPlugin));
+  const bool is_ours =
+      slot == Slot::kShared || slot == Slot::kAlone || (slot == Slot::kFree && !env.get(kPlugin));
   if (!files.tracer.empty() && is_ours) {
     env.set(kPlugin, files.tracer);
     if (slot == Slot::kShared) {
       env.set("ROBUSTRUN_NCCL_BEHIND", files.profiler.behind);
       env.set("ROBUSTRUN_NCCL_VERSIONS", files.profiler.versions);
+    } else {  // those of another robustrun, in whose worker this one runs
+      env.unset("ROBUSTRUN_NCCL_BEHIND");
+      env.unset("ROBUSTRUN_NCCL_VERSIONS");
     }
   }
   if (!files.ras_address.empty() && !env.get(kRasVariable)) {

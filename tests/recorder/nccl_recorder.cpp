@@ -7,7 +7,7 @@
 //   NCCL_RECORDER_HANDLES  "null": it gives NCCL no handles; "high": numbers with high bits instead
 //                          of pointers; "reused": few pointers, again and again
 //   NCCL_RECORDER_QUICK    it writes nothing down, for measurements
-//   NCCL_RECORDER_FAILS    its init() fails
+//   NCCL_RECORDER_FAILS    N: its init() fails for every Nth communicator
 //   NCCL_RECORDER_CRASHES  it crashes when it is loaded
 
 #include <pthread.h>
@@ -51,8 +51,8 @@ class Recorder {
         is_context ? reinterpret_cast<void*>(0x1000 * (number + 1)) : handle_of(number);
     numbers_[handle] = number;
     log_ += std::string(what) + " " + std::to_string(type) + " of " + name_of(parent) + " in " +
-            name_of(group) + " count " + std::to_string(count) + " -> " +
-            std::to_string(number) + "\n";
+            name_of(group) + " count " + std::to_string(count) + " -> " + std::to_string(number) +
+            "\n";
     return handle;
   }
   void note(const char* what, void* handle, std::uint64_t detail) {
@@ -92,7 +92,9 @@ class Locked {
 
 abi::Result open(void** context, int* mask, const char* name, std::uint64_t comm) {
   const Locked locked;
-  if (std::getenv("NCCL_RECORDER_FAILS") != nullptr) return 3;
+  static unsigned long opened = 0;
+  const char* const fails = std::getenv("NCCL_RECORDER_FAILS");
+  if (fails != nullptr && ++opened % std::strtoul(fails, nullptr, 10) == 0) return 3;
   const char* const wanted = std::getenv("NCCL_RECORDER_MASK");
   *mask = wanted == nullptr ? 0xffff : static_cast<int>(std::strtol(wanted, nullptr, 16));
   *context = g_recorder.begin(name, comm, nullptr, nullptr, 0, true);
@@ -154,8 +156,8 @@ extern "C" {
 extern const abi::Table4<abi::Event4> ncclProfiler_v4;
 extern const abi::Table5<abi::Event6> ncclProfiler_v6;
 #pragma GCC visibility pop
-const abi::Table4<abi::Event4> ncclProfiler_v4 = {"recorder",           init4,  start<abi::Event4>,
-                                                  stop, record, finalize};
-const abi::Table5<abi::Event6> ncclProfiler_v6 = {"recorder",           init6,  start<abi::Event6>,
-                                                  stop, record, finalize};
+const abi::Table4<abi::Event4> ncclProfiler_v4 = {"recorder", init4,  start<abi::Event4>,
+                                                  stop,       record, finalize};
+const abi::Table5<abi::Event6> ncclProfiler_v6 = {"recorder", init6,  start<abi::Event6>,
+                                                  stop,       record, finalize};
 }

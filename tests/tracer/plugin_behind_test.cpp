@@ -2,6 +2,7 @@
 // everything, as each does alone.
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,7 @@ namespace plugin_behind_test {
 
 using namespace robustrun;
 using namespace robustrun::tracer;
+using test::kPlugin;
 using test::PluginRun;
 
 namespace {
@@ -21,9 +23,7 @@ const std::string kRecorder = test_helper("libnccl-profiler-recorder.so");
 
 struct SharedRun : PluginRun {
   std::string log = folder / "log";
-  SharedRun() {
-    settings = {"ROBUSTRUN_NCCL_BEHIND=" + kRecorder, "NCCL_RECORDER_LOG=" + log};
-  }
+  SharedRun() { settings = {"ROBUSTRUN_NCCL_BEHIND=" + kRecorder, "NCCL_RECORDER_LOG=" + log}; }
   [[nodiscard]] std::string seen() const {
     std::ifstream lines(log);
     return {std::istreambuf_iterator<char>(lines), {}};
@@ -45,7 +45,7 @@ Ours ours_in(const PluginRun& run) {
   const RecordedCollectives all = run.read();
   REQUIRE_FALSE(all.comms.empty());
   const Membership& first = all.comms.front();
-  return {first.entered,        first.started,         first.done, all.comms.size(),
+  return {first.entered,        first.started,      first.done,        all.comms.size(),
           first.pending.size(), first.flows.size(), first.edges.size()};
 }
 Ours ours_alone(const std::string& scenario, int version) {
@@ -163,6 +163,17 @@ TEST_CASE("in a version that it lacks ours works alone") {
   }
 }
 
+TEST_CASE("one that cannot open some communicators sees the others") {
+  SharedRun run;
+  run.settings.push_back("NCCL_RECORDER_FAILS=2");
+  run.play("reinit", 6);
+  CHECK(ours_in(run) == ours_alone("reinit", 6));
+  const std::string log = run.seen();
+  CHECK(log.find("finalize ") != std::string::npos);
+  CHECK(log.find("nothing 0") == std::string::npos);  // an event without its context
+  CHECK(log.find("strange") == std::string::npos);
+}
+
 TEST_CASE("one that cannot be loaded, or cannot work, leaves ours alone") {
   SharedRun run;
   SUBCASE("it is not there") {
@@ -175,6 +186,13 @@ TEST_CASE("one that cannot be loaded, or cannot work, leaves ours alone") {
     run.settings.push_back("ROBUSTRUN_NCCL_BEHIND=" + run.folder.write("text.so", "#!/bin/sh\n"));
     run.play("stuck", 6);
     CHECK(run.err.find("text.so; only robustrun's") != std::string::npos);
+  }
+  SUBCASE("it is ours, under another name") {
+    const std::string other = run.folder / "libother.so";
+    REQUIRE(::symlink(kPlugin.c_str(), other.c_str()) == 0);
+    run.settings.push_back("ROBUSTRUN_NCCL_BEHIND=" + other);
+    run.play("stuck", 6);
+    CHECK(run.err.empty());
   }
   SUBCASE("its init() fails") {
     run.settings.push_back("NCCL_RECORDER_FAILS=1");

@@ -73,12 +73,13 @@ const void* look_up(int version) {
 
 }  // namespace
 
-void load_behind(int version) {
+void load_behind(int version, const void* own) {
   const auto at = static_cast<std::size_t>(version);
   ::pthread_mutex_lock(&g_mutex);
   if (!g_is_looked_up[at]) {
     g_is_looked_up[at] = true;
-    g_tables[at].store(look_up(version), std::memory_order_release);
+    const void* const found = look_up(version);
+    if (found != own) g_tables[at].store(found, std::memory_order_release);
   }
   ::pthread_mutex_unlock(&g_mutex);
 }
@@ -87,19 +88,13 @@ const void* behind(int version) {
   return g_tables[static_cast<std::size_t>(version)].load(std::memory_order_acquire);
 }
 
-void drop_behind(int version) {
-  g_tables[static_cast<std::size_t>(version)].store(nullptr, std::memory_order_release);
-  set(g_mask, 0);
-}
-
 int* mask_behind() { return &g_mask; }
 
 std::uint64_t events_behind() { return static_cast<std::uint32_t>(get(g_mask)); }
 
-bool is_wanted_behind(std::uint64_t type) {
+bool is_wanted(std::uint64_t type, std::uint64_t events) {
   using namespace abi;  // the bits
-  constexpr std::uint64_t kInTask =
-      kProxyOp | kProxyStep | kKernelCh | kKernelPhase | kNetPlugin;
+  constexpr std::uint64_t kInTask = kProxyOp | kProxyStep | kKernelCh | kKernelPhase | kNetPlugin;
   constexpr std::uint64_t kOfEngines = kCeColl | kCeSync | kCeBatch;
   constexpr std::uint64_t kTasks = kColl | kP2p | kInTask;
   std::uint64_t also = 0;
@@ -116,7 +111,7 @@ bool is_wanted_behind(std::uint64_t type) {
     case kCeColl: also = kOfEngines; break;
     default: break;
   }
-  return (events_behind() & (type | also)) != 0;
+  return (events & (type | also)) != 0;
 }
 
 }  // namespace robustrun::tracer::nccl

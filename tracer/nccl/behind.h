@@ -53,18 +53,17 @@ struct TableOf<abi::Event7> {
   using Table = abi::Table5<abi::Event7>;
 };
 
-// Loads it at the first call, which may block. Later calls cost one load.
-void load_behind(int version);
+// Loads it at the first call, which may block. `own`: our table of this version; where the other
+// plugin turns out to be ours, under another name, there is none behind it.
+void load_behind(int version, const void* own);
 // Its function table of this version; null: there is none. Costs one load.
 [[nodiscard]] const void* behind(int version);
-// Passes no more calls on: the plugin reported that it cannot work.
-void drop_behind(int version);
 
 // Its activation mask: it may write there at any time, as it would into NCCL's.
 [[nodiscard]] int* mask_behind();
 [[nodiscard]] std::uint64_t events_behind();
-// Whether NCCL would report events of this type for that mask: also those of which events that it
-// asks for are a part (src/plugin/profiler.cc of NVIDIA/nccl).
-[[nodiscard]] bool is_wanted_behind(std::uint64_t type);
+// Whether NCCL would report events of this type for the mask `events`: also those of which events
+// that it asks for are a part (src/plugin/profiler.cc of NVIDIA/nccl).
+[[nodiscard]] bool is_wanted(std::uint64_t type, std::uint64_t events);
 
 }  // namespace robustrun::tracer::nccl

@@ -12,7 +12,7 @@ namespace robustrun::tracer::nccl {
 
 enum class HandleKind : std::uint8_t {
   kNone,
-  kContext,   // a communicator
+  kContext,   // a communicator; `part`: kOursAlone or 0
   kGroupApi,  // a group of calls
   kBatch,     // a group of tasks, of which only the number is kept
   kCall,      // an operation as the user called it
@@ -24,6 +24,9 @@ enum class HandleKind : std::uint8_t {
   kCaptured,  // a call that a CUDA graph captured; `index`: the communicator
   kDropped,   // a call for which no slot was free; `index`: the communicator
 };
+
+// In a context: the plugin behind ours could not open the communicator.
+inline constexpr std::uint32_t kOursAlone = 1;
 
 struct Handle {
   HandleKind kind = HandleKind::kNone;

@@ -6,21 +6,25 @@
 // alone, of an event that the other plugin does not want or has no handle for, is given to NCCL as
 // it is: no pointer of a process has bits as high as our handles have (handle.h).
 //
-// The table has room for all events in flight many times over. When it is full the oldest entry of
-// a row makes room: its event is then unknown to us, as if its slot had been dropped. Any thread
-// may call these functions; none of them waits.
+// The table has room for all events in flight many times over. When a row is full, the entry that
+// was made first makes room: its event is then unknown to us, as if its slot had been dropped.
+// Entries of communicators stay until they are forgotten. What finds no room among them is unknown
+// to us, and so is an event for which the other plugin gives the handle of a communicator. Any
+// thread may call these functions; none of them waits.
 
 #include <cstdint>
 
 namespace robustrun::tracer::nccl {
 
-// The pointer for NCCL. `theirs` may be null; then `ours` is returned.
-[[nodiscard]] void* join(void* theirs, void* ours);
+// The pointer for NCCL. `theirs` may be null; then `ours` is returned. `events` is kept with them.
+[[nodiscard]] void* join(void* theirs, void* ours, std::uint32_t events = 0);
 // Our handle in a pointer of NCCL's; null: we have none.
 [[nodiscard]] void* ours_of(void* joined);
 // The other plugin's handle in a pointer of NCCL's; null: it has none.
 [[nodiscard]] void* theirs_of(void* joined);
-// Removes the entry of an event that no other event refers to any more.
+// The `events` of a pointer of NCCL's; `otherwise`: it has no entry, or a communicator's.
+[[nodiscard]] std::uint32_t events_of(void* joined, std::uint32_t otherwise);
+// Removes the entry of an event that no other event refers to any more, or of a communicator.
 void forget_pair(void* joined);
 
 }  // namespace robustrun::tracer::nccl

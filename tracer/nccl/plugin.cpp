@@ -51,41 +51,55 @@ const typename TableOf<Event>::Table* other() {
   return static_cast<const typename TableOf<Event>::Table*>(behind(kVersion<Event>));
 }
 
-// Opens a communicator in the plugin behind ours, by `call`, and returns its context.
+template <class Event>
+const void* own_table();
+
+struct Theirs {
+  void* context = nullptr;  // may be null even if it has not failed
+  bool has_failed = false;  // to open this communicator; it may open others
+};
+
+// Opens a communicator in the plugin behind ours, by `call`.
 template <class Event, class Call>
-void* open_behind(const Call& call) {
-  load_behind(kVersion<Event>);
+Theirs open_behind(const Call& call) {
+  load_behind(kVersion<Event>, own_table<Event>());
   const auto* const table = other<Event>();
-  void* theirs = nullptr;
-  if (table == nullptr || call(*table, &theirs) == kSuccess) return theirs;
-  drop_behind(kVersion<Event>);
-  return nullptr;
+  Theirs theirs;
+  if (table != nullptr && call(*table, &theirs.context) != kSuccess) theirs = {nullptr, true};
+  return theirs;
 }
 
-abi::Result open(int version, void** context, int* mask, const Identity& identity, void* theirs) {
+void* join_contexts(const Theirs& theirs, void* ours) {
+  Handle handle = unpack(ours);
+  if (theirs.has_failed) handle.part = kOursAlone;
+  return join(theirs.context, pack(handle));
+}
+
+abi::Result open(int version, void** context, int* mask, const Identity& identity,
+                 const Theirs& theirs) {
   attach();
   Tables* const t = tables();
   if (t == nullptr) {
     // Without a record there is nothing to report to, so ask for no events. Set a context all the
     // same, because NCCL would keep the old value.
     set(*mask, static_cast<int>(events_behind()));
-    *context = join(theirs, pack({HandleKind::kContext, 0, kNoSlot, 0}));
+    *context = join_contexts(theirs, pack({HandleKind::kContext, 0, kNoSlot, 0}));
     return kSuccess;
   }
   const bool has_kernels = set_mask(*t, version, mask, now_ns());
-  *context = join(theirs, open_communicator(*t, identity, has_kernels));
+  *context = join_contexts(theirs, open_communicator(*t, identity, has_kernels));
   return kSuccess;
 }
 
 template <class Event>
 abi::Result init1(void** context, int* mask) {
-  void* const theirs = open_behind<Event>(
+  const Theirs theirs = open_behind<Event>(
       [](const auto& table, void** made) { return table.init(made, mask_behind()); });
   return open(kVersion<Event>, context, mask, {}, theirs);
 }
 abi::Result init4(void** context, int* mask, const char* name, std::uint64_t comm, int nodes,
                   int size, int rank, abi::Log log) {
-  void* const theirs = open_behind<abi::Event4>([&](const auto& table, void** made) {
+  const Theirs theirs = open_behind<abi::Event4>([&](const auto& table, void** made) {
     return table.init(made, mask_behind(), name, comm, nodes, size, rank, log);
   });
   return open(4, context, mask, {name, comm, nodes, size, rank}, theirs);
@@ -93,7 +107,7 @@ abi::Result init4(void** context, int* mask, const char* name, std::uint64_t com
 template <class Event>
 abi::Result init5(void** context, std::uint64_t comm, int* mask, const char* name, int nodes,
                   int size, int rank, abi::Log log) {
-  void* const theirs = open_behind<Event>([&](const auto& table, void** made) {
+  const Theirs theirs = open_behind<Event>([&](const auto& table, void** made) {
     return table.init(made, comm, mask_behind(), name, nodes, size, rank, log);
   });
   return open(kVersion<Event>, context, mask, {name, comm, nodes, size, rank}, theirs);
@@ -247,6 +261,22 @@ Event with_handles(const Event& event, void* (*part)(void*)) {
   return copy;
 }
 
+bool is_ours_alone(const void* context) {
+  const Handle handle = unpack(context);
+  return handle.kind == HandleKind::kContext && handle.part == kOursAlone;
+}
+
+// What the plugin behind ours asked for when this event, or the task of which it is a part, began:
+// by this NCCL reports the parts, even if the mask changes meanwhile.
+template <class Event>
+std::uint32_t events_for(const Event& event) {
+  constexpr std::uint64_t kParts =
+      abi::kProxyOp | abi::kProxyStep | abi::kKernelCh | abi::kNetPlugin | abi::kKernelPhase;
+  const auto now = static_cast<std::uint32_t>(events_behind());
+  const bool is_part = (static_cast<std::uint64_t>(event.type) & kParts) != 0;
+  return is_part ? events_of(event.parent, now) : now;
+}
+
 template <class Event>
 abi::Result start(void* context, void** handle, Event* event) {
   *handle = nullptr;
@@ -257,13 +287,15 @@ abi::Result start(void* context, void** handle, Event* event) {
     return kSuccess;
   }
   void* theirs = nullptr;
-  if (is_wanted_behind(static_cast<std::uint64_t>(event->type))) {
+  void* const our_context = ours_of(context);
+  const std::uint32_t events = events_for(*event);
+  if (!is_ours_alone(our_context) && is_wanted(static_cast<std::uint64_t>(event->type), events)) {
     Event for_them = with_handles(*event, theirs_of);
     if (table->start(theirs_of(context), &theirs, &for_them) != kSuccess) theirs = nullptr;
   }
   void* ours = nullptr;
-  if (t != nullptr) ours = start_ours(*t, ours_of(context), with_handles(*event, ours_of));
-  *handle = join(theirs, ours);
+  if (t != nullptr) ours = start_ours(*t, our_context, with_handles(*event, ours_of));
+  *handle = join(theirs, ours, events);
   return kSuccess;
 }
 
@@ -376,16 +408,21 @@ constexpr typename TableOf<Event>::Table table_of() {
 template <class Event>
 constexpr typename TableOf<Event>::Table kTable = table_of<Event>();
 
+template <class Event>
+const void* own_table() {
+  return &kTable<Event>;
+}
+
 }  // namespace
 
 // NCCL looks for one symbol per version. Each is resolved when it is looked up, so that versions
 // that the plugin behind ours lacks are not there (behind.h).
 extern "C" {
 using Shown = void (*)();  // in truth data, but this is what an ifunc resolver returns
-#define RR_SHOW(version)                                                                          \
-  static Shown rr_table_##version() {                                                             \
-    return is_shown(version) ? reinterpret_cast<Shown>(&kTable<abi::Event##version>) : nullptr;   \
-  }                                                                                               \
+#define RR_SHOW(version)                                                                        \
+  static Shown rr_table_##version() {                                                           \
+    return is_shown(version) ? reinterpret_cast<Shown>(&kTable<abi::Event##version>) : nullptr; \
+  }                                                                                             \
   __attribute__((ifunc("rr_table_" #version), visibility("default"))) void ncclProfiler_v##version()
 RR_SHOW(1);
 RR_SHOW(2);

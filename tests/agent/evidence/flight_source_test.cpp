@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -164,8 +165,9 @@ TEST_CASE("the recorders of all back ends are read, each with communicators of i
     keys.insert(one.comm);
   }
   CHECK(names == std::set<std::string>{"all of us", "all of us (nccl2)"});
-  CHECK(keys.size() == 3);
+  CHECK(keys.size() == 2);
   CHECK(keys.contains(77));
+  CHECK(recorders.questions[kNccl] == 0);  // its answer can break the capture of a CUDA graph
 }
 
 TEST_CASE("a recorder that the worker's torch lacks is asked for once") {
@@ -181,7 +183,26 @@ TEST_CASE("a recorder that the worker's torch lacks is asked for once") {
     CHECK((*f.answer)->size() == 1);
   }
   CHECK(recorders.questions["fr_trace_json"] == 3);
-  for (const char* handler : {kNccl2, kLazy, kNccl}) CHECK(recorders.questions[handler] == 1);
+  for (const char* handler : {kNccl2, kLazy}) CHECK(recorders.questions[handler] == 1);
+}
+
+TEST_CASE("gloo's recorder without entries is taken for no other's, which is asked again") {
+  constexpr const char* kUnused =
+      R"({"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg",
+          "ranks": "[0, 1]"}}})";
+  Fixture f;
+  Recorders recorders{{{"fr_trace_json", kUnused}, {kNccl2, kUnused}, {kLazy, kUnused}}, {}};
+  ask_all(f, recorders);
+  REQUIRE(f.answer->has_value());
+  for (const tracer::Membership& one : **f.answer)
+    CHECK(one.name.find("nccl") == std::string::npos);
+  recorders.bodies[kNccl2] = over("nccl2");
+  ask_all(f, recorders);
+  REQUIRE(f.answer->has_value());
+  CHECK(recorders.questions[kNccl2] == 2);
+  CHECK(std::ranges::any_of(**f.answer, [](const tracer::Membership& one) {
+    return one.name.ends_with("(nccl2)") && one.entered == 1;
+  }));
 }
 
 TEST_CASE("a recorder that fails hides no other") {

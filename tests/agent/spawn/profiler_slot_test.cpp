@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
+
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
@@ -63,12 +65,25 @@ TEST_CASE("a helper's answer decides how the slot is shared") {
       {std::string("path /x.so\nversions 8 9\n"), Slot::kLeft,
        "it has only versions of NCCL's interface that robustrun lacks"},
       {std::string("versions 4\n"), Slot::kLeft, "its place is not known"},
-      {std::string(), Slot::kAlone, "it is no profiler plugin of NCCL"},
+      {std::string("error: mine\nerror of mine\npath /x.so\nversions\n"), Slot::kAlone,
+       "it is no profiler plugin of NCCL"},
+      {std::string("error of mine\ndoubt libcudart.so.12: cannot open\n"), Slot::kLeft,
+       "libcudart.so.12: cannot open"},
+      {std::string("hello\n"), Slot::kLeft, "a process that loaded it does not tell what it has"},
       {std::string("versions 77 x -1 0\n"), Slot::kAlone, "it is no profiler plugin of NCCL"},
-      {base::fail(Errc::kUnavailable, "cannot run it: SIGSEGV"), Slot::kAlone,
-       "a process that loaded it failed: cannot run it: SIGSEGV"},
-      {base::fail(Errc::kTimeout, "cannot run it: 10 s"), Slot::kAlone,
-       "loading it does not end: cannot run it: 10 s"},
+      {base::fail(Errc::kUnavailable, "SIGSEGV (core dumped): hello"), Slot::kAlone,
+       "a process that loaded it failed: SIGSEGV (core dumped): hello"},
+      {base::fail(Errc::kUnavailable, "SIGKILL: "), Slot::kLeft,
+       "a process that loaded it failed: SIGKILL: "},
+      {base::fail(Errc::kUnavailable, "exit code 1: no GPU"), Slot::kLeft,
+       "a process that loaded it failed: exit code 1: no GPU"},
+      {base::fail(Errc::kTimeout, "no answer within 10 s"), Slot::kLeft,
+       "loading it does not end: no answer within 10 s"},
+      {base::fail(Errc::kNotFound, "no shim"), Slot::kLeft,
+       "a process to load it could not be started: no shim"},
+      {base::fail_errno("cannot make a pipe", EMFILE), Slot::kLeft,
+       "a process to load it could not be started: " +
+           base::fail_errno("cannot make a pipe", EMFILE).error().what},
   };
   for (const Case& c : cases) {
     CAPTURE(c.reason);
@@ -78,9 +93,39 @@ TEST_CASE("a helper's answer decides how the slot is shared") {
   }
 }
 
+TEST_CASE("a trial that may end differently is no last word") {
+  CHECK(agent::is_settled(std::string()));
+  CHECK(agent::is_settled(base::fail(Errc::kUnavailable, "SIGSEGV: ")));
+  CHECK(agent::is_settled(base::fail(Errc::kUnavailable, "exit code 1: ")));
+  CHECK_FALSE(agent::is_settled(base::fail(Errc::kUnavailable, "SIGKILL: ")));
+  CHECK_FALSE(agent::is_settled(base::fail(Errc::kTimeout, "no answer within 10 s")));
+  CHECK_FALSE(agent::is_settled(base::fail(Errc::kNotFound, "no shim")));
+  CHECK_FALSE(agent::is_settled(base::fail(Errc::kUnavailable, "the shim ended early")));
+  CHECK_FALSE(agent::is_settled(base::fail_errno("cannot make a pipe", EMFILE)));
+}
+
+TEST_CASE("only words about the plugin's own file say that it is of no use") {
+  const auto is_about = [](const std::string& words, const char* candidate) {
+    return agent::is_about_the_file(words, candidate);
+  };
+  const std::string missing = ": cannot open shared object file: No such file or directory";
+  CHECK(is_about("/site/x.so" + missing, "/site/x.so"));
+  CHECK(is_about("libx.so" + missing, "libx.so"));
+  CHECK(is_about("/usr/lib/libx.so: invalid ELF header", "libx.so"));
+  CHECK(is_about("/site/x.so: wrong ELF class: ELFCLASS32", "/site/x.so"));
+  CHECK(is_about("/site/x.so: file too short", "/site/x.so"));
+  CHECK_FALSE(is_about("libcudart.so.12" + missing, "/site/x.so"));
+  CHECK_FALSE(is_about("libx.so" + missing, "x.so"));
+  CHECK_FALSE(is_about("/site/x.so: undefined symbol: cudaMalloc", "/site/x.so"));
+  CHECK_FALSE(
+      is_about("/site/x.so: cannot open shared object file: Permission denied", "/site/x.so"));
+  CHECK_FALSE(is_about("/lib/libc.so.6: version `GLIBC_2.99' not found (required by /site/x.so)",
+                       "/site/x.so"));
+}
+
 TEST_CASE("the helper loads a plugin as NCCL would, and lists what it has") {
   const std::string path = test_helper("libnccl-profiler-recorder.so");
-  CHECK(agent::try_plugin(path) == "path " + path + "\nversions 4 6\n");
+  CHECK(agent::try_plugin(path) == "\npath " + path + "\nversions 4 6\n");
   CHECK(agent::try_plugin("").starts_with("error "));
   CHECK(agent::try_plugin("/nowhere/x.so").starts_with("error /nowhere/x.so: cannot open"));
   // By its short name too, which the loader does not find here.
@@ -88,7 +133,9 @@ TEST_CASE("the helper loads a plugin as NCCL would, and lists what it has") {
   CHECK(agent::try_plugin("libnowhere.so").starts_with("error libnowhere.so: "));
   const test::ScratchFolder folder;
   // An ELF file of another kind of machine: 32 bits.
-  const std::string other = folder.write("other.so", std::string("\x7f""ELF\1\1\1", 7) +
+  const std::string other = folder.write("other.so", std::string("\x7f"
+                                                                 "ELF\1\1\1",
+                                                                 7) +
                                                          std::string(200, '\0'));
   CHECK(read_plugin(agent::try_plugin(other)).slot == Slot::kAlone);
   CHECK(read_plugin(agent::try_plugin(other)).reason.find("ELF") != std::string::npos);

@@ -157,8 +157,14 @@ TEST_CASE("a plugin that the user has chosen is called by ours, if it can be") {
   CHECK(f.environment().at("ROBUSTRUN_NCCL_BEHIND") == "/their/plugin.so");
   CHECK(f.environment().at("ROBUSTRUN_NCCL_VERSIONS") == "1 2 4");
   f.files.profiler = {Slot::kAlone, "", "", "it crashes"};
+  f.workers.environment.push_back("ROBUSTRUN_NCCL_BEHIND=/outer.so");
+  f.workers.environment.push_back("ROBUSTRUN_NCCL_VERSIONS=1 2");
   CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == f.files.tracer);
   CHECK(!f.environment().contains("ROBUSTRUN_NCCL_BEHIND"));
+  CHECK(!f.environment().contains("ROBUSTRUN_NCCL_VERSIONS"));
+  f.files.profiler = {};  // the plugin is that of an outer robustrun: it keeps what it calls
+  CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "inspector");
+  CHECK(f.environment().at("ROBUSTRUN_NCCL_BEHIND") == "/outer.so");
   f.files.profiler = {Slot::kLeft, "", "", "it is newer"};
   CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "inspector");
   f.files.profiler = {Slot::kShared, "/their/plugin.so", "1 2 4", ""};
