@@ -6,10 +6,10 @@
 
 #include "base/core/text.h"
 #include "cli/commands/commands.h"
-#include "cli/runs/blamed.h"
 #include "cli/nodes/history.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
+#include "cli/runs/blamed.h"
 #include "cli/runs/find_run.h"
 #include "supervisor/core/status/node_standing.h"
 #include "supervisor/core/types/json_writer.h"
@@ -122,8 +122,7 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
   auto history = read_notes(*line, folder, around);
   if (!history) return complain(history.error());
   if (line->names) {
-    const auto names =
-        names_to_avoid(history->notes, line->run.has_value(), around.wall_time);
+    const auto names = names_to_avoid(history->notes, line->run.has_value(), around.wall_time);
     if (!names.empty()) print(base::join(names, ",") + "\n");
     return 0;
   }
@@ -133,8 +132,7 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
   } else if (all.empty()) {
     print(line->run ? fmt::format("The run {} blames no host.\n", *line->run)
                     : fmt::format("No run has noted anything about {} in the last 30 days ({}).\n",
-                                  line->hosts.empty() ? "any host"
-                                                      : base::join(line->hosts, ", "),
+                                  line->hosts.empty() ? "any host" : base::join(line->hosts, ", "),
                                   folder));
   } else {
     print(standings_text(all, line->hosts.empty() ? kNotesShownMax : kNotesOfOneShownMax));

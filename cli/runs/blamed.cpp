@@ -36,9 +36,8 @@ std::vector<launcher::BlamedHost> blamed_hosts(const std::vector<NodeNote>& note
   };
   std::vector<Blame> all;
   for (const NodeNote& note : notes) {
-    const auto known = std::ranges::find(all, note.host, [](const Blame& one) -> const auto& {
-      return one.host.name;
-    });
+    const auto known = std::ranges::find(
+        all, note.host, [](const Blame& one) -> const auto& { return one.host.name; });
     if (note.kind == NoteKind::kCleared || note.kind == NoteKind::kForgotten) {
       if (known != all.end()) all.erase(known);
       continue;

@@ -32,8 +32,9 @@ constexpr FirstAction kLadderActions[] = {
     FirstAction::kCheck, FirstAction::kGiveUp,   FirstAction::kReplay};
 constexpr Step kPolicySteps[] = {Step::kRestart,  Step::kEvict,  Step::kCheck,
                                  Step::kRollBack, Step::kGiveUp, Step::kReplay};
-constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame", "suspect", "forget", "check",
-                                        "replay", "metrics",  "slow",  "resume",  "hangs", "drain"};
+constexpr std::string_view kTables[] = {"ladder", "tolerate", "blame",  "suspect",
+                                        "forget", "check",    "replay", "metrics",
+                                        "slow",   "resume",   "hangs",  "drain"};
 constexpr std::pair<const char*, PreflightDepth> kDepths[] = {{"fast", PreflightDepth::kFast},
                                                               {"full", PreflightDepth::kFull},
                                                               {"gpu", PreflightDepth::kGpu}};

@@ -88,8 +88,8 @@ std::string runs_json(std::span<const RunRow> rows) {
         kLives[static_cast<std::size_t>(row.life)], json_string(row.state), json_string(row.host),
         row.exit_code ? std::to_string(*row.exit_code) : "null", json_string(row.program),
         row.nodes, row.workers, row.age / std::chrono::seconds(1),
-        row.step ? std::to_string(*row.step) : "null", row.incidents, row.bytes,
-        row.starts, json_string(row.trouble));
+        row.step ? std::to_string(*row.step) : "null", row.incidents, row.bytes, row.starts,
+        json_string(row.trouble));
   }
   return "{\"runs\":[" + list + "]}\n";
 }

@@ -66,10 +66,9 @@ base::Result<std::vector<SlurmNodeState>> ask_node_states(const SlurmOptions& op
   std::vector<SlurmNodeState> all;
   for (std::span<const std::string> rest(nodes); !rest.empty();) {
     const std::size_t count = std::min(rest.size(), kSlurmNodesAtOnce);
-    const auto done =
-        RR_TRY(base::run_tool({options.commands + "/scontrol", "show", "node", "--oneliner",
-                               base::join(rest.first(count), ",")},
-                              kSlurmCommandWait));
+    const auto done = RR_TRY(base::run_tool({options.commands + "/scontrol", "show", "node",
+                                             "--oneliner", base::join(rest.first(count), ",")},
+                                            kSlurmCommandWait));
     std::vector<SlurmNodeState> states = read_node_states(done.out);
     if (!done.status.success() && states.empty()) {
       return base::fail(base::Errc::kUnavailable,

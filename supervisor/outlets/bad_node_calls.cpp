@@ -42,11 +42,11 @@ std::optional<IncidentHook::Call> BadNodeCalls::call_for(const BadNode& bad, std
         return std::nullopt;
       }
       told_.push_back(names + ": " + reason);
-      return IncidentHook::Call{{},
-                                {"JobId=" + plan_.job,
-                                 "Comment=robustrun: bad node " + base::join(told_, "; bad node ")},
-                                names + " is named in the comment of the Slurm job",
-                                names + " is not named in the comment of the Slurm job"};
+      return IncidentHook::Call{
+          {},
+          {"JobId=" + plan_.job, "Comment=robustrun: bad node " + base::join(told_, "; bad node ")},
+          names + " is named in the comment of the Slurm job",
+          names + " is not named in the comment of the Slurm job"};
   }
   return std::nullopt;
 }

@@ -90,9 +90,8 @@ class LocalOutlets final : public Outlets {
 
   base::Status open_bad_node_hook() {
     if (plan_.on_bad_node.action == BadNodePlan::Action::kNone) return {};
-    bad_node_hook_ = RR_TRY(IncidentHook::open(executor_, pool_, kBadNodeLane,
-                                               plan_.on_bad_node.argv, {},
-                                               {"--on-bad-node", "node"}));
+    bad_node_hook_ = RR_TRY(IncidentHook::open(
+        executor_, pool_, kBadNodeLane, plan_.on_bad_node.argv, {}, {"--on-bad-node", "node"}));
     return {};
   }
 
@@ -244,9 +243,9 @@ base::Result<std::unique_ptr<Outlets>> Outlets::open(boost::asio::any_io_executo
                     plan.on_bad_node.action == BadNodePlan::Action::kNone;
   if (none) return nullptr;
   auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan, is_resumed);
-  for (const base::Status& opened : {outlets->open_server(), outlets->open_events(),
-                                     outlets->open_incidents(), outlets->open_hook(),
-                                     outlets->open_bad_node_hook()}) {
+  for (const base::Status& opened :
+       {outlets->open_server(), outlets->open_events(), outlets->open_incidents(),
+        outlets->open_hook(), outlets->open_bad_node_hook()}) {
     if (opened) continue;
     if (!is_resumed) return std::unexpected(opened.error());
     RR_LOG(kWarn, {}, "{}; the run goes on without", opened.error().what);

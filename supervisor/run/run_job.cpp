@@ -292,16 +292,15 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     base::BlockingPool pool(loop.get_executor(), kLauncherThreads, kLauncherQueueMax);
     auto launcher = make_launcher(loop, pool, *executable, request.network);
     std::unique_ptr<Outlets> outlets;  // used by the driver until its end
-    Driver driver({loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
-                   slurm_question(pool, request.network),
-                   node_states_question(pool, request.network),
-                   placement_solver(pool, request.placement),
-                   analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
-                   code_reader(pool, request)},
-                  request, [&](int code) {
-                    exit_code = code;
-                    loop.stop();
-                  });
+    Driver driver(
+        {loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
+         slurm_question(pool, request.network), node_states_question(pool, request.network),
+         placement_solver(pool, request.placement), analyzer(pool), failure_analyzer(pool),
+         backup_solver(pool, request.placement), code_reader(pool, request)},
+        request, [&](int code) {
+          exit_code = code;
+          loop.stop();
+        });
     const bool has_authority = predecessor != nullptr && predecessor->authority;
     if (auto opened = driver.open_listener(has_authority ? &*predecessor->authority : nullptr);
         !opened) {

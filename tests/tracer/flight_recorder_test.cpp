@@ -295,8 +295,7 @@ TEST_CASE("an empty recorder of nccl2 shows the groups that it lists as unused")
 TEST_CASE("one group over two back ends has two communicators") {
   const std::vector<KnownGroup> known = {{"0", "default_pg", 77, 4, 0}};
   auto over_gloo = tracer::memberships(recording_of("gloo.json.0"), known, 0, 0);
-  auto over_nccl2 =
-      tracer::memberships(recording_of("nccl2.comm_lib_trace_rank_0"), known, 0, 0);
+  auto over_nccl2 = tracer::memberships(recording_of("nccl2.comm_lib_trace_rank_0"), known, 0, 0);
   const auto key_in = [](const std::vector<Membership>& all, const std::string& name) {
     return named(all, name).comm;
   };
@@ -468,8 +467,8 @@ TEST_CASE("a dump with any byte changed is read or refused") {
   const unsigned seed = 20261122;
   CAPTURE(seed);
   std::mt19937 random(seed);
-  for (const std::string name : {"gloo.pickle.0", "nccl-2.10.json.0", "nccl-2.9.pickle.1",
-                                 "nccl2.comm_lib_trace_rank_1"}) {
+  for (const std::string name :
+       {"gloo.pickle.0", "nccl-2.10.json.0", "nccl-2.9.pickle.1", "nccl2.comm_lib_trace_rank_1"}) {
     const std::string whole = bytes_of(name);
     for (int round = 0; round < 300; ++round) {
       std::string bytes = whole;

@@ -45,10 +45,14 @@ void Job::Impl::note_drain(const Event& event) {
       return decide(Rule::kNodeHealth, words + " (no longer)");
     }
     set_presence(node, node.agent, false);
-    out.push_back(Decision{Rule::kNodeReturned, attempt,
-                           fmt::format("{} is a spare again (no longer: {})", name(event.node),
-                                       health.line),
-                           {}, {}, {}, {event.node}});
+    out.push_back(
+        Decision{Rule::kNodeReturned,
+                 attempt,
+                 fmt::format("{} is a spare again (no longer: {})", name(event.node), health.line),
+                 {},
+                 {},
+                 {},
+                 {event.node}});
     if (state == JobState::kJoining) consider_group();
     return;
   }
@@ -98,9 +102,13 @@ void Job::Impl::leave_drained() {
     node.trouble = node.drained;
     node.left_drained = true;
     node.retry_at = kNever;
-    out.push_back(Decision{Rule::kNodeDrained, attempt,
+    out.push_back(Decision{Rule::kNodeDrained,
+                           attempt,
                            fmt::format("{} is left: {}", name(id), node.drained),
-                           {}, {}, {}, {id}});
+                           {},
+                           {},
+                           {},
+                           {id}});
   }
 }
 

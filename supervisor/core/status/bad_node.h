@@ -19,10 +19,10 @@ struct BadNode {
   std::string run;
   std::string program;
   std::vector<std::string> nodes;  // several: any of them may be to blame
-  std::string why;                 // "n3 is evicted: uncorrectable ECC error"
-  base::Nanos at{};                // Unix time
+  std::string why;  // "n3 is evicted: uncorrectable ECC error"
+  base::Nanos at{};  // Unix time
   std::uint32_t attempt = 0;
-  std::string cause;                  // of the end of the attempt; empty: it did not end
+  std::string cause;  // of the end of the attempt; empty: it did not end
   std::vector<std::string> evidence;  // for that cause
   std::optional<Classification> looks_like;
   std::vector<std::string> findings;  // of the nodes' agents, in order: "GPU 3: Xid 79"

@@ -71,8 +71,8 @@ struct SlowPolicy {
 // journals.
 enum class DrainAnswer : std::uint8_t {
   kAtRestart,  // a spare takes its place at the next restart
-  kNow,        // the workers save and are restarted for that
-  kSay,        // it is only reported
+  kNow,  // the workers save and are restarted for that
+  kSay,  // it is only reported
 };
 
 // Groups of ranks, by the kind of parallelism (topo::GroupKind, in its order).

@@ -255,7 +255,7 @@ TEST_CASE("a client of torch 2.1 is told apart by its first bytes") {
   Fixture f;
   f.store->serve(Store::Clients::kAll);
   Client old(f, false);
-  old.send(request(StoreQuery::kAdd, text("init/") + number(std::int64_t{1})));
+  old.send("\x03" + text("init/") + number(std::int64_t{1}));  // numbers began with SET then
   CHECK(old.is_closed());
   CHECK(f.unknown == std::vector<std::string>{"the protocol of torch 2.1 and older"});
 }

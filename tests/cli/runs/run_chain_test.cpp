@@ -28,12 +28,10 @@ TEST_CASE("starts of a Slurm job have one id, other names have their own") {
 }
 
 TEST_CASE("runs of one job and folder are one chain, in order of their starts") {
-  const std::vector<KnownRun> runs = {{"slurm-7-10", "/a/slurm-7-10", {}},
-                                      {"owl", "/a/owl", {}},
-                                      {"slurm-7-9", "/a/slurm-7-9", {}},
-                                      {"slurm-7", "/b/slurm-7", {}},
-                                      {"slurm-8-1", "/a/slurm-8-1", {}},
-                                      {"slurm-7", "/a/slurm-7", {}}};
+  const std::vector<KnownRun> runs = {
+      {"slurm-7-10", "/a/slurm-7-10", {}}, {"owl", "/a/owl", {}},
+      {"slurm-7-9", "/a/slurm-7-9", {}},   {"slurm-7", "/b/slurm-7", {}},
+      {"slurm-8-1", "/a/slurm-8-1", {}},   {"slurm-7", "/a/slurm-7", {}}};
   const auto chains = chains_of(runs);
   REQUIRE(chains.size() == 4);
   CHECK(chains[0].id == "slurm-7");

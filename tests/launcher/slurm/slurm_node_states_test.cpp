@@ -48,8 +48,8 @@ TEST_CASE("garbage tells nothing, and a reason is bounded and printable") {
         "State=MIXED+DRAIN", "NodeName= State=DRAIN", "\xff\xfe State=\x01 NodeName"}) {
     CHECK(told(garbage).empty());
   }
-  const auto states = read_node_states(
-      shown("n1", "MIXED+DRAIN", " Reason=\x1b[2J" + std::string(5000, 'x')));
+  const auto states =
+      read_node_states(shown("n1", "MIXED+DRAIN", " Reason=\x1b[2J" + std::string(5000, 'x')));
   REQUIRE(states.size() == 1);
   CHECK(states[0].trouble.size() < kSlurmReasonBytesMax + 50);
   CHECK(states[0].trouble.find('\x1b') == std::string::npos);

@@ -45,8 +45,8 @@ TEST_CASE("an eviction comes with what is known about the node") {
   CHECK(found[0].evidence == Words{"rank 3: exit code 1"});
   CHECK(found[0].findings == Words{"GPU 3: Xid 79"});
   CHECK(found[0].at == std::chrono::seconds(1785578403));
-  CHECK(JsonWriter::object(found[0])
-            .starts_with(R"({"run":"brave-otter-4711","program":"train.py","nodes":["n2"],)"));
+  CHECK(JsonWriter::object(found[0]).starts_with(
+      R"({"run":"brave-otter-4711","program":"train.py","nodes":["n2"],)"));
 }
 
 TEST_CASE("a node that is left to the scheduler is not bad, and findings are bounded") {
@@ -94,9 +94,9 @@ TEST_CASE("the user's command gets JSON; scontrol drains one node, or comments o
   static_cast<void>(comments.call_for(bad, why_not));
   bad.nodes = {"n3", "n4"};
   bad.why = "n3 and n4 are evicted, because any of them may be to blame: a hang";
-  CHECK(comments.call_for(bad, why_not)->words ==
-        Words{"JobId=7",
-              "Comment=robustrun: bad node n2: GPU\\x0ais lost; bad node n3, n4: a hang"});
+  CHECK(
+      comments.call_for(bad, why_not)->words ==
+      Words{"JobId=7", "Comment=robustrun: bad node n2: GPU\\x0ais lost; bad node n3, n4: a hang"});
   CHECK(why_not.empty());
   plan.action = BadNodePlan::Action::kDrain;
   CHECK_FALSE(BadNodeCalls(plan).call_for(bad, why_not));

@@ -91,14 +91,14 @@ TEST_CASE("a task of scontrol is told in one line, with the cause when it fails"
                                  {"--on-bad-node", "node"});
   REQUIRE(hook);
   (*hook)->run({{}, {"echo noise"}, "n3 is drained", "n3 is not drained"});
-  (*hook)->run({{}, {"echo 'error: Invalid user id' >&2; exit 1"}, "n4 is drained",
-                "n4 is not drained"});
+  (*hook)->run(
+      {{}, {"echo 'error: Invalid user id' >&2; exit 1"}, "n4 is drained", "n4 is not drained"});
   (*hook)->run({{}, {"exit 2"}, "n5 is drained", "n5 is not drained"});
   f.finish(**hook);
-  CHECK(f.said == std::vector<std::string>{
-                      "--on-bad-node: n3 is drained",
-                      "--on-bad-node: n4 is not drained (error: Invalid user id)",
-                      "--on-bad-node: n5 is not drained (exit code 2)"});
+  CHECK(f.said ==
+        std::vector<std::string>{"--on-bad-node: n3 is drained",
+                                 "--on-bad-node: n4 is not drained (error: Invalid user id)",
+                                 "--on-bad-node: n5 is not drained (exit code 2)"});
 }
 
 TEST_CASE("a command that hangs is killed with its children when its time is over") {

@@ -60,8 +60,7 @@ TEST_CASE("without a spare a drained node stays, however often the workers are r
     Harness h(spec_of({1, 1}, answer));
     h.run();
     h.tell(plans("it is draining"), 1);
-    CHECK(h.text(Rule::kNodeHealth) ==
-          "node1: Slurm: it is draining; no spare can take its place");
+    CHECK(h.text(Rule::kNodeHealth) == "node1: Slurm: it is draining; no spare can take its place");
     CHECK(h.job.state() == JobState::kRunning);
     h.first_step();
     h.tell_exit(exited(h.job.attempt().value, 0, 1));
@@ -74,8 +73,7 @@ TEST_CASE("spares that drain as well take no place, and are the last to be taken
   Harness h(spec_of({1, 1, 1, 1}));
   h.run();
   h.tell(plans("it is draining"), 2);
-  CHECK(h.text(Rule::kNodeHealth) ==
-        "node2: Slurm: it is draining; other nodes are taken first");
+  CHECK(h.text(Rule::kNodeHealth) == "node2: Slurm: it is draining; other nodes are taken first");
   for (const std::uint32_t node : {0U, 1U}) h.tell(plans("it is draining"), node);
   h.first_step();
   h.tell_exit(exited(h.job.attempt().value, 0, 1));
@@ -107,8 +105,7 @@ TEST_CASE("a node that Slurm uses again is a spare, and a plan that was dropped 
   h.recover();
   REQUIRE(h.group == Nodes{0, 2});
   h.tell(plans("it is draining", true), 1);
-  CHECK(h.text(Rule::kNodeReturned) ==
-        "node1 is a spare again (no longer: it is draining)");
+  CHECK(h.text(Rule::kNodeReturned) == "node1 is a spare again (no longer: it is draining)");
   h.tell(plans("it is to be rebooted"), 0);
   h.tell(plans("it is to be rebooted", true), 0);
   CHECK(h.text(Rule::kNodeHealth) == "node0: Slurm: it is to be rebooted (no longer)");
