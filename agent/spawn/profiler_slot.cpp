@@ -44,7 +44,8 @@ std::vector<std::string> candidates(const std::string& name) {
 
 std::string path_of(void* library, const std::string& name) {
   link_map* map = nullptr;
-  const bool is_known = ::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr;
+  const bool is_known =
+      ::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
   return is_known && map->l_name != nullptr && *map->l_name != '\0' ? map->l_name : name;
 }
 

@@ -356,7 +356,8 @@ Example:
   robustrun data plan data.toml --ranks 8)";
 
 constexpr std::string_view kNodesPage =
-    R"(usage: robustrun nodes [HOST...] [--run RUN] [--node-history DIR] [--json | --names]
+    R"(usage: robustrun nodes [HOST...] [--run RUN] [--node-history DIR]
+                       [--json | --names]
        robustrun nodes forget HOST... [--node-history DIR]
 
 Lists the hosts that earlier runs blame, the worst first: hosts that were lost, found unfit, blocked

@@ -26,7 +26,6 @@ constexpr std::string_view kUsedMost = R"(Options used most:
   --nnodes N|MIN:MAX  number of nodes, or the least and the most [1]
   --hosts LIST        run on these machines over SSH: node[01-16]
   --max-restarts N    restarts after failures [3]
-  -m, --module        SCRIPT is a module: python -m SCRIPT
   --detach            return once all workers run
   --dry-run           print what would be started where, and exit
   -q, --quiet         print only warnings and errors of robustrun's own)";
