@@ -7,6 +7,7 @@
 // No callback blocks, allocates, enters the kernel or fails. NCCL reacts to some errors by
 // continuing with whatever context it has.
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -419,10 +420,10 @@ const void* own_table() {
 // that the plugin behind ours lacks are not there (behind.h).
 extern "C" {
 using Shown = void (*)();  // in truth data, but this is what an ifunc resolver returns
-#define RR_SHOW(version)                                                                        \
-  static Shown rr_table_##version() {                                                           \
-    return is_shown(version) ? reinterpret_cast<Shown>(&kTable<abi::Event##version>) : nullptr; \
-  }                                                                                             \
+#define RR_SHOW(version)                                                                         \
+  static Shown rr_table_##version() {                                                            \
+    return is_shown(version) ? std::bit_cast<Shown>(own_table<abi::Event##version>()) : nullptr; \
+  }                                                                                              \
   __attribute__((ifunc("rr_table_" #version), visibility("default"))) void ncclProfiler_v##version()
 RR_SHOW(1);
 RR_SHOW(2);
