@@ -38,7 +38,7 @@ def complete(robustrun):
 
 def test_bash_completes_subcommands_and_options(robustrun, complete):
     assert {"run", "status", "doctor", "completion"} <= set(complete(""))
-    assert complete("re") == ["resume", "report", "replay"]
+    assert complete("re") == ["requeue", "resume", "report", "replay"]
     robustrun.write("draw.py", "")
     assert complete("d") == ["demo", "doctor", "diagnose", "data", "draw.py"]
     assert complete("--max-r") == ["--max-restarts"]
