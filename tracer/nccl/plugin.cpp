@@ -421,7 +421,7 @@ const void* own_table() {
 extern "C" {
 using Shown = void (*)();  // in truth data, but this is what an ifunc resolver returns
 #define RR_SHOW(version)                                                                         \
-  static Shown rr_table_##version() {                                                            \
+  Shown rr_table_##version() {                                                                   \
     return is_shown(version) ? std::bit_cast<Shown>(own_table<abi::Event##version>()) : nullptr; \
   }                                                                                              \
   __attribute__((ifunc("rr_table_" #version), visibility("default"))) void ncclProfiler_v##version()
