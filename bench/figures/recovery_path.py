@@ -126,7 +126,7 @@ def in_words(readings):
 def compared(ours, theirs):
     """The readings of both where both recovered, and how often the other did not."""
     both = [(a, b) for a, b in zip(ours, theirs, strict=True) if a and b]
-    failed = sum(b is None for b in theirs)
+    failed = len(theirs) - sum(map(bool, theirs))
     return [a for a, _ in both], [b for _, b in both], \
         f"; no recovery within {BACK_MAX_S} s in {failed} of {len(theirs)}" if failed else ""
 
@@ -141,7 +141,7 @@ def measure_case(case, rounds, ft):
     if ft is not None:
         measures.append(lambda: path(case, "torch", FT_LAUNCHER, **ft))
     all_ours, torchrun, *ft_readings = in_turns(rounds, *measures)
-    failed = sum(one is None for one in all_ours)
+    failed = len(all_ours) - sum(map(bool, all_ours))
     print(f"  {case}:\n    robustrun: {in_words([one for one in all_ours if one])}")
     figures = []
     for name, readings in zip(("torchrun", "ft_launcher"), (torchrun, *ft_readings), strict=False):

@@ -20,7 +20,7 @@
 
 namespace robustrun::supervisor {
 
-// What is said in messages: the option, and what is dropped when the command is too slow.
+// Words of its messages: the option, and what is dropped when the command is too slow.
 struct HookNames {
   const char* option = "--on-incident";
   const char* subject = "incident";

@@ -53,10 +53,10 @@ struct TableOf<abi::Event7> {
   using Table = abi::Table5<abi::Event7>;
 };
 
-// Loads it at the first call, which may block. `own`: our table of this version; where the other
-// plugin turns out to be ours, under another name, there is none behind it.
+// Loads it at the first call, which may block. `own`: our table of this version. If the other
+// plugin is ours, under another name, no plugin is behind ours.
 void load_behind(int version, const void* own);
-// Its function table of this version; null: there is none. Costs one load.
+// Its function table of this version; null: it has none. Costs one load.
 [[nodiscard]] const void* behind(int version);
 
 // Its activation mask: it may write there at any time, as it would into NCCL's.

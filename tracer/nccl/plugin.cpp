@@ -46,7 +46,7 @@ constexpr int kVersion<abi::Event6> = 6;
 template <>
 constexpr int kVersion<abi::Event7> = 7;
 
-// The table of the plugin behind ours; null: there is none.
+// The table of the plugin behind ours; null without one.
 template <class Event>
 const typename TableOf<Event>::Table* other() {
   return static_cast<const typename TableOf<Event>::Table*>(behind(kVersion<Event>));

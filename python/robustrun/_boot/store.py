@@ -18,5 +18,7 @@ def leave_if_unknown(rendezvous):
     with Agent() as agent:
         agent.own_store()
     os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "False"
+    if os.environ.get("RANK") != "0":
+        return
     print("robustrun: the store of torch %s is not known here: rank 0's worker serves it"
           % version, file=sys.stderr)

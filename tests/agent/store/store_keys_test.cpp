@@ -65,7 +65,7 @@ TEST_CASE("a client is woken once, when the last of its keys has come") {
   CHECK(f.take_woken().empty());
 }
 
-TEST_CASE("a wait that was forgotten, or followed by another, wakes nobody") {
+TEST_CASE("a wait that was forgotten, or followed by another, wakes no client") {
   Fixture f;
   CHECK(!*f.keys.wait(1, {"a"}));
   f.keys.forget_wait(1);

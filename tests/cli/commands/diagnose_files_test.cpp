@@ -82,7 +82,7 @@ TEST_CASE("a dump's rank is the number at the end of its name") {
   CHECK(cli::rank_in_name("nccl_trace_rank_12").value() == 12U);
   CHECK(cli::rank_in_name("/tmp/2024/trace.007.json").value() == 7U);
   CHECK(cli::rank_in_name("3").value() == 3U);
-  CHECK(cli::rank_in_name("/root/.cache/torch/comm_lib_trace_rank_12").value() == 12U);
+  CHECK(cli::rank_in_name("/home/user/.cache/torch/comm_lib_trace_rank_12").value() == 12U);
   CHECK(cli::rank_in_name("rank3.pickle").value() == 3U);
   CHECK_FALSE(cli::rank_in_name("trace"));
   CHECK_FALSE(cli::rank_in_name("trace_7.old"));
