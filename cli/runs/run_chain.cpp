@@ -54,6 +54,7 @@ RunChain chain_of(const std::string& run_directory) {
   RunChain chain;
   chain.id = chain_id(own.filename().string());
   chain.starts.push_back({own.filename(), run_directory, {}});
+  if (!chain.id.starts_with(kSlurmRun)) return chain;
   std::error_code error;
   for (fs::directory_iterator entry(own.parent_path(), error), end; !error && entry != end;
        entry.increment(error)) {

@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import signal
 
 import pytest
 from helpers.jobs import start_job
+from helpers.processes import wait_for
 
 SPEAKS = """
 import os, sys
@@ -103,6 +105,27 @@ def test_rm_removes_runs_that_ended_and_no_others(robustrun):
     assert robustrun.run("rm", "--older-than=0").text == ""
     assert (job.run / "journal").exists()
     robustrun.expect_nothing_left()
+
+
+def test_rm_keeps_all_starts_of_a_slurm_job_while_one_is_active(robustrun):
+    """The later starts use files of the first one. The ids are those that `submit` gives."""
+    robustrun.write("wait.py", "import time\nopen('up', 'w').close()\ntime.sleep(300)\n")
+    robustrun.write("speak.py", SPEAKS)
+    first, second = (f"robustrun-runs/slurm-7{end}" for end in ("", "-1"))
+    assert robustrun.run(f"--run-dir={first}", "speak.py").code == 0
+    running = robustrun.start(f"--run-dir={second}", "wait.py")
+    wait_for((robustrun.folder / "up").exists, what="the worker")
+    refused = robustrun.run("rm", "slurm-7")
+    assert (refused.code, refused.text) == (1, "")
+    assert refused.errors.count("it is active") == 1
+    assert robustrun.run("rm", "--older-than=0").text == ""
+    assert (robustrun.folder / first / "journal").exists()
+    running.process.send_signal(signal.SIGTERM)
+    running.finish()
+    removed = robustrun.run("rm", "slurm-7", "slurm-7-1")
+    assert removed.code == 0
+    assert len(removed.text.splitlines()) == 2
+    assert not (robustrun.folder / first).exists()
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

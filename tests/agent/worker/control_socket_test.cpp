@@ -336,6 +336,22 @@ TEST_CASE("a worker that may not load yet is answered later, and other questions
   CHECK(answer_control_message(R"({"type":"await_saves"})", s) == R"({"type":"await_saves"})");
 }
 
+TEST_CASE("the store is left before the worker hears that it may serve it") {
+  Fixture f;
+  f.socket.reset();
+  std::vector<std::string> order;
+  auto opened = ControlSocket::open(
+      f.loop.get_executor(), f.path, state(), [](const wire::CheckpointNote&) {}, {}, {},
+      [&] { order.emplace_back("left"); });
+  REQUIRE(opened);
+  f.socket = *std::move(opened);
+  Client client(f);
+  CHECK(client.ask(R"({"type":"ping"})") == R"({"type":"ping"})");
+  CHECK(order.empty());
+  order.push_back(client.ask(R"({"type":"own_store"})"));
+  CHECK(order == std::vector<std::string>{"left", R"({"type":"own_store"})"});
+}
+
 TEST_CASE("memory comes as a descriptor with the answer, and a refusal without one") {
   Fixture f;
   f.socket.reset();

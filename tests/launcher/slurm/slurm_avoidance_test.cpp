@@ -54,9 +54,19 @@ TEST_CASE("what the job may start on is read from scontrol") {
   CHECK(plain->excluded.empty());
   CHECK(plain->constraint.empty());
   CHECK(plain->asks_for_gres);
+  CHECK(read_pending_job(shown("NumNodes=2 ReqTRES=cpu=2,gres/gpu=16"))->asks_for_gres);
   for (const char* garbage : {"", "slurm_load_jobs error: Invalid job id specified", "JobId=7",
                               "JobId=7 Partition=low NumNodes=x", "\xff\0="}) {
     CHECK_FALSE(read_pending_job(garbage));
+  }
+}
+
+TEST_CASE("a list of hosts that cannot be read is an error: it would be lost when it is set anew") {
+  for (const char* list : {"ExcNodeList=n[1-", "ReqNodeList=n[2-1]"}) {
+    const auto job = read_pending_job(shown(std::string("NumNodes=2 ") + list));
+    REQUIRE(!job);
+    CHECK(job.error().code == base::Errc::kCorrupt);
+    CHECK(job.error().what.find(list) != std::string::npos);
   }
 }
 

@@ -102,6 +102,20 @@ TEST_CASE("whose node is taken away on purpose did not fail") {
   CHECK(noted(story).empty());
 }
 
+TEST_CASE("a node that was left to the scheduler may be switched off; one that came back may not") {
+  Story story = three_nodes_joined();
+  const auto decided = [&story](int at_ms, Rule rule) {
+    story.entries.push_back(
+        {kStart + ms(at_ms), Decision{rule, {}, "n3: it is draining", {}, {}, {}, {{2}}}});
+  };
+  decided(500, Rule::kNodeDrained);
+  story.event(1000, lost(false), 2);
+  CHECK(noted(story).empty());
+  decided(1500, Rule::kNodeReturned);
+  story.event(2000, lost(false), 2);
+  CHECK(noted(story) == "n3 lost: no sign of life for 10 s");
+}
+
 TEST_CASE("a hang is noted once it is convicted, slowness when it is seen") {
   Story story = three_nodes();
   story.event(1000, hang(Diagnosed::Stage::kSuspected, tracer::Finding::kStopped, {"n1"}));
