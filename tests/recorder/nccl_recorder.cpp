@@ -96,7 +96,9 @@ abi::Result open(void** context, int* mask, const char* name, std::uint64_t comm
   const char* const fails = std::getenv("NCCL_RECORDER_FAILS");
   if (fails != nullptr && ++opened % std::strtoul(fails, nullptr, 10) == 0) return 3;
   const char* const wanted = std::getenv("NCCL_RECORDER_MASK");
-  *mask = wanted == nullptr ? 0xffff : static_cast<int>(std::strtol(wanted, nullptr, 16));
+  const long events = wanted == nullptr ? 0xffff : std::strtol(wanted, nullptr, 16);
+  // All communicators share one mask, which other threads read meanwhile, as with NCCL itself.
+  __atomic_store_n(mask, static_cast<int>(events), __ATOMIC_RELAXED);
   *context = g_recorder.begin(name, comm, nullptr, nullptr, 0, true);
   return 0;
 }
