@@ -60,12 +60,20 @@ slowest() {  # a folder of CTest; prints its slowest entries
     sort -rn | head -n 20 | while read -r took name; do printf '%6d s    %s\n' "$took" "$name"; done
 }
 
+costliest() {  # a folder of CTest; prints the entries of tests/timed that took most processor time
+  awk '/ Testing: / { name = $3 } /^processor time: / { print $3 + $4, name }' \
+    "$1/Testing/Temporary/LastTest.log" | sort -rn | head -n 30 |
+    while read -r took name; do printf '%6d s    %s\n' "$took" "$name"; done
+}
+
 tell_times() {
   [ -n "$times" ] || return 0
   echo "Where the time went (the sanitizers are built while tests run, several tests at once):"
   cat "$times"
   echo "The slowest entries of CTest, beside others:"
   slowest build
+  echo "Those that took most of the processors:"
+  costliest build
 }
 
 count() {  # passed, failed

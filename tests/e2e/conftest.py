@@ -13,9 +13,10 @@ from slurm.cluster import Cluster
 PR_CAPBSET_DROP, CAP_SYS_NICE = 24, 23  # linux/prctl.h, linux/capability.h
 
 
-def pytest_configure():
+def pytest_configure(config):
     """As for most users, priorities may not be raised: standby workers then import at the normal
     one. At a low one they take minutes on a machine that has much else to do."""
+    config.addinivalue_line("markers", "nightly: takes too long for every run of the tests")
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0)
 
 

@@ -25,6 +25,10 @@ def clean_environment(**extra):
     return env
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "nightly: takes too long for every run of the tests")
+
+
 class RecordFile:
     """A progress record as the agent creates it, and a reader of its words."""
 

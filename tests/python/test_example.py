@@ -34,6 +34,7 @@ def test_a_resumed_run_has_the_same_losses_to_the_last_bit(tmp_path):
     assert sorted(p.name for p in (tmp_path / "saved").iterdir()) == ["step-50.pt", "step-60.pt"]
 
 
+@pytest.mark.nightly
 def test_verified_checkpoints_resume_to_the_last_bit_too(tmp_path):
     build = os.environ.get("ROBUSTRUN_BUILD_DIR", str(ROOT / "build"))
     package = {"PYTHONPATH": str(ROOT / "python"), "ROBUSTRUN_BUILD_DIR": build}

@@ -75,7 +75,9 @@ def test_only_the_last_operations_are_kept(ranks):
     job.finish()
 
 
-@pytest.mark.parametrize("name", ["TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"])
+@pytest.mark.parametrize("name", [
+    "TORCH_FR_BUFFER_SIZE",
+    pytest.param("TORCH_NCCL_TRACE_BUFFER_SIZE", marks=pytest.mark.nightly)])
 def test_the_users_own_number_of_entries_stays(ranks, name):
     job = ranks("import os\n"
                 "for _ in range(9): dist.all_reduce(torch.ones(1))\n"
@@ -160,7 +162,9 @@ ENDS = {  # how a program ends -> its exit code
 }
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("end", [
+    end if number % 2 else pytest.param(end, marks=pytest.mark.nightly)
+    for number, end in enumerate(ENDS)])
 def test_the_end_is_clean_while_requests_are_under_way(ranks, end):
     job = ranks("for _ in range(512): dist.all_reduce(torch.ones(1))\n"
                 "pause('ready')\n" + end + "\n", size=1)
@@ -200,7 +204,9 @@ def test_a_script_that_makes_no_group_has_no_server(tmp_path, boot, record):
     assert boot("script", "t.py", env=env).stdout == b"False\n"
 
 
-@pytest.mark.parametrize("path", ["", "/nonexistent/place.fr", "/tmp/" + "x" * 103])
+@pytest.mark.parametrize("path", [
+    "/nonexistent/place.fr",
+    *(pytest.param(each, marks=pytest.mark.nightly) for each in ("", "/tmp/" + "x" * 103))])
 def test_a_socket_that_cannot_be_changes_nothing(ranks, path):
     # Destroy the group: a late gloo thread would end the process (test_faults.py).
     job = ranks("dist.all_reduce(torch.ones(1)); print('ran'); dist.destroy_process_group()\n",

@@ -25,7 +25,7 @@ def left_by(job):
 @pytest.mark.parametrize(("end", "code", "words"), [
     ("raise RuntimeError('on purpose')", 1, "RuntimeError: on purpose\n"),
     ("sys.exit(7)", 7, ""),
-    ("sys.exit('a reason')", 1, "a reason\n"),
+    pytest.param("sys.exit('a reason')", 1, "a reason\n", marks=pytest.mark.nightly),
 ])
 def test_a_program_that_fails_leaves_what_it_called(ranks, end, code, words):
     job = ranks(CALLS + end + "\n")
@@ -42,7 +42,7 @@ def test_a_program_that_fails_leaves_what_it_called(ranks, end, code, words):
 
 
 @pytest.mark.parametrize("end", [
-    "", "sys.exit(0)", "sys.exit()",
+    "", "sys.exit(0)", pytest.param("sys.exit()", marks=pytest.mark.nightly),
     # The child ends before torch takes its groups down, whose threads it does not have.
     "import atexit\nchild = os.fork()\nif not child:\n    atexit.register(os._exit, 1)\n"
     "    raise RuntimeError('in a child')\nos.waitpid(child, 0)",

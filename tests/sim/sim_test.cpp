@@ -8,7 +8,7 @@
 //   ROBUSTRUN_SIM_FIRST=5000 test_sim    begins with that seed
 //   ROBUSTRUN_SIM_SECONDS=600 test_sim    runs new seeds until the time is over
 //
-// Without any of these the last 10,000 runs use new seeds.
+// Without any of these the last runs use new seeds.
 
 #include <doctest/doctest.h>
 
@@ -30,7 +30,7 @@ constexpr std::uint64_t kSeedsInCi = test::kSanitized ? 500 : 16'000;
 // new seeds.
 constexpr std::uint64_t kRareSeeds[] = {35'873,
                                         38'508};  // NodeEnding while replaying, while placing
-constexpr std::uint64_t kFreshSeedsInCi = test::kSanitized ? 100 : 3'000;
+constexpr std::uint64_t kFreshSeedsInCi = test::kSanitized ? 100 : 2'000;
 // Processor time for both test cases, as a limit on the cost of changes. Hardware threads slow each
 // other down, so under load the same work takes up to twice as long as alone.
 constexpr int kSecondsInCi = 180;

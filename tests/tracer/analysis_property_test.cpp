@@ -13,7 +13,7 @@ namespace robustrun::tracer::analysis_property_test {
 namespace {
 
 using Ranks = std::vector<std::uint32_t>;
-constexpr std::uint64_t kSeeds = 400;
+constexpr std::uint64_t kSeeds = robustrun::test::kSanitized ? 100 : 400;
 
 // A healthy rank is never named, and less knowledge never raises the confidence.
 void check_weaker(const Verdict& full, const Verdict& partial, std::uint32_t culprit) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tests/support/sanitized.h"
 #include "tracer/limits.h"
 
 namespace pickle_test {
@@ -199,7 +200,9 @@ TEST_CASE("inconsistent input is refused") {
   CHECK_FALSE(read_pickle("N."));
 }
 
-TEST_CASE("a pickle reaches its limits and no further") {
+// Large inputs; sanitizers need minutes for them, and the fuzzer finds what they could.
+TEST_CASE("a pickle reaches its limits and no further" *
+          doctest::skip(robustrun::test::kSanitized)) {
   CHECK(error_of(repeat("(", tracer::kDocumentDepthMax + 1)).code == Errc::kLimit);
   CHECK(error_of(repeat("N", tracer::kPickleStackMax + 1)).code == Errc::kLimit);
   CHECK(error_of("Nr\xff\xff\xff\xff.").code == Errc::kLimit);
@@ -209,7 +212,7 @@ TEST_CASE("a pickle reaches its limits and no further") {
   CHECK(error_of(std::string(tracer::kDocumentBytesMax, 'N')).code == Errc::kLimit);
 }
 
-TEST_CASE("JSON reaches its limits and no further") {
+TEST_CASE("JSON reaches its limits and no further" * doctest::skip(robustrun::test::kSanitized)) {
   const auto code = [](const std::string& json) {
     const auto read = tracer::read_json(json);
     return read ? Errc::kInternal : read.error().code;

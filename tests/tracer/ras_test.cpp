@@ -8,6 +8,7 @@
 #include <iterator>
 #include <random>
 
+#include "tests/support/sanitized.h"
 #include "tracer/document.h"
 #include "tracer/limits.h"
 
@@ -184,7 +185,9 @@ TEST_CASE("other input is refused") {
   CHECK(refusal(whole.substr(0, whole.size() / 2)) == Errc::kCorrupt);
 }
 
-TEST_CASE("a report reaches its limits and no further") {
+// Large inputs; sanitizers need minutes for them, and the fuzzer finds what they could.
+TEST_CASE("a report reaches its limits and no further" *
+          doctest::skip(robustrun::test::kSanitized)) {
   const auto many = [](const std::string& piece, std::size_t count) {
     std::string all = piece;
     for (std::size_t i = 1; i < count; ++i) all += "," + piece;
@@ -221,7 +224,8 @@ TEST_CASE("a report reaches its limits and no further") {
   CHECK(named.communicators[0].ranks[0].host.size() == tracer::kRasTextMax);
 }
 
-TEST_CASE("a text with too many differences or endless lines is read in time") {
+TEST_CASE("a text with too many differences or endless lines is read in time" *
+          doctest::skip(robustrun::test::kSanitized)) {
   std::string text =
       "Group     Comms\n    0         1         2        32      4096        64   RUNNING  OK\n\n"
       "#0-0 (ab) MISMATCH\n";

@@ -23,7 +23,7 @@ using robustrun::test::wrong_in;
 
 namespace {
 
-constexpr std::uint64_t kKillPointsInCi = test::kSanitized ? 150 : 400;
+constexpr std::uint64_t kKillPointsInCi = test::kSanitized ? 60 : 400;
 constexpr std::uint64_t kEveryChange = test::kSanitized ? 3 : 1;  // changes of the first saver
 constexpr int kPerFolder = 50;
 const Session kSession{"run", 0};

@@ -94,6 +94,7 @@ def test_a_stopped_rank_is_named_forgiven_when_it_goes_on_and_else_ends_the_atte
     job.stop()
 
 
+@pytest.mark.nightly
 def test_two_groups_in_opposite_order_are_an_inversion(robustrun):
     job = start(robustrun, "inversion", 2, 30)
     hang_said(job, ["rank"])

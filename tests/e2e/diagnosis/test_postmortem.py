@@ -32,7 +32,8 @@ def line_with(job, words):
     return job.wait(said, f"a line with {words}", SAID_WITHIN_S)
 
 
-@pytest.mark.parametrize(("ranks", "victim"), [(6, 2), (8, 4)])
+@pytest.mark.parametrize(("ranks", "victim"), [
+    (6, 2), pytest.param(8, 4, marks=pytest.mark.nightly)])
 def test_a_rank_that_calls_with_another_size_is_named(robustrun, ranks, victim):
     job = start(robustrun, ranks, "size", victim, 40)
     line = line_with(job, [f"mismatch: rank {victim} ", "128", "64", "all_reduce"])

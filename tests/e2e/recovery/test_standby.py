@@ -194,6 +194,7 @@ def test_a_changed_script_runs_as_it_is_now(robustrun):
     assert running.finish().code == 0
 
 
+@pytest.mark.nightly
 def test_a_standby_that_died_is_no_loss(robustrun):
     running = start(robustrun)
     first = facts(robustrun, 0)
@@ -242,6 +243,7 @@ if of_one_process.PID != os.getpid():
 """, 1)
 
 
+@pytest.mark.nightly
 def test_after_forked_workers_that_fail_come_fresh_ones(robustrun):
     libraries = robustrun.folder / "libraries" / "site-packages"
     libraries.mkdir(parents=True)
@@ -261,6 +263,7 @@ def test_after_forked_workers_that_fail_come_fresh_ones(robustrun):
     robustrun.expect_nothing_left()
 
 
+@pytest.mark.nightly
 def test_a_restart_does_not_wait_for_a_stopped_standby(robustrun):
     running = start(robustrun)
     first = facts(robustrun, 0)
@@ -389,7 +392,8 @@ def test_a_standby_whose_imports_read_the_attempt_is_refused_with_the_reason(rob
     assert told in robustrun.run("report", "-v", str(robustrun.newest_run())).text
 
 
-@pytest.mark.parametrize("options", [("--standby=off",), ("--compat=torchrun",)])
+@pytest.mark.parametrize("options", [
+    pytest.param(("--standby=off",), marks=pytest.mark.nightly), ("--compat=torchrun",)])
 def test_without_standbys_there_are_none(robustrun, options):
     running = start(robustrun, *options, "--max-restarts=1", script=WHOLE)
     first = facts(robustrun, 0)

@@ -53,7 +53,8 @@ class TestContainer:
 
     # A file system whose mounts reach other namespaces, as most machines have it, and one whose
     # mounts do not, as in most containers.
-    @pytest.mark.parametrize("propagation", ["shared", "private"])
+    @pytest.mark.parametrize("propagation", [
+        "shared", pytest.param("private", marks=pytest.mark.nightly)])
     def test_its_interpreter_installs_once_for_all_containers(self, run, image, propagation):
         run.write("train.py", SCRIPT + "import subprocess\n"
                   "print(open('/etc/os-release').read(), subprocess.run(['tiny'], "

@@ -116,7 +116,9 @@ def shown(robustrun):
     return run
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("config", [
+    name if name in ("cpu.yaml", "fsdp.yaml") else pytest.param(name, marks=pytest.mark.nightly)
+    for name in CONFIGS])
 def test_the_environment_is_the_same_as_with_accelerate_launch(robustrun, shown, config):
     robustrun.write(config, CONFIGS[config])
     env = {"ACCELERATE_MIXED_PRECISION": "fp16", "PYTHONPATH": str(robustrun.folder / "site")}
@@ -155,11 +157,11 @@ def test_unknown_keys_are_named_in_one_line_and_the_run_goes_on(robustrun, shown
 
 @pytest.mark.parametrize("text, error", [
     ("distributed_type: NO\nnum_processes: [2\nuse_cpu: true\n", "acc.yaml:3: "),
-    ("just words\n", "acc.yaml:1: expected keys and values"),
-    ("num_processes: two\ndistributed_type: NO\n", "acc.yaml:1: num_processes must be a number"),
+    pytest.param("just words\n", "acc.yaml:1: expected keys and values", marks=pytest.mark.nightly),
+    pytest.param("num_processes: two\ndistributed_type: NO\n", "acc.yaml:1: num_processes must be a number", marks=pytest.mark.nightly),
     ("num_processes: 2\n", "acc.yaml: A `distributed_type` must be specified"),
     ("distributed_type: XLA\nnum_processes: 2\n", "acc.yaml: robustrun starts no TPU"),
-    ("distributed_type: MULTI_GPU\nmixed_precision: fp99\nnum_processes: 2\n", "fp99"),
+    pytest.param("distributed_type: MULTI_GPU\nmixed_precision: fp99\nnum_processes: 2\n", "fp99", marks=pytest.mark.nightly),
     (None, "cannot read acc.yaml: No such file or directory"),
 ], ids=["syntax", "words", "number", "type", "tpu", "precision", "missing"])
 def test_a_wrong_file_is_an_error_in_one_line(robustrun, text, error):

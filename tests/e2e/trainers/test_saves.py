@@ -25,7 +25,8 @@ def run(robustrun, name, *arguments):
 
 @pytest.mark.parametrize("job, resumed, end", [
     ("lightning_saves_job.py", "out/last.ckpt", "5"),
-    ("hf_saves_job.py", "out/.robustrun-resume/checkpoint-6", "10")])
+    pytest.param("hf_saves_job.py", "out/.robustrun-resume/checkpoint-6", "10",
+                 marks=pytest.mark.nightly)])
 def test_a_killed_run_ends_with_the_weights_of_a_calm_one(robustrun, job, resumed, end):
     calm = run(robustrun, "calm", str(HERE / job), "calm")
     killed = run(robustrun, "killed", str(HERE / job))

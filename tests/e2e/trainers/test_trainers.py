@@ -90,6 +90,7 @@ def test_huggingfaces_trainer(robustrun):
     assert saved == ["checkpoint-10", "checkpoint-15", "checkpoint-20", "checkpoint-5"]
 
 
+@pytest.mark.nightly  # test_accelerate_config.py compares the environment
 def test_a_script_with_accelerate(robustrun):
     robustrun.write("cpu.yaml", "distributed_type: MULTI_CPU\nuse_cpu: true\nnum_processes: 2\n"
                                 "mixed_precision: bf16\n")
@@ -115,6 +116,7 @@ def test_lightning_takes_torchruns_environment_even_inside_slurm(robustrun, warm
     assert ("2 workers started warm" in finished.errors) == warm
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec("hydra") is None, reason="hydra is not installed")
 def test_a_hydra_application_that_changes_its_working_directory(robustrun):
     contest = Contest(robustrun, "hydra_job.py", "out={}", hold_at=12)
