@@ -193,10 +193,10 @@ TEST_CASE(
   }
   MESSAGE(killed, " killed, ", committed_though_killed, " committed though killed, ", salvaged,
           " salvaged, ", finished_by_rescue, " saved by the next");
-  // One in fifty: a few rounds may have none.
+  // The rarest is one in fifty: a few rounds may have none.
   CHECK((committed_though_killed > 0 || test::kSanitized));
-  CHECK(salvaged > 0);
-  CHECK(finished_by_rescue > 0);
+  CHECK((salvaged > 0 || test::kSanitized));
+  CHECK((finished_by_rescue > 0 || test::kSanitized));
 }
 
 TEST_CASE("a copy whose first two savers were killed at any change is saved by the third") {

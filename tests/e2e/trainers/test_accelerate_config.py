@@ -158,10 +158,12 @@ def test_unknown_keys_are_named_in_one_line_and_the_run_goes_on(robustrun, shown
 @pytest.mark.parametrize("text, error", [
     ("distributed_type: NO\nnum_processes: [2\nuse_cpu: true\n", "acc.yaml:3: "),
     pytest.param("just words\n", "acc.yaml:1: expected keys and values", marks=pytest.mark.nightly),
-    pytest.param("num_processes: two\ndistributed_type: NO\n", "acc.yaml:1: num_processes must be a number", marks=pytest.mark.nightly),
+    pytest.param("num_processes: two\ndistributed_type: NO\n",
+                 "acc.yaml:1: num_processes must be a number", marks=pytest.mark.nightly),
     ("num_processes: 2\n", "acc.yaml: A `distributed_type` must be specified"),
     ("distributed_type: XLA\nnum_processes: 2\n", "acc.yaml: robustrun starts no TPU"),
-    pytest.param("distributed_type: MULTI_GPU\nmixed_precision: fp99\nnum_processes: 2\n", "fp99", marks=pytest.mark.nightly),
+    pytest.param("distributed_type: MULTI_GPU\nmixed_precision: fp99\nnum_processes: 2\n",
+                 "fp99", marks=pytest.mark.nightly),
     (None, "cannot read acc.yaml: No such file or directory"),
 ], ids=["syntax", "words", "number", "type", "tpu", "precision", "missing"])
 def test_a_wrong_file_is_an_error_in_one_line(robustrun, text, error):
