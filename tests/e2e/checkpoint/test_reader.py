@@ -101,6 +101,7 @@ def test_lost_directories_are_rebuilt_to_the_same_bits(tmp_path, count, parity):
     assert gone, "there was nothing to lose"
 
 
+@pytest.mark.nightly  # 25 MiB by the other reader
 def test_each_range_of_several_extents_is_rebuilt(tmp_path):
     places = [tmp_path / name for name in "abc"]
     large = torch.arange(25 << 18, dtype=torch.int32)  # 25 MiB in four pieces
