@@ -49,6 +49,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr int kExitFailed = 1;
+constexpr int kExitInfrastructure = 94;  // not the script's fault: another start may help
 constexpr int kExitSignalBase = 128;
 
 class Agent {
@@ -81,8 +82,9 @@ class Agent {
     blocks_.use_listener_of(*peers_);
     SupervisorLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
                                       [this] { on_drained(); },
-                                      [this](const std::string& why) {
-                                        why_ = why;
+                                      [this](const base::Error& why) {
+                                        why_ = why.what;
+                                        is_cut_off_ = why.code == base::Errc::kUnavailable;
                                         leave();
                                       }};
     link_ = DisturbedLink::around(
@@ -139,6 +141,8 @@ class Agent {
   [[nodiscard]] int left_by() const { return left_by_; }
   // Why we left without either.
   [[nodiscard]] const std::string& why() const { return why_; }
+  // It ended because the supervisor could not be reached.
+  [[nodiscard]] bool is_cut_off() const { return is_cut_off_; }
 
   // Ends everything that was started here: after a dismissal, a second signal, or the loss of the
   // supervisor.
@@ -462,6 +466,7 @@ class Agent {
   base::Nanos stepped_at_{};  // when a worker was last seen to have made a step, or was started
   std::optional<int> exit_code_;
   std::string why_ = "ended by a signal";
+  bool is_cut_off_ = false;
   bool congested_ = false;
   bool was_stopped_ = false;  // the attempt's workers, by an order
   std::optional<std::uint64_t> replay_;  // the last one
@@ -521,7 +526,8 @@ int run_remote_agent(RemoteAgent start) {
   if (start.ends_with_node) agent.end_with_node();
   agent.leave_on(start.end_signals, start.shutdown_grace);
   agent.forward(start.forwarded_signals);
-  const bool compat = start.own_workers && start.own_workers->compat;
+  const bool is_command = start.own_workers.has_value();  // of a user, on each node
+  const bool compat = is_command && start.own_workers->compat;
   agent.add_environment(std::move(start.node_environment));
   if (start.own_workers) {
     agent.start_only(*std::move(start.own_workers), std::move(start.own_streams));
@@ -539,7 +545,7 @@ int run_remote_agent(RemoteAgent start) {
   const std::string line = "robustrun agent: " + agent.why() + "\n";
   // This is the last line, so a closed stderr is ignored.
   static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
-  return kExitFailed;
+  return is_command && agent.is_cut_off() && !compat ? kExitInfrastructure : kExitFailed;
 }
 
 }  // namespace robustrun::agent

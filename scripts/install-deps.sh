@@ -137,8 +137,9 @@ case "${1:-build}" in
     install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER \
       $SHELLS $METRICS
     [ "$1" = test ] || install_packages $PEERS
-    install_python "torch numpy pytest safetensors uv $TRAINERS hydra $TRACKER_MODULES" \
-      "$TORCH pytest safetensors uv $TRAINERS hydra-core $TRACKERS"
+    install_python \
+      "torch numpy pytest safetensors uv $TRAINERS hydra $TRACKER_MODULES kubernetes_validate" \
+      "$TORCH pytest safetensors uv $TRAINERS hydra-core $TRACKERS kubernetes-validate"
     install_packagers
     ;;
   package)

@@ -26,7 +26,7 @@ class SocketLink final : public SupervisorLink {
          [this](const base::Error& error) {
            channel_.reset();
            handlers_.on_drained();  // the channel will not drain any more
-           handlers_.on_given_up(error.what);
+           handlers_.on_given_up(error);
          },
          [this] { handlers_.on_drained(); }});
   }
@@ -131,7 +131,7 @@ class NetworkLink final : public SupervisorLink {
       if (connected) return on_connected(*std::move(connected));
       if (connected.error().code == base::Errc::kPermission ||
           connected.error().code == base::Errc::kProtocol) {
-        return give_up(connected.error().what);
+        return give_up(connected.error());
       }
       last_error_ = connected.error().what;
       if (channel_ || is_over()) return;
@@ -246,7 +246,9 @@ class NetworkLink final : public SupervisorLink {
   void on_message(wire::Message message) {
     received_at_ = clock_.now();
     if (const auto* refused = std::get_if<wire::Refused>(&message)) {
-      if (refused->final) return give_up("the supervisor refused us: " + refused->text);
+      if (refused->final) {
+        return give_up({base::Errc::kPermission, 0, "the supervisor refused us: " + refused->text});
+      }
       return;
     }
     if (std::holds_alternative<wire::Heartbeat>(message)) return;
@@ -284,17 +286,19 @@ class NetworkLink final : public SupervisorLink {
   bool is_over() {
     const base::Nanos now = clock_.now();
     if (now - lost_at_ >= limits_.orphan_grace) {
-      give_up("the supervisor cannot be reached: " + last_error_);
+      give_up({base::Errc::kUnavailable, 0, "the supervisor cannot be reached: " + last_error_});
       return true;
     }
     if (welcomed_ && now - std::max(lost_at_, progress_at_) >= kIdleWithoutSupervisorMax) {
-      give_up("the supervisor cannot be reached, and the workers make no progress: " + last_error_);
+      give_up(
+          {base::Errc::kUnavailable, 0,
+           "the supervisor cannot be reached, and the workers make no progress: " + last_error_});
       return true;
     }
     return false;
   }
 
-  void give_up(const std::string& why) {
+  void give_up(const base::Error& why) {
     if (std::exchange(has_given_up_, true)) return;
     retry_.cancel();
     handlers_.on_given_up(why);

@@ -26,8 +26,9 @@ class SupervisorLink {
   struct Handlers {
     std::function<void(wire::Message)> on_message;
     std::function<void()> on_drained;   // bulk output may be sent again
-    // The supervisor is lost for good: kill everything and leave. Gets the reason, in words.
-    std::function<void(const std::string&)> on_given_up;
+    // The supervisor is lost for good: kill everything and leave. kUnavailable: it cannot be
+    // reached; otherwise it has refused us.
+    std::function<void(const base::Error&)> on_given_up;
   };
   struct Limits {
     base::Nanos orphan_grace{};

@@ -147,7 +147,11 @@ class ThisMachine final : public Machine {
           base::Errc::kPermission,
           fmt::format("it belongs to user {}, and you are user {}", status.st_uid, ::geteuid()));
     }
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    // Kubernetes gives a secret to a user who is not root as root's file, which the user's group
+    // may read: root has decided who is in that group.
+    const bool by_group = status.st_uid == 0 && ::geteuid() != 0;
+    const mode_t strangers = S_IRWXO | (by_group ? S_IWGRP | S_IXGRP : S_IRWXG);
+    if ((status.st_mode & strangers) != 0) {
       return base::fail(base::Errc::kPermission,
                         fmt::format("others may use it (mode {:04o}); chmod 600 {}",
                                     status.st_mode & 07777U, shell_quoted(path)));

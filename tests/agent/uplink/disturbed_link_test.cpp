@@ -70,7 +70,7 @@ struct Fixture {
          received.push_back(number_of(message));
          on_received(received.back());
        },
-       [this] { ++drained; }, [this](const std::string& why) { alone = why; }},
+       [this] { ++drained; }, [this](const base::Error& why) { alone = why.what; }},
       [this](SupervisorLink::Handlers inner) {
         below.handlers = std::move(inner);
         return std::make_unique<PlainLink>(below);
@@ -96,7 +96,7 @@ TEST_CASE("an undisturbed link has no effect") {
   f.link->note_progress();
   f.link->close();
   CHECK(f.below.calls == std::vector<std::string>{"limits", "attempt", "progress", "close"});
-  f.below.handlers.on_given_up("gone");
+  f.below.handlers.on_given_up({base::Errc::kUnavailable, 0, "gone"});
   CHECK(f.alone == "gone");
   f.below.handlers.on_drained();
   CHECK(f.drained == 1);

@@ -35,6 +35,31 @@ TEST_CASE("a secret is read if no other user can read it") {
   }
 }
 
+TEST_CASE("the group of a user who is not root may read root's secret") {
+  if (::geteuid() != 0) return;
+  const test::ScratchFolder folder;
+  const std::string file = folder.write("secret", "as Kubernetes mounts it");
+  constexpr id_t kOther = 4242;
+  REQUIRE(::chmod(folder.path().c_str(), 0755) == 0);
+  REQUIRE(::chown(file.c_str(), 0, kOther) == 0);
+  const auto seen_with = [&](mode_t mode) {
+    REQUIRE(::chmod(file.c_str(), mode) == 0);
+    REQUIRE(::setegid(kOther) == 0);
+    REQUIRE(::seteuid(kOther) == 0);
+    const std::string seen = secret_of(file);
+    REQUIRE(::seteuid(0) == 0);
+    REQUIRE(::setegid(0) == 0);
+    return seen;
+  };
+  CHECK(seen_with(0440) == "as Kubernetes mounts it");
+  CHECK(seen_with(0640) == "as Kubernetes mounts it");
+  for (const mode_t mode : {0660, 0444, 0450}) {
+    CHECK(seen_with(mode).starts_with("others may use it"));
+  }
+  REQUIRE(::chmod(file.c_str(), 0440) == 0);
+  CHECK(secret_of(file).starts_with("others may use it"));  // of root itself
+}
+
 TEST_CASE("a file that is no secret is refused without blocking") {
   const test::ScratchFolder folder;
   CHECK(secret_of(folder / "none") == "it cannot be read: No such file or directory");
