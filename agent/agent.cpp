@@ -313,7 +313,10 @@ class Agent {
   }
 
   void on_welcome(wire::Welcome welcome) {
-    if (workers_) return send_ending();  // a later welcome, after a new connection
+    if (workers_) {  // a later welcome, after a new connection
+      node_.stages.forget_news();
+      return send_ending();
+    }
     if (own_workers_) {
       own_workers_->run_id = welcome.workers.run_id;
       own_workers_->health = welcome.workers.health;  // an older supervisor knows no findings

@@ -115,6 +115,11 @@ inline constexpr std::chrono::seconds kCheckFullMax{100};
 inline constexpr std::chrono::seconds kCheckGpuMax{320};
 inline constexpr std::chrono::seconds kCheckRoundMax{15};
 
+// group_wait_watch.h: how long ranks wait in init_process_group for others until that is logged,
+// and the time between looks for it.
+inline constexpr std::chrono::seconds kGroupWaitSaidAfter{30};
+inline constexpr std::chrono::seconds kGroupWaitLooksApart{1};
+
 // hang_watch.h: overdue operations that are remembered.
 inline constexpr std::size_t kOverdueMax = 4096;
 // Steps are missing when a group that has done kGapsToLearn steps does none for kNoStepMin, and for

@@ -77,34 +77,49 @@ std::optional<wire::NodeStages> StageClock::due() {
   return all();
 }
 
-// The stage of the worker that is furthest behind.
+// The stages of all workers, and of the one that is furthest behind.
 wire::StageNews StageClock::current() const {
   wire::StageNews news{attempt_};
+  const base::Nanos now = clock_.now();
+  for (const auto& [worker, moments] : workers_) {
+    const wire::RankStage rank = rank_stage(worker_stages(moments, now));
+    if (worker.value < workers_expected_) {
+      news.ranks.resize(worker.value);  // those between have not begun
+      news.ranks.push_back(rank);
+    }
+    const bool is_at_it = under_way_ && rank.stage && !rank.is_over;
+    if (!is_at_it || (news.stage && *news.stage <= *rank.stage)) continue;
+    news.stage = rank.stage;
+    news.since = rank.since;
+    news.rank = worker;
+  }
   if (!workers_.empty() && !under_way_) return news;
   for (std::size_t i = 0; i < own_.size(); ++i) {
     if (!own_[i].begin || own_[i].end) continue;
-    return {attempt_, static_cast<wire::StageName>(i), own_[i].since, {}};
-  }
-  const base::Nanos now = clock_.now();
-  for (const auto& [worker, moments] : workers_) {
-    for (const StageTime& one : worker_stages(moments, now)) {
-      const bool is_at_it = one.end == base::Nanos{};
-      if (!is_at_it || (news.stage && *news.stage <= one.stage)) continue;
-      news = {attempt_, one.stage, one.begin, worker};
-    }
+    news.stage = static_cast<wire::StageName>(i);
+    news.since = own_[i].since;
+    news.rank.reset();
+    return news;
   }
   return news;
 }
 
 std::optional<wire::StageNews> StageClock::news() {
   wire::StageNews now = current();
-  const bool is_over = !now.stage;
-  if (now == last_news_ || (is_over && !last_news_.stage)) return std::nullopt;
+  const bool is_told = !now.stage && !last_news_.stage && now.ranks == last_news_.ranks;
+  if (now == last_news_ || is_told) return std::nullopt;
+  // Stages may have gaps between them: only the end of the start is reported at once.
+  const bool is_over = !now.stage && !under_way_;
   const bool is_soon =
       clock_.now() - last_news_at_ < kStageNewsEvery && last_news_at_ != base::Nanos{};
   if (is_soon && !is_over) return std::nullopt;
   last_news_at_ = clock_.now();
   return last_news_ = now;
+}
+
+void StageClock::forget_news() {
+  last_news_ = {};
+  last_news_at_ = {};
 }
 
 std::optional<wire::NodeStages> StageClock::end_attempt() {

@@ -45,8 +45,10 @@ class StageClock {
   void take(base::LocalRank worker, const WorkerMoments& moments);
   // The message to send now, if any.
   [[nodiscard]] std::optional<wire::NodeStages> due();
-  // The stage that the start is in, if it differs from the last news.
+  // The stage that the start is in, with those of its workers, if that differs from the last news.
   [[nodiscard]] std::optional<wire::StageNews> news();
+  // The last news may be lost, or the supervisor is another one: it is due again.
+  void forget_news();
   // No worker is left: the stages that were not reported.
   [[nodiscard]] std::optional<wire::NodeStages> end_attempt();
   // Every worker of the attempt has done a step.

@@ -101,4 +101,24 @@ std::vector<StageTime> worker_stages(const WorkerMoments& worker, Nanos now) {
   return stages;
 }
 
+wire::RankStage rank_stage(const std::vector<StageTime>& stages) {
+  wire::RankStage rank;
+  if (stages.empty()) return rank;
+  const auto goes_on = [](const StageTime& one) { return one.end == Nanos{}; };
+  rank.called_group =
+      std::ranges::find(stages, StageName::kProcessGroup, &StageTime::stage) != stages.end();
+  const bool has_stepped = stages.back().stage == StageName::kFirstStep && !goes_on(stages.back());
+  const auto first = has_stepped ? stages.end() : std::ranges::find_if(stages, goes_on);
+  if (first != stages.end()) {
+    rank.stage = first->stage;
+    rank.since = first->begin;
+    return rank;
+  }
+  const auto last = std::ranges::max_element(stages, {}, &StageTime::end);
+  rank.stage = last->stage;
+  rank.since = last->end;
+  rank.is_over = true;
+  return rank;
+}
+
 }  // namespace robustrun::agent

@@ -29,4 +29,7 @@ struct WorkerMoments {
 [[nodiscard]] std::vector<wire::StageTime> worker_stages(const WorkerMoments& worker,
                                                          base::Nanos now);
 
+// `stages`: of one worker, as above. A worker that has done a step is in no stage any more.
+[[nodiscard]] wire::RankStage rank_stage(const std::vector<wire::StageTime>& stages);
+
 }  // namespace robustrun::agent

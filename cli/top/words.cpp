@@ -68,8 +68,9 @@ Headline hang_headline(const HangStatus& hang) {
           more, state};
 }
 
-// The node that has been at its stage for the longest time.
+// Whom others wait for, or else the node that has been at its stage for the longest time.
 std::string slowest_start(const RunStatus& status) {
+  if (status.group_wait) return "waiting " + in_words(*status.group_wait);
   const NodeStatus* slowest = nullptr;
   for (const NodeStatus& node : status.nodes) {
     if (node.stage.empty()) continue;

@@ -279,6 +279,7 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
     copies_.begin_attempt(action.attempt, action.world_size);
     copy_rounds_.begin_attempt(action.attempt, action.world_size);
     hang_watch_.begin_attempt(action.attempt, parts_.clock.now());
+    group_wait_watch_.begin_attempt(parts_.clock.now());
     pace_looks_.begin_attempt(action.world_size);
     collectives_done_.reset();
     step_goal_sent_ = false;

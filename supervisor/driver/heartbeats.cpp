@@ -27,6 +27,7 @@ void Driver::Impl::arm_lease_check() {
 
 void Driver::Impl::check_leases() {
   note_steps();
+  note_group_wait();
   watch_for_hangs();
   const bool beats = lease_checks_++ % kLeaseChecksPerBeat == 0;
   for (std::size_t i = 0; i < nodes_.size() && !finished_; ++i) {

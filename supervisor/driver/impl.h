@@ -25,6 +25,7 @@
 #include "supervisor/watch/checkpoint_watch.h"
 #include "supervisor/watch/copies_watch.h"
 #include "supervisor/watch/copy_rounds.h"
+#include "supervisor/watch/group_wait_watch.h"
 #include "supervisor/watch/hang_watch.h"
 #include "supervisor/watch/line_news.h"
 #include "supervisor/watch/node_link.h"
@@ -64,6 +65,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] NodeStatus node_status(NodeStatus known, const NodeLink& link) const;
   void note_stage(const NodeLink& link, NodeStatus& known) const;
   void note_steps_of_ranks(RunStatus& status) const;
+  [[nodiscard]] bool is_up_or_starting() const;
+  void note_group_wait();
   void tell_news(OutputNews& news) const;
   [[nodiscard]] ControlServer::Row until_finished(ControlServer::Row row) const;
   [[nodiscard]] Injector::Group reachable_group() const;
@@ -202,6 +205,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::optional<std::uint64_t> collectives_done_;
   ProgressTracker progress_;
   LineNews line_news_;
+  GroupWaitWatch group_wait_watch_;
   CheckpointWatch checkpoints_;
   CopiesWatch copies_;
   CopyRounds copy_rounds_;

@@ -120,7 +120,8 @@ void Driver::Impl::on_report(base::NodeId node, const wire::NodeStages& report) 
 void Driver::Impl::on_report(base::NodeId node, wire::StageNews& news) {
   NodeLink& link = nodes_[node.value];
   news.since += link.clock_offset;
-  link.stage = news;
+  for (wire::RankStage& rank : news.ranks) rank.since += link.clock_offset;
+  link.stage = std::move(news);
 }
 
 // The agent obeys another supervisor: the run is not ours any more, and neither is its journal.

@@ -18,6 +18,7 @@
 #include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/status/live_line.h"
 #include "supervisor/driver/impl.h"
+#include "supervisor/watch/group_wait_fold.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -253,12 +254,35 @@ RunStatus Driver::Impl::status() const {
       status.metrics.push_back({newest.metric_names[i], newest.metric_values[i]});
     }
   }
-  for (std::size_t i = 0; i < std::min(nodes_.size(), status.nodes.size()); ++i) {
+  const std::size_t known = std::min(nodes_.size(), status.nodes.size());
+  for (std::size_t i = 0; i < known; ++i) {
     status.nodes[i] = node_status(std::move(status.nodes[i]), nodes_[i]);
+  }
+  if (is_up_or_starting()) {
+    GroupWaitFold waits(job_.attempt(), now);
+    for (std::size_t i = 0; i < known; ++i) waits.take(status.nodes[i], nodes_[i].stage);
+    status.group_wait = waits.result();
   }
   if (newest.attempt == job_.attempt()) note_steps_of_ranks(status);
   arrange(status);
   return status;
+}
+
+// Workers that are being stopped wait for nobody.
+bool Driver::Impl::is_up_or_starting() const {
+  return job_.state() == JobState::kStarting || job_.state() == JobState::kRunning;
+}
+
+// Mostly no rank waits, which is cheaper to find out than the whole status.
+void Driver::Impl::note_group_wait() {
+  const base::Nanos now = parts_.clock.now();
+  if (!is_up_or_starting() || !group_wait_watch_.wants_look(now)) return;
+  const bool some_wait = std::ranges::any_of(nodes_, [](const NodeLink& link) {
+    return std::ranges::any_of(link.stage.ranks, waits_in_group);
+  });
+  const auto found = some_wait ? status().group_wait : std::nullopt;
+  const auto news = group_wait_watch_.take(found, request_.spec.run_id, now);
+  if (news) RR_LOG(kWarn, {}, "{}", *news);
 }
 
 void Driver::Impl::note_steps_of_ranks(RunStatus& status) const {

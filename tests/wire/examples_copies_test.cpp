@@ -51,7 +51,12 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
       {"CodeWanted", "CodeWanted", CodeWanted{.block = 4}},
       {"CodeBlock", "CodeBlock",
        CodeBlock{.block = 4, .bytes = "packed", .error = "cannot read it"}},
-      {"StageNews", "StageNews", StageNews{{2}, StageName::kImports, 7s, LocalRank{1}}},
+      {"StageNews", "StageNews-2",
+       StageNews{{2},
+                 StageName::kImports,
+                 7s,
+                 LocalRank{1},
+                 {{StageName::kProcessGroup, 9s, false, true}, {StageName::kImports, 7s}}}},
       {"SavingOver", "SavingOver", SavingOver{.made_in = {2}, .order = 4}},
   };
 }

@@ -26,14 +26,33 @@ struct NodeStages {
   }
 };
 
+// Where one rank of a node is in its start.
+struct RankStage {
+  // the stage under way, or the last one that is over; none: the rank has not begun
+  std::optional<StageName> stage{};
+  base::Nanos since{};  // the node's clock: the stage's begin, or its end if it is over
+  bool is_over = false;
+  bool called_group = false;  // it has called init_process_group
+  bool operator==(const RankStage&) const = default;
+  template <class V>
+  void fields(V& v) {
+    v(1, "stage", stage);
+    v(2, "since", since);
+    v(3, "is_over", is_over);
+    v(4, "called_group", called_group);
+  }
+};
+
 // Agent to supervisor, in runs with WorkerTemplate::stages: the current stage of its start, at
-// every change. Only for display; the NodeStages that follow are authoritative.
+// every change and on every connection. Only for display; the NodeStages that follow are
+// authoritative.
 struct StageNews {
   base::Attempt attempt;
   // for a worker's stage, that of the last rank; none: the start is over
   std::optional<StageName> stage{};
   base::Nanos since{};  // the node's clock
   std::optional<base::LocalRank> rank{};  // for a worker's stage
+  std::vector<RankStage> ranks{};  // by local rank; later ranks have not begun
   bool operator==(const StageNews&) const = default;
   template <class V>
   void fields(V& v) {
@@ -41,6 +60,7 @@ struct StageNews {
     v(2, "stage", stage);
     v(3, "since", since);
     v(4, "rank", rank);
+    v(5, "ranks", ranks);
   }
 };
 

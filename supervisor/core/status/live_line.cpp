@@ -24,8 +24,13 @@ std::string clock_words(std::uint64_t s) {
   return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
-// The stage of the node that has been in its stage for the longest time.
+// Whom others wait for, or else the stage of the node that has been in its stage for the longest
+// time.
 std::string stage_words(const RunStatus& status) {
+  if (status.group_wait) {
+    return fmt::format("waiting for {} {}", missing_in_words(*status.group_wait),
+                       base::duration_words(status.group_wait->lasting));
+  }
   const NodeStatus* slowest = nullptr;
   for (const NodeStatus& node : status.nodes) {
     if (node.stage.empty()) continue;

@@ -196,6 +196,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("workers", worker_words(status));
   page.item("places", status.placement);
   page.item("start", start_words(status));
+  page.item("waiting", status.group_wait ? in_words(*status.group_wait) : "");
   page.item("progress", progress_words(status));
   page.item("checkpoint", resume_words(status));
   show_restarts(status, page);

@@ -13,6 +13,7 @@
 
 #include "supervisor/core/job/job.h"
 #include "supervisor/core/report/report.h"
+#include "supervisor/core/status/group_wait.h"
 #include "supervisor/core/status/run_totals.h"
 
 namespace robustrun::supervisor {
@@ -156,6 +157,7 @@ struct RunStatus {
   std::optional<std::uint64_t> stop_after_steps;
   std::optional<HangStatus> hang;
   std::vector<EarlierStart> earlier_starts;  // as in RunReport
+  std::optional<GroupWait> group_wait;  // under way; only a supervisor that answers knows it
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -193,6 +195,7 @@ struct RunStatus {
     v(33, "stop_after_steps", stop_after_steps);
     v(34, "hang", hang);
     v(35, "earlier_starts", earlier_starts);
+    v(36, "group_wait", group_wait);
   }
 };
 

@@ -295,4 +295,72 @@ TEST_CASE("the current stage is reported as it changes, of the rank that is furt
   CHECK_FALSE(stages.news());
 }
 
+TEST_CASE("each rank is told with its stage, and whether it has called init_process_group") {
+  HandClock clock;
+  StageClock stages(clock);
+  stages.begin_attempt(base::Attempt{1}, 4);
+  WorkerMoments waits, reads, slow;
+  for (WorkerMoments* one : {&waits, &reads, &slow}) one->launched = kLaunched;
+  for (WorkerMoments* one : {&waits, &reads}) {
+    one->user_code_at = at(50);
+    one->marks.imports_done_at = at(2000);
+  }
+  waits.marks.group_begin_at = at(2100);
+  clock.time = at(9000);
+  stages.take(LocalRank{0}, waits);
+  stages.take(LocalRank{2}, reads);
+  stages.take(LocalRank{3}, slow);
+  auto news = stages.news();
+  REQUIRE(news);
+  CHECK(news->stage == StageName::kImports);
+  CHECK(news->rank == LocalRank{3});
+  REQUIRE(news->ranks.size() == 4);
+  CHECK(news->ranks[0] == wire::RankStage{StageName::kProcessGroup, at(2100), false, true});
+  CHECK(news->ranks[1] == wire::RankStage{});  // nothing was read of it yet
+  CHECK(news->ranks[2] == wire::RankStage{StageName::kImports, at(2000), true, false});
+  CHECK(news->ranks[3] == wire::RankStage{StageName::kImports, kLaunched, false, false});
+  stages.take(LocalRank{3}, reads);
+  CHECK_FALSE(stages.news());  // too soon
+  clock.time += agent::kStageNewsEvery;
+  news = stages.news();
+  REQUIRE(news);
+  CHECK(news->stage == StageName::kProcessGroup);
+  CHECK(news->ranks[3].is_over);
+  CHECK_FALSE(stages.news());
+  stages.forget_news();  // the connection broke
+  CHECK(stages.news() == news);
+}
+
+TEST_CASE("a gap between two stages is not the end of the start: it is told after a while, once") {
+  HandClock clock;
+  StageClock stages(clock);
+  stages.begin_attempt(base::Attempt{0}, 1);
+  WorkerMoments worker;
+  worker.launched = kLaunched;
+  clock.time = at(1000);
+  stages.take(LocalRank{0}, worker);
+  REQUIRE(stages.news());
+  worker.user_code_at = at(50);
+  worker.marks.imports_done_at = at(900);
+  stages.take(LocalRank{0}, worker);
+  CHECK_FALSE(stages.news());
+  clock.time += agent::kStageNewsEvery;
+  const auto news = stages.news();
+  REQUIRE(news);
+  CHECK_FALSE(news->stage);
+  REQUIRE(news->ranks.size() == 1);
+  CHECK(news->ranks[0] == wire::RankStage{StageName::kImports, at(900), true, false});
+  clock.time += agent::kStageNewsEvery;
+  CHECK_FALSE(stages.news());
+}
+
+TEST_CASE("a worker outside the order's slots has no place in the list") {
+  HandClock clock;
+  StageClock stages(clock);
+  stages.begin_attempt(base::Attempt{0}, 1);
+  stages.take(LocalRank{4'000'000'000}, trained());
+  const auto news = stages.news();
+  CHECK((!news || news->ranks.empty()));
+}
+
 }  // namespace stage_clock_test

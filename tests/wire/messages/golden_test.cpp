@@ -116,6 +116,7 @@ TEST_CASE("messages of version 1 without newer members keep their meaning") {
   const auto heartbeat = wire::decode<wire::Heartbeat>(old("Heartbeat")).value();
   CHECK(heartbeat.sequence == 9);
   CHECK(heartbeat.at.count() == 0);
+  CHECK(wire::decode<wire::StageNews>(old("StageNews")).value().ranks.empty());
   CHECK(wire::decode<wire::Dismiss>(old("Dismiss")).value().exit_code == 0);
   CHECK_FALSE(wire::decode<wire::Observe>(old("Observe")).value().ras);
   CHECK_FALSE(wire::decode<wire::Observe>(old("Observe-2")).value().use_of);

@@ -55,6 +55,15 @@ TEST_CASE("before the first step: the slowest node's stage") {
   CHECK(line.ends_with("  up 1:23"));
 }
 
+TEST_CASE("before the first step: a rank that others wait for comes before any stage") {
+  RunStatus status = running();
+  status.nodes.resize(1);
+  status.nodes[0].stage = "process group";
+  status.nodes[0].stage_took = seconds(40);
+  status.group_wait = GroupWait{seconds(40), 7, 1, {{3, "n2", "imports", seconds(42)}}};
+  CHECK(live_line(status, std::nullopt) == "train.py  waiting for rank 3 on n2 40.00 s  up 1:23");
+}
+
 TEST_CASE("a run that is not training shows its state, and no rate of the past") {
   RunStatus status = running();
   status.state = JobState::kBackoff;

@@ -133,6 +133,22 @@ TEST_CASE("a start under way says what its nodes are at, those that take longest
   CHECK(text.find("gamma: image 12.00 s; alpha: imports 2.10 s (rank 1)") != std::string::npos);
 }
 
+TEST_CASE("ranks that are missing in init_process_group are told, also over the socket") {
+  RunStatus status = live(replaced());
+  CHECK(render_status(status, false, 90, 100).find("  waiting ") == std::string::npos);
+  status.group_wait = GroupWait{ms(15'000), 3, 1, {{3, "gamma", "imports", ms(17'000)}}};
+  const auto read = read_status_answer(write_status_answer(status));
+  REQUIRE(read);
+  REQUIRE(read->group_wait);
+  CHECK(read->group_wait->missing == 1);
+  REQUIRE(read->group_wait->ranks.size() == 1);
+  CHECK(read->group_wait->ranks[0].stage_took == ms(17'000));
+  const std::string text = render_status(*read, false, 90, 100);
+  CAPTURE(text);
+  CHECK(text.find("in init_process_group for rank 3 (gamma, imports 17.00 s), 15.00 s so far") !=
+        std::string::npos);
+}
+
 TEST_CASE("every rank of the attempt is told with its state and process") {
   Story story = replaced();
   story.event(76000, scenarios::exited(1, 3, ExitStatus::Kind::kExited, 1, 75999), 2);
