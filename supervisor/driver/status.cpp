@@ -268,7 +268,7 @@ RunStatus Driver::Impl::status() const {
   return status;
 }
 
-// Workers that are being stopped wait for nobody.
+// Workers that are being stopped wait for no rank.
 bool Driver::Impl::is_up_or_starting() const {
   return job_.state() == JobState::kStarting || job_.state() == JobState::kRunning;
 }

@@ -1,6 +1,6 @@
-"""examples/kubernetes/job.yaml: its command in pods that are played by machines with a network, host
-name and processes of their own. A pod that ends is followed by another one of the same index and
-another address, as by the Job controller."""
+"""examples/kubernetes/job.yaml: its command in pods that are played by machines with a network, a
+host name and processes of their own. A pod that ends is followed by another one of the same index
+and another address, as by the Job controller."""
 
 import os
 import signal
