@@ -10,7 +10,8 @@
 Which samples a step has depends on the specification and the step alone, not on the number of
 ranks. Works under robustrun, under torchrun and in a single process.
 
-DataLoader and DistributedSampler are the same for map-style datasets, in the place of torch's.
+DataLoader and DistributedSampler, in the place of torch's, give the same guarantees for map-style
+datasets, without packing.
 """
 
 import os

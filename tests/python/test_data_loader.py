@@ -6,10 +6,12 @@ import json
 import multiprocessing
 import pickle
 import random
+import runpy
+import socket
 import sys
 
 import pytest
-from conftest import PACKAGE
+from conftest import PACKAGE, ROOT
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
@@ -293,15 +295,133 @@ def test_each_loop_is_the_next_epoch_also_after_break():
     assert epochs_of(one) == [third]
 
 
-def test_a_state_of_an_epochs_last_batch_ends_that_epoch_first():
-    one, other = (loaders(1, 20, 4, shuffle=True)[0] for _ in range(2))
+def test_a_state_of_an_epochs_last_batch_goes_on_with_the_next_epoch():
+    one, = loaders(1, 20, 4, shuffle=True)
     for _ in one:
         saved = one.state_dict()
     assert (saved["epoch"], saved["step"], one.state_dict()["epoch"]) == (0, 5, 1)
-    other.load_state_dict(saved)
-    assert other.epoch == 0
+    third = epochs_of(one, 2)[0]
+
+    def loaded():
+        other, = loaders(1, 20, 4, shuffle=True)
+        other.load_state_dict(saved)
+        assert other.epoch == 1 and other.step_samples == 4
+        return other
+
+    assert epochs_of(loaded()) == [third]
+    other = loaded()
+    other.set_epoch(0)  # by a script that counts itself: nothing is left of that one
+    assert len(iter(other)) == 0 and epochs_of(other, 2) == [[], third]
+    other = loaded()
+    passing = iter(other)
+    other.set_epoch(0), other.set_epoch(1)  # as Lightning does before it uses a batch
+    assert next(passing)[0].tolist() == third[0]
+    assert (other.epoch, other.state_dict()["step"]) == (1, 1)
+
+
+def test_set_epoch_after_a_look_at_a_batch_begins_where_the_look_did():
+    one, other = (loaders(1, 20, 4, shuffle=True)[0] for _ in range(2))
+    expected, = epochs_of(one)
+    next(iter(other))
     other.set_epoch(0)
-    assert epochs_of(other, 2) == [[], *epochs_of(one)]
+    assert epochs_of(other) == [expected]
+    other.load_state_dict({**other.state_dict(), "epoch": 0, "step": 2})
+    next(iter(other))
+    other.set_epoch(0)
+    assert epochs_of(other) == [expected[2:]]
+
+
+def frameworks_epochs(loader, epochs):
+    """As Lightning reads: it counts batches and does not ask for one after the last."""
+    read, states = [], []
+    for epoch in epochs:
+        loader.sampler.set_epoch(epoch)
+        passing = iter(loader)
+        for _ in range(len(passing)):
+            read.append(next(passing)[0].tolist())
+            states.append(loader.state_dict())
+    return read, states
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_framework_that_counts_batches_skips_and_repeats_none(workers):
+    def fresh():
+        return loaders(1, 20, 4, shuffle=True, num_workers=workers)[0]
+
+    expected = list(itertools.chain(*epochs_of(fresh(), 3)))
+    read, states = frameworks_epochs(fresh(), range(3))
+    assert read == expected
+    for used in (3, 5, 10) if not workers else (5,):  # within an epoch, and at ends
+        resumed = fresh()
+        resumed.load_state_dict(states[used - 1])
+        assert frameworks_epochs(resumed, range((used - 1) // 5, 3))[0] == expected[used:]
+
+
+def test_the_loader_has_the_attributes_of_torchs():
+    torchs = torch.utils.data.DataLoader(Drawing(20), 4)
+    one, = loaders(1, 20, 4)
+    missing = {name for name in vars(torchs) if not name.startswith("_") and name not in vars(one)}
+    assert missing == set()
+    assert {name for name, value in vars(torchs).items()
+            if getattr(one, name, value) != value} <= {"dataset", "sampler", "batch_sampler",
+                                                       "collate_fn"}
+    assert one.multiprocessing_context is None
+    assert len(iter(one)) == len(one) == len(iter(torchs))
+    for drop_last in (False, True):
+        of_ranks = loaders(3, 50, 4, drop_last=drop_last)
+        lengths = [len(each.sampler) for each in of_ranks]
+        assert lengths == [sum(len(batch[0]) for batch in each) for each in of_ranks]
+        assert sum(lengths) == (48 if drop_last else 50)
+    assert [len(data.DistributedSampler(Drawing(11), 2, rank)) for rank in (0, 1)] == [6, 5]
+
+
+def test_torch_gets_what_it_may_not_know_only_if_it_was_passed(monkeypatch):
+    passed = []
+    torchs = torch.utils.data.DataLoader
+    monkeypatch.setattr(torch.utils.data, "DataLoader",
+                        lambda *args, **options: passed.append(options) or torchs(*args, **options))
+    loaders(1, 20, 4, in_order=True)
+    loaders(1, 20, 4, pin_memory_device="cuda", prefetch_factor=3, num_workers=1)
+    rarer = {"pin_memory_device": "cuda", "prefetch_factor": 3}
+    assert not rarer.keys() & passed[0].keys() and rarer.items() <= passed[1].items()
+    assert all("in_order" not in options for options in passed)
+
+
+def test_a_pass_is_of_the_epoch_in_which_it_began():
+    one, = loaders(1, 20, 4, shuffle=True)
+    first, second = epochs_of(one, 2)
+    one.set_epoch(0)
+    passing = iter(one)
+    one.set_epoch(1)
+    assert [batch[0].tolist() for batch in passing] == first
+    assert one.epoch == 1 and epochs_of(one) == [second]
+
+
+def test_an_earlier_pass_takes_no_batches_from_persistent_workers():
+    one, = loaders(1, 20, 4, num_workers=1, persistent_workers=True)
+    earlier = iter(one)
+    next(earlier)
+    later = iter(one)
+    with pytest.raises(data.DataError, match="this pass ended when the next one began"):
+        next(earlier)
+    assert len(list(later)) == 5
+
+
+def test_step_samples_is_of_the_batch_that_was_used_last():
+    one, = loaders(1, 50, 12)
+    sizes = [one.step_samples for _ in one]
+    assert sizes == [12, 12, 12, 7, 7] and one.step_samples == 7
+
+
+@pytest.mark.parametrize("device", ["cpu", *["cuda"] * torch.cuda.is_available()])
+def test_a_default_device_may_be_set(device):
+    before = torch.empty(()).device
+    torch.set_default_device(device)
+    try:
+        one, = loaders(1, 12, 4)
+        assert len(list(one)) == 3 and one._below.generator.device == torch.empty(()).device
+    finally:
+        torch.set_default_device(before)
 
 
 def test_after_a_state_was_loaded_set_epoch_does_not_go_back():
@@ -348,6 +468,31 @@ def test_the_process_group_or_the_environment_says_which_rank_this_is(monkeypatc
     assert samples() == [[[2, 6]]]
 
 
+@pytest.mark.parametrize("name, value", [("WORLD_SIZE", "2"), ("RANK", "0")])
+def test_half_an_environment_is_an_error(monkeypatch, name, value):
+    for each in ("WORLD_SIZE", "RANK"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, value)
+    with pytest.raises(data.DataError, match=name + " is set and .* is not: build the loader after "
+                                                    "init_process_group, or pass rank= and ranks="):
+        data.DataLoader(Drawing(8), 2)
+    loaders(2, 8, 2)
+
+
+def test_a_loader_from_before_the_process_group_is_an_error(monkeypatch):
+    for each in ("WORLD_SIZE", "RANK"):
+        monkeypatch.delenv(each, raising=False)
+    early, told = data.DataLoader(Drawing(8), 2), data.DataLoader(Drawing(8), 2, rank=0, ranks=1)
+    iter(early)
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.raises(data.DataError, match="before init_process_group, for rank 0 of 1, and this "
+                                             "is rank 1 of 2: build the loader after it"):
+        iter(early)
+    iter(told), iter(data.DataLoader(Drawing(8), 2))
+
+
 class Together(Drawing):
     def __getitems__(self, samples):
         number = torch.rand(()).item()
@@ -363,6 +508,12 @@ def test_a_dataset_that_reads_many_samples_at_once_may():
     assert batches == read(Together(8))
     assert all(batch == [batch[0]] * 4 and batch[0][1] == 4 for batch in batches)
     assert read(Subset(Drawing(20), range(8))) == read(Drawing(8))
+    assert read(Halved(Drawing(20), range(8)))[0] == [[0.5, 4, 0]] * 4
+
+
+class Halved(Subset):
+    def __getitems__(self, samples):
+        return [(sample, [0.5, len(samples), 0]) for sample in samples]
 
 
 def note_dataset(worker):
@@ -427,6 +578,7 @@ class Endless(Dataset):
     ({"seed": -1}, "seed must be a whole number from 0, not -1"),
     ({"rank": 2}, "rank 2 must be below ranks, 2"),
     ({"generator": torch.Generator()}, "generator is not used.*pass seed=NUMBER"),
+    ({"in_order": False}, "in_order=False would make"),
     ({"batch_sampler": [[1, 2]]}, "batch_sampler cannot be dealt anew.*pass batch_size"),
     ({"sampler": [1, 2]}, "sampler cannot be dealt anew.*leave it out and pass shuffle"),
     ({"sampler": data.DistributedSampler(None), "shuffle": True}, "shuffle is the sampler's"),
@@ -473,3 +625,35 @@ def test_batch_size_may_be_computed_from_the_number_of_ranks():
         one.load_state_dict({**four[0].state_dict(), "epoch": 0})
         assert one.state_dict()["step_samples"] == 8 and one.step_samples == 8
     assert list(map(samples_of, passes(two))) == steps
+
+
+def test_also_where_it_is_rounded():
+    four, three = loaders(4, 64, 32 // 4, shuffle=True), loaders(3, 64, 32 // 3, shuffle=True)
+    steps = list(map(samples_of, passes(four)))
+    for one in three:
+        one.load_state_dict({**four[0].state_dict(), "epoch": 0})
+    assert list(map(samples_of, passes(three))) == steps
+    with pytest.raises(data.DataError, match="batch_size was 8, 32 .* and is 9 on 3 ranks"):
+        loaders(3, 64, 9, shuffle=True)[0].load_state_dict(four[0].state_dict())
+
+
+def test_the_example_started_again_when_it_has_ended_does_nothing(monkeypatch, tmp_path, capfd):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    for name, value in {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1",
+                        "MASTER_PORT": port}.items():
+        monkeypatch.setenv(name, str(value))
+    script, curve = str(ROOT / "examples" / "classify.py"), tmp_path / "curve"
+    # 33 steps: the checkpoint is of the last one.
+    monkeypatch.setattr(sys, "argv", [
+        script, "--epochs=1", "--workers=0", "--every=33", "--curve", str(curve), "--checkpoint",
+        str(tmp_path / "saved.pt")])
+    threads = torch.get_num_threads()
+    try:
+        for printed in ("epoch   1", ""):
+            runpy.run_path(script, run_name="__main__")
+            assert capfd.readouterr().out[:9] == printed
+    finally:
+        torch.set_num_threads(threads)
+    assert len(curve.read_text().splitlines()) == 33

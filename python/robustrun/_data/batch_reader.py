@@ -17,7 +17,8 @@ def _reads_together(dataset):
     """Whether `dataset` reads many samples in one call, as data sets of HF do."""
     from torch.utils.data import Subset
 
-    while isinstance(dataset, Subset):  # has the method in any case
+    below = getattr(Subset, "__getitems__", None)  # calls the dataset's, if that has one
+    while below and isinstance(dataset, Subset) and type(dataset).__getitems__ is below:
         dataset = dataset.dataset
     return callable(getattr(dataset, "__getitems__", None))
 

@@ -35,6 +35,11 @@ class EpochPlan:
         """Number of samples of the smallest step."""
         return min(self.of_step, self.span(self.steps - 1)[1])
 
+    def rank_samples(self, rank, ranks):
+        """Number of samples that a rank has of an epoch."""
+        return self._full * self.share(0, rank, ranks)[1] + sum(
+            self.share(step, rank, ranks)[1] for step in range(self._full, self.steps))
+
     def share(self, step, rank, ranks):
         """(first position, number) of what a rank has of a step: every ranks-th position. The
         numbers of two ranks differ by one at most."""

@@ -29,6 +29,13 @@ def whole(name, value, least):
     return number
 
 
+class Running:
+    """A pass over the rest of an epoch: which step it gives next."""
+
+    def __init__(self, plan, epoch, step):
+        self.plan, self.epoch, self.step = plan, epoch, step
+
+
 class Schedule:
     """The position of a training, epoch and step, and the samples of this rank from there on.
 
@@ -43,9 +50,10 @@ class Schedule:
         # Not checked yet: a state may be loaded, and with it the plan of other numbers of ranks.
         self._plan = EpochPlan(samples, batch_size * ranks, drop_last)
         self.epoch, self.step = 0, 0
+        self.step_samples = self._plan.span(0)[1]  # of the step that was used last
         self._goes_on = True  # the next pass begins here, not with the next epoch
-        self._loaded = False  # and here is where a state was taken
-        self._pass = 0  # number of the newest one
+        self._loaded = None  # (epoch, step) of a state, until another epoch begins
+        self.newest = None  # pass
 
     def _checked(self, plan):
         """`plan`, if no rank is ever without a sample: the others would wait for it for ever."""
@@ -68,14 +76,18 @@ class Schedule:
         """Of an epoch."""
         return self._plan.steps
 
-    def size(self, step):
-        """Number of samples of a step over all ranks."""
-        return self._plan.span(step)[1]
+    @property
+    def rank_samples(self):
+        """Samples of this rank in an epoch."""
+        return self._plan.rank_samples(self._rank, self._ranks)
 
     def __iter__(self):
-        # For torch's DataLoader, which asks ahead of what the script has used.
-        epoch, plan = self.epoch, self._plan
-        for step in range(self.step, plan.steps):
+        # For torch's DataLoader, which asks ahead of what the script has used, or later than the
+        # script sets another epoch.
+        return self._keys(self._plan, self.epoch, self.step)
+
+    def _keys(self, plan, epoch, begin):
+        for step in range(begin, plan.steps):
             first, count = plan.share(step, self._rank, self._ranks)
             if self._shuffle:
                 yield epoch, c_api.shuffled(self._seed, epoch, plan.samples, first, self._ranks,
@@ -85,38 +97,47 @@ class Schedule:
 
     def begin(self):
         """A pass begins: at the position if no batch was used since it was set, otherwise with the
-        next epoch, as with torch after `break`. Returns the pass's number. An earlier pass that
-        goes on does not move the position any more."""
+        next epoch, as with torch after `break`. An earlier pass that goes on does not move the
+        position any more."""
         self._checked(self._plan)
         if not self._goes_on:
             self._move(self.epoch + 1, 0)
-        self._pass += 1
-        return self._pass
+        self.newest = Running(self._plan, self.epoch, self.step)
+        return self.newest
 
-    def advance(self, number):
+    def _counts(self, running):
+        return (running is self.newest and running.plan is self._plan
+                and (running.epoch, running.step) == (self.epoch, self.step))
+
+    def advance(self, running):
         """A pass has given a batch to the script."""
-        if number == self._pass:
+        self.step_samples = running.plan.span(running.step)[1]
+        if self._counts(running):
             self.step += 1
-            self._goes_on = self._loaded = False
+            self._goes_on = False
+        running.step += 1
 
-    def end(self, number):
+    def end(self, running):
         """A pass has shown the epoch's end to the script."""
-        if number == self._pass:
+        if self._counts(running):
             self._move(self.epoch + 1, 0)
 
     def set_epoch(self, epoch):
-        """The next pass is this epoch: from its begin, or where a loaded state goes on in it."""
+        """The next pass is this epoch: from its beginning, or where a loaded state goes on in it,
+        even if batches of it were used since."""
         epoch = whole("epoch", epoch, 0)
-        if self._loaded and epoch < self.epoch:
+        if self._loaded and epoch < self._loaded[0]:
             raise DataError("cannot go back to epoch %d: the loaded state is in epoch %d; begin "
-                            "the loop over epochs with loader.epoch" % (epoch, self.epoch))
-        if epoch != self.epoch or not self._goes_on:
+                            "the loop over epochs with loader.epoch" % (epoch, self._loaded[0]))
+        if self._loaded and epoch == self._loaded[0]:
+            self.epoch, self.step = self._loaded
+            self._goes_on = True
+        elif epoch != self.epoch or not self._goes_on:
             self._move(epoch, 0)
 
     def _move(self, epoch, step):
         self.epoch, self.step = epoch, step
-        self._goes_on, self._loaded = True, False
-        self._pass += 1
+        self._goes_on, self._loaded = True, None
 
     def state(self):
         return {"format": _FORMAT, "epoch": self.epoch, "step": self.step,
@@ -132,20 +153,26 @@ class Schedule:
         changed = [text % (state.get(key), own[key]) for key, text in _KEPT.items()
                    if state.get(key) != own[key]]
         # What the script passes may be computed from the number of ranks; the step's size may not
-        # change.
+        # change, but total // ranks need not be exact.
         kept, of_step = state.get("batch_size"), state.get("step_samples")
-        if of_step != self._batch_size * self._ranks and kept != self._batch_size:
+        whole("cannot use the state: step_samples", of_step, 1)
+        if kept != self._batch_size and abs(
+                self._batch_size * self._ranks - of_step) >= self._ranks:
             changed.append("batch_size was %r, %r samples in a step, and is %r on %d ranks"
                            % (kept, of_step, self._batch_size, self._ranks))
         if changed:
             raise DataError("cannot use the state: %s; use the same dataset and arguments, or "
                             "begin without the state" % "; ".join(changed))
-        for key, least in (("epoch", 0), ("step", 0), ("batch_size", 1), ("step_samples", 1)):
+        for key, least in (("epoch", 0), ("step", 0), ("batch_size", 1)):
             whole("cannot use the state: " + key, state.get(key), least)
         plan = self._checked(EpochPlan(own["samples"], of_step, self._drop_last))
         if state["step"] > plan.steps:
             raise DataError("cannot use the state: it is at step %d of %d"
                             % (state["step"], plan.steps))
         self._plan, self._batch_size = plan, kept
-        self._move(state["epoch"], state["step"])
-        self._loaded = True
+        epoch, step = state["epoch"], state["step"]
+        self.step_samples = plan.span(max(0, step - 1))[1]
+        # Of the epoch's last batch: a script that gets this state begins with the next epoch, and
+        # one that asks for this epoch has no more batches of it.
+        self._move(*((epoch + 1, 0) if step == plan.steps else (epoch, step)))
+        self._loaded = epoch, step
