@@ -24,7 +24,8 @@ function(rr_install programs_dir share_dir)
           DESTINATION ${share_dir} ${ARGN})
   install(FILES configs/grafana/robustrun.json DESTINATION ${share_dir}/grafana ${ARGN})
   install(FILES configs/prometheus/robustrun.yml DESTINATION ${share_dir}/prometheus ${ARGN})
-  install(FILES examples/train.py examples/pretrain.py DESTINATION ${share_dir}/examples ${ARGN})
+  install(FILES examples/train.py examples/pretrain.py examples/classify.py
+          DESTINATION ${share_dir}/examples ${ARGN})
   install(DIRECTORY python/robustrun DESTINATION ${share_dir}/python ${ARGN}
           PATTERN __pycache__ EXCLUDE)
 endfunction()

@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 
+#include "loader/plan/permutation.h"
 #include "loader/read/feed.h"
 
 namespace ld = robustrun::loader;
@@ -170,6 +171,19 @@ int rr_data_read(rr_data* data, uint32_t micro, int64_t* tokens, int64_t* labels
                                          {labels, places},
                                          {positions, places},
                                          {segments, feed.segment_ends(micro)}}));
+    return {};
+  });
+}
+
+int rr_data_shuffled(uint64_t seed, uint64_t epoch, uint64_t samples, uint64_t first,
+                     uint64_t stride, size_t count, uint64_t* out) {
+  return guarded([&]() -> Status {
+    if (count == 0) return {};
+    if (first >= samples || (count > 1 && stride > (samples - 1 - first) / (count - 1))) {
+      return fail(Errc::kInvalidArgument, "an epoch has no such position");
+    }
+    const ld::Permutation order(ld::mixed_key(seed, epoch), samples);
+    for (size_t i = 0; i < count; ++i) out[i] = order.at(first + i * stride);
     return {};
   });
 }

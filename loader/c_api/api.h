@@ -88,6 +88,11 @@ RR_DATA_API size_t rr_data_segments(const rr_data* data, uint32_t micro);
 RR_DATA_API int rr_data_read(rr_data* data, uint32_t micro, int64_t* tokens, int64_t* labels,
                              int64_t* positions, int32_t* segments, uint64_t* labelled);
 
+// A shuffled epoch of `samples` samples, for data sets that the caller reads: the samples at
+// positions first, first + stride, …, `count` of them. Depends on its arguments alone.
+RR_DATA_API int rr_data_shuffled(uint64_t seed, uint64_t epoch, uint64_t samples, uint64_t first,
+                                 uint64_t stride, size_t count, uint64_t* out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,14 +9,18 @@
 
 Which samples a step has depends on the specification and the step alone, not on the number of
 ranks. Works under robustrun, under torchrun and in a single process.
+
+DataLoader and DistributedSampler, in the place of torch's, give the same guarantees for map-style
+datasets, without packing.
 """
 
 import os
 
 from ._data import c_api
+from ._data.map_style import DataLoader, DistributedSampler
 from ._data.spec import DataError, differences, read
 
-__all__ = ["DataError", "Loader", "loader"]
+__all__ = ["DataError", "DataLoader", "DistributedSampler", "Loader", "loader"]
 _FORMAT = 1
 
 

@@ -1,1 +1,1 @@
-"""What does a specification of data say, and how does the library feed a rank?"""
+"""Which samples does a rank read next, from a specification or from the script's own dataset?"""

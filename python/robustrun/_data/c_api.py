@@ -1,4 +1,4 @@
-"""librobustrun.so for Python: batches of one rank (loader/c_api/api.h). Without torch.
+"""librobustrun.so for Python: batches, shuffled epochs (loader/c_api/api.h). Without torch.
 
 Only one call at a time on a Feed.
 """
@@ -52,6 +52,7 @@ _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_segments": (_SIZE, [_HANDLE, _U32]),
     "rr_data_read": (None, [_HANDLE, _U32, _HANDLE, _HANDLE, _HANDLE, _HANDLE,
                             ctypes.POINTER(_U64)]),
+    "rr_data_shuffled": (None, [_U64, _U64, _U64, _U64, _U64, _SIZE, ctypes.POINTER(_U64)]),
 }
 _bound = None
 
@@ -90,6 +91,13 @@ def _spec(values):
                  batch["long"].encode(), shuffle["block"], shuffle["window"],
                  rounded(balance["cost"]["a"] * 1e6), rounded(balance["cost"]["b"] * 1000 * 1e6),
                  balance["sync"].encode())
+
+
+def shuffled(seed, epoch, samples, first, stride, count):
+    """The samples at positions first, first + stride, … of a shuffled epoch: `count` of them."""
+    out = (_U64 * count)()
+    _call("rr_data_shuffled", seed, epoch, samples, first, stride, count, out)
+    return out[:count]
 
 
 class Feed:
