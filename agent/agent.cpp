@@ -548,7 +548,9 @@ int run_remote_agent(RemoteAgent start) {
   const std::string line = "robustrun agent: " + agent.why() + "\n";
   // This is the last line, so a closed stderr is ignored.
   static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
-  return is_command && agent.is_cut_off() && !compat ? kExitInfrastructure : kExitFailed;
+  // Once it has joined, nothing but its workers and signals of a user may end it for good.
+  const bool may_help = agent.is_cut_off() || agent.welcomed();
+  return is_command && may_help && !compat ? kExitInfrastructure : kExitFailed;
 }
 
 }  // namespace robustrun::agent

@@ -32,6 +32,7 @@
 #include "cli/submit/submit.h"
 #include "cli/text/dry_run.h"
 #include "supervisor/console/console.h"
+#include "supervisor/core/types/exit_code.h"
 
 namespace robustrun::cli {
 namespace {
@@ -70,7 +71,7 @@ base::Result<std::vector<std::string>> find_leader(const RunPlan& plan, const Ne
     const std::string why = addresses ? fmt::format("{} has no known address", meeting.control.host)
                                       : addresses.error().what;
     if (clock.now() >= until) {
-      return base::fail(base::Errc::kNotFound,
+      return base::fail(base::Errc::kTimeout,
                         fmt::format("cannot find the rendezvous: {}; correct the endpoint", why));
     }
     if (!warned) {
@@ -130,7 +131,11 @@ class GuestConsole final : public agent::OwnConsole {
 int join(const RunPlan& plan, const Surroundings& around) {
   const Meeting& meeting = *plan.nodes.meeting;
   auto credential = joining_credential(plan, *around.network);
-  if (!credential) return complain(credential.error());
+  if (!credential) {
+    const int usage = complain(credential.error());
+    const bool is_late = credential.error().code == base::Errc::kTimeout;
+    return is_late ? supervisor::exit_code_for_infrastructure(plan.request.spec.compat) : usage;
+  }
   agent::RemoteAgent guest;
   guest.credential = *std::move(credential);
   guest.credential.interface = plan.nodes.interface;

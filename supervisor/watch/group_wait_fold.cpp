@@ -28,6 +28,8 @@ base::Nanos GroupWaitFold::since(base::Nanos at) const {
 void GroupWaitFold::take(const NodeStatus& node, const wire::StageNews& news) {
   if (!node.node_rank) return;
   const bool is_old = news.attempt != attempt_;
+  // An agent of an earlier build tells nothing of its ranks.
+  if (!is_old && news.rank && news.ranks.empty()) return;
   for (std::uint32_t local = 0; local < node.workers; ++local) {
     const bool is_told = !is_old && local < news.ranks.size();
     const wire::RankStage rank = is_told ? news.ranks[local] : wire::RankStage{};

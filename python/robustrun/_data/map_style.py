@@ -54,8 +54,8 @@ def _samples_of(dataset):
                         "give it __getitem__ and __len__, or use torch's DataLoader" % name)
     try:
         return len(dataset)
-    except (TypeError, NotImplementedError):
-        raise DataError("%s has no length: give it __len__" % name) from None
+    except (TypeError, NotImplementedError) as error:
+        raise DataError("%s has no length (%s): give it __len__" % (name, error)) from error
 
 
 class DistributedSampler:
@@ -63,6 +63,8 @@ class DistributedSampler:
 
     Either drop_last, this one's or the DataLoader's, drops the rest of an epoch.
     """
+
+    __class_getitem__ = classmethod(lambda cls, item: cls)  # torch's is generic: in annotations
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0,
                  drop_last=False):
@@ -106,6 +108,8 @@ class DataLoader:
     frameworks that set the epoch of loader.sampler.
     """
 
+    __class_getitem__ = classmethod(lambda cls, item: cls)
+
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None,
                  num_workers=0, collate_fn=None, pin_memory=False, drop_last=False, timeout=0,
                  worker_init_fn=None, multiprocessing_context=None, generator=None, *,
@@ -127,7 +131,7 @@ class DataLoader:
                                 "out and pass shuffle=True or False, or import DistributedSampler "
                                 "from robustrun.data; for a part of the dataset use "
                                 "torch.utils.data.Subset")
-            if shuffle is not None:
+            if shuffle:
                 raise DataError("shuffle is the sampler's: leave out one of the two")
             shuffle, seed = sampler.shuffle, sampler.seed
             drop_last = drop_last or sampler.drop_last
@@ -182,11 +186,15 @@ class DataLoader:
             raise DataError("the loader was made before init_process_group, for rank %d of %d, and "
                             "this is rank %d of %d: build the loader after it, or pass rank= and "
                             "ranks=" % (self._rank, self._ranks, *place))
-        schedule = self._schedule
-        running = schedule.begin()
+        self._schedule.check()
+        return _Pass(self._schedule, self._begin, self.persistent_workers)
+
+    def _begin(self):
+        """What is running now, and its batches."""
+        running = self._schedule.begin()
         # Seeds of worker processes. Samples have seeds of their own.
-        self._below.generator = _generator(self._seed + schedule.epoch * 65_537 + self._rank)
-        return _Pass(schedule, running, iter(self._below), self.persistent_workers)
+        self._below.generator = _generator(self._seed + running.epoch * 65_537 + self._rank)
+        return running, iter(self._below)
 
     def set_epoch(self, epoch):
         """The next `for` is this epoch; within the epoch of a loaded state, the rest of it. Not
@@ -205,21 +213,25 @@ class DataLoader:
 
 
 class _Pass:
-    """The rest of an epoch."""
+    """The rest of an epoch. Begins when the first batch is asked for: frameworks such as Lightning
+    make the iterator before they set the epoch."""
 
-    def __init__(self, schedule, running, batches, shared):
-        self._schedule, self._running, self._batches = schedule, running, batches
+    def __init__(self, schedule, begin, shared):
+        self._schedule, self._begin = schedule, begin
         self._shared = shared  # with later passes: torch has one iterator over persistent workers
-        self._number = schedule.steps - running.step
+        self._running = self._batches = self._number = None
 
     def __len__(self):
         """Batches of this pass, used ones included."""
-        return self._number
+        return self._schedule.left if self._number is None else self._number
 
     def __iter__(self):
         return self
 
     def __next__(self):
+        if self._number is None:
+            self._number = self._schedule.left
+            self._running, self._batches = self._begin()
         if self._batches is None:
             raise StopIteration
         if self._shared and self._running is not self._schedule.newest:

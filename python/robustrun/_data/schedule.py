@@ -95,27 +95,36 @@ class Schedule:
             else:
                 yield epoch, list(range(first, first + count * self._ranks, self._ranks))
 
+    def check(self):
+        """DataError if a rank would be without samples."""
+        self._checked(self._plan)
+
+    @property
+    def left(self):
+        """Batches of the next pass."""
+        return self._plan.steps - (self.step if self._goes_on else 0)
+
     def begin(self):
         """A pass begins: at the position if no batch was used since it was set, otherwise with the
         next epoch, as with torch after `break`. An earlier pass that goes on does not move the
         position any more."""
-        self._checked(self._plan)
         if not self._goes_on:
             self._move(self.epoch + 1, 0)
         self.newest = Running(self._plan, self.epoch, self.step)
         return self.newest
 
     def _counts(self, running):
-        return (running is self.newest and running.plan is self._plan
-                and (running.epoch, running.step) == (self.epoch, self.step))
+        # Another epoch may have been set meanwhile. If it is the same one, the pass that goes on
+        # shows that it was not to begin again.
+        return running is self.newest and running.epoch == self.epoch
 
     def advance(self, running):
         """A pass has given a batch to the script."""
-        self.step_samples = running.plan.span(running.step)[1]
-        if self._counts(running):
-            self.step += 1
-            self._goes_on = False
+        self.step_samples = running.plan.span(running.step)[1]  # of the step that was given
         running.step += 1
+        if self._counts(running):
+            self.step = running.step
+            self._goes_on = False
 
     def end(self, running):
         """A pass has shown the epoch's end to the script."""
@@ -170,6 +179,7 @@ class Schedule:
             raise DataError("cannot use the state: it is at step %d of %d"
                             % (state["step"], plan.steps))
         self._plan, self._batch_size = plan, kept
+        self.newest = None  # a pass that is under way does not count any more
         epoch, step = state["epoch"], state["step"]
         self.step_samples = plan.span(max(0, step - 1))[1]
         # Of the epoch's last batch: a script that gets this state begins with the next epoch, and

@@ -127,7 +127,9 @@ void Job::Impl::evict(const std::vector<base::NodeId>& suspects, const Classific
     evicted.left_drained = false;
     evicted.on_probation = suspects.size() > 1 && evicted.returns < kReturnsMax;
     // A lost agent is not launched again: its successor would kill what that one still runs.
-    if (evicted.agent == Agent::kLost) out.push_back(DismissAgent{node});
+    if (evicted.agent == Agent::kLost) {
+      out.push_back(DismissAgent{node, exit_code_for_infrastructure(spec.compat)});
+    }
     evicted.retry_at = kNever;
     names.push_back(name(node));
   }

@@ -121,7 +121,7 @@ void Job::Impl::stop_overdue(const Event&) {
     // Whatever node has the place next: its workers die with the agent. An agent whose node takes
     // no part any more is not launched again.
     if (spec.nodes[i].volunteer || !at(node).may_work()) {
-      out.push_back(DismissAgent{node});
+      out.push_back(DismissAgent{node, exit_code_for_infrastructure(spec.compat)});
     } else {
       at(node).retry_at = now;
     }

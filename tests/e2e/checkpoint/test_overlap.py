@@ -203,6 +203,7 @@ def test_a_run_that_ends_meanwhile_has_saved_the_copies(robustrun, slow_disk):
     robustrun.expect_nothing_left(10)
 
 
+@pytest.mark.nightly  # a busy machine may need longer for a restart than the disk for the copies
 def test_workers_that_die_again_meanwhile_lose_nothing(robustrun, slow_disk):
     saves = slow_disk(80 << 20)
     folder, env = environment(robustrun, saves, 400)

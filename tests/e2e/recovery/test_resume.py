@@ -75,8 +75,8 @@ def in_control(job):
 def test_workers_go_on_while_their_supervisor_is_replaced(four):
     job = four()
     job.moves(world=WORLD)
-    workers = job.workers_of()
-    assert len(workers) == WORLD
+    # A standby worker that is being started looks like a worker until its program runs.
+    workers = job.wait(lambda: len(found := job.workers_of()) == WORLD and found, "the workers")
     kill_supervisor(job)
     steps = len(job.lines())
     wait_for(lambda: len(job.lines()) > steps + 3, what="steps without a supervisor")
@@ -85,7 +85,7 @@ def test_workers_go_on_while_their_supervisor_is_replaced(four):
     again.moves(world=WORLD)
     assert again.attempt() == 0
     assert all(map(is_alive, workers))
-    assert sorted(again.workers_of()) == sorted(workers)
+    again.wait(lambda: sorted(again.workers_of()) == sorted(workers), "the same workers")
     # It supervises: a worker's death leads to a restart as always.
     kill_at_once(workers[:1])
     again.wait(lambda: again.attempt() == 1, "the next attempt")

@@ -1,5 +1,7 @@
 // Which transport serves a host, and why: `auto` against a real sshd.
 
+#include <functional>
+
 #include "base/io/log.h"
 #include "launcher/ssh/launcher.h"
 #include "tests/launcher/ssh_rig.h"
@@ -89,6 +91,14 @@ TEST_CASE("a server with no algorithm of libssh2's is served by OpenSSH") {
   expect_fallback(rig, "no algorithm in common");
 }
 
+// A probe may be too short for two servers on a busy machine.
+bool answers_in_the_end(const std::function<bool()>& answers) {
+  for (int tried = 0; tried < 30; ++tried) {
+    if (answers()) return true;
+  }
+  return false;
+}
+
 TEST_CASE("hosts behind a jump host are served by OpenSSH, and probed through it") {
   SshRig rig(SshTransport::kAuto);
   rig.prefer_in_client_config("Host 127.0.1.*\n  ProxyJump 127.0.9.9:" + std::to_string(rig.port) +
@@ -100,8 +110,7 @@ TEST_CASE("hosts behind a jump host are served by OpenSSH, and probed through it
     REQUIRE(rig.wait([&] { return answer.has_value(); }));
     return *answer;
   };
-  // A probe may be too short for two servers on a busy machine.
-  CHECK((answers() || answers() || answers()));
+  CHECK(answers_in_the_end(answers));
   CHECK(has(read_text(rig.folder / "sshd.log"), "127.0.9.9"));
 }
 
@@ -121,7 +130,7 @@ TEST_CASE("a machine whose jump host lets no login through in time does not answ
     REQUIRE(rig.wait([&] { return result.has_value(); }));
     return *result;
   };
-  CHECK(answers());
+  CHECK(answers_in_the_end(answers));
   rig.folder.write("wrapper", "#!/bin/sh\nexec cat\n");  // a shell that hangs
   CHECK_FALSE(answers());
   rig.folder.write("hang", "");  // the machine sends nothing at all
