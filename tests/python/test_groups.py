@@ -154,7 +154,7 @@ except Exception: traceback.print_exc()
 def test_tracebacks_through_torch_do_not_show_us(ranks):
     job = ranks(TRACEBACK, size=1)
     (code, _, error), = job.finish()
-    assert code == 0 and error.count("Traceback") == 2 and "robustrun" not in error
+    assert code == 0 and error.count("Traceback") == 2 and str(PACKAGE) not in error
 
 
 COMPILED = """
