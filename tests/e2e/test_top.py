@@ -150,7 +150,6 @@ def test_orders_are_given_after_a_yes(robustrun, terminal):
                     "--nproc-per-node=1", "--standby=off", "train.py")
     shown = terminal(100)
     shown.type(command(robustrun, job.run))
-    # Without its spare the run would test alpha again, which then returns.
     shown.wait("all 2 ranks run", "rank 0 on alpha", "1 spare")
     shown.press("E")
     shown.wait("evict alpha?")
@@ -169,7 +168,7 @@ def test_orders_are_given_after_a_yes(robustrun, terminal):
     shown.press("y")
     shown.wait("injected: ")
     job.wait(lambda: "restart 1 of 3" in job.err(), "the restart", 60)
-    shown.wait("all 2 ranks run")
+    shown.wait("2 restarts", "all 2 ranks run", "rank 0 on gamma")
     shown.press("E")  # there is no spare left
     shown.wait("evict gamma?")
     shown.press("y")

@@ -22,7 +22,7 @@ saved = sys.argv[1].partition("=")[2]
 rank = int(os.environ["RANK"])
 first = int(open(saved).read()) if os.path.exists(saved) else 0
 print("rank", rank, "of", os.environ["WORLD_SIZE"], "begins at", first, flush=True)
-with open("begun." + str(rank), "a") as file:
+with open(os.path.join(os.path.dirname(saved), "begun." + str(rank)), "a") as file:
     file.write(os.environ["HOST_OF_POD"] + " ")
 for step in range(first, int(sys.argv[2])):
     if rank == 0:
