@@ -56,7 +56,7 @@ class Schedule:
         self.newest = None  # pass
 
     def _checked(self, plan):
-        """`plan`, if no rank is ever without a sample: the others would wait for it for ever."""
+        """`plan`, if no rank is ever without a sample: the others would wait for it forever."""
         for what, size in (("a dataset", plan.samples), ("a step", plan.of_step)):
             if size < self._ranks:
                 raise DataError("%s of %d samples is too small for %d ranks: use at most %d"

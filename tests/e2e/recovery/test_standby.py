@@ -194,7 +194,6 @@ def test_a_changed_script_runs_as_it_is_now(robustrun):
     assert running.finish().code == 0
 
 
-@pytest.mark.nightly
 def test_a_standby_that_died_is_no_loss(robustrun):
     running = start(robustrun)
     first = facts(robustrun, 0)

@@ -98,7 +98,7 @@ TEST_CASE("a rank that ended without the group is named as such") {
   CHECK(in_words(*found) == "in init_process_group for rank 1 (n1, ended), 40.00 s so far");
 }
 
-TEST_CASE("nothing is told while all have arrived, nobody waits, or it is of another attempt") {
+TEST_CASE("nothing is told while all have arrived, no rank waits, or it is of another attempt") {
   CHECK_FALSE(look({{"n1", {waits(90s), waits(1s)}}, {"n2", {waits(80s), kInGroup}}}));
   CHECK_FALSE(look({{"n1", {imports(90s), imports(90s)}}, {"n2", {has_imported(80s)}}}));
   CHECK_FALSE(look({{"n1", {kInGroup, kInGroup}}, {"n2", {imports(90s), imports(90s)}}}));
