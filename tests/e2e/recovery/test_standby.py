@@ -394,7 +394,7 @@ def test_a_standby_whose_imports_read_the_attempt_is_refused_with_the_reason(rob
 @pytest.mark.parametrize("options", [
     pytest.param(("--standby=off",), marks=pytest.mark.nightly), ("--compat=torchrun",)])
 def test_without_standbys_there_are_none(robustrun, options):
-    running = start(robustrun, *options, "--max-restarts=1")
+    running = start(robustrun, *options, "--max-restarts=1", script=WHOLE)
     first = facts(robustrun, 0)
     os.kill(first[0]["pid"], signal.SIGKILL)
     second = facts(robustrun, 1)
