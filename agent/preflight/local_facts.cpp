@@ -16,6 +16,7 @@
 
 #include "agent/node/limits.h"
 #include "base/core/text.h"
+#include "base/io/descriptor_limit.h"
 
 namespace robustrun::agent {
 namespace {
@@ -84,9 +85,8 @@ base::Space space_at(const std::string& path) {
 
 base::UserLimits user_limits() {
   base::UserLimits limits;
-  const rlimit files = read_limit(RLIMIT_NOFILE);
-  limits.open_files = limit_of(files.rlim_cur);
-  limits.open_files_hard = limit_of(files.rlim_max);
+  limits.open_files = limit_of(base::inherited_descriptor_limit());
+  limits.open_files_hard = limit_of(read_limit(RLIMIT_NOFILE).rlim_max);
   limits.locked_bytes = limit_of(read_limit(RLIMIT_MEMLOCK).rlim_cur);
   if (::geteuid() != 0) limits.processes = limit_of(read_limit(RLIMIT_NPROC).rlim_cur);
   return limits;

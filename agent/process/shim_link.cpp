@@ -16,6 +16,7 @@
 #include "agent/shim/protocol.h"
 #include "base/core/text.h"
 #include "base/io/child.h"
+#include "base/io/descriptor_limit.h"
 #include "base/io/strays.h"
 #include "base/io/unwatched_child.h"
 
@@ -41,6 +42,7 @@ base::ChildOptions child_options(const ShimOptions& options, int control) {
   if (!options.cgroup.empty()) child.argv.push_back("--cgroup=" + options.cgroup);
   if (!options.cpus.empty()) child.argv.push_back("--cpus=" + options.cpus);
   if (!options.memory.empty()) child.argv.push_back("--memory=" + options.memory);
+  child.argv.push_back("--files=" + std::to_string(base::inherited_descriptor_limit()));
   if (options.container != 0) {
     child.argv.push_back("--container=" + std::to_string(options.container));
   }

@@ -56,13 +56,13 @@ class ShimLink {
   static base::Result<std::unique_ptr<ShimLink>> start(boost::asio::any_io_executor executor,
                                                        const ShimOptions& options,
                                                        Handlers handlers);
-  // The same, but the worker is forked by another process, and its parent becomes the shim
-  // (--adopt in agent/shim/protocol.h). `order` has that done: it gets the descriptor that is to be
-  // the shim's 3, a copy of which it passes on.
+  // The same, but another process forks the worker, and the worker's parent becomes the shim
+  // (--adopt in agent/shim/protocol.h). `order` requests that: it gets the descriptor that is to be
+  // descriptor 3 of the shim, and passes on a copy of it.
   static base::Result<std::unique_ptr<ShimLink>> adopt(
       boost::asio::any_io_executor executor, const ShimOptions& options, Handlers handlers,
       const std::function<base::Status(int control)>& order);
-  // The arguments of that shim, but for --adopt=PID, which comes after the first of them.
+  // The argv of that shim, without --adopt=PID, which the other process inserts after argv[0].
   static std::vector<std::string> adopting_argv(const ShimOptions& options);
   // Replaces the handlers of start().
   virtual void set_handlers(Handlers handlers) = 0;

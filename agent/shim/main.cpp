@@ -42,6 +42,9 @@ bool parse(char** arguments, Options& options) {
       options.cpus = cpus;
     } else if (const char* memory = value(*arguments, "--memory=")) {
       options.memory = memory;
+    } else if (const char* files = value(*arguments, "--files=")) {
+      options.files = std::strtoull(files, nullptr, 10);
+      if (options.files == 0) return false;
     } else if (const char* directory = value(*arguments, "--chdir=")) {
       options.directory = directory;
     } else if (const char* worker = value(*arguments, "--adopt=")) {

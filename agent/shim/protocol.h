@@ -5,14 +5,15 @@
 // The shim is one static, single-threaded program per worker: subreaper, parent-death signal
 // SIGTERM. SIGTERM, SIGINT, SIGHUP and SIGQUIT that another process sends while the agent lives are
 // passed on to the agent: under torchrun a worker's parent is the launcher, which workers may ask
-// to end the run. The worker is started in a session of its own with parent-death signal SIGKILL,
-// so that every descendant ends up below the shim whatever it does. argv:
+// to end the run. The worker is started in a session of its own with parent-death signal SIGKILL.
+// Every descendant ends up below the shim whatever it does, because the shim is a subreaper. argv:
 //     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--memory=prefer:0-1 | --memory=bind:0-1]
-//         [--container=PID] [--chdir=DIR] -- PROGRAM ARGS…
-// The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory policy
-// and working directory are given to the worker alone. The shim leads its own session, never writes
-// to descriptors 0 to 2, and exits 0 once nothing below it is left. Source of the recipe:
-// catern/supervise's "filicide" and PR_SET_CHILD_SUBREAPER(2const).
+//         [--files=N] [--container=PID] [--chdir=DIR] -- PROGRAM ARGS…
+// The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory
+// policy, the soft limit of open descriptors (--files) and the working directory are given to it
+// alone. The shim leads its own session, never writes to descriptors 0 to 2, and exits 0 once
+// nothing below it is left. Source of the recipe: catern/supervise's "filicide" and
+// PR_SET_CHILD_SUBREAPER(2const).
 
 #include <cstdint>
 
@@ -26,8 +27,8 @@ namespace robustrun::agent::shim {
 
 // --template: becomes PROGRAM itself, which keeps descriptor 3 and from which standby workers are
 // forked (docs/formats/standby.md); nothing is supervised or reported.
-// --adopt=PID: the worker exists already, as this process's child from before its exec, and is set
-// up; --cpus, --memory, --chdir and --container are not used.
+// --adopt=PID: the worker exists already: this process forked it before it became the shim by exec.
+// It sets itself up; --cpus, --memory, --files, --chdir and --container are not used.
 
 inline constexpr int kControlFd = 3;
 

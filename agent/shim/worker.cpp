@@ -183,6 +183,11 @@ void become_worker(const Options& options, bool in_cgroup, pid_t shim, int repor
       report(report_fd, Stage::kMemory, failed);
     }
   }
+  rlimit files{};
+  if (options.files != 0 && ::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = std::min(options.files, files.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
   if (options.container != nullptr) {
     if (const int failed = enter_container(options.container)) fail(Stage::kContainer, failed);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // a change of credentials has cleared it

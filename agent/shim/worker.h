@@ -4,6 +4,7 @@
 // Runs between fork and exec, so it uses system calls only. Failures are written to the report pipe
 // as Trouble records; the pipe closes with the exec.
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "agent/shim/protocol.h"
@@ -14,6 +15,7 @@ struct Options {
   const char* cgroup = nullptr;
   const char* cpus = nullptr;
   const char* memory = nullptr;
+  rlim_t files = 0;  // the soft limit of open descriptors; 0: the shim's
   const char* directory = nullptr;
   const char* container = nullptr;  // a pid
   bool is_template = false;

@@ -18,6 +18,7 @@
 #include "agent/standby/limits.h"
 #include "agent/standby/standby.h"
 #include "base/io/child.h"
+#include "base/io/descriptor_limit.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"
 
@@ -106,6 +107,7 @@ base::Status TemplateImpl::launch(NodeContext& node) {
   options.argv = {"robustrun-shim", "--template"};
   if (!plan_.spawn.cpus.empty()) options.argv.push_back("--cpus=" + plan_.spawn.cpus);
   if (!plan_.spawn.memory.empty()) options.argv.push_back("--memory=" + plan_.spawn.memory);
+  options.argv.push_back("--files=" + std::to_string(base::inherited_descriptor_limit()));
   if (!plan_.spawn.working_directory.empty()) {
     options.argv.push_back("--chdir=" + plan_.spawn.working_directory);
   }

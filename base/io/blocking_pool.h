@@ -1,9 +1,9 @@
 #pragma once
 // A fixed set of threads for work that may block (file writes, fsync, scans of /proc).
 //
-// The only place with threads and locks. Jobs share no mutable state with the loop; they report
-// results through `done`, which is posted to the executor. Jobs of one lane run one at a time in
-// the order of submission; lanes run in parallel.
+// Threads start only here and in robustrun-blocks. Jobs share no mutable state with the loop; they
+// report results through `done`, which is posted to the executor. Jobs of one lane run one after
+// another in the order of submission; lanes run in parallel.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>

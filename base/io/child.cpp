@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/io/descriptor_limit.h"
 #include "base/io/unwatched_child.h"
 
 // glibc 2.36's <sys/pidfd.h> cannot be used from C++ (its functions lack extern "C").
@@ -178,6 +179,7 @@ Result<pid_t> spawn_process(const ChildOptions& options) {
   const int failure = ::posix_spawn(&pid, options.executable.c_str(), actions.get(),
                                     attributes.get(), argv.data(), environment.data());
   if (failure != 0) return fail_errno("cannot start " + options.executable, failure);
+  give_inherited_descriptor_limit(pid);  // posix_spawn(3) has no attribute for it
   return pid;
 }
 

@@ -25,7 +25,7 @@ struct JournalRecord {
   std::string payload;
 };
 
-// Bytes that are no records, before good ones.
+// Bytes before good records that do not form a record.
 struct JournalDamage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;

@@ -54,7 +54,7 @@ using Children = PidArray<kChildrenPerPass>;
 PidArray<kInheritedMax> inherited;
 
 // In glibc since 2.36; the binary also runs on hosts with an older one.
-int open_pidfd(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+int pidfd_of(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 bool send_signal(int pidfd, int signal) {
   return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0;
 }
@@ -213,7 +213,7 @@ struct Process {
 // pidfd is opened first: if the examined process has been replaced meanwhile, the process behind
 // the pidfd is dead and the signal has no effect.
 bool signal_child(pid_t pid, const Process& parent, int signal, Process& child) {
-  const int pidfd = open_pidfd(pid);
+  const int pidfd = pidfd_of(pid);
   if (pidfd < 0) return false;
   Stat stat;
   Stat parent_stat;
@@ -227,7 +227,7 @@ bool signal_child(pid_t pid, const Process& parent, int signal, Process& child) 
 }
 
 void kill_process(const Process& process) {
-  const int pidfd = open_pidfd(process.pid);
+  const int pidfd = pidfd_of(process.pid);
   if (pidfd < 0) return;
   Stat stat;
   if (read_stat(process.pid, stat) && stat.start == process.start) {

@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "base/core/text.h"
+#include "base/io/descriptor_limit.h"
 #include "base/io/fd.h"
 #include "base/io/limits.h"
 #include "base/io/strays.h"
@@ -44,6 +45,7 @@ struct OwnExec {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
+    give_inherited_descriptor_limit();
     ::close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC);
     ::execve(executable.c_str(), const_cast<char* const*>(argv),
              const_cast<char* const*>(launcher.env));

@@ -11,6 +11,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/io/descriptor_limit.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/detach.h"
 #include "cli/text/terminal.h"
@@ -105,6 +106,7 @@ int dispatch(const std::vector<std::string>& argv) {
 
 int robustrun_main(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
+  base::raise_descriptor_limit();
   // Without threads nothing can be done, and libraries report their lack by exceptions alone.
   try {
     return with_output(dispatch(argv));

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import sys
 
 import pytest
@@ -151,6 +152,30 @@ def test_closed_standard_descriptors_are_harmless(robustrun):
         assert running.finish().code == 0
         seen.append((robustrun.folder / "fds").read_text())
     assert seen[0] == seen[1]
+
+
+LIMITS = """
+import os, pathlib, resource
+shim = pathlib.Path(f"/proc/{os.getppid()}/stat").read_text()
+agent = shim.rpartition(")")[2].split()[1]
+limits = pathlib.Path(f"/proc/{agent}/limits").read_text()
+agents = next(line for line in limits.splitlines() if line.startswith("Max open files"))
+own = resource.getrlimit(resource.RLIMIT_NOFILE)
+print("limits", *own, *agents.split()[3:5])
+raise SystemExit(os.environ["TORCHELASTIC_RESTART_COUNT"] == "0")
+"""
+
+
+def test_workers_get_the_callers_limit_of_files_and_robustrun_itself_takes_the_hard_one(robustrun):
+    robustrun.write("limits.py", LIMITS)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    finished = robustrun.start(
+        "--max-restarts=1", "limits.py",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard)),
+    ).finish()
+    assert finished.code == 0, finished.errors
+    seen = [line for line in finished.text.splitlines() if line.startswith("limits")]
+    assert seen == [f"limits 200 {hard} {hard} {hard}"] * 2
 
 
 MEMORY = r"""
