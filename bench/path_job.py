@@ -1,6 +1,8 @@
 """A rank that trains; its restart notes when each part of its way back to a step was done.
 
-    path_job.py MODE MIB FOLDER [MODULE…]   MODE: memory (robustrun.checkpoint), torch (torch.save)
+    path_job.py MODE MIB FOLDER [MODULE…]
+
+MODE: memory (robustrun.checkpoint), prepared (memory, with robustrun.prepare), torch (torch.save).
 
 It imports the modules, too. The state is MIB of parameters; `saved.RANK` and `back.RANK` are the
 notes, in the working folder.
@@ -75,12 +77,19 @@ done("store")
 dist.init_process_group("gloo", store=dist.PrefixStore("job", store), rank=rank, world_size=size)
 dist.barrier()
 done("process group")
-model = torch.nn.Sequential(
-    *(torch.nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(max(1, MIB // 4))))
+if MODE == "prepared":
+    import robustrun
+
+    model = robustrun.prepare("path_model:build", {"mib": MIB, "width": WIDTH})
+else:
+    import path_model
+
+    model = path_model.build(MIB, WIDTH)
 state = {name: tensor.detach() for name, tensor in model.named_parameters()}
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 done("model")
 if ATTEMPT == 0:
+    state["0.weight"].add_(RANK + 1)  # so that no later attempt begins with what is saved
     save(state)
     saved = float(state["0.weight"].sum())
     train_step(model, optimizer)

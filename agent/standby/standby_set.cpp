@@ -176,12 +176,18 @@ base::Status StandbySet::write_modules(std::uint32_t rank, const std::string& li
 }
 
 std::vector<Ready::Stamp> StandbySet::stamps() const {
+  std::vector<Ready::Stamp> all;
+  std::set<std::uint64_t> templates;
   for (const auto& [rank, slot] : slots_) {
     const auto found = all_.find(slot.standby);
-    // They were made within seconds, from the same files.
-    if (found != all_.end() && found->second->is_ready()) return found->second->ready().stamps;
+    if (found == all_.end() || !found->second->is_ready()) continue;
+    if (slot.origin != 0 && !templates.insert(slot.origin).second) continue;  // the same stamps
+    // Of one file there may be two, if it changed in between: one of them differs then.
+    for (const Ready::Stamp& stamp : found->second->ready().stamps) {
+      if (std::ranges::find(all, stamp) == all.end()) all.push_back(stamp);
+    }
   }
-  return {};
+  return all;
 }
 
 void StandbySet::discard(const std::string& why) {

@@ -51,14 +51,16 @@ class Case:
     most_s: float
     share: float          # of torchrun's time, at most
     modules: tuple = ()   # imported besides torch
+    mode: str = "memory"  # of path_job.py under robustrun
 
     def __str__(self):
         return f"{self.ranks} ranks, {self.mib} MiB each" + \
+            (", with prepare()" if self.mode == "prepared" else "") + \
             (f", {', '.join(self.modules)}" if self.modules else "")
 
 
 CASES = (Case(2, 16, 0.4, 1 / 6), Case(8, 16, 0.8, 1 / 8), Case(2, 512, 1.0, 1 / 3),
-         Case(2, 16, 0.4, 1 / 6, TRAINERS))
+         Case(2, 512, 1.0, 1 / 3, mode="prepared"), Case(2, 16, 0.4, 1 / 6, TRAINERS))
 
 
 def notes(folder, name, case):
@@ -94,7 +96,7 @@ def path(case, mode, command, **variables):
                          case.mib, folder / "checkpoints", *case.modules], folder, **variables)
         saved = wait_for(lambda: notes(folder, "saved", case), f"saves of {case.ranks} ranks", 300)
         pids = [int(text.split()[0]) for text in saved]
-        if mode == "memory":
+        if mode != "torch":
             wait_for(lambda: waiting_standbys(folder.name.encode()) == case.ranks,
                      "standby workers that have done their imports", 300)
         time.sleep(SETTLED_S)
@@ -136,7 +138,7 @@ def totals(readings):
 
 
 def measure_case(case, rounds, ft):
-    measures = [lambda: path(case, "memory", [ROBUSTRUN]),
+    measures = [lambda: path(case, case.mode, [ROBUSTRUN]),
                 lambda: path(case, "torch", TORCHRUN)]
     if ft is not None:
         measures.append(lambda: path(case, "torch", FT_LAUNCHER, **ft))

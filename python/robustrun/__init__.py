@@ -4,6 +4,7 @@
     robustrun.step(n, loss=loss)          # report progress: shown, and used for restart decisions
     if robustrun.stop_requested(): ...    # the workers are about to be stopped: save now
     robustrun.on_stop(save)               # a last checkpoint, by all ranks after the same step
+    robustrun.prepare("model:build")      # a result that standby workers have ready after a failure
     robustrun.attempt()                   # number of restarts of this run: 0, 1, 2, …
     robustrun.Agent()                     # a connection to this worker's agent
 
@@ -15,7 +16,8 @@ Each name is loaded at its first use, because boot.py imports this package in ev
 """
 
 _HOME = {"step": "_api.calls", "attempt": "_api.calls", "stop_requested": "_api.calls",
-         "StopRequest": "_api.calls", "Agent": "_api.agent", "on_stop": "_checkpoint.last_save"}
+         "StopRequest": "_api.calls", "Agent": "_api.agent", "prepare": "_api.prepared",
+         "on_stop": "_checkpoint.last_save"}
 __all__ = list(_HOME)
 
 

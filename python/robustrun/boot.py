@@ -2,8 +2,8 @@
 #
 # Runs PROGRAM in this very __main__ as `python -u PROGRAM` (MODE script, path) or
 # `python -u -m PROGRAM` (MODE module) would, after installing what makes it observable. Nothing
-# here
-# may keep the user's program from running: if the package cannot be imported, plain Python runs it.
+# here may keep the user's program from running: if the package cannot be imported, plain Python
+# runs it.
 # Keep this file short: Python compiles the main script at every start. The rest is in _boot/run.py.
 import sys
 

@@ -10,7 +10,7 @@
 Which samples a step has depends on the specification and the step alone, not on the number of
 ranks. Works under robustrun, under torchrun and in a single process.
 
-DataLoader and DistributedSampler, in the place of torch's, give the same guarantees for map-style
+DataLoader and DistributedSampler, used in place of torch's, give the same guarantees for map-style
 datasets, without packing.
 """
 
@@ -40,8 +40,8 @@ class Loader:
     - cu_seqlens: int32, where documents end in tokens.flatten(), with a 0 before the first.
     - step, micro, last: number of the step and of the micro-batch; whether it is the step's last.
     - loss_tokens, step_loss_tokens: labels in this micro-batch, and in the step over all ranks.
-      With the sum of losses over step_loss_tokens, times the number of ranks where gradients are
-      averaged over them (DDP, FSDP), each label weighs the same, wherever it is.
+      Divide the sum of losses by step_loss_tokens, and multiply by the number of ranks if
+      gradients are averaged over them (DDP, FSDP): each label then weighs the same.
     """
 
     def __init__(self, spec, rank=None, ranks=None):
@@ -80,7 +80,7 @@ class Loader:
 
     @property
     def digest(self):
-        """Of the present step's plan: equal on all ranks, and as `data plan` prints it."""
+        """Digest of the present step's plan: equal on all ranks, and as `data plan` prints it."""
         return self._step and self._step.digest
 
     def state_dict(self):

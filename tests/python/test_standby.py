@@ -346,7 +346,8 @@ def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
     assert run().stdout == "False False\n" and not wanted.exists()
     wanted.touch()
     assert run().stdout == "True False\n"
-    modules, variables, same = import_list.read(wanted)
+    modules, variables, same, calls = import_list.read(wanted)
+    assert calls == []
     assert "decimal" in modules and "robustrun._record.import_list" not in modules
     assert {"NEW", "HOME"} <= set(variables) and "SAME" not in variables
     assert not pathlib.Path(f"{wanted}.part").exists()

@@ -67,17 +67,18 @@ class Forked:
 
 
 class Template:
-    def __init__(self, folder, script, modules, environment):
+    def __init__(self, folder, script, modules, calls, mode, environment):
         self.folder, self.forked = folder, 0
-        listed = "".join(f"module {name}\n" for name in modules)
-        (folder / "list").write_text("robustrun-modules 1\n" + listed)
+        lines = ["robustrun-modules 1", *(f"module {name}" for name in modules),
+                 *(f"prepare {call}" for call in calls)]
+        (folder / "list").write_text("".join(line + "\n" for line in lines))
         (folder / "shim").write_text(SHIM % sys.executable)
         (folder / "shim").chmod(0o700)
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(PATIENCE_S)
         self.process = subprocess.Popen(
             [sys.executable, "-c", AS_THIRD, str(theirs.fileno()), sys.executable, "-u", str(BOOT),
-             "script", script], cwd=folder, pass_fds=[theirs.fileno()],
+             mode, script], cwd=folder, pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=clean_environment(ROBUSTRUN_STANDBY_SOCKET=f":{folder}/list", **environment))
         theirs.close()
@@ -104,8 +105,8 @@ def template(tmp_path):
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     made = []
 
-    def start(script, *modules, **environment):
-        made.append(Template(tmp_path, script, modules, environment))
+    def start(script, *modules, calls=(), mode="script", **environment):
+        made.append(Template(tmp_path, script, modules, calls, mode, environment))
         return made[-1]
 
     yield start

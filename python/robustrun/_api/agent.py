@@ -78,7 +78,7 @@ class Agent:
         self.request("await_saves")
 
     def own_store(self):
-        """Closes the agent's store: rank 0's worker serves it, here and in later attempts."""
+        """Closes the agent's store: from now on rank 0's worker serves one instead."""
         self.request("own_store")
 
     def ping(self):

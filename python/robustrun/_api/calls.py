@@ -109,8 +109,8 @@ def attempt():
 class StopRequest:
     """Why the workers are about to be stopped, and how much time is left.
 
-    reason        "restart": another rank failed, and collectives will not complete;
-                  "preempt" or "stop": the run is ending
+    reason        "restart": another rank may have failed: start no collective;
+                  "preempt": a machine leaves, or the job is preempted; "stop": the run is ending
     seconds_left  seconds until the deadline at the time of the call, at least 0; None: no deadline
     """
 
@@ -131,10 +131,9 @@ STOP_REASONS = {1: "restart", 2: "preempt", 3: "stop"}
 def stop_requested():
     """Returns a StopRequest if the workers are about to be stopped, else None.
 
-    On "preempt" and "stop" a last checkpoint is worthwhile. On "restart" another rank has failed,
-    so do not start collectives. Ranks may see the request at different steps; on_stop() agrees on
-    one.
-    Costs about a microsecond.
+    On "preempt" and "stop" a last checkpoint is worthwhile. On "restart" another rank may have
+    failed, so do not start collectives. Ranks may see the request at different steps; on_stop()
+    agrees on one. Costs about a microsecond.
     """
     record = progress.current()
     if record is None:

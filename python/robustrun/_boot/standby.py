@@ -1,8 +1,9 @@
 """A standby worker: imports what the job's workers import, and waits to become one of them.
 
 It differs from a fresh worker only in what each attempt decides, which it receives at the end of
-wait() (docs/formats/standby.md). Until then no user code runs: neither the script nor a module from
-its folder. Like the boot module, it imports nothing from the standard library.
+wait() (docs/formats/standby.md). Until then no user code runs, neither the script nor a module from
+its folder, but for functions that the script has named for this (robustrun.prepare). Like the boot
+module, it imports nothing from the standard library.
 """
 
 import os
@@ -12,6 +13,7 @@ from .._record import import_list
 
 VERSION = b"ready 1"
 _NICE = 10  # a tenth of a worker's weight
+_USER_STAMPS_BYTES_MAX = 64 << 10  # of modules for robustrun.prepare()
 # Variables that libraries read in C while they are loaded, which cannot be observed.
 _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "TF_", "XLA_",
               "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
@@ -22,9 +24,9 @@ def wait(command, mode, program, safe_path):
     is gone. `command`: how to start a fresh worker instead; `safe_path`: Python does not look for
     modules in the script's folder."""
     socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
-    names, changed, same = import_list.read(list_path)
+    names, changed, same, calls = import_list.read(list_path)
     own = import_list.changed_variables()  # set by the interpreter, such as LC_CTYPE
-    stamps = _stamps(mode, program)
+    stamps = [stamp for stamp in map(_stamp, _own_paths(mode, program)) if stamp]
     differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
     if differs:
         names = []
@@ -33,8 +35,13 @@ def wait(command, mode, program, safe_path):
         from . import template
 
         template.prepare(list_path)
+    folder = None if safe_path else _folder(mode, program)
     with _Watch() as watch, _LowPriority():
         _import_all(names)
+        if is_template and calls and not differs and not template.why_not():
+            for_results = _prepare(calls, folder)
+            template.note_prepared(for_results is not None)
+            stamps += for_results or []
     fields = [b"read=" + os.fsencode(name) for name in sorted(watch.read)]
     fields += stamps
     if differs:
@@ -53,7 +60,7 @@ def wait(command, mode, program, safe_path):
         os._exit(0)
     _change_environment(order.split(b"\0")[:-1])
     sys.path_importer_cache.clear()  # folders may have changed since
-    if not safe_path and _is_shadowed(mode, program):
+    if folder is not None and _is_shadowed(folder):
         os.execv(sys.executable, command)
 
 
@@ -225,19 +232,22 @@ def _other_than(same, script):
     return None
 
 
-def _stamps(mode, program):
+def _own_paths(mode, program):
+    """What the interpreter and the program are made of."""
     paths = [sys.executable, os.path.join(sys.prefix, "pyvenv.cfg")]
     paths += import_list.library_roots()[1:]
     if mode != "module":
         paths.append(os.path.abspath(program))
-    stamps = []
-    for path in paths:
-        try:
-            found = os.stat(path)
-        except OSError:
-            continue
-        stamps.append(b"stamp=%d %d " % (found.st_ino, found.st_mtime_ns) + os.fsencode(path))
-    return stamps
+    return paths
+
+
+def _stamp(path):
+    """The field of a file's stamp; None if there is no such file."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return b"stamp=%d %d " % (found.st_ino, found.st_mtime_ns) + os.fsencode(path)
 
 
 def _memory_kb():
@@ -261,18 +271,69 @@ def _rolled_up(kind):
     return sum(sizes)
 
 
-def _is_shadowed(mode, program):
+def _prepare(calls, folder):
+    """Makes the results of robustrun.prepare(). Returns stamps of the user's modules that were
+    imported for this, as they were when they were read; None: they cannot be watched."""
+    from .._api import prepared
+
+    before = set(sys.modules)
+    if folder is not None:
+        sys.path.insert(0, folder)
+    try:
+        with _SourceStamps() as stamps:
+            prepared.make(calls)
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+    found = dict(stamps)
+    for name in set(sys.modules) - before:
+        path = getattr(sys.modules[name], "__file__", None)
+        if isinstance(path, str) and path not in found:
+            found[path] = _stamp(path)  # a library in C, or in an archive
+    roots = tuple(root + "/" for root in import_list.library_roots())
+    own = [stamp for path, stamp in sorted(found.items()) if not path.startswith(roots)]
+    if None in own or sum(map(len, own)) > _USER_STAMPS_BYTES_MAX:
+        return None
+    return own
+
+
+class _SourceStamps(dict):
+    """Path -> stamp of each source file that is imported within, taken before it is read."""
+
+    def __enter__(self):
+        from _frozen_importlib_external import SourceFileLoader
+
+        self._loader, self._plain = SourceFileLoader, SourceFileLoader.path_stats
+
+        def path_stats(loader, path):
+            self.setdefault(path, _stamp(path))
+            return self._plain(loader, path)
+
+        SourceFileLoader.path_stats = path_stats
+        return self
+
+    def __exit__(self, *exception):
+        self._loader.path_stats = self._plain
+
+
+def _folder(mode, program):
+    """Where Python looks first for a module that the program imports."""
+    if mode == "module":
+        return os.getcwd()
+    path = os.path.realpath(program)
+    return path if os.path.isdir(path) else os.path.dirname(path)
+
+
+def _is_shadowed(folder):
     """Whether a module in the script's folder would have been imported instead of one that was."""
     from _frozen_importlib_external import PathFinder
 
-    if mode == "module":
-        folder = os.getcwd()
-    else:
-        path = os.path.realpath(program)
-        folder = path if os.path.isdir(path) else os.path.dirname(path)
     for name in {name.partition(".")[0] for name in sys.modules} - {"__main__", "robustrun"}:
         spec = PathFinder.find_spec(name, [folder])
-        if spec is not None and spec.loader is not None:  # otherwise just a folder of that name
+        if spec is None or spec.loader is None:  # otherwise just a folder of that name
+            continue
+        own = getattr(sys.modules.get(name), "__spec__", None)
+        if own is None or own.origin != spec.origin:  # not one that robustrun.prepare() needed
             return True
     return False
 

@@ -24,6 +24,8 @@ _made_folders = []  # by imports
 _first_torch_seed = None
 _seeded = []  # names of modules whose generator an import has seeded
 _generators = []  # of Python, of imports, that began with a seed of their own
+_has_prepared = False  # robustrun.prepare() has run, in a process that could be forked
+_is_watchable = True  # changes of the modules that were imported for it would be noticed
 
 
 class _NotingMkdir:
@@ -102,6 +104,13 @@ def _torch_seed():
     return torch.initial_seed() if hasattr(torch, "initial_seed") else None
 
 
+def note_prepared(is_watchable):
+    """After robustrun.prepare(), which restores the global generators that it has seeded."""
+    global _has_prepared, _is_watchable
+    _has_prepared, _is_watchable = True, is_watchable
+    del _seeded[:]
+
+
 def serve(report):
     """Sends the report (fields) and forks a standby for each order. Returns in every standby: the
     path of its socket, and the changes of its environment. Never returns in the template."""
@@ -115,6 +124,10 @@ def serve(report):
     agent = os.getppid()
     prctl = _prctl()
     reason = _why_not_here(control) or why_not() if prctl else "the interpreter has no ctypes"
+    if _has_prepared and reason:
+        reason = reason.replace("an import", "robustrun.prepare()", 1)
+    elif not _is_watchable:
+        reason = "robustrun.prepare() needs modules in an archive, or too many to watch"
     if reason:
         report = report + [b"unforkable=" + os.fsencode(reason)]
     control.send(b"\0".join(report))
@@ -167,7 +180,8 @@ def why_not():
         pass
     tempfile = sys.modules.get("tempfile")
     for folder in _made_folders:
-        if tempfile is not None and folder.startswith(tempfile.gettempdir() + os.sep):
+        if (tempfile is not None and folder.startswith(tempfile.gettempdir() + os.sep)
+                and os.path.isdir(folder)):
             return "an import has made %s, which the first fork to end would remove" % folder
     if _torch_seed() != _first_torch_seed:  # all interpreters begin with it; forks get their own
         return "an import has set torch's seed"

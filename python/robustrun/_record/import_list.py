@@ -24,6 +24,9 @@ def write_if_wanted(path, anew=False):
         lines += ["module " + name for name in choose(sys.modules, _folder(), library_roots())]
         lines += ["variable " + name for name in changed_variables()]
         lines += ["same " + each for each in conditions(_script())]
+        prepared = sys.modules.get("robustrun._api.prepared")
+        if prepared is not None:
+            lines += ["prepare " + call for call in prepared.calls()]
         with open(path + ".part", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write("\n".join(lines) + "\n")
         os.replace(path + ".part", path)
@@ -33,14 +36,15 @@ def write_if_wanted(path, anew=False):
 
 
 def read(path):
-    """Reads a list: (modules in order of import, changed variables, conditions)."""
+    """Reads a list: (modules in order of import, changed variables, conditions, calls of
+    robustrun.prepare)."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         head, *lines = file.read().splitlines()
     if head != HEAD:
         raise ValueError("not a list of modules: %r" % path)
     pairs = [line.split(" ", 1) for line in lines]
     return tuple([text for kind, text in pairs if kind == wanted]
-                 for wanted in ("module", "variable", "same"))
+                 for wanted in ("module", "variable", "same", "prepare"))
 
 
 def choose(modules, folder, roots):

@@ -182,6 +182,49 @@ def test_a_program_cannot_tell_a_warm_start_from_a_fresh_one(robustrun):
         assert warm[rank].keys() == fresh[rank].keys()
 
 
+MODEL = """
+import os
+def build(width):
+    return [width * 2.0] * 3, os.getpid()
+"""
+PREPARING = r"""
+import json, os, time
+import robustrun
+rank, attempt = os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]
+values, made_by = robustrun.prepare("model:build", {"width": 4})
+robustrun.step(1)
+with open(f"facts.{rank}.{attempt}.part", "w") as file:
+    json.dump({"pid": os.getpid(), "values": values, "made_by": made_by}, file)
+os.rename(f"facts.{rank}.{attempt}.part", f"facts.{rank}.{attempt}")
+while not os.path.exists(f"go.{attempt}"):
+    time.sleep(0.01)
+"""
+
+
+def test_a_prepared_result_is_there_before_the_restart_and_a_changed_module_renews_it(robustrun):
+    robustrun.write("model.py", MODEL)
+    running = start(robustrun, script=PREPARING)
+    first = facts(robustrun, 0)
+    assert all(each["made_by"] == each["pid"] for each in first)
+    before = waiting(robustrun)
+    os.kill(first[1]["pid"], signal.SIGKILL)
+    second = facts(robustrun, 1)
+    assert sorted(each["pid"] for each in second) == before
+    made_by, = {each["made_by"] for each in second}  # one template for both ranks
+    assert made_by not in before
+    assert [each["values"] for each in first + second] == [[8.0] * 3] * 2 * WORKERS
+
+    waiting(robustrun, besides=before)
+    robustrun.write("model.py", MODEL.replace("2.0", "3.0"))
+    os.kill(second[0]["pid"], signal.SIGKILL)
+    third = facts(robustrun, 2)
+    assert [each["values"] for each in third] == [[12.0] * 3] * WORKERS
+    assert all(each["made_by"] == each["pid"] for each in third)
+    go(robustrun, 2)
+    assert running.finish(300).code == 0
+    robustrun.expect_nothing_left()
+
+
 def test_a_changed_script_runs_as_it_is_now(robustrun):
     running = start(robustrun)
     victim = facts(robustrun, 0)[0]["pid"]
