@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -158,21 +159,29 @@ void BlockClients::accept_one() {
     if (!each->empty()) client->send(*each);
   }
   clients_.push_back(client);
-  threads_ += 2;
-  const auto gone = [this] {
-    const std::lock_guard locked(mutex_);
-    --threads_;
-    left_.notify_all();
-  };
-  std::thread([this, client, gone] {
+  const bool is_read = start_thread([this, client] {
     run_reader(client);
     leave(client);
-    gone();
-  }).detach();
-  std::thread([client, gone] {
-    run_writer(client);
-    gone();
-  }).detach();
+  });
+  if (is_read && start_thread([client] { run_writer(client); })) return;
+  client->close();  // it may come again
+  if (!is_read) std::erase(clients_, client);
+}
+
+bool BlockClients::start_thread(std::function<void()> run) {
+  ++threads_;
+  try {
+    std::thread([this, run = std::move(run)] {
+      run();
+      const std::lock_guard locked(mutex_);
+      --threads_;
+      left_.notify_all();
+    }).detach();
+  } catch (const std::system_error&) {
+    --threads_;
+    return false;
+  }
+  return true;
 }
 
 void BlockClients::run_reader(const ClientPtr& client) {

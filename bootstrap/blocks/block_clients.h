@@ -58,6 +58,8 @@ class BlockClients {
   BlockClients(base::Fd listener, std::string path, BlockStore& store, BlockSupply& supply,
                const base::Clock& clock, Handlers handlers);
   void run_accepts();
+  // False: the system has no thread left. Expects the lock.
+  bool start_thread(std::function<void()> run);
   void accept_one();
   void run_reader(const ClientPtr& client);
   static void run_writer(const ClientPtr& client);

@@ -4,14 +4,34 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <span>
 #include <string_view>
 
 #include "bootstrap/blocks/options.h"
 #include "bootstrap/blocks/server.h"
 
+namespace {
+
+// Libraries report by exceptions alone that there are no threads or no memory left. Without
+// unwinding, which would wait for threads that run.
+[[noreturn]] void end_with_reason() noexcept {
+  try {
+    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr,
+                 "robustrun-blocks: cannot go on: %s; the limit of processes (`ulimit -u`) or of "
+                 "memory may be too low\n",
+                 error.what());
+  }
+  std::_Exit(1);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace robustrun::bootstrap;
+  std::set_terminate(end_with_reason);
   const std::string_view verb = argc > 1 ? argv[1] : "";
   if (verb == "--version") {
     fmt::print("robustrun-blocks " ROBUSTRUN_VERSION "\n");

@@ -5,12 +5,13 @@ import fcntl
 import os
 import pathlib
 import random
+import resource
 import subprocess
 import time
 
 import pytest
 from helpers.processes import wait_for
-from image.block_server import BLOCK, Client, OddServer, Server
+from image.block_server import BLOCK, PROGRAM, Client, OddServer, Server
 from image.squash import NEEDS_MOUNTS, squash
 
 pytestmark = [
@@ -167,3 +168,37 @@ def test_it_ends_with_all_that_a_dead_agent_mounted_when_no_other_agent_comes(tm
             finally:
                 if folder.exists():
                     subprocess.run(["umount", "-l", root], check=False)
+
+
+def test_without_threads_there_is_one_line_and_no_mount(tmp_path, odd):
+    def no_room_for_a_stack():
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 36, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 34, 1 << 34))
+
+    mount = tmp_path / "mnt"
+    done = subprocess.run(
+        [PROGRAM, "serve", "--source", odd.url, "--cache", tmp_path / "cache", "--mount", mount,
+         "--socket", tmp_path / "mnt.sock"],
+        preexec_fn=no_room_for_a_stack, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stderr
+    line, = done.stderr.splitlines()
+    assert line.startswith("robustrun-blocks: cannot go on: ") and "ulimit -u" in line
+    assert not os.path.ismount(mount)
+
+
+def test_a_client_for_whom_there_is_no_thread_is_turned_away_and_the_others_are_served(
+        tmp_path, odd):
+    with Server(tmp_path, odd.url, "--origin-rate", 0) as server:
+        pid = server.process.pid
+        pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0])
+        before = resource.prlimit(pid, resource.RLIMIT_AS)
+        room = pages * resource.getpagesize() + (2 << 20)  # less than a thread's stack
+        resource.prlimit(pid, resource.RLIMIT_AS, (room, before[1]))
+        clients = []
+        with pytest.raises((EOFError, ConnectionError)):
+            for _ in range(8):  # stacks of threads that have ended may be used again
+                clients.append(Client(server.socket))
+                clients[-1].status()
+        assert server.status()["key"] == server.key
+        resource.prlimit(pid, resource.RLIMIT_AS, before)
+        assert Client(server.socket).status()["key"] == server.key
