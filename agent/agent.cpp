@@ -38,6 +38,7 @@
 #include "base/core/exit_status.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/child_self.h"
+#include "base/io/descriptor_limit.h"
 #include "base/io/log.h"
 #include "base/io/strays.h"
 #include "wire/link/dialer.h"
@@ -51,6 +52,7 @@ namespace asio = boost::asio;
 constexpr int kExitFailed = 1;
 constexpr int kExitInfrastructure = 94;  // not the script's fault: another start may help
 constexpr int kExitSignalBase = 128;
+constexpr base::BlockingPool::Lane kLookUpLane = 0xFFFFFFF9;
 
 class Agent {
  public:
@@ -130,6 +132,7 @@ class Agent {
   [[nodiscard]] base::Nanos began() const { return began_; }
   // Parts that are reachable before the welcome.
   [[nodiscard]] PeerCopies& peers() { return *peers_; }
+  [[nodiscard]] base::BlockingPool& pool() { return pool_; }
   [[nodiscard]] static std::string host() {
     char name[256] = "";
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
@@ -313,6 +316,7 @@ class Agent {
   }
 
   void on_welcome(wire::Welcome welcome) {
+    base::raise_descriptor_limit();  // where the process that started us has lowered it
     if (workers_) {  // a later welcome, after a new connection
       node_.stages.forget_news();
       return send_ending();
@@ -481,6 +485,17 @@ class Agent {
   bool leaving_ = false;  // the link is closed
 };
 
+using LookUp = std::function<void(SupervisorLink::Network::Found)>;
+
+LookUp on_pool(base::BlockingPool& pool, std::function<std::vector<std::string>()> look_up) {
+  if (!look_up) return {};
+  return [&pool, look_up = std::move(look_up)](const SupervisorLink::Network::Found& done) {
+    auto found = std::make_shared<std::vector<std::string>>();
+    const auto tell = [found, done] { done(std::move(*found)); };
+    if (!pool.submit(kLookUpLane, [found, look_up] { *found = look_up(); }, tell)) tell();
+  };
+}
+
 void prepare_process() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit becomes an error of write()
@@ -523,6 +538,7 @@ int run_remote_agent(RemoteAgent start) {
                                      std::move(start.self), std::move(start.munge));
     return SupervisorLink::over_network(loop.get_executor(), self.clock(), std::move(dialer),
                                         {std::move(hello), interface, start.first_contact_max,
+                                         on_pool(self.pool(), std::move(start.look_up)),
                                          std::bind_front(&PeerCopies::open, &self.peers())},
                                         std::move(handlers));
   });

@@ -2,6 +2,7 @@
 // `robustrun agent`: turns start orders into running workers on this node and reports what becomes
 // of them. It never decides: policy is the supervisor's.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,11 @@ struct OwnStreams {
 struct RemoteAgent {
   wire::Credential credential;
   wire::Enrol self;            // what this agent reports about itself (wire/link/dialer.h)
-  bool watch_stdin = false;    // end of file before the welcome ends the agent
+  bool watch_stdin = false;    // until the welcome, end of file on standard input ends the agent
   base::Nanos first_contact_max = std::chrono::seconds(30);   // to reach a supervisor at all
+  // Where the supervisor listens now (supervisor_link.h). May block, and may still run on a thread
+  // when run_remote_agent() has returned.
+  std::function<std::vector<std::string>()> look_up;
   wire::MungeProofs munge;
   // Slurm started this agent. SIGTERM then means that Slurm will soon take the node back: the
   // supervisor is told, and the agent goes on.
@@ -56,7 +60,8 @@ struct RemoteAgent {
 // Connects to the supervisor over the network and serves it as above. Reconnects after a broken
 // connection (supervisor_link.h). If the run never began here, one line on stderr gives the cause.
 // Returns the run's exit code if the supervisor dismissed the agent. If signal n made the node
-// leave, returns 128 + n, or 1 in compat mode. Otherwise returns 1.
+// leave, returns 128 + n, or 1 in compat mode. Otherwise returns 1; a user's command (own_workers)
+// that lost its supervisor, or never reached it, returns 94 in native mode.
 int run_remote_agent(RemoteAgent start);
 
 }  // namespace robustrun::agent

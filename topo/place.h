@@ -2,9 +2,9 @@
 // Chooses the nodes of a job and their order. Pure and deterministic: no clock, no randomness.
 //
 // Choice and order are one problem: take as many of `candidates` as there are places, with the
-// least cost (solve/score.h). Tries fillings of the tree by whole groups, the closed form where its
-// premise holds; then bands of groups; and for small jobs all placements. Every result comes with a
-// lower bound on the cost of any placement (solve/bound.h).
+// least cost (solve/score.h). Tries to fill the tree with whole groups (the closed form, where its
+// premise holds), then with bands of groups, and for small jobs all placements. Every result comes
+// with a lower bound on the cost of any placement (solve/bound.h).
 
 #include <cstdint>
 #include <string>
@@ -43,7 +43,7 @@ struct Placement {
   std::vector<NodeIndex> spares;  // most useful first (spares/spares.h)
   Shape shape;
   Score score;
-  Cost bound;  // lower bound of the cost; `mean` is unbounded (0)
+  Cost bound;  // lower bound of the cost; none for `mean` (0)
   Method method = Method::kHeuristic;
   std::string how;  // the method in words
 };

@@ -74,9 +74,9 @@ struct FlightRecording {
 [[nodiscard]] bool is_hooked(std::string_view back_end);
 
 // Whether the operation has ended, as far as the recorder knows. gloo has no events: its entries
-// stay "scheduled" and are done once they are retired. So do entries of hooked back ends that do
-// not tell torch about ends: retired, they were called, and nothing more will be known. NCCL's own
-// entries are also retired when they time out, so they are done only when "completed".
+// stay "scheduled" and are done once they are retired. Entries of hooked back ends that do not tell
+// torch about ends are also done once retired: they were called, and nothing more will be known.
+// NCCL's own entries are also retired when they time out, so they are done only when "completed".
 [[nodiscard]] bool is_done(const RecordedEntry& entry);
 
 // The newest time in the dump, as Unix time in ns; 0: it has none.

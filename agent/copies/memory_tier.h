@@ -45,8 +45,8 @@ class MemoryTier {
 
   // Answers with memory of at least `bytes` for `rank`: the memory that the rank has here or, if
   // that is too small, new memory in its place. New memory needs twice its size to be available; it
-  // has a board, if there is room for one, when a peer keeps copies of the rank. 0 bytes: only the
-  // memory that the rank has. A rank without memory here first gets the copies that other nodes
+  // has a HoldBoard, if there is room for one, when a peer keeps copies of the rank. 0 bytes: only
+  // the memory that the rank has. A rank without memory here first gets the copies that other nodes
   // have of it. kLimit: too little memory; kConflict: copies are being saved. Nothing is answered
   // after this object is destroyed.
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;

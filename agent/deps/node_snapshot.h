@@ -6,9 +6,9 @@
 // the first order: the interpreter is asked for its ABI, the inputs are hashed to a key
 // (bootstrap/deps/key.h), and the snapshot of that key is mounted. If the cache has none, the node
 // that gets the lease (bootstrap/deps/lease.h) installs it. Nodes that share the cache wait; nodes
-// with a cache of their own install as well. Installers run below a shim, so that no process of
-// theirs outlives this agent. A failure fails the start on this node, and the next attempt tries
-// again.
+// with their own cache first ask other nodes (snapshot_exchange.h). Installers run below a shim, so
+// that no process of theirs outlives this agent. A failure fails the start on this node, and the
+// next attempt tries again.
 
 #include <functional>
 #include <memory>

@@ -6,7 +6,7 @@
 // The parts run side by side, each with its own deadline. A part that is late or cannot be had is
 // named in Evidence.missing and is never an error. Nothing needs the worker's cooperation and
 // nothing blocks the loop: what may hang runs in helper programs (ask_program.h) or on the pool. On
-// the agent's loop. Destroying the collector drops it: `done` is not called any more, and its
+// the agent's loop. Destroying the collector ends its work: `done` is not called any more, and its
 // programs are killed.
 
 #include <sys/types.h>
@@ -38,14 +38,14 @@ struct Suspect {
   bool only_use = false;  // look at process and GPUs alone: the worker is not suspected
 };
 
-// A shorter `within` counts as this: two looks at a process must be apart.
+// A shorter `within` counts as this, which leaves time for two looks at a process.
 inline constexpr std::chrono::milliseconds kEvidenceMin{1500};
 
 class EvidenceCollector {
  public:
   using Done = std::function<void(tracer::Evidence)>;
 
-  // `done` comes once, from the loop, never from within start(), and within `within`.
+  // `done` is called once, from the loop, never from within start(), at most `within` later.
   static std::unique_ptr<EvidenceCollector> start(NodeContext& node, Suspect suspect,
                                                   std::chrono::milliseconds within, Done done);
   virtual ~EvidenceCollector() = default;

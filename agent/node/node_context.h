@@ -38,7 +38,7 @@ struct NodeContext {
   bool own_command = false;       // this agent starts its own command only
   std::string executable{};   // absolute path of robustrun
   base::NodeId self{};        // as the supervisor calls this node
-  unsigned slow_looks = 0;    // of evidence_collector.h, on the pool
+  unsigned slow_looks = 0;    // looks of evidence_collector.h that now occupy the pool
   WorkerHome home{};          // where workers are started, once the image is ready
   std::optional<SnapshotView> snapshot{};  // none: not asked for, or not ready yet
   StageClock stages{clock};   // of the current start

@@ -1,6 +1,6 @@
 #pragma once
-// How one worker of an order is started on this node, as far as that is known beforehand: for the
-// worker itself, and for a standby that is to replace one like it.
+// How one worker of an order is started on this node, as far as that is known beforehand. Serves to
+// start the worker itself, and to make a standby worker that can later start in its place.
 
 #include <string>
 
@@ -35,10 +35,10 @@ struct PlannedSpawn {
   LaunchSpec spawn;
   std::vector<std::string> notices;  // as in WorkerCommand
 };
-// Errors: as of make_worker_command().
+// Errors: those of make_worker_command().
 [[nodiscard]] base::Result<PlannedSpawn> plan_spawn(const NodeContext& node, SpawnPlan plan);
 
-// Bindings of `count` workers, by local rank; empty where none are asked for. Errors: as of
+// Bindings of `count` workers, by local rank; empty where none are asked for. Errors: those of
 // plan_numa_binding().
 [[nodiscard]] base::Result<NumaPlan> plan_bindings(const wire::WorkerTemplate& workers,
                                                    std::size_t count);

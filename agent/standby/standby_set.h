@@ -5,8 +5,8 @@
 // Owned by the WorkerSet, on the agent's loop. The workers themselves tell which modules to import:
 // a worker that starts the usual way leaves a list beside its record
 // (python/robustrun/_record/import_list.py) at its first step. One that has no step after
-// kModulesAfter of user code is asked for it, and its first step renews it: the standbys are then
-// made anew. One interpreter imports the list, and the standbys are forked from it
+// kModulesAfter of user code is asked for its list early, and at its first step writes it again:
+// the standbys are then made anew. One interpreter imports the list, and they are forked from it
 // (standby_template.h): at once when they are due, and again at every restart, so that the next one
 // finds them ready. If imports have read a variable that differs between ranks, those ranks have
 // templates of their own. Where a template cannot be forked, because its imports have left a thread
@@ -56,7 +56,7 @@ class StandbySet {
   // Calls `go` once the standbys that begin() left importing are ready or gone: at once, or after
   // kStandbyWaitMax at most. A later call replaces `go`.
   void when_settled(std::function<void()> go);
-  // For changed_path() on a thread, before the attempt's first take().
+  // What changed_path() compares, on a thread of the pool, before the attempt's first take().
   [[nodiscard]] std::vector<Ready::Stamp> stamps() const;
   // The imports of all standbys are out of date; `why` says what has changed.
   void discard(const std::string& why);
@@ -67,8 +67,8 @@ class StandbySet {
   // The worker of `slot` is about to start as `wanted`. Without a standby it has to start the usual
   // way and may leave its list of modules in the file `list`, which is created for that.
   Place take(const wire::WorkerSlot& slot, const LaunchSpec& wanted, const std::string& list);
-  // Call look() up to ten times a second for each worker (`reading`: null while it has no readable
-  // record), then prepare() once.
+  // Call it up to ten times a second for each worker, then prepare() once. Notes whether the worker
+  // has made a step, and takes its list of modules. `reading`: null while there is no record.
   void look(base::LocalRank rank, FaultTarget& worker, const tracer::Reading* reading);
   void prepare();
   // The attempt ends: no standby is started before the next one.
@@ -87,14 +87,14 @@ class StandbySet {
     std::uint64_t early = 0;  // inode of a list from before the worker's first step; 0: it is whole
     bool has_progress = false;
     bool has_failed = false;  // a standby of this attempt failed
-    bool was_forked = false;  // the worker is
+    bool was_forked = false;  // the worker was a standby forked from a template
     std::uint64_t standby = 0;  // key of all_; 0: none
     std::uint64_t origin = 0;  // key of templates_, from which it was forked; 0: it was not
     std::string lost{};  // why it has no standby, if there was or might have been one
-    base::Nanos imports{};  // time that they took in its last standby
+    base::Nanos imports{};  // how long the imports took in its last standby
     // Size of its list of modules: the estimate before a first measurement.
     std::int64_t list_bytes = 0;
-    base::Nanos started_at{};  // when its standby was
+    base::Nanos started_at{};  // when its standby was started
   };
   using Slots = std::map<std::uint32_t, Slot>;  // by local rank
 
@@ -127,7 +127,7 @@ class StandbySet {
   Slots slots_;
   std::map<std::uint64_t, std::unique_ptr<Standby>> all_;  // including dying ones
   std::map<std::uint64_t, std::unique_ptr<StandbyTemplate>> templates_;  // including dying ones
-  bool forks_ = true;  // false: no template can be forked from
+  bool forks_ = true;  // false: templates cannot fork standbys here
   std::uint64_t serial_ = 0;
   std::set<std::uint64_t> importing_;  // keys of all_
   std::optional<base::Attempt>

@@ -8,6 +8,7 @@
 
 #include "agent/node/limits.h"
 #include "base/core/result.h"
+#include "base/core/words.h"
 #include "base/io/log.h"
 #include "wire/link/acceptor.h"
 
@@ -15,6 +16,8 @@ namespace robustrun::agent {
 namespace {
 
 namespace asio = boost::asio;
+
+constexpr std::chrono::seconds kFirstContactSoon{10};
 
 class SocketLink final : public SupervisorLink {
  public:
@@ -66,6 +69,7 @@ class NetworkLink final : public SupervisorLink {
         dialer_(std::move(dialer)),
         hello_(std::move(network.hello)),
         interface_(std::move(network.interface)),
+        look_up_(std::move(network.look_up)),
         open_bulk_(std::move(network.open_bulk)),
         handlers_(std::move(handlers)),
         retry_(executor),
@@ -135,12 +139,26 @@ class NetworkLink final : public SupervisorLink {
       }
       last_error_ = connected.error().what;
       if (channel_ || is_over()) return;
+      if (!welcomed_) warn_of_wait();
       wait_ = std::min(kRedialMax, wait_ * 2);
       retry_.expires_after(wait_);
       retry_.async_wait([this](const boost::system::error_code& error) {
-        if (!error && !channel_) dial();
+        if (error || channel_) return;
+        if (welcomed_ || !look_up_) return dial();
+        look_up_([this](std::vector<std::string> found) {
+          if (closed_ || channel_) return;
+          if (!found.empty()) dialer_->set_endpoints(std::move(found));
+          dial();
+        });
       });
     });
+  }
+
+  // Once, when the first supervisor is not reached soon.
+  void warn_of_wait() {
+    if (clock_.now() - lost_at_ < kFirstContactSoon || std::exchange(warned_, true)) return;
+    RR_LOG(kWarn, {}, "{}; trying again for at most {}", last_error_,
+           base::duration_words(limits_.orphan_grace));
   }
 
   void on_connected(wire::Dialer::Connected connected) {
@@ -308,6 +326,7 @@ class NetworkLink final : public SupervisorLink {
   std::unique_ptr<wire::Dialer> dialer_;
   wire::Hello hello_;
   std::string interface_;
+  std::function<void(Network::Found)> look_up_;
   std::function<std::string(const std::string&, const wire::Identity&, const std::string&)>
       open_bulk_;
   Handlers handlers_;
@@ -327,6 +346,7 @@ class NetworkLink final : public SupervisorLink {
   std::string last_error_ = "no answer";
   bool dialing_ = false;
   bool welcomed_ = false;
+  bool warned_ = false;  // that the first supervisor is not there
   bool has_given_up_ = false;
   bool closed_ = false;
 };

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "base/io/fd.h"
@@ -41,6 +42,11 @@ class SupervisorLink {
     wire::Hello hello;                  // sent on every connection, with its address filled in
     std::string interface;              // whose address that is; empty: the connection's own
     base::Nanos first_contact_max{};    // how long to try before the first supervisor is reached
+    // Finds out where the supervisor listens now, and calls `done` once from the loop; no
+    // endpoints: where it was said to be. Asked before each further try to reach the first
+    // supervisor, because a name may lead to another machine by then. May be empty.
+    using Found = std::function<void(std::vector<std::string> endpoints)>;
+    std::function<void(Found done)> look_up{};
     // Opens a listener for peers with `self` at `address` and returns its endpoint; empty: none.
     std::function<std::string(const std::string& run_id, const wire::Identity& self,
                               const std::string& address)>

@@ -2,7 +2,7 @@
 // All workers of the current attempt on this node.
 //
 // Owned by the Agent, on its loop. Starts one worker per turn of the loop, stops them all (stop.h),
-// and reports WorkersGone when nothing of the attempt is left, including stale /dev/shm segments.
+// and reports WorkersGone when nothing of the attempt is left, not even stale /dev/shm segments.
 // The copies that workers left in memory are saved before that. If another attempt follows, they
 // are saved while it starts: SavingOver then reports the end, and the new workers' loads and saves
 // wait for it.
@@ -36,11 +36,11 @@ class WorkerSet {
   void signal(const wire::SignalWorkers& order);
   // Sends `signal` to every worker of this node, whatever the attempt.
   void signal_all(int signal);
-  // Only on a node without workers.
+  // Keeps the standby workers that `order` asks for. No effect on a node that has workers.
   void keep_standbys(const wire::KeepStandbys& order);
   // Kills everything at once; calls `done` when nothing is left.
   void kill_all(std::function<void()> done);
-  // Calls `done` when nothing of an attempt is left here; from the loop, never from within.
+  // Calls `done` from the loop, never during this call, once nothing of any attempt is left here.
   void when_gone(std::function<void()> done);
   // Stops the workers as a stop order does. No effect during a stop, or without workers.
   void stop_all(int signal, base::Nanos grace);

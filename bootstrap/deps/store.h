@@ -64,7 +64,7 @@ void touch_snapshot(const std::string& cache, const std::string& key);
 
 // All snapshots, the last used first.
 [[nodiscard]] std::vector<CacheEntry> list_snapshots(const std::string& cache, std::int64_t now_s);
-// Returns false if it is in use.
+// Removes a snapshot. Returns false if the snapshot is in use.
 bool remove_snapshot(const std::string& cache, const std::string& key);
 
 // Removes snapshots that do not count and files left unfinished for a day. Then, the longest unused

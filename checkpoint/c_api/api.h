@@ -4,8 +4,8 @@
 //
 // Every function that can fail returns an rr_code; rr_error() then returns a sentence for the user,
 // valid in the calling thread until its next call. Nothing is thrown or printed. Handles belong to
-// the caller, which makes one call at a time on each (a save counts as its store). Texts are UTF-8
-// and end in NUL; blobs have a length, and checkpoint/c_api/blobs.h defines their contents.
+// the caller, which makes one call at a time on each (a store and its saves are one). Texts are
+// UTF-8 and end in NUL; blobs have a length, and checkpoint/c_api/blobs.h defines their contents.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,14 +21,14 @@ typedef enum rr_code {
   RR_OK = 0,
   RR_INVALID_ARGUMENT = 1,
   RR_NOT_FOUND = 2,
-  RR_UNAVAILABLE = 3,  // the format is newer
+  RR_UNAVAILABLE = 3,  // a newer format, EIO, or data on another machine's local disk
   RR_TIMEOUT = 4,
   RR_PERMISSION = 5,
   RR_PROTOCOL = 6,
   RR_CORRUPT = 7,  // a checksum, or a contradiction
   RR_LIMIT = 8,
   RR_CANCELLED = 9,
-  RR_CONFLICT = 10,  // a later attempt was here
+  RR_CONFLICT = 10,  // a later attempt took over, or the save exists and differs or is committed
   RR_OS = 11,
   RR_INTERNAL = 12
 } rr_code;

@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kFormatVersion = 1;
 // One attempt to save one step. `token` is random, so no attempt's folder is ever reused.
 struct AttemptId {
   std::uint64_t step = 0;
-  std::uint64_t generation = 0;  // of the job's supervisor
+  std::uint64_t generation = 0;  // of the session that saves (store/fence.h)
   std::string token;  // hex
   friend auto operator<=>(const AttemptId&, const AttemptId&) = default;
 };

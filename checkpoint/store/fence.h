@@ -16,7 +16,7 @@ namespace robustrun::checkpoint {
 
 struct Session {
   std::string run;                // one word of at most kRunNameBytesMax
-  std::uint64_t attempt = 0;      // restarts of the run before
+  std::uint64_t attempt = 0;      // number of restarts of the run before it
   std::uint64_t incarnation = 0;  // of the supervisor that started it; 0: unknown
   friend bool operator==(const Session&, const Session&) = default;
 };

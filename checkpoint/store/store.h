@@ -109,8 +109,8 @@ class Store {
   // From now on, only `generation` or a later one commits. kConflict: a later one was admitted.
   base::Status admit(std::uint64_t generation);
   // Returns the generation of a session, the same for all processes that name the session. The
-  // first one commits what earlier sessions left complete, so that later ones find the same; after
-  // that, no earlier session commits any more. kConflict: a later session of this run has claimed.
+  // first process commits what earlier sessions left complete, so that the others find the same;
+  // from then on no earlier session commits. kConflict: a later session of this run has claimed.
   base::Result<std::uint64_t> claim(const Session& session);
   // Begins a new attempt to save `step` by all of `writers`: writes its INTENT. kConflict: a later
   // generation was admitted.
@@ -132,8 +132,8 @@ class Store {
   base::Status publish_part(const PreparedPart& prepared);
   // Whether the writer's part is published.
   [[nodiscard]] bool has_part(const AttemptId& attempt, const std::string& writer) const;
-  // Commits an attempt all of whose parts are published. `generation`: the caller's; the attempt's
-  // own unless the attempt is salvaged.
+  // Commits an attempt all of whose parts are published. `generation`: that of the caller, which is
+  // also the attempt's unless the caller salvages it.
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);
   // Called by every writer after its write_part(); the last call commits.
   base::Result<Completion> commit_if_complete(const AttemptId& attempt, std::uint64_t generation);

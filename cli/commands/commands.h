@@ -51,8 +51,8 @@ struct Choice {
 };
 
 // Chooses by the first word of `argv` (without the program's name). A program of that name in the
-// working directory (a file, or a folder with a __main__.py) wins over the subcommand, and called
-// as torchrun there are no subcommands. Pure but for that look at the directory.
+// working directory (a file, or a folder with a __main__.py) wins over the subcommand. Under the
+// name torchrun there are no subcommands. Pure but for that look at the directory.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
 // `announce_fd`: in the supervisor of a detached run, the socket on which it announces the run
@@ -79,7 +79,7 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ckpt VERB`: lists, verifies, repairs, prunes, pins and exports checkpoints.
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun cache VERB`: lists, verifies and cleans what is kept for faster starts.
+// `robustrun data plan FILE`: how ranks share samples. `robustrun cache VERB`: manages the cache.
 int data_command(std::span<const std::string> argv, const Surroundings& around);
 int cache_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun diagnose [RUN | --from PATH...]`: which rank blocks a job, from the live job or from
@@ -112,7 +112,7 @@ inline constexpr int kChannelFd = 3;
 // `robustrun agent`, hidden: started by a supervisor with the channel at kChannelFd or, with
 // --stdin-credential, with a line on standard input that holds the address to connect to.
 // --list-gpus, --gpu-states, --watch-gpus and --try-plugin: helper processes of an agent
-// (agent/gpu/nvml.h, gpu_state.h, health/nvml_health.h, spawn/profiler_slot.h). --doctor: one
+// (agent/gpu/gpu_list.h, gpu_state.h, health/nvml_health.h, spawn/profiler_slot.h). --doctor: one
 // host's part of `robustrun doctor --hosts` (doctor/request.h).
 int agent_command(std::string_view option);
 

@@ -14,6 +14,7 @@
 #include "agent/spawn/usable_cpus.h"
 #include "base/core/clock.h"
 #include "base/core/text.h"
+#include "base/io/descriptor_limit.h"
 #include "base/io/log.h"
 #include "base/io/munge.h"
 #include "cli/commands/commands.h"
@@ -82,6 +83,16 @@ base::Result<std::vector<std::string>> find_leader(const RunPlan& plan, const Ne
   }
 }
 
+std::vector<std::string> endpoints_of(const std::vector<std::string>& addresses,
+                                      std::uint16_t port) {
+  std::vector<std::string> endpoints;
+  for (const std::string& address : addresses) {
+    const bool is_v6 = address.find(':') != std::string::npos;
+    endpoints.push_back(fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, port));
+  }
+  return endpoints;
+}
+
 base::Result<wire::Credential> joining_credential(const RunPlan& plan, const Network& network) {
   const Meeting& meeting = *plan.nodes.meeting;
   if (!plan.nodes.join_token.empty()) {
@@ -91,11 +102,7 @@ base::Result<wire::Credential> joining_credential(const RunPlan& plan, const Net
   wire::Credential credential;
   credential.run_id = meeting.id;
   credential.token = plan.nodes.secret;
-  for (const std::string& address : addresses) {
-    const bool is_v6 = address.find(':') != std::string::npos;
-    credential.endpoints.push_back(
-        fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, meeting.control.port));
-  }
+  credential.endpoints = endpoints_of(addresses, meeting.control.port);
   return credential;
 }
 
@@ -148,6 +155,12 @@ int join(const RunPlan& plan, const Surroundings& around) {
   guest.forwarded_signals = plan.request.forwarded_signals;
   guest.shutdown_grace = plan.request.spec.deadlines.shutdown_grace;
   guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
+  if (plan.nodes.join_token.empty()) {
+    guest.look_up = [&network = *around.network, leader = meeting.control] {
+      const auto addresses = network.look_up(leader.host);
+      return addresses ? endpoints_of(*addresses, leader.port) : std::vector<std::string>();
+    };
+  }
   guest.own_workers = plan.request.workers;
   for (const supervisor::StreamRoutes& routes : plan.request.routes) {
     guest.own_streams.push_back({routes.out, routes.err});
@@ -179,6 +192,7 @@ int carry_out(RunPlan plan, const Surroundings& around) {
   }
   if (auto made = make_places(plan.places); !made) return complain(made.error());
   if (!plan.request.spec.check_only) note_run(around, plan.places.run_directory);
+  base::raise_descriptor_limit();  // where the process that started us has lowered it
   if (auto packed = sync_code(plan); !packed) return complain(packed.error());
   plan.request.network.ssh.bundle = installed_files(around.executable);
   const int exit_code = supervisor::run_job(plan.request);

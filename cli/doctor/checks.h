@@ -1,5 +1,5 @@
 #pragma once
-// The rules of `robustrun doctor`: each makes one line of facts. Pure.
+// The rules of `robustrun doctor`: each makes one line from the facts. Pure.
 //
 // kWarn: runs work, but without something, or a limit is low. kBad: runs, or what this machine is
 // for, will fail. kAbsent: optional and not here; such lines have no advice.
@@ -24,7 +24,7 @@ struct Check {
   CheckState state = CheckState::kOk;
   std::string found;
   std::string advice;  // what to do; empty: nothing
-  // What machines of one kind have in common, where `found` also holds readings; empty: `found`.
+  // Where `found` holds readings: what hosts are compared by if all is well; empty: `found`.
   std::string kind = {};
 };
 
@@ -54,7 +54,7 @@ using CheckRule = Check (*)(const Facts&);
 [[nodiscard]] Check check_torch(const Facts& facts);
 [[nodiscard]] Check check_parts(const Facts& facts);
 
-// In the order of the screen.
+// In the order in which they are shown.
 [[nodiscard]] std::span<const CheckRule> check_rules();
 [[nodiscard]] std::vector<Check> check_all(const Facts& facts);
 

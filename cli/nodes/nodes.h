@@ -45,7 +45,7 @@ struct NodesPlan {
   // In rank order, spares last. kProcesses: generated names; kRendezvous: empty; kLocal: empty, or
   // this machine as --hosts names it. Host::slots 0: --nproc-per-node counts.
   std::vector<launcher::Host> hosts;
-  std::vector<launcher::Host> unused;  // named beyond --nnodes and --spares, in that order
+  std::vector<launcher::Host> unused;  // named beyond --nnodes and --spares, in their order
   std::uint32_t min_nodes = 1;
   std::uint32_t max_nodes = 1;
   std::uint32_t spares = 0;
@@ -64,7 +64,7 @@ struct NodesPlan {
   std::uint64_t peers_rate = 0;  // bytes/s; --peers-rate
   supervisor::LeaseTimes lease;
   base::Nanos wait_for_nodes{};
-  std::optional<base::Nanos> last_call;  // kRendezvous: of --rdzv-conf
+  std::optional<base::Nanos> last_call;  // kRendezvous: last_call_timeout of --rdzv-conf
   std::set<std::string> offenders;  // of `hosts`, by name (supervisor/core/status/node_standing.h)
   std::string history;  // folder for notes about the hosts; empty: none are kept
   bool fold_lines = false;
@@ -84,8 +84,8 @@ struct NodesPlan {
                                                  const Surroundings& around);
 
 // Checks --expect-world as far as the world size is known before the start; the core checks the
-// rest. `workers`: the count on a host without its own, 0 if the host counts for itself. For a
-// rendezvous its largest size counts.
+// rest. `workers`: for hosts that name no number of their own; 0: they count at the start. A
+// rendezvous is taken at its largest size.
 [[nodiscard]] base::Status check_world(const Settings& settings, const NodesPlan& plan,
                                        std::uint32_t workers);
 

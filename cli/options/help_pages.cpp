@@ -84,7 +84,7 @@ constexpr std::string_view kStatusPage = R"(usage: robustrun status [RUN] [--jso
 
 Shows the state of a run: its nodes with their ranks and agents, steps and speed, restarts with
 their reasons, and where its logs are. RUN is a run's id or directory; default: the newest active
-run below ./robustrun-runs, else the newest. If the supervisor does not answer, shows what the
+run, else the newest. If the supervisor does not answer, shows what the
 journal holds.
 
   --json    one JSON object (docs/formats/status.md)
@@ -102,7 +102,7 @@ Shows a run live in the terminal: a cell for each rank, with a colour and a lett
 that the rank that holds the job up is seen at once; its Python line, what the others wait in, the
 processors, memory and GPU it uses, and the end of its log; step, speed, loss, ETTR and restarts.
 Where the ranks do not fit, a cell is a node, or several. RUN is a run's id or directory; default:
-the newest active run below ./robustrun-runs, else the newest.
+the newest active run, else the newest.
 
 Keys: arrows choose a rank, tab jumps to the next one in trouble, / filters, s sorts, l shows the
 log, d diagnoses, i lists incidents, t shows where the time went, ? explains all of them, q quits.
@@ -120,8 +120,7 @@ constexpr std::string_view kStopPage =
 
 Stops a run as SIGTERM to its supervisor does: the workers get the signal and time to end, then
 SIGKILL. The run's exit code is 128 plus the signal's number. Waits for the end. RUN is a run's id
-or directory; default: the only active run below ./robustrun-runs. A second stop kills the workers
-at once.
+or directory; default: the only active run. A second stop kills the workers at once.
 
   --signal NAME   send this signal instead of SIGTERM
   --grace TIME    instead of the run's --shutdown-timeout; 0: kill at once
@@ -136,8 +135,8 @@ Example:
 constexpr std::string_view kAttachPage = R"(usage: robustrun attach [RUN] [--lines N]
 
 Shows the console of an active run from now on, and ends with the run's exit code. Ctrl-C detaches;
-the run continues. RUN is a run's id or directory; default: the newest active run below
-./robustrun-runs. A reader that is too slow loses output, and is told how much; it never delays the
+the run continues. RUN is a run's id or directory; default: the newest active run.
+A reader that is too slow loses output, and is told how much; it never delays the
 run.
 
   -n, --lines N   begin with the last N lines (of the last MiB)
@@ -151,8 +150,7 @@ constexpr std::string_view kReportPage = R"(usage: robustrun report [RUN] [-v] [
        robustrun report [RUN] [--html FILE] [--open] [--trace FILE]
 
 Reports what happened in a run, from its journal alone; also while the run is active, and after its
-supervisor was killed. RUN is a run's id or directory, or `latest`; default: the newest below
-./robustrun-runs.
+supervisor was killed. RUN is a run's id or directory, or `latest`; default: the newest.
 
   -v, --verbose  everything: costs of the start, all evidence, every phase of each recovery
   --json         one JSON object (docs/formats/report.md)
@@ -170,7 +168,7 @@ constexpr std::string_view kResumePage = R"(usage: robustrun resume [RUN] [--det
 Supervises a run whose supervisor is gone (killed, upgraded, machine rebooted), from this host or
 from another one that sees the run's directory. On several machines the workers continue untouched
 if this happens within --orphan-grace. On a single machine the workers ended with their supervisor
-and are restarted. RUN is a run's id or directory; default: the newest below ./robustrun-runs. Ends
+and are restarted. RUN is a run's id or directory; default: the newest. Ends
 with the run's exit code.
 
   --detach   return once the run is supervised again, as a run does with --detach
@@ -189,7 +187,7 @@ constexpr std::string_view kUpdatePage =
 
 Gives the workers of an active run new code, variables or arguments, from the next restart on or at
 once. If the workers fail with them before first progress, the run rolls back to the previous
-version. RUN is a run's id or directory; default: the only active run below ./robustrun-runs.
+version. RUN is a run's id or directory; default: the only active run.
 
   --now               restart the workers for it at once
   --within TIME       otherwise restart them after this time at the latest [24h; 0: no limit]
@@ -214,7 +212,7 @@ constexpr std::string_view kDiagnosePage = R"(usage: robustrun diagnose [RUN] [-
        robustrun diagnose --from PATH... [--json] [--html FILE]
 
 Finds the rank that blocks the job, now. RUN is a run's id or directory; default: the newest active
-run below ./robustrun-runs.
+run.
 
 With --from, finds it in the files that a hung job left; robustrun need not have started that job.
 PATH is a file, or a folder, of:
@@ -239,7 +237,7 @@ constexpr std::string_view kInjectPage =
                         [--delay TIME] [--after TIME] [--every TIME] [--seed N]
 
 Injects a fault into an active run of this machine, for drills. RUN is a run's id or directory;
-default: the newest below ./robustrun-runs. Without --rank and --node a target is drawn.
+default: the newest. Without --rank and --node a target is drawn.
 
 @faults
 

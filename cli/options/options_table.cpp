@@ -40,8 +40,8 @@ constexpr auto kTable = std::to_array<Option>({
            "and time."},
   {.id = kRdzvConf, .name = "rdzv-conf", .values = "K=V,...", .native = "", .group = kRendezvous,
    .torchrun = true,
-   .help = "Settings of the rendezvous: join_timeout, last_call_timeout, is_host. Others are "
-           "accepted without effect; on one node all are."},
+   .help = "Settings of the rendezvous: join_timeout and is_host (c10d), timeout (static), "
+           "last_call_timeout. Others are accepted without effect; on one node all are."},
   {.id = kStandalone, .name = "standalone", .type = kFlag, .group = kRendezvous, .torchrun = true,
    .help = "One node and a free port: the default if no port is given."},
   {.id = kMaxRestarts, .name = "max-restarts", .type = kInteger, .values = "N", .native = "3",
@@ -273,7 +273,8 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kFailures, .min = 0,
    .help = "Time that workers need for a last checkpoint: submit lets Slurm warn this long "
-           "before the time limit, and uses it for --shutdown-timeout if that is not given."},
+           "plus a minute before the time limit, and uses it for --shutdown-timeout if that is not "
+           "given."},
   {.id = kNumaMemory, .name = "numa-memory", .type = kChoice, .values = "off|prefer|bind",
    .native = "off", .group = kWhat,
    .help = "Allocate the workers' memory on the NUMA nodes of their processors (--numa-binding), "
@@ -286,8 +287,8 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kTopology, .name = "topology", .values = "FILE|auto|off", .native = "auto",
    .compat = "off", .group = kPlacement,
    .help = "Description of the network: TOML, Slurm's topology.conf, or topograph's output. "
-           "auto: Slurm's topology, within an allocation. Ranks that communicate are then placed "
-           "below one switch."},
+           "auto: Slurm's topology within an allocation, else racks from host names. Ranks that "
+           "communicate are then placed below one switch."},
   {.id = kParallel, .name = "parallel", .type = kList, .values = "KIND=N,...", .group = kPlacement,
    .help = "How the job divides its ranks, as in the script: tp=8,pp=8,dp=auto. The kinds are "
            "tp, cp, ep, dp and pp; kinds left out are 1, and dp takes the rest."},

@@ -1,7 +1,7 @@
 #pragma once
 // What the command line needs to know about its environment: facts that are read once
-// (host/surroundings_host.cpp), and questions that depend on the options. Everything else in this
-// room is a pure function of these; tests pass their own.
+// (host/surroundings_host.cpp), and questions that depend on the options. All else in this room is
+// a pure function of these, but for the files that README.md names; tests pass their own.
 
 #include <chrono>
 #include <cstdint>
@@ -41,8 +41,8 @@ class Machine {
   [[nodiscard]] virtual PathKind kind(const std::string& path) const = 0;
   [[nodiscard]] virtual base::Result<std::string> find_executable(
       const std::string& name, const std::string& path) const = 0;
-  // `name`: gpu, xpu, auto, or a backend's own name. Without device files no interpreter is
-  // started. Otherwise it imports torch, which may take kDeviceQueryMax.
+  // `name`: gpu, xpu, auto, or a backend's own name. If the machine has no device files, no
+  // interpreter is started. Otherwise one imports torch, which may take kDeviceQueryMax.
   [[nodiscard]] virtual base::Result<Devices> devices(const std::string& interpreter,
                                                       const std::string& name) const = 0;
   // Runs an interpreter, argv[0], to ask its packages something.

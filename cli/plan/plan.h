@@ -30,15 +30,15 @@ struct RunPlan {
   std::vector<std::string> notes;  // for the log, at debug level
 };
 
-// `argv` goes into the journal, redacted. settings.script must be set; it is empty in a check
-// without a script.
+// `argv` goes into the journal, redacted. settings.script must have a value: the empty string in a
+// check without a script.
 [[nodiscard]] base::Result<RunPlan> plan_run(const Settings& settings,
                                              std::span<const std::string> argv,
                                              const Surroundings& around);
 
 [[nodiscard]] base::LogOptions log_options(const Settings& settings, const Surroundings& around);
 
-// Applies --colour, NO_COLOR and whether the output is a terminal.
+// Decides by --colour, NO_COLOR and whether the output is a terminal.
 [[nodiscard]] bool use_colour(const Settings& settings, const Surroundings& around,
                               bool is_terminal);
 

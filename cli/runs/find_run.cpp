@@ -41,9 +41,7 @@ base::Result<std::string> newest(const Surroundings& around) {
     }
   }
   return base::fail(base::Errc::kNotFound,
-                    fmt::format("cannot find a run below {}, and you have no other runs; name a "
-                                "run's directory",
-                                here));
+                    fmt::format("found no run in {} or elsewhere; pass a run's directory", here));
 }
 
 // Directories of active runs, those of this folder or else all; the one that began last comes

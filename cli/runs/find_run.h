@@ -18,7 +18,7 @@ inline constexpr std::string_view kLatest = "latest";
 [[nodiscard]] base::Result<std::string> find_journal(const std::string& run,
                                                      const Surroundings& around);
 
-// A supervisor takes connections for the run in this directory.
+// Whether a supervisor accepts connections for the run in this directory.
 [[nodiscard]] bool is_live(const std::string& run_directory);
 
 // What a command without a RUN means, below ./robustrun-runs, or else among all runs.

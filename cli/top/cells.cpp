@@ -92,6 +92,7 @@ class Judge {
 };
 
 CellState state_without_ranks(const NodeStatus& node, bool has_group) {
+  if (node.evicted) return CellState::kOut;
   switch (node.agent) {
     case AgentStatus::kStarting: return CellState::kStarting;
     case AgentStatus::kJoined: return has_group ? CellState::kSpare : CellState::kStarting;

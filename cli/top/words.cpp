@@ -234,6 +234,7 @@ std::string use_words(const supervisor::RankUse& use) {
 std::string node_sentence(const NodeStatus& node, CellState state) {
   const bool is_fine = node.agent == AgentStatus::kJoined;
   if (!is_fine && !node.trouble.empty()) return node.trouble;
+  if (node.evicted && !node.node_rank) return "evicted";
   if (!node.stage.empty() && (state == CellState::kStarting || state == CellState::kPending)) {
     return fmt::format("{} for {}", node.stage, age_words(node.stage_took));
   }

@@ -3,8 +3,8 @@
 // reads the configuration, waits for a turn, connects (again, if the server drops it), starts the
 // command, pushes the build if it is missing, and watches.
 //
-// On the loop. Every step has a deadline, except for the running agent: from the first connection,
-// or the end of a push, to the start of robustrun there SshOptions::start_timeout.
+// On the loop. Every step but the running agent has a deadline. SshOptions::start_timeout counts
+// from the first connection, or the end of a push, until robustrun has started there.
 
 #include <chrono>
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace robustrun::launcher {
 struct SshTask {
   std::string arguments;  // of robustrun: fixed words
   std::string input;  // its standard input; an errand's ends after it
-  // Of an errand (errand.h): bytes kept of its standard output, and its time after its start. 0: an
-  // agent, whose output is not read.
+  // Of an errand (errand.h): bytes kept of its standard output, and its time limit from its start.
+  // 0: an agent, whose output is not read.
   std::size_t output_max = 0;
   std::chrono::milliseconds limit{};
 };

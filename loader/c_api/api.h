@@ -78,10 +78,10 @@ RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // Continues after `cursor`.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
 RR_DATA_API int rr_data_next_step(rr_data* data, rr_data_step* step);
-// The cursor at the begin or the end of the present step; `carry` has room for carry_count pieces,
-// as many as rr_data_step says.
+// The cursor at the beginning or the end of the present step; `carry` has room for carry_count
+// pieces, as many as rr_data_step says.
 RR_DATA_API int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor);
-// Numbers in `segments` of rr_data_read().
+// How many numbers rr_data_read() writes to `segments`.
 RR_DATA_API size_t rr_data_segments(const rr_data* data, uint32_t micro);
 // A micro-batch: tokens, labels and positions of sequences * context each. `labelled`: number of
 // labels that are not -100.

@@ -21,14 +21,14 @@ struct IndexedFile {
 struct SourceIndex {
   std::vector<IndexedFile> files;      // in the order of their samples
   std::vector<std::uint32_t> lengths;  // tokens of each sample
-  bool estimated = false;              // from bytes, since only a transform knows
+  bool estimated = false;              // `lengths` are estimates from bytes: no tokens exist yet
 };
 
 // Paths and patterns that are relative begin at `folder`. A pattern's files are sorted by name. The
-// error names the source and the path, also of a pattern that matches nothing.
+// error names the source and the path, even if that is a pattern that matches nothing.
 [[nodiscard]] base::Result<SourceIndex> read_index(const Source& source, const std::string& folder);
 
-// Of the lengths and places of all samples, in their order: another value means other data.
+// Hash of the lengths and places of all samples, in their order: another value means other data.
 [[nodiscard]] std::uint64_t fingerprint(const SourceIndex& index);
 
 }  // namespace robustrun::loader

@@ -1,5 +1,5 @@
 #pragma once
-// Bins of one step to ranks and micro-batches, so that the slowest rank waits least. Pure.
+// Deals a step's bins to ranks and micro-batches so that ranks wait least for the slowest. Pure.
 //
 // Where ranks wait for each other once per step (DDP with no_sync), the sums of the ranks are
 // evened: the better one of LPT (Graham 1969) and the largest differencing method (Karmarkar and
@@ -26,7 +26,7 @@ using Groups = std::vector<std::vector<std::uint32_t>>;
 // costs.size() is a multiple of ranks * micro.
 [[nodiscard]] Deal deal(std::span<const std::uint64_t> costs, std::uint32_t ranks,
                         std::uint32_t micro, Sync sync);
-// What a loader without balance does: in the given order, a rank after the other.
+// What a loader without balance does: in the given order, one rank after the other.
 [[nodiscard]] Deal deal_in_order(std::size_t bins, std::uint32_t ranks, std::uint32_t micro);
 
 }  // namespace robustrun::loader

@@ -2,7 +2,7 @@
 // One rank's batches, step after step: the plan of each step, and the tokens of this rank's share.
 // Blocks; not thread-safe.
 //
-// Each rank plans by itself: the plan is a pure function, so all ranks agree without a word.
+// Each rank plans by itself: the plan is a pure function, so all ranks agree without communication.
 
 #include <cstdint>
 #include <deque>
@@ -18,7 +18,7 @@
 
 namespace robustrun::loader {
 
-inline constexpr std::size_t kStepsAhead = 2;  // planned, and asked of the kernel
+inline constexpr std::size_t kStepsAhead = 2;  // planned, and read ahead by the kernel
 inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
 
 // Where a batch goes; tokens, labels and positions have sequences * context places each.
@@ -38,12 +38,12 @@ class Feed {
                                                                 std::uint32_t rank,
                                                                 std::uint32_t ranks);
 
-  // From now on the step after `cursor`, of the same specification.
+  // Continues with the step after `cursor`, which must be of the same specification.
   [[nodiscard]] base::Status seek(Cursor cursor);
   // Goes to the next step; the first call to the first one. After an error the present step stays.
   [[nodiscard]] base::Status next_step();
 
-  // Of the present step; its cursor is where it began.
+  // The plan of the present step, and the cursors before and after it.
   [[nodiscard]] const StepPlan& plan() const { return steps_.front().plan; }
   [[nodiscard]] const Cursor& began() const { return steps_.front().began; }
   [[nodiscard]] const Cursor& ended() const { return steps_.front().ended; }
@@ -72,7 +72,7 @@ class Feed {
   };
 
   Feed(Spec spec, std::uint32_t rank, std::uint32_t ranks);
-  // Plans until step number `needed` of steps_ and further ones are there.
+  // Plans until steps_ has step number `needed` and kStepsAhead further ones.
   base::Status plan_ahead(std::size_t needed);
   // Whether the token after the piece belongs to its document.
   [[nodiscard]] bool goes_on(const Piece& piece) const;

@@ -50,7 +50,7 @@ class Session {
   // Whether every GPU has this compute capability, or a newer one.
   [[nodiscard]] bool all_have(int major) const;
 
-  // Printed on standard error before anything that may take long; also names the step of a failure.
+  // Prints `what` on stderr, before anything that may take long; a later failure is named with it.
   void step(const std::string& what);
   // Runs `work` on each working GPU, with that GPU selected; a GPU that fails it is excluded.
   using Work = std::function<base::Status(Gpu&)>;

@@ -44,13 +44,13 @@ class Console {
   virtual ~Console() = default;
   // `host`: the name of the worker's machine, for ${hostname}.
   virtual void write(const wire::Output& output, std::string_view host) = 0;
-  // Whether tracebacks are shown as one line each: while workers end because another one failed.
+  // Whether each traceback is shown as one line, as while workers end because another one failed.
   virtual void fold_tracebacks(bool fold) = 0;
   // Shows lines that wait for equal ones: what is logged next came after them.
   virtual void show_held() = 0;
   // Bars of an attempt that is over become lines.
   virtual void end_bars() = 0;
-  // Shows `line` at the bottom of the terminal until the next call or flush(), where style.live.
+  // Shows `line` at the bottom of the terminal until the next call or flush(), if style.live.
   virtual void show_live(std::string line) = 0;
   // `copy` also gets everything that is shown, as it looks, including output that is dropped
   // because a destination is too slow. Called from write(), from the loop, and from flush().

@@ -11,6 +11,7 @@
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/log.h"
+#include "supervisor/core/types/limits.h"
 #include "supervisor/driver/impl.h"
 #include "supervisor/limits.h"
 #include "supervisor/run_dir/private_file.h"
@@ -128,9 +129,16 @@ void Driver::Impl::on_agent(const wire::PeerName& peer, wire::Hello hello,
 
 base::Result<std::pair<base::NodeId, base::Generation>> Driver::Impl::take_volunteer(
     const wire::Enrol& enrol, const wire::ConnectionAddresses& addresses) {
-  if (!request_.spec.group.open || finished_) {
-    return base::fail(base::Errc::kConflict,
-                      finished_ ? "the run has ended" : "this run takes no volunteers");
+  // The next run may take the node: what starts lost nodes again starts supervisors again, too.
+  if (finished_) return base::fail(base::Errc::kUnavailable, "the run has ended");
+  if (job_.state() == JobState::kFinishing) {
+    return base::fail(base::Errc::kUnavailable, "the run is ending");
+  }
+  if (!request_.spec.group.open) {
+    return base::fail(base::Errc::kConflict, "this run takes no volunteers");
+  }
+  if (nodes_.size() >= kNodesMax) {
+    return base::fail(base::Errc::kConflict, "this run has as many nodes as it may have");
   }
   const base::NodeId node{static_cast<std::uint32_t>(nodes_.size())};
   NodeSpec spec;
@@ -143,7 +151,7 @@ base::Result<std::pair<base::NodeId, base::Generation>> Driver::Impl::take_volun
   nodes_.emplace_back();
   dispatch(NodeOffered{std::move(spec)}, node);
   if (nodes_[node.value].generation == base::Generation{}) {
-    return base::fail(base::Errc::kConflict, "the run is ending");
+    return base::fail(base::Errc::kUnavailable, "the run is ending");
   }
   return std::pair(node, nodes_[node.value].generation);
 }

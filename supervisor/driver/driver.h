@@ -65,8 +65,8 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  // Opens the listener for agents of other machines, if the request has any. The first call.
-  // `before`: of the supervisor that we take over from.
+  // Opens the listener for agents of other machines, if the request has any. Must be called first.
+  // `before`: the authority of the supervisor that we take over from.
   base::Status open_listener(const RunAuthority* before = nullptr);
   // What a supervisor needs to take over from us; none without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;

@@ -242,6 +242,7 @@ RunStatus Driver::Impl::status() const {
   status.restarts_used = job_.restarts_used();
   status.run_directory = request_.run_directory;
   if (console_log_ != nullptr) status.console_log = console_log_file(request_.run_directory);
+  if (outlets_ != nullptr) status.metrics_url = outlets_->metrics_url();
   // Readings are newer than the marks in the journal.
   const Progress newest = progress_.newest();
   if (newest.attempt == job_.attempt() && newest.steps > 0) {

@@ -1,6 +1,6 @@
 #pragma once
-// One pre-flight check: talks to the agents of some nodes (wire/messages/preflight.h), and puts
-// their answers together to the event that the core judges. Decides nothing.
+// One pre-flight check: talks to the agents of some nodes (wire/messages/preflight.h), and combines
+// their answers into the event that the core judges. Decides nothing.
 //
 // All nodes are asked at once; each step ends when all have answered or its time is over. Nodes
 // that did not answer in time, or were lost meanwhile, are reported as such. Answers are bounded

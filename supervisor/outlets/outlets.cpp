@@ -113,6 +113,8 @@ class LocalOutlets final : public Outlets {
     if (const auto event = lines_.take(state, at)) tell(*event);
   }
 
+  [[nodiscard]] std::string metrics_url() const override { return server_ ? server_->url() : ""; }
+
   void begin(std::function<RunStatus()> status) override {
     status_ = std::move(status);
     if (notifier_) look_for_steps();

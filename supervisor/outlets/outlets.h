@@ -27,6 +27,8 @@ class Outlets {
                                                      const base::Clock& clock,
                                                      const OutletPlan& plan, bool is_resumed);
   virtual ~Outlets() = default;
+  // "http://node1:9100/metrics"; empty: metrics are not served.
+  [[nodiscard]] virtual std::string metrics_url() const = 0;
   // An entry of the former supervisor's journal: it is counted, but not published again.
   virtual void catch_up(const JournalEntry& entry) = 0;
   // An entry that is being journaled.

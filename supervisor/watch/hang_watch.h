@@ -6,15 +6,15 @@
 // explains; a group stops doing steps, or does them more slowly than before (pace_watch.h). There
 // are two thresholds: a suspicion is examined and reported at once; a conviction ends the attempt.
 // It needs the same verdict twice in a row, on a worker that shows no sign of going on, or a hang
-// that lasts for --hang-timeout. It comes sooner where the rank is seen to do nothing but sleep, or
-// wait for a lock, in the script (tracer/analysis/accuse.h), in every look of `hang_still`, at
-// least kStillLooksMin of them, while the agents or the steps tell that something is late.
+// that lasts for --hang-timeout. It comes sooner if, for the time `hang_still` and in at least
+// kStillLooksMin looks, the rank does nothing in the script but sleep or wait for a lock
+// (tracer/analysis/accuse.h), while agents or steps show that something is late.
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
 // evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before.
-// A hang that ended an attempt is no habit: it is reported at once when it returns. It then gets
-// twice the time to move, and none sooner for being still, so that an intended pause is not taken
-// for a hang three times.
+// A hang that ended an attempt is no habit: it is reported at once when it returns. Its conviction
+// then takes twice the time, and not less for a rank that is still, so that an intended pause is
+// not taken for a hang three times.
 //
 // Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
 // not since when. Such a verdict counts when the group's steps are missing, or, in a group without
@@ -45,8 +45,8 @@ class HangWatch {
   // An agent's report about one operation of one worker. `over`: the operation is done after all;
   // `expected`: how long it may take by its history.
   void note_overdue(base::Rank rank, std::uint64_t comm, bool over, base::Nanos expected);
-  // A worker has a process group. Earlier, signals for stacks could hit it while it connects to its
-  // peers.
+  // A worker has a process group. Before that, signals for stacks could hit it while it connects to
+  // its peers.
   void note_group(base::Nanos now);
   // The furthest worker has done `steps` steps, or collectives where steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);

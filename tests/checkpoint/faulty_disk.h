@@ -26,7 +26,7 @@ class FaultyDisk final : public checkpoint::Disk {
   void go_on() { stop_at(UINT64_MAX, false); }
   [[nodiscard]] std::uint64_t changes() const { return count_; }
   [[nodiscard]] bool stopped() const { return count_ > stop_at_; }
-  // Writes to data files below this folder whose names have this ending fail with `cause`.
+  // Writes fail with `cause`: to data files below this folder, and to all files with this ending.
   std::string full_folder;
   std::string full_suffix;
   int cause = ENOSPC;

@@ -190,7 +190,7 @@ def test_a_second_stop_kills_at_once(detached):
 
 
 def test_which_run_is_meant(robustrun):
-    for words, error in ((["status"], "cannot find a run below"), (["stop"], "no active run;"),
+    for words, error in ((["status"], "found no run in"), (["stop"], "no active run;"),
                          (["attach"], "no active run;"),
                          (["status", "nosuch"], "cannot find the run nosuch"),
                          (["stop", "nosuch"], "cannot find the run nosuch")):

@@ -84,6 +84,7 @@ def test_metrics_of_a_run_and_of_its_restart(robustrun):
     assert now[("attempt",)] == 0 and now[("step",)] >= 3
     assert now[("restarts_total", ("cause", "worker_failed"))] == 0
     assert ("run_exit_code",) not in now
+    assert json.loads(robustrun.run("status", "--json").text)["metrics_url"] == job.url()
     job.fail(1)
     then = job.wait_metrics(
         lambda m: m[("restarts_total", ("cause", "worker_failed"))] == 1 and running(m)

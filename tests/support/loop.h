@@ -22,13 +22,13 @@ class Loop {
     return true;
   }
 
-  // Until nothing is left to wait for.
+  // Runs handlers until nothing is left to wait for.
   void run_out() {
     io_.restart();
     io_.run();
   }
 
-  // At least what was due within this time, also when the process slept for longer than that.
+  // Runs at least what is due within this time, even if the process sleeps for longer than that.
   void run_for(std::chrono::milliseconds time) {
     static_cast<void>(run_until([] { return false; }, time));
     if (io_.stopped()) io_.restart();

@@ -38,8 +38,8 @@ base::Result<Traffic> parse_traffic(std::string_view text);
 // `parallel` must be resolved. Error: the batch is not divisible.
 base::Result<Traffic> traffic_of(const Model& model, const Parallel& parallel);
 
-// The weight of a unit of spread by kind, in millionths, with the sum of a million over the kinds
-// of `parallel`.
+// By kind: the weight of one unit of spread, in millionths. The weights of the kinds of `parallel`
+// sum to a million.
 struct Weights {
   std::array<std::int64_t, kGroupKinds> of_kind{};
   [[nodiscard]] std::int64_t of(GroupKind kind) const {

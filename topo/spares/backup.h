@@ -1,14 +1,14 @@
 #pragma once
-// Chooses keepers: a copy of each node's copies in memory is on another node, and an eviction or an
-// outage should rarely take both at once. Pure and deterministic.
+// Chooses keepers: a second node holds each node's copies in memory, and an eviction or an outage
+// should rarely take both at once. Pure and deterministic.
 //
 // After ByteRobust (arXiv 2509.16293, section 6.3: no two nodes of a copy share a parallel group),
 // with outages of racks and power supplies in addition to evictions. Two nodes are in conflict if a
 // set that may fail at once contains both: the nodes of one parallel group, one rack or leaf
 // switch, one NVLink domain, one power supply. Sets of all nodes or of one node are ignored. Each
-// node gets one keeper other than itself and keeps for one node. First the closed form (dp + 1, pp
-// + 1), if every keeper is as near as possible; else the maximum matching (solve/matching.h), near
-// keepers before far ones. If no matching is complete, kinds of sets are dropped in this order:
+// node gets one keeper other than itself and keeps for one node. The closed form (dp + 1, pp + 1)
+// is used if every keeper is as near as possible; else the maximum matching (solve/matching.h) with
+// near keepers first. If no matching is complete, kinds of sets are dropped in this order:
 // power, rack, NVLink domain, the larger of dp and pp, the other groups; a node that had a keeper
 // before a kind was dropped still has one.
 
@@ -31,7 +31,7 @@ struct BackupProblem {
   Parallel parallel;  // not resolved
   std::vector<std::uint32_t> slots;  // by place, at least 1
   std::vector<GroupKind> evictable;  // kinds of groups that may be evicted as a whole
-  // By place: its former keeper, which is kept without conflict; kNoPlace: none. May be empty.
+  // By place: its former keeper, which stays if there is no conflict; kNoPlace: none. May be empty.
   std::vector<PlaceIndex> former;
 };
 

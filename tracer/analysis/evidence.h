@@ -85,7 +85,7 @@ struct SocketState {
 // What the main thread waits for, by its system call.
 enum class MainWait : std::uint8_t {
   kOther,  // unknown, or anything else
-  kSleep,  // the end of a sleep that lasts longer than any hang is watched
+  kSleep,  // the end of a sleep that is longer than any hang is watched for
   kLock,  // a lock, without a time limit
 };
 
@@ -103,7 +103,7 @@ struct ProcessState {
   double io_pressure = 0;  // of its cgroup: PSI some avg10, in per cent
   double memory_pressure = 0;
   MainWait main_wait = MainWait::kOther;
-  // Its other threads and its descendants await orders, and no connection to another machine
+  // Its other threads and its descendants wait for work, and no connection to another machine
   // carries data. False: one may be at work, or it is unknown.
   bool others_idle = false;
   std::uint64_t memory_bytes = 0;  // resident, of all of them; shared pages count for each

@@ -140,8 +140,8 @@ struct RankSnapshot {
   std::optional<base::Nanos> calls_still;
   std::optional<base::Nanos> proxy_still;
   std::vector<Membership> comms;
-  // Its process gave an empty answer or wrote an empty dump although other ranks had entries, so it
-  // may have been unable to. Operations that counters show as pending do not excuse it.
+  // Its process gave an empty answer or wrote an empty dump although other ranks had entries: maybe
+  // it was unable to record any. Operations that counters show as pending do not change this.
   bool silent = false;
   // At rest: its host thread has stopped making calls, and nothing that it called blocks it.
   bool halted = false;

@@ -77,7 +77,7 @@ struct Verdict {
   std::uint64_t ordinal = 0;  // the unfinished operation; 0: none
   Signature signature;  // its signature, as most members have it
   base::Nanos lasting{};  // how long ranks have been blocked
-  // The culprit uses CPU time, does I/O, or its stack changes: it may still come by itself.
+  // The culprit uses CPU time, does I/O, or its stack changes: it may still go on by itself.
   bool is_moving = false;
   double lost_share = 0;  // slowness: lost part of the group's time, 0 to 1; 0: unknown
   // Where all culprits are: "load (train.py:87), data loader"; empty: not at one place. Verdicts of

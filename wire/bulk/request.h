@@ -1,5 +1,5 @@
 #pragma once
-// The request before bulk data between agents, of fixed size, and the answer
+// The fixed-size request that precedes bulk data between agents, and its answer
 // (docs/formats/bulk.md). Pure; every byte from a peer passes these parsers before it is used.
 
 #include <array>

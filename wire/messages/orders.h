@@ -1,9 +1,9 @@
 #pragma once
 // Orders of a supervisor to an agent, as plain structs.
 //
-// Every order carries its attempt; an agent ignores orders of any but the current one. A repeated
-// order has no further effect. docs/formats/robustrun.proto has the same in protobuf's schema
-// language; numbers are never reused.
+// Orders about workers carry their attempt: only StartWorkers may name a new one, and an agent
+// ignores the others unless they name the current one. A repeated order has no further effect. The
+// same in protobuf's schema language: docs/formats/robustrun.proto; numbers are never reused.
 
 #include <cstdint>
 #include <optional>

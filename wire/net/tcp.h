@@ -1,5 +1,5 @@
 #pragma once
-// TCP sockets and numeric addresses; names are never looked up. For wire/*.cpp alone.
+// TCP sockets and numeric addresses; names are never looked up. Only for .cpp files of this room.
 //
 // Every socket is created non-blocking and CLOEXEC, sends small messages at once and detects a dead
 // peer (wire/messages/limits.h).

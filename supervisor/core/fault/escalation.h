@@ -40,7 +40,7 @@ class Escalation {
 
  private:
   std::array<std::uint32_t, kSteps> taken_{};
-  base::Nanos progress_{};  // since the last step
+  base::Nanos progress_{};  // since a step of a ladder was last taken
 };
 
 }  // namespace robustrun::supervisor

@@ -265,7 +265,7 @@ std::string Job::why_not_evict(base::NodeId node) const {
   if (!acts_on(state(), Stimulus::kNodeHealth)) return "the run is ending";
   if (impl_->at(node).unfit) return "it has been evicted already";
   if (impl_->at(node).agent == NodeState::Agent::kLost) return "its agent is lost";
-  if (!impl_->spec.policy.is_on()) return "the run does not evict (--policy=off)";
+  if (!impl_->spec.policy.is_on()) return "the run does not evict nodes (--compat=torchrun)";
   return in_words(impl_->eviction_obstacle({node}, true));
 }
 

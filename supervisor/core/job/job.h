@@ -63,7 +63,7 @@ class Job {
 
   [[nodiscard]] JobState state() const;
   [[nodiscard]] base::Attempt attempt() const;
-  // Restarts that count against max_restarts, since its budget was full.
+  // Restarts that have counted against max_restarts since that budget was last full.
   [[nodiscard]] std::uint32_t restarts_used() const;
   // Incarnation of the present supervisor: 1, and one more with every SupervisorResumed.
   [[nodiscard]] std::uint32_t incarnation() const;

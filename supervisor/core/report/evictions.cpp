@@ -25,7 +25,7 @@ std::vector<Eviction> evictions(const Facts& facts, const std::vector<JournalEnt
     if (std::holds_alternative<Finish>(entry.what)) break;
     const auto* decision = std::get_if<Decision>(&entry.what);
     if (decision == nullptr) continue;
-    if (decision->rule == Rule::kNodeEvicted || decision->rule == Rule::kNodeDrained) {
+    if (takes_out(decision->rule)) {
       Eviction eviction{elapsed(facts.first_at, entry.at), decision->text, {}, {}};
       for (const base::NodeId node : decision->nodes) {
         eviction.nodes.push_back(node_name(facts, node));

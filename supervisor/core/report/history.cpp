@@ -50,9 +50,7 @@ class Historian {
 
   void take(Nanos, const Decision& decision) {
     for (const base::NodeId id : decision.nodes) {
-      const bool is_out =
-          decision.rule == Rule::kNodeEvicted || decision.rule == Rule::kNodeDrained;
-      if (is_out) evicted_.insert(id);
+      if (takes_out(decision.rule)) evicted_.insert(id);
       if (decision.rule == Rule::kNodeReturned) evicted_.erase(id);
     }
   }

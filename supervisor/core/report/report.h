@@ -49,7 +49,7 @@ struct EarlierStart {
   std::optional<int> exit_code;  // none: it had no end of its own
   base::Nanos started{};  // Unix time
   base::Nanos duration{};
-  std::uint64_t steps = 0;  // least of all ranks, last attempt
+  std::uint64_t steps = 0;  // smallest count of any rank, last attempt
   std::uint32_t incidents = 0;
   std::string reason;  // the last decision's sentence
   template <class V>

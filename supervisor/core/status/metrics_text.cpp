@@ -118,10 +118,8 @@ void put_group(Exposition& out, const MetricsFacts& facts) {
     out.sample(std::ranges::count(facts.status.nodes, state, &NodeStatus::agent),
                {{"state", to_string(state)}});
   }
-  out.gauge("spare_nodes", "Nodes that are there and outside the group.",
-            std::ranges::count_if(facts.status.nodes, [](const NodeStatus& node) {
-              return node.agent == AgentStatus::kJoined && !node.node_rank;
-            }));
+  out.gauge("spare_nodes", "Nodes that are ready and hold no rank.",
+            std::ranges::count_if(facts.status.nodes, &NodeStatus::is_spare));
   out.family("workers", "gauge", "Workers of the attempt that goes on, by their state.");
   for (std::size_t i = 0; i < kWorkerStages; ++i) {
     out.sample(facts.totals.workers[i], {{"state", to_string(static_cast<WorkerStage>(i))}});

@@ -126,8 +126,8 @@ std::string ranks_of(const NodeStatus& node) {
 }
 
 std::string agent_of(const NodeStatus& node, bool grouped) {
-  const bool is_spare = grouped && !node.node_rank && node.agent == AgentStatus::kJoined;
-  return is_spare ? "spare" : to_string(node.agent);
+  if (grouped && node.is_spare()) return "spare";
+  return node.evicted ? "evicted" : to_string(node.agent);
 }
 
 Row row_of(const NodeStatus& node, bool grouped) {
@@ -208,6 +208,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("directory", status.run_directory);
   page.item("logs", status.log_directory);
   page.item("console", status.console_log);
+  page.item("metrics", status.metrics_url);
   show_nodes(status, nodes_max, page);
   return page.take();
 }

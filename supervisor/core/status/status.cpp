@@ -135,6 +135,11 @@ void StatusFold::take(const Decision& decision, base::Nanos at) {
   if (is_about_places(decision.rule)) now_.placement = decision.text;
   if (decision.rule == Rule::kColdStart) now_.cold = decision.text;
   if (decision.rule == Rule::kSlowOver) now_.hang.reset();
+  if (takes_out(decision.rule) || decision.rule == Rule::kNodeReturned) {
+    for (const base::NodeId id : decision.nodes) {
+      if (NodeStatus* const named = node(id)) named->evicted = takes_out(decision.rule);
+    }
+  }
   decided_at_ = at;
   const RuleRole role = role_of(decision.rule);
   const bool explains = decision.rule == Rule::kMismatch;  // what was the cause until now

@@ -80,15 +80,20 @@ struct NodeStatus {
   std::uint32_t workers = 0;
   AgentStatus agent = AgentStatus::kStarting;
   std::int32_t pid = 0;  // of the agent, on its machine; 0: unknown
-  std::uint32_t losses = 0;  // of the node's agents
+  std::uint32_t losses = 0;  // how often an agent of this node was lost
   std::string trouble;  // how the last agent was lost, or why it is suspect
   std::string scheduler;  // what the scheduler plans for it: "it is draining: bad disk"
+  bool evicted = false;  // or drained: it takes no part until it returns
   // Only a supervisor that answers knows these:
   std::optional<base::Nanos> heard;  // time since the agent was last heard of
   std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
   base::Nanos stage_took{};  // until now
   std::optional<std::uint32_t> stage_rank;  // the rank at that stage; none: the node itself
   std::vector<RankStatus> ranks;  // of this attempt, by local rank
+  // Once there is a group: it holds no rank, and was not evicted.
+  [[nodiscard]] bool is_spare() const {
+    return agent == AgentStatus::kJoined && !node_rank && !evicted;
+  }
   template <class V>
   void fields(V& v) {
     v(1, "name", name);
@@ -106,6 +111,7 @@ struct NodeStatus {
     v(13, "stage_rank", stage_rank);
     v(14, "ranks", ranks);
     v(15, "scheduler", scheduler);
+    v(16, "evicted", evicted);
   }
 };
 
@@ -134,7 +140,7 @@ struct RunStatus {
   base::Nanos uptime{};  // from the journal alone: until its last entry
   std::uint32_t attempt = 0;
   std::uint32_t workers = 0;
-  std::uint64_t steps = 0;  // least of all ranks, in this attempt
+  std::uint64_t steps = 0;  // smallest count of any rank, in this attempt
   std::optional<std::int64_t> step;  // the script's own number
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> stepped;  // time since the last step
@@ -147,7 +153,8 @@ struct RunStatus {
   std::vector<NodeStatus> nodes;  // by node rank, then those outside the group
   std::string run_directory;
   std::string log_directory;
-  std::string console_log;  // empty: the console is the terminal's
+  std::string console_log;  // empty: the console is not written to a file
+  std::string metrics_url;  // empty: metrics are not served, or the supervisor does not answer
   std::string placement;  // as in RunReport
   std::optional<std::uint64_t> committed_step;  // of the last committed checkpoint
   std::optional<std::uint64_t> loaded_step;  // of the checkpoint that this attempt resumed from
@@ -196,6 +203,7 @@ struct RunStatus {
     v(34, "hang", hang);
     v(35, "earlier_starts", earlier_starts);
     v(36, "group_wait", group_wait);
+    v(37, "metrics_url", metrics_url);
   }
 };
 

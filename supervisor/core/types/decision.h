@@ -18,8 +18,8 @@ namespace robustrun::supervisor {
 // How a decision answers a fault.
 enum class Answer : std::uint8_t {
   kNone,             // it answers none
-  kCountedRestart,   // a restart that max_restarts pays for
-  kFreeRestart,      // a restart that is limited only in a row: the script is not to blame
+  kCountedRestart,   // a restart that counts against max_restarts
+  kFreeRestart,      // the script is not to blame: only free restarts in a row are limited
   kPlannedRestart,   // a restart without any limit: nothing failed
   kVersionRestart,   // the same: the next attempt gets another version
   kGivenUpByPolicy,  // a rung of the policy's ladder ends the run
@@ -43,7 +43,7 @@ struct Decision {
   std::string text;  // one sentence for the user
   std::vector<std::string> evidence;  // "rank 1 on node0: SIGKILL", …
   std::vector<std::string> alternatives;  // "no restart: 0 of 3 used"
-  std::optional<Classification> looks_like{};  // of a worker's failure, once it is known, or anew
+  std::optional<Classification> looks_like{};  // of a failure, when it is found or has changed
   std::vector<base::NodeId> nodes{};  // machines that were evicted or came back
   // Not journaled: a replay of the events decides the same again.
   Answer answer = Answer::kNone;

@@ -81,7 +81,7 @@ enum class RankGroups : std::uint8_t { kTp, kCp, kEp, kDp, kPp };
 struct Policy {
   // An action without a ladder, and anything beyond the last rung, is answered by a restart.
   std::vector<Ladder> ladders;
-  // So many tolerable findings of a node within tolerated_within have no consequence.
+  // This many tolerable findings of a node within tolerated_within have no consequence.
   std::uint32_t tolerated = 2;
   base::Nanos tolerated_within = std::chrono::minutes(5);
   // A node to which `blamed` failures within blamed_within were traced is evicted, if there is a

@@ -93,6 +93,10 @@ enum class RuleRole : std::uint8_t {
 [[nodiscard]] bool is_incident(Rule rule);
 // The run ends because of a failure: nothing more is tried.
 [[nodiscard]] bool gives_up(Rule rule);
+// The decision's nodes take no part in the run from now on.
+[[nodiscard]] inline bool takes_out(Rule rule) {
+  return rule == Rule::kNodeEvicted || rule == Rule::kNodeDrained;
+}
 // The decision says why nodes have the places they have.
 [[nodiscard]] inline bool is_about_places(Rule rule) {
   return rule == Rule::kPlaced || rule == Rule::kNotPlaced;

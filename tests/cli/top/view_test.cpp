@@ -414,8 +414,11 @@ TEST_CASE("ranks in all stages of a job have their state") {
   spare.agent = AgentStatus::kJoined;
   NodeStatus gone = spare;
   gone.agent = AgentStatus::kLost;
+  NodeStatus evicted = spare;
+  evicted.evicted = true;
   status.nodes.push_back(spare);
   status.nodes.push_back(gone);
+  status.nodes.push_back(evicted);
   const auto cells = cells_of(status);
   CHECK(cells[0].state == CellState::kBehind);
   CHECK(cells[1].state == CellState::kSilent);
@@ -423,6 +426,7 @@ TEST_CASE("ranks in all stages of a job have their state") {
   CHECK(cells[3].state == CellState::kRunning);
   CHECK(cells[4].state == CellState::kSpare);
   CHECK(cells[5].state == CellState::kOut);
+  CHECK(cells[6].state == CellState::kOut);
   status.hang.emplace().finding = tracer::Finding::kSlowRank;
   status.hang->culprits = {3};
   CHECK(cells_of(status)[3].state == CellState::kSlow);

@@ -142,11 +142,15 @@ def test_a_lost_pod_is_replaced_and_after_the_loss_of_the_first_all_begin_again(
     assert cluster.end(1)[0] in retried(), cluster.errors(1)
     saved = cluster.step()
     assert saved > 10
-    # A guest may come first, and does not know the name of the first pod then.
-    lines = cluster.hosts.read_text().splitlines(keepends=True)
+    # A guest may come first. It does not know the name of the first pod then, or knows the address
+    # of the one that is gone.
+    known = cluster.hosts.read_text()
+    lines = known.splitlines(keepends=True)
     cluster.hosts.write_text("".join(line for line in lines if "train-0.train" not in line))
     cluster.start(1)
     wait_for(lambda: "trying again" in cluster.errors(1), 60, "a guest that waits")
+    cluster.hosts.write_text(known)
+    wait_for(lambda: "cannot reach the supervisor" in cluster.errors(1), 60, "a stale address")
     cluster.start(0)
     code, out = cluster.end(0)
     assert (code, cluster.end(1)[0]) == (0, 0), cluster.errors(0) + cluster.errors(1)

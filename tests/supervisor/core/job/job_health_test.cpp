@@ -61,7 +61,7 @@ TEST_CASE("a user's order evicts a machine, unless the run cannot do without it"
 
   Harness off(group_spec({1, 1, 1}, 2, 2));
   off.run();
-  CHECK(off.job.why_not_evict({1}) == "the run does not evict (--policy=off)");
+  CHECK(off.job.why_not_evict({1}) == "the run does not evict nodes (--compat=torchrun)");
 }
 
 TEST_CASE("where the run cannot do without it, it goes on, and says so") {

@@ -120,6 +120,30 @@ TEST_CASE("the group's nodes come by node rank, with their ranks; the lost one b
   CHECK(status.workers == 4);
 }
 
+TEST_CASE("an evicted node that still answers is no spare, until it returns") {
+  Story story = replaced();
+  const auto decide = [&](double at_ms, Rule rule, std::uint32_t node) {
+    Decision decision{rule, Attempt{1}, "", {}, {}};
+    decision.nodes = {base::NodeId{node}};
+    story.entries.push_back({scenarios::kStart + ms(at_ms), decision});
+  };
+  story.event(80000, AgentJoined{4205, "10.0.0.2", 2}, 1);
+  const auto beta = [&] { return status_of_journal(story.entries).nodes[2]; };
+  CHECK(beta().is_spare());
+  for (const Rule rule : {Rule::kNodeEvicted, Rule::kNodeDrained}) {
+    decide(80001, rule, 1);
+    CHECK(beta().evicted);
+    CHECK_FALSE(beta().is_spare());
+    const RunStatus status = status_of_journal(story.entries);
+    CHECK(render_status(status, false, 90, 100).find("evicted") != std::string::npos);
+    const auto read = read_status_answer(write_status_answer(status));
+    REQUIRE(read);
+    CHECK(read->nodes[2].evicted);
+    decide(80002, Rule::kNodeReturned, 1);
+    CHECK(beta().is_spare());
+  }
+}
+
 TEST_CASE("a start under way says what its nodes are at, those that take longest first") {
   RunStatus status = live(replaced());
   CHECK(render_status(status, false, 90, 100).find("  start ") == std::string::npos);
