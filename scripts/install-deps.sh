@@ -3,7 +3,7 @@
 #
 #   scripts/install-deps.sh build        compiler, CMake, libraries
 #   scripts/install-deps.sh demo         and a Python with PyTorch, if the user's has none
-#   scripts/install-deps.sh test         and .venv with PyTorch and pytest, and clang
+#   scripts/install-deps.sh test         and .venv with PyTorch and pytest, node_modules, and clang
 #   scripts/install-deps.sh torches      and older versions of PyTorch in .venv-torches, 5 GB each:
 #                                        with those that are there, `make nightly` tests, too
 #   scripts/install-deps.sh packages     and what training scripts import, in .venv-packages, 5 GB:
@@ -35,6 +35,7 @@ BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libxxhash-dev libisal2 nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev liburing-dev
   libfuse3-dev libcurl4-openssl-dev"
 PACKAGERS="scikit-build-core==1.1.2 auditwheel==6.8.2 ziglang==0.17.1"
+NODE="axe-core@4.14.1 speedscope@1.25.0"
 PYTHON="python3 python3-venv python3-dev"
 SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
 SLURM="slurmctld slurmd slurm-client"
@@ -116,6 +117,16 @@ install_packagers() {
   echo "$PACKAGERS" > $folder/installed
 }
 
+install_node_packages() {
+  folder=node_modules
+  [ "$(cat $folder/installed 2>/dev/null)" != "$NODE" ] || return 0
+  command -v npm >/dev/null || install_packages npm
+  say "installing $NODE into $folder"
+  npm install --loglevel=error --no-fund --no-audit --no-save --no-package-lock --ignore-scripts \
+    --prefix . $NODE
+  echo "$NODE" > $folder/installed
+}
+
 install_trainers() {
   folder=.venv-packages
   [ -x $folder/bin/python ] || python3 -m venv $folder
@@ -141,6 +152,7 @@ case "${1:-build}" in
       "torch numpy pytest safetensors uv $TRAINERS hydra $TRACKER_MODULES kubernetes_validate" \
       "$TORCH pytest safetensors uv $TRAINERS hydra-core $TRACKERS kubernetes-validate"
     install_packagers
+    install_node_packages
     ;;
   package)
     install_packages $BUILD

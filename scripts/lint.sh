@@ -17,7 +17,7 @@ echo "ruff"
 # Clones of ten lines or more, in any language. Tests may repeat themselves; Grafana's format does.
 echo "jscpd"
 clones=$(.venv/bin/jscpd --min-lines 10 --min-tokens 50 --exit-code 1 --fail-on-empty \
-  --ignore 'tests/**,build*/**,dist/**,.venv*/**,configs/grafana/**,**/*.md' \
+  --ignore 'tests/**,build*/**,dist/**,.venv*/**,node_modules/**,configs/grafana/**,**/*.md' \
   --reporters console . 2>&1) ||
   { echo "$clones"; failed=1; }
 

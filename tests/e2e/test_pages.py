@@ -2,6 +2,7 @@
 1,024 nodes, and inert whatever the names in them are."""
 
 import pytest
+from helpers.accessibility import check_accessibility
 from helpers.browser import Browser
 from helpers.pages import PageReader, check_policy
 from helpers.runner import ROOT
@@ -66,6 +67,7 @@ def test_the_plan_page_shows_who_sits_where_and_what_crosses_which_switch(robust
         assert "16 ranks on 8 nodes" in plain
         assert browser.complaints == []
         assert set(browser.requests) == {path.resolve().as_uri()}
+        check_accessibility(browser, path)
 
 
 def test_the_plan_of_1024_nodes_stays_readable(robustrun, tmp_path):
@@ -104,6 +106,7 @@ def test_the_wait_graph_names_who_waits_for_whom(robustrun, tmp_path):
             assert f"rank {data['culprits'][0]}" in words
         assert browser.complaints == []
         assert browser.requests == [path.resolve().as_uri()] * 2
+        check_accessibility(browser, path)
 
 
 def test_hostile_names_are_inert(robustrun, tmp_path):

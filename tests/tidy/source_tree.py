@@ -8,7 +8,8 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NOT_OURS = {".git", ".venv", ".venv-torches", "build", "robustrun-runs", "__pycache__"}
+NOT_OURS = {".git", ".venv", ".venv-torches", "build", "node_modules", "robustrun-runs",
+            "__pycache__"}
 
 
 @functools.lru_cache(None)

@@ -48,6 +48,9 @@ Track rank_track(base::NodeId node, base::Rank rank) {
   return {node.value + 1, rank.value + kFirstRank};
 }
 
+// Times are whole microseconds: viewers add ts and dur as doubles, so that with decimals a span may
+// end after the next one begins, and speedscope draws that one inside it. Shorter spans are left
+// out: they are invisible, and of two spans that begin together the format has no order.
 class TraceWriter {
  public:
   void name_process(std::uint32_t process, std::string_view name) {
@@ -61,8 +64,9 @@ class TraceWriter {
   // `arguments`: members of a JSON object; may be empty.
   void span(Track track, std::string_view name, Nanos from, Nanos to,
             const std::string& arguments = {}) {
-    const Nanos length = std::max(Nanos{}, to - from);
-    add('X', track, name, from, fmt::format(",\"dur\":{}{}", in_us(length), args(arguments)));
+    const std::int64_t length = in_us(to) - in_us(from);
+    if (length <= 0) return;
+    add('X', track, name, from, fmt::format(",\"dur\":{}{}", length, args(arguments)));
   }
   // `scope`: "g" the whole trace, "p" the process, "t" the thread.
   void instant(Track track, std::string_view name, Nanos at, std::string_view scope,
@@ -80,8 +84,8 @@ class TraceWriter {
   }
 
  private:
-  static std::string in_us(Nanos time) {
-    return fmt::format("{:.3f}", static_cast<double>(time.count()) / 1e3);
+  static std::int64_t in_us(Nanos time) {
+    return std::chrono::floor<std::chrono::microseconds>(time).count();
   }
   static std::string args(const std::string& members) {
     return members.empty() ? "" : ",\"args\":{" + members + "}";

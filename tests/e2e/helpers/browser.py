@@ -26,7 +26,9 @@ def find_browser():
 
 
 class Browser:
-    def __init__(self, folder):
+    """`webgl`: with software that draws for pages that use WebGL."""
+
+    def __init__(self, folder, webgl=False):
         program = find_browser()
         if program is None:
             pytest.skip("no Chromium; on Debian: apt-get install chromium-headless-shell")
@@ -37,7 +39,8 @@ class Browser:
         self._process = subprocess.Popen(
             ["bash", "-c", become, "bash", program, "--headless", "--no-sandbox", "--disable-gpu",
              "--disable-dev-shm-usage", "--remote-debugging-pipe", "--no-first-run",
-             f"--user-data-dir={folder}", "--host-resolver-rules=MAP * ~NOTFOUND"],
+             f"--user-data-dir={folder}", "--host-resolver-rules=MAP * ~NOTFOUND",
+             *(("--use-angle=swiftshader", "--enable-unsafe-swiftshader") if webgl else ())],
             pass_fds=(to_browser, from_browser), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
@@ -69,13 +72,13 @@ class Browser:
     def __exit__(self, *_):
         self.close()
 
-    def open(self, path, width=1280, height=900, dark=False, scripts=True):
+    def open(self, path, width=1280, height=900, dark=False, scripts=True, fragment=""):
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                    deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
         self._call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self._call("Page.navigate", url=path.resolve().as_uri())
+        self._call("Page.navigate", url=path.resolve().as_uri() + fragment)
         self.wait("document.readyState === 'complete'")
         if scripts:  # two frames: sizes are known, and what depends on them is drawn
             self.value("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")

@@ -20,9 +20,9 @@ std::string html_page(const PageFrame& frame) {
   out += fmt::format("<title>{}</title>\n", html_text(frame.title));
   out += "<style>";
   out += assets.style;
-  out += "</style>\n</head>\n<body>\n<main id=\"page\"></main>\n<noscript><div class=\"plain\">";
+  out += "</style>\n</head>\n<body>\n<main id=\"page\"><noscript><div>";
   out += frame.plain;
-  out += "</div></noscript>\n<script type=\"application/json\" id=\"data\">";
+  out += "</div></noscript></main>\n<script type=\"application/json\" id=\"data\">";
   out += script_json(frame.json);
   out += "</script>\n<script>";
   out += assets.script;

@@ -11,7 +11,7 @@ namespace robustrun::supervisor {
 namespace {
 
 std::string without_script(const PageData& page) {
-  std::string out;
+  std::string out = "<h1>" + html_text(page.title) + "</h1>";
   for (const std::string& line : page.summary) out += "<p>" + html_text(line) + "</p>";
   out += "<ol>";
   for (const PageIncident& incident : page.incidents) {

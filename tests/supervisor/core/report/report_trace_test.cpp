@@ -37,9 +37,11 @@ double number(const std::string& event, const std::string& member) {
 
 char kind(const std::string& event) { return event.at(7); }
 
-// In ns, because a sum of microseconds with three decimals is not exact.
-std::int64_t ns(const std::string& event, const std::string& member) {
-  return std::llround(number(event, member) * 1000);
+// Whole microseconds: sums of decimals would not be exact.
+std::int64_t us(const std::string& event, const std::string& member) {
+  const double value = number(event, member);
+  CHECK(value == std::floor(value));
+  return static_cast<std::int64_t>(value);
 }
 
 // The format's rules: known kinds, times of 0 or more, spans of a track nest or are disjoint.
@@ -50,11 +52,11 @@ void check_rules(const std::string& trace) {
   for (const std::string& event : events(trace)) {
     CAPTURE(event);
     CHECK(std::string("XiMC").find(kind(event)) != std::string::npos);
-    CHECK(ns(event, "ts") >= 0);
+    CHECK(us(event, "ts") >= 0);
     if (kind(event) != 'X') continue;
-    CHECK(ns(event, "dur") >= 0);
-    tracks[{number(event, "pid"), number(event, "tid")}].emplace_back(ns(event, "ts"),
-                                                                      -ns(event, "dur"));
+    CHECK(us(event, "dur") > 0);
+    tracks[{number(event, "pid"), number(event, "tid")}].emplace_back(us(event, "ts"),
+                                                                      -us(event, "dur"));
   }
   CHECK_FALSE(tracks.empty());
   for (auto& [track, spans] : tracks) {
@@ -100,9 +102,9 @@ TEST_CASE("the run's time, attempts, workers, numbers and incidents have tracks"
   CHECK(count('C', "\"name\":\"steps per second\"") >= 2);
   std::int64_t wall = 0;
   for (const std::string& event : all) {
-    if (kind(event) == 'X' && has(event, "\"pid\":0,\"tid\":1,")) wall += ns(event, "dur");
+    if (kind(event) == 'X' && has(event, "\"pid\":0,\"tid\":1,")) wall += us(event, "dur");
   }
-  CHECK(wall == scenarios::ms(24100).count());
+  CHECK(wall == 24'100'000);
 }
 
 TEST_CASE("stages of a node are spans of its track") {
@@ -131,8 +133,8 @@ TEST_CASE("ranks that wait and the rank that blocks them have spans within their
   const std::string trace = trace_events(story.finish(9200, 1).entries);
   check_rules(trace);
   CHECK(has(trace,
-            "\"tid\":3,\"name\":\"blocks others: never entered\",\"ts\":3000000.000,"
-            "\"dur\":6001000.000"));
+            "\"tid\":3,\"name\":\"blocks others: never entered\",\"ts\":3000000,"
+            "\"dur\":6001000"));
   CHECK(has(trace, "\"tid\":2,\"name\":\"waits for rank 1\""));
   CHECK(has(trace, R"("verdict":"rank 1 is in \"load\"")"));
 }

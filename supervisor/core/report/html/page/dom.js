@@ -101,6 +101,10 @@ const section = (id, title, note, ...children) =>
   h("section", {id, "aria-labelledby": `${id}-title`}, h("h2", {id: `${id}-title`}, title),
     note ? h("p", {class: "note"}, note) : null, ...children);
 
+// What may be wider than the page: it scrolls, also with the keys. `label` says what is in it.
+const scroller = (label, ...children) =>
+  h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": label}, ...children);
+
 const swatch = (kind) => svg("svg", {class: "swatch", viewBox: "0 0 12 12", "aria-hidden": "true"},
   svg("rect", {width: 12, height: 12, rx: 2, class: `k-${kind}`}),
   kind === "recomputing" ? svg("path", {class: "hatch", d: "M0 12 L12 0 M-3 9 L9 -3 M3 15 L15 3"})

@@ -85,5 +85,5 @@ function machineSection() {
     h("th", {scope: "col"}, "Role"), h("th", {scope: "col"}, "Ranks"),
     h("th", {scope: "col", class: "figure"}, "Failures"), h("th", {scope: "col"}, "Reported")));
   return section("machines", "Machines and their health", null,
-    h("div", {class: "scroll"}, h("table", {class: "machines"}, head, body)), more);
+    scroller("machines", h("table", {class: "machines"}, head, body)), more);
 }

@@ -17,11 +17,11 @@ const groupOf = data.kinds.map((kind) => {
 let shown = 0;  // index of the kind that colours the nodes
 const boxes = [];  // by node
 
-// Hues a golden angle apart: neighbours differ well.
-const colour = (group) => `hsl(${(group * 137.508 + 205) % 360} 48% ${group % 2 ? 58 : 66}%)`;
+// Hues a golden angle apart: neighbours differ well. All are light enough for dark text.
+const colour = (group) => `hsl(${(group * 137.508 + 205) % 360} 48% ${group % 2 ? 76 : 66}%)`;
 
 function nodeBox(node) {
-  const box = h("div", {class: `seat ${node.use}${isSmall ? " named" : ""}`, tabindex: -1});
+  const box = h("div", {class: `seat ${node.use}${isSmall ? " named" : ""}`});
   if (isSmall) append(box, [h("b", null, node.name), h("small", null, ranksOf(node) || node.use)]);
   box.onpointermove = (event) => {
     const lines = [node.name, ranksOf(node) || node.use];
@@ -52,8 +52,8 @@ function mark(node) {
 function paint() {
   data.nodes.forEach((node, i) => {
     const group = node.place === null || !groupOf[shown] ? undefined : groupOf[shown][node.place];
-    boxes[i].style.backgroundColor = node.use !== "works" ? ""
-      : group === undefined ? "var(--k-running)" : colour(group);
+    boxes[i].style.backgroundColor = node.use === "works" && group !== undefined
+      ? colour(group) : "";
   });
   buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === shown)));
 }
@@ -132,8 +132,7 @@ function longTable(css, head, rows, noun) {
     body.replaceChildren(...rows);
     more.hidden = true;
   }}, `Show all ${rows.length} ${noun}`);
-  return [h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": noun},
-    h("table", {class: css}, h("thead", null, head), body)), more];
+  return [scroller(noun, h("table", {class: css}, h("thead", null, head), body)), more];
 }
 
 function crossingSection() {
@@ -175,8 +174,8 @@ function ordersSection() {
   rows.push(h("tr", {class: "sum"}, h("th", {scope: "row"}, "weighted"),
     data.costs.map((cost) => h("td", {class: "figure"}, number(cost)))));
   return section("orders", "Against other orders", "Switches that the widest group touches.",
-    h("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "orders"},
-      h("table", null, h("thead", null, h("tr", null, h("th", {scope: "col"}, ""),
+    scroller("orders", h("table", null,
+      h("thead", null, h("tr", null, h("th", {scope: "col"}, "Groups"),
         ["placed", "natural order", "lexicographic"].map((words) =>
           h("th", {scope: "col", class: "figure"}, words)))), h("tbody", null, rows))));
 }
