@@ -8,7 +8,7 @@ images, stopped and killed processes. Its seeds accumulate over calls. There is 
 import os
 
 import hostile_campaign as campaign
-from figures.recovery import share
+from hang_campaign import wilson
 from harness import Figure, Quick
 from hostile.place import NOT_LOADED
 
@@ -30,6 +30,16 @@ def show_table(families):
               f"{seconds[len(seconds) // 2]:10.2f}{seconds[-1]:11.1f}")
 
 
+def share(name, lines):
+    """The share of a family that ended well."""
+    judged = [line for line in lines if line["verdict"] != NOT_LOADED]
+    good = sum(not campaign.is_bad(line) for line in judged)
+    low, high = wilson(good, len(judged))
+    return Figure(f"{name}: inputs that ended as they should", "%",
+                  [100 * good / max(1, len(judged))], [], "all", good == len(judged),
+                  f"{good} of {len(judged)}, 95 % interval {100 * low:.1f} to {100 * high:.1f}")
+
+
 def counts(quick):
     if quick:
         return {} if campaign.played() else FEW
@@ -45,11 +55,7 @@ def measure(quick):
     show_table(families)
     for line in filter(campaign.is_bad, lines):
         campaign.show(line)
-    figures = []
-    for name, found in families.items():
-        judged = [line for line in found if line["verdict"] != NOT_LOADED]
-        good = sum(not campaign.is_bad(line) for line in judged)
-        figures.append(share(f"{name}: inputs that ended as they should", good, judged, 1))
+    figures = [share(name, found) for name, found in families.items()]
     return [*figures,
             Figure("time until the end of an input", "s", [line["seconds"] for line in lines], [],
                    "reported", True, f"longest {max(line['seconds'] for line in lines):.1f} s"),
