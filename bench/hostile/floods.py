@@ -16,14 +16,12 @@ from hostile.place import Place, dice
 TCP_CONNECTIONS = 3000
 UNIX_CONNECTIONS = 500
 SOON_S = 30   # for new steps, and for an agent that was killed to be back
-TARGETS = ("supervisor", "metrics", "store", "agent", "bulk", "control", "worker socket",
-           "other sockets")
+TARGETS = ("supervisor", "metrics", "store", "agent", "bulk", "control", "worker socket")
 KINDS = ("silent", "garbage", "half a handshake", "oversized", "closed")
 CASES = [(target, kind) for kind in KINDS for target in TARGETS]
 COUNT = len(CASES)
 # The beginning of a TLS record of 512 bytes with a ClientHello that never ends.
 HALF = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
-LISTENING = "00010000"  # /proc/net/unix: __SO_ACCEPTCON
 OVERSIZED = b"\xff\xff\xff\x7f" + b"x" * (16 << 10)  # the beginning of a frame of 2 GiB
 
 
@@ -39,15 +37,6 @@ def listening_tcp(pid):
             if words[3] == "0A" and words[9] in inodes:
                 ports.add(int(words[1].rpartition(":")[2], 16))
     return ports
-
-
-def listening_unix(pid):
-    inodes, paths = inodes_of(pid), set()
-    for line in pathlib.Path(f"/proc/{pid}/net/unix").read_text().splitlines()[1:]:
-        words = line.split()
-        if len(words) == 8 and words[3] == LISTENING and words[6] in inodes:
-            paths.add(words[7])
-    return paths
 
 
 def variable(pid, name):
@@ -68,10 +57,9 @@ def targets_of(place, job):
                if "metrics at http" in line}
     control = {(job.run / "control").read_text().splitlines()[0]}
     of_workers = {variable(pid, "ROBUSTRUN_SOCKET") for pid in workers} - {""}
-    every = set().union(*map(listening_unix, [job.pid, *agents, *workers]))
     found = {"supervisor": own - metrics, "metrics": own & metrics, "store": {store} & of_agents,
              "agent": of_agents - bulk - {store}, "bulk": of_agents & bulk, "control": control,
-             "worker socket": of_workers, "other sockets": every - control - of_workers}
+             "worker socket": of_workers}
     return {name: sorted(places) for name, places in found.items()}
 
 
