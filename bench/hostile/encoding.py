@@ -128,7 +128,9 @@ def changed_message(data, draw, depth=0):
         fields = []
     if not fields:
         return draw.choice(TEXTS)
-    field = draw.choice(fields)
+    # By number first: some fields are repeated a hundred times.
+    number = draw.choice(sorted({field[0] for field in fields}))
+    field = draw.choice([field for field in fields if field[0] == number])
     how = draw.random()
     if how < 0.1:
         fields.remove(field)
