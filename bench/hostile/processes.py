@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 import signal
+import subprocess
 import time
 
 from harness import wait_for
@@ -53,7 +54,8 @@ class Player:
             for number, (role, how) in enumerate(acts):
                 time.sleep(gap_s if number else 0)
                 send(pids[role], SIGNALS[how])
-            time.sleep(hold_s)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running.process.wait(hold_s)
             if running.process.poll() is None:
                 send(running.pid, signal.SIGCONT)
                 send(running.pid, signal.SIGTERM)
