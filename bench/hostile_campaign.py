@@ -11,6 +11,7 @@ campaign grows over several runs of the command. Without that file it begins ane
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -36,6 +37,8 @@ def play(family, seeds, until=float("inf")):
     seeds = list(seeds)
     if not seeds or time.monotonic() > until:
         return
+    # SIGTERM, too, ends what an input has started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with FAMILIES[family].Player() as player:
         for seed in seeds:
             if time.monotonic() > until:
