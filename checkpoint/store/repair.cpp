@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/io/fd.h"
 #include "checkpoint/disk/guarded_disk.h"
 #include "checkpoint/disk/mount_space.h"
 #include "checkpoint/format/limits.h"
@@ -142,9 +143,22 @@ class Repairer {
     return {};
   }
 
+  // The bytes of a sound copy. Encoding the manifest may yield others, because sections of newer
+  // versions are skipped.
+  Result<std::string> manifest_bytes() {
+    std::string encoded = encode(Document::kManifest, found_.manifest);
+    if (digest_of(encoded) == found_.digest) return encoded;
+    for (const std::string& folder : folders_) {
+      const std::string path = folder + "/" + std::string(kManifestName);
+      auto bytes = threads_.call(threads_.mount_of(path),
+                                 [path] { return base::read_file(path, kManifestBytesMax); });
+      if (bytes && digest_of(*bytes) == found_.digest) return *std::move(bytes);
+    }
+    return base::fail(Errc::kNotFound, "cannot read any sound copy of the manifest again");
+  }
+
   Status repair_manifests() {
-    const std::string bytes = encode(Document::kManifest, found_.manifest);
-    RR_ASSERT(digest_of(bytes) == found_.digest);
+    const std::string bytes = RR_TRY(manifest_bytes());
     for (const std::string& folder : folders_) {
       const std::string path = folder + "/" + std::string(kManifestName);
       const auto copy = threads_.call(threads_.mount_of(path),

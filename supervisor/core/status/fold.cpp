@@ -38,6 +38,10 @@ base::Result<Folded> fold(const std::vector<JournalEntry>& entries) {
     if (const auto* event = std::get_if<Event>(&entry.what)) {
       folded.unwritten = journaled(folded.job.handle(*event), event->at);
       written = 0;
+      if (event == first && folded.job.state() == JobState::kIdle) {
+        return base::fail(base::Errc::kCorrupt,
+                          "the start of the run in its journal has no worker, or too many");
+      }
     } else {
       ++written;
       if (const auto* finish = std::get_if<Finish>(&entry.what)) {

@@ -23,7 +23,8 @@ struct Folded {
   std::optional<int> exit_code;  // set when the run has ended
 };
 
-// kCorrupt when the journal does not begin with RunStarted: the run cannot be taken over.
+// kCorrupt when the journal does not begin with a RunStarted of a run that can start: the run
+// cannot be taken over.
 base::Result<Folded> fold(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

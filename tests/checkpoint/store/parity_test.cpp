@@ -4,7 +4,9 @@
 #include <set>
 
 #include "base/io/fd.h"
+#include "checkpoint/format/crc32c.h"
 #include "checkpoint/format/limits.h"
+#include "checkpoint/format/paths.h"
 #include "checkpoint/store/repair.h"
 #include "checkpoint/store/retention.h"
 #include "tests/checkpoint/faulty_disk.h"
@@ -84,6 +86,25 @@ void flip_bit_at(const std::string& path, std::uint64_t byte) {
   REQUIRE(::pread(file.get(), &value, 1, static_cast<off_t>(byte)) == 1);
   value = static_cast<char>(value ^ 0x10);
   REQUIRE(::pwrite(file.get(), &value, 1, static_cast<off_t>(byte)) == 1);
+}
+
+std::string bytes_of(std::uint64_t number, std::size_t size) {
+  std::string bytes;
+  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(number >> (8 * i));
+  return bytes;
+}
+
+// The document with an empty section of a newer version, which readers may skip
+// (docs/checkpoint-format.md).
+std::string with_newer_section(const std::string& document) {
+  constexpr std::size_t kStart = 16, kRow = 24, kEnd = 16;
+  const auto count = static_cast<unsigned char>(document[document.size() - kEnd]);
+  const std::size_t sections = document.size() - kEnd - kRow * count;
+  std::string index = document.substr(sections, kRow * count);
+  index += bytes_of(0x800000FF, 4) + bytes_of(sections, 8) + bytes_of(0, 8) + bytes_of(0, 4);
+  index += bytes_of(count + 1U, 4);
+  return document.substr(0, sections) + index +
+         bytes_of(crc32c(document.substr(0, kStart) + index), 4) + "RRCK-END";
 }
 
 }  // namespace
@@ -201,6 +222,24 @@ TEST_CASE("if parity has no place, the data is saved without it, with a note") {
   CHECK(saved.found().manifest.groups.empty());
   CHECK(saved.faults().empty());
   CHECK(saved.wrong() == "");
+}
+
+TEST_CASE("a lost copy of a newer version's manifest is repaired to the same bytes") {
+  const SavedWithParity saved(2, 0);
+  const auto path = [&](std::size_t mount) {
+    return saved.directories[mount] + "/" + attempt_folder(saved.found().attempt) + "/MANIFEST";
+  };
+  const std::vector<std::string> paths = {path(0), path(1)};
+  const auto whole = base::read_file(paths[0], kManifestBytesMax);
+  REQUIRE(whole);
+  const std::string newer = with_newer_section(*whole);
+  REQUIRE(base::write_file_atomically(paths[0], newer, 0600));
+  REQUIRE(std::filesystem::remove(paths[1]));
+  const auto repaired = repair(posix_disk(), saved.found(), saved.directories);
+  REQUIRE(repaired);
+  CHECK(repaired->lost.empty());
+  CHECK(repaired->done.size() == 1);
+  CHECK(base::read_file(paths[1], kManifestBytesMax).value_or("") == newer);
 }
 
 }  // namespace parity_test

@@ -220,5 +220,16 @@ TEST_CASE("a journal without a beginning is nothing to go on with") {
   CHECK_FALSE(fold({{seconds(1), Event{seconds(1), {}, {}, AgentJoined{}}}}).has_value());
 }
 
+TEST_CASE("a start of a run that has no worker, or too many, is nothing to go on with") {
+  const auto folded = [](std::vector<std::uint32_t> slots) {
+    RunStarted started;
+    started.spec = make_spec(slots);
+    return fold({{seconds(1), Event{seconds(1), {}, {}, started}}});
+  };
+  CHECK(folded({1, 1}).has_value());
+  CHECK(folded({}).error().code == base::Errc::kCorrupt);
+  CHECK(folded({1U << 20U, 1}).error().code == base::Errc::kCorrupt);
+}
+
 }  // namespace
 }  // namespace robustrun::supervisor::test::job_resume_test
