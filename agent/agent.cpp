@@ -536,11 +536,12 @@ int run_remote_agent(RemoteAgent start) {
     const std::string interface = start.credential.interface;
     auto dialer = wire::Dialer::make(loop.get_executor(), std::move(start.credential),
                                      std::move(start.self), std::move(start.munge));
-    return SupervisorLink::over_network(loop.get_executor(), self.clock(), std::move(dialer),
-                                        {std::move(hello), interface, start.first_contact_max,
-                                         on_pool(self.pool(), std::move(start.look_up)),
-                                         std::bind_front(&PeerCopies::open, &self.peers())},
-                                        std::move(handlers));
+    return SupervisorLink::over_network(
+        loop.get_executor(), self.clock(), std::move(dialer),
+        {std::move(hello), interface, start.first_contact_max,
+         on_pool(self.pool(), std::move(start.look_up)), std::move(start.on_late),
+         std::bind_front(&PeerCopies::open, &self.peers())},
+        std::move(handlers));
   });
   if (start.ends_with_node) agent.end_with_node();
   agent.leave_on(start.end_signals, start.shutdown_grace);

@@ -35,6 +35,7 @@ struct RemoteAgent {
   // Where the supervisor listens now (supervisor_link.h). May block, and may still run on a thread
   // when run_remote_agent() has returned.
   std::function<std::vector<std::string>()> look_up;
+  std::function<void(const std::string& why)> on_late;  // as in SupervisorLink::Network
   wire::MungeProofs munge;
   // Slurm started this agent. SIGTERM then means that Slurm will soon take the node back: the
   // supervisor is told, and the agent goes on.

@@ -2,9 +2,9 @@
 """The units that clang-tidy checks: `lint_units.py FOLDER` prints "KEY<tab>FILE" for each.
 
 FOLDER holds a compile_commands.json. A unit's key is a hash of everything that the verdict depends
-on: the unit's text and the text of all our headers that it includes, its compiler options,
-.clang-tidy, and the version of clang-tidy. It is the same in every clone, so verdicts are kept
-outside of the clone (scripts/lint.sh).
+on: the unit's text and the text of all our headers that it includes, without lines of comments
+alone, its compiler options, .clang-tidy, and the version of clang-tidy. It is the same in every
+clone, so verdicts are kept outside of the clone (scripts/lint.sh).
 """
 
 import functools
@@ -17,6 +17,7 @@ import sys
 
 ROOT = pathlib.Path.cwd()
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+COMMENT = re.compile(rb"^[ \t]*//(?!.*NOLINT).*$", re.MULTILINE)
 
 
 @functools.cache
@@ -25,7 +26,8 @@ def included(path):
     text = path.read_bytes()
     names = (name.decode() for name in INCLUDE.findall(text))
     candidates = (ROOT / name for name in names)
-    return [each for each in candidates if each.is_file()], text.replace(bytes(ROOT), b"")
+    plain = COMMENT.sub(b"", text.replace(bytes(ROOT), b""))
+    return [each for each in candidates if each.is_file()], plain
 
 
 def key_of(path, common):

@@ -58,10 +58,10 @@ struct NetworkPlan {
   Launch launch = Launch::kSocketPair;
   std::vector<launcher::Host> hosts;   // kSsh, kSlurm: by NodeId
   launcher::SshOptions ssh;
-  std::string interface;               // --iface; empty: that of the connection to the supervisor
-  std::uint16_t port = 0;              // of the control channel; 0: any
-  std::string run_id;                  // the run that agents ask to join
-  std::string secret;                  // the users' (--secret-file); empty: one is made
+  std::string interface;  // --iface; empty: that of the connection to the supervisor
+  std::uint16_t port = 0;  // of the control channel; 0: any
+  std::string run_id;  // the run that agents ask to join
+  std::string secret;  // the users' (--secret-file); empty: one is made
   bool insecure = false;  // --insecure-rdzv: any host that reaches the port may join
   bool munge = false;  // hosts that join by themselves prove by munge that their user is ours
   std::string build;  // base/core/build_id.h; empty: not compared

@@ -8,8 +8,6 @@
 
 #include "agent/node/limits.h"
 #include "base/core/result.h"
-#include "base/core/words.h"
-#include "base/io/log.h"
 #include "wire/link/acceptor.h"
 
 namespace robustrun::agent {
@@ -70,6 +68,7 @@ class NetworkLink final : public SupervisorLink {
         hello_(std::move(network.hello)),
         interface_(std::move(network.interface)),
         look_up_(std::move(network.look_up)),
+        on_late_(std::move(network.on_late)),
         open_bulk_(std::move(network.open_bulk)),
         handlers_(std::move(handlers)),
         retry_(executor),
@@ -154,11 +153,10 @@ class NetworkLink final : public SupervisorLink {
     });
   }
 
-  // Once, when the first supervisor is not reached soon.
+  // Once.
   void warn_of_wait() {
-    if (clock_.now() - lost_at_ < kFirstContactSoon || std::exchange(warned_, true)) return;
-    RR_LOG(kWarn, {}, "{}; trying again for at most {}", last_error_,
-           base::duration_words(limits_.orphan_grace));
+    if (!on_late_ || clock_.now() - lost_at_ < kFirstContactSoon) return;
+    std::exchange(on_late_, nullptr)(last_error_);
   }
 
   void on_connected(wire::Dialer::Connected connected) {
@@ -327,6 +325,7 @@ class NetworkLink final : public SupervisorLink {
   wire::Hello hello_;
   std::string interface_;
   std::function<void(Network::Found)> look_up_;
+  std::function<void(const std::string&)> on_late_;
   std::function<std::string(const std::string&, const wire::Identity&, const std::string&)>
       open_bulk_;
   Handlers handlers_;
@@ -346,7 +345,6 @@ class NetworkLink final : public SupervisorLink {
   std::string last_error_ = "no answer";
   bool dialing_ = false;
   bool welcomed_ = false;
-  bool warned_ = false;  // that the first supervisor is not there
   bool has_given_up_ = false;
   bool closed_ = false;
 };

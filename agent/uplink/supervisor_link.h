@@ -47,6 +47,8 @@ class SupervisorLink {
     // supervisor, because a name may lead to another machine by then. May be empty.
     using Found = std::function<void(std::vector<std::string> endpoints)>;
     std::function<void(Found done)> look_up{};
+    // Called once if the first supervisor is not reached soon. May be empty.
+    std::function<void(const std::string& why)> on_late{};
     // Opens a listener for peers with `self` at `address` and returns its endpoint; empty: none.
     std::function<std::string(const std::string& run_id, const wire::Identity& self,
                               const std::string& address)>

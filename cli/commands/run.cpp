@@ -14,6 +14,7 @@
 #include "agent/spawn/usable_cpus.h"
 #include "base/core/clock.h"
 #include "base/core/text.h"
+#include "base/core/words.h"
 #include "base/io/descriptor_limit.h"
 #include "base/io/log.h"
 #include "base/io/munge.h"
@@ -32,6 +33,7 @@
 #include "cli/runs/run_index.h"
 #include "cli/submit/submit.h"
 #include "cli/text/dry_run.h"
+#include "cli/text/terminal.h"
 #include "supervisor/console/console.h"
 #include "supervisor/core/types/exit_code.h"
 
@@ -155,6 +157,9 @@ int join(const RunPlan& plan, const Surroundings& around) {
   guest.forwarded_signals = plan.request.forwarded_signals;
   guest.shutdown_grace = plan.request.spec.deadlines.shutdown_grace;
   guest.first_contact_max = plan.request.spec.group.wait_for_nodes;
+  guest.on_late = [limit = guest.first_contact_max](const std::string& why) {
+    say(fmt::format("{}; trying again for at most {}", why, base::duration_words(limit)));
+  };
   if (plan.nodes.join_token.empty()) {
     guest.look_up = [&network = *around.network, leader = meeting.control] {
       const auto addresses = network.look_up(leader.host);

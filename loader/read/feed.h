@@ -23,10 +23,10 @@ inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
 
 // Where a batch goes; tokens, labels and positions have sequences * context places each.
 struct BatchOut {
-  std::span<std::int64_t> tokens;     // padding is 0
-  std::span<std::int64_t> labels;     // the next token of the same document, or kNoLabel
+  std::span<std::int64_t> tokens;  // padding is 0
+  std::span<std::int64_t> labels;  // the next token of the same document, or kNoLabel
   std::span<std::int64_t> positions;  // within the piece, from 0
-  std::span<std::int32_t> segments;   // segment_ends() of them
+  std::span<std::int32_t> segments;  // segment_ends() of them
 };
 
 class Feed {

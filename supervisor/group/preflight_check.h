@@ -25,18 +25,18 @@ class PreflightCheck {
   struct Node {
     base::NodeId node;
     base::Generation generation;
-    std::string address;   // of its data interface, numeric
+    std::string address;  // of its data interface, numeric
   };
   struct Hands {
     std::function<void(base::NodeId, const wire::Message&)> send;
-    std::function<void(NodesChecked)> on_done;   // once, from the loop; may drop the check
+    std::function<void(NodesChecked)> on_done;  // once, from the loop; may drop the check
   };
 
   struct Limits {
     base::Nanos ready = kCheckReadyMax;
     base::Nanos fast = kCheckFastMax, full = kCheckFullMax;
     base::Nanos round = kCheckRoundMax;
-    base::Nanos gpus = kCheckGpuMax;   // instead of fast
+    base::Nanos gpus = kCheckGpuMax;  // instead of fast
   };
 
   // Begins with a post: `hands` are never called from within start().
@@ -45,7 +45,7 @@ class PreflightCheck {
                                                std::vector<Node> nodes, Hands hands,
                                                const Limits& limits);
   virtual ~PreflightCheck() = default;
-  virtual void drop() = 0;   // `on_done` is not called any more
+  virtual void drop() = 0;  // `on_done` is not called any more
 
   // Repeated reports, and reports of other checks and other nodes, are ignored.
   virtual void on_report(base::NodeId node, const wire::CheckReady& report) = 0;

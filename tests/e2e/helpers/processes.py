@@ -106,14 +106,19 @@ def is_standby(pid):
         return False
 
 
+def sleeps_on_a_socket(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0] == "45"  # recvfrom
+    return False
+
+
 def is_waiting_standby(pid):
     """Whether a standby worker has imported torch and sleeps on its socket."""
     try:
         maps = pathlib.Path(f"/proc/{pid}/maps").read_text(errors="replace")
-        sleeps_in = pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0]
     except OSError:
         return False
-    return "libtorch_cpu" in maps and sleeps_in == "45"  # recvfrom
+    return "libtorch_cpu" in maps and sleeps_on_a_socket(pid)
 
 
 def free_memory():

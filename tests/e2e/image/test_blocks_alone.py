@@ -189,6 +189,7 @@ def test_without_threads_there_is_one_line_and_no_mount(tmp_path, odd):
 def test_a_client_for_whom_there_is_no_thread_is_turned_away_and_the_others_are_served(
         tmp_path, odd):
     with Server(tmp_path, odd.url, "--origin-rate", 0) as server:
+        assert server.status()["key"] == server.key  # its client has threads now
         pid = server.process.pid
         pages = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0])
         before = resource.prlimit(pid, resource.RLIMIT_AS)
