@@ -20,6 +20,7 @@ from harness import ROOT
 from hostile import files, floods, images, limits, processes, records
 from hostile.place import NOT_LOADED, PASSED
 
+NOT_PLAYED = "not played: "  # the campaign's own fault
 RESULTS = ROOT / "bench" / "campaigns" / "hostile.jsonl"
 FAMILIES = {"floods": floods, "records": records, "files": files, "limits": limits,
             "images": images, "processes": processes}
@@ -38,18 +39,22 @@ def play(family, seeds, until=float("inf")):
     if not seeds or time.monotonic() > until:
         return
     # SIGTERM, too, ends what an input has started.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with FAMILIES[family].Player() as player:
-        for seed in seeds:
-            if time.monotonic() > until:
-                return
-            began = time.monotonic()
-            try:
-                line = player.play(seed)
-            except (AssertionError, SystemExit, subprocess.TimeoutExpired) as why:
-                line = {"input": "?", "seconds": round(time.monotonic() - began, 3), "code": None,
-                        "lines": 0, "verdict": f"not played: {str(why)[:300]}"}
-            yield {"seed": f"{family} {seed}", "family": family, **line}
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with FAMILIES[family].Player() as player:
+            for seed in seeds:
+                if time.monotonic() > until:
+                    return
+                began = time.monotonic()
+                try:
+                    line = player.play(seed)
+                except (Exception, SystemExit) as why:
+                    line = {"input": "?", "seconds": round(time.monotonic() - began, 3),
+                            "code": None, "lines": 0,
+                            "verdict": f"{NOT_PLAYED}{type(why).__name__}: {str(why)[:300]}"}
+                yield {"seed": f"{family} {seed}", "family": family, **line}
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def is_bad(line):
@@ -73,6 +78,8 @@ def play_all(counts, until=float("inf")):
         for line in play(family, new, until):
             if is_bad(line):
                 show(line)
+            if line["verdict"].startswith(NOT_PLAYED):
+                continue  # another time
             with open(RESULTS, "a") as file:
                 file.write(json.dumps(line | {"commit": commit}) + "\n")
 

@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path.cwd()
 INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-COMMENT = re.compile(rb"^[ \t]*//(?!.*NOLINT).*$", re.MULTILINE)
+COMMENT = re.compile(rb"^[ \t]*//(?!.*NOLINT).*(?:\n|\Z)", re.MULTILINE)
 
 
 @functools.cache

@@ -145,7 +145,7 @@ class NetworkLink final : public SupervisorLink {
         if (error || channel_) return;
         if (welcomed_ || !look_up_) return dial();
         look_up_([this](std::vector<std::string> found) {
-          if (closed_ || channel_) return;
+          if (closed_ || channel_ || has_given_up_ || dialing_) return;
           if (!found.empty()) dialer_->set_endpoints(std::move(found));
           dial();
         });

@@ -33,12 +33,17 @@ class BaseRuns(Place):
         super().__init__()
         self.runs = self.folder / "robustrun-runs"
         self.runner.write("wait.sh", WAITING).chmod(0o755)
-        self.make_runs()
-        self.make_checkpoints()
-        self.runner.write("go", "")
-        self.kept = self.folder / "kept"
-        for name in self.names():
-            shutil.copytree(self.folder / name, self.kept / name, symlinks=True, ignore=specials)
+        try:
+            self.make_runs()
+            self.make_checkpoints()
+            self.runner.write("go", "")
+            self.kept = self.folder / "kept"
+            for name in self.names():
+                shutil.copytree(self.folder / name, self.kept / name, symlinks=True,
+                                ignore=specials)
+        except BaseException:
+            self.close()
+            raise
 
     def names(self):
         return [name for name in ("robustrun-runs", "a", "b", "cache", "state", "robustrun")
@@ -62,9 +67,11 @@ class BaseRuns(Place):
         for folder in folders:
             folder.mkdir()
         with subprocess.Popen([SAVER, *folders], stdout=subprocess.PIPE) as saver:
-            for _ in range(SAVES):
-                assert saver.stdout.readline().strip().isdigit()
-            saver.kill()
+            try:
+                for _ in range(SAVES):
+                    assert saver.stdout.readline().strip().isdigit()
+            finally:
+                saver.kill()
 
     def files(self, *names):
         """All files below these folders, relative, in order."""

@@ -2,6 +2,7 @@
 an agent that dies is back soon, and the run ends when it is asked to."""
 
 import contextlib
+import dataclasses
 import errno
 import pathlib
 import resource
@@ -133,12 +134,14 @@ class Player:
             try:
                 count = sum(map(flood.add, found))
                 wrong = self.goes_on(job, target) if found else "the run has no such socket"
+                asked = time.monotonic()
                 job.process.send_signal(signal.SIGTERM)
-                ended = await_end(place, job, began)
+                ended = await_end(place, job, asked)
             finally:
                 flood.close()
             text = f"{count} connections, {kind}, at {len(found)} of {target}"
             # Lost workers of the lockstep script end with a traceback.
+            ended = dataclasses.replace(ended, seconds=ended.seconds + asked - began)
             return place.line(text, ended, wanted=wrong, may_trace=True)
 
     def goes_on(self, job, target):

@@ -64,9 +64,9 @@ class Player:
             prefix = limited(what, limit, uid)
             if prefix[0] == "setpriv":
                 place.give_to(uid)
+            loaded = self.begins(place, prefix)
             ended = place.run(*words, prefix=prefix)
-            return place.line(f"{name} with {limit} {what}", ended,
-                              loaded=self.begins(place, prefix),
+            return place.line(f"{name} with {limit} {what}", ended, loaded=loaded,
                               before_next=lambda: place.give_to(os.getuid()))
 
     def command(self, place, seed, draw):
@@ -83,4 +83,4 @@ class Player:
         """Whether the program can be loaded at all under the limit: otherwise the kernel or the
         dynamic linker ends it, and what it does is not robustrun's."""
         return subprocess.run([*prefix, ROBUSTRUN, "--version"], cwd=place.folder,
-                              capture_output=True).returncode == 0
+                              capture_output=True, timeout=60).returncode == 0

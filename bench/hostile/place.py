@@ -137,7 +137,7 @@ class Place:
         `by_us`: signals that the input itself sends; `may_trace`: its workers fail; `strays`: what
         it leaves may live until the next start; `loaded`: the program could begin, so that its end
         is its own; `before_next` removes the hostile thing."""
-        verdict = (judged(ended, by_us, may_trace) if loaded else "") or wanted
+        verdict = (judged(ended, by_us, may_trace) if loaded else ended.why) or wanted
         left = [] if strays else self.left()
         if left:
             verdict = verdict or f"left behind: {left}"

@@ -53,7 +53,8 @@ class Player:
             began = time.monotonic()
             for number, (role, how) in enumerate(acts):
                 time.sleep(gap_s if number else 0)
-                send(pids[role], SIGNALS[how])
+                if pids[role] in place.runner.marked():  # not another process of that pid
+                    send(pids[role], SIGNALS[how])
             with contextlib.suppress(subprocess.TimeoutExpired):
                 running.process.wait(hold_s)
             if running.process.poll() is None:

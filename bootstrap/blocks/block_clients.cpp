@@ -10,7 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -123,8 +123,16 @@ base::Result<std::unique_ptr<BlockClients>> BlockClients::listen(const std::stri
                                                                  const base::Clock& clock,
                                                                  Handlers handlers) {
   base::Fd listener = RR_TRY(listen_at(path));
-  return std::unique_ptr<BlockClients>(
-      new BlockClients(std::move(listener), path, store, supply, clock, std::move(handlers)));
+  try {
+    return std::unique_ptr<BlockClients>(
+        new BlockClients(std::move(listener), path, store, supply, clock, std::move(handlers)));
+  } catch (const std::exception& error) {
+    ::unlink(path.c_str());
+    return base::fail(base::Errc::kUnavailable,
+                      fmt::format("cannot serve clients: {}; the limit of processes (`ulimit -u`) "
+                                  "or of memory may be too low",
+                                  error.what()));
+  }
 }
 
 BlockClients::~BlockClients() {
@@ -177,7 +185,7 @@ bool BlockClients::start_thread(std::function<void()> run) {
       --threads_;
       left_.notify_all();
     }).detach();
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     --threads_;
     return false;
   }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -35,8 +36,12 @@ ContentCheck::State ContentCheck::tick(bool is_all_here) {
   if (state != State::kOpen || !is_all_here || clock_.now() < due_) return state;
   due_ = clock_.now() + kCheckPause;
   state_ = State::kReading;
-  thread_ = std::thread([this] { run(); });
-  return State::kReading;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::exception&) {
+    state_ = State::kOpen;  // there may be a thread for it at the next due time
+  }
+  return state_;
 }
 
 void ContentCheck::run() {

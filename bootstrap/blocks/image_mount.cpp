@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <string_view>
 
 #include "base/core/text.h"
@@ -215,8 +216,16 @@ base::Result<std::unique_ptr<ImageMount>> ImageMount::mount(const std::string& f
                                   folder));
   }
   mount->is_mounted_ = true;
-  for (unsigned i = 0; i < kFuseThreads; ++i) {
-    mount->threads_.emplace_back([raw = mount.get()] { raw->run_requests(); });
+  try {
+    for (unsigned i = 0; i < kFuseThreads; ++i) {
+      mount->threads_.emplace_back([raw = mount.get()] { raw->run_requests(); });
+    }
+  } catch (const std::exception& error) {
+    mount->unmount();  // ends the threads that have begun
+    return base::fail(base::Errc::kUnavailable,
+                      fmt::format("cannot start threads for '{}': {}; the limit of processes "
+                                  "(`ulimit -u`) or of memory may be too low",
+                                  folder, error.what()));
   }
   mount->read_ahead_file_ = read_ahead_file(folder);
   return mount;

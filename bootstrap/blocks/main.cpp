@@ -16,13 +16,17 @@ namespace {
 // Libraries report by exceptions alone that there are no threads or no memory left. Without
 // unwinding, which would wait for threads that run.
 [[noreturn]] void end_with_reason() noexcept {
+  const auto thrown = std::current_exception();
+  if (!thrown) std::abort();
   try {
-    if (const auto error = std::current_exception()) std::rethrow_exception(error);
+    std::rethrow_exception(thrown);
   } catch (const std::exception& error) {
     std::fprintf(stderr,
                  "robustrun-blocks: cannot go on: %s; the limit of processes (`ulimit -u`) or of "
                  "memory may be too low\n",
                  error.what());
+  } catch (...) {
+    std::fprintf(stderr, "robustrun-blocks: cannot go on: unknown exception\n");
   }
   std::_Exit(1);
 }

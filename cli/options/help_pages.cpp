@@ -454,8 +454,8 @@ constexpr std::string_view kLogsPage =
     R"(usage: robustrun logs [RUN] [--rank N] [--attempt N] [--follow] [--stderr]
                            [--grep RE]
 
-Shows what the workers wrote, rank by rank, stdout before stderr. Without RUN: the newest active run
-of this directory, else the newest run.
+Shows what the workers wrote, rank by rank, stdout before stderr. RUN is a run's id or directory;
+default: the newest active run, else the newest.
 
   --rank N      only this rank
   --attempt N   this start of the workers, counted from 0 [the last one]

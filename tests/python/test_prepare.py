@@ -239,6 +239,23 @@ def test_calls_come_into_the_list_of_modules(job, tmp_path):
     assert json.loads(calls[0])[3]["sys.path"][0] == str(job)
 
 
+def test_what_a_script_does_with_its_arguments_and_path_afterwards_does_no_harm(job):
+    calls = listed(job, "import pathlib, sys\n"
+                        "sys.path.append(pathlib.Path('elsewhere'))\n"
+                        "import robustrun\n"
+                        "arguments = {'size': 2}\n"
+                        "robustrun.prepare('model:build', arguments)\n"
+                        "arguments['size'] = object()\n")
+    assert [json.loads(call)[:3] for call in calls] == [["model:build", {"size": 2}, 0]]
+
+
+def test_calls_that_are_too_long_are_left_out_of_the_list(job):
+    calls = listed(job, "import robustrun\n"
+                        "for size in (70_000, 1):\n"
+                        "    robustrun.prepare('builtins:dict', {'text': 'x' * size})\n")
+    assert [len(json.loads(call)[1]["text"]) for call in calls] == [1]
+
+
 @pytest.mark.parametrize("arguments, error, words", [
     (("build",), ValueError, "MODULE:FUNCTION"),
     ((":build",), ValueError, "MODULE:FUNCTION"),

@@ -125,7 +125,7 @@ void OngoingDial::hang_up() {
 }
 
 void OngoingDial::try_next() {
-  if (tried_ == credential_.endpoints.size()) return finish(std::unexpected(summary()));
+  if (tried_ >= credential_.endpoints.size()) return finish(std::unexpected(summary()));
   dial_ = Dial::start(executor_, endpoint(), context_, limits_,
                       [weak = weak_from_this()](base::Result<Dial::Reached> reached) {
                         if (const auto self = weak.lock()) self->on_reached(std::move(reached));

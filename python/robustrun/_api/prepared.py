@@ -5,7 +5,7 @@ import sys
 
 _SITE = ("site-packages", "dist-packages")
 
-_calls = {}  # what this process has asked for: key -> [function, arguments, seed, surroundings]
+_calls = {}  # what this process has asked for: key of a call -> its line
 _results = {}  # key of a call -> (surroundings, its result), made beforehand
 
 
@@ -29,9 +29,12 @@ def prepare(function, arguments=None, *, seed=0):
     function raise; ValueError, TypeError for bad arguments. Outside robustrun it just calls the
     function.
     """
+    import json
+
     arguments = arguments or {}
     key = _key(function, arguments, seed)
-    _calls.setdefault(key, [function, arguments, seed, _surroundings()])
+    if key not in _calls:
+        _calls[key] = json.dumps([function, arguments, seed, _surroundings()])
     if key in _results:
         surroundings, result = _results.pop(key)
         if not _differing(surroundings):
@@ -40,10 +43,8 @@ def prepare(function, arguments=None, *, seed=0):
 
 
 def calls():
-    """This process's calls as lines of text, for make()."""
-    import json
-
-    return [json.dumps(each) for each in _calls.values()]
+    """This process's calls as lines of text, for make(). May run in a signal handler."""
+    return list(_calls.values())
 
 
 def make(lines):
@@ -84,7 +85,9 @@ def _key(function, arguments, seed):
 
 def _surroundings():
     """What a result depends on without being passed: a script may change these before it calls."""
-    found = {"sys.path": [each for each in sys.path if os.path.basename(each) not in _SITE]}
+    # Python ignores entries that are not text.
+    found = {"sys.path": [each for each in sys.path
+                          if isinstance(each, str) and os.path.basename(each) not in _SITE]}
     torch = sys.modules.get("torch")
     if hasattr(torch, "get_default_dtype"):
         found["torch's default dtype"] = str(torch.get_default_dtype())

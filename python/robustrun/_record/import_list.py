@@ -10,6 +10,7 @@ import sys
 
 HEAD = "robustrun-modules 1"
 _SITE = ("site-packages", "dist-packages")
+_CALLS_BYTES_MAX = 64 << 10  # the agent takes lists of at most 256 KiB
 # These replace parts of the standard library and depend on the script's order of imports.
 _ORDER_MATTERS = ("gevent", "eventlet")
 
@@ -26,7 +27,11 @@ def write_if_wanted(path, anew=False):
         lines += ["same " + each for each in conditions(_script())]
         prepared = sys.modules.get("robustrun._api.prepared")
         if prepared is not None:
-            lines += ["prepare " + call for call in prepared.calls()]
+            room = _CALLS_BYTES_MAX
+            for call in prepared.calls():
+                if len(call) <= room:
+                    room -= len(call)
+                    lines.append("prepare " + call)
         with open(path + ".part", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write("\n".join(lines) + "\n")
         os.replace(path + ".part", path)

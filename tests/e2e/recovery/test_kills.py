@@ -8,7 +8,7 @@ import random
 import signal
 import time
 
-from helpers.processes import is_standby, program_of, wait_for
+from helpers.processes import is_alive, is_standby, program_of, wait_for
 
 KILLS = int(os.environ.get("ROBUSTRUN_TEST_ROUNDS", "30"))
 RANKS, EVERY = 2, 5
@@ -38,20 +38,30 @@ class Job:
     def __init__(self, robustrun, seed):
         self.robustrun, self.draw = robustrun, random.Random(seed)
         robustrun.write("job.py", SCRIPT)
-        self.running = robustrun.start(f"--nproc-per-node={RANKS}", "--max-restarts=1000000",
-                                       "job.py")
-        self.killed = []
+        with open(robustrun.folder / "console", "wb") as console:
+            self.running = robustrun.start(f"--nproc-per-node={RANKS}", "--max-restarts=1000000",
+                                           "job.py", stdout=console, stderr=console)
+        self.killed, self.pid = [], 0
 
     def curve(self, rank):
         path = self.robustrun.folder / f"curve.{rank}"
         return path.read_text().splitlines() if path.exists() else []
 
+    def step(self, rank):
+        """The rank's newest one."""
+        path = self.robustrun.folder / f"curve.{rank}"
+        if not path.exists():
+            return 0
+        with open(path, "rb") as file:
+            file.seek(-min(200, path.stat().st_size), os.SEEK_END)
+            lines = file.read().splitlines()
+        return int(lines[-1].split()[0]) if lines else 0
+
     def steps(self):
-        """The newest step of each rank."""
-        last = [self.curve(rank)[-1:] for rank in range(RANKS)]
-        return [int(line[0].split()[0]) if line else 0 for line in last]
+        return [self.step(rank) for rank in range(RANKS)]
 
     def goes_on(self):
+        wait_for(lambda: not self.pid or not is_alive(self.pid), 60, f"{self.killed[-1:]} to end")
         beyond = max(self.steps()) + 2
         wait_for(lambda: min(self.steps()) > beyond, 120,
                  f"steps after the kill of {self.killed[-3:]}")
@@ -81,6 +91,7 @@ class Job:
         if pids:
             pid = self.draw.choice(pids)
             self.killed.append(kind)
+            self.pid = pid
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -129,7 +140,7 @@ def test_whatever_is_killed_the_job_goes_on_and_nothing_is_left(robustrun):
     job.goes_on()
     robustrun.write("enough", "")
     finished = job.running.finish(300)
-    assert finished.code == 0, finished.errors[-4000:]
+    assert finished.code == 0, (robustrun.folder / "console").read_text()[-4000:]
     for rank in range(RANKS):
         check(job.curve(rank), rank)
     assert len(job.killed) >= KILLS * 0.8, job.killed
