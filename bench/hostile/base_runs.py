@@ -85,3 +85,14 @@ class BaseRuns(Place):
             shutil.rmtree(self.folder / name)
         for kept in self.kept.iterdir():
             shutil.copytree(kept, self.folder / kept.name, symlinks=True)
+
+
+class PlayerOfRuns:
+    """Plays all of its inputs in one BaseRuns."""
+
+    def __enter__(self):
+        self.place = BaseRuns()
+        return self
+
+    def __exit__(self, *_):
+        self.place.close()

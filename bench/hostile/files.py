@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import socket
 
-from hostile.base_runs import BaseRuns
+from hostile.base_runs import PlayerOfRuns
 from hostile.place import GREEDY, LITTLE_MEMORY, dice, is_greedy
 
 COUNT = 480
@@ -120,14 +120,7 @@ def put(path, kind, draw):
     return None
 
 
-class Player:
-    def __enter__(self):
-        self.place = BaseRuns()
-        return self
-
-    def __exit__(self, *_):
-        self.place.close()
-
+class Player(PlayerOfRuns):
     def play(self, seed):
         """The first seeds take each option with each kind, later ones draw among own files."""
         self.place.restore()  # the input before may have failed halfway

@@ -3,7 +3,7 @@ what they say is believed until it is used."""
 
 import os
 
-from hostile.base_runs import BaseRuns
+from hostile.base_runs import PlayerOfRuns
 from hostile.encoding import changed_document, changed_journal, changed_line
 from hostile.place import GREEDY, dice, fenced, is_greedy, user_of
 
@@ -22,14 +22,7 @@ CKPT_COMMANDS = (("ls",), ("ls", "--json"), ("inspect",), ("inspect", "--json"),
 LINES = ("FENCE", "LATEST", "VERIFIED", "POISONED", "DRAINED")
 
 
-class Player:
-    def __enter__(self):
-        self.place = BaseRuns()
-        return self
-
-    def __exit__(self, *_):
-        self.place.close()
-
+class Player(PlayerOfRuns):
     def play(self, seed):
         self.restore()  # the input before may have failed halfway
         draw = dice("records", seed)

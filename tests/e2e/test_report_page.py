@@ -217,7 +217,7 @@ def test_a_page_of_100_incidents_on_64_nodes_is_accessible(tmp_path):
 
 def test_speedscope_shows_the_trace(killed, tmp_path):
     if not SPEEDSCOPE.exists():
-        pytest.skip("no speedscope; scripts/install-deps.sh test")
+        pytest.fail("no speedscope: scripts/install-deps.sh test installs it")
     text = (killed.folder / "trace.json").read_text()
     events = json.loads(text)["traceEvents"]
     tracks = {(event["pid"], event["tid"]) for event in events if event["ph"] == "X"}
