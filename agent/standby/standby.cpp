@@ -1,16 +1,14 @@
 #include "agent/standby/standby.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
-#include <filesystem>
 #include <utility>
 
 #include "agent/node/environment.h"
 #include "agent/node/limits.h"
+#include "agent/process/priority.h"
 #include "agent/spawn/worker_stream.h"
-#include "base/core/text.h"
 #include "base/io/log.h"
 
 namespace robustrun::agent {
@@ -157,14 +155,7 @@ Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
 // The standby does the same after its imports. Where priorities may not be raised, none was
 // lowered.
 void StandbyImpl::hurry() {
-  const std::string tasks = "/proc/" + std::to_string(pid_) + "/task";
-  std::error_code error;
-  if (pid_ == 0) return;
-  const int own = ::getpriority(PRIO_PROCESS, 0);
-  for (const auto& entry : std::filesystem::directory_iterator(tasks, error)) {
-    const auto thread = base::parse_int<id_t>(entry.path().filename().string());
-    if (thread) ::setpriority(PRIO_PROCESS, *thread, own);
-  }
+  if (pid_ != 0) restore_priority(pid_);
 }
 
 }  // namespace

@@ -121,27 +121,48 @@ void StandbySet::begin(const wire::StartWorkers& order) {
   paused_ = is_spare_ = false;
   list_.clear();
   modules_wanted_by_.reset();
+  // Not if an earlier template serves only some of the workers: this one may, too.
+  const auto may_become_warm = [](const auto& slot) {
+    const Slot& each = slot.second;
+    return each.standby == 0 && !each.has_failed && each.spawn && may_wait(*each.spawn);
+  };
+  awaited_ = 0;
+  if (has_expected && templates_.size() == 1 && templates_.begin()->second->is_importing() &&
+      slots_.size() == order.slots.size() && std::ranges::all_of(slots_, may_become_warm)) {
+    awaited_ = templates_.begin()->first;
+  }
   const bool is_last = order.group_rank + 1 == order.group_world_size;
   if (node_.workers.tell_modules && is_last) modules_wanted_by_ = order.attempt;
 }
 
 void StandbySet::when_settled(std::function<void()> go) {
-  if (importing_.empty()) return go();
+  if (importing_.empty() && awaited_ == 0) return go();
   settled_ = std::move(go);
   for (const std::uint64_t serial : importing_) all_.at(serial)->hurry();
+  if (awaited_ != 0) templates_.at(awaited_)->hurry();
   patience_->timer.expires_after(kStandbyWaitMax);
   patience_->timer.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
+    if (const auto made = templates_.find(std::exchange(awaited_, 0)); made != templates_.end()) {
+      made->second->kill();
+      for (auto& [rank, slot] : slots_) slot.lost = kStillImporting;
+    }
     for (auto& [rank, slot] : slots_) {
       if (importing_.contains(slot.standby)) kill(slot, kStillImporting);
     }
+    settle();
   });
 }
 
-void StandbySet::no_longer_imports(std::uint64_t serial) {
-  if (importing_.erase(serial) == 0 || !importing_.empty()) return;
+// Goes on with the start if it waits for nothing more.
+void StandbySet::settle() {
+  if (!importing_.empty() || awaited_ != 0) return;
   patience_->timer.cancel();
   if (const auto go = std::exchange(settled_, nullptr)) boost::asio::post(node_.executor, go);
+}
+
+void StandbySet::no_longer_imports(std::uint64_t serial) {
+  if (importing_.erase(serial) != 0) settle();
 }
 
 void StandbySet::keep(std::vector<Wanted> wanted, const std::string& list) {
@@ -320,7 +341,12 @@ void StandbySet::start_template(std::uint32_t rank, const Slot& slot) {
 }
 
 void StandbySet::on_template_ready(std::uint64_t serial) {
-  StandbyTemplate& made = *templates_.at(serial);
+  use(*templates_.at(serial));
+  if (awaited_ == serial) awaited_ = 0;
+  settle();
+}
+
+void StandbySet::use(StandbyTemplate& made) {
   const Ready& ready = made.ready();
   if (!ready.refusal.empty()) return give_up(ready.refusal);
   if (!ready.differs.empty()) {
@@ -344,6 +370,8 @@ void StandbySet::on_template_gone(std::uint64_t serial) {
   // The next one, made from the same list, would fare no better.
   if (templates_.at(serial)->is_importing()) forks_ = false;
   templates_.erase(serial);
+  if (awaited_ == serial) awaited_ = 0;
+  settle();
   if (empty()) on_empty_();
 }
 

@@ -13,7 +13,8 @@
 // or the like, each standby is an interpreter that imports. At most kStandbysAtOnce import at a
 // time, with a low priority (_boot/standby.py), to disturb the training little; those with the
 // longest imports come first. A restart is as slow as its slowest worker, so it waits for standbys
-// that still import if all other workers have ready ones. No standby is kept when all of them would
+// that still import if all other workers have ready ones, and for a template's imports, which are
+// ahead of every interpreter that is started now. No standby is kept when all of them would
 // take too much memory, or when one refuses (standby_match.h). Every worker that a restart starts
 // without a standby has a reason, for the report.
 
@@ -53,8 +54,8 @@ class StandbySet {
   // An attempt starts. Standbys that still import would compete with it and are killed, unless
   // every worker has a standby that is ready or importing and at least half of them are ready.
   void begin(const wire::StartWorkers& order);
-  // Calls `go` once the standbys that begin() left importing are ready or gone: at once, or after
-  // kStandbyWaitMax at most. A later call replaces `go`.
+  // Calls `go` once the standbys that begin() left importing are ready or gone, and those of a
+  // template that imports: at once, or after kStandbyWaitMax at most. A later call replaces `go`.
   void when_settled(std::function<void()> go);
   // What changed_path() compares, on a thread of the pool, before the attempt's first take().
   [[nodiscard]] std::vector<Ready::Stamp> stamps() const;
@@ -108,8 +109,10 @@ class StandbySet {
              std::vector<std::string> changes = {});
   void start_template(std::uint32_t rank, const Slot& slot);
   void on_template_ready(std::uint64_t serial);
+  void use(StandbyTemplate& made);
   void on_template_gone(std::uint64_t serial);
   void kill_templates();
+  void settle();
   // Forks the standbys that are missing and have a template.
   void fork_missing();
   [[nodiscard]] bool has_template(const Slot& slot) const;
@@ -130,6 +133,7 @@ class StandbySet {
   bool forks_ = true;  // false: templates cannot fork standbys here
   std::uint64_t serial_ = 0;
   std::set<std::uint64_t> importing_;  // keys of all_
+  std::uint64_t awaited_ = 0;  // key of templates_, while a start waits for its imports; 0: none
   std::optional<base::Attempt>
       modules_wanted_by_;  // the attempt whose modules the supervisor waits for
   std::string list_;  // given by the supervisor, on a spare node

@@ -14,6 +14,7 @@
 
 #include "agent/node/environment.h"
 #include "agent/node/limits.h"
+#include "agent/process/priority.h"
 #include "agent/spawn/worker_stream.h"
 #include "agent/standby/limits.h"
 #include "agent/standby/standby.h"
@@ -63,6 +64,9 @@ class TemplateImpl final : public StandbyTemplate {
   [[nodiscard]] bool is_ready() const override { return ready_ && !ended_; }
   [[nodiscard]] bool is_importing() const override { return !ready_ && !killed_; }
   base::Status request(const Order& order, int control) override;
+  void hurry() override {
+    if (!ended_) restore_priority(child_->pid());
+  }
   void kill() override {
     killed_ = true;
     end();

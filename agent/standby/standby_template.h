@@ -49,6 +49,8 @@ class StandbyTemplate {
   };
   // Orders one standby. Only while is_ready(). `control`: as in ShimLink::adopt().
   virtual base::Status request(const Order& order, int control) = 0;
+  // A restart waits for it: its imports get normal priority.
+  virtual void hurry() = 0;
   virtual void kill() = 0;
 };
 

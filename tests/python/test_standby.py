@@ -281,6 +281,13 @@ def test_a_variable_that_the_script_sets_before_its_imports_forbids_them(standby
                                           "before imports"]
 
 
+def may_return():
+    """Whether this process may raise its priority again after it has lowered it."""
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    probe = f"import os; os.setpriority(0, 0, {own + 1}); os.setpriority(0, 0, {own})"
+    return subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
+
+
 def test_imports_give_way_to_the_training_and_the_script_has_its_priority_back(standby, tmp_path):
     libraries = tmp_path / "site-packages"
     libraries.mkdir()
@@ -294,11 +301,23 @@ def test_imports_give_way_to_the_training_and_the_script_has_its_priority_back(s
     waiting = standby("job.py", "nice", PYTHONPATH=str(libraries))
     waiting.ready()
     own = os.getpriority(os.PRIO_PROCESS, 0)
-    probe = f"import os; os.setpriority(0, 0, {own + 1}); os.setpriority(0, 0, {own})"
-    may_return = subprocess.run([sys.executable, "-c", probe], capture_output=True).returncode == 0
     code, out, err = waiting.become()
     assert (code, err) == (0, "")
-    assert out == f"{max(own, 10) if may_return else own} {own}\n"
+    assert out == f"{max(own, 19) if may_return() else own} {own}\n"
+
+
+def test_imports_that_take_long_get_more_of_the_processors(tmp_path):
+    probe = ("import sys; sys.path.insert(0, %r)\n"
+             "import os\nfrom robustrun._boot import standby\n"
+             "standby._LATER_S = 0\n"
+             "own, nice = os.getpriority(0, 0), lambda: os.getpriority(0, 0)\n"
+             "with standby._LowPriority() as _:\n"
+             "    before = nice(); import colorsys; later = nice(); import decimal\n"
+             "    print(before > own, later in (own, max(own, 10)), nice() == later)\n"
+             "print(nice() == own, any('Priority' in repr(each) for each in sys.meta_path))\n"
+             % str(PACKAGE))
+    out = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True)
+    assert out.stdout == f"{may_return()} True True\nTrue False\n", out.stderr
 
 
 def test_without_a_way_back_the_priority_is_left_alone(standby, tmp_path):

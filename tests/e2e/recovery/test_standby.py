@@ -405,6 +405,51 @@ def test_a_restart_waits_for_standbys_that_import(robustrun):
     assert (incident["warm"], incident["cold"]) == (WORKERS, [])
 
 
+# The import lasts in a template, which the agent starts itself, until the file "held" is removed.
+HOLD = """
+import os, time
+if os.environ.get("ROBUSTRUN_STANDBY_SOCKET") is None and "shim" not in open(
+        "/proc/%d/cmdline" % os.getppid()).read():
+    with open("held", "w") as file:
+        file.write(str(os.getpid()))
+    while os.path.exists("held"):
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("ends", ["ready", "killed"])
+def test_a_restart_waits_for_the_template_that_imports(robustrun, ends):
+    libraries = robustrun.folder / "libraries" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "held_import.py").write_text(HOLD)
+    robustrun.write("job.py", SCRIPT.replace("import torch\n", "import torch, held_import\n", 1))
+    running = robustrun.start("--nproc-per-node", str(WORKERS), "job.py",
+                              env={"PYTHONPATH": str(libraries)})
+    first = facts(robustrun, 0)
+    held = robustrun.folder / "held"
+    template = wait_for(lambda: held.exists() and held.read_text(), 300, "the template's imports")
+    lowered = os.getpriority(os.PRIO_PROCESS, int(template))
+    for each in first:
+        os.kill(each["pid"], signal.SIGKILL)
+    wait_for(lambda: not any(is_alive(each["pid"]) for each in first), what="the workers' end")
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    if lowered > own:
+        wait_for(lambda: os.getpriority(os.PRIO_PROCESS, int(template)) == own,
+                 what="the template's own priority")
+    if ends == "ready":
+        held.unlink()
+    else:
+        os.kill(int(template), signal.SIGKILL)
+    second = facts(robustrun, 1)
+    assert [each["warm"] for each in second] == [ends == "ready"] * WORKERS
+    held.unlink(missing_ok=True)
+    go(robustrun, 1)
+    assert running.finish().code == 0
+    incident = robustrun.report()["incidents"][0]
+    assert incident["warm"] == (WORKERS if ends == "ready" else 0)
+    robustrun.expect_nothing_left()
+
+
 def test_a_standby_that_never_gets_ready_is_given_up_and_the_report_says_so(robustrun):
     running = start_gated(robustrun)
     first = facts(robustrun, 0)
