@@ -33,7 +33,8 @@ sim: ## for SECONDS (600) the supervisor's core in simulated runs with new seeds
 	cmake --build build --target test_sim
 	ROBUSTRUN_SIM_SECONDS=$(SECONDS) build/bin/test_sim -nfv -tc='every invariant*'
 
-nightly: ## the tests, with fuzzers, simulator and campaigns of faults for longer
+nightly: ## the tests, with fuzzers, simulator and campaigns of faults for longer; all of lint
+	@ROBUSTRUN_LINT_ALL=1 $(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory test FUZZ_SECONDS=600 \
 	  LABELS='^(ci|nightly)$$$$'
 

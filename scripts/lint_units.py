@@ -4,7 +4,7 @@
 FOLDER holds a compile_commands.json. A unit's key is a hash of everything that the verdict depends
 on: the unit's text and the text of all our headers that it includes, without lines of comments
 alone, its compiler options, .clang-tidy, and the version of clang-tidy. It is the same in every
-clone, so verdicts are kept outside of the clone (scripts/lint.sh).
+clone, so verdicts are kept (scripts/lint.sh).
 """
 
 import functools
