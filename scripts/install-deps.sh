@@ -149,8 +149,10 @@ case "${1:-build}" in
       $SHELLS $METRICS
     [ "$1" = test ] || install_packages $PEERS
     install_python \
-      "torch numpy pytest safetensors uv $TRAINERS hydra $TRACKER_MODULES kubernetes_validate" \
-      "$TORCH pytest safetensors uv $TRAINERS hydra-core $TRACKERS kubernetes-validate"
+      "torch numpy pytest safetensors uv pyarrow zstandard $TRAINERS hydra $TRACKER_MODULES
+       kubernetes_validate" \
+      "$TORCH pytest safetensors uv pyarrow zstandard $TRAINERS hydra-core $TRACKERS
+       kubernetes-validate"
     install_packagers
     install_node_packages
     ;;

@@ -3,7 +3,7 @@
 // timers, in a virtual cluster. Faults of the trace reach the core as events that agents would
 // send; its orders are carried out after the times in OwnTimes. Deterministic.
 //
-// Each machine has one slot. Evicted machines are repaired and then join as new nodes (as if a user
+// Each machine has one rank. Evicted machines are repaired and then join as new nodes (as if a user
 // started an agent there); the core itself retries machines that are gone. When a run ends, the job
 // is started anew without the broken machines.
 

@@ -1,5 +1,6 @@
 #pragma once
-// How often agents send heartbeats, and after how much silence a node is suspect and lost.
+// How often agents send heartbeats, and after how much silence a node is suspect and lost. A run's
+// values are those of the options named here (cli/options/options_table.cpp).
 
 #include "base/core/clock.h"
 

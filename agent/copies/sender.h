@@ -1,6 +1,6 @@
 #pragma once
 // Sends copies of each of this node's ranks to its keeper, and reports to the supervisor which
-// copies exist: the newest complete ones, or in rounds the held one (round_part.h).
+// copies exist: the newest complete ones, or during a round the copy held for it (round_part.h).
 //
 // Owned by PeerCopies, on the agent's loop. Workers report nothing: the headers of their memory are
 // read every kCopiesLookEvery. One copy is sent at a time, on a thread, at kCopiesBytesPerSecond at
@@ -28,7 +28,7 @@ class CopySender {
   virtual void begin_round(const wire::CopyRound& order) = 0;
   // Whether a node keeps copies of `rank`.
   [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
-  // The last call: ends what is under way.
+  // Ends what is under way. No call may follow.
   virtual void abandon() = 0;
 };
 

@@ -25,7 +25,7 @@ class BlockServerLink : public BlockSource {
   static base::Result<std::shared_ptr<BlockServerLink>> make(NodeContext& node, BlockAsker& asker,
                                                              base::Fd socket, std::string blob,
                                                              std::function<void()> on_end);
-  // The last call.
+  // Ends the link. No call may follow.
   virtual void abandon() = 0;
 };
 

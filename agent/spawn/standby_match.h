@@ -37,8 +37,8 @@ inline constexpr std::array<std::string_view, 17> kAttemptVariables = {
     "NCCL_RAS_ADDR",
 };
 
-// How to start a standby that can become a worker like `worker`: without the names of that worker's
-// own files, which belong to a living process.
+// The launch spec of a standby that can become a worker like `worker`. The variables that name
+// files of that worker alone are empty, because a living process uses those files.
 LaunchSpec standby_launch_spec(LaunchSpec worker);
 
 // The environment of `wanted` as changes to that of `standby`: NAME=VALUE sets, a bare NAME unsets.
@@ -52,8 +52,8 @@ base::Result<std::vector<std::string>> fork_changes(const LaunchSpec& made,
                                                     const LaunchSpec& standby,
                                                     const std::vector<std::string>& read);
 
-// Whether a standby may wait for the place of `worker`. False if the worker writes to the
-// launcher's own streams: what imports print would appear there at any time.
+// Whether a standby may wait for the place of `worker`. False if the worker inherits the
+// streams of robustrun: what imports print would appear there at any time.
 bool may_wait(const LaunchSpec& worker);
 
 // What a standby reports when it is ready (docs/formats/standby.md).
@@ -73,8 +73,8 @@ struct Ready {
 };
 // kCorrupt: malformed.
 base::Result<Ready> parse_ready(std::string_view message);
-// The first path whose stamp has changed; empty: none. `root` is put before the paths, as this
-// machine sees them; empty: they are its own. Blocks as long as the disk does.
+// The first path whose stamp has changed; empty: none. `root`: where the agent sees the workers'
+// root folder; empty: it is the agent's own. Blocks as long as the disk does.
 std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root = {});
 
 // Whether `count` standbys of that size fit into kStandbyMemoryShare of the available memory, which

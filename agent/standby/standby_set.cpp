@@ -126,8 +126,10 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     const Slot& each = slot.second;
     return each.standby == 0 && !each.has_failed && each.spawn && may_wait(*each.spawn);
   };
+  patience_->timer.cancel();  // of an attempt that was revoked
+  settled_ = nullptr;
   awaited_ = 0;
-  if (has_expected && templates_.size() == 1 && templates_.begin()->second->is_importing() &&
+  if (is_wanted() && templates_.size() == 1 && templates_.begin()->second->is_importing() &&
       slots_.size() == order.slots.size() && std::ranges::all_of(slots_, may_become_warm)) {
     awaited_ = templates_.begin()->first;
   }
@@ -143,8 +145,7 @@ void StandbySet::when_settled(std::function<void()> go) {
   patience_->timer.expires_after(kStandbyWaitMax);
   patience_->timer.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    if (const auto made = templates_.find(std::exchange(awaited_, 0)); made != templates_.end()) {
-      made->second->kill();
+    if (std::exchange(awaited_, 0) != 0) {
       for (auto& [rank, slot] : slots_) slot.lost = kStillImporting;
     }
     for (auto& [rank, slot] : slots_) {

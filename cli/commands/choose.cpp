@@ -25,7 +25,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
       {"ls", Command::kLs},           {"logs", Command::kLogs},
       {"rm", Command::kRm},           {"demo", Command::kDemo},
       {"doctor", Command::kDoctor},   {"completion", Command::kCompletion},
-      {"requeue", Command::kRequeue},
+      {"requeue", Command::kRequeue}, {"k8s", Command::kKubernetes},
   });
   const Choice run{Command::kRun, argv};
   if (argv.empty() || is_name_of_torch(around.program_name)) return run;

@@ -5,11 +5,11 @@
 #include "checkpoint/store/reader.h"
 #include "checkpoint/store/repair.h"
 #include "checkpoint/store/retention.h"
-#include "cli/commands/ckpt_export.h"
 #include "cli/commands/commands.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
+#include "cli/plan/python_module.h"
 #include "cli/text/ckpt_text.h"
 #include "supervisor/core/types/exit_code.h"
 
@@ -22,6 +22,19 @@ using checkpoint::FoundAttempt;
 int list_checkpoints(const CkptLine& line, const std::vector<FoundAttempt>& all) {
   print(line.json ? checkpoints_json(all) : checkpoints_text(all));
   return supervisor::kExitSuccess;
+}
+
+// torch itself writes torch's formats; python/robustrun/export.py reads checkpoints through
+// librobustrun.so.
+int export_checkpoint(const CkptLine& line, const Surroundings& around) {
+  std::vector<std::string> arguments{"--to", *line.form};
+  if (line.step) arguments.push_back("--step=" + std::to_string(*line.step));
+  if (line.rank) arguments.push_back("--rank=" + std::to_string(*line.rank));
+  arguments.emplace_back("--");
+  arguments.insert(arguments.end(), line.directories.begin(), line.directories.end());
+  arguments.push_back(line.out);
+  const auto code = run_python_module("robustrun.export", arguments, around);
+  return code ? *code : complain(code.error());
 }
 
 // The checkpoints of --step, all with --all, else the newest; with their tables loaded.

@@ -42,7 +42,8 @@ enum class Command : std::uint8_t {
   kDemo,
   kDoctor,
   kCompletion,
-  kRequeue
+  kRequeue,
+  kKubernetes
 };
 
 struct Choice {
@@ -67,6 +68,7 @@ int status_command(std::span<const std::string> argv, const Surroundings& around
 // `robustrun top [RUN]`: a live view of a run's ranks.
 int top_command(std::span<const std::string> argv, const Surroundings& around);
 int stop_command(std::span<const std::string> argv, const Surroundings& around);
+int k8s_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);
 int submit_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun requeue [RUN]`: queues this Slurm job again, without the hosts that failed its run.

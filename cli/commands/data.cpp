@@ -1,4 +1,5 @@
 // `robustrun data plan FILE`: what a specification of data means for a job.
+// `robustrun data prepare FILE`: tokenizes its sources that are text.
 
 #include <chrono>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "cli/data/spec_file.h"
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
+#include "cli/plan/python_module.h"
 #include "cli/text/data_plan_text.h"
 #include "supervisor/core/types/exit_code.h"
 
@@ -17,6 +19,7 @@ namespace robustrun::cli {
 namespace {
 
 constexpr std::size_t kSpecBytesMax = std::size_t{4} << 20U;
+constexpr std::int64_t kStepsPlanned = 20;
 
 // Shares of the samples that the mixture asks for, over the steps that were planned.
 class Asked {
@@ -54,7 +57,7 @@ std::uint64_t drawn(const loader::Cursor& cursor) {
 base::Result<DataPlanShown> plan_data(const DataLine& line, const Surroundings& around) {
   DataPlanShown shown;
   shown.path = line.file;
-  shown.ranks = static_cast<std::uint32_t>(line.ranks);
+  shown.ranks = static_cast<std::uint32_t>(line.ranks.value_or(1));
   const std::string path = around.absolute(line.file);
   const std::string text = RR_TRY(base::read_input(path, kSpecBytesMax));
   shown.spec = RR_TRY(parse_data_spec(text, line.file));
@@ -64,14 +67,16 @@ base::Result<DataPlanShown> plan_data(const DataLine& line, const Surroundings& 
   const std::string folder = std::filesystem::path(path).parent_path();
   std::vector<std::span<const std::uint32_t>> lengths;
   for (const loader::Source& source : shown.spec.sources) {
-    shown.sources.push_back(RR_TRY(loader::read_index(source, folder)));
+    shown.sources.push_back(
+        RR_TRY(loader::read_index(shown.spec, source, folder, loader::Lengths::kEstimates)));
   }
   for (const loader::SourceIndex& source : shown.sources) lengths.emplace_back(source.lengths);
   auto planner = RR_TRY(loader::Planner::open(shown.spec, lengths));
   Asked asked(shown.spec);
   const base::SystemClock clock;
   base::Nanos planning{};
-  for (std::int64_t step = 0; step < line.steps; ++step) {
+  const std::int64_t steps = line.steps.value_or(kStepsPlanned);
+  for (std::int64_t step = 0; step < steps; ++step) {
     const std::uint64_t before = drawn(planner.cursor());
     const base::Nanos began = clock.now();
     const loader::StepPlan plan = RR_TRY(planner.next());
@@ -83,8 +88,20 @@ base::Result<DataPlanShown> plan_data(const DataLine& line, const Surroundings& 
   shown.asked = asked.shares();
   shown.end = planner.cursor();
   shown.plan_ms =
-      std::chrono::duration<double, std::milli>(planning).count() / static_cast<double>(line.steps);
+      std::chrono::duration<double, std::milli>(planning).count() / static_cast<double>(steps);
   return shown;
+}
+
+int prepare_data(const DataLine& line, const Surroundings& around) {
+  const std::string path = around.absolute(line.file);
+  const auto text = base::read_input(path, kSpecBytesMax);
+  if (!text) return complain(text.error());
+  if (const auto spec = parse_data_spec(*text, line.file); !spec) return complain(spec.error());
+  std::vector<std::string> arguments{line.file};
+  if (line.processes) arguments.push_back("--processes=" + std::to_string(*line.processes));
+  if (line.part) arguments.push_back("--part=" + *line.part);
+  const auto code = run_python_module("robustrun._data.prepare", arguments, around);
+  return code ? *code : complain(code.error());
 }
 
 }  // namespace
@@ -96,6 +113,7 @@ int data_command(std::span<const std::string> argv, const Surroundings& around) 
     print(command_help("data", terminal_columns(around)));
     return 0;
   }
+  if (line->verb == "prepare") return prepare_data(*line, around);
   const auto shown = plan_data(*line, around);
   if (!shown) return complain(shown.error());
   print(line->json ? data_plan_json(*shown) : data_plan_text(*shown));

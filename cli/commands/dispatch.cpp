@@ -79,6 +79,7 @@ int dispatch(const std::vector<std::string>& argv) {
     case Command::kAttach: return attach_command(choice.argv, around);
     case Command::kSubmit: return submit_command(choice.argv, around);
     case Command::kRequeue: return requeue_command(choice.argv, around);
+    case Command::kKubernetes: return k8s_command(choice.argv, around);
     case Command::kHelp: return help_command(choice.argv, around);
     case Command::kVersion: return version_command();
     case Command::kCheck: return check_command(choice.argv, around);

@@ -39,12 +39,13 @@ class SpecReader : TomlReader {
   Status take(const TomlEntry& entry) {
     const std::string& key = entry.key;
     if (key == "seed") return whole(entry, 0, std::numeric_limits<std::int64_t>::max(), spec_.seed);
+    if (key == "cache") return text(entry, spec_.cache);
     if (key == "source") return sources(entry);
     if (key == "mixture") return mixture(entry);
     if (key == "batch") return table(entry, &SpecReader::batch);
     if (key == "shuffle") return table(entry, &SpecReader::shuffle);
     if (key == "balance") return table(entry, &SpecReader::balance);
-    return unknown(entry, {"seed", "source", "mixture", "batch", "shuffle", "balance"});
+    return unknown(entry, {"seed", "cache", "source", "mixture", "batch", "shuffle", "balance"});
   }
 
   Status table(const TomlEntry& entry, Status (SpecReader::*take_key)(const TomlEntry&)) {
@@ -73,11 +74,22 @@ class SpecReader : TomlReader {
     if (key == "paths") return texts(entry, source.paths);
     if (key == "bytes_per_token") return whole(entry, 1, 1000, source.bytes_per_token);
     if (key == "format") {
-      return choice(
-          entry, {{"megatron", loader::Format::kMegatron}, {"jsonl", loader::Format::kJsonLines}},
-          source.format);
+      return choice(entry,
+                    {{"megatron", loader::Format::kMegatron},
+                     {"jsonl", loader::Format::kJsonLines},
+                     {"parquet", loader::Format::kParquet},
+                     {"arrow", loader::Format::kArrow}},
+                    source.format);
     }
-    return unknown(entry, {"name", "format", "paths", "bytes_per_token"});
+    if (key == "column") return text(entry, source.recipe.column);
+    if (key == "tokenizer") return text(entry, source.recipe.tokenizer);
+    if (key == "transform") return text(entry, source.recipe.transform);
+    if (key == "end") {
+      constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+      return whole(entry, 0, kMost, source.recipe.end.emplace());
+    }
+    return unknown(entry, {"name", "format", "paths", "bytes_per_token", "column", "tokenizer",
+                           "transform", "end"});
   }
 
   // Sources may stand behind the mixture, so weights wait.

@@ -65,6 +65,26 @@ Exit codes: 0 queued, 2 bad options, or sbatch refused the job.
 Example:
   robustrun submit --nodes 16 --gpus-per-node 8 --time 1-0 train.py)";
 
+constexpr std::string_view kKubernetesPage =
+    R"(usage: robustrun k8s --pod-image IMAGE [options] SCRIPT [ARGS...]
+
+Prints the run as a Job of Kubernetes, for `kubectl apply -f -` (docs/kubernetes.md). It needs a
+Secret of the job's name with the key "secret", and a volume. Takes the options of a run, on the
+command line and from --config, and:
+
+@k8s
+
+  --nodes N          pods, one on each node [1]
+  --job-name NAME    name of all objects [the script's]
+  --gpus-per-node N  GPUs of each pod, and workers in it unless --nproc-per-node is given
+  --cpus-per-task N  processors of each pod
+  --mem SIZE         memory of each pod: 200G
+
+Exit codes: 0 printed, 2 bad options.
+
+Example:
+  robustrun k8s --nodes=4 --pod-image=site/train:1 /app/train.py)";
+
 constexpr std::string_view kRequeuePage = R"(usage: robustrun requeue [RUN]
 
 Queues the Slurm job again in whose batch script it is called, without the hosts that failed RUN in
@@ -339,16 +359,22 @@ Example:
 
 constexpr std::string_view kDataPage =
     R"(usage: robustrun data plan FILE [--ranks N] [--steps N] [--json]
+       robustrun data prepare FILE [--processes N] [--part I/N]
 
-Shows what a specification of training data (docs/data.md) means for a job: how often each source is
-read, how well ranks are balanced beside the order of arrival, and how much is padding. Reads the
-lengths of all samples, and no tokens. Starts nothing.
+plan     shows what a specification of training data (docs/data.md) means for a job: how often each
+         source is read, how well ranks are balanced beside the order of arrival, and how much is
+         padding. Reads the lengths of all samples, and no tokens. Starts nothing.
+prepare  tokenizes the sources that are text (JSON lines, Parquet, Arrow), once. Files that are
+         tokenized already are left alone, so an interrupted call can be repeated.
 
-  --ranks N  data-parallel ranks [1]
-  --steps N  steps to plan, from the first one [20]
-  --json     one JSON object
+  --ranks N      data-parallel ranks [1]
+  --steps N      steps to plan, from the first one [20]
+  --json         one JSON object
+  --processes N  processes that tokenize [all processors]
+  --part I/N     only part I of N of each source's files, for several machines
 
-Exit codes: 0 planned, 2 bad input: the file, a source, or ranks that cannot share a step.
+Exit codes: 0 planned or prepared, 1 prepare failed: disk, memory, 2 bad input: the file, a source,
+a record, or ranks that cannot share a step.
 
 Example:
   robustrun data plan data.toml --ranks 8)";
@@ -552,6 +578,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"plan", "show which node would get which ranks, and why", kPlanPage},
     {"submit", "queue the run as a Slurm job", kSubmitPage},
     {"requeue", "queue a Slurm job again, without the hosts that failed it", kRequeuePage},
+    {"k8s", "print the run as a Job of Kubernetes", kKubernetesPage},
     {"demo", "a small training that loses a rank and recovers", kDemoPage},
     {"doctor", "show what works here, or on hosts, and what to do", kDoctorPage},
     {"ls", "list your runs", kLsPage},
@@ -569,7 +596,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"replay", "find a faulty machine by running groups of hosts", kReplayPage},
     {"ckpt", "list, verify, repair, prune and export checkpoints", kCkptPage},
     {"cache", "list, verify and clean what is kept for faster starts", kCachePage},
-    {"data", "show which samples a step has, and how ranks share them", kDataPage},
+    {"data", "tokenize training data; show which samples a step has", kDataPage},
     {"nodes", "list the hosts that failed earlier runs", kNodesPage},
     {"policy", "show what is done about which fault", kPolicyPage},
     {"sim", "simulate the ETTR of a job: spares, checkpoints, policies", kSimPage},
@@ -593,6 +620,7 @@ constexpr auto kGroups = std::to_array<GroupPage>({
      "robustrun --config=job.toml --print-config=toml"},
     {kCheck, "check", "", ""},
     {kSubmit, "submit", "", ""},
+    {kKubernetes, "k8s", "", ""},
     {kPlan, "plan", "", ""},
     {kReplay, "replay", "", ""},
 });

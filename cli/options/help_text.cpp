@@ -27,8 +27,7 @@ constexpr std::string_view kUsedMost = R"(Options used most:
   --hosts LIST        run on these machines over SSH: node[01-16]
   --max-restarts N    restarts after failures [3]
   --detach            return once all workers run
-  --dry-run           print what would be started where, and exit
-  -q, --quiet         print only warnings and errors of robustrun's own)";
+  --dry-run           print what would be started where, and exit)";
 
 constexpr std::string_view kFirstExamples = R"(Examples:
   robustrun --nproc-per-node=8 train.py --lr 0.1

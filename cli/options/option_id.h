@@ -149,6 +149,11 @@ enum class OptionId : std::uint8_t {
   kSlurmOutput,
   kRequeueOn,
   kSbatch,
+  // only for `robustrun k8s`
+  kPodImage,
+  kPodVolume,
+  kPodQueue,
+  kJobset,
   // only for `robustrun plan`
   kJson,
   kHtml,

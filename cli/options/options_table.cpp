@@ -485,6 +485,15 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kSbatch, .name = "sbatch", .values = "OPTIONS", .group = kSubmit,
    .help = "More options for sbatch, in one text: --sbatch='--mem=0 --constraint=a100'. Quotes "
            "work as in a shell."},
+  {.id = kPodImage, .name = "pod-image", .values = "IMAGE", .group = kKubernetes,
+   .help = "Container image with robustrun, PyTorch and the script."},
+  {.id = kPodVolume, .name = "pod-volume", .values = "CLAIM", .group = kKubernetes,
+   .help = "PersistentVolumeClaim that all nodes can mount, for checkpoints and run directories, "
+           "at /data. Default: the job's name."},
+  {.id = kPodQueue, .name = "pod-queue", .values = "NAME", .group = kKubernetes,
+   .help = "Kueue's LocalQueue."},
+  {.id = kJobset, .name = "jobset", .type = kFlag, .group = kKubernetes,
+   .help = "Print a JobSet instead of a Job and its Service."},
   {.id = kJson, .name = "json", .type = kFlag, .group = kPlan, .variable = false, .file = false,
    .help = "Print the placement as one JSON object (docs/formats/plan.md)."},
   {.id = kHtml, .name = "html", .values = "FILE", .group = kPlan, .variable = false,
@@ -541,6 +550,7 @@ const char* title(Group group) {
     case kSelf: return "robustrun itself";
     case kCheck: return "Only for robustrun check";
     case kSubmit: return "Only for robustrun submit";
+    case kKubernetes: return "Only for robustrun k8s";
     case kPlan: return "Only for robustrun plan";
     case kReplay: return "Only for robustrun replay";
   }

@@ -37,10 +37,11 @@ enum class Group : std::uint8_t {
   kSelf,
   kCheck,
   kSubmit,
+  kKubernetes,
   kPlan,
   kReplay
 };
-inline constexpr std::size_t kGroupCount = 10;
+inline constexpr std::size_t kGroupCount = 11;
 
 struct Option {
   OptionId id;

@@ -121,6 +121,15 @@ class RowParser {
   std::string bad_;  // the error of a check, without the words that CLI11 adds
 };
 
+// "2/8"
+bool is_part(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto number = base::parse_int<std::uint32_t>(text.substr(0, slash));
+  const auto count = base::parse_int<std::uint32_t>(text.substr(slash + 1));
+  return number && count && *number >= 1 && *number <= *count;
+}
+
 }  // namespace
 
 Result<RunLine> parse_run_line(std::span<const std::string> argv) {
@@ -291,13 +300,33 @@ Result<DataLine> parse_data_line(std::span<const std::string> argv) {
     app.add_option("--ranks", own.ranks)->check(at_least(1));
     app.add_option("--steps", own.steps)->check(at_least(1));
     app.add_flag("--json", own.json);
+    app.add_option("--processes", own.processes)->check(at_least(1));
+    app.add_option("--part", own.part);
   }));
   if (line.help) return line;
-  if (line.verb != "plan") {
-    return fail(Errc::kInvalidArgument, "argument VERB: " + invalid_choice(line.verb, {"plan"}));
+  if (line.verb != "plan" && line.verb != "prepare") {
+    return fail(Errc::kInvalidArgument,
+                "argument VERB: " + invalid_choice(line.verb, {"plan", "prepare"}));
   }
-  if (line.file.empty()) return fail(Errc::kInvalidArgument, "data plan needs a FILE");
-  if (line.ranks > kRankMax || line.steps > kDataStepsMax) {
+  if (line.file.empty()) {
+    return fail(Errc::kInvalidArgument, fmt::format("data {} needs a FILE", line.verb));
+  }
+  const bool plans = line.ranks || line.steps || line.json;
+  const bool prepares = line.processes || line.part;
+  if (line.verb == "plan" ? prepares : plans) {
+    return fail(Errc::kInvalidArgument,
+                line.verb == "plan" ? "--processes and --part are options of data prepare"
+                                    : "--ranks, --steps and --json are options of data plan");
+  }
+  if (line.part && !is_part(*line.part)) {
+    return fail(Errc::kInvalidArgument,
+                fmt::format("argument --part: '{}' is not of the form I/N, with I from 1 to N",
+                            *line.part));
+  }
+  if (line.processes.value_or(1) > kRankMax) {
+    return fail(Errc::kInvalidArgument, fmt::format("--processes is at most {}", kRankMax));
+  }
+  if (line.ranks.value_or(1) > kRankMax || line.steps.value_or(1) > kDataStepsMax) {
     return fail(Errc::kInvalidArgument, fmt::format("--ranks is at most {}, and --steps at most {}",
                                                     kRankMax, kDataStepsMax));
   }

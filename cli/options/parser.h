@@ -155,13 +155,15 @@ struct CacheLine {
   bool help = false;
 };
 
-// `robustrun data plan FILE [options]`
+// `robustrun data plan|prepare FILE [options]`
 struct DataLine {
-  std::string verb;  // plan
+  std::string verb;  // plan, prepare
   std::string file;
-  std::int64_t ranks = 1;
-  std::int64_t steps = 20;
+  std::optional<std::int64_t> ranks;  // of plan
+  std::optional<std::int64_t> steps;
   bool json = false;
+  std::optional<std::int64_t> processes;  // of prepare
+  std::optional<std::string> part;  // I/N
   bool help = false;
 };
 

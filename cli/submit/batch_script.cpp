@@ -58,6 +58,9 @@ std::string batch_script(const BatchJob& job) {
       shell_quoted(job.robustrun));
   for (const std::string& word : job.words) text += " " + shell_quoted(word);
   text += ")\n";
+  if (!job.node_history.empty()) {
+    text += fmt::format("export ROBUSTRUN_NODE_HISTORY={}\n", shell_quoted(job.node_history));
+  }
   text += kSupervise;
   if (!job.requeue_codes.empty()) {
     text += fmt::format(fmt::runtime(kRequeue), fmt::join(job.requeue_codes, "|"));

@@ -14,6 +14,7 @@ struct BatchJob {
   std::string robustrun;  // absolute path
   std::vector<std::string> words;  // options of robustrun, the script and its arguments
   std::vector<int> requeue_codes;  // exit codes after which the job is queued again
+  std::string node_history;  // --node-history, for `robustrun requeue`; empty: not given
 };
 
 [[nodiscard]] std::string batch_script(const BatchJob& job);

@@ -1,4 +1,4 @@
-#include "cli/top/keys.h"
+#include "cli/top/key_decoder.h"
 
 #include <optional>
 

@@ -13,7 +13,7 @@
 #include "cli/top/cells.h"
 #include "cli/top/facts.h"
 #include "cli/top/grid_layout.h"
-#include "cli/top/keys.h"
+#include "cli/top/key_decoder.h"
 #include "cli/top/order.h"
 #include "cli/top/timeline.h"
 #include "supervisor/control/view_rows.h"

@@ -22,9 +22,9 @@ struct SshAnswer {
 
 // Blocks for at most kSshClientWait: call it on the pool. `client`: the ssh command, absolute.
 //
-// The scope is derived from the configuration files that the client reports. No scope is given for
-// a client that is a script or is given options about names: it may treat hosts differently by
-// itself.
+// The scope is derived from the configuration files that the client reports. There is none if the
+// client is a script, or if its options contain `%` or HostName: it may then treat hosts
+// differently whatever the files say.
 base::Result<SshAnswer> ask_ssh(const std::vector<std::string>& client, const Host& host);
 
 }  // namespace robustrun::launcher

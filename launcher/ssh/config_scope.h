@@ -19,7 +19,7 @@ namespace robustrun::launcher {
 class SshConfigScope {
  public:
   // `texts`: of every file that ssh reads. nullopt if only ssh can tell hosts apart: a Match other
-  // than all, quotes or unusual syntax, more than hosts/limits.h allows.
+  // than `all`, quotes or unusual syntax, longer lines or more patterns than hosts/limits.h allows.
   static std::optional<SshConfigScope> of(std::span<const std::string> texts);
   [[nodiscard]] bool alike(std::string_view one, std::string_view other) const;
 

@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 
+#include "loader/index/source_index.h"
 #include "loader/plan/permutation.h"
 #include "loader/read/feed.h"
 
@@ -54,12 +55,16 @@ Result<T> value_of(const char* key, const char* word, std::initializer_list<T> v
 Result<ld::Spec> spec_from(const rr_data_spec& given) {
   ld::Spec spec;
   spec.seed = given.seed;
+  spec.cache = given.cache;
   for (size_t i = 0; i < given.source_count; ++i) {
     const rr_data_source& from = given.sources[i];
     ld::Source source;
     source.name = from.name;
-    source.format =
-        RR_TRY(value_of("format", from.format, {ld::Format::kMegatron, ld::Format::kJsonLines}));
+    source.format = RR_TRY(value_of(
+        "format", from.format,
+        {ld::Format::kMegatron, ld::Format::kJsonLines, ld::Format::kParquet, ld::Format::kArrow}));
+    source.recipe = {from.column, from.tokenizer, from.transform, {}};
+    if (from.end >= 0) source.recipe.end = static_cast<std::uint32_t>(from.end);
     source.paths.assign(from.paths, from.paths + from.path_count);
     for (size_t j = 0; j < from.weight_count; ++j) {
       source.weight.push_back({from.weights[2 * j], from.weights[2 * j + 1]});
@@ -99,6 +104,23 @@ int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank, ui
     ld::Spec asked = RR_TRY(spec_from(*spec));
     auto feed = RR_TRY(ld::Feed::open(std::move(asked), folder, rank, ranks));
     *data = new rr_data{std::move(feed)};
+    return {};
+  });
+}
+
+int rr_data_inputs(const rr_data_spec* spec, const char* folder, size_t source,
+                   void (*take)(void* context, const char* path, const char* tokens,
+                                int is_prepared),
+                   void* context) {
+  return guarded([&]() -> Status {
+    const ld::Spec asked = RR_TRY(spec_from(*spec));
+    RR_TRY(ld::check(asked));
+    if (source >= asked.sources.size()) {
+      return fail(Errc::kInvalidArgument, "there is no such source");
+    }
+    for (const ld::Input& input : RR_TRY(ld::inputs_of(asked, asked.sources[source], folder))) {
+      take(context, input.path.c_str(), input.tokens.c_str(), input.is_prepared ? 1 : 0);
+    }
     return {};
   });
 }

@@ -20,11 +20,15 @@ typedef struct rr_data rr_data;  // the batches of one rank
 
 typedef struct rr_data_source {  // loader::Source
   const char* name;
-  const char* format;  // "megatron"
+  const char* format;  // "megatron", "jsonl", "parquet", "arrow"
   const char* const* paths;
   size_t path_count;
   const uint64_t* weights;  // step, millionths, step, millionths, …
   size_t weight_count;      // pairs
+  const char* column;       // loader::Recipe; "" for what is not given
+  const char* tokenizer;
+  const char* transform;
+  int64_t end;              // -1: none
 } rr_data_source;
 
 typedef struct rr_data_spec {  // loader::Spec
@@ -42,6 +46,7 @@ typedef struct rr_data_spec {  // loader::Spec
   uint64_t linear;  // millionths
   uint64_t square;
   const char* sync;
+  const char* cache;
 } rr_data_spec;
 
 typedef struct rr_data_piece {  // loader::Piece
@@ -70,6 +75,12 @@ typedef struct rr_data_step {
 } rr_data_step;
 
 RR_DATA_API const char* rr_data_error(void);
+// Calls `take` for each input file of a source that is text, in their order: its path, the prefix
+// of the tokens made of it, and whether they exist. The texts are valid within the call.
+RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, size_t source,
+                               void (*take)(void* context, const char* path, const char* tokens,
+                                            int is_prepared),
+                               void* context);
 // Reads the indices of all sources. Relative paths begin at `folder`.
 RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank,
                              uint32_t ranks, rr_data** data);

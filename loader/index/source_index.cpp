@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "base/core/hash.h"
@@ -14,6 +17,7 @@ namespace robustrun::loader {
 namespace {
 
 constexpr std::size_t kFilesMax = 100'000;  // of one source
+constexpr std::size_t kPlainNameMax = 80;
 
 // Megatron's data sets are named by their common prefix, their .idx or their .bin.
 std::string one_name(const Source& source, std::string path) {
@@ -52,40 +56,124 @@ base::Result<std::vector<std::string>> files_of(const Source& source, const std:
   return files;
 }
 
+// "part-01.jsonl" as it may stand in a file's name of ours.
+std::string plain_name(const std::filesystem::path& path) {
+  std::string name = path.filename().string().substr(0, kPlainNameMax);
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) c = '_';
+  }
+  return name;
+}
+
+// Size and time of a file: they differ if it has changed.
+base::Result<std::string> stamp_of(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return base::fail_errno("cannot find " + path, errno);
+  if (!S_ISREG(status.st_mode)) {
+    return base::fail(base::Errc::kCorrupt, fmt::format("cannot read {}: it is no file", path));
+  }
+  return fmt::format("{} {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
+// All that the tokens of a source's files depend on, but for the code of a transform.
+std::string described(const Source& source, const std::string& folder) {
+  const Recipe& recipe = source.recipe;
+  std::filesystem::path file = std::filesystem::path(folder) / recipe.tokenizer;
+  if (std::error_code error; std::filesystem::is_directory(file, error)) file /= "tokenizer.json";
+  const auto tokenizer = stamp_of(file.string());
+  return fmt::format("1\n{}\n{}\n{} {}\n{}\n{}\n", to_string(source.format), recipe.column,
+                     recipe.tokenizer,
+                     recipe.tokenizer.empty() || !tokenizer ? std::string() : *tokenizer,
+                     recipe.transform, recipe.end ? std::to_string(*recipe.end) : "");
+}
+
+std::unexpected<base::Error> failed(const Source& source, const base::Error& error) {
+  return base::fail(error.code, fmt::format("source {}: {}", source.name, error.what));
+}
+
+base::Status add_tokens(const std::string& prefix, SourceIndex& index) {
+  auto one = RR_TRY(read_megatron_index(prefix));
+  IndexedFile file;
+  file.first = index.lengths.size();
+  file.path = prefix + ".bin";
+  file.offsets = std::move(one.offsets);
+  file.type = one.type;
+  index.files.push_back(std::move(file));
+  index.lengths.insert(index.lengths.end(), one.lengths.begin(), one.lengths.end());
+  return {};
+}
+
+base::Status add_estimates(const std::string& path, std::uint32_t bytes_per_token,
+                           SourceIndex& index) {
+  const std::vector<std::uint32_t> sizes = RR_TRY(read_json_line_sizes(path));
+  IndexedFile file;
+  file.first = index.lengths.size();
+  file.path = path;
+  index.files.push_back(std::move(file));
+  for (const std::uint32_t size : sizes) {
+    index.lengths.push_back(std::max<std::uint32_t>(1, size / bytes_per_token));
+  }
+  return {};
+}
+
+bool is_compressed(const std::string& path) {
+  return path.ends_with(".gz") || path.ends_with(".zst");
+}
+
 }  // namespace
 
-base::Result<SourceIndex> read_index(const Source& source, const std::string& folder) {
-  SourceIndex index;
-  index.estimated = source.format == Format::kJsonLines;
+base::Result<std::vector<Input>> inputs_of(const Spec& spec, const Source& source,
+                                           const std::string& folder) {
+  const std::filesystem::path base = std::filesystem::path(folder).lexically_normal();
+  const std::string recipe = described(source, folder);
+  std::vector<Input> inputs;
   for (std::string& path : RR_TRY(files_of(source, folder))) {
-    IndexedFile file;
-    file.first = index.lengths.size();
-    std::vector<std::uint32_t> lengths;
-    base::Status read;
-    if (source.format == Format::kMegatron) {
-      auto one = read_megatron_index(path);
-      if (!one) read = std::unexpected(one.error());
-      if (one) {
-        lengths = std::move(one->lengths);
-        file.offsets = std::move(one->offsets);
-        file.type = one->type;
-      }
-      path.replace(path.size() - 4, 4, ".bin");
-    } else {
-      auto sizes = read_json_line_sizes(path);
-      if (!sizes) read = std::unexpected(sizes.error());
-      if (sizes) lengths = *std::move(sizes);
-      for (std::uint32_t& length : lengths) {
-        length = std::max<std::uint32_t>(1, length / source.bytes_per_token);
-      }
+    const auto stamp = stamp_of(path);
+    if (!stamp) return failed(source, stamp.error());
+    // What lies below the folder may move with it.
+    const auto normal = std::filesystem::path(path).lexically_normal();
+    const std::string inner = normal.lexically_relative(base).string();
+    const std::string name = inner.empty() || inner.starts_with("..") ? normal.string() : inner;
+    const std::uint64_t hash = base::hash64(recipe + name + "\n" + *stamp, 0);
+    Input input;
+    input.tokens = (base / spec.cache / fmt::format("{}-{:016x}", plain_name(path), hash)).string();
+    const auto exists = [&](const char* suffix) {
+      return ::access((input.tokens + suffix).c_str(), F_OK) == 0;
+    };
+    input.is_prepared = exists(".idx") && exists(".bin");
+    input.path = std::move(path);
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
+base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,
+                                     const std::string& folder, Lengths lengths) {
+  SourceIndex index;
+  if (source.format == Format::kMegatron) {
+    for (const std::string& path : RR_TRY(files_of(source, folder))) {
+      const auto added = add_tokens(path.substr(0, path.size() - 4), index);
+      if (!added) return failed(source, added.error());
     }
-    if (!read) {
-      return base::fail(read.error().code,
-                        fmt::format("source {}: {}", source.name, read.error().what));
-    }
-    file.path = std::move(path);
-    index.files.push_back(std::move(file));
-    index.lengths.insert(index.lengths.end(), lengths.begin(), lengths.end());
+    return index;
+  }
+  const std::vector<Input> inputs = RR_TRY(inputs_of(spec, source, folder));
+  const auto missing = std::ranges::find(inputs, false, &Input::is_prepared);
+  index.estimated = missing != inputs.end();
+  const bool may_estimate = source.format == Format::kJsonLines && lengths == Lengths::kEstimates &&
+                            std::ranges::none_of(inputs, is_compressed, &Input::path);
+  if (index.estimated && !may_estimate) {
+    return base::fail(base::Errc::kNotFound,
+                      fmt::format("source {}: {} has not been tokenized yet, or has changed since; "
+                                  "run `robustrun data prepare`",
+                                  source.name, missing->path));
+  }
+  for (const Input& input : inputs) {
+    const auto added = index.estimated ? add_estimates(input.path, source.bytes_per_token, index)
+                                       : add_tokens(input.tokens, index);
+    if (!added) return failed(source, added.error());
   }
   return index;
 }

@@ -1,5 +1,8 @@
 #pragma once
 // The samples of a source, from its files: how long each is, and where it lies. Blocks.
+//
+// Text is read as the tokens that `robustrun data prepare` has made of it: for each input file a
+// data set in Megatron-LM's format, whose name has a hash of all that it depends on.
 
 #include <cstdint>
 #include <string>
@@ -15,7 +18,7 @@ struct IndexedFile {
   std::string path;                    // of the tokens: PREFIX.bin
   std::uint64_t first = 0;             // its first sample's number in the source
   TokenType type = TokenType::kUint16;
-  std::vector<std::uint64_t> offsets;  // bytes, of each sample; empty for Format::kJsonLines
+  std::vector<std::uint64_t> offsets;  // bytes, of each sample; empty if there are no tokens
 };
 
 struct SourceIndex {
@@ -24,9 +27,25 @@ struct SourceIndex {
   bool estimated = false;              // `lengths` are estimates from bytes: no tokens exist yet
 };
 
+// An input file of a source that is text.
+struct Input {
+  std::string path;
+  std::string tokens;       // prefix of its .idx and .bin, below Spec::cache
+  bool is_prepared = false;
+};
+
 // Paths and patterns that are relative begin at `folder`. A pattern's files are sorted by name. The
 // error names the source and the path, even if that is a pattern that matches nothing.
-[[nodiscard]] base::Result<SourceIndex> read_index(const Source& source, const std::string& folder);
+[[nodiscard]] base::Result<std::vector<Input>> inputs_of(const Spec& spec, const Source& source,
+                                                         const std::string& folder);
+
+enum class Lengths : std::uint8_t {
+  kExact,
+  kEstimates,  // of JSON lines that have not been prepared, from their bytes
+};
+// Paths and errors: as above.
+[[nodiscard]] base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,
+                                                   const std::string& folder, Lengths lengths);
 
 // Hash of the lengths and places of all samples, in their order: another value means other data.
 [[nodiscard]] std::uint64_t fingerprint(const SourceIndex& index);

@@ -28,7 +28,7 @@ struct Piece {
 
 struct SourceCursor {
   std::uint64_t position = 0;  // samples drawn; the epoch is position / samples
-  std::int64_t owed = 0;  // Mixture
+  std::int64_t owed = 0;  // Mixture::owed()
   bool operator==(const SourceCursor&) const = default;
 };
 

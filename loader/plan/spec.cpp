@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "loader/plan/wide.h"
 
@@ -16,12 +17,38 @@ std::unexpected<base::Error> refuse(std::string what) {
   return base::fail(base::Errc::kInvalidArgument, std::move(what));
 }
 
+base::Status check_recipe(const Source& source) {
+  const Recipe& recipe = source.recipe;
+  if (source.format == Format::kMegatron) {
+    if (recipe == Recipe{}) return {};
+    return refuse(
+        fmt::format("source {} has tokens, so it has no column, tokenizer, transform or "
+                    "end",
+                    source.name));
+  }
+  if (!recipe.tokenizer.empty() && !recipe.transform.empty()) {
+    return refuse(
+        fmt::format("source {} has a tokenizer and a transform; choose one of them", source.name));
+  }
+  if (recipe.end && *recipe.end > std::uint32_t{std::numeric_limits<std::int32_t>::max()}) {
+    return refuse(fmt::format("end = {} of source {} is no token", *recipe.end, source.name));
+  }
+  const std::size_t colon = recipe.transform.find(':');
+  const bool named = colon != std::string::npos && colon > 0 && colon + 1 < recipe.transform.size();
+  if (!recipe.transform.empty() && !named) {
+    return refuse(fmt::format("transform = \"{}\" of source {} is not of the form module:function",
+                              recipe.transform, source.name));
+  }
+  return {};
+}
+
 base::Status check_source(const Source& source) {
   if (source.name.empty()) return refuse("a source has no name");
   if (source.paths.empty()) return refuse(fmt::format("source {} has no paths", source.name));
   if (source.bytes_per_token == 0) {
     return refuse(fmt::format("bytes_per_token of source {} must be at least 1", source.name));
   }
+  RR_TRY(check_recipe(source));
   if (source.weight.empty()) {
     return refuse(fmt::format("source {} is missing in [mixture]", source.name));
   }
@@ -57,6 +84,7 @@ base::Status check_sum(const Spec& spec) {
 
 base::Status check(const Spec& spec) {
   if (spec.sources.empty()) return refuse("there is no [[source]]");
+  if (spec.cache.empty()) return refuse("cache must name a folder");
   if (spec.sources.size() > kSourcesMax) {
     return refuse(fmt::format("{} sources are more than {}", spec.sources.size(), kSourcesMax));
   }
@@ -125,7 +153,13 @@ std::uint64_t weight_at(const Source& source, std::uint64_t step) {
 }
 
 std::string_view to_string(Format format) {
-  return format == Format::kMegatron ? "megatron" : "jsonl";
+  switch (format) {
+    case Format::kMegatron: return "megatron";
+    case Format::kJsonLines: return "jsonl";
+    case Format::kParquet: return "parquet";
+    case Format::kArrow: return "arrow";
+  }
+  return "";
 }
 
 std::string_view to_string(Pack pack) { return pack == Pack::kNextFit ? "next-fit" : "best-fit"; }

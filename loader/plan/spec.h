@@ -4,6 +4,7 @@
 // Numbers that decide are integers, so that each machine computes the same plan.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ inline constexpr std::uint32_t kSourcesMax = 4096;
 inline constexpr std::uint32_t kCarryMax = 4096;            // documents left for the next step
 inline constexpr std::uint64_t kWeightMax = 1'000'000'000;  // of one source, in millionths
 
-enum class Format : std::uint8_t { kMegatron, kJsonLines };
+enum class Format : std::uint8_t { kMegatron, kJsonLines, kParquet, kArrow };
 enum class Pack : std::uint8_t { kNextFit, kBestFit };
 enum class Leftover : std::uint8_t { kCarry, kPad, kDrop };
 enum class Long : std::uint8_t { kSplit, kTruncate, kRefuse };
@@ -30,16 +31,28 @@ struct WeightPoint {
   std::uint64_t weight = 0;  // millionths
 };
 
+// How records become tokens, which `robustrun data prepare` does once (python/robustrun/_data/
+// prepare.py). With neither tokenizer nor transform the column has lists of tokens.
+struct Recipe {
+  std::string column;     // empty: "text" for a tokenizer, the whole record for a transform
+  std::string tokenizer;  // a file tokenizer.json, or a name that transformers knows
+  std::string transform;  // module:function
+  std::optional<std::uint32_t> end;  // token that is appended to each record
+  bool operator==(const Recipe&) const = default;
+};
+
 struct Source {
   std::string name;
   Format format = Format::kMegatron;
   std::vector<std::string> paths;      // as given: files or patterns
   std::uint32_t bytes_per_token = 4;   // kJsonLines: to estimate lengths
   std::vector<WeightPoint> weight;     // ascending steps, never empty
+  Recipe recipe{};                     // of all but kMegatron
 };
 
 struct Spec {
   std::uint64_t seed = 0;
+  std::string cache = "tokens";  // folder of what `robustrun data prepare` has made
   std::vector<Source> sources;
   struct {
     std::uint32_t context = 0;  // tokens of one bin

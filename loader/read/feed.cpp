@@ -31,14 +31,7 @@ base::Result<std::unique_ptr<Feed>> Feed::open(Spec spec, const std::string& fol
   }
   std::unique_ptr<Feed> feed(new Feed(std::move(spec), rank, ranks));
   for (const Source& source : feed->spec_.sources) {
-    if (source.format != Format::kMegatron) {
-      return base::fail(
-          base::Errc::kInvalidArgument,
-          fmt::format("source {} has the format {}, which can be planned but not read "
-                      "yet; convert it to Megatron-LM's format",
-                      source.name, to_string(source.format)));
-    }
-    feed->sources_.push_back(RR_TRY(read_index(source, folder)));
+    feed->sources_.push_back(RR_TRY(read_index(feed->spec_, source, folder, Lengths::kExact)));
   }
   feed->files_ = std::make_unique<TokenFiles>(feed->sources_);
   RR_TRY(feed->seek({}));

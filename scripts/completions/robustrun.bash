@@ -1,6 +1,6 @@
 # bash completion for robustrun, made by `robustrun completion bash`.
 
-_robustrun_commands='run check plan submit requeue demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version'
+_robustrun_commands='run check plan submit requeue k8s demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version'
 
 _robustrun_syntax() {
   local run_flags='--standalone -m --module --no-python --run-path --virtual-local-rank --use-env --dry-run --child-failed-block --insecure-rdzv --fold-lines --detach --slurm -q --quiet -h --help --version'
@@ -16,6 +16,8 @@ _robustrun_syntax() {
       flags="$run_flags " valued="$run_valued --nodes --partition --account --qos --time --job-name --gpus-per-node --cpus-per-task --mem --output --requeue-on --sbatch" script=1 ;;
     requeue)
       flags='-h --help' valued='' kind=runs ;;
+    k8s)
+      flags="$run_flags --jobset" valued="$run_valued --pod-image --pod-volume --pod-queue --nodes --job-name --gpus-per-node --cpus-per-task --mem" script=1 ;;
     demo)
       flags='-h --help' valued='' kind=none ;;
     doctor)
@@ -51,7 +53,7 @@ _robustrun_syntax() {
     cache)
       flags='--json -h --help' valued='--max --unused --cache-dir' words='ls verify gc' kind=verbs:none ;;
     data)
-      flags='--json -h --help' valued='--ranks --steps' words='plan' kind=verbs:files ;;
+      flags='--json -h --help' valued='--ranks --steps --processes --part' words='plan prepare' kind=verbs:files ;;
     nodes)
       flags='--names --json -h --help' valued='--node-history --run' words='forget' kind=verbs:none ;;
     policy)
@@ -61,7 +63,7 @@ _robustrun_syntax() {
     completion)
       flags='-h --help' valued='' words='bash zsh' kind=none ;;
     help)
-      flags='--markdown --man -h --help' valued='' words='run check plan submit requeue demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
+      flags='--markdown --man -h --help' valued='' words='run check plan submit requeue k8s demo doctor ls logs rm status top attach stop resume update report diagnose inject replay ckpt cache data nodes policy sim completion help version workers cluster placement failures output general values torchrun all' kind=none ;;
     version)
       flags='-h --help' valued='' kind=none ;;
   esac

@@ -22,7 +22,7 @@ template <std::integral T>
 base::Status read_number(const ControlFields& fields, const char* name, T& value) {
   const auto found = fields.find(name);
   if (found == fields.end()) return {};
-  if (found->second.size() > kShownWordBytes) {  // a refusal repeats it
+  if (found->second.size() > kShownWordBytes) {  // parse_int's error would quote it
     return base::fail(base::Errc::kInvalidArgument,
                       std::string(name) + " is too long for a number");
   }

@@ -11,7 +11,7 @@
 
 namespace robustrun::supervisor {
 
-// `rank`: of the message's local rank on its node.
+// `rank`: the rank of the worker that the message names by its local rank.
 WorkerStarted to_event(const wire::WorkerStarted& message, base::Rank rank);
 WorkerStartFailed to_event(const wire::WorkerStartFailed& message, base::Rank rank);
 WorkerExited to_event(const wire::WorkerExited& message, base::Rank rank);

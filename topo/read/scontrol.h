@@ -6,8 +6,8 @@
 //   BlockName=b1 BlockIndex=0 Nodes=tux[0-7] BlockSize=8
 //   AggregatedBlock=b[1-2] BlockIndex=4 Nodes=tux[0-15] BlockSize=16
 //
-// A switch above others lists all nodes below it, which its switches list again. Switches without
-// nodes at present are left out. Other fields, of newer Slurms, are ignored.
+// A switch above other switches lists all nodes below it; those switches list the nodes again. The
+// description leaves out switches without nodes. Fields that newer Slurm versions add are ignored.
 
 #include <string>
 #include <string_view>

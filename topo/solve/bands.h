@@ -2,11 +2,11 @@
 // Fillings that keep neither rows nor columns whole. Internal to topo/.
 //
 // A job that needs many switches and weighs both kinds of groups is better off in between: the
-// matrix is cut into bands of whole rows, and a band into strips of whole columns, one switch each.
-// With s switches per band a row touches s of them, and a column as many as there are bands. The
-// height of a band with the switches S is the largest h with sum over S of floor(c / h) >= columns.
-// Alternatively strips end anywhere, with each column divided in at most one band: a column then
-// touches one more switch, but no room is lost.
+// matrix (blocks.h) is cut into bands of rows, and a band into strips of columns, one switch each.
+// With s switches per band a row touches s switches, and a column touches one per band. A band of h
+// rows fits if floor(c / h), summed over its switches of c cells each, is at least the number of
+// columns. Alternatively strips end anywhere, with each column divided in at most one band: then a
+// column touches one more switch, but no room is lost.
 
 #include <vector>
 

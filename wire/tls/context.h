@@ -1,5 +1,5 @@
 #pragma once
-// What many TLS connections share: our identity, and which peers are trusted. For wire/*.cpp alone.
+// What many TLS connections share: our identity, and which peers are trusted. Internal to wire/.
 //
 // TLS 1.3 alone, without session tickets (every connection proves itself); buffers exist only while
 // bytes are under way. One context serves all connections of a listener: making one costs more than

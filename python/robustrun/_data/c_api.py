@@ -4,6 +4,7 @@ Only one call at a time on a Feed.
 """
 
 import ctypes
+import os
 
 from .._api import library as shared_library
 from .spec import DataError, rounded
@@ -14,14 +15,15 @@ _TEXT, _SIZE, _HANDLE = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
 
 class _Source(ctypes.Structure):
     _fields_ = [("name", _TEXT), ("format", _TEXT), ("paths", ctypes.POINTER(_TEXT)),
-                ("path_count", _SIZE), ("weights", ctypes.POINTER(_U64)), ("weight_count", _SIZE)]
+                ("path_count", _SIZE), ("weights", ctypes.POINTER(_U64)), ("weight_count", _SIZE),
+                ("column", _TEXT), ("tokenizer", _TEXT), ("transform", _TEXT), ("end", _I64)]
 
 
 class _Spec(ctypes.Structure):
     _fields_ = [("seed", _U64), ("sources", ctypes.POINTER(_Source)), ("source_count", _SIZE),
                 ("tokens", _U64), ("context", _U32), ("micro", _U32), ("pack", _TEXT),
                 ("leftover", _TEXT), ("longer", _TEXT), ("block", _U32), ("window", _U32),
-                ("linear", _U64), ("square", _U64), ("sync", _TEXT)]
+                ("linear", _U64), ("square", _U64), ("sync", _TEXT), ("cache", _TEXT)]
 
 
 class _Piece(ctypes.Structure):
@@ -41,10 +43,12 @@ class Step(ctypes.Structure):
                 ("carry_at_begin", _SIZE), ("carry_at_end", _SIZE)]
 
 
+_TakeInput = ctypes.CFUNCTYPE(None, _HANDLE, _TEXT, _TEXT, ctypes.c_int)
 _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_error": (_TEXT, []),
     "rr_data_open": (None, [ctypes.POINTER(_Spec), _TEXT, _U32, _U32, ctypes.POINTER(_HANDLE)]),
     "rr_data_close": (_HANDLE, [_HANDLE]),
+    "rr_data_inputs": (None, [ctypes.POINTER(_Spec), _TEXT, _SIZE, _TakeInput, _HANDLE]),
     "rr_data_fingerprint": (_U64, [_HANDLE, _SIZE]),
     "rr_data_seek": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
     "rr_data_next_step": (None, [_HANDLE, ctypes.POINTER(Step)]),
@@ -85,12 +89,25 @@ def _spec(values):
         out.name, out.format = source["name"].encode(), source["format"].encode()
         out.paths, out.path_count = (_TEXT * max(1, len(paths)))(*paths), len(paths)
         out.weights, out.weight_count = (_U64 * max(1, len(flat)))(*flat), len(points)
+        for key in ("column", "tokenizer", "transform"):
+            setattr(out, key, source.get(key, "").encode())
+        out.end = source.get("end", -1)
     batch, shuffle, balance = values["batch"], values["shuffle"], values["balance"]
     return _Spec(values["seed"], sources, len(values["source"]), batch["tokens"], batch["context"],
                  batch["micro"], batch["pack"].encode(), batch["leftover"].encode(),
                  batch["long"].encode(), shuffle["block"], shuffle["window"],
                  rounded(balance["cost"]["a"] * 1e6), rounded(balance["cost"]["b"] * 1000 * 1e6),
-                 balance["sync"].encode())
+                 balance["sync"].encode(), values["cache"].encode())
+
+
+def inputs(values, folder, source):
+    """Of the source with this number, which is text: (path, prefix of its tokens' files, whether
+    they exist) of each file."""
+    found = []
+    take = _TakeInput(lambda _, path, tokens, is_prepared: found.append(
+        (os.fsdecode(path), os.fsdecode(tokens), bool(is_prepared))))
+    _call("rr_data_inputs", ctypes.byref(_spec(values)), folder.encode(), source, take, None)
+    return found
 
 
 def shuffled(seed, epoch, samples, first, stride, count):

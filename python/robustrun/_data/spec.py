@@ -7,7 +7,8 @@ import difflib
 import math
 import os
 
-_SOURCE = {"name": str, "format": str, "paths": list, "bytes_per_token": int}
+_SOURCE = {"name": str, "format": str, "paths": list, "bytes_per_token": int, "column": str,
+           "tokenizer": str, "transform": str, "end": int}
 _TABLES = {
     "batch": {"tokens": int, "context": int, "micro": int, "pack": str, "leftover": str,
               "long": str},
@@ -20,7 +21,7 @@ _DEFAULTS = {
     "shuffle": {"block": 4096, "window": 8},
     "balance": {"cost": {"a": 1.0, "b": 0.0}, "sync": "step"},
 }
-_TOP = ("seed", "source", "mixture", "batch", "shuffle", "balance")
+_TOP = ("seed", "cache", "source", "mixture", "batch", "shuffle", "balance")
 
 
 class DataError(ValueError):
@@ -78,7 +79,8 @@ def normalized(given, where):
     """All keys of a specification with their values, defaults included. `where` is for messages."""
     for key in given:
         _known(where, key, _TOP)
-    spec = {"seed": _typed(where, "seed", given.get("seed", 0), int)}
+    spec = {"seed": _typed(where, "seed", given.get("seed", 0), int),
+            "cache": _typed(where, "cache", given.get("cache", "tokens"), str)}
     sources = _typed(where, "source", given.get("source", []), list)
     names = []
     spec["source"] = []
@@ -122,13 +124,13 @@ def read(source):
     try:
         with open(path, "rb") as file:
             given = tomllib.load(file)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or of UTF-8
         raise DataError("%s: %s" % (path, error)) from None
     return normalized(given, path), os.path.dirname(os.path.abspath(path))
 
 
 def differences(before, now):
-    """What differs between two specifications, apart from paths and micro-batches, which may."""
+    """What differs between two specifications, apart from places and micro-batches, which may."""
     lines = []
 
     def compare(key, a, b):
@@ -138,7 +140,7 @@ def differences(before, now):
         elif key == "source" and len(a) == len(b):
             for one, other in zip(a, b):
                 compare("source " + one["name"], one, other)
-        elif a != b and key != "batch.micro" and not key.endswith(".paths"):
+        elif a != b and key not in ("batch.micro", "cache") and not key.endswith(".paths"):
             lines.append("%s was %r and is %r" % (key, a, b))
 
     compare("", before, now)

@@ -85,7 +85,7 @@ TEST_CASE("each mistake names its place and what is wanted") {
   CHECK(error_of(kWhole, "code = 1", "cod = 1").find("unknown key 'cod'") != std::string::npos);
   CHECK(error_of(kWhole, "code = 1", "").find("source code is missing in [mixture]") !=
         std::string::npos);
-  CHECK(error_of(kWhole, "\"jsonl\"", "\"parquet\"").find("one of megatron, jsonl") !=
+  CHECK(error_of(kWhole, "\"jsonl\"", "\"csv\"").find("one of megatron, jsonl, parquet") !=
         std::string::npos);
   CHECK(error_of(kWhole, "tokens = 98304", "tokens = 98305")
             .find("batch.tokens = 98305 must be a multiple of batch.context = 2048") !=

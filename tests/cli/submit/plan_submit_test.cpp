@@ -182,6 +182,10 @@ TEST_CASE("the script quotes what the user wrote") {
   CHECK(text.find(R"(-- train.py '$HOME; rm x' 'it'\''s'))") != std::string::npos);
   CHECK(text.find("  94|124)\n") != std::string::npos);
   CHECK(text.find("\"$robustrun\" requeue \"$run\" || scontrol requeue") != std::string::npos);
+  CHECK(text.find("ROBUSTRUN_NODE_HISTORY") == std::string::npos);
+  job.node_history = "/shared/my history";
+  CHECK(batch_script(job).find("export ROBUSTRUN_NODE_HISTORY='/shared/my history'\n") !=
+        std::string::npos);
   job.requeue_codes.clear();
   CHECK(batch_script(job).find("scontrol requeue") == std::string::npos);
 }

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/top/grid_layout.h"
-#include "cli/top/keys.h"
+#include "cli/top/key_decoder.h"
 
 namespace robustrun::cli::canvas_test {
 

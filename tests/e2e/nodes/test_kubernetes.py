@@ -168,8 +168,9 @@ def test_a_script_that_fails_for_good_fails_the_job(cluster, script, code):
     assert code not in (0, *retried())
 
 
-def test_the_file_is_what_kubernetes_takes():
-    """Checked by the API's own schema where kubernetes-validate is installed."""
+def test_the_file_is_what_kubernetes_takes(robustrun):
+    """And what `robustrun k8s` prints. Checked by the API's own schema where kubernetes-validate is
+    installed."""
     service, job = manifest()
     assert job["spec"]["completions"] == job["spec"]["parallelism"]
     pod = job["spec"]["template"]["spec"]
@@ -179,9 +180,108 @@ def test_the_file_is_what_kubernetes_takes():
     (container,) = pod["containers"]
     assert {mount["name"] for mount in container["volumeMounts"]} == names
     validate = pytest.importorskip("kubernetes_validate")
-    for resource in (service, job):
+    for resource in (service, job, *rendered(robustrun, *AS_FILE)):
         for version in ("1.31", validate.latest_version()):  # 1.31: stable podFailurePolicy
             validate.validate(resource, version, strict=True)
+
+
+def rendered(robustrun, *options, code=0):
+    done = robustrun.run("k8s", *options)
+    assert done.code == code, done.errors
+    return list(yaml.safe_load_all(done.out)) if code == 0 else done.errors
+
+
+AS_FILE = ("--nodes=4", "--gpus-per-node=8", "--pod-image=registry.example/train:1",
+           "--pod-queue=default", "/app/train.py", "--checkpoint=/data/checkpoints")
+
+
+def test_render_prints_what_the_example_has(robustrun):
+    service, job = rendered(robustrun, *AS_FILE)
+    expected_service, expected = manifest()
+    assert service == expected_service
+    commands = []
+    for each in (job, expected):
+        pod = each["spec"]["template"]["spec"]
+        commands.append(sorted(pod["containers"][0].pop("command")))
+        for volume in pod["volumes"]:
+            volume.get("emptyDir", {}).pop("sizeLimit", None)
+    assert job == expected
+    assert commands[0] == sorted([*commands[1], "--"])
+
+
+def test_a_jobset_has_the_same_pods(robustrun):
+    (jobset,) = rendered(robustrun, "--jobset", *AS_FILE)
+    _, job = rendered(robustrun, *AS_FILE)
+    assert (jobset["apiVersion"], jobset["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
+    assert jobset["metadata"] == job["metadata"]
+    # jobset_types.go of v1alpha2 has these fields.
+    assert jobset["spec"].keys() == {"network", "replicatedJobs"}
+    assert jobset["spec"]["network"] == {"enableDNSHostnames": True, "subdomain": "train",
+                                         "publishNotReadyAddresses": True}
+    (replicated,) = jobset["spec"]["replicatedJobs"]
+    assert replicated.keys() == {"name", "replicas", "template"} and replicated["replicas"] == 1
+    spec, expected = replicated["template"]["spec"], job["spec"]
+    assert expected["template"]["spec"].pop("subdomain") == "train"  # JobSet sets it
+    first = f"--master-addr=train-{replicated['name']}-0-0.train"
+    command = expected["template"]["spec"]["containers"][0]["command"]
+    command[command.index("--master-addr=train-0.train")] = first
+    assert spec == expected
+
+
+def test_options_go_into_the_command_and_resources(robustrun):
+    robustrun.write("job.toml", "max_restarts = 7\nshutdown_timeout = 300\n")
+    service, job = rendered(
+        robustrun, "-c", "job.toml", "--nodes=2", "--mem=200G", "--cpus-per-task=16",
+        "--job-name=gpt-7b", "--pod-image=i", "--pod-volume=data", "--nproc-per-node=4",
+        "--tee=0:3", "sub/Train_GPT.py", "--name=$(POD_UID) $HOME", 'a "b": #c', "")
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert job["metadata"] == {"name": "gpt-7b"} and service["metadata"]["name"] == "gpt-7b"
+    assert container["resources"] == {"limits": {"cpu": 16, "memory": "200Gi"}}
+    assert pod["terminationGracePeriodSeconds"] == 320
+    assert {"--max-restarts=7", "--shutdown-timeout=300", "--nproc-per-node=4", "--tee=0:3",
+            "--nnodes=2", "--master-addr=gpt-7b-0.gpt-7b"} < set(container["command"])
+    assert container["command"][-5:] == ["--", "sub/Train_GPT.py", "--name=$$(POD_UID) $$HOME",
+                                         'a "b": #c', ""]
+    _, job = rendered(robustrun, "--pod-image=i", "--save-within=10m", "sub/Train_GPT.v2.py")
+    assert job["metadata"]["name"] == "train-gpt-v2"
+    pod = job["spec"]["template"]["spec"]
+    assert "resources" not in pod["containers"][0]
+    assert pod["terminationGracePeriodSeconds"] == 620
+    assert {"--save-within=10m", "--shutdown-timeout=600"} < set(pod["containers"][0]["command"])
+    robustrun.write("job.toml", "standalone = false\nsecret_file = ''\njob_name = 'on'\n")
+    _, job = rendered(robustrun, "-c", "job.toml", "--pod-image=i", "-m", "package.train")
+    assert job["metadata"]["name"] == "on"
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert [word for word in container["command"] if word.startswith("--secret-file")] == [
+        "--secret-file=/run/secrets/robustrun/secret"]
+    assert "--module" in container["command"] and container["command"][-1] == "package.train"
+
+
+@pytest.mark.parametrize("options, error", [
+    (["t.py"], "the image is missing; add --pod-image=IMAGE"),
+    (["--pod-image=i"], "the following arguments are required: training_script"),
+    (["--pod-image=i", "--nnodes=4", "t.py"], "cannot use --nnodes=4: use --nodes=N"),
+    (["--pod-image=i", "--partition=gpu", "t.py"], "it is an option of Slurm; leave it out"),
+    (["--pod-image=i", "--job-name=My_Job", "t.py"], "a name in Kubernetes has small letters"),
+    (["--pod-image=i", "--mem=much", "t.py"], "cannot use --mem=much: expected a size"),
+    (["--pod-image=i", "--notify=slack:https://a/b", "t.py"],
+     "put it into a Secret that sets the pods' variable ROBUSTRUN_NOTIFY"),
+    (["--pod-image=i", "--unit=2", "t.py"], "argument --unit: only for robustrun replay"),
+    (["--pod-image=i", "--gpus-per-node=0", "t.py"], "expected a number from 1 on"),
+    (["--pod-image=i", "--spares=1", "t.py"], "a lost pod is started again; leave it out"),
+    (["--pod-image=i", "--compat=torchrun", "t.py"], "do not tell Kubernetes what to start"),
+])
+def test_what_cannot_be_rendered_is_one_line(robustrun, options, error):
+    assert error in rendered(robustrun, *options, code=2)
+
+
+def test_variables_of_the_calling_shell_are_not_for_the_pods(robustrun):
+    env = {"LOGLEVEL": "DEBUG", "ROBUSTRUN_NOTIFY": "slack:https://a/b", "PET_MAX_RESTARTS": "9",
+           "ROBUSTRUN_PARTITION": "gpu"}
+    done = robustrun.run("k8s", *AS_FILE, env=env)
+    assert done.code == 0, done.errors
+    assert list(yaml.safe_load_all(done.out)) == rendered(robustrun, *AS_FILE)
 
 
 def test_the_commands_of_the_file_make_a_secret(tmp_path):

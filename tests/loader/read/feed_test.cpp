@@ -132,14 +132,15 @@ TEST_CASE("a state with a document that is not there is refused") {
   }
 }
 
-TEST_CASE("what cannot be read yet, and a rank beyond the last one, are refused") {
+TEST_CASE("text that is not tokenized, and a rank beyond the last one, are refused") {
   const Folder folder(4, 20);
   Spec spec = spec_of(8, 2);
   CHECK_FALSE(Feed::open(spec, folder.path(), 2, 2));
   spec.sources[0].format = Format::kJsonLines;
+  spec.sources[0].paths = {"set.idx"};
   const auto opened = Feed::open(spec, folder.path(), 0, 1);
   REQUIRE_FALSE(opened);
-  CHECK(opened.error().what.find("can be planned but not read yet") != std::string::npos);
+  CHECK(opened.error().what.find("set.idx has not been tokenized yet") != std::string::npos);
 }
 
 }  // namespace feed_test

@@ -1,0 +1,19 @@
+#pragma once
+// Modules of our Python package that do a subcommand's work, with the user's interpreter.
+
+#include <span>
+#include <string>
+
+#include "base/core/result.h"
+#include "cli/options/surroundings.h"
+
+namespace robustrun::cli {
+
+// Runs `interpreter -m module arguments…` with our package first in PYTHONPATH and the streams of
+// this process, in its session: Ctrl-C reaches it, too. Blocks; returns its exit code as a shell
+// gives it. The error says why there is no interpreter, or that it cannot be started.
+[[nodiscard]] base::Result<int> run_python_module(const std::string& module,
+                                                  std::span<const std::string> arguments,
+                                                  const Surroundings& around);
+
+}  // namespace robustrun::cli

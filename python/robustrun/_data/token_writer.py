@@ -1,0 +1,114 @@
+"""Writes tokens in Megatron-LM's format (loader/index/megatron.h): PREFIX.bin, then PREFIX.idx.
+
+Both appear only when they are complete, PREFIX.idx last.
+"""
+
+import array
+import contextlib
+import os
+import struct
+import sys
+import time
+
+_UINT16, _INT32 = 8, 4  # codes of Megatron-LM's DType
+_ABANDONED_AFTER_S = 86400
+
+
+def remove_abandoned(folder):
+    """Unfinished files of calls that were killed."""
+    now = time.time()
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with contextlib.suppress(OSError):
+            if ".part-" in name and now - os.stat(path).st_mtime > _ABANDONED_AFTER_S:
+                os.remove(path)
+
+
+class TokenWriter:
+    """A context: leaves nothing behind unless finish() was called."""
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+        mark = os.urandom(8).hex()  # another call may write the same set
+        self._names = ["%s.%s.part-%s" % (prefix, kind, mark) for kind in ("bin", "idx")]
+        self._tokens = open(self._names[0], "xb")
+        self._kind = "H"  # until a token is too large for it
+        self._lengths = array.array("i")
+        self.tokens = 0
+
+    @property
+    def samples(self):
+        return len(self._lengths)
+
+    def add(self, tokens, lengths):
+        """Two array("i"): the tokens of some samples, and how many each has."""
+        if self._kind == "H" and tokens and max(tokens) > 0xffff:
+            self._widen()
+        out = tokens if self._kind == "i" else array.array("H", tokens)
+        _write(self._tokens, out)
+        self._lengths.extend(lengths)
+        self.tokens += len(tokens)
+
+    def _widen(self):
+        self._tokens.close()
+        wide = self._names[0] + "-wide"
+        try:
+            with open(self._names[0], "rb") as file, open(wide, "wb") as to:
+                while True:
+                    part = array.array("H")
+                    part.frombytes(file.read(1 << 20))
+                    if not part:
+                        break
+                    if sys.byteorder == "big":
+                        part.byteswap()
+                    _write(to, array.array("i", part))
+            os.replace(wide, self._names[0])
+        except BaseException:
+            _remove(wide)
+            raise
+        self._tokens = open(self._names[0], "ab")
+        self._kind = "i"
+
+    def finish(self):
+        count, width = len(self._lengths), 4 if self._kind == "i" else 2
+        offsets, end = array.array("q"), 0
+        for length in self._lengths:
+            offsets.append(end)
+            end += length * width
+        with open(self._names[1], "wb") as index:
+            code = _INT32 if self._kind == "i" else _UINT16
+            index.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, count, count + 1))
+            for numbers in (self._lengths, offsets, array.array("q", range(count + 1))):
+                _write(index, numbers)
+            _sync(index)
+        _sync(self._tokens)
+        self._tokens.close()
+        _remove(self.prefix + ".idx")  # of other tokens
+        os.replace(self._names[0], self.prefix + ".bin")
+        os.replace(self._names[1], self.prefix + ".idx")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        with contextlib.suppress(OSError):  # what could not be written before
+            self._tokens.close()
+        for name in self._names:
+            _remove(name)
+
+
+def _write(file, numbers):
+    if sys.byteorder == "big":
+        numbers = numbers[:]
+        numbers.byteswap()
+    file.write(numbers.tobytes())
+
+
+def _sync(file):
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _remove(name):
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(name)

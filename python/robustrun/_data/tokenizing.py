@@ -1,0 +1,186 @@
+"""Records of text files → tokens: what a process of `robustrun data prepare` does.
+
+A batch is part of one file, in its order: bytes of whole JSON lines, or a list of records that were
+read from columns. Its result is as long as its number of records.
+"""
+
+import array
+import importlib
+import json
+import os
+import sys
+
+from .spec import DataError
+
+
+class Recipe:
+    """How the records of one source become tokens. `source`: a normalized [[source]]; `folder`: of
+    relative paths, and where the transform's module is looked for first."""
+
+    def __init__(self, source, folder):
+        self.name = source["name"]
+        self.tokenizer, self.transform = source.get("tokenizer", ""), source.get("transform", "")
+        self.column = source.get("column", "") or ("text" if self.tokenizer else "")
+        self.end = source.get("end")
+        self._folder = folder
+        self._tokens_of = None  # in this process: list of values → list of sequences of tokens
+        if not (self.column or self.transform):
+            raise DataError("source %s has neither tokenizer nor transform: name the column that "
+                            "has lists of tokens" % self.name)
+
+    def __getstate__(self):
+        return dict(self.__dict__, _tokens_of=None)
+
+    def open(self):
+        """Loads the tokenizer or imports the transform, once per process."""
+        if self._tokens_of is None:
+            self._tokens_of = self._opened()
+
+    def _opened(self):
+        if self.tokenizer:
+            return self._tokenizer()
+        if not self.transform:
+            return list
+        function = self._function()
+        return lambda values: [function(value) for value in values]
+
+    def _tokenizer(self):
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # there is a process for each processor
+        path = os.path.join(self._folder, self.tokenizer)
+        try:
+            if self.tokenizer.endswith(".json") or os.path.isfile(path):
+                os.stat(path)
+                from tokenizers import Tokenizer
+
+                made = Tokenizer.from_file(path)
+                made.no_truncation()
+                made.no_padding()
+                return lambda texts: [each.ids for each in made.encode_batch(texts)]
+            from transformers import AutoTokenizer
+
+            named = AutoTokenizer.from_pretrained(
+                path if os.path.isdir(path) else self.tokenizer)
+            # A text may be longer than the model's context: it is split later.
+            return lambda texts: named(texts, verbose=False)["input_ids"]
+        except ImportError as error:
+            raise DataError("source %s needs the package %s: install it into the environment of %s"
+                            % (self.name, error.name, sys.executable)) from None
+        except Exception as error:
+            raise DataError("source %s: cannot open the tokenizer %s: %s"
+                            % (self.name, self.tokenizer, _line(error))) from None
+
+    def module(self):
+        """The imported module of the transform."""
+        name = self.transform.partition(":")[0]
+        if self._folder not in sys.path:
+            sys.path.insert(0, self._folder)
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:
+            raise DataError("source %s: cannot import the module %s of its transform: %s"
+                            % (self.name, name, _line(error))) from None
+        own = os.path.join(self._folder, name.partition(".")[0] + ".py")
+        if os.path.isfile(own) and getattr(module, "__file__", own) != own and "." not in name:
+            raise DataError("source %s: another module has the name of %s; rename the file"
+                            % (self.name, own))
+        return module
+
+    def _function(self):
+        module, name = self.module(), self.transform.partition(":")[2]
+        function = getattr(module, name, None)
+        if not callable(function):
+            raise DataError("source %s: the module %s has no function %s"
+                            % (self.name, module.__name__, name))
+        return function
+
+    def tokens_of(self, path, first, batch):
+        """(tokens as array("i"), number of tokens of each record as array("i")) of a batch of
+        `path`. `first`: number of its first line or row, from 1."""
+        self.open()
+        unit = "line" if isinstance(batch, bytes) else "row"
+        values, numbers = [], []
+        records = _lines(path, first, batch) if unit == "line" else enumerate(batch, first)
+        for number, record in records:
+            numbers.append(number)
+            values.append(self._value(record, path, unit, number) if unit == "line" else record)
+        sequences = self._sequences(values, numbers, path, unit)
+        tokens, lengths = array.array("i"), array.array("i")
+        for number, sequence in zip(numbers, sequences):
+            before = len(tokens)
+            try:
+                tokens.extend(array.array("i", _plain(sequence)))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise DataError("%s, %s %d: what should be tokens is %s (%s)"
+                                % (path, unit, number, _shown(sequence), error)) from None
+            if before < len(tokens) and min(tokens[before:]) < 0:
+                raise DataError("%s, %s %d: a token is below 0" % (path, unit, number))
+            if self.end is not None:
+                tokens.append(self.end)
+            lengths.append(len(tokens) - before)
+        return tokens, lengths
+
+    def _value(self, record, path, unit, number):
+        if not self.column:
+            return record
+        try:
+            return record[self.column]
+        except KeyError:
+            raise DataError("%s, %s %d has no %r; it has %s"
+                            % (path, unit, number, self.column,
+                               ", ".join(map(repr, list(record)[:8])) or "nothing")) from None
+
+    def _sequences(self, values, numbers, path, unit):
+        if not values:
+            return []
+        if self.tokenizer:
+            for number, value in zip(numbers, values):
+                if not isinstance(value, str):
+                    raise DataError("%s, %s %d: %r is %s and no text"
+                                    % (path, unit, number, self.column, _shown(value)))
+        try:
+            sequences = self._tokens_of(values)
+        except DataError:
+            raise
+        except Exception as whole:
+            for number, value in zip(numbers, values):  # which one was it?
+                try:
+                    self._tokens_of([value])
+                except Exception as error:
+                    raise DataError("%s, %s %d: %s failed: %s"
+                                    % (path, unit, number, self.transform or self.tokenizer,
+                                       _line(error))) from None
+            raise DataError("%s, %ss %d to %d: %s failed: %s"
+                            % (path, unit, numbers[0], numbers[-1],
+                               self.transform or self.tokenizer, _line(whole))) from None
+        return sequences
+
+
+def _lines(path, first, batch):
+    """(number, object) of each line that is not blank."""
+    for number, line in enumerate(batch.split(b"\n"), first):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
+            raise DataError("%s, line %d is no JSON: %s" % (path, number, _line(error))) from None
+        if not isinstance(record, dict):
+            raise DataError("%s, line %d is %s and no object" % (path, number, _shown(record)))
+        yield number, record
+
+
+def _plain(sequence):
+    """Of numpy, torch and array: plain integers, faster than one by one."""
+    if isinstance(sequence, (bytes, bytearray, memoryview)):
+        raise TypeError("bytes are no list of tokens")
+    as_list = getattr(sequence, "tolist", None)
+    return as_list() if as_list else sequence
+
+
+def _line(error):
+    return " ".join(("%s: %s" % (type(error).__name__, error)).split())[:300]
+
+
+def _shown(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
