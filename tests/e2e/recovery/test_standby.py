@@ -417,7 +417,7 @@ if os.environ.get("ROBUSTRUN_STANDBY_SOCKET") is None and "shim" not in open(
 """
 
 
-@pytest.mark.parametrize("ends", ["ready", "killed"])
+@pytest.mark.parametrize("ends", ["ready", pytest.param("killed", marks=pytest.mark.nightly)])
 def test_a_restart_waits_for_the_template_that_imports(robustrun, ends):
     libraries = robustrun.folder / "libraries" / "site-packages"
     libraries.mkdir(parents=True)
