@@ -222,6 +222,8 @@ def _add(writer, tokens, lengths):
 
 
 def _finish(writer, file):
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(file.prefix + ".made-by")  # of the tokens that are replaced
     writer.finish()
     writer.__exit__()
     if file.stamp is not None:  # last: a set without it is made again
@@ -254,9 +256,10 @@ def prepare(path, processes, part):
         if count:
             print("%s: %d samples with %s tokens from %d file%s"
                   % (recipes[number].name, samples, _amount(tokens), count, "s" * (count != 1)))
-    print("%s: %d file%s tokenized in %s, %d %s there before"
-          % (path, len(files), "s" * (len(files) != 1), _duration(time.monotonic() - began), there,
-             "was" if there == 1 else "were"))
+    before = ", %d %s there before" % (there, "was" if there == 1 else "were") if there else ""
+    print("%s: %d file%s tokenized in %s%s"
+          % (path, len(files), "s" * (len(files) != 1), _duration(time.monotonic() - began),
+             before))
 
 
 def _part(text):
