@@ -26,6 +26,13 @@ void add_worker(const StageTime& one, base::LocalRank worker,
   sum.end = goes_on || sum_goes_on ? base::Nanos{} : std::max(sum.end, one.end);
 }
 
+// `own` ended before the workers' part of the same stage: imports that they share.
+void follow(StageTime& own, const StageTime& workers) {
+  own.took += workers.took;
+  own.end = workers.end;
+  own.slowest = workers.slowest;
+}
+
 unsigned bit_of(StagePart part) { return 1U << static_cast<unsigned>(part); }
 
 }  // namespace
@@ -144,7 +151,10 @@ std::optional<wire::NodeStages> StageClock::all() const {
   for (const auto& [worker, moments] : workers_) {
     for (const StageTime& one : worker_stages(moments, now)) add_worker(one, worker, of_workers);
   }
-  for (const auto& [name, stage] : of_workers) report.stages.push_back(stage);
+  for (const auto& [name, stage] : of_workers) {
+    const auto own = std::ranges::find(report.stages, name, &StageTime::stage);
+    own == report.stages.end() ? report.stages.push_back(stage) : follow(*own, stage);
+  }
   if (report.stages.empty()) return std::nullopt;
   return report;
 }

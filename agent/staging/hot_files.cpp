@@ -143,6 +143,8 @@ class HotFiles::Impl : public std::enable_shared_from_this<Impl> {
     });
   }
 
+  [[nodiscard]] bool wants_lists() const { return lists_are_wanted_; }
+
   void ask(const std::string& list) {
     if (!lists_are_wanted_) return;
     const base::Fd made(::open(list.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -282,6 +284,7 @@ HotFiles::~HotFiles() { impl_->abandon(); }
 void HotFiles::begin_attempt(const wire::StartWorkers& order, std::function<void()> go) {
   impl_->begin_attempt(order, std::move(go));
 }
+bool HotFiles::wants_lists() const { return impl_->wants_lists(); }
 void HotFiles::ask(const std::string& list) { impl_->ask(list); }
 void HotFiles::look() { impl_->look(); }
 void HotFiles::end_attempt() { impl_->end_attempt(); }

@@ -29,6 +29,7 @@ class HotFiles {
   // Calls `go` once it is known whether there is a profile and whether lists are wanted: after the
   // reading of a small file, and after kHotKnownMax in any case.
   void begin_attempt(const wire::StartWorkers& order, std::function<void()> go);
+  [[nodiscard]] bool wants_lists() const;
   // If lists are wanted, creates the file `list`, in which a worker that starts afresh leaves what
   // it touched. The file is removed with the attempt.
   void ask(const std::string& list);

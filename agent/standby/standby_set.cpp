@@ -19,6 +19,8 @@
 namespace robustrun::agent {
 namespace {
 
+// Added to a list of an earlier run: the run's first workers wait for its imports.
+constexpr const char* kFirst = "first start\n";
 constexpr const char* kStillImporting = "its standby worker was still importing";
 
 std::string too_large(std::size_t count, std::uint64_t memory_kb, std::uint64_t available) {
@@ -33,9 +35,9 @@ struct StandbySet::Timer {
   boost::asio::steady_timer timer;
 };
 
-StandbySet::StandbySet(NodeContext& node, std::function<void()> on_empty)
+StandbySet::StandbySet(NodeContext& node, Handlers handlers)
     : node_(node),
-      on_empty_(std::move(on_empty)),
+      handlers_(std::move(handlers)),
       patience_(std::make_unique<Timer>(node.executor)) {}
 
 StandbySet::~StandbySet() = default;
@@ -118,7 +120,7 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     }
     if (!has_expected && !given_up_) slot.spawn.reset();
   }
-  paused_ = is_spare_ = false;
+  paused_ = is_spare_ = is_first_ = false;
   list_.clear();
   modules_wanted_by_.reset();
   // Not if an earlier template serves only some of the workers: this one may, too.
@@ -137,12 +139,43 @@ void StandbySet::begin(const wire::StartWorkers& order) {
   if (node_.workers.tell_modules && is_last) modules_wanted_by_ = order.attempt;
 }
 
+bool StandbySet::may_begin_warm() const {
+  return slots_.empty() && is_wanted() && !node_.home.is_container();
+}
+
+void StandbySet::begin_warm(std::vector<Wanted> wanted, const std::string& list) {
+  RR_ASSERT(may_begin_warm());
+  const std::size_t count = wanted.size();
+  keep(std::move(wanted), list + kFirst);
+  is_spare_ = false;
+  is_first_ = true;
+  list_.clear();
+  const auto may_become = [&](const auto& slot) {
+    return may_fork(slot.second) && may_wait(*slot.second.spawn);
+  };
+  if (slots_.size() == count && std::ranges::all_of(slots_, may_become)) {
+    start_template(slots_.begin()->first, slots_.begin()->second);
+  }
+  templates_.empty() ? check_first() : void(awaited_ = templates_.begin()->first);
+}
+
+// The first workers of a node are forked, or none is.
+void StandbySet::check_first() {
+  if (!is_first_ || std::ranges::all_of(slots_, [&](const auto& s) { return is_ready(s.second); }))
+    return;
+  is_first_ = false;
+  kill_templates();
+  for (auto& [rank, slot] : slots_) kill(slot);
+  slots_.clear();
+}
+
 void StandbySet::when_settled(std::function<void()> go) {
   if (importing_.empty() && awaited_ == 0) return go();
   settled_ = std::move(go);
+  node_.stages.begin(wire::StageName::kImports);
   for (const std::uint64_t serial : importing_) all_.at(serial)->hurry();
   if (awaited_ != 0) templates_.at(awaited_)->hurry();
-  patience_->timer.expires_after(kStandbyWaitMax);
+  patience_->timer.expires_after(is_first_ ? kFirstStandbyWaitMax : kStandbyWaitMax);
   patience_->timer.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     if (std::exchange(awaited_, 0) != 0) {
@@ -159,6 +192,8 @@ void StandbySet::when_settled(std::function<void()> go) {
 void StandbySet::settle() {
   if (!importing_.empty() || awaited_ != 0) return;
   patience_->timer.cancel();
+  node_.stages.end(wire::StageName::kImports);
+  if (settled_) check_first();
   if (const auto go = std::exchange(settled_, nullptr)) boost::asio::post(node_.executor, go);
 }
 
@@ -328,6 +363,10 @@ void StandbySet::fork_missing() {
   }
 }
 
+bool StandbySet::may_fork(const Slot& slot) const {
+  return forks_ && slot.spawn->container == 0 && !node_.home.is_container();
+}
+
 void StandbySet::start_template(std::uint32_t rank, const Slot& slot) {
   const std::uint64_t serial = ++serial_;
   auto made = StandbyTemplate::start(node_, {*slot.spawn, modules_path(rank)},
@@ -364,7 +403,14 @@ void StandbySet::use(StandbyTemplate& made) {
   const std::uint64_t available = meminfo ? available_kb(*meminfo) : 0;
   if (!fits(ready.memory_kb, 1, available))
     return give_up(too_large(1, ready.memory_kb, available));
-  if (is_wanted() && !paused_) fork_missing();
+  if (!is_wanted() || paused_) return;
+  fork_missing();
+  const auto is_served = [&](const auto& slot) {
+    return slot.second.spawn && has_template(slot.second);
+  };
+  if (!is_spare_ && !is_first_ && std::ranges::all_of(slots_, is_served)) {
+    handlers_.on_proven(made.modules());
+  }
 }
 
 void StandbySet::on_template_gone(std::uint64_t serial) {
@@ -373,7 +419,7 @@ void StandbySet::on_template_gone(std::uint64_t serial) {
   templates_.erase(serial);
   if (awaited_ == serial) awaited_ = 0;
   settle();
-  if (empty()) on_empty_();
+  if (empty()) handlers_.on_empty();
 }
 
 void StandbySet::prepare() {
@@ -397,9 +443,7 @@ void StandbySet::prepare() {
     if (slowest == slots_.end() || length(each) > length(slowest->second)) slowest = slot;
   }
   if (slowest == slots_.end()) return;
-  const bool may_fork =
-      forks_ && slowest->second.spawn->container == 0 && !node_.home.is_container();
-  if (may_fork) return start_template(slowest->first, slowest->second);
+  if (may_fork(slowest->second)) return start_template(slowest->first, slowest->second);
   start(slowest->first, slowest->second);
 }
 
@@ -452,7 +496,8 @@ void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
 
 // It knows its imports from elsewhere, or from before a change; another list may come.
 void StandbySet::refuse(std::uint64_t serial, const std::string& what) {
-  RR_LOG(kInfo, {}, "no standby workers until the next start: {}", what);
+  base::log_line(is_first_ ? base::LogLevel::kDebug : base::LogLevel::kInfo, {},
+                 "no standby workers until the next start: " + what);
   for (auto& [rank, slot] : slots_) {
     slot.has_failed = true;
     slot.lost = what;
@@ -469,7 +514,7 @@ void StandbySet::on_gone(std::uint64_t serial) {
   }
   no_longer_imports(serial);
   all_.erase(serial);
-  if (empty()) on_empty_();
+  if (empty()) handlers_.on_empty();
 }
 
 void StandbySet::give_up(const std::string& why) {
@@ -478,6 +523,10 @@ void StandbySet::give_up(const std::string& why) {
   RR_LOG(kInfo, {}, "no standby workers are kept, so a restart starts interpreters: {}", why);
   kill_templates();
   for (auto& [rank, slot] : slots_) kill(slot);
+}
+
+void StandbySet::worker_failed_early() {
+  if (std::exchange(is_first_, false)) handlers_.on_spoilt();
 }
 
 void StandbySet::pause() { paused_ = true; }

@@ -17,6 +17,10 @@
 // ahead of every interpreter that is started now. No standby is kept when all of them would
 // take too much memory, or when one refuses (standby_match.h). Every worker that a restart starts
 // without a standby has a reason, for the report.
+//
+// If the imports are known from an earlier run (known_imports.h), the run's first workers, too, are
+// forked from a template, and nothing is imported while they train. Either all of the node are, or
+// all start the usual way.
 
 #include <functional>
 #include <map>
@@ -37,8 +41,14 @@ namespace robustrun::agent {
 
 class StandbySet {
  public:
-  // `on_empty`: the last standby is gone.
-  StandbySet(NodeContext& node, std::function<void()> on_empty);
+  struct Handlers {
+    std::function<void()> on_empty;  // the last standby is gone
+    // A template that was made from the list in this file can serve all workers of the node.
+    std::function<void(const std::string& list)> on_proven;
+    // A first worker that had been forked failed before its first step.
+    std::function<void()> on_spoilt;
+  };
+  StandbySet(NodeContext& node, Handlers handlers);
   ~StandbySet();
   StandbySet(const StandbySet&) = delete;
   StandbySet& operator=(const StandbySet&) = delete;
@@ -54,6 +64,12 @@ class StandbySet {
   // An attempt starts. Standbys that still import would compete with it and are killed, unless
   // every worker has a standby that is ready or importing and at least half of them are ready.
   void begin(const wire::StartWorkers& order);
+  // Whether the workers of the attempt that has begun are this node's first ones, and standbys
+  // could become them if their imports were known.
+  [[nodiscard]] bool may_begin_warm() const;
+  // Starts the template for them. `wanted`: all of the node; `list`: as in keep(), from an earlier
+  // run.
+  void begin_warm(std::vector<Wanted> wanted, const std::string& list);
   // Calls `go` once the standbys that begin() left importing are ready or gone, and those of a
   // template that imports: at once, or after kStandbyWaitMax at most. A later call replaces `go`.
   void when_settled(std::function<void()> go);
@@ -72,6 +88,8 @@ class StandbySet {
   // has made a step, and takes its list of modules. `reading`: null while there is no record.
   void look(base::LocalRank rank, FaultTarget& worker, const tracer::Reading* reading);
   void prepare();
+  // A worker of the attempt failed by itself before its first step.
+  void worker_failed_early();
   // The attempt ends: no standby is started before the next one.
   void pause();
   // No standby is started any more, and the existing ones are killed.
@@ -112,7 +130,9 @@ class StandbySet {
   void use(StandbyTemplate& made);
   void on_template_gone(std::uint64_t serial);
   void kill_templates();
+  [[nodiscard]] bool may_fork(const Slot& slot) const;
   void settle();
+  void check_first();
   // Forks the standbys that are missing and have a template.
   void fork_missing();
   [[nodiscard]] bool has_template(const Slot& slot) const;
@@ -126,7 +146,7 @@ class StandbySet {
   [[nodiscard]] std::string why_none(const Slot& slot) const;
 
   NodeContext& node_;
-  std::function<void()> on_empty_;
+  const Handlers handlers_;
   Slots slots_;
   std::map<std::uint64_t, std::unique_ptr<Standby>> all_;  // including dying ones
   std::map<std::uint64_t, std::unique_ptr<StandbyTemplate>> templates_;  // including dying ones
@@ -141,6 +161,7 @@ class StandbySet {
   std::unique_ptr<Timer> patience_;  // for settled_
   std::function<void()> settled_;
   bool is_spare_ = false;
+  bool is_first_ = false;  // standbys become the node's first workers
   bool paused_ = true;
   bool given_up_ = false;
   std::string given_up_for_;

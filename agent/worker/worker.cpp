@@ -426,6 +426,7 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   report.stopped_by_us = stopped_at_ && at >= *stopped_at_;
   report.shim_lost = shim_lost;
   if (!status.success()) {
+    gone_.has_failed_early = !report.stopped_by_us && (!reported_ || reported_->steps == 0);
     // torchrun does not check whether the script had ended.
     if (record_ && !node_.workers.compat) report.script_end = record_->read_end();
     report.error_file = read_error_file(paths_.error_file);

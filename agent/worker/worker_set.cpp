@@ -18,7 +18,8 @@
 #include "agent/spawn/usable_cpus.h"
 #include "agent/spawn/worker_spawn.h"
 #include "agent/spawn/worker_version.h"
-#include "agent/standby/spare_standbys.h"
+#include "agent/standby/known_imports.h"
+#include "agent/standby/planned_standbys.h"
 #include "agent/standby/standby_set.h"
 #include "agent/trainer_saves/half_written.h"
 #include "agent/worker/attempt_end.h"
@@ -43,7 +44,10 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
                                                },
                                                [this] { kill_workers(); }})),
         preparation_(node, peers, stage, [this] { kill_workers(); }),
-        standbys_(node, [this] { finish_if_empty(); }),
+        imports_(node),
+        standbys_(node, {[this] { finish_if_empty(); },
+                         [this](const std::string& list) { imports_.keep(list); },
+                         [this] { imports_.spoil(); }}),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
         check_pool_(node.executor, 1, 1),
@@ -74,6 +78,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void send_stages(const std::optional<wire::NodeStages>& stages);
   void choose_events();
   void prepare_standbys();
+  void await_standbys();
   void check_and_start();
   void kill_workers();
   [[nodiscard]] HalfWritten::Attempt checkpoints_wanted() const;
@@ -90,6 +95,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   NodeContext& node_;
   const std::unique_ptr<WorkerStop> stop_;
   Preparation preparation_;
+  KnownImports imports_;
   StandbySet standbys_;
   std::unique_ptr<GpuRelease> gpus_;
   MemoryTier& copies_;
@@ -142,10 +148,24 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   };
   preparation_.begin_attempt(*order_, is_wanted, [this](const base::Status& prepared) {
     if (!prepared) return give_up_start(prepared.error());
-    standbys_.when_settled([self = weak_from_this(), attempt = order_->attempt] {
+    // Workers that are to list what they read at their start do so only if they start afresh.
+    if (!standbys_.may_begin_warm() || preparation_.hot_files().wants_lists())
+      return await_standbys();
+    imports_.find([self = weak_from_this(), attempt = order_->attempt](const std::string& list) {
       const auto set = self.lock();
-      if (set && set->is_to_start(attempt)) set->check_and_start();
+      if (!set || !set->is_to_start(attempt)) return;
+      if (!list.empty() && set->standbys_.may_begin_warm()) {
+        begin_warm_workers(set->node_, set->standbys_, *set->order_, list, set->usable_cpus_);
+      }
+      set->await_standbys();
     });
+  });
+}
+
+void WorkerSet::Impl::await_standbys() {
+  standbys_.when_settled([self = weak_from_this(), attempt = order_->attempt] {
+    const auto set = self.lock();
+    if (set && set->is_to_start(attempt)) set->check_and_start();
   });
 }
 
@@ -314,6 +334,7 @@ void WorkerSet::Impl::stop_all(int signal, base::Nanos grace) {
 void WorkerSet::Impl::on_worker_gone(const Worker::Gone& gone) {
   summary_.descendants_killed += gone.descendants_killed;
   if (!gone.unkillable.empty()) summary_.unkillable.push_back(gone.unkillable);
+  if (gone.has_failed_early) standbys_.worker_failed_early();
   finish_if_empty();
 }
 

@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::string_view kEnding = ".hot";
 constexpr std::string_view kBlocksEnding = ".blocks";
+constexpr std::string_view kImportsEnding = ".imports";
+constexpr std::string_view kImportsHead = "robustrun-modules 1\n";
 
 std::string profile_folder(const std::string& cache) { return cache + "/hot"; }
 
@@ -32,6 +34,15 @@ std::string interpreter_prefix(const ProfileKey& key) {
 std::string profile_path(const std::string& cache, const ProfileKey& key) {
   return fmt::format("{}/{}{:016x}{}", profile_folder(cache), interpreter_prefix(key),
                      base::hash64(key.program), kEnding);
+}
+
+std::string imports_path(const std::string& cache, const ImportsKey& key) {
+  std::string start;
+  for (const std::string& argument : key.arguments) start += '\0' + argument;
+  std::erase_if(start, [](char letter) { return '0' <= letter && letter <= '9'; });
+  start += '\0' + key.program.program + '\0' + key.folder;
+  return fmt::format("{}/{}{:016x}{}", profile_folder(cache), interpreter_prefix(key.program),
+                     base::hash64(start), kImportsEnding);
 }
 
 bool is_ours(const std::string& path) {
@@ -48,6 +59,12 @@ std::optional<HotProfile> read_profile(const std::string& path) {
   auto profile = decode_profile(*text);
   if (!profile) return std::nullopt;
   return *std::move(profile);
+}
+
+std::string read_imports(const std::string& path) {
+  if (!is_ours(path)) return {};
+  auto text = base::read_file(path, kImportsBytesMax);
+  return text && text->starts_with(kImportsHead) ? *std::move(text) : std::string();
 }
 
 // Newest first.
@@ -69,6 +86,16 @@ std::vector<std::string> profiles_by_age(const std::string& cache, const std::st
   return paths;
 }
 
+base::Status save(const std::string& cache, const std::string& path, const std::string& text,
+                  std::string_view ending) {
+  RR_TRY(base::make_directories(cache, 0700));
+  RR_TRY(base::make_private_directory(profile_folder(cache)));
+  RR_TRY(base::write_file_atomically(path, text, 0600));
+  const auto paths = profiles_by_age(cache, "", ending);
+  for (std::size_t i = kProfilesMax; i < paths.size(); ++i) ::unlink(paths[i].c_str());
+  return {};
+}
+
 }  // namespace
 
 std::optional<FoundProfile> load_profile(const std::string& cache, const ProfileKey& key) {
@@ -81,13 +108,14 @@ std::optional<FoundProfile> load_profile(const std::string& cache, const Profile
 
 std::vector<std::string> list_profiles(const std::string& cache) {
   std::vector<std::string> all = profiles_by_age(cache, "");
-  for (std::string& path : profiles_by_age(cache, "", kBlocksEnding)) {
-    all.push_back(std::move(path));
+  for (const std::string_view ending : {kBlocksEnding, kImportsEnding}) {
+    for (std::string& path : profiles_by_age(cache, "", ending)) all.push_back(std::move(path));
   }
   return all;
 }
 
 bool is_whole_profile(const std::string& path) {
+  if (path.ends_with(kImportsEnding)) return !read_imports(path).empty();
   if (!path.ends_with(kBlocksEnding)) return read_profile(path).has_value();
   if (!is_ours(path)) return false;
   const auto text = base::read_file(path, kProfileBytesMax);
@@ -96,12 +124,16 @@ bool is_whole_profile(const std::string& path) {
 
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile) {
-  RR_TRY(base::make_directories(cache, 0700));
-  RR_TRY(base::make_private_directory(profile_folder(cache)));
-  RR_TRY(base::write_file_atomically(profile_path(cache, key), encode_profile(profile), 0600));
-  const auto paths = profiles_by_age(cache, "");
-  for (std::size_t i = kProfilesMax; i < paths.size(); ++i) ::unlink(paths[i].c_str());
-  return {};
+  return save(cache, profile_path(cache, key), encode_profile(profile), kEnding);
+}
+
+std::string load_imports(const std::string& cache, const ImportsKey& key) {
+  return read_imports(imports_path(cache, key));
+}
+
+base::Status save_imports(const std::string& cache, const ImportsKey& key,
+                          const std::string& list) {
+  return save(cache, imports_path(cache, key), list, kImportsEnding);
 }
 
 }  // namespace robustrun::bootstrap

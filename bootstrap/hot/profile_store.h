@@ -30,7 +30,20 @@ struct FoundProfile {
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile);
 
-// Paths of all profiles, then of all profiles of blocks (block_profile.h), each newest first.
+// What the program imported before its first step in an earlier run (docs/formats/standby.md):
+// CACHE/hot/KEY.imports. Digits in arguments are not part of the key: runs with another learning
+// rate, seed or numbered folder import the same. Empty: not known.
+struct ImportsKey {
+  ProfileKey program;
+  std::vector<std::string> arguments;
+  std::string folder;  // of a module, which Python looks for in the working directory
+};
+[[nodiscard]] std::string load_imports(const std::string& cache, const ImportsKey& key);
+// As save_profile().
+base::Status save_imports(const std::string& cache, const ImportsKey& key, const std::string& list);
+
+// Paths of all profiles, then of all profiles of blocks (block_profile.h), then of all lists of
+// imports, each newest first.
 [[nodiscard]] std::vector<std::string> list_profiles(const std::string& cache);
 [[nodiscard]] bool is_whole_profile(const std::string& path);
 

@@ -46,7 +46,9 @@ inline constexpr unsigned kMountFoldersMax = 256;  // of one name
 inline constexpr std::size_t kOwnerBytesMax = 4096;
 
 // profile_store
-inline constexpr std::size_t kProfilesMax = 64;  // per cache; the oldest are removed
+inline constexpr std::size_t kProfilesMax = 64;  // per cache and kind; the oldest are removed
+// A list as a worker leaves it (wire: kModulesBytesMax), and a note on what became of it.
+inline constexpr std::size_t kImportsBytesMax = std::size_t{257} << 10;
 inline constexpr std::chrono::hours kProfileAgeMax{24 * 7};  // then it is recorded again
 
 // block_tree

@@ -362,7 +362,8 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kStandby, .name = "standby", .type = kChoice, .values = "off|spares|all",
    .native = "all", .compat = "off", .group = kFailures,
    .help = "Keep standby workers, which have already imported the job's modules, for the next "
-           "start: on spare nodes, or on all. None if they would need too much memory."},
+           "start: on spare nodes, or on all. None if they would need too much memory. all: also "
+           "fork the first workers, if an earlier run of the script has shown what it imports."},
   {.id = kLineMetrics, .name = "line-metrics", .type = kFilters, .values = "auto|NAME=TEXT,...",
    .group = kFailures,
    .help = "Numbers to read from the output of the first and the last rank, as if the script had "

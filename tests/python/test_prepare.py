@@ -232,7 +232,7 @@ def test_calls_come_into_the_list_of_modules(job, tmp_path):
         "    robustrun.prepare('model:build', {'size': 2, 'scale': scale}, seed=4)\n"
         f"assert import_list.write_if_wanted({str(wanted)!r})\n")
     assert fresh(job) == (0, "")
-    modules, _, _, calls = import_list.read(wanted)
+    modules, _, _, calls, _ = import_list.read(wanted)
     assert "model" not in modules
     assert [json.loads(call)[:3] for call in calls] == [
         ["model:build", {"size": 2, "scale": scale}, 4] for scale in (1.0, 2.0)]

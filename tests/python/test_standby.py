@@ -14,6 +14,7 @@ import pytest
 from conftest import BOOT, PACKAGE, clean_environment
 
 sys.path.insert(0, str(PACKAGE))
+from robustrun._boot import standby as standby_module  # noqa: E402
 from robustrun._record import import_list  # noqa: E402
 
 SITE = "/opt/env/lib/python3.11/site-packages"
@@ -367,11 +368,54 @@ def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
     assert run().stdout == "False False\n" and not wanted.exists()
     wanted.touch()
     assert run().stdout == "True False\n"
-    modules, variables, same, calls = import_list.read(wanted)
-    assert calls == []
+    modules, variables, same, calls, files = import_list.read(wanted)
+    assert calls == [] and files is None
     assert "decimal" in modules and "robustrun._record.import_list" not in modules
     assert {"NEW", "HOME"} <= set(variables) and "SAME" not in variables
     assert not pathlib.Path(f"{wanted}.part").exists()
+
+
+def written(tmp_path, program):
+    """The list of a program whose own modules are in `tmp_path`."""
+    (tmp_path / "job.py").write_text(program)
+    wanted = tmp_path / "0.0.modules"
+    wanted.write_text("")
+    subprocess.run([sys.executable, "-c",
+                    "import sys; sys.path[:0] = [%r, %r]; sys.modules['__main__'].__file__ = %r\n"
+                    "exec(open('job.py').read())\n"
+                    "from robustrun._record import import_list\n"
+                    "assert import_list.write_if_wanted(%r)"
+                    % (str(PACKAGE), str(tmp_path), str(tmp_path / "job.py"), str(wanted))],
+                   cwd=tmp_path, check=True, env=clean_environment())
+    return wanted
+
+
+def test_the_files_of_a_program_are_in_its_list(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text("VALUE = 1\n")
+    (tmp_path / "helper.py").write_text("import own\n")
+    wanted = written(tmp_path, "import helper, decimal")
+    assert import_list.read(wanted)[4] is None
+    wanted.write_text(wanted.read_text() + "first start\n")
+    files = import_list.read(wanted)[4]
+    assert [each.split(" ", 1)[1] for each in files] == ["helper.py", "own/__init__.py"]
+    assert standby_module._changed_since(files, str(tmp_path)) is None
+    (tmp_path / "own" / "__init__.py").write_text("VALUE = 2\n")
+    told = standby_module._changed_since(files, str(tmp_path))
+    assert told.startswith("own/__init__.py has changed since the run")
+    assert "helper.py" in standby_module._changed_since(files, "/nowhere")
+    assert standby_module._changed_since(["x y"], str(tmp_path)).startswith("y has changed")
+
+
+@pytest.mark.parametrize("name, content", [("large.py", "#" * (5 << 20)), ("two\nlines.py", "")])
+def test_a_program_whose_files_cannot_be_compared_keeps_no_list(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    wanted = written(tmp_path, "import importlib.util as u\n"
+                               "spec = u.spec_from_file_location('own', %r)\n"
+                               "sys.modules['own'] = u.module_from_spec(spec)"
+                     % str(tmp_path / name))
+    lines = wanted.read_text().splitlines()
+    assert "keep no" in lines and not any(line.startswith("file ") for line in lines)
 
 
 def test_a_list_of_another_script_or_other_packages_is_not_imported(standby, tmp_path):

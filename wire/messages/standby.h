@@ -1,7 +1,7 @@
 #pragma once
 // Standby workers of nodes that have had no workers yet: the modules that another node's workers
 // have imported, and the order to keep interpreters that have imported them, too
-// (agent/standby/spare_standbys.h).
+// (agent/standby/planned_standbys.h).
 
 #include <string>
 

@@ -26,10 +26,12 @@ def wait(command, mode, program, safe_path):
     is gone. `command`: how to start a fresh worker instead; `safe_path`: Python does not look for
     modules in the script's folder."""
     socket_path, _, list_path = os.environ.pop("ROBUSTRUN_STANDBY_SOCKET").partition(":")
-    names, changed, same, calls = import_list.read(list_path)
+    names, changed, same, calls, files = import_list.read(list_path)
     own = import_list.changed_variables()  # set by the interpreter, such as LC_CTYPE
     stamps = [stamp for stamp in map(_stamp, _own_paths(mode, program)) if stamp]
     differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
+    if files and not differs:
+        differs = _changed_since(files, _folder(mode, program))
     if differs:
         names = []
     is_template = not socket_path
@@ -38,7 +40,8 @@ def wait(command, mode, program, safe_path):
 
         template.prepare(list_path)
     folder = None if safe_path else _folder(mode, program)
-    with _Watch() as watch, _LowPriority():
+    # A list of an earlier run: the run's first workers wait for these imports.
+    with _Watch() as watch, _LowPriority(files is None):
         _import_all(names)
         if is_template and calls and not differs and not template.why_not():
             for_results = _prepare(calls, folder)
@@ -82,11 +85,14 @@ class _LowPriority:
     It applies to every thread, because threads started by imports inherit it (OpenBLAS's in numpy),
     and to the session, because Linux may schedule by session (sched_autogroup)."""
 
+    def __init__(self, is_wanted=True):
+        self._is_wanted = is_wanted
+
     def __enter__(self):
         self._own = None
         try:
             own = os.getpriority(os.PRIO_PROCESS, 0)
-            if own < _NICE and _may_return(own):
+            if self._is_wanted and own < _NICE and _may_return(own):
                 self._own, self._later_at = own, os.times().elapsed + _LATER_S
                 _set_priority(_NICE)
                 sys.meta_path.insert(0, self)  # to be asked now and then
@@ -247,6 +253,20 @@ def _other_than(same, script):
             words = {"packages": "the installed packages are not those"}
             other = words.get(name, "the %s is not that" % name)
             return other + " of the workers that wrote the list of imports"
+    return None
+
+
+def _changed_since(files, folder):
+    """Which of the program's files is not what it was in the run that wrote the list; None: all
+    are."""
+    for each in files:
+        digest, _, path = each.partition(" ")
+        try:
+            is_same = import_list.digest_of(os.path.join(folder, path)) == int(digest)
+        except (OSError, ValueError):
+            is_same = False
+        if not is_same:
+            return "%s has changed since the run that wrote the list of imports" % path
     return None
 
 

@@ -11,6 +11,8 @@ import sys
 HEAD = "robustrun-modules 1"
 _SITE = ("site-packages", "dist-packages")
 _CALLS_BYTES_MAX = 64 << 10  # the agent takes lists of at most 256 KiB
+_FILES_BYTES_MAX = 64 << 10
+_SOURCES_BYTES_MAX = 4 << 20  # of all files of the program together, to be read at the first step
 # These replace parts of the standard library and depend on the script's order of imports.
 _ORDER_MATTERS = ("gevent", "eventlet")
 
@@ -25,6 +27,7 @@ def write_if_wanted(path, anew=False):
         lines += ["module " + name for name in choose(sys.modules, _folder(), library_roots())]
         lines += ["variable " + name for name in changed_variables()]
         lines += ["same " + each for each in conditions(_script())]
+        lines += _file_lines(own_files(sys.modules, _folder(), library_roots()), _folder())
         prepared = sys.modules.get("robustrun._api.prepared")
         if prepared is not None:
             room = _CALLS_BYTES_MAX
@@ -42,14 +45,16 @@ def write_if_wanted(path, anew=False):
 
 def read(path):
     """Reads a list: (modules in order of import, changed variables, conditions, calls of
-    robustrun.prepare)."""
+    robustrun.prepare, files of the program with their digests if it is from an earlier run)."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         head, *lines = file.read().splitlines()
     if head != HEAD:
         raise ValueError("not a list of modules: %r" % path)
     pairs = [line.split(" ", 1) for line in lines]
-    return tuple([text for kind, text in pairs if kind == wanted]
-                 for wanted in ("module", "variable", "same", "prepare"))
+    found = {kind: [text for each, text in pairs if each == kind]
+             for kind in ("module", "variable", "same", "prepare", "file", "first")}
+    files = found["file"] if found["first"] else None
+    return found["module"], found["variable"], found["same"], found["prepare"], files
 
 
 def choose(modules, folder, roots):
@@ -77,6 +82,40 @@ def choose(modules, folder, roots):
     return chosen
 
 
+def own_files(modules, folder, roots):
+    """The source files from which the program's own modules were imported, without the script."""
+    libraries = set(choose(modules, folder, roots))
+    found = set()
+    for name, module in list(modules.items()):
+        if name in libraries or name == "__main__" or name.partition(".")[0] == "robustrun":
+            continue
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str) and os.path.isabs(path) and not _is_below_one(path, roots):
+            found.add(path)
+    return sorted(found)
+
+
+def _file_lines(paths, folder):
+    """What must be equal when a later run uses the list: files below the script's folder are named
+    relative to it."""
+    try:
+        if sum(os.stat(path).st_size for path in paths) > _SOURCES_BYTES_MAX:
+            return ["keep no"]
+        lines = ["file %d %s" % (digest_of(path), os.path.relpath(path, folder)
+                                 if _is_below(path, folder) else path) for path in paths]
+    except OSError:
+        return ["keep no"]  # one was removed, or lies in an archive
+    is_clear = all(line.splitlines() == [line] for line in lines)
+    if not is_clear or sum(map(len, lines)) > _FILES_BYTES_MAX:
+        return ["keep no"]
+    return lines
+
+
+def digest_of(path):
+    with open(path, "rb") as file:
+        return _digest(file.read())
+
+
 def library_roots():
     """The folders of the standard library and of installed packages."""
     roots = [os.path.dirname(os.__file__)]
@@ -90,8 +129,7 @@ def conditions(script):
     found = ["interpreter " + " ".join(sys.version.split())]
     if script:
         try:
-            with open(script, "rb") as file:
-                found.append("script %d" % _digest(file.read()))
+            found.append("script %d" % digest_of(script))
         except OSError:
             pass
     names = []

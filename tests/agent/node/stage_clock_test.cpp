@@ -259,6 +259,30 @@ TEST_CASE("a stage of several parts lasts while some part of it is under way") {
   CHECK(shown(stages.end_attempt()->stages) == Lines{"environment 0..- 120"});
 }
 
+TEST_CASE("imports that workers share are the first part of their imports") {
+  HandClock clock;
+  StageClock stages(clock);
+  clock.time = at(-700);
+  stages.begin_attempt({0}, 1);
+  stages.begin(StageName::kImports);
+  CHECK(stages.news()->stage == StageName::kImports);
+  clock.time = kLaunched;
+  stages.end(StageName::kImports);
+  stages.take(LocalRank{0}, trained());
+  clock.time = at(5000);
+  const auto alone = [&] {
+    StageClock others(clock);
+    others.begin_attempt({0}, 1);
+    others.take(LocalRank{0}, trained());
+    return others.due()->stages.front();
+  }();
+  const auto shared = stages.due()->stages.front();
+  CHECK(shared.stage == StageName::kImports);
+  CHECK(shared.begin == at(-700));
+  CHECK(shared.end == alone.end);
+  CHECK(shared.took == alone.took + std::chrono::milliseconds(700));
+}
+
 TEST_CASE("the current stage is reported as it changes, of the rank that is furthest behind") {
   HandClock clock;
   StageClock stages(clock);

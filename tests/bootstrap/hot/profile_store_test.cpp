@@ -93,4 +93,27 @@ TEST_CASE("the oldest profiles are removed if there are too many") {
   CHECK_FALSE(load_profile(cache, {"/p", "/first"})->is_own);
 }
 
+TEST_CASE("imports are found for the same program and arguments, whatever their numbers") {
+  const test::Scratch scratch;
+  const std::string cache = scratch.path("cache");
+  const std::string list = "robustrun-modules 1\nmodule os\n";
+  const ProfileKey program{"/env/bin/python", "/a.py"};
+  CHECK(load_imports(cache, {program, {}, {}}).empty());
+  REQUIRE(save_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, {}}, list));
+  CHECK(load_imports(cache, {program, {"--out", "run-12", "--lr=1e-5"}, {}}) == list);
+  CHECK(load_imports(cache, {program, {"--out", "run-7"}, {}}).empty());
+  CHECK(load_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, "/elsewhere"}).empty());
+  CHECK(load_imports(cache, {{"/env/bin/python", "/b.py"}, {"--out", "run-7", "--lr=3e-4"}, {}})
+            .empty());
+  const auto path = stored(cache).at(0);
+  CHECK(list_profiles(cache) == std::vector{path.string()});
+  CHECK(is_whole_profile(path));
+  REQUIRE(::chmod(path.c_str(), 0666) == 0);
+  CHECK(load_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, {}}).empty());
+  REQUIRE(::chmod(path.c_str(), 0600) == 0);
+  REQUIRE(base::write_file_atomically(path, "robustrun-modules 2\nmodule os\n", 0600));
+  CHECK_FALSE(is_whole_profile(path));
+  CHECK(load_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, {}}).empty());
+}
+
 }  // namespace profile_store_test

@@ -90,7 +90,11 @@ def test_a_spare_takes_over_with_its_standby_workers(nodes, mode):
     assert run.job.stop().code == 143
     run.runner.expect_nothing_left()
     warm = [incident["warm"] for incident in run.runner.report(run.job.run)["incidents"]]
-    assert warm == ([RANKS, 2 * RANKS] if mode == "all" else [0, RANKS])
+    if mode == "all":
+        # The agent that came back knows the imports as soon as the other one has kept them.
+        assert warm[0] in (RANKS, 2 * RANKS) and warm[1] == 2 * RANKS
+    else:
+        assert warm == [0, RANKS]
     text = run.runner.run("report", "-v", str(run.job.run)).text
     assert f"{warm[1]} workers started warm" in text
 

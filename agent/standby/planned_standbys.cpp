@@ -1,4 +1,4 @@
-#include "agent/standby/spare_standbys.h"
+#include "agent/standby/planned_standbys.h"
 
 #include <utility>
 #include <vector>
@@ -43,6 +43,13 @@ void keep_spare_standbys(NodeContext& node, StandbySet& standbys, const wire::Ke
   // Its workers would not start either, and then an error is logged.
   RR_LOG(kDebug, {}, "no standby workers: {}", wanted.error().what);
   standbys.keep({}, {});
+}
+
+void begin_warm_workers(NodeContext& node, StandbySet& standbys, const wire::StartWorkers& order,
+                        const std::string& list, unsigned usable_cpus) {
+  if (node.own_command) return;
+  auto wanted = wanted_standbys(node, order, usable_cpus);
+  if (wanted) standbys.begin_warm(*std::move(wanted), list);
 }
 
 }  // namespace robustrun::agent
