@@ -16,14 +16,16 @@ struct TracedFault {
   std::uint32_t machine = 0;
   FaultKind kind = FaultKind::kGpu;
   bool stays = false;  // every restart on the same machine fails the same way until it is repaired
-  // From the machine's removal until it is back (a dead one: from `at`); for kSlow: until it has
-  // recovered by itself.
+  // How long the machine is away once it was removed, until it is repaired; if the fault itself
+  // takes it away (kMachine, kMaintenance), or for kSlow, counted from `at`.
   Nanos lasts{};
   double slows = 1;  // for kSlow: factor by which steps take longer meanwhile
   // For a real run that is replayed (replay.h):
   bool is_place = false;  // `machine` is a place in the group, not a particular machine
   bool node_answers = false;  // for kMachine: only its agent died
-  const supervisor::WorkerExited* exited = nullptr;  // what the worker left, with its last output
+  // What the worker left, with its last output; null: nothing is known. Points into the RunRecord
+  // that is replayed, which must outlive the trace.
+  const supervisor::WorkerExited* exited = nullptr;
 };
 
 // In order of time. Poisson in time, uniform over machines. `machines` > 0.

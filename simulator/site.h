@@ -20,7 +20,7 @@
 
 namespace robustrun::simulator {
 
-// With fewer failures the rate is uncertain: its interval is 0.5 to 1.8 times the estimate.
+// With this number the interval is 0.5 to 1.8 times the estimate; with fewer it is even wider.
 inline constexpr std::uint32_t kFewFailures = 10;
 
 struct SeenRate {

@@ -9,8 +9,8 @@ class Stopwatch {
  public:
   // Starts at `now`, in training.
   void begin(Nanos now);
-  // Starts a pause of this phase at `now`. Training that goes on until now ends with it, and counts
-  // as lost unless `is_safe`.
+  // Ends what goes on, training or another pause, and starts a pause of this phase at `now`. Ended
+  // training loses what follows its last checkpoint (Episode::is_lost), unless `is_safe`.
   void pause(Nanos now, Phase phase, bool is_safe = false);
   void train(Nanos now);
   // From `now` on, while training, steps take `factor` times as long; 1: normal.

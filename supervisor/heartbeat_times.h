@@ -1,6 +1,7 @@
 #pragma once
 // How often agents send heartbeats, and after how much silence a node is suspect and lost. A run's
-// values are those of the options named here (cli/options/options_table.cpp).
+// values are those of the options named here: change their defaults in
+// cli/options/options_table.cpp; the values below are for tests.
 
 #include "base/core/clock.h"
 

@@ -16,8 +16,8 @@ namespace robustrun::supervisor {
 struct PlacementRequest {
   // false: nodes keep their order; only the racks and switches of `cluster` are used.
   bool enabled = false;
-  // The machines of the run: by NodeId if hosts are named; in an open group all machines that are
-  // described, to be found by name.
+  // The machines of the run: by NodeId if hosts are named. In an open group (no hosts are named,
+  // nodes join by themselves): all machines that are described, to be found by name.
   topo::Cluster cluster;
   topo::Parallel parallel;  // not resolved: the world may change
   topo::Objective objective;

@@ -1,6 +1,6 @@
 #pragma once
-// Limits of the agent. Folders with a limits.h of their own (copies, deps, health, image, output,
-// shim, staging, standby) have theirs there.
+// Limits of all folders of the agent that have no limits.h of their own, and of what several of
+// them share.
 
 #include <chrono>
 #include <cstddef>
@@ -44,7 +44,6 @@ inline constexpr std::size_t kUndeliveredMax = 64;  // findings kept while the s
 inline constexpr std::size_t kSavingOverKeptMax = 8;
 
 // worker
-inline constexpr std::size_t kStderrTailLines = 50;   // for the report
 inline constexpr std::size_t kTrackerRunsBytesMax = 1024;
 
 // worker_set

@@ -11,6 +11,7 @@ inline constexpr std::size_t kLineBytesMax = std::size_t{64} << 10;  // longer l
 // A read of this size or more means a busy stream: its pipe is enlarged and read without a pause.
 inline constexpr std::size_t kBusyReadBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kBusyPipeBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kStderrTailLines = 50;  // of a worker, for the report
 // Pause between small reads: workers that flush every line cause one chunk instead of one per line.
 inline constexpr std::chrono::milliseconds kReadPause{2};
 // An incomplete line is passed on when it has not grown for at least half this time.

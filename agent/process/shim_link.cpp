@@ -28,6 +28,8 @@ using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kReapPauseMin{1};
 constexpr std::chrono::milliseconds kReapPauseMax{100};
+// A shim ends within milliseconds once its link is gone, unless the kernel cannot kill its tree.
+constexpr std::chrono::seconds kBuryMax{5};
 
 // The shims of this process that are not reaped yet: they must not be taken for orphans.
 std::vector<pid_t>& live_shims() {
@@ -116,6 +118,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] pid_t pid() const { return pid_; }
 
  private:
+  void bury();
   void await_reports();
   void read_reports();
   void await_shim();
@@ -139,6 +142,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<base::UnwatchedChild> child_;  // none: it is still to be adopted
   std::optional<base::SparedChild> coming_;  // until then
   base::Nanos reap_pause_{};
+  base::Nanos closed_at_{};
   pid_t pid_ = 0;
   bool started_ = false;
   bool start_failed_ = false;
@@ -185,6 +189,22 @@ void Session::close() {
   error_code ignored;
   control_.close(ignored);
   timer_.cancel();
+  closed_at_ = clock_.now();
+  bury();
+}
+
+// The shim kills its tree and ends. If it is not waited for, it stays a zombie.
+void Session::bury() {
+  if (!child_ || shim_ended_ || clock_.now() - closed_at_ > kBuryMax) return;
+  if (child_->poll_exit()) {
+    shim_ended_ = true;
+    return forget_shim();
+  }
+  reap_pause_ = std::clamp<base::Nanos>(2 * reap_pause_, kReapPauseMin, kReapPauseMax);
+  timer_.expires_after(reap_pause_);
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->bury();
+  });
 }
 
 void Session::send(const shim::Order& order) {

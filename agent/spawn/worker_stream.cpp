@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/node/limits.h"
+#include "agent/output/limits.h"
 #include "agent/spawn/worker_words.h"
 #include "base/io/log.h"
 

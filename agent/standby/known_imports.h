@@ -3,10 +3,10 @@
 // one interpreter that holds the imports.
 //
 // Owned by the WorkerSet, on the agent's loop. The list lies in the user's cache
-// (bootstrap/hot/profile_store.h), for this program with these arguments. It is kept once a
-// template that was made from it can serve all workers of the node, and is used while the program's
-// own files are what they were. Nothing here can fail a start: without a list, workers start the
-// usual way.
+// (bootstrap/hot/profile_store.h) under all that decides what a script imports: its content, its
+// arguments, the content of files that these name, and the environment. It is kept once a template
+// that was made from it can serve all workers of the node. Nothing here can fail a start: without a
+// list, workers start the usual way.
 
 #include <functional>
 #include <memory>
@@ -26,11 +26,11 @@ class KnownImports {
   // Calls `go` with the list of an earlier run of `node.workers`, or with nothing if there is none
   // within kImportsKnownMax.
   void find(std::function<void(std::string)> go);
-  // Keeps the list in the file `path` for the next run, unless first workers that had its imports
-  // ended before their first step in an earlier one.
-  void keep(const std::string& path);
-  // The first workers had the imports of the list that find() gave, and ended before their first
-  // step. The list is not used again as long as it stays the same.
+  // Keeps the list in the file `path` for the next run. `is_first_node`: where nodes share the
+  // cache, only that one writes.
+  void keep(const std::string& path, bool is_first_node);
+  // Workers that began with a list did not come to their first step: no list is used or kept for
+  // these workers for kImportsSpoiltFor.
   void spoil();
 
  private:

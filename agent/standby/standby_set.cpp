@@ -13,19 +13,29 @@
 
 #include "agent/evidence/process_look.h"
 #include "agent/node/limits.h"
+#include "base/core/text.h"
 #include "base/io/log.h"
 #include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {
 
-// Added to a list of an earlier run: the run's first workers wait for its imports.
-constexpr const char* kFirst = "first start\n";
 constexpr const char* kStillImporting = "its standby worker was still importing";
 
 std::string too_large(std::size_t count, std::uint64_t memory_kb, std::uint64_t available) {
   return fmt::format("{} of {} MiB each are more than a tenth of the {} MiB available", count,
                      memory_kb >> 10, available >> 10);
+}
+
+// Other nodes compare only the script, which they may have at another place.
+std::string without_files(const std::string& list) {
+  std::string kept;
+  for (const std::string_view line : base::split(list, '\n')) {
+    if (!line.empty() && !line.starts_with("file ") && !line.starts_with("keep ")) {
+      kept.append(line).push_back('\n');
+    }
+  }
+  return kept;
 }
 
 }  // namespace
@@ -80,21 +90,32 @@ std::string StandbySet::why_none(const Slot& slot) const {
 }
 
 void StandbySet::begin(const wire::StartWorkers& order) {
+  cancel_wait();  // of an attempt that was revoked
+  if (first_ == First::kWaiting) {
+    drop_first();
+    slots_.clear();
+  }
   for (auto& [rank, slot] : slots_) {
     const auto is_same = [&](const auto& now) { return now.local_rank.value == rank; };
     if (std::ranges::none_of(order.slots, is_same)) kill(slot);
   }
-  // What is wrong with one fork may be wrong with all, and not with a fresh worker.
+  // What is wrong with one fork may be wrong with all, and not with a fresh worker. But first
+  // workers may only have been stopped because of another node.
   const auto was_forked = [](const auto& slot) { return slot.second.was_forked; };
   const auto has_stepped = [&](const auto& slot) {
     return was_forked(slot) && slot.second.has_progress;
   };
-  if (std::ranges::any_of(slots_, was_forked) && std::ranges::none_of(slots_, has_stepped)) {
+  const auto failed_early = [](const auto& slot) { return slot.second.failed_early; };
+  const bool is_suspect =
+      std::ranges::any_of(slots_, was_forked) && std::ranges::none_of(slots_, has_stepped);
+  if (is_suspect && (first_ == First::kNo || std::ranges::any_of(slots_, failed_early))) {
+    if (!known_.empty()) handlers_.on_spoilt();
     kill_templates();
     forks_ = false;
     for (auto& [rank, slot] : slots_)
       kill(slot, "forked workers had ended before their first step");
   }
+  first_ = First::kNo;
   std::erase_if(slots_, [&](const auto& slot) {
     return std::ranges::none_of(
         order.slots, [&](const auto& now) { return now.local_rank.value == slot.first; });
@@ -120,7 +141,7 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     }
     if (!has_expected && !given_up_) slot.spawn.reset();
   }
-  paused_ = is_spare_ = is_first_ = false;
+  paused_ = is_spare_ = false;
   list_.clear();
   modules_wanted_by_.reset();
   // Not if an earlier template serves only some of the workers: this one may, too.
@@ -128,9 +149,6 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     const Slot& each = slot.second;
     return each.standby == 0 && !each.has_failed && each.spawn && may_wait(*each.spawn);
   };
-  patience_->timer.cancel();  // of an attempt that was revoked
-  settled_ = nullptr;
-  awaited_ = 0;
   if (is_wanted() && templates_.size() == 1 && templates_.begin()->second->is_importing() &&
       slots_.size() == order.slots.size() && std::ranges::all_of(slots_, may_become_warm)) {
     awaited_ = templates_.begin()->first;
@@ -140,33 +158,58 @@ void StandbySet::begin(const wire::StartWorkers& order) {
 }
 
 bool StandbySet::may_begin_warm() const {
-  return slots_.empty() && is_wanted() && !node_.home.is_container();
+  return slots_.empty() && is_wanted() && forks_ && !node_.own_command &&
+         !node_.home.is_container();
 }
 
 void StandbySet::begin_warm(std::vector<Wanted> wanted, const std::string& list) {
   RR_ASSERT(may_begin_warm());
   const std::size_t count = wanted.size();
-  keep(std::move(wanted), list + kFirst);
+  keep(std::move(wanted), list);
   is_spare_ = false;
-  is_first_ = true;
   list_.clear();
   const auto may_become = [&](const auto& slot) {
     return may_fork(slot.second) && may_wait(*slot.second.spawn);
   };
-  if (slots_.size() == count && std::ranges::all_of(slots_, may_become)) {
-    start_template(slots_.begin()->first, slots_.begin()->second);
-  }
-  templates_.empty() ? check_first() : void(awaited_ = templates_.begin()->first);
+  const bool may_begin =
+      !slots_.empty() && slots_.size() == count && std::ranges::all_of(slots_, may_become);
+  awaited_ = may_begin ? start_template(slots_.begin()->first, slots_.begin()->second, true) : 0;
+  if (awaited_ == 0) return slots_.clear();  // nothing has been started
+  first_ = First::kWaiting;
+  known_ = list;
+  is_outdated_ = false;
 }
 
-// The first workers of a node are forked, or none is.
-void StandbySet::check_first() {
-  if (!is_first_ || std::ranges::all_of(slots_, [&](const auto& s) { return is_ready(s.second); }))
+void StandbySet::settle_first() {
+  if (first_ != First::kWaiting) return;
+  const auto is_there = [&](const auto& slot) { return is_ready(slot.second); };
+  if (std::ranges::all_of(slots_, is_there)) {
+    first_ = First::kTaken;
+    if (modules_wanted_by_) {
+      node_.send(wire::StandbyModules{*modules_wanted_by_, without_files(known_)});
+    }
     return;
-  is_first_ = false;
+  }
+  if (!is_outdated_) handlers_.on_spoilt();
+  drop_first();
+}
+
+// The node is as if it had never had standbys.
+void StandbySet::drop_first() {
+  first_ = First::kNo;
+  known_.clear();
   kill_templates();
-  for (auto& [rank, slot] : slots_) kill(slot);
-  slots_.clear();
+  for (auto& [rank, slot] : slots_) {
+    kill(slot);
+    slot = Slot{slot.rank, std::nullopt, {}};
+  }
+}
+
+void StandbySet::cancel_wait() {
+  patience_->timer.cancel();
+  settled_ = nullptr;
+  awaited_ = 0;
+  node_.stages.end(wire::StageName::kImports);
 }
 
 void StandbySet::when_settled(std::function<void()> go) {
@@ -175,7 +218,8 @@ void StandbySet::when_settled(std::function<void()> go) {
   node_.stages.begin(wire::StageName::kImports);
   for (const std::uint64_t serial : importing_) all_.at(serial)->hurry();
   if (awaited_ != 0) templates_.at(awaited_)->hurry();
-  patience_->timer.expires_after(is_first_ ? kFirstStandbyWaitMax : kStandbyWaitMax);
+  patience_->timer.expires_after(first_ == First::kWaiting ? kFirstStandbyWaitMax
+                                                           : kStandbyWaitMax);
   patience_->timer.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     if (std::exchange(awaited_, 0) != 0) {
@@ -193,7 +237,6 @@ void StandbySet::settle() {
   if (!importing_.empty() || awaited_ != 0) return;
   patience_->timer.cancel();
   node_.stages.end(wire::StageName::kImports);
-  if (settled_) check_first();
   if (const auto go = std::exchange(settled_, nullptr)) boost::asio::post(node_.executor, go);
 }
 
@@ -221,10 +264,15 @@ void StandbySet::keep(std::vector<Wanted> wanted, const std::string& list) {
     slots.emplace(rank, std::move(slot));
   }
   for (auto& [rank, slot] : slots_) kill(slot);
-  if (list != list_ || slots.empty()) kill_templates();
+  if (list != list_ || slots.empty()) {
+    kill_templates();
+    forks_ = true;
+  }
   slots_ = std::move(slots);
   list_ = list;
   is_spare_ = true;
+  first_ = First::kNo;
+  known_.clear();
   paused_ = false;
 }
 
@@ -250,6 +298,7 @@ std::vector<Ready::Stamp> StandbySet::stamps() const {
 void StandbySet::discard(const std::string& why) {
   RR_LOG(kInfo, {}, "workers start without standbys, which are out of date: {}", why);
   kill_templates();
+  forks_ = true;
   for (auto& [rank, slot] : slots_) kill(slot, "its standby worker was out of date: " + why);
 }
 
@@ -257,14 +306,17 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
                                    const std::string& list) {
   if (!keeps_any()) {
     const auto known = slots_.find(worker.local_rank.value);
-    return {std::nullopt, known == slots_.end() ? "" : why_none(known->second)};
+    if (known == slots_.end()) return {};
+    Place place{std::nullopt, why_none(known->second)};
+    known->second.spawn = standby_launch_spec(wanted);  // the next one had a predecessor
+    return place;
   }
   Slot& slot = slots_[worker.local_rank.value];
   Place place{std::nullopt, why_none(slot)};
   slot.lost.clear();
   slot.rank = worker.rank;
   slot.spawn = standby_launch_spec(wanted);
-  slot.is_asked = slot.has_progress = slot.has_failed = slot.was_forked = false;
+  slot.is_asked = slot.has_progress = slot.has_failed = slot.was_forked = slot.failed_early = false;
   slot.early = 0;
   slot.list.clear();
   if (const auto found = all_.find(slot.standby); found != all_.end()) {
@@ -286,7 +338,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
   }
   const base::Fd made(::open(list.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (made) slot.list = list;
-  slot.has_modules = false;
+  slot.has_modules = slot.has_whole_list = false;
   return place;
 }
 
@@ -323,8 +375,11 @@ void StandbySet::take_modules(std::uint32_t rank, Slot& slot, bool is_early) {
   } else {
     slot.has_modules = std::rename(slot.list.c_str(), kept.c_str()) == 0;
   }
+  slot.has_whole_list = slot.has_modules && !is_early;
+  known_.clear();
   if (is_renewed) {
     kill_templates();
+    forks_ = true;
     kill(slot);
   }
   if (slot.has_modules && modules_wanted_by_ && rank == slots_.begin()->first) tell_modules(rank);
@@ -332,13 +387,12 @@ void StandbySet::take_modules(std::uint32_t rank, Slot& slot, bool is_early) {
 
 void StandbySet::tell_modules(std::uint32_t rank) const {
   auto list = base::read_file(modules_path(rank), wire::kModulesBytesMax);
-  if (list) return node_.send(wire::StandbyModules{*modules_wanted_by_, *std::move(list)});
+  if (list) return node_.send(wire::StandbyModules{*modules_wanted_by_, without_files(*list)});
   RR_LOG(kDebug, {}, "spare nodes keep no standby workers: {}", list.error().what);
 }
 
 void StandbySet::kill_templates() {
   for (auto& [serial, each] : templates_) each->kill();
-  forks_ = true;
 }
 
 bool StandbySet::has_template(const Slot& slot) const {
@@ -367,17 +421,18 @@ bool StandbySet::may_fork(const Slot& slot) const {
   return forks_ && slot.spawn->container == 0 && !node_.home.is_container();
 }
 
-void StandbySet::start_template(std::uint32_t rank, const Slot& slot) {
+std::uint64_t StandbySet::start_template(std::uint32_t rank, const Slot& slot, bool is_first) {
   const std::uint64_t serial = ++serial_;
-  auto made = StandbyTemplate::start(node_, {*slot.spawn, modules_path(rank)},
+  auto made = StandbyTemplate::start(node_, {*slot.spawn, modules_path(rank), is_first},
                                      {[this, serial] { on_template_ready(serial); },
                                       [this, serial] { on_template_gone(serial); }});
   if (made) {
     templates_.emplace(serial, *std::move(made));
-    return;
+    return serial;
   }
   forks_ = false;
   RR_LOG(kDebug, {}, "no template of standby workers: {}", made.error().what);
+  return 0;
 }
 
 void StandbySet::on_template_ready(std::uint64_t serial) {
@@ -404,13 +459,19 @@ void StandbySet::use(StandbyTemplate& made) {
   if (!fits(ready.memory_kb, 1, available))
     return give_up(too_large(1, ready.memory_kb, available));
   if (!is_wanted() || paused_) return;
+  if (first_ == First::kWaiting && !serves_all(made)) return made.kill();
   fork_missing();
-  const auto is_served = [&](const auto& slot) {
-    return slot.second.spawn && has_template(slot.second);
-  };
-  if (!is_spare_ && !is_first_ && std::ranges::all_of(slots_, is_served)) {
-    handlers_.on_proven(made.modules());
-  }
+  const auto first = slots_.begin();
+  const bool is_own = !is_spare_ && first != slots_.end() && first->second.has_whole_list &&
+                      made.modules() == modules_path(first->first);
+  if (is_own && serves_all(made)) handlers_.on_proven(made.modules());
+}
+
+bool StandbySet::serves_all(const StandbyTemplate& made) const {
+  return std::ranges::all_of(slots_, [&](const auto& slot) {
+    const auto& spawn = slot.second.spawn;
+    return spawn && fork_changes(made.spawn(), *spawn, made.ready().read);
+  });
 }
 
 void StandbySet::on_template_gone(std::uint64_t serial) {
@@ -443,7 +504,10 @@ void StandbySet::prepare() {
     if (slowest == slots_.end() || length(each) > length(slowest->second)) slowest = slot;
   }
   if (slowest == slots_.end()) return;
-  if (may_fork(slowest->second)) return start_template(slowest->first, slowest->second);
+  if (may_fork(slowest->second)) {
+    start_template(slowest->first, slowest->second);
+    return;
+  }
   start(slowest->first, slowest->second);
 }
 
@@ -496,7 +560,9 @@ void StandbySet::on_ready(std::uint64_t serial, const Ready& ready) {
 
 // It knows its imports from elsewhere, or from before a change; another list may come.
 void StandbySet::refuse(std::uint64_t serial, const std::string& what) {
-  base::log_line(is_first_ ? base::LogLevel::kDebug : base::LogLevel::kInfo, {},
+  const bool is_first = first_ == First::kWaiting;
+  is_outdated_ = is_first;
+  base::log_line(is_first ? base::LogLevel::kDebug : base::LogLevel::kInfo, {},
                  "no standby workers until the next start: " + what);
   for (auto& [rank, slot] : slots_) {
     slot.has_failed = true;
@@ -518,21 +584,31 @@ void StandbySet::on_gone(std::uint64_t serial) {
 }
 
 void StandbySet::give_up(const std::string& why) {
-  given_up_ = true;
+  given_up_ = is_outdated_ = true;
   given_up_for_ = why;
   RR_LOG(kInfo, {}, "no standby workers are kept, so a restart starts interpreters: {}", why);
   kill_templates();
   for (auto& [rank, slot] : slots_) kill(slot);
 }
 
-void StandbySet::worker_failed_early() {
-  if (std::exchange(is_first_, false)) handlers_.on_spoilt();
+void StandbySet::worker_failed_early(base::LocalRank rank) {
+  const auto found = slots_.find(rank.value);
+  if (found == slots_.end() || !found->second.was_forked) return;
+  found->second.failed_early = true;
+  if (first_ == First::kTaken) handlers_.on_spoilt();
 }
 
-void StandbySet::pause() { paused_ = true; }
+void StandbySet::pause() {
+  paused_ = true;
+  cancel_wait();
+  if (first_ != First::kWaiting) return;
+  drop_first();
+  slots_.clear();
+}
 
 void StandbySet::end() {
   given_up_ = true;
+  cancel_wait();
   kill_templates();
   for (auto& [rank, slot] : slots_) kill(slot);
 }

@@ -18,9 +18,9 @@
 // take too much memory, or when one refuses (standby_match.h). Every worker that a restart starts
 // without a standby has a reason, for the report.
 //
-// If the imports are known from an earlier run (known_imports.h), the run's first workers, too, are
-// forked from a template, and nothing is imported while they train. Either all of the node are, or
-// all start the usual way.
+// If the imports are known from an earlier run (known_imports.h), the node's first workers, too,
+// are forked from a template, and nothing is imported while they train. Either all of the node are,
+// or all start the usual way.
 
 #include <functional>
 #include <map>
@@ -43,9 +43,11 @@ class StandbySet {
  public:
   struct Handlers {
     std::function<void()> on_empty;  // the last standby is gone
-    // A template that was made from the list in this file can serve all workers of the node.
+    // A template that was made from the list in this file, which a worker of this run has left at
+    // its first step, can serve all workers of the node.
     std::function<void(const std::string& list)> on_proven;
-    // A first worker that had been forked failed before its first step.
+    // Workers could not be forked with the list of an earlier run, or did not come to their first
+    // step.
     std::function<void()> on_spoilt;
   };
   StandbySet(NodeContext& node, Handlers handlers);
@@ -67,12 +69,14 @@ class StandbySet {
   // Whether the workers of the attempt that has begun are this node's first ones, and standbys
   // could become them if their imports were known.
   [[nodiscard]] bool may_begin_warm() const;
-  // Starts the template for them. `wanted`: all of the node; `list`: as in keep(), from an earlier
-  // run.
+  // Starts the template for them; when_settled() waits for it. `wanted`: all of the node; `list`:
+  // as in keep(), from an earlier run.
   void begin_warm(std::vector<Wanted> wanted, const std::string& list);
   // Calls `go` once the standbys that begin() left importing are ready or gone, and those of a
   // template that imports: at once, or after kStandbyWaitMax at most. A later call replaces `go`.
   void when_settled(std::function<void()> go);
+  // When settled, before the first take(): the first workers are forked, or none of them is.
+  void settle_first();
   // What changed_path() compares, on a thread of the pool, before the attempt's first take().
   [[nodiscard]] std::vector<Ready::Stamp> stamps() const;
   // The imports of all standbys are out of date; `why` says what has changed.
@@ -89,7 +93,7 @@ class StandbySet {
   void look(base::LocalRank rank, FaultTarget& worker, const tracer::Reading* reading);
   void prepare();
   // A worker of the attempt failed by itself before its first step.
-  void worker_failed_early();
+  void worker_failed_early(base::LocalRank rank);
   // The attempt ends: no standby is started before the next one.
   void pause();
   // No standby is started any more, and the existing ones are killed.
@@ -107,6 +111,8 @@ class StandbySet {
     bool has_progress = false;
     bool has_failed = false;  // a standby of this attempt failed
     bool was_forked = false;  // the worker was a standby forked from a template
+    bool failed_early = false;  // and failed by itself before its first step
+    bool has_whole_list = false;  // its modules are those of a first step in this run
     std::uint64_t standby = 0;  // key of all_; 0: none
     std::uint64_t origin = 0;  // key of templates_, from which it was forked; 0: it was not
     std::string lost{};  // why it has no standby, if there was or might have been one
@@ -125,14 +131,17 @@ class StandbySet {
   [[nodiscard]] base::Status write_modules(std::uint32_t rank, const std::string& list) const;
   void start(std::uint32_t rank, Slot& slot, std::uint64_t origin = 0,
              std::vector<std::string> changes = {});
-  void start_template(std::uint32_t rank, const Slot& slot);
+  // Its key of templates_; 0: it cannot be started.
+  std::uint64_t start_template(std::uint32_t rank, const Slot& slot, bool is_first = false);
   void on_template_ready(std::uint64_t serial);
   void use(StandbyTemplate& made);
   void on_template_gone(std::uint64_t serial);
   void kill_templates();
   [[nodiscard]] bool may_fork(const Slot& slot) const;
   void settle();
-  void check_first();
+  void cancel_wait();
+  void drop_first();
+  [[nodiscard]] bool serves_all(const StandbyTemplate& made) const;
   // Forks the standbys that are missing and have a template.
   void fork_missing();
   [[nodiscard]] bool has_template(const Slot& slot) const;
@@ -161,7 +170,11 @@ class StandbySet {
   std::unique_ptr<Timer> patience_;  // for settled_
   std::function<void()> settled_;
   bool is_spare_ = false;
-  bool is_first_ = false;  // standbys become the node's first workers
+  // Standbys with a list of an earlier run are to become, or became, the node's first workers.
+  enum class First : std::uint8_t { kNo, kWaiting, kTaken };
+  First first_ = First::kNo;
+  std::string known_;  // that list, while it is in use
+  bool is_outdated_ = false;  // it is, or cannot be used just now: nothing is wrong with it
   bool paused_ = true;
   bool given_up_ = false;
   std::string given_up_for_;

@@ -105,7 +105,7 @@ base::Status TemplateImpl::launch(NodeContext& node) {
   out_ = std::move(out.first);
   err_ = std::move(err.first);
   Environment environment(plan_.spawn.environment);
-  environment.set("ROBUSTRUN_STANDBY_SOCKET", ":" + plan_.modules);
+  environment.set("ROBUSTRUN_STANDBY_SOCKET", (plan_.is_first ? "first:" : ":") + plan_.modules);
 
   base::ChildOptions options;
   options.executable = node.shim;

@@ -26,6 +26,9 @@ class StandbyTemplate {
   struct Plan {
     LaunchSpec spawn;  // as of standby_launch_spec()
     std::string modules;  // file that lists its imports
+    // An earlier run listed them, and this run's first workers wait for them: it imports with
+    // normal priority, and only if the program's files are those of that run.
+    bool is_first = false;
   };
   struct Handlers {
     std::function<void()> on_ready;  // with ready()

@@ -1,7 +1,7 @@
 #pragma once
 // What must be on this node before workers of an attempt start, in this order: their code, the
-// image with their environment, the dependencies, the files they read first, staged files, and what
-// is known of a profiler plugin for NCCL that they name.
+// image with their environment, the dependencies, the files they read first, staged files, and
+// whether the profiler plugin for NCCL that their environment names can be called by ours.
 //
 // Owned by the WorkerSet, on the agent's loop. Everything begins as soon as the run is known here;
 // an attempt waits for what is missing.
@@ -34,12 +34,12 @@ class Preparation {
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 
-  // Sets NodeContext::workers to the template that workers of the attempt are started with here,
-  // and calls `go`. An error is a sentence for the user: no worker can start. `is_wanted`: false
-  // once the attempt is no longer to begin; `go` is not called then.
+  // Sets NodeContext::workers (a wire::WorkerTemplate: what workers of the attempt are started with
+  // here) and calls `go`, perhaps at once. An error is a sentence for the user: no worker can
+  // start. `is_wanted`: false once the attempt is no longer to begin; `go` is not called then.
   void begin_attempt(const wire::StartWorkers& order, std::function<bool()> is_wanted, Go go);
   // For standby workers on a node without workers: calls `go` when what they import is there.
-  // begin_attempt() replaces this call.
+  // A begin_attempt() before that takes the place of this call: `go` is then not called.
   void begin_standbys(Go go);
 
   [[nodiscard]] HotFiles& hot_files() { return hot_files_; }

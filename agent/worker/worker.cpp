@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <functional>
 #include <optional>
@@ -426,7 +427,11 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   report.stopped_by_us = stopped_at_ && at >= *stopped_at_;
   report.shim_lost = shim_lost;
   if (!status.success()) {
-    gone_.has_failed_early = !report.stopped_by_us && (!reported_ || reported_->steps == 0);
+    const bool is_from_outside = status.kind == base::ExitStatus::Kind::kSignaled &&
+                                 (status.code == SIGTERM || status.code == SIGKILL ||
+                                  status.code == SIGINT || status.code == SIGHUP);
+    gone_.has_failed_early =
+        !report.stopped_by_us && !is_from_outside && (!reported_ || reported_->steps == 0);
     // torchrun does not check whether the script had ended.
     if (record_ && !node_.workers.compat) report.script_end = record_->read_end();
     report.error_file = read_error_file(paths_.error_file);
@@ -456,6 +461,7 @@ void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
 }
 
 void WorkerImpl::finish_if_gone() {
+  gone_.local_rank = slot_.local_rank;
   if (gone() && on_gone_) std::exchange(on_gone_, nullptr)(gone_);
 }
 

@@ -39,6 +39,7 @@ class Worker : public FaultTarget {
   struct Gone {
     unsigned descendants_killed = 0;
     std::string unkillable;          // empty: none
+    base::LocalRank local_rank{};
     bool has_failed_early = false;   // by itself, before its first step
   };
   using GoneHandler = std::function<void(const Gone&)>;

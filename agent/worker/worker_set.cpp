@@ -46,7 +46,9 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
         preparation_(node, peers, stage, [this] { kill_workers(); }),
         imports_(node),
         standbys_(node, {[this] { finish_if_empty(); },
-                         [this](const std::string& list) { imports_.keep(list); },
+                         [this](const std::string& list) {
+                           imports_.keep(list, order_->group_rank == 0);
+                         },
                          [this] { imports_.spoil(); }}),
         gpus_(GpuRelease::start(node)),
         copies_(copies),
@@ -149,8 +151,9 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
   preparation_.begin_attempt(*order_, is_wanted, [this](const base::Status& prepared) {
     if (!prepared) return give_up_start(prepared.error());
     // Workers that are to list what they read at their start do so only if they start afresh.
-    if (!standbys_.may_begin_warm() || preparation_.hot_files().wants_lists())
+    if (!standbys_.may_begin_warm() || preparation_.hot_files().wants_lists()) {
       return await_standbys();
+    }
     imports_.find([self = weak_from_this(), attempt = order_->attempt](const std::string& list) {
       const auto set = self.lock();
       if (!set || !set->is_to_start(attempt)) return;
@@ -165,7 +168,9 @@ void WorkerSet::Impl::start(wire::StartWorkers order) {
 void WorkerSet::Impl::await_standbys() {
   standbys_.when_settled([self = weak_from_this(), attempt = order_->attempt] {
     const auto set = self.lock();
-    if (set && set->is_to_start(attempt)) set->check_and_start();
+    if (!set || !set->is_to_start(attempt)) return;
+    set->standbys_.settle_first();
+    set->check_and_start();
   });
 }
 
@@ -334,7 +339,7 @@ void WorkerSet::Impl::stop_all(int signal, base::Nanos grace) {
 void WorkerSet::Impl::on_worker_gone(const Worker::Gone& gone) {
   summary_.descendants_killed += gone.descendants_killed;
   if (!gone.unkillable.empty()) summary_.unkillable.push_back(gone.unkillable);
-  if (gone.has_failed_early) standbys_.worker_failed_early();
+  if (gone.has_failed_early) standbys_.worker_failed_early(gone.local_rank);
   finish_if_empty();
 }
 

@@ -17,7 +17,6 @@ from harness import ROBUSTRUN, ROOT, TORCHRUN, Figure, Quick, Scratch, in_turns,
 
 COUNT = 2
 SECONDS, QUICK_SECONDS = 75, 15
-FIRST_SECONDS = 45  # enough for imports of low priority
 ROUNDS = 20
 QUICK = Quick(50, "1 pair of 15 s instead of 20 of 75 s, of which robustrun's may be its first run "
                   "of the script: the target is for its ratio")
@@ -48,7 +47,7 @@ def run(command, seconds):
 def measure(quick):
     rounds, seconds = (QUICK.rounds, QUICK_SECONDS) if quick else (ROUNDS, SECONDS)
     for command in () if quick else ([ROBUSTRUN], TORCHRUN):
-        run(command, FIRST_SECONDS)
+        run(command, seconds)
     ours, peer = in_turns(rounds, lambda: run([ROBUSTRUN], seconds), lambda: run(TORCHRUN, seconds))
     steps = [[1e3 * step for step, _ in readings] for readings in (ours, peer)]
     first = [[until for _, until in readings] for readings in (ours, peer)]

@@ -27,7 +27,7 @@ class Origin {
 
 [[nodiscard]] bool is_worth_retrying(const base::Error& error);
 
-// Opens the source and reads its length, validator and both ends.
+// Opens the source and reads its length, validator and both ends. `clock` must outlive the origin.
 [[nodiscard]] base::Result<std::unique_ptr<Origin>> open_origin(const std::string& source,
                                                                 const base::Clock& clock);
 [[nodiscard]] base::Result<std::unique_ptr<Origin>> open_path_origin(const std::string& path,

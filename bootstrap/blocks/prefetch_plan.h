@@ -16,10 +16,11 @@ class PrefetchPlan {
   // be damaged, and reading brings them into the page cache.
   PrefetchPlan(const BlockProfile& profile, const std::vector<bool>& present);
 
-  // The next block of this round; nullopt: the round is over.
+  // Blocks of the profile are hot, all others cold. Call next_cold() once next_hot() has none left.
+  // The next such block of this round; nullopt: none is left.
   [[nodiscard]] std::optional<std::uint64_t> next_hot();
   [[nodiscard]] std::optional<std::uint64_t> next_cold();
-  // The block was delivered, by whatever way.
+  // The block is in the store now, however it came. If the store had no room, do not call this.
   void mark_there(std::uint64_t block);
   // Restarts both rounds with the missing blocks.
   void start_round();

@@ -28,7 +28,7 @@ struct Snapshot {
   std::uint64_t sum = 0;  // of the whole file
   std::uint64_t ends = 0;  // of its first and last 64 KiB
   std::int64_t made_s = 0;  // Unix time
-  bool pinned = false;
+  bool pinned = false;  // equal inputs always give the same environment (inputs.h)
   bool operator==(const Snapshot&) const = default;
 };
 
@@ -56,8 +56,8 @@ void remove_unfinished(const std::string& cache, const std::string& key);
 // Reads all of it and checks its sum; kCorrupt.
 base::Status verify_snapshot(const std::string& cache, const Snapshot& snapshot);
 
-// Takes a shared lock, which protects the snapshot from removal. Returns an invalid descriptor
-// where locks do not work.
+// Takes a shared lock, which protects the snapshot from removal. Returns an invalid descriptor if
+// there is no such snapshot, if it is being removed, or where locks do not work.
 [[nodiscard]] base::Fd hold_snapshot(const std::string& cache, const std::string& key);
 // Renews the file's time, as a sign of use for other machines.
 void touch_snapshot(const std::string& cache, const std::string& key);

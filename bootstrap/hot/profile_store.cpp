@@ -27,29 +27,29 @@ constexpr std::string_view kImportsHead = "robustrun-modules 1\n";
 
 std::string profile_folder(const std::string& cache) { return cache + "/hot"; }
 
-std::string interpreter_prefix(const ProfileKey& key) {
-  return fmt::format("{:016x}-", base::hash64(key.interpreter));
+std::string interpreter_prefix(const std::string& interpreter) {
+  return fmt::format("{:016x}-", base::hash64(interpreter));
 }
 
 std::string profile_path(const std::string& cache, const ProfileKey& key) {
-  return fmt::format("{}/{}{:016x}{}", profile_folder(cache), interpreter_prefix(key),
+  return fmt::format("{}/{}{:016x}{}", profile_folder(cache), interpreter_prefix(key.interpreter),
                      base::hash64(key.program), kEnding);
 }
 
-std::string imports_path(const std::string& cache, const ImportsKey& key) {
-  std::string start;
-  for (const std::string& argument : key.arguments) start += '\0' + argument;
-  std::erase_if(start, [](char letter) { return '0' <= letter && letter <= '9'; });
-  start += '\0' + key.program.program + '\0' + key.folder;
-  return fmt::format("{}/{}{:016x}{}", profile_folder(cache), interpreter_prefix(key.program),
-                     base::hash64(start), kImportsEnding);
+std::string imports_path(const std::string& cache, const std::string& interpreter,
+                         std::uint64_t start) {
+  return fmt::format("{}/{}{:016x}{}", profile_folder(cache), interpreter_prefix(interpreter),
+                     start, kImportsEnding);
+}
+
+bool is_only_ours(const struct stat& status) {
+  return status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 bool is_ours(const std::string& path) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  const bool is_open = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-  return status.st_uid == ::geteuid() && !is_open;
+  return is_only_ours(status);
 }
 
 std::optional<HotProfile> read_profile(const std::string& path) {
@@ -61,9 +61,13 @@ std::optional<HotProfile> read_profile(const std::string& path) {
   return *std::move(profile);
 }
 
+// What it names is imported, so no other user may be able to replace it, either.
 std::string read_imports(const std::string& path) {
-  if (!is_ours(path)) return {};
-  auto text = base::read_file(path, kImportsBytesMax);
+  struct stat folder{};
+  const bool is_safe = ::stat(path.substr(0, path.rfind('/')).c_str(), &folder) == 0 &&
+                       is_only_ours(folder) && is_ours(path);
+  if (!is_safe) return {};
+  auto text = base::read_file(path, kImportsBytesMax, base::Links::kRefuse);
   return text && text->starts_with(kImportsHead) ? *std::move(text) : std::string();
 }
 
@@ -100,7 +104,7 @@ base::Status save(const std::string& cache, const std::string& path, const std::
 
 std::optional<FoundProfile> load_profile(const std::string& cache, const ProfileKey& key) {
   if (auto own = read_profile(profile_path(cache, key))) return FoundProfile{*std::move(own), true};
-  for (const std::string& path : profiles_by_age(cache, interpreter_prefix(key))) {
+  for (const std::string& path : profiles_by_age(cache, interpreter_prefix(key.interpreter))) {
     if (auto other = read_profile(path)) return FoundProfile{*std::move(other), false};
   }
   return std::nullopt;
@@ -127,13 +131,17 @@ base::Status save_profile(const std::string& cache, const ProfileKey& key,
   return save(cache, profile_path(cache, key), encode_profile(profile), kEnding);
 }
 
-std::string load_imports(const std::string& cache, const ImportsKey& key) {
-  return read_imports(imports_path(cache, key));
+std::string load_imports(const std::string& cache, const std::string& interpreter,
+                         std::uint64_t start) {
+  const std::string path = imports_path(cache, interpreter, start);
+  std::string list = read_imports(path);
+  if (!list.empty()) ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // the oldest are removed
+  return list;
 }
 
-base::Status save_imports(const std::string& cache, const ImportsKey& key,
-                          const std::string& list) {
-  return save(cache, imports_path(cache, key), list, kImportsEnding);
+base::Status save_imports(const std::string& cache, const std::string& interpreter,
+                          std::uint64_t start, const std::string& list) {
+  return save(cache, imports_path(cache, interpreter, start), list, kImportsEnding);
 }
 
 }  // namespace robustrun::bootstrap

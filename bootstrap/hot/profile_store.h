@@ -4,6 +4,7 @@
 // A key stands for one interpreter and one program. Profiles that belong to another user or are
 // open to others are not read: the files that a profile names are read with this user's rights.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,17 +31,14 @@ struct FoundProfile {
 base::Status save_profile(const std::string& cache, const ProfileKey& key,
                           const HotProfile& profile);
 
-// What the program imported before its first step in an earlier run (docs/formats/standby.md):
-// CACHE/hot/KEY.imports. Digits in arguments are not part of the key: runs with another learning
-// rate, seed or numbered folder import the same. Empty: not known.
-struct ImportsKey {
-  ProfileKey program;
-  std::vector<std::string> arguments;
-  std::string folder;  // of a module, which Python looks for in the working directory
-};
-[[nodiscard]] std::string load_imports(const std::string& cache, const ImportsKey& key);
+// What a program imported before its first step in an earlier run (docs/formats/standby.md):
+// CACHE/hot/KEY.imports. `start`: a hash of all that decides which imports these are. Empty: not
+// known, or the file or its folder could have been written by another user.
+[[nodiscard]] std::string load_imports(const std::string& cache, const std::string& interpreter,
+                                       std::uint64_t start);
 // As save_profile().
-base::Status save_imports(const std::string& cache, const ImportsKey& key, const std::string& list);
+base::Status save_imports(const std::string& cache, const std::string& interpreter,
+                          std::uint64_t start, const std::string& list);
 
 // Paths of all profiles, then of all profiles of blocks (block_profile.h), then of all lists of
 // imports, each newest first.

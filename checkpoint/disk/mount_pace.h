@@ -5,8 +5,9 @@
 // A mount's pace is its measured speed divided by its weight, relative to the best mount: 1 if it
 // keeps up with its weight. Each measurement moves the pace by half of the difference, so that one
 // slow save does not count for much, and by less if little was written, because then latency
-// dominates. A mount whose pace falls below one half is reported as slow. A mount that gets too
-// little data to be measured slowly gets more again.
+// dominates. A mount whose pace falls below one half is reported as slow. A slow mount gets little
+// data; once that is too little to be measured, its pace rises a little with every save, so that it
+// gets more data and is measured again.
 
 #include <cstdint>
 #include <span>
@@ -19,7 +20,7 @@ namespace robustrun::checkpoint {
 
 struct MountReading {
   std::size_t mount = 0;
-  double weight = 1;        // from the user; above 0
+  double weight = 1;  // from the user; above 0
   std::uint64_t bytes = 0;  // written and synced
   base::Nanos took{0};
 };

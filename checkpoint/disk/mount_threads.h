@@ -56,7 +56,8 @@ class MountThreads {
     std::move_only_function<void(LifeSign&)> work;
   };
   // Runs the jobs in parallel and returns when each has ended or was given up. The result has one
-  // status per job: success, or ETIMEDOUT with the mount's name.
+  // status per job: success, or kOs with ETIMEDOUT and the mount's name. A job of a mount that is
+  // stuck is not started and gets ETIMEDOUT at once.
   std::vector<base::Status> run(std::vector<Job> jobs);
 
   // Makes one call and returns its result, or ETIMEDOUT. `work` owns everything it uses and returns
@@ -70,7 +71,8 @@ class MountThreads {
     if (!ended) return std::unexpected(std::move(ended).error());
     return std::move(**answer);
   }
-  // Makes one call for each mount in parallel; together they take no longer than one that hangs.
+  // Makes one call for each mount in parallel, works[i] on mount i. If several hang, they are given
+  // up together, after one patience.
   template <class Work>
   auto call_each(std::vector<Work> works) {
     using Answer = decltype(works.front()());

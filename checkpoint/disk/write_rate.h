@@ -1,6 +1,7 @@
 #pragma once
-// Limits how fast all threads of a store together write data: a token bucket that holds no more
-// than the current request. At first there is no limit. Counts the requested bytes.
+// Limits how fast all threads of a store together write data. Each request gets its own span of
+// time after all earlier ones; idle time is not saved up, so there are no bursts. At first there is
+// no limit. Counts the requested bytes.
 //
 // Thread-safe. A new limit takes effect at once, also for waiting threads. A thread waits between
 // calls that touch a mount (mount_threads.h), so waiting uses up no patience.

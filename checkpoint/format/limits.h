@@ -1,5 +1,6 @@
 #pragma once
-// Upper bounds of everything in a checkpoint. A file that exceeds one is damaged or hostile.
+// The sizes of blocks and extents, and upper bounds of everything in a checkpoint. A file that
+// exceeds one is damaged or hostile.
 
 #include <cstddef>
 #include <cstdint>

@@ -52,7 +52,7 @@ class Staging {
   base::Result<std::size_t> stage(const StageOrder& order, const PartContents& contents);
   // Invalidates the copy because the caller knows that its sources changed.
   void discard(std::size_t slot);
-  // Keeps the slot unchanged until release().
+  // Keeps the slot unchanged until release(). One holder per slot: holds are not counted.
   void hold(std::size_t slot) { held_[slot].store(true, std::memory_order_release); }
   void release(std::size_t slot) { held_[slot].store(false, std::memory_order_release); }
   [[nodiscard]] bool is_held(std::size_t slot) const {
@@ -63,7 +63,8 @@ class Staging {
   [[nodiscard]] CopyPool& pool() { return pool_; }
 
  private:
-  // Takes the oldest slot that is not held; with a board, until its end_filling().
+  // Takes the oldest slot that is not held. If there is a board, the slot counts as being filled
+  // until board_->end_filling().
   base::Result<std::size_t> begin_filling();
   base::Status fill(std::size_t index, MemoryCopy& copy, const PartContents& contents);
 
@@ -83,8 +84,8 @@ base::Result<FoundCopy> find_copy(const MemoryArea& area, const AttemptId& attem
 // All complete copies, newest first; damaged ones are left out.
 [[nodiscard]] std::vector<FoundCopy> complete_copies(const MemoryArea& area);
 
-// Index of the copy's first shard among those of a committed checkpoint; nullopt if the checkpoint
-// does not contain exactly the shards of the copy.
+// Index in `committed` of the copy's first shard. nullopt: `committed` is of another attempt, or
+// does not have all shards of the copy one after the other (it also has those of other writers).
 [[nodiscard]] std::optional<std::size_t> first_shard_of(const MemoryCopy& copy,
                                                         const Manifest& committed);
 
@@ -97,9 +98,9 @@ struct WantedShard {
 base::Status restore_copy(std::span<const char> slot, const MemoryCopy& copy,
                           std::span<const WantedShard> wanted, CopyPool& pool);
 
-// Saves the copy in `slot` as its writer's part, and commits if this was the last part. kCorrupt
-// names a tensor that changed since it was copied; then nothing is saved. `file_tag`: as in
-// PartContents.
+// Saves the copy in `slot` as its writer's part, and commits if this was the last part. Then marks
+// the slot as saved. kCorrupt names a tensor whose copy was damaged in memory; then nothing is
+// saved. `file_tag`: as in PartContents.
 base::Result<Completion> drain_copy(std::span<char> slot, Store& store,
                                     const std::string& file_tag = {});
 

@@ -31,9 +31,9 @@ enum class CountOn : std::uint8_t { kThisMachine, kEveryHost };
 [[nodiscard]] base::Result<Program> find_program(const Settings& settings,
                                                  const Surroundings& around, CountOn where);
 
-// PYTHON_EXEC, else $VIRTUAL_ENV/bin/python, else python3 or python on PATH, where the environment
-// that a tool's installer (pipx, uv) made for robustrun alone does not count. A wrapper script
-// (pyenv's) is kept as found.
+// PYTHON_EXEC, else $VIRTUAL_ENV/bin/python, else python3 or python on PATH. If robustrun runs in
+// an environment that a tool's installer (pipx, uv) made for it alone, that folder of PATH is
+// skipped. A wrapper script (pyenv's) is kept as found.
 [[nodiscard]] base::Result<std::string> find_interpreter(const Surroundings& around);
 
 // The number of workers by --nproc-per-node: a number, cpu, gpu, xpu, auto or a backend's name.

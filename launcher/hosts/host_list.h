@@ -6,7 +6,8 @@
 //   item  = [user "@"] name [":" port]
 //   name  = as in base/core/name_list.h; or an IPv6 address in brackets
 //
-// Pure. Errors are causes with the character's position, from 1, for the end of "cannot use …: ".
+// Pure. An error is only the cause, with the position of the character, from 1; the caller puts
+// "cannot use …: " before it.
 
 #include <string>
 #include <string_view>

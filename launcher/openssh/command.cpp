@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "launcher/limits.h"
+
 namespace robustrun::launcher {
 
 std::vector<std::string> openssh_argv(const std::vector<std::string>& client, const Host& host,
@@ -12,9 +14,11 @@ std::vector<std::string> openssh_argv(const std::vector<std::string>& client, co
   std::vector<std::string> argv = client;
   argv.insert(argv.end(),
               {"-v", "-T", "-x", "-a", "-oBatchMode=yes",
-               "-oConnectTimeout=" + std::to_string(seconds.count()), "-oServerAliveInterval=15",
-               "-oServerAliveCountMax=3", "-oControlMaster=no", "-oControlPath=none",
-               "-oForwardAgent=no", "-oClearAllForwardings=yes", "-oRemoteCommand=none"});
+               "-oConnectTimeout=" + std::to_string(seconds.count()),
+               "-oServerAliveInterval=" + std::to_string(kKeepaliveInterval.count()),
+               "-oServerAliveCountMax=" + std::to_string(kKeepaliveGiveUp / kKeepaliveInterval),
+               "-oControlMaster=no", "-oControlPath=none", "-oForwardAgent=no",
+               "-oClearAllForwardings=yes", "-oRemoteCommand=none"});
   if (!host.user.empty()) argv.insert(argv.end(), {"-l", host.user});
   if (host.port != 0) argv.insert(argv.end(), {"-p", std::to_string(host.port)});
   if (command.subsystem) argv.emplace_back("-s");

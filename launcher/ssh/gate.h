@@ -3,8 +3,9 @@
 // host. The rest wait in order, without holding up callers for other jump hosts. For connections
 // and for pushes.
 //
-// When a server drops connections (many names may be one machine) each dropped connection lowers
-// the limit by one, not below kFanoutMin, and each success raises it again.
+// The limit on callers at once adapts: narrow() lowers it by one, not below kFanoutMin, when a
+// server dropped a connection (many names may be one machine); widen() raises it by one, up to the
+// first limit, after a success. The limit per jump host stays.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -20,12 +21,12 @@ class SshGate {
   using Pass = std::shared_ptr<void>;
 
   SshGate(boost::asio::any_io_executor executor, std::uint32_t limit, std::uint32_t limit_per_jump);
-  ~SshGate();
+  ~SshGate();  // callers that still wait are dropped without a call
   SshGate(const SshGate&) = delete;
   SshGate& operator=(const SshGate&) = delete;
 
-  // Calls `entered` from the loop; `waited`: not at once. A caller that is no longer interested
-  // releases the pass. `jump_host`: empty for none.
+  // Calls `entered` from the loop, never before enter() returns. `waited`: there was no room at
+  // first. A caller that is no longer interested releases the pass. `jump_host`: empty for none.
   void enter(const std::string& jump_host, std::function<void(Pass, bool waited)> entered);
   void widen();
   void narrow();

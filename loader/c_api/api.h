@@ -81,18 +81,21 @@ RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, siz
                                void (*take)(void* context, const char* path, const char* tokens,
                                             int is_prepared),
                                void* context);
-// Reads the indices of all sources. Relative paths begin at `folder`.
+// Reads the indices of all sources. Relative paths begin at `folder`. Copies `spec` and `folder`.
 RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank,
                              uint32_t ranks, rr_data** data);
 RR_DATA_API void rr_data_close(rr_data* data);
+// Hash of the lengths and places of a source's samples. `source` must be below source_count.
 RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // Continues after `cursor`.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
 RR_DATA_API int rr_data_next_step(rr_data* data, rr_data_step* step);
-// The cursor at the beginning or the end of the present step; `carry` has room for carry_count
-// pieces, as many as rr_data_step says.
+// The cursor at the beginning or the end of the present step. The caller provides the arrays:
+// `positions` and `owed` with one element per source, `carry` with carry_count, which must be the
+// carry_at_begin or carry_at_end of that step.
 RR_DATA_API int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor);
-// How many numbers rr_data_read() writes to `segments`.
+// How many numbers rr_data_read() writes to `segments`: the ends of documents' pieces and of
+// padding, in tokens, after a first 0 (cu_seqlens). 0: a step has no such micro-batch.
 RR_DATA_API size_t rr_data_segments(const rr_data* data, uint32_t micro);
 // A micro-batch: tokens, labels and positions of sequences * context each. `labelled`: number of
 // labels that are not -100.

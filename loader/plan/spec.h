@@ -77,7 +77,8 @@ struct Spec {
 // The error is one sentence that names the key and its value, without the path of the file.
 [[nodiscard]] base::Status check(const Spec& spec);
 
-// The number of sequences in a step of `tokens`; the error says why there is no such number.
+// The number of bins (sequences of `context` tokens) in a step of `tokens`; the error says why
+// there is no such number.
 [[nodiscard]] base::Result<std::uint32_t> bins_of(std::uint64_t tokens, std::uint32_t context);
 
 // Whether `ranks` can share a step: each gets the same number of bins in each micro-batch.

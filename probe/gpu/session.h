@@ -83,7 +83,8 @@ class Session {
   std::string step_;
 };
 
-// The tests (probe/tests.h). The Status reports what failed on all GPUs at once.
+// The tests (probe/tests.h). A failure of one GPU is recorded in facts(), and the Status is still
+// good. An error of the Status concerns the whole test (GpuFacts::error).
 base::Status copy(Session& session);
 base::Status gemm(Session& session);
 base::Status repeat(Session& session);

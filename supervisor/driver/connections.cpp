@@ -19,13 +19,11 @@
 namespace robustrun::supervisor {
 
 base::Status Driver::Impl::open_listener(const RunAuthority* before) {
-  if (request_.network.launch == NetworkPlan::Launch::kSocketPair && !request_.spec.group.open) {
-    return {};
-  }
+  if (!nodes_.keeps_orders()) return {};  // its agent is on this machine
   AgentListener::Host host;
   host.is_expected = [this](base::NodeId node, base::Generation generation) {
-    return node.value < nodes_.size() && nodes_[node.value].generation == generation &&
-           !nodes_[node.value].joined && !nodes_[node.value].lost && !finished_;
+    return nodes_.has(node) && nodes_[node].generation == generation && !nodes_[node].joined &&
+           !nodes_[node].lost && !finished_;
   };
   host.take_volunteer = [this](const wire::Enrol& enrol,
                                const wire::ConnectionAddresses& addresses) {
@@ -64,7 +62,7 @@ void Driver::Impl::on_report(base::NodeId, const wire::StopRun& order) {
       std::ranges::find(request_.end_signals, order.signal) == request_.end_signals.end()) {
     return;
   }
-  if (order.signal == SIGTERM && parts_.ask_slurm) return signalled_by_slurm();
+  if (order.signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
   const std::string origin = base::printable(order.host.substr(0, HOST_NAME_MAX));
   dispatch(
       SignalReceived{order.signal, false, {}, base::signal_name(order.signal) + " from " + origin});
@@ -81,20 +79,20 @@ wire::Channel::Handlers Driver::Impl::handlers_for(base::NodeId node, base::Gene
   };
   handlers.on_closed = [self = weak_from_this(), node, generation](const base::Error& error) {
     auto driver = self.lock();
-    if (!driver || driver->nodes_[node.value].generation != generation) return;
+    if (!driver || driver->nodes_[node].generation != generation) return;
     driver->on_broken(node, error.what);
   };
   // A slow console must not hide the loss: the agent's last output is shown or dropped.
   handlers.on_peer_gone = [self = weak_from_this(), node, generation] {
     auto driver = self.lock();
-    if (!driver || driver->nodes_[node.value].generation != generation) return;
-    driver->resume(driver->nodes_[node.value]);
+    if (!driver || driver->nodes_[node].generation != generation) return;
+    driver->resume(driver->nodes_[node]);
   };
   return handlers;
 }
 
 void Driver::Impl::on_channel(base::NodeId node, base::Generation generation, base::Fd socket) {
-  NodeLink& link = nodes_[node.value];
+  NodeLink& link = nodes_[node];
   // The run has ended meanwhile: the closed channel makes the agent end.
   if (link.generation != generation || finished_) return;
   link.channel =
@@ -103,9 +101,9 @@ void Driver::Impl::on_channel(base::NodeId node, base::Generation generation, ba
 
 void Driver::Impl::on_agent(const wire::PeerName& peer, wire::Hello hello,
                             std::shared_ptr<wire::Channel> channel) {
-  const bool known = peer.node.value < nodes_.size();
-  if (finished_ || !known || nodes_[peer.node.value].lost ||
-      nodes_[peer.node.value].generation != peer.generation) {
+  const bool known = nodes_.has(peer.node);
+  if (finished_ || !known || nodes_[peer.node].lost ||
+      nodes_[peer.node].generation != peer.generation) {
     // What it has is of the past: it kills its workers and ends.
     const std::string why =
         finished_ ? "the run has ended"
@@ -116,14 +114,15 @@ void Driver::Impl::on_agent(const wire::PeerName& peer, wire::Hello hello,
     channel->close();
     return;
   }
-  NodeLink& link = nodes_[peer.node.value];
+  NodeLink& link = nodes_[peer.node];
   if (link.channel) link.channel->close();  // the half of an older connection
   link.channel = std::move(channel);
   link.channel->set_handlers(handlers_for(peer.node, peer.generation));
   link.paused = false;
   link.broken_at.reset();
   link.listens.clear();
-  if (link.joined) RR_LOG(kInfo, ({.node = node_name(peer.node)}), "the agent is connected again");
+  if (link.joined)
+    RR_LOG(kInfo, ({.node = nodes_.name(peer.node)}), "the agent is connected again");
   on_message(peer.node, peer.generation, std::move(hello));
 }
 
@@ -140,42 +139,40 @@ base::Result<std::pair<base::NodeId, base::Generation>> Driver::Impl::take_volun
   if (nodes_.size() >= kNodesMax) {
     return base::fail(base::Errc::kConflict, "this run has as many nodes as it may have");
   }
-  const base::NodeId node{static_cast<std::uint32_t>(nodes_.size())};
   NodeSpec spec;
   spec.name = enrol.host;
   spec.address = addresses.remote;
   spec.slots = enrol.slots;
   spec.volunteer = true;
   spec.node_rank = enrol.node_rank;
-  names_.push_back(spec.name);
-  nodes_.emplace_back();
+  const base::NodeId node = nodes_.add(spec.name);
   dispatch(NodeOffered{std::move(spec)}, node);
-  if (nodes_[node.value].generation == base::Generation{}) {
+  if (nodes_[node].generation == base::Generation{}) {
     return base::fail(base::Errc::kUnavailable, "the run is ending");
   }
-  return std::pair(node, nodes_[node.value].generation);
+  return std::pair(node, nodes_[node].generation);
 }
 
 // The connection ended. On this machine the launcher reports the end of the process, with the
 // reason, and this is only the first sign. Over a network the agent may come back.
 void Driver::Impl::on_broken(base::NodeId node, const std::string& why) {
-  NodeLink& link = nodes_[node.value];
+  NodeLink& link = nodes_[node];
   link.channel.reset();
   link.paused = false;
-  RR_LOG(kDebug, ({.node = node_name(node)}), "channel closed: {}", why);
+  RR_LOG(kDebug, ({.node = nodes_.name(node)}), "channel closed: {}", why);
   if (finished_ && all_agents_left()) return say_goodbye();
   if (!agent_listener_ || !link.joined || finished_ || link.lost) return;
   if (link.launcher_lost)
     return lose(node, link.launcher_lost->why, link.launcher_lost->node_answers);
   link.broken_at = parts_.clock.now();
   link.broken_why = why;
-  suspect(node, "its connection broke: " + why);
+  leases_.suspect(node, "its connection broke: " + why);
 }
 
 // The session that started an agent may end for reasons of its own: as long as the agent itself is
 // connected, it lives.
 void Driver::Impl::on_launcher_lost(base::NodeId node, const launcher::AgentEnd& end) {
-  NodeLink& link = nodes_[node.value];
+  NodeLink& link = nodes_[node];
   if (agent_listener_ && link.joined && link.channel) {
     link.launcher_lost = end;
   } else {
@@ -184,13 +181,12 @@ void Driver::Impl::on_launcher_lost(base::NodeId node, const launcher::AgentEnd&
 }
 
 wire::Welcome Driver::Impl::welcome_for(base::NodeId node) const {
-  wire::Welcome welcome{wire::kProtocolVersion, node, nodes_[node.value].generation,
-                        request_.workers};
+  wire::Welcome welcome{wire::kProtocolVersion, node, nodes_[node].generation, request_.workers};
   const LeaseTimes& lease = request_.network.lease;
   welcome.heartbeat_interval = lease.interval;
   welcome.incarnation = job_.incarnation();
   // The node's name in all our messages, for programs that mention it.
-  welcome.workers.environment.push_back("ROBUSTRUN_NODE=" + node_name(node));
+  welcome.workers.environment.push_back("ROBUSTRUN_NODE=" + nodes_.name(node));
   if (!agent_listener_) return welcome;
   welcome.endpoints = agent_listener_->endpoints();
   welcome.silence_max = lease.lost_after;
@@ -200,23 +196,66 @@ wire::Welcome Driver::Impl::welcome_for(base::NodeId node) const {
   // random name of its own for that, as with torchrun.
   const bool has_own_name = request_.spec.compat && request_.spec.group.open;
   if (!has_own_name && !logs.empty())
-    logs += fmt::format("/node{}_{}", node.value, node_name(node));
+    logs += fmt::format("/node{}_{}", node.value, nodes_.name(node));
   return welcome;
 }
 
 void Driver::Impl::repeat_orders(base::NodeId node) {
-  const NodeLink& link = nodes_[node.value];
+  const NodeLink& link = nodes_[node];
   if (link.copies) link.channel->send(*link.copies);
-  if (block_peers_) link.channel->send(*block_peers_);
+  if (const auto& list = blocks_.list()) link.channel->send(*list);
   for (wire::Message order : link.orders) {
     if (auto* stop = std::get_if<wire::StopWorkers>(&order)) {
       stop->grace = std::max(base::Nanos{}, link.kill_at - parts_.clock.now());
     }
     link.channel->send(order);
   }
-  if (const auto& round = copy_rounds_.order(); round && !link.ranks.empty()) {
+  if (const auto& round = copies_.round(); round && !link.ranks.empty()) {
     link.channel->send(*round);
   }
+}
+
+// From here on the agent is fenced: its generation is refused, its workers are its own to kill.
+void Driver::Impl::lose(base::NodeId node, const std::string& why, bool node_answers) {
+  NodeLink& link = nodes_[node];
+  if (std::exchange(link.lost, true)) return;
+  link.joined = false;
+  link.orders.clear();
+  if (link.channel) {
+    if (agent_listener_) link.channel->send(wire::Refused{"given up: " + why, true});
+    std::exchange(link.channel, nullptr)->close();
+  }
+  if (injector_) injector_->on_agent_lost(node);
+  dispatch(AgentLost{why, node_answers, parts_.clock.now() - link.heard_at}, node);
+  checks_.on_agent_lost(node, why);
+  looks_.on_agent_lost(node);
+}
+
+// So that agents notice when we cannot be heard any more.
+void Driver::Impl::beat(base::NodeId node, std::uint64_t number) {
+  if (!agent_listener_) return;
+  nodes_.send(node, wire::Heartbeat{number, {}, parts_.clock.now()});
+  const NodeLink& link = nodes_[node];
+  if (!link.listens.empty() && !link.lost) agent_listener_->call(link.listens);
+  // A node without ranks is a spare, as the group is formed.
+  const bool is_spare = link.joined && !link.lost && link.channel && link.ranks.empty();
+  const bool is_told = is_spare && job_.state() == JobState::kRunning;
+  const auto standbys = is_told ? spare_standbys_.tell(node, link.generation) : std::nullopt;
+  if (standbys) nodes_.send(node, *standbys);
+}
+
+// Steps that were done before the silence are still reported for a moment after its start. So what
+// counts is that the furthest rank went on lately; and when a group is being stopped, nothing does.
+bool Driver::Impl::peers_progress() const {
+  return job_.state() == JobState::kRunning &&
+         parts_.clock.now() - stepped_at_ < request_.network.lease.suspect_after;
+}
+
+void Driver::Impl::note_steps() {
+  const std::uint64_t furthest = progress_.furthest();
+  if (std::exchange(furthest_, furthest) < furthest) stepped_at_ = parts_.clock.now();
+  speed_.note(parts_.clock.now(), progress_.newest().steps);
+  if (const auto news = line_news_.due(parts_.clock.now())) RR_LOG(kWarn, {}, "{}", *news);
 }
 
 }  // namespace robustrun::supervisor

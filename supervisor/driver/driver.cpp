@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <csignal>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 #include "base/io/log.h"
@@ -18,24 +18,72 @@
 
 namespace robustrun::supervisor {
 
+namespace {
+
+// Agents connect over a network, and may come back after a broken connection.
+bool is_remote(const RunRequest& request) {
+  return request.network.launch != NetworkPlan::Launch::kSocketPair || request.spec.group.open;
+}
+
+}  // namespace
+
 Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
     : parts_(std::move(parts)),
       request_(request),
       on_finished_(std::move(on_finished)),
-      nodes_(request.spec.nodes.size()),
-      hang_watch_(request.hangs, request.spec.policy.hang_still),
+      nodes_(request.spec.nodes),
       line_news_(!request.workers.metrics.empty() || !request.workers.line_formats.empty()),
-      timers_{asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
-              asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor),
-              asio::steady_timer(parts_.executor), asio::steady_timer(parts_.executor)},
+      copies_(parts_.executor, parts_.clock, nodes_,
+              {request.network.copies_rate,
+               [this](CopiesKept news, base::NodeId node) { dispatch(std::move(news), node); }}),
+      blocks_(parts_.executor, parts_.clock, nodes_,
+              {request.workers.share_blocks && is_remote(request), request.spec.group.open,
+               request.network.peers_rate,
+               request.workers.code ? parts_.read_code : decltype(parts_.read_code)()}),
+      checks_(
+          parts_.executor, parts_.clock, nodes_,
+          {[this](NodesChecked result) { dispatch(std::move(result)); },
+           [this](NodesReplayed result) { dispatch(std::move(result)); }, request.replay_command}),
+      looks_(
+          parts_.executor, nodes_,
+          {[this] { return job_.attempt(); }, [this] { return job_.state() == JobState::kRunning; },
+           request.placement.parallel, parts_.analyze, parts_.analyze_failed}),
+      hangs_(
+          parts_.clock, nodes_, looks_,
+          {request.hangs, request.spec.policy.hang_still, request.workers.trace},
+          {[this] { return job_.attempt(); }, [this] { return job_.state() == JobState::kRunning; },
+           [this] { return progress_.furthest(); },
+           [this] {
+             if (auto summary = progress_.summary()) dispatch(*std::move(summary));
+           },
+           [this](Diagnosed diagnosed) { dispatch(std::move(diagnosed)); }}),
+      slurm_(parts_.executor, nodes_, request.network.slurm.poll,
+             {parts_.ask_slurm, parts_.ask_node_states,
+              [this](SignalReceived received) { dispatch(std::move(received)); },
+              [this](base::NodeId node) { return job_.drained(node); },
+              [this](NodeHealth health, base::NodeId node) { dispatch(std::move(health), node); }}),
+      leases_(parts_.executor, parts_.clock, request.network.lease, nodes_,
+              {[this](base::NodeId node, const std::string& why, bool node_answers) {
+                 lose(node, why, node_answers);
+               },
+               [this](base::NodeId node, std::function<void(bool)> done) {
+                 parts_.launcher.probe(node, std::move(done));
+               },
+               // A volunteer has no second channel.
+               [this](base::NodeId node) { return node.value < request_.spec.nodes.size(); },
+               [this] { return peers_progress(); },
+               [this] {
+                 note_steps();
+                 note_group_wait();
+                 hangs_.watch();
+               },
+               [this](base::NodeId node, std::uint64_t number) { beat(node, number); }}),
+      timers_{LoopTimer(parts_.executor), LoopTimer(parts_.executor), LoopTimer(parts_.executor),
+              LoopTimer(parts_.executor), LoopTimer(parts_.executor), LoopTimer(parts_.executor)},
       summary_timer_(parts_.executor),
-      lease_timer_(parts_.executor),
       live_timer_(parts_.executor),
-      shutdown_timer_(parts_.executor),
-      copies_timer_(parts_.executor),
-      blocks_timer_(parts_.executor),
-      slurm_timer_(parts_.executor) {
-  for (const NodeSpec& node : request.spec.nodes) names_.push_back(node.name);
+      shutdown_timer_(parts_.executor) {
+  if (is_remote(request)) nodes_.keep_orders();
 }
 
 void Driver::Impl::start() {
@@ -54,19 +102,18 @@ void Driver::Impl::start() {
 
 void Driver::Impl::attend() {
   arm_summary();
-  arm_lease_check();
+  leases_.begin();
   open_control();
-  look_at_node_states();
+  slurm_.watch_nodes();
   if (outlets_ != nullptr) outlets_->begin([this] { return status(); });
 }
 
 Injector::Group Driver::Impl::reachable_group() const {
   Injector::Group group{job_.attempt(), {}};
-  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
-    const NodeLink& link = nodes_[i];
-    if (!link.joined || link.lost || !link.channel) continue;
-    group.nodes.push_back({base::NodeId{i}, names_[i], link.address, link.ranks});
-  }
+  nodes_.each([&](base::NodeId node, const NodeLink& link) {
+    if (!link.joined || link.lost || !link.channel) return;
+    group.nodes.push_back({node, nodes_.name(node), link.address, link.ranks});
+  });
   std::ranges::stable_sort(group.nodes, {}, [](const Injector::Node& node) {
     return node.ranks.empty() ? base::Rank{UINT32_MAX} : node.ranks.front();
   });
@@ -77,25 +124,31 @@ void Driver::Impl::close() {
   base::copy_log(nullptr);
   control_.reset();
   injector_.reset();
-  for (const auto& [number, check] : checks_) check->drop();
-  checks_.clear();
-  if (replay_) std::exchange(replay_, nullptr)->drop();
-  for (auto* look : {&look_, &last_look_}) {
-    if (*look) std::exchange(*look, nullptr)->drop();
-  }
-  for (const auto& look : std::exchange(use_looks_, {})) look->drop();
+  end_parts();
+  checks_.drop();
+  looks_.drop();
   agent_listener_.reset();
-  for (auto& node : nodes_) {
-    if (node.channel) node.channel->close();
-  }
+  nodes_.each([](base::NodeId, const NodeLink& link) {
+    if (link.channel) link.channel->close();
+  });
   for (auto& timer : timers_) timer.cancel();
   summary_timer_.cancel();
-  lease_timer_.cancel();
   live_timer_.cancel();
   shutdown_timer_.cancel();
-  copies_timer_.cancel();
-  blocks_timer_.cancel();
-  slurm_timer_.cancel();
+}
+
+// The run is over: nothing is reported to the core any more.
+void Driver::Impl::end_parts() {
+  leases_.end();
+  slurm_.end();
+  blocks_.end();
+  copies_.end();
+  looks_.end();
+}
+
+void Driver::Impl::signal_received(int signal, bool forward_only) {
+  if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
+  dispatch(SignalReceived{signal, forward_only});
 }
 
 namespace {
@@ -112,8 +165,7 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
   Event event;
   event.at = parts_.clock.now();
   event.node = node;
-  event.generation =
-      node.value < nodes_.size() ? nodes_[node.value].generation : base::Generation{};
+  event.generation = nodes_.has(node) ? nodes_[node].generation : base::Generation{};
   event.body = std::move(body);
   queue_.push_back(std::move(event));
   if (handling_) return;  // an action below caused it; the loop that is running takes it
@@ -128,7 +180,7 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
         if (const base::Status synced = journal_->sync(); !synced) note_journal(synced);
         is_settled = true;
       }
-      perform(action);
+      std::visit([this](const auto& what) { perform(what); }, action);
     }
     up_ = up_ || job_.state() == JobState::kRunning;
     if (outlets_ != nullptr) outlets_->take(job_.state(), parts_.clock.now());
@@ -152,66 +204,66 @@ void Driver::Impl::note_journal(const base::Status& written) {
   }
 }
 
-void Driver::Impl::perform(const Action& action) {
-  std::visit(
-      [this](const auto& what) {
-        using T = std::decay_t<decltype(what)>;
-        if constexpr (std::is_same_v<T, LaunchAgent>) {
-          launch_agent(what);
-        } else if constexpr (std::is_same_v<T, AdoptNode>) {
-          adopt(what);
-        } else if constexpr (std::is_same_v<T, ReservePort>) {
-          nodes_[what.node.value].orders.clear();
-          order(what.node, wire::ReservePort{what.attempt});
-        } else if constexpr (std::is_same_v<T, StartWorkers>) {
-          start_workers(what);
-        } else if constexpr (std::is_same_v<T, StopWorkers>) {
-          nodes_[what.node.value].kill_at = parts_.clock.now() + what.grace;
-          order(what.node, to_message(what));
-        } else if constexpr (std::is_same_v<T, ForwardSignal>) {
-          send(what.node, wire::SignalWorkers{what.attempt, what.signal});
-        } else if constexpr (std::is_same_v<T, DismissAgent>) {
-          send(what.node, wire::Dismiss{what.exit_code});
-        } else if constexpr (std::is_same_v<T, SetTimer>) {
-          set_timer(what);
-        } else if constexpr (std::is_same_v<T, Decision>) {
-          journal({parts_.clock.now(), what});
-          announce(what);
-        } else if constexpr (std::is_same_v<T, GroupFormed>) {
-          journal({parts_.clock.now(), what});
-          form_group(what);
-          share_blocks(true);
-        } else if constexpr (std::is_same_v<T, CheckNodes>) {
-          check_nodes(what);
-        } else if constexpr (std::is_same_v<T, NodesJudged>) {
-          show_verdicts(what);
-        } else if constexpr (std::is_same_v<T, ReplayNodes>) {
-          replay_nodes(what);
-        } else if constexpr (std::is_same_v<T, SolvePlacement>) {
-          solve_placement(what);
-        } else if constexpr (std::is_same_v<T, LookBack>) {
-          look_back(what);
-        } else if constexpr (std::is_same_v<T, LookAtPace>) {
-          look_at_pace(what);
-        } else if constexpr (std::is_same_v<T, DemoteCheckpoint>) {
-          send(what.node, to_message(what));
-        } else if constexpr (std::is_same_v<T, SolveBackup>) {
-          solve_backup(what);
-        } else if constexpr (std::is_same_v<T, PlaceCopies>) {
-          place_copies(what);
-        } else if constexpr (std::is_same_v<T, SaveHeldCopies>) {
-          order(what.node, to_message(what));
-        } else {
-          static_assert(std::is_same_v<T, Finish>);
-          journal({parts_.clock.now(), what});
-          finish(what.exit_code);
-        }
-      },
-      action);
+void Driver::Impl::perform(const ReservePort& action) {
+  nodes_[action.node].orders.clear();
+  nodes_.order(action.node, wire::ReservePort{action.attempt});
 }
 
-void Driver::Impl::launch_agent(const LaunchAgent& action) {
-  NodeLink& link = nodes_[action.node.value];
+void Driver::Impl::perform(const StopWorkers& action) {
+  nodes_[action.node].kill_at = parts_.clock.now() + action.grace;
+  nodes_.order(action.node, to_message(action));
+}
+
+void Driver::Impl::perform(const ForwardSignal& action) {
+  nodes_.send(action.node, wire::SignalWorkers{action.attempt, action.signal});
+}
+
+void Driver::Impl::perform(const DismissAgent& action) {
+  nodes_.send(action.node, wire::Dismiss{action.exit_code});
+}
+
+void Driver::Impl::perform(const DemoteCheckpoint& action) {
+  nodes_.send(action.node, to_message(action));
+}
+
+void Driver::Impl::perform(const SaveHeldCopies& action) {
+  nodes_.order(action.node, to_message(action));
+}
+
+void Driver::Impl::perform(const Decision& decision) {
+  journal({parts_.clock.now(), decision});
+  announce(decision);
+}
+
+void Driver::Impl::perform(const LookBack& action) {
+  looks_.look_back(action, [this, attempt = action.attempt,
+                            began = parts_.clock.now()](tracer::Verdict verdict) {
+    dispatch(Diagnosed{attempt, Diagnosed::Stage::kPostMortem, std::move(verdict),
+                       parts_.clock.now() - began});
+  });
+}
+
+// Which node gets which place: asked by the core, worked out elsewhere.
+void Driver::Impl::perform(const SolvePlacement& action) {
+  if (!parts_.place) {
+    return dispatch(PlacementSolved{action.digest, {}, "no topology is known any more", {}, {}});
+  }
+  parts_.place(action, [self = weak_from_this()](PlacementSolved solved) {
+    const auto driver = self.lock();
+    if (driver && !driver->finished_) driver->dispatch(std::move(solved));
+  });
+}
+
+void Driver::Impl::perform(const SolveBackup& action) {
+  if (!parts_.keep_copies) return;  // no copies are kept
+  parts_.keep_copies(action, [self = weak_from_this()](BackupSolved solved) {
+    const auto driver = self.lock();
+    if (driver && !driver->finished_) driver->dispatch(std::move(solved));
+  });
+}
+
+void Driver::Impl::perform(const LaunchAgent& action) {
+  NodeLink& link = nodes_[action.node];
   if (link.channel) link.channel->close();
   link = NodeLink{};
   link.generation = action.generation;
@@ -226,7 +278,7 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
   };
   handlers.on_lost = [self = weak_from_this(), node, generation](const launcher::AgentEnd& end) {
     auto driver = self.lock();
-    if (!driver || driver->nodes_[node.value].generation != generation) return;
+    if (!driver || driver->nodes_[node].generation != generation) return;
     if (!driver->finished_) {
       driver->on_launcher_lost(node, end);
     } else if (driver->all_agents_left()) {
@@ -236,8 +288,8 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
   launcher::LaunchOrder order{node, generation, {}};
   if (agent_listener_) order.credential = agent_listener_->credential(node, generation);
   // Posted: a launcher may answer at once, and the action list is still being carried out.
-  asio::post(parts_.executor, [self = weak_from_this(), order = std::move(order),
-                               handlers = std::move(handlers)]() mutable {
+  boost::asio::post(parts_.executor, [self = weak_from_this(), order = std::move(order),
+                                      handlers = std::move(handlers)]() mutable {
     auto driver = self.lock();
     if (driver && !driver->finished_) {
       driver->parts_.launcher.launch(std::move(order), std::move(handlers));
@@ -245,10 +297,16 @@ void Driver::Impl::launch_agent(const LaunchAgent& action) {
   });
 }
 
-// The group's places: shown to people when there are several machines, and used to translate local
-// ranks in agents' reports.
-void Driver::Impl::form_group(const GroupFormed& group) {
-  for (NodeLink& link : nodes_) link.ranks.clear();
+// Places of the nodes; reports of an earlier group no longer name ranks.
+void Driver::Impl::perform(const GroupFormed& group) {
+  journal({parts_.clock.now(), group});
+  nodes_.each([](base::NodeId, NodeLink& link) { link.ranks.clear(); });
+  show_group(group);
+  blocks_.on_group_formed();
+}
+
+// Only where there are several machines.
+void Driver::Impl::show_group(const GroupFormed& group) const {
   if (group.members.size() + group.spares.size() <= 1) return;
   for (std::size_t i = 0; i < group.members.size(); ++i) {
     const GroupMember& member = group.members[i];
@@ -266,10 +324,10 @@ void Driver::Impl::form_group(const GroupFormed& group) {
   }
 }
 
-void Driver::Impl::start_workers(const StartWorkers& action) {
+void Driver::Impl::perform(const StartWorkers& action) {
   console_->fold_tracebacks(false);
   console_->end_bars();
-  NodeLink& link = nodes_[action.node.value];
+  NodeLink& link = nodes_[action.node];
   link.ranks.clear();
   link.orders.clear();
   for (const Assignment worker : action.workers) link.ranks.push_back(worker.rank);
@@ -277,11 +335,8 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
     progress_.begin_attempt(action.attempt, action.world_size);
     checkpoints_.begin_attempt(action.attempt, action.world_size);
     copies_.begin_attempt(action.attempt, action.world_size);
-    copy_rounds_.begin_attempt(action.attempt, action.world_size);
-    hang_watch_.begin_attempt(action.attempt, parts_.clock.now());
+    hangs_.begin_attempt(action.attempt, action.world_size);
     group_wait_watch_.begin_attempt(parts_.clock.now());
-    pace_looks_.begin_attempt(action.world_size);
-    collectives_done_.reset();
     step_goal_sent_ = false;
   }
   wire::StartWorkers message = to_message(action, request_.routes);
@@ -296,61 +351,42 @@ void Driver::Impl::start_workers(const StartWorkers& action) {
     message.version = to_message(request_.run_directory, action.version, *content);
   }
   spare_standbys_.note_start(action.node, message);
-  order(action.node, message);
+  nodes_.order(action.node, message);
 }
 
-void Driver::Impl::send(base::NodeId node, const wire::Message& message) {
-  // Without a channel the order is lost on purpose: the node's agent is, and the core hears of it;
-  // or it comes back and hears its orders again.
-  if (auto& channel = nodes_[node.value].channel) channel->send(message);
-}
-
-void Driver::Impl::order(base::NodeId node, const wire::Message& message) {
-  if (agent_listener_) nodes_[node.value].orders.push_back(message);
-  send(node, message);
-}
-
-void Driver::Impl::set_timer(const SetTimer& action) {
+void Driver::Impl::perform(const SetTimer& action) {
   auto& timer = timers_[static_cast<std::size_t>(action.id)];
-  timer.expires_after(action.at - parts_.clock.now());
-  timer.async_wait([self = weak_from_this(), id = action.id,
-                    sequence = action.sequence](const boost::system::error_code& error) {
-    if (error) return;
-    if (auto driver = self.lock()) driver->dispatch(TimerFired{id, sequence});
+  timer.after(action.at - parts_.clock.now(), [this, id = action.id, sequence = action.sequence] {
+    dispatch(TimerFired{id, sequence});
   });
 }
 
-void Driver::Impl::finish(int exit_code) {
+void Driver::Impl::perform(const Finish& action) {
+  journal({parts_.clock.now(), action});
   finished_ = true;
   static_cast<void>(journal_->sync());  // the report is only poorer without it
-  exit_code_ = exit_code;
-  for (NodeLink& link : nodes_) {
+  exit_code_ = action.exit_code;
+  end_parts();
+  nodes_.each([](base::NodeId, NodeLink& link) {
     // An agent that has not joined yet was not dismissed: the end of its channel makes it end.
     if (!link.joined && link.channel) std::exchange(link.channel, nullptr)->close();
-  }
+  });
   if (all_agents_left()) return say_goodbye();
   // Otherwise the agents send the last output and end; on_lost reports it.
-  shutdown_timer_.expires_after(kShutdownMax);
-  shutdown_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    auto driver = error ? nullptr : self.lock();
-    if (driver) driver->kill_agents();
-  });
+  shutdown_timer_.after(kShutdownMax, [this] { kill_agents(); });
 }
 
 // Agents that we did not start (volunteers, those of another supervisor) end their connection.
 bool Driver::Impl::all_agents_left() const {
-  return parts_.launcher.idle() &&
-         std::ranges::none_of(nodes_, [](const NodeLink& link) { return link.channel != nullptr; });
+  bool is_connected = false;
+  nodes_.each([&](base::NodeId, const NodeLink& link) { is_connected |= link.channel != nullptr; });
+  return parts_.launcher.idle() && !is_connected;
 }
 
 // An agent that does not end (stopped, hung) would keep its workers for ever.
 void Driver::Impl::kill_agents() {
   parts_.launcher.kill_all();
-  shutdown_timer_.expires_after(kKillMax);
-  shutdown_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    auto driver = error ? nullptr : self.lock();
-    if (driver) driver->say_goodbye();
-  });
+  shutdown_timer_.after(kKillMax, [this] { say_goodbye(); });
 }
 
 void Driver::Impl::say_goodbye() {
@@ -366,8 +402,6 @@ void Driver::Impl::say_goodbye() {
   if (outlets_ == nullptr) return part();
   outlets_->end(std::move(part));
 }
-
-const std::string& Driver::Impl::node_name(base::NodeId node) const { return names_[node.value]; }
 
 Driver::Driver(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
     : impl_(std::make_shared<Impl>(std::move(parts), request, std::move(on_finished))) {}

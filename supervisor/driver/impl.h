@@ -1,12 +1,10 @@
 #pragma once
-// The driver's members, only for its own .cpp files: driver.cpp (lifecycle and actions), nodes.cpp
-// (reports of agents), connections.cpp (agents connect and reconnect), heartbeats.cpp (leases),
-// slurm.cpp (notices of the scheduler), preflight.cpp (checks and replays), placement.cpp,
-// copies.cpp (copies in memory), blocks.cpp (peers for blocks), hangs.cpp, resume.cpp (taking a run
-// over), status.cpp (console, control socket, status), view.cpp (what `robustrun top` asks for).
+// The driver itself, only for its own .cpp files: driver.cpp (lifecycle and actions), nodes.cpp
+// (reports of agents), connections.cpp (agents connect and reconnect), resume.cpp (taking a run
+// over), status.cpp (console, control socket, status). What has a state of its own is a part with
+// its own header.
 
 #include <array>
-#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <map>
 
@@ -18,25 +16,24 @@
 #include "supervisor/control/view_rows.h"
 #include "supervisor/core/job/job.h"
 #include "supervisor/driver/agent_listener.h"
+#include "supervisor/driver/block_sharing.h"
+#include "supervisor/driver/copy_orders.h"
 #include "supervisor/driver/driver.h"
+#include "supervisor/driver/hangs.h"
+#include "supervisor/driver/leases.h"
+#include "supervisor/driver/loop_timer.h"
+#include "supervisor/driver/node_checks.h"
+#include "supervisor/driver/node_table.h"
+#include "supervisor/driver/slurm_side.h"
 #include "supervisor/driver/spare_standbys.h"
-#include "supervisor/group/group_replay.h"
-#include "supervisor/group/preflight_check.h"
+#include "supervisor/driver/worker_looks.h"
 #include "supervisor/watch/checkpoint_watch.h"
-#include "supervisor/watch/copies_watch.h"
-#include "supervisor/watch/copy_rounds.h"
 #include "supervisor/watch/group_wait_watch.h"
-#include "supervisor/watch/hang_watch.h"
 #include "supervisor/watch/line_news.h"
-#include "supervisor/watch/node_link.h"
-#include "supervisor/watch/observation.h"
-#include "supervisor/watch/pace_looks.h"
 #include "supervisor/watch/progress_tracker.h"
 #include "supervisor/watch/step_rate.h"
 
 namespace robustrun::supervisor {
-
-namespace asio = boost::asio;
 
 class Driver::Impl : public std::enable_shared_from_this<Impl> {
  public:
@@ -70,22 +67,37 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void tell_news(OutputNews& news) const;
   [[nodiscard]] ControlServer::Row until_finished(ControlServer::Row row) const;
   [[nodiscard]] Injector::Group reachable_group() const;
+  [[nodiscard]] base::Status evict(const std::string& name);
+  void write_verdicts(const NodesJudged& judged);
 
-  // Actions.
-  void perform(const Action& action);
-  void launch_agent(const LaunchAgent& action);
-  void adopt(const AdoptNode& action);
-  void start_workers(const StartWorkers& action);
-  void set_timer(const SetTimer& action);
+  // Actions of the core, one by one: an action without an overload does not compile.
+  void perform(const LaunchAgent& action);
+  void perform(const ReservePort& action);
+  void perform(const StartWorkers& action);
+  void perform(const StopWorkers& action);
+  void perform(const ForwardSignal& action);
+  void perform(const DismissAgent& action);
+  void perform(const SetTimer& action);
+  void perform(const Decision& decision);
+  void perform(const GroupFormed& group);
+  void perform(const Finish& action);
+  void perform(const AdoptNode& action);
+  void perform(const CheckNodes& action) { checks_.check(action); }
+  void perform(const NodesJudged& judged) { write_verdicts(judged); }
+  void perform(const SolvePlacement& action);
+  void perform(const LookBack& action);
+  void perform(const LookAtPace& action) { hangs_.look_at_pace(action); }
+  void perform(const ReplayNodes& action) { checks_.replay(action, job_.attempt()); }
+  void perform(const DemoteCheckpoint& action);
+  void perform(const SolveBackup& action);
+  void perform(const PlaceCopies& action) { copies_.place(action); }
+  void perform(const SaveHeldCopies& action);
   void announce(const Decision& decision);
-  void form_group(const GroupFormed& group);
-  void finish(int exit_code);
+  void show_group(const GroupFormed& group) const;
+  void end_parts();
   void kill_agents();
   [[nodiscard]] bool all_agents_left() const;
   void say_goodbye();
-  void send(base::NodeId node, const wire::Message& message);
-  // Sends an order of an attempt, and repeats it if the agent has to reconnect.
-  void order(base::NodeId node, const wire::Message& message);
   // Agents connect and reconnect.
   void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
   void on_agent(const wire::PeerName& peer, wire::Hello hello,
@@ -99,53 +111,20 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void repeat_orders(base::NodeId node);
   void on_stop(const wire::StopRun& order);
   [[nodiscard]] wire::Welcome welcome_for(base::NodeId node) const;
-  void signalled_by_slurm();  // we were, or an agent was
-  void on_notice(const launcher::SlurmNotice& notice);
-  void look_at_node_states();  // what Slurm plans for the nodes, now and again later
-  void on_node_states(const base::Result<std::vector<launcher::SlurmNodeState>>& told);
-  // Leases.
-  void arm_lease_check();
-  void check_leases();
-  void check_lease(base::NodeId node);
-  void suspect(base::NodeId node, const std::string& why);
   void lose(base::NodeId node, const std::string& why, bool node_answers);
+  void beat(base::NodeId node, std::uint64_t number);
   [[nodiscard]] bool peers_progress() const;
   void note_steps();
-  // Checks, replays, placement, copies and blocks.
-  void check_nodes(const CheckNodes& action);
-  void on_checked(NodesChecked result);
-  void show_verdicts(const NodesJudged& judged);
-  void replay_nodes(const ReplayNodes& action);
-  template <class Report>
-  void pass_to_checks(base::NodeId node, Report& report);
-  void solve_placement(const SolvePlacement& action);
-  void solve_backup(const SolveBackup& action);
-  void place_copies(const PlaceCopies& action);
-  void begin_copy_round();
-  void share_blocks(bool is_formed);
-  void list_block_peers(std::size_t at_least);
-  // Hangs.
-  void watch_for_hangs();
-  void watch_for_slow_ranks();
-  // `evidence`: with stacks, which hangs are judged by. `done` gets null when the look had no
-  // result.
-  void look_at_workers(bool evidence, std::function<void(const tracer::Verdict*)> done);
-  void begin_look(bool evidence);
-  void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
-  [[nodiscard]] std::vector<tracer::RankSnapshot> unseen_ranks(
-      const tracer::FleetSnapshot& fleet) const;
-  void tell_waiters(const tracer::Verdict* verdict);
-  [[nodiscard]] ControlServer::Row diagnosis_row();
-  // What one rank uses, and a user's order to evict a node.
-  void look_at_use(base::Rank rank, UseAnswer done);
-  base::Status evict(const std::string& name);
-  [[nodiscard]] Observation::Plan observation_of(wire::Observe question) const;
-  void look_back(const LookBack& action);
-  void look_at_pace(const LookAtPace& action);
-  // Reports of agents.
+  // Reports of agents, one by one: a report without an overload does not compile.
   void on_message(base::NodeId node, base::Generation generation, wire::Message message);
   void on_report(base::NodeId node, const wire::Hello& hello);
   void on_report(base::NodeId node, const wire::Refused& refused);
+  void on_report(base::NodeId node, const wire::Output& output);
+  void on_report(base::NodeId node, const wire::WorkerStarted& started);
+  void on_report(base::NodeId node, const wire::WorkerStartFailed& failed);
+  void on_report(base::NodeId node, wire::PortReserved& report);
+  void on_report(base::NodeId node, wire::WorkersGone& report);
+  void on_report(base::NodeId node, wire::SavingOver& report);
   void on_report(base::NodeId node, wire::WorkerProgress& progress);
   void on_report(base::NodeId node, wire::WorkerExited& exited);
   void on_report(base::NodeId node, const wire::Notice& notice);
@@ -153,25 +132,21 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::Bye& bye);
   void on_report(base::NodeId node, const wire::Injected& injected);
   void on_report(base::NodeId node, wire::NodeEnding& ending);
-  void on_report(base::NodeId node, const wire::CollectiveProgress& report);
-  void on_report(base::NodeId node, const wire::Overdue& report);
-  void on_report(base::NodeId node, const wire::Observed& report);
-  void on_report(base::NodeId node, wire::RasAnswer& answer);
+  void on_report(base::NodeId node, wire::NodeHealth& report);
   void on_report(base::NodeId node, wire::CheckpointNote& note);
-  void on_report(base::NodeId node, const wire::CopiesKept& report);
+  void on_report(base::NodeId node, wire::CheckpointDemoted& report);
+  void on_report(base::NodeId node, wire::HeldCopiesSaved& report);
   void on_report(base::NodeId node, const wire::NodeStages& report);
   void on_report(base::NodeId node, wire::StageNews& news);
-  void on_report(base::NodeId node, const wire::CodeWanted& wanted);
   void on_report(base::NodeId node, const wire::StopRun& order);
+  void on_report(base::NodeId node, const wire::StandbyModules& report);
   void tell(const std::vector<CheckpointWatch::News>& news);
   void note_clock(NodeLink& link, base::Nanos theirs) const;
   [[nodiscard]] bool is_shown(base::Rank rank) const;
-  [[nodiscard]] bool rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const;
   static void pause(NodeLink& link);
   void resume(NodeLink& link);
   void journal(const JournalEntry& entry), note_journal(const base::Status& written);
   void arm_summary();
-  [[nodiscard]] const std::string& node_name(base::NodeId node) const;
   Parts parts_;
   std::optional<Journal> journal_;
   const RunRequest& request_;
@@ -184,34 +159,19 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   ConsoleLog* console_log_ = nullptr;  // null: the console is the caller's
   Outlets* outlets_ = nullptr;  // null: the run has none
   std::unique_ptr<AgentListener> agent_listener_;  // null: all agents are on this machine
-  std::vector<NodeLink> nodes_;  // by NodeId; grows as volunteers come
-  std::vector<std::string> names_;  // of them
-  std::map<std::uint64_t, std::shared_ptr<PreflightCheck>> checks_;  // under way, by number
-  std::shared_ptr<GroupReplay> replay_;  // under way, or null
-  NodesChecked newest_check_;  // with check_only: what the verdicts are about
-  HangWatch hang_watch_;
-  std::shared_ptr<Observation> look_, last_look_;  // under way, the other for LookBack; or null
-  std::vector<std::shared_ptr<Observation>> use_looks_;  // under way
-  PaceLooks pace_looks_;
-  struct LookWaiter {
-    bool evidence = false;
-    std::function<void(const tracer::Verdict*)> done;
-  };
-  std::vector<LookWaiter> look_waiters_;
-  bool look_has_evidence_ = false;  // of the look under way
-  std::uint64_t looks_begun_ = 0, lease_checks_ = 0;
-  // By the furthest rank, over all its communicators; none: no rank of the attempt has reported
-  // any.
-  std::optional<std::uint64_t> collectives_done_;
+  NodeTable nodes_;
   ProgressTracker progress_;
   LineNews line_news_;
   GroupWaitWatch group_wait_watch_;
   CheckpointWatch checkpoints_;
-  CopiesWatch copies_;
-  CopyRounds copy_rounds_;
-  std::optional<wire::BlockPeers> block_peers_;  // the list that was sent last
-  std::optional<base::Nanos> blocks_since_;  // when the first node for the list joined
   SpareStandbys spare_standbys_;
+  CopyOrders copies_;
+  BlockSharing blocks_;
+  NodeChecks checks_;
+  WorkerLooks looks_;
+  Hangs hangs_;
+  SlurmSide slurm_;
+  Leases leases_;
   StatusFold status_;
   StepRate speed_;
   std::deque<Event> queue_;
@@ -220,14 +180,11 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   bool up_ = false;  // all workers of an attempt have run at the same time
   std::string end_line_;  // of a run that went well
   bool finished_ = false, said_goodbye_ = false, node_ends_said_ = false, journal_failed_ = false;
-  bool slurm_asked_ = false;  // Slurm was asked, and has not denied that it signalled
   int exit_code_ = 0;
-  std::array<asio::steady_timer, kTimers> timers_;  // by TimerId
+  std::array<LoopTimer, kTimers> timers_;  // by TimerId
   std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};  // when they last rose
-  asio::steady_timer summary_timer_, lease_timer_, live_timer_, shutdown_timer_, copies_timer_,
-      blocks_timer_, slurm_timer_;
-  bool slurm_is_silent_ = false;  // it did not tell the nodes' states, which was logged
+  LoopTimer summary_timer_, live_timer_, shutdown_timer_;
 };
 
 }  // namespace robustrun::supervisor

@@ -15,59 +15,103 @@ namespace {
 
 constexpr const char* kUsedByAnother = "another supervisor, which this one has followed, uses it";
 
-}  // namespace
+template <class T, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
+// What only a supervisor sends, and what opens a connection before there is an agent.
+template <class T>
+inline constexpr bool kIsOrder =
+    kIsOneOf<T, wire::Welcome, wire::ReservePort, wire::StartWorkers, wire::StopWorkers,
+             wire::SignalWorkers, wire::Dismiss, wire::Enrol, wire::Enrolled, wire::Inject,
+             wire::CheckNode, wire::ReachPeers, wire::MeasurePeers, wire::EndCheck, wire::Observe,
+             wire::ReplayNode, wire::EndReplay, wire::KeepStandbys, wire::DemoteCheckpoint,
+             wire::PlaceCopies, wire::SaveHeldCopies, wire::CopyRound, wire::BlockPeers,
+             wire::CodeBlock>;
+template <class T>
+inline constexpr bool kIsOfChecks =
+    kIsOneOf<T, wire::CheckReady, wire::NodeChecked, wire::PeersMeasured, wire::NodeReplayed>;
+template <class T>
+inline constexpr bool kIsOfHangs = kIsOneOf<T, wire::CollectiveProgress, wire::Overdue>;
+template <class T>
+inline constexpr bool kIsOfLooks = kIsOneOf<T, wire::Observed, wire::RasAnswer>;
 
-template <class Report>
-void Driver::Impl::pass_to_checks(base::NodeId node, Report& report) {
-  for (const auto& [number, check] : std::map(checks_)) check->on_report(node, report);
-}
+}  // namespace
 
 void Driver::Impl::on_message(base::NodeId node, base::Generation generation,
                               wire::Message message) {
-  NodeLink& link = nodes_[node.value];
-  if (link.generation != generation) return;
-  link.heard_at = parts_.clock.now();
+  if (nodes_[node].generation != generation) return;
+  nodes_[node].heard_at = parts_.clock.now();
   std::visit(
       [&](auto& report) {
         using T = std::decay_t<decltype(report)>;
-        base::Rank rank;
-        if constexpr (std::is_same_v<T, wire::Output>) {
-          if (is_shown(report.rank)) console_->write(report, link.host);
-          if (console_->congested()) pause(link);
-        } else if constexpr (std::is_same_v<T, wire::WorkerStarted>) {
-          if (job_.is_foreign(node, report.attempt, report.ordered_by)) {
-            return lose(node, kUsedByAnother, true);
-          }
-          if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
-        } else if constexpr (std::is_same_v<T, wire::WorkerStartFailed>) {
-          if (rank_of(node, report.local_rank, &rank)) dispatch(to_event(report, rank), node);
-        } else if constexpr (std::is_same_v<T, wire::PortReserved>) {
-          const bool is_for_replay = replay_ && replay_->on_report(node, report);
-          if (!is_for_replay) dispatch(std::move(report), node);
-        } else if constexpr (std::is_same_v<T, wire::NodeReplayed>) {
-          if (replay_) replay_->on_report(node, report);
-        } else if constexpr (std::is_same_v<T, WorkersGone> || std::is_same_v<T, SavingOver>) {
-          dispatch(std::move(report), node);
-        } else if constexpr (requires { checked(report); }) {
-          dispatch(checked(std::move(report)), node);
-        } else if constexpr (std::is_same_v<T, wire::CheckReady> ||
-                             std::is_same_v<T, wire::NodeChecked> ||
-                             std::is_same_v<T, wire::PeersMeasured>) {
-          pass_to_checks(node, report);
-        } else if constexpr (std::is_same_v<T, wire::StandbyModules>) {
-          spare_standbys_.note_modules(report);
-        } else if constexpr (requires { on_report(node, report); }) {
+        if constexpr (kIsOrder<T>) {
+          // Of ours, which never comes back.
+        } else if constexpr (kIsOfChecks<T>) {
+          checks_.on_report(node, report);
+        } else if constexpr (kIsOfHangs<T>) {
+          hangs_.on_report(node, report);
+        } else if constexpr (kIsOfLooks<T>) {
+          looks_.on_report(node, report);
+        } else if constexpr (std::is_same_v<T, wire::CopiesKept>) {
+          copies_.on_report(node, report);
+        } else if constexpr (std::is_same_v<T, wire::CodeWanted>) {
+          blocks_.on_report(node, report);
+        } else {
           on_report(node, report);
         }
-        // Orders of ours never come back.
       },
       message);
 }
 
+void Driver::Impl::on_report(base::NodeId node, const wire::Output& output) {
+  if (is_shown(output.rank)) console_->write(output, nodes_[node].host);
+  if (console_->congested()) pause(nodes_[node]);
+}
+
+void Driver::Impl::on_report(base::NodeId node, const wire::WorkerStarted& started) {
+  if (job_.is_foreign(node, started.attempt, started.ordered_by)) {
+    return lose(node, kUsedByAnother, true);
+  }
+  const auto rank = nodes_.rank_of(node, started.local_rank);
+  if (rank) dispatch(to_event(started, *rank), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, const wire::WorkerStartFailed& failed) {
+  const auto rank = nodes_.rank_of(node, failed.local_rank);
+  if (rank) dispatch(to_event(failed, *rank), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, wire::PortReserved& report) {
+  if (!checks_.takes_port(node, report)) dispatch(std::move(report), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, wire::WorkersGone& report) {
+  dispatch(std::move(report), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, wire::SavingOver& report) {
+  dispatch(std::move(report), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, wire::NodeHealth& report) {
+  dispatch(checked(std::move(report)), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, wire::CheckpointDemoted& report) {
+  dispatch(checked(std::move(report)), node);
+}
+
+void Driver::Impl::on_report(base::NodeId node, wire::HeldCopiesSaved& report) {
+  dispatch(checked(std::move(report)), node);
+}
+
+void Driver::Impl::on_report(base::NodeId, const wire::StandbyModules& report) {
+  spare_standbys_.note_modules(report);
+}
+
 void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
-  NodeLink& link = nodes_[node.value];
+  NodeLink& link = nodes_[node];
   if (hello.protocol != wire::kProtocolVersion) {
-    RR_LOG(kError, ({.node = node_name(node)}),
+    RR_LOG(kError, ({.node = nodes_.name(node)}),
            "the agent speaks protocol {}, we speak {}: install the same robustrun everywhere",
            hello.protocol, wire::kProtocolVersion);
     link.channel->close();
@@ -79,7 +123,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
       link.joined && hello.attempt && job_.is_foreign(node, *hello.attempt, hello.ordered_by);
   if (is_foreign) {
     // An agent that has another supervisor stays with it, unless it knows that we came later.
-    send(node, welcome_for(node));
+    nodes_.send(node, welcome_for(node));
     return lose(node, kUsedByAnother, true);
   }
   note_clock(link, hello.at);
@@ -91,12 +135,11 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   }
   link.host = hello.host;
   link.bulk = hello.bulk;
-  send(node, welcome_for(node));
+  nodes_.send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) {
     spare_standbys_.forget(node);
-    for (const auto& [number, check] : std::map(checks_)) check->on_connected_again(node);
-    if (replay_) replay_->on_connected_again(node);
-    share_blocks(false);
+    checks_.on_connected_again(node);
+    blocks_.on_joined();
     return repeat_orders(node);
   }
   const base::Nanos now = parts_.clock.now();
@@ -107,18 +150,18 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
   dispatch(AgentJoined{hello.pid, hello.address, hello.slots, hello.listens, hello.bulk,
                        link.asked_at, began},
            node);
-  share_blocks(false);
+  blocks_.on_joined();
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::NodeStages& report) {
   if (report.attempt != job_.attempt()) return;
-  const NodeLink& link = nodes_[node.value];
+  const NodeLink& link = nodes_[node];
   StartStages stages = to_event(report, link.ranks, link.clock_offset);
   if (!stages.stages.empty()) dispatch(std::move(stages), node);
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::StageNews& news) {
-  NodeLink& link = nodes_[node.value];
+  NodeLink& link = nodes_[node];
   news.since += link.clock_offset;
   for (wire::RankStage& rank : news.ranks) rank.since += link.clock_offset;
   link.stage = std::move(news);
@@ -127,20 +170,22 @@ void Driver::Impl::on_report(base::NodeId node, wire::StageNews& news) {
 // The agent obeys another supervisor: the run is not ours any more, and neither is its journal.
 void Driver::Impl::on_report(base::NodeId node, const wire::Refused& refused) {
   if (std::exchange(finished_, true)) return;
-  RR_LOG(kError, ({.node = node_name(node)}), "{}; this supervisor steps down", refused.text);
+  end_parts();
+  RR_LOG(kError, ({.node = nodes_.name(node)}), "{}; this supervisor steps down", refused.text);
   exit_code_ = kExitFailure;
   parts_.launcher.abandon();
   // No agent is dismissed: the other supervisor's agents must not end with us.
-  for (NodeLink& link : nodes_) {
+  nodes_.each([](base::NodeId, NodeLink& link) {
     if (link.channel) std::exchange(link.channel, nullptr)->close();
-  }
+  });
   say_goodbye();
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
-  base::Rank rank;
-  if (report.attempt != job_.attempt() || !rank_of(node, report.local_rank, &rank)) return;
-  const base::Nanos offset = nodes_[node.value].clock_offset;
+  const auto known = nodes_.rank_of(node, report.local_rank);
+  if (report.attempt != job_.attempt() || !known) return;
+  const base::Rank rank = *known;
+  const base::Nanos offset = nodes_[node].clock_offset;
   for (auto* at : {&report.user_code_at, &report.first_step_at, &report.last_step_at}) {
     if (*at) **at += offset;
   }
@@ -158,9 +203,10 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
-  base::Rank rank;
-  if (!rank_of(node, report.local_rank, &rank)) return;
-  report.at += nodes_[node.value].clock_offset;
+  const auto known = nodes_.rank_of(node, report.local_rank);
+  if (!known) return;
+  const base::Rank rank = *known;
+  report.at += nodes_[node].clock_offset;
   // So that the journal knows the last step before a failure, and the final metrics.
   if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
   tell(checkpoints_.rest());
@@ -174,9 +220,9 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::CheckpointNote& note) {
-  base::Rank rank;
-  if (!rank_of(node, note.local_rank, &rank)) return;
-  tell(checkpoints_.take(rank, node, std::move(note), parts_.clock.now()));
+  const auto rank = nodes_.rank_of(node, note.local_rank);
+  if (!rank) return;
+  tell(checkpoints_.take(*rank, node, std::move(note), parts_.clock.now()));
 }
 
 void Driver::Impl::tell(const std::vector<CheckpointWatch::News>& news) {
@@ -184,13 +230,11 @@ void Driver::Impl::tell(const std::vector<CheckpointWatch::News>& news) {
 }
 
 void Driver::Impl::arm_summary() {
-  summary_timer_.expires_after(kSummaryInterval);
-  summary_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    auto driver = error ? nullptr : self.lock();
-    if (!driver || driver->finished_) return;
-    if (auto summary = driver->progress_.summary()) driver->dispatch(*std::move(summary));
-    driver->tell(driver->checkpoints_.rest());
-    driver->arm_summary();
+  summary_timer_.after(kSummaryInterval, [this] {
+    if (finished_) return;
+    if (auto summary = progress_.summary()) dispatch(*std::move(summary));
+    tell(checkpoints_.rest());
+    arm_summary();
   });
 }
 
@@ -198,12 +242,12 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Notice& notice) {
   const auto level = static_cast<base::LogLevel>(
       std::min<std::uint8_t>(notice.level, static_cast<std::uint8_t>(base::LogLevel::kError)));
   if (base::log_enabled(level)) {
-    base::log_line(level, {.node = node_name(node), .rank = notice.rank}, notice.text);
+    base::log_line(level, {.node = nodes_.name(node), .rank = notice.rank}, notice.text);
   }
 }
 
 void Driver::Impl::on_report(base::NodeId node, const wire::Heartbeat& heartbeat) {
-  note_clock(nodes_[node.value], heartbeat.at);
+  note_clock(nodes_[node], heartbeat.at);
 }
 
 // An agent that another process told to end reports that before it ends.
@@ -218,7 +262,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) 
 void Driver::Impl::on_report(base::NodeId node, wire::NodeEnding& ending) {
   const bool is_of_slurm = ending.signal == 0;
   dispatch(std::move(ending), node);
-  if (is_of_slurm && parts_.ask_slurm) signalled_by_slurm();
+  if (is_of_slurm && slurm_.may_signal()) slurm_.signalled();
 }
 
 // Clocks of machines start with their boot. The message that was under way for the shortest time
@@ -235,13 +279,6 @@ bool Driver::Impl::is_shown(base::Rank rank) const {
   return ranges.empty() || std::ranges::any_of(ranges, [rank](const RankRange& range) {
            return range.first <= rank.value && rank.value <= range.last;
          });
-}
-
-bool Driver::Impl::rank_of(base::NodeId node, base::LocalRank local_rank, base::Rank* rank) const {
-  const auto& ranks = nodes_[node.value].ranks;
-  if (local_rank.value >= ranks.size()) return false;
-  *rank = ranks[local_rank.value];
-  return true;
 }
 
 // The console is slower than the workers: the node waits, and cannot be called silent meanwhile.

@@ -26,12 +26,9 @@ void Driver::Impl::resume(Folded folded) {
 }
 
 // One that had joined is expected to call, within the time that a silent one has.
-void Driver::Impl::adopt(const AdoptNode& action) {
-  const std::size_t count = std::max<std::size_t>(nodes_.size(), action.node.value + 1);
-  nodes_.resize(count);
-  names_.resize(count);
-  names_[action.node.value] = action.name;
-  NodeLink& link = nodes_[action.node.value];
+void Driver::Impl::perform(const AdoptNode& action) {
+  nodes_.adopt(action.node, action.name);
+  NodeLink& link = nodes_[action.node];
   link.generation = action.generation;
   link.heard_at = parts_.clock.now();
   link.lost = action.agent == AdoptNode::Agent::kLost;

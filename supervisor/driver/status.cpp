@@ -10,14 +10,18 @@
 #include <ctime>
 #include <utility>
 
+#include "base/core/text.h"
 #include "base/core/words.h"
+#include "base/io/fd.h"
 #include "base/io/log.h"
+#include "supervisor/control/diagnose_row.h"
 #include "supervisor/control/file.h"
 #include "supervisor/control/inject_command.h"
 #include "supervisor/control/update_request.h"
 #include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/status/live_line.h"
 #include "supervisor/driver/impl.h"
+#include "supervisor/limits.h"
 #include "supervisor/watch/group_wait_fold.h"
 
 namespace robustrun::supervisor {
@@ -42,14 +46,13 @@ bool is_alone(const JobSpec& spec) { return spec.nodes.size() == 1 && spec.nodes
 
 void Driver::Impl::open_console() {
   hub_ = std::make_unique<OutputHub>(parts_.executor);
-  console_ = Console::open(parts_.executor, parts_.out_fd, parts_.err_fd, request_.console,
-                           request_.spec.role, [self = weak_from_this()] {
-                             if (auto driver = self.lock()) {
-                               for (auto& node : driver->nodes_) {
-                                 driver->resume(node);
-                               }
-                             }
-                           });
+  console_ = Console::open(
+      parts_.executor, parts_.out_fd, parts_.err_fd, request_.console, request_.spec.role,
+      [self = weak_from_this()] {
+        if (auto driver = self.lock()) {
+          driver->nodes_.each([&](base::NodeId, NodeLink& link) { driver->resume(link); });
+        }
+      });
   console_->copy_to(
       [this](bool is_stderr, std::string_view bytes) { note_shown(is_stderr, bytes); });
   base::copy_log([this](std::string_view line) { note_shown(true, line); });
@@ -59,10 +62,7 @@ void Driver::Impl::open_console() {
 void Driver::Impl::show_live() {
   if (!request_.console.live || said_goodbye_) return;
   console_->show_live(live_line(status(), request_.spec.stop_after_steps));
-  live_timer_.expires_after(kLiveLineInterval);
-  live_timer_.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
-    if (const auto driver = error ? nullptr : self.lock()) driver->show_live();
-  });
+  live_timer_.after(kLiveLineInterval, [this] { show_live(); });
 }
 
 // The first line of a run.
@@ -169,7 +169,7 @@ void Driver::Impl::announce(const Decision& decision) {
 void Driver::Impl::note_shown(bool is_stderr, std::string_view bytes) {
   hub_->append(is_stderr, bytes);
   if (console_log_ == nullptr || !console_log_->note(bytes.size())) return;
-  asio::post(parts_.executor, [self = weak_from_this()] {
+  boost::asio::post(parts_.executor, [self = weak_from_this()] {
     const auto driver = self.lock();
     if (!driver) return;
     if (const auto done = driver->console_log_->rotate(*driver->console_); !done) {
@@ -182,7 +182,7 @@ void Driver::Impl::open_control() {
   injector_ = std::make_unique<Injector>(
       parts_.executor, Injector::Hands{[this] { return reachable_group(); },
                                        [this](base::NodeId node, const wire::Message& message) {
-                                         send(node, message);
+                                         nodes_.send(node, message);
                                        },
                                        [this](const FaultInjected& fault) { dispatch(fault); }});
   std::vector<ControlServer::Row> rows = operation_rows(
@@ -192,9 +192,13 @@ void Driver::Impl::open_control() {
               },
               [this](OutputNews& news) { tell_news(news); }});
   rows.push_back(until_finished(inject_row(*injector_)));
-  rows.push_back(until_finished(diagnosis_row()));
-  rows.push_back(until_finished(
-      use_row([this](base::Rank rank, UseAnswer done) { look_at_use(rank, std::move(done)); })));
+  rows.push_back(
+      until_finished(diagnose_row([this](std::function<void(const tracer::Verdict*)> done) {
+        if (job_.state() != JobState::kRunning) return done(nullptr);
+        looks_.look(true, std::move(done));
+      })));
+  rows.push_back(until_finished(use_row(
+      [this](base::Rank rank, UseAnswer done) { looks_.look_at_use(rank, std::move(done)); })));
   rows.push_back(
       until_finished(evict_row([this](const std::string& node) { return evict(node); })));
   const bool many = request_.spec.group.open ||
@@ -256,12 +260,16 @@ RunStatus Driver::Impl::status() const {
     }
   }
   const std::size_t known = std::min(nodes_.size(), status.nodes.size());
-  for (std::size_t i = 0; i < known; ++i) {
-    status.nodes[i] = node_status(std::move(status.nodes[i]), nodes_[i]);
-  }
+  nodes_.each([&](base::NodeId node, const NodeLink& link) {
+    if (node.value >= known) return;
+    NodeStatus& one = status.nodes[node.value];
+    one = node_status(std::move(one), link);
+  });
   if (is_up_or_starting()) {
     GroupWaitFold waits(job_.attempt(), now);
-    for (std::size_t i = 0; i < known; ++i) waits.take(status.nodes[i], nodes_[i].stage);
+    nodes_.each([&](base::NodeId node, const NodeLink& link) {
+      if (node.value < known) waits.take(status.nodes[node.value], link.stage);
+    });
     status.group_wait = waits.result();
   }
   if (newest.attempt == job_.attempt()) note_steps_of_ranks(status);
@@ -278,8 +286,9 @@ bool Driver::Impl::is_up_or_starting() const {
 void Driver::Impl::note_group_wait() {
   const base::Nanos now = parts_.clock.now();
   if (!is_up_or_starting() || !group_wait_watch_.wants_look(now)) return;
-  const bool some_wait = std::ranges::any_of(nodes_, [](const NodeLink& link) {
-    return std::ranges::any_of(link.stage.ranks, waits_in_group);
+  bool some_wait = false;
+  nodes_.each([&](base::NodeId, const NodeLink& link) {
+    some_wait = some_wait || std::ranges::any_of(link.stage.ranks, waits_in_group);
   });
   const auto found = some_wait ? status().group_wait : std::nullopt;
   const auto news = group_wait_watch_.take(found, request_.spec.run_id, now);
@@ -323,6 +332,28 @@ NodeStatus Driver::Impl::node_status(NodeStatus known, const NodeLink& link) con
   }
   if (!link.address.empty()) known.address = link.address;
   return known;
+}
+
+// A finding about the machine that no agent made: the core stops the workers, and goes on without
+// the node, as after any other sure fault of a machine.
+base::Status Driver::Impl::evict(const std::string& name) {
+  const auto node = nodes_.find(name);
+  if (!node) {
+    return base::fail(base::Errc::kInvalidArgument,
+                      fmt::format("no node of this run is called '{}'",
+                                  base::printable(name.substr(0, kNodeNameBytesMax))));
+  }
+  if (const std::string why = job_.why_not_evict(*node); !why.empty()) {
+    return base::fail(base::Errc::kUnavailable, fmt::format("cannot evict {}: {}", name, why));
+  }
+  dispatch(NodeHealth{NodeHealth::Source::kUser, {}, "a user ordered its eviction"}, *node);
+  return {};
+}
+
+// For `robustrun check`. stdout may be closed; the exit code has the result, too.
+void Driver::Impl::write_verdicts(const NodesJudged& judged) {
+  if (!request_.spec.check_only) return;
+  static_cast<void>(base::write_all(parts_.out_fd, checks_.table(judged)));
 }
 
 }  // namespace robustrun::supervisor

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 import types
 
 import pytest
@@ -369,24 +370,27 @@ def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
     wanted.touch()
     assert run().stdout == "True False\n"
     modules, variables, same, calls, files = import_list.read(wanted)
-    assert calls == [] and files is None
+    assert calls == [] and files == []
     assert "decimal" in modules and "robustrun._record.import_list" not in modules
     assert {"NEW", "HOME"} <= set(variables) and "SAME" not in variables
     assert not pathlib.Path(f"{wanted}.part").exists()
 
 
-def written(tmp_path, program):
+def written(tmp_path, program, rank="0"):
     """The list of a program whose own modules are in `tmp_path`."""
     (tmp_path / "job.py").write_text(program)
+    earlier = time.time() - 10
+    for path in tmp_path.rglob("*.py"):
+        os.utime(path, (earlier, earlier))
     wanted = tmp_path / "0.0.modules"
     wanted.write_text("")
     subprocess.run([sys.executable, "-c",
                     "import sys; sys.path[:0] = [%r, %r]; sys.modules['__main__'].__file__ = %r\n"
-                    "exec(open('job.py').read())\n"
                     "from robustrun._record import import_list\n"
+                    "exec(open('job.py').read())\n"
                     "assert import_list.write_if_wanted(%r)"
                     % (str(PACKAGE), str(tmp_path), str(tmp_path / "job.py"), str(wanted))],
-                   cwd=tmp_path, check=True, env=clean_environment())
+                   cwd=tmp_path, check=True, env=clean_environment(LOCAL_RANK=rank))
     return wanted
 
 
@@ -394,10 +398,7 @@ def test_the_files_of_a_program_are_in_its_list(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "__init__.py").write_text("VALUE = 1\n")
     (tmp_path / "helper.py").write_text("import own\n")
-    wanted = written(tmp_path, "import helper, decimal")
-    assert import_list.read(wanted)[4] is None
-    wanted.write_text(wanted.read_text() + "first start\n")
-    files = import_list.read(wanted)[4]
+    files = import_list.read(written(tmp_path, "import helper, decimal"))[4]
     assert [each.split(" ", 1)[1] for each in files] == ["helper.py", "own/__init__.py"]
     assert standby_module._changed_since(files, str(tmp_path)) is None
     (tmp_path / "own" / "__init__.py").write_text("VALUE = 2\n")
@@ -407,15 +408,36 @@ def test_the_files_of_a_program_are_in_its_list(tmp_path):
     assert standby_module._changed_since(["x y"], str(tmp_path)).startswith("y has changed")
 
 
-@pytest.mark.parametrize("name, content", [("large.py", "#" * (5 << 20)), ("two\nlines.py", "")])
-def test_a_program_whose_files_cannot_be_compared_keeps_no_list(tmp_path, name, content):
+SPECIAL = ("import importlib.util as u\n"
+           "spec = u.spec_from_file_location('own', %r)\n"
+           "sys.modules['own'] = u.module_from_spec(spec)\n")
+EDITED = ("import helper, time, os\n"
+          "os.utime('helper.py', (time.time() + 60,) * 2)\n")
+
+
+@pytest.mark.parametrize("name, content, program, rank", [
+    ("large.py", "#" * (5 << 20), SPECIAL, "0"),
+    ("two\nlines.py", "", SPECIAL, "0"),
+    ("helper.py", "", EDITED, "0"),
+    ("helper.py", "", "import helper\n", "1"),
+])
+def test_a_program_whose_files_cannot_be_compared_keeps_no_list(tmp_path, name, content, program,
+                                                                rank):
     (tmp_path / name).write_text(content)
-    wanted = written(tmp_path, "import importlib.util as u\n"
-                               "spec = u.spec_from_file_location('own', %r)\n"
-                               "sys.modules['own'] = u.module_from_spec(spec)"
-                     % str(tmp_path / name))
-    lines = wanted.read_text().splitlines()
+    program = program % str(tmp_path / name) if "%r" in program else program
+    lines = written(tmp_path, program, rank).read_text().splitlines()
     assert "keep no" in lines and not any(line.startswith("file ") for line in lines)
+
+
+def test_what_a_compiler_has_written_elsewhere_is_no_file_of_the_program(tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "kernel.py").write_text("")
+    own = tmp_path / "own"
+    own.mkdir()
+    modules = {"kernel": types.ModuleType("kernel")}
+    modules["kernel"].__file__ = str(tmp_path / "cache" / "kernel.py")
+    assert import_list.own_files(modules, str(own), ROOTS) == []
+    assert import_list.own_files(modules, str(tmp_path), ROOTS) == [modules["kernel"].__file__]
 
 
 def test_a_list_of_another_script_or_other_packages_is_not_imported(standby, tmp_path):

@@ -27,7 +27,7 @@ struct Parallel {
   std::uint32_t tp = 1;
   std::uint32_t cp = 1;
   std::uint32_t ep = 1;
-  std::uint32_t dp = 0;  // 0: the quotient of the world size
+  std::uint32_t dp = 0;  // 0: world size / (tp * cp * pp)
   std::uint32_t pp = 1;
   std::vector<GroupKind> order = default_rank_order();
   template <class V>
@@ -44,7 +44,8 @@ struct Parallel {
 
 // "tp=8,pp=8,dp=auto": each name at most once, sizes of 1 or more, auto for dp alone.
 base::Result<Parallel> parse_parallel(std::string_view text);
-// "tp-cp-ep-dp-pp": a permutation; omitted names must have size 1 and come last.
+// "tp-cp-ep-dp-pp", each name at most once; those that are left out are appended. The caller must
+// check that these have size 1.
 base::Result<std::vector<GroupKind>> parse_rank_order(std::string_view text);
 
 // Returns `parallel` with dp computed for `world` ranks. Errors: the product is not `world`, or ep

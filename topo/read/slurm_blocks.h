@@ -27,7 +27,7 @@ struct SlurmBlockSizes {
   std::uint32_t line = 0;
 };
 
-// "8,16,32". `key`: for messages.
+// "8,16,32". `source`, `line`: of the text, for messages.
 base::Result<std::vector<std::uint32_t>> parse_block_sizes(std::string_view text,
                                                            std::string_view source,
                                                            std::uint32_t line);

@@ -1,9 +1,11 @@
 #pragma once
 // Placement from the top of the tree down. Internal to topo/.
 //
-// On each level: if one switch holds all places, try each such switch and take the best; otherwise
-// divide the places among the switches (level_solver.h), and place each share below its switch,
-// with the parts of the groups there. Places that no level divides go to the nodes in order.
+// On each level: if switches exist that have enough nodes for all places, try them, the smallest
+// first and at most kWholeTriesMax, and take the best; otherwise divide the places among the
+// switches (level_solver.h) and place each share below its switch. A group that is divided counts
+// there with those of its places that are in the share. Places that no level divides go to the
+// nodes in order.
 
 #include <cstdint>
 #include <string>
@@ -17,16 +19,17 @@ namespace robustrun::topo {
 
 struct Descent {
   std::vector<NodeIndex> nodes;  // by place
-  // For the highest level that divides the places, with all candidates:
-  bool divided = false;
+  // The highest level on which the places were divided among switches:
+  bool divided = false;  // among all candidates, not only those below a switch that was tried
   std::uint32_t level = 0;
-  std::int64_t level_bound = 0;  // unweighted by level; see LevelSolution
-  bool searched = false;
+  std::int64_t level_bound = 0;  // LevelSolution::bound: without the weight of the level
+  bool searched = false;  // this and the next two: see LevelSolution
   bool filled = false;
   std::string how;
 };
 
-// `candidates` ascending, with enough nodes of each class for its places.
+// `candidates` ascending. A class is a size of node (level_problem.h): a place takes a node of its
+// class, and of each class there must be enough candidates.
 Descent descend(const Cluster& cluster, const Objective& objective, const Shape& shape,
                 const std::vector<std::uint32_t>& class_of_place,
                 const std::vector<std::uint32_t>& class_of_node,

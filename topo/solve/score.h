@@ -3,8 +3,8 @@
 //
 // The spread of a group on a level is 0 if it is below one switch, else the number of switches it
 // touches (Arnold, arXiv 2509.15940, eq. 3: never 1). The cost of a placement is the weighted sum
-// over kinds and levels of the largest spread (eq. 2: the slowest group delays all others), and at
-// equal cost that of the mean spread.
+// over kinds and levels of the largest spread (eq. 2: the slowest group delays all others). Of two
+// placements with equal cost, the one with the smaller weighted sum of mean spreads is better.
 
 #include <cstdint>
 #include <span>
@@ -22,9 +22,9 @@ struct Cost {
   auto operator<=>(const Cost&) const = default;
 };
 
-// By level, in millionths. By default every level counts a thousandth of the level above; the
-// highest level that divides the nodes counts 1: placement within a minipod is worth at most 0.3 %
-// (ibid., section 3).
+// By level, in millionths. The highest level with more than one switch weighs 1, every level below
+// it a thousandth of the one above, and a level with a single switch 0. (Among nodes below one
+// switch of that highest level, placement gains at most 0.3 %: ibid., section 3.)
 std::vector<std::int64_t> default_level_weights(const Cluster& cluster);
 
 struct Objective {
@@ -37,7 +37,7 @@ struct Objective {
   }
 };
 
-// The spread of one family on one level.
+// The spread of one family (all groups of one kind, network/shape.h) on one level.
 struct Spread {
   GroupKind kind = GroupKind::kDp;
   std::uint32_t level = 0;
@@ -59,7 +59,8 @@ Score score(const Cluster& cluster, const Shape& shape, const Objective& objecti
 // The spread of a group that touches this number of switches.
 std::uint32_t spread_of(std::uint32_t switches_touched);
 
-// A kind without weight counts nothing in `worst`, but still breaks ties.
+// The weight of a kind in Cost::mean, in millionths: `weight`, but at least 1, so that a kind that
+// counts nothing in `worst` still breaks ties.
 std::int64_t mean_weight(std::int64_t weight);
 
 }  // namespace robustrun::topo

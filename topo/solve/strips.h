@@ -14,12 +14,12 @@
 
 namespace robustrun::topo {
 
-// `across`, `along`: the families with the columns and the rows as groups. nullopt if the switches
-// cannot be divided among that many strips.
+// `across`, `along`: the families with the columns and the rows as groups. Empty if the
+// switches cannot be divided among that many strips.
 Assignment fill_strips(const LevelProblem& problem, std::uint32_t across, std::uint32_t along,
                        std::uint32_t strips);
 
-// One strip per slot at which pipeline stages begin. nullopt if all begin at the same slot, if
+// One strip per slot at which pipeline stages begin. Empty if all begin at the same slot, if
 // nodes differ in size, or if the shape is only a part of a job.
 Assignment fill_phases(const LevelProblem& problem);
 

@@ -1,7 +1,8 @@
 #pragma once
 // Bounds of the analyzer: the size of a verdict, and the thresholds of the rules.
 //
-// Only times of one rank, or ages, are compared; never the clocks of two machines.
+// Times of one rank, or ages, are compared. Only late_rank compares clocks of two machines, and it
+// first computes from the data how far each clock is off.
 
 #include <cstddef>
 #include <cstdint>
@@ -43,15 +44,15 @@ inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
 
 // Slow links by TCP throughput. A difference of several times is not chance.
 inline constexpr std::size_t kTcpLinksLeast = 3;  // of one kind
-inline constexpr double kSlowTcpFactor = 4;  // against one of the best
+inline constexpr double kSlowTcpFactor = 4;  // times slower than the upper quartile of the links
 inline constexpr double kTcpBusyShare =
     0.3;  // a link matters if it has data in flight for this part of the time
 inline constexpr std::uint64_t kTcpBytesLeast = 1U << 16U;  // between two looks
 inline constexpr base::Nanos kTcpTick = std::chrono::milliseconds(4);  // at 250 Hz
 
 // A rank that repeatedly arrives last, where kernels cannot be timed.
-inline constexpr std::size_t kLateMembersLeast = 3;
-inline constexpr std::size_t kLateMembersLeastOneClock = 2;
+inline constexpr std::size_t kLateMembersLeast = 3;  // of a communicator over several machines
+inline constexpr std::size_t kLateMembersLeastOneClock = 2;  // of one on a single machine
 inline constexpr base::Nanos kClockMax{std::int64_t{1} << 61U};  // Unix time, in 2043
 inline constexpr base::Nanos kLateClocksApart =
     std::chrono::hours(1000);  // further apart: not a clock
@@ -59,11 +60,14 @@ inline constexpr std::size_t kLateOperationsLeast = 10;
 inline constexpr std::size_t kLateTimesLeast = 5;
 inline constexpr base::Nanos kLateLeast = std::chrono::milliseconds(20);
 inline constexpr base::Nanos kLateLeastOneClock = std::chrono::milliseconds(2);
-inline constexpr std::size_t kLateBestPart = 10;  // a machine's best tenth shows its clock's error
-inline constexpr int kLateRounds = 4;
-inline constexpr double kLateOfAlike = 0.3;  // of the operations with the same signature
-inline constexpr double kLateShare = 0.8;  // of all late operations are due to this rank
-inline constexpr double kLateTimeShare = 0.1;  // of the time is lost to them
+// In this part (1/10) of the operations the machine's first rank counts as being in time: how late
+// it seems there is the error of the machine's clock.
+inline constexpr std::size_t kLateBestPart = 10;
+inline constexpr int kLateRounds = 4;  // how often that error is computed and removed
+// The rank is late in this part of the operations that look like those it was late for …
+inline constexpr double kLateOfAlike = 0.3;
+inline constexpr double kLateShare = 0.8;  // … this part of all late operations wait for it …
+inline constexpr double kLateTimeShare = 0.1;  // … and this part of the time is lost by that.
 
 // A worker is moving if it used more than this part of one CPU while it was watched.
 inline constexpr double kMovingCpu = 0.1;

@@ -4,7 +4,8 @@
 //
 // A step of a send waits for its GPU to fill a slot, for the peer to post a buffer, then for the
 // network; one of a receive for the network, then for its GPU to consume the data. Mycroft's
-// counters (arXiv 2509.03018, table 2) and NCCL's proxy states say which. Borrows the view.
+// counters (arXiv 2509.03018, table 2) and NCCL's proxy states say which. A Transport points into
+// the view and the wait graph of its Case, which must outlive it.
 
 #include <cstdint>
 #include <optional>
@@ -58,10 +59,10 @@ class Transport {
   bool is_complete_ = true;
 };
 
-// The flows of the longest wait in an operation that all seen members have entered. None: there is
-// no such wait, no flows are known, or some of them move.
+// Of the waits in operations that all seen members have entered, the longest one whose unfinished
+// flows are known and have not moved for kFlowStill. None: there is no such wait.
 [[nodiscard]] std::optional<Transport> stuck_transport(const Case& facts);
-// Sends whose data has left and not arrived although the receiver is ready for it.
+// Sends whose data has left and not arrived although the receiver is ready for it, or was not seen.
 [[nodiscard]] std::vector<FlowAt> stuck_sends(const Transport& transport);
 // The link of a flow; from the rank to itself if the other end was not seen.
 [[nodiscard]] Edge edge_of(const Case& facts, const Transport& transport, const FlowAt& flow);

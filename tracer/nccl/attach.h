@@ -31,12 +31,14 @@ struct Tables {
 void attach();
 // The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();
+// The pid of the process that attached; 0 before. In a forked child still the worker's pid.
 [[nodiscard]] pid_t own_pid();
 // The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, or not a number.
 [[nodiscard]] std::uint64_t mask_of_environment();
 // The path in ROBUSTRUN_NCCL_BEHIND: another profiler plugin, to be called by ours; null: none.
 [[nodiscard]] const char* behind_of_environment();
-// Whether ROBUSTRUN_NCCL_VERSIONS ("1 2 5") has the version; true if it is not set or empty.
+// Whether our plugin offers this version of NCCL's interface to NCCL: whether
+// ROBUSTRUN_NCCL_VERSIONS ("1 2 5") has it; true if the variable is not set or empty.
 [[nodiscard]] bool is_shown(int version);
 // CLOCK_MONOTONIC in ns, through the vDSO: no system call.
 [[nodiscard]] std::uint64_t now_ns();

@@ -35,7 +35,8 @@ struct BulkRequest {
 // The round that the caller's rank is in (CopyRound).
 struct BulkRound {
   std::uint64_t round = 0;  // never 0
-  std::uint64_t complete = 0;  // the round whose copy is kept until this one is complete; 0: none
+  // The last complete round, another one; 0: none. Its copy stays until `round` is complete, too.
+  std::uint64_t complete = 0;
   bool operator==(const BulkRound&) const = default;
 };
 

@@ -21,7 +21,7 @@ class Acceptor {
   // (base/io/accept_loop.h).
   static base::Result<std::unique_ptr<Acceptor>> open(boost::asio::any_io_executor executor,
                                                       OnConnection on_connection);
-  virtual ~Acceptor() = default;
+  virtual ~Acceptor() = default;  // closes the port; no connection is handed over any more
   [[nodiscard]] virtual std::uint16_t port() const = 0;
 };
 

@@ -33,7 +33,7 @@ struct DialerLimits {
 class Dialer {
  public:
   struct Connected {
-    // Reads nothing until set_handlers(); the receiver sends Hello.
+    // Reads nothing until set_handlers(). The code that gets this struct sends Hello over it.
     std::shared_ptr<Channel> channel;
     ConnectionAddresses addresses;
     base::NodeId node;
@@ -59,7 +59,8 @@ class Dialer {
   // Connects over `connection`, which another host opened to this agent, if the supervisor of our
   // run is there; otherwise kPermission, kTimeout or kUnavailable. Needs a finished enrolment (else
   // kUnavailable). Beyond kAnswersMax at a time the oldest is dropped without its `done`. connect()
-  // is not affected.
+  // is not affected. Calls `done` before it returns if the agent has not enrolled; connect() never
+  // does.
   virtual void answer(base::Fd connection, Done done) = 0;
   // Our identity with its certificate, once enrolled.
   [[nodiscard]] virtual const std::optional<Identity>& identity() const = 0;

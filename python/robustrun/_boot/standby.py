@@ -30,18 +30,19 @@ def wait(command, mode, program, safe_path):
     own = import_list.changed_variables()  # set by the interpreter, such as LC_CTYPE
     stamps = [stamp for stamp in map(_stamp, _own_paths(mode, program)) if stamp]
     differs = _other_than(same, None if mode == "module" else os.path.abspath(program))
-    if files and not differs:
+    # The run's first workers wait for these imports, which an earlier run has listed.
+    is_first = socket_path == "first"
+    if is_first and not differs:
         differs = _changed_since(files, _folder(mode, program))
     if differs:
         names = []
-    is_template = not socket_path
+    is_template = is_first or not socket_path
     if is_template:
         from . import template
 
         template.prepare(list_path)
     folder = None if safe_path else _folder(mode, program)
-    # A list of an earlier run: the run's first workers wait for these imports.
-    with _Watch() as watch, _LowPriority(files is None):
+    with _Watch() as watch, _LowPriority(not is_first):
         _import_all(names)
         if is_template and calls and not differs and not template.why_not():
             for_results = _prepare(calls, folder)

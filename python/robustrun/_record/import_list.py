@@ -13,6 +13,8 @@ _SITE = ("site-packages", "dist-packages")
 _CALLS_BYTES_MAX = 64 << 10  # the agent takes lists of at most 256 KiB
 _FILES_BYTES_MAX = 64 << 10
 _SOURCES_BYTES_MAX = 4 << 20  # of all files of the program together, to be read at the first step
+# When this process began, in seconds; None: unknown. Python itself has imported the module.
+_started = sys.modules["time"].time() if "time" in sys.modules else None
 # These replace parts of the standard library and depend on the script's order of imports.
 _ORDER_MATTERS = ("gevent", "eventlet")
 
@@ -27,7 +29,7 @@ def write_if_wanted(path, anew=False):
         lines += ["module " + name for name in choose(sys.modules, _folder(), library_roots())]
         lines += ["variable " + name for name in changed_variables()]
         lines += ["same " + each for each in conditions(_script())]
-        lines += _file_lines(own_files(sys.modules, _folder(), library_roots()), _folder())
+        lines += _file_lines()
         prepared = sys.modules.get("robustrun._api.prepared")
         if prepared is not None:
             room = _CALLS_BYTES_MAX
@@ -45,16 +47,14 @@ def write_if_wanted(path, anew=False):
 
 def read(path):
     """Reads a list: (modules in order of import, changed variables, conditions, calls of
-    robustrun.prepare, files of the program with their digests if it is from an earlier run)."""
+    robustrun.prepare, files of the program with their digests)."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         head, *lines = file.read().splitlines()
     if head != HEAD:
         raise ValueError("not a list of modules: %r" % path)
     pairs = [line.split(" ", 1) for line in lines]
-    found = {kind: [text for each, text in pairs if each == kind]
-             for kind in ("module", "variable", "same", "prepare", "file", "first")}
-    files = found["file"] if found["first"] else None
-    return found["module"], found["variable"], found["same"], found["prepare"], files
+    return tuple([text for kind, text in pairs if kind == wanted]
+                 for wanted in ("module", "variable", "same", "prepare", "file"))
 
 
 def choose(modules, folder, roots):
@@ -83,24 +83,36 @@ def choose(modules, folder, roots):
 
 
 def own_files(modules, folder, roots):
-    """The source files from which the program's own modules were imported, without the script."""
+    """The source files from which the program's own modules were imported, without the script:
+    below its folder, or where Python looks for modules."""
     libraries = set(choose(modules, folder, roots))
+    places = [folder] + [entry for entry in sys.path if os.path.isabs(entry)]
     found = set()
     for name, module in list(modules.items()):
         if name in libraries or name == "__main__" or name.partition(".")[0] == "robustrun":
             continue
         path = getattr(module, "__file__", None)
-        if isinstance(path, str) and os.path.isabs(path) and not _is_below_one(path, roots):
+        # Not what a compiler has written elsewhere (torch.compile, extensions).
+        if (isinstance(path, str) and _is_below_one(path, places)
+                and not _is_below_one(path, roots)):
             found.add(path)
     return sorted(found)
 
 
-def _file_lines(paths, folder):
+def _file_lines():
     """What must be equal when a later run uses the list: files below the script's folder are named
-    relative to it."""
+    relative to it. One rank of a node does it, and only for a script, whose own file is known."""
+    script = _script()
+    if os.environ.get("LOCAL_RANK") != "0" or not script:
+        return ["keep no"]
+    folder = _folder()
+    paths = own_files(sys.modules, folder, library_roots())
     try:
-        if sum(os.stat(path).st_size for path in paths) > _SOURCES_BYTES_MAX:
+        states = [os.stat(path) for path in paths + [script]]
+        if sum(state.st_size for state in states) > _SOURCES_BYTES_MAX:
             return ["keep no"]
+        if _started and max(state.st_mtime for state in states) > _started:
+            return ["keep no"]  # it may not be what was imported
         lines = ["file %d %s" % (digest_of(path), os.path.relpath(path, folder)
                                  if _is_below(path, folder) else path) for path in paths]
     except OSError:

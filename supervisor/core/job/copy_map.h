@@ -84,7 +84,7 @@ struct CopyMap {
       keepers;  // by place: the place of its keeper; empty: no copies are kept
   std::string text;  // of the answer
   bool is_said = true;  // the map was reported, or no worker makes copies yet
-  bool is_relaxed = false;  // some keepers share what they should not
+  bool is_relaxed = false;  // some keepers may fail together with their owner (BackupSolved)
   bool is_placed = false;  // agents were sent a map in this run
 
   base::Attempt attempt;  // the attempt that was started last
@@ -96,7 +96,8 @@ struct CopyMap {
 
   std::vector<GoingSave> going_on;
   bool is_awaited = false;  // the attempt's workers were told to wait for all of going_on
-  bool is_cut_off = false;  // a save ended with its agent: other agents may have the copies
+  // An agent died while it saved copies: other holders, if any, are told to save them.
+  bool is_cut_off = false;
 
   // True when the answer is to the newest question and changes the map. `places`: size of the
   // group.

@@ -27,13 +27,14 @@ class ResumePoint {
 
   // The last checkpoint that this attempt loaded; none: it began anew, or reported none.
   [[nodiscard]] const std::optional<CheckpointId>& loaded() const { return loaded_; }
+  // The checkpoint that was committed last, in this attempt or an earlier one.
   [[nodiscard]] const std::optional<CheckpointId>& committed() const { return committed_; }
   // Failures soon after a resume from loaded(), so far.
   [[nodiscard]] std::uint32_t failures() const;
   [[nodiscard]] const std::vector<std::string>& directories() const { return directories_; }
   // The node that reported the load: it reaches the directories.
   [[nodiscard]] base::NodeId node() const { return node_; }
-  // Failures after a demoted checkpoint are not counted again.
+  // Whether this checkpoint was demoted: failures after it are then not counted.
   [[nodiscard]] bool is_demoted(const CheckpointId& id) const;
 
   void count_failure();  // against loaded()

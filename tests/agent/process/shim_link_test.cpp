@@ -322,6 +322,17 @@ TEST_CASE("destroying the link kills the tree and calls no handler") {
   CHECK(run.calls == "s");
 }
 
+TEST_CASE("the shim of a destroyed link does not stay as a zombie") {
+  Run run({kTree, "family", "2"});
+  run.start();
+  REQUIRE(run_until(run.loop, [&] { return run.calls == "s"; }));
+  const pid_t shim = run.link->shim_pid();
+  run.link.reset();
+  run.loop.restart();
+  CHECK(run_until(run.loop, [&] { return ::kill(shim, 0) != 0; }));
+  CHECK(run.calls == "s");
+}
+
 TEST_CASE("a handler may destroy the link") {
   for (const char last : {'s', 'e', 'g'}) {
     SubreaperScope subreaper;

@@ -93,27 +93,33 @@ TEST_CASE("the oldest profiles are removed if there are too many") {
   CHECK_FALSE(load_profile(cache, {"/p", "/first"})->is_own);
 }
 
-TEST_CASE("imports are found for the same program and arguments, whatever their numbers") {
+TEST_CASE("imports are found under their interpreter and start, if no other user can write them") {
   const test::Scratch scratch;
   const std::string cache = scratch.path("cache");
   const std::string list = "robustrun-modules 1\nmodule os\n";
-  const ProfileKey program{"/env/bin/python", "/a.py"};
-  CHECK(load_imports(cache, {program, {}, {}}).empty());
-  REQUIRE(save_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, {}}, list));
-  CHECK(load_imports(cache, {program, {"--out", "run-12", "--lr=1e-5"}, {}}) == list);
-  CHECK(load_imports(cache, {program, {"--out", "run-7"}, {}}).empty());
-  CHECK(load_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, "/elsewhere"}).empty());
-  CHECK(load_imports(cache, {{"/env/bin/python", "/b.py"}, {"--out", "run-7", "--lr=3e-4"}, {}})
-            .empty());
+  CHECK(load_imports(cache, "/p", 1).empty());
+  REQUIRE(save_imports(cache, "/p", 1, list));
+  CHECK(load_imports(cache, "/p", 1) == list);
+  CHECK(load_imports(cache, "/p", 2).empty());
+  CHECK(load_imports(cache, "/q", 1).empty());
   const auto path = stored(cache).at(0);
   CHECK(list_profiles(cache) == std::vector{path.string()});
   CHECK(is_whole_profile(path));
   REQUIRE(::chmod(path.c_str(), 0666) == 0);
-  CHECK(load_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, {}}).empty());
+  CHECK(load_imports(cache, "/p", 1).empty());
   REQUIRE(::chmod(path.c_str(), 0600) == 0);
+  REQUIRE(::chmod((cache + "/hot").c_str(), 0777) == 0);
+  CHECK(load_imports(cache, "/p", 1).empty());
+  REQUIRE(::chmod((cache + "/hot").c_str(), 0700) == 0);
+  CHECK(load_imports(cache, "/p", 1) == list);
   REQUIRE(base::write_file_atomically(path, "robustrun-modules 2\nmodule os\n", 0600));
   CHECK_FALSE(is_whole_profile(path));
-  CHECK(load_imports(cache, {program, {"--out", "run-7", "--lr=3e-4"}, {}}).empty());
+  CHECK(load_imports(cache, "/p", 1).empty());
+  const std::string elsewhere = scratch.path("list");
+  REQUIRE(base::write_file_atomically(elsewhere, list, 0600));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(elsewhere, path);
+  CHECK(load_imports(cache, "/p", 1).empty());
 }
 
 }  // namespace profile_store_test

@@ -138,7 +138,7 @@ def test_damaged_lists_and_those_of_others_are_ignored(job):
                     text.replace("same script ", "same script 1"), text + "file x x\n"):
         path.write_text(damaged)
         running = job.start()
-        assert len(job.facts()) == WORKERS
+        assert not any(each["warm"] for each in job.facts())
         job.end(running)
     path.write_text(text)
     path.chmod(0o666)  # anyone may have written it
@@ -153,8 +153,85 @@ def test_a_list_with_which_workers_fail_is_not_used_again(job):
     job.robustrun.write("strict", "")
     running = job.start()
     assert not any(each["warm"] for each in job.facts(1))  # the first attempt failed
+    # From now on there is a list again that could be kept.
+    wait_for(lambda: len(job.robustrun.standbys()) == WORKERS, 60, "standby workers")
     finished = job.end(running)
     assert "library was imported by another process" in finished.text + finished.errors
     running = job.start(options=["--max-restarts=0"])
     assert not any(each["warm"] for each in job.facts())
+    job.end(running)
+
+
+def test_imports_that_read_the_rank_are_done_by_each_worker(job):
+    (job.libraries / "library.py").write_text(LIBRARY + 'RANK = os.environ["RANK"]\n')
+    running = job.start()
+    job.facts()
+    # Each rank has a template of its own.
+    wait_for(lambda: len(job.robustrun.standbys()) >= WORKERS, 60, "standby workers")
+    job.end(running)
+    assert job.kept() == {}
+
+
+GATED = LIBRARY + r"""
+import time
+while os.path.exists("gate"):
+    time.sleep(0.01)
+"""
+
+
+def template_of(job):
+    """Waits for the interpreter that imports for the first workers."""
+    def find():
+        imported = job.robustrun.folder / "imported"
+        pids = imported.read_text().split() if imported.exists() else []
+        return len(pids) == 1 and int(pids[0])
+
+    return wait_for(find, 60, "an import")
+
+
+def test_a_template_that_dies_delays_the_first_workers_once(job):
+    (job.libraries / "library.py").write_text(GATED)
+    job.learn()
+    job.robustrun.write("gate", "")
+    running = job.start()
+    os.kill(template_of(job), signal.SIGKILL)
+    wait_for(lambda: len(job.imported_by()) == 1 + WORKERS, 60, "workers that import")
+    (job.robustrun.folder / "gate").unlink()
+    assert not any(each["warm"] for each in job.facts())
+    job.end(running)
+    assert job.robustrun.report()["incidents"] == []
+    running = job.start()
+    assert not any(each["warm"] for each in job.facts())
+    job.end(running)
+
+
+def test_a_run_can_be_stopped_while_its_first_workers_wait_for_imports(job):
+    (job.libraries / "library.py").write_text(GATED)
+    job.learn()
+    job.robustrun.write("gate", "")
+    running = job.start()
+    template_of(job)
+    running.process.send_signal(signal.SIGTERM)
+    assert running.finish().code == 143
+    job.robustrun.expect_nothing_left()
+    # That was not the list's fault.
+    (job.robustrun.folder / "gate").unlink()
+    running = job.start()
+    assert [each["warm"] for each in job.facts()] == [True] * WORKERS
+    job.end(running)
+
+
+def test_a_configuration_that_an_argument_names_is_part_of_what_a_list_is_for(job):
+    config = job.robustrun.write("config.yaml", "back_end: one\n")
+    job.learn("--config", "config.yaml")
+    config.write_text("back_end: two\n")
+    running = job.start("--config=config.yaml")
+    assert not any(each["warm"] for each in job.facts())
+    job.end(running)
+    running = job.start("--config", "config.yaml")
+    assert not any(each["warm"] for each in job.facts())
+    job.end(running)
+    config.write_text("back_end: one\n")
+    running = job.start("--config", "config.yaml")
+    assert all(each["warm"] for each in job.facts())
     job.end(running)

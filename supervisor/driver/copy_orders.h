@@ -1,0 +1,49 @@
+#pragma once
+// Copies of workers' states in the memory of other nodes: the orders where each node's copies go,
+// and rounds in which all ranks send the copies of one step (watch/copy_rounds.h).
+//
+// Owned by the driver, on its loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <optional>
+
+#include "base/core/clock.h"
+#include "supervisor/core/types/copy_events.h"
+#include "supervisor/driver/loop_timer.h"
+#include "supervisor/driver/node_table.h"
+#include "supervisor/watch/copies_watch.h"
+#include "supervisor/watch/copy_rounds.h"
+
+namespace robustrun::supervisor {
+
+class CopyOrders {
+ public:
+  struct Plan {
+    std::uint64_t rate = 0;  // --copies-rate in bytes per second; 0: no limit
+    std::function<void(CopiesKept, base::NodeId)> on_news;  // which ranks have a copy has changed
+  };
+  // The references outlive this object.
+  CopyOrders(const boost::asio::any_io_executor& executor, const base::Clock& clock,
+             NodeTable& nodes, Plan plan);
+
+  void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
+  // Replaces all orders before; repeated before the start order when the agent reconnects.
+  void place(const PlaceCopies& action);
+  void on_report(base::NodeId node, const wire::CopiesKept& report);
+  // What an agent that is connected again has to know of the round.
+  [[nodiscard]] const std::optional<wire::CopyRound>& round() const { return rounds_.order(); }
+  void end() { timer_.cancel(); }
+
+ private:
+  void begin_round();
+
+  const base::Clock& clock_;
+  NodeTable& nodes_;
+  const Plan plan_;
+  CopiesWatch watch_;
+  CopyRounds rounds_;
+  LoopTimer timer_;
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,64 @@
+#pragma once
+// Hangs: an agent reports a worker that waits for long, all workers are looked at, the analyzer
+// names the rank that blocks the others, and the core gets the verdicts that matter
+// (watch/hang_watch.h). Ranks that are slow from their first step on are found in the same way
+// (watch/pace_looks.h).
+//
+// Owned by the driver, on its loop.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "base/core/clock.h"
+#include "supervisor/core/types/actions.h"
+#include "supervisor/core/types/events.h"
+#include "supervisor/driver/node_table.h"
+#include "supervisor/driver/worker_looks.h"
+#include "supervisor/watch/hang_watch.h"
+#include "supervisor/watch/pace_looks.h"
+
+namespace robustrun::supervisor {
+
+class Hangs {
+ public:
+  struct Plan {
+    HangPolicy policy;
+    base::Nanos still{};  // hang_still of the policy
+    bool traces = false;  // workers' collectives are recorded
+  };
+  struct Hands {
+    std::function<base::Attempt()> attempt;  // the current one
+    std::function<bool()> is_running;  // its workers run
+    std::function<std::uint64_t()> steps;  // of the furthest rank; 0: it has not told of any
+    std::function<void()> on_news;  // before the first on_diagnosed() of a look
+    std::function<void(Diagnosed)> on_diagnosed;
+  };
+  // The references outlive this object; `looks` is dropped before it ends.
+  Hangs(const base::Clock& clock, const NodeTable& nodes, WorkerLooks& looks, const Plan& plan,
+        Hands hands);
+
+  void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
+  // Call it several times a second: looks at the workers when it is time.
+  void watch();
+  // A round of the vote on which machine slows the job down; without a verdict it names none.
+  void look_at_pace(const LookAtPace& action);
+  void on_report(base::NodeId node, const wire::CollectiveProgress& report);
+  void on_report(base::NodeId node, const wire::Overdue& report);
+
+ private:
+  void watch_for_slow_ranks();
+
+  const base::Clock& clock_;
+  const NodeTable& nodes_;
+  WorkerLooks& looks_;
+  const bool traces_;
+  const Hands hands_;
+  HangWatch watch_;
+  PaceLooks pace_looks_;
+  // By the furthest rank, over all its communicators; none: no rank of the attempt has reported
+  // any.
+  std::optional<std::uint64_t> collectives_done_;
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,58 @@
+#pragma once
+// Leases of agents: a node is suspect after a short silence, and lost on evidence.
+//
+// Evidence is a broken connection together with a machine that does not answer on the second
+// channel either, or that has not reconnected; or a silence that outlasts the lease. The lease is
+// extended while other ranks do steps, which they could not do without the ranks of the silent
+// node.
+//
+// Owned by the driver, on its loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/core/clock.h"
+#include "supervisor/driver/loop_timer.h"
+#include "supervisor/driver/node_table.h"
+#include "supervisor/heartbeat_times.h"
+
+namespace robustrun::supervisor {
+
+class Leases {
+ public:
+  struct Hands {
+    // The node is given up. `node_answers`: its machine does.
+    std::function<void(base::NodeId, const std::string& why, bool node_answers)> lose;
+    // Asks the machine on the second channel; answers once, from the loop. Only where has_probe().
+    std::function<void(base::NodeId, std::function<void(bool answers)>)> probe;
+    std::function<bool(base::NodeId)> has_probe;
+    std::function<bool()> peers_progress;  // other ranks have done steps lately
+    std::function<void()> on_check;  // before each check, kLeaseChecksPerBeat times a heartbeat
+    std::function<void(base::NodeId, std::uint64_t number)> beat;  // a heartbeat to the node is due
+  };
+  // The references outlive this object.
+  Leases(const boost::asio::any_io_executor& executor, const base::Clock& clock,
+         const LeaseTimes& times, NodeTable& nodes, Hands hands);
+
+  void begin();
+  void end();
+  // Agents of other machines only. Asks the second channel once per suspicion.
+  void suspect(base::NodeId node, const std::string& why);
+
+ private:
+  void check_all();
+  void check(base::NodeId node);
+
+  const base::Clock& clock_;
+  const LeaseTimes& times_;
+  NodeTable& nodes_;
+  const Hands hands_;
+  std::uint64_t checks_ = 0;
+  LoopTimer timer_;
+  std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end()
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,53 @@
+#include "supervisor/driver/node_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace robustrun::supervisor {
+
+NodeTable::NodeTable(const std::vector<NodeSpec>& planned) : links_(planned.size()) {
+  for (const NodeSpec& node : planned) names_.push_back(node.name);
+}
+
+std::optional<base::NodeId> NodeTable::find(std::string_view name) const {
+  const auto found = std::ranges::find(names_.rbegin(), names_.rend(), name);
+  if (found == names_.rend()) return std::nullopt;
+  return base::NodeId{static_cast<std::uint32_t>(names_.rend() - found - 1)};
+}
+
+std::optional<base::Rank> NodeTable::rank_of(base::NodeId node, base::LocalRank local_rank) const {
+  const auto& ranks = links_[node.value].ranks;
+  if (local_rank.value >= ranks.size()) return std::nullopt;
+  return ranks[local_rank.value];
+}
+
+base::NodeId NodeTable::add(std::string name) {
+  names_.push_back(std::move(name));
+  links_.emplace_back();
+  return base::NodeId{static_cast<std::uint32_t>(links_.size() - 1)};
+}
+
+void NodeTable::adopt(base::NodeId node, std::string name) {
+  if (!has(node)) {
+    links_.resize(node.value + 1);
+    names_.resize(node.value + 1);
+  }
+  names_[node.value] = std::move(name);
+}
+
+void NodeTable::send(base::NodeId node, const wire::Message& message) {
+  if (auto& channel = links_[node.value].channel) channel->send(message);
+}
+
+void NodeTable::order(base::NodeId node, const wire::Message& message) {
+  if (keeps_orders_) links_[node.value].orders.push_back(message);
+  send(node, message);
+}
+
+void NodeTable::send_to_group(const wire::Message& message) {
+  each([&](base::NodeId node, const NodeLink& link) {
+    if (!link.ranks.empty()) send(node, message);
+  });
+}
+
+}  // namespace robustrun::supervisor

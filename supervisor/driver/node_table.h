@@ -1,0 +1,68 @@
+#pragma once
+// The nodes of a run as the driver knows them, by NodeId: names and links to their agents. It grows
+// as volunteers come.
+//
+// Bookkeeping, owned by the driver, on its loop. All parts of the driver share it.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "supervisor/core/types/job_spec.h"
+#include "supervisor/watch/node_link.h"
+#include "wire/messages/messages.h"
+
+namespace robustrun::supervisor {
+
+class NodeTable {
+ public:
+  explicit NodeTable(const std::vector<NodeSpec>& planned);
+
+  [[nodiscard]] std::size_t size() const { return links_.size(); }
+  [[nodiscard]] bool has(base::NodeId node) const { return node.value < links_.size(); }
+  // Only of nodes that it has().
+  [[nodiscard]] NodeLink& operator[](base::NodeId node) { return links_[node.value]; }
+  [[nodiscard]] const NodeLink& operator[](base::NodeId node) const { return links_[node.value]; }
+  [[nodiscard]] const std::string& name(base::NodeId node) const { return names_[node.value]; }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  // The newest node of that name.
+  [[nodiscard]] std::optional<base::NodeId> find(std::string_view name) const;
+  // The rank of a worker of the current attempt; nullopt: there is no such worker.
+  [[nodiscard]] std::optional<base::Rank> rank_of(base::NodeId node,
+                                                  base::LocalRank local_rank) const;
+
+  base::NodeId add(std::string name);
+  // A node that a journal knows; nodes before it that are missing are made, without a name.
+  void adopt(base::NodeId node, std::string name);
+
+  // Calls `what(NodeId, NodeLink&)` for each node.
+  template <class What>
+  void each(What&& what) {
+    for (std::uint32_t i = 0; i < links_.size(); ++i) what(base::NodeId{i}, links_[i]);
+  }
+  template <class What>
+  void each(What&& what) const {
+    for (std::uint32_t i = 0; i < links_.size(); ++i) what(base::NodeId{i}, links_[i]);
+  }
+
+  // Agents are on other machines and may reconnect: orders of an attempt are kept for that.
+  void keep_orders() { keeps_orders_ = true; }
+  [[nodiscard]] bool keeps_orders() const { return keeps_orders_; }
+  // Without a channel the message is lost on purpose: the node's agent is, and the core hears of
+  // it; or it comes back and hears its orders again.
+  void send(base::NodeId node, const wire::Message& message);
+  // Sends an order of an attempt, and keeps it to be repeated.
+  void order(base::NodeId node, const wire::Message& message);
+  // To all nodes with workers.
+  void send_to_group(const wire::Message& message);
+
+ private:
+  std::vector<NodeLink> links_;
+  std::vector<std::string> names_;
+  bool keeps_orders_ = false;
+};
+
+}  // namespace robustrun::supervisor

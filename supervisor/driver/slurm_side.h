@@ -1,0 +1,60 @@
+#pragma once
+// What Slurm tells about the job. Its SIGTERM reaches the agents, or us through a batch script,
+// without a reason: Slurm is asked for it before the run is ended, so that workers, exit code and
+// report have the reason. And it is asked now and then what it plans for the nodes.
+//
+// Owned by the driver, on its loop. Slurm may be slow or gone: the run never depends on it.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "launcher/slurm/node_states.h"
+#include "launcher/slurm/notice.h"
+#include "supervisor/core/types/events.h"
+#include "supervisor/driver/loop_timer.h"
+#include "supervisor/driver/node_table.h"
+
+namespace robustrun::supervisor {
+
+class SlurmSide {
+ public:
+  struct Hands {
+    // As in Driver::Parts; null without Slurm.
+    std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_why{};
+    std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
+        ask_states{};
+    std::function<void(SignalReceived)> on_signal{};
+    // What Slurm has been known to plan for the node; empty: nothing.
+    std::function<std::string(base::NodeId)> drained{};
+    std::function<void(NodeHealth, base::NodeId)> on_health{};
+  };
+  // `poll`: how often Slurm is asked about the nodes; 0: never. `nodes` outlives this object.
+  SlurmSide(const boost::asio::any_io_executor& executor, const NodeTable& nodes, base::Nanos poll,
+            Hands hands);
+
+  // Whether a SIGTERM may be Slurm's.
+  [[nodiscard]] bool may_signal() const { return hands_.ask_why != nullptr; }
+  // Something here got SIGTERM. Every agent and the batch script report it, and again at the end of
+  // the grace period: only the first report counts, unless Slurm denies that it signalled.
+  void signalled();
+  void watch_nodes();
+  void end();
+
+ private:
+  void on_states(const base::Result<std::vector<launcher::SlurmNodeState>>& told);
+
+  const NodeTable& nodes_;
+  const base::Nanos poll_;
+  const Hands hands_;
+  bool is_asked_ = false;  // Slurm was asked, and has not denied that it signalled
+  bool is_silent_ = false;  // it did not tell the nodes' states, which was logged
+  LoopTimer timer_;
+  std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end()
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,93 @@
+#pragma once
+// Looks at the workers: asks the agents what their workers are doing (watch/observation.h), and has
+// the answers analyzed.
+//
+// There is one look at all workers at a time: a request during a look gets that look's verdict,
+// unless it needs evidence and the look has none; then another look follows. A look back, at a
+// failed attempt, and looks at what one rank uses are independent of it.
+//
+// Owned by the driver, on its loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/core/ids.h"
+#include "supervisor/control/view_rows.h"
+#include "supervisor/core/types/actions.h"
+#include "supervisor/driver/node_table.h"
+#include "supervisor/watch/observation.h"
+#include "topo/network/parallel.h"
+#include "tracer/analysis/snapshot.h"
+#include "tracer/analysis/verdict.h"
+#include "tracer/ras_merge.h"
+
+namespace robustrun::supervisor {
+
+class WorkerLooks {
+ public:
+  struct Hands {
+    std::function<base::Attempt()> attempt;  // the current one
+    std::function<bool()> is_running;  // its workers run
+    topo::Parallel parallel;  // names the groups of ranks in verdicts
+    // The next two answer once, from the loop; null: nothing can be analyzed.
+    std::function<void(tracer::FleetSnapshot, tracer::RasEvidence,
+                       std::function<void(tracer::Verdict)>)>
+        analyze{};
+    std::function<void(tracer::FleetSnapshot, std::function<void(tracer::Verdict)>)>
+        analyze_failed{};
+  };
+  // `nodes` outlives this object.
+  WorkerLooks(boost::asio::any_io_executor executor, NodeTable& nodes, Hands hands);
+  ~WorkerLooks() { drop(); }
+  WorkerLooks(const WorkerLooks&) = delete;
+  WorkerLooks& operator=(const WorkerLooks&) = delete;
+
+  // `evidence`: with stacks, which hangs are judged by. `done` gets null when the look had no
+  // result.
+  using Done = std::function<void(const tracer::Verdict*)>;
+  void look(bool evidence, Done done);
+  // At the workers of an attempt that has failed, before they are stopped. The question is sent
+  // before the stop orders, and agents delay these for it: a stopped worker cannot be looked at.
+  // `done` is not called after end().
+  void look_back(const LookBack& action, std::function<void(tracer::Verdict)> done);
+  // Only that rank's agent is asked, and only now: nothing is measured that is not looked at.
+  void look_at_use(base::Rank rank, UseAnswer done);
+
+  void on_report(base::NodeId node, const wire::Observed& report);
+  void on_report(base::NodeId node, wire::RasAnswer& answer);
+  void on_agent_lost(base::NodeId node);
+  // The run is over: looks that go on have no result.
+  void end() { ended_ = true; }
+  // No answer is given any more.
+  void drop();
+
+ private:
+  struct Waiter {
+    bool evidence = false;
+    Done done;
+  };
+  void begin(bool evidence);
+  void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
+  void answer(const tracer::Verdict* verdict);
+  [[nodiscard]] Observation::Plan plan(wire::Observe question) const;
+  [[nodiscard]] Observation::Hands hands_of(
+      std::function<void(tracer::FleetSnapshot, wire::RasAnswer)> done);
+  // Ranks of the attempt that `fleet` lacks.
+  [[nodiscard]] std::vector<tracer::RankSnapshot> unseen(const tracer::FleetSnapshot& fleet) const;
+
+  const boost::asio::any_io_executor executor_;
+  NodeTable& nodes_;
+  const Hands hands_;
+  std::shared_ptr<Observation> look_, look_back_;  // under way, or null
+  std::vector<std::shared_ptr<Observation>> use_looks_;  // under way
+  std::vector<Waiter> waiters_;  // for look_
+  bool has_evidence_ = false;  // look_ has
+  std::uint64_t looks_begun_ = 0;
+  bool ended_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // until drop()
+};
+
+}  // namespace robustrun::supervisor
