@@ -124,7 +124,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::WorkerStartFailed& failed);
   void on_report(base::NodeId node, wire::PortReserved& report);
   void on_report(base::NodeId node, wire::WorkersGone& report);
-  void on_report(base::NodeId node, wire::SavingOver& report);
+  void on_report(base::NodeId node, const wire::SavingOver& report);
   void on_report(base::NodeId node, wire::WorkerProgress& progress);
   void on_report(base::NodeId node, wire::WorkerExited& exited);
   void on_report(base::NodeId node, const wire::Notice& notice);

@@ -88,8 +88,8 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkersGone& report) {
   dispatch(std::move(report), node);
 }
 
-void Driver::Impl::on_report(base::NodeId node, wire::SavingOver& report) {
-  dispatch(std::move(report), node);
+void Driver::Impl::on_report(base::NodeId node, const wire::SavingOver& report) {
+  dispatch(report, node);
 }
 
 void Driver::Impl::on_report(base::NodeId node, wire::NodeHealth& report) {
