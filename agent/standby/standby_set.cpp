@@ -462,9 +462,8 @@ void StandbySet::use(StandbyTemplate& made) {
   if (first_ == First::kWaiting && !serves_all(made)) return made.kill();
   fork_missing();
   const auto first = slots_.begin();
-  const bool is_own = !is_spare_ && first != slots_.end() && first->second.has_whole_list &&
-                      made.modules() == modules_path(first->first);
-  if (is_own && serves_all(made)) handlers_.on_proven(made.modules());
+  const bool is_own = !is_spare_ && first != slots_.end() && first->second.has_whole_list;
+  if (is_own && serves_all(made)) handlers_.on_proven(modules_path(first->first));
 }
 
 bool StandbySet::serves_all(const StandbyTemplate& made) const {

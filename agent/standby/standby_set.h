@@ -43,8 +43,8 @@ class StandbySet {
  public:
   struct Handlers {
     std::function<void()> on_empty;  // the last standby is gone
-    // A template that was made from the list in this file, which a worker of this run has left at
-    // its first step, can serve all workers of the node.
+    // A template can serve all workers of the node, so the list in this file can be used for all.
+    // The node's first worker has left it at its first step.
     std::function<void(const std::string& list)> on_proven;
     // Workers could not be forked with the list of an earlier run, or did not come to their first
     // step.

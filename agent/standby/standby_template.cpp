@@ -60,7 +60,6 @@ class TemplateImpl final : public StandbyTemplate {
 
   base::Status launch(NodeContext& node);
   [[nodiscard]] const LaunchSpec& spawn() const override { return plan_.spawn; }
-  [[nodiscard]] const std::string& modules() const override { return plan_.modules; }
   [[nodiscard]] const Ready& ready() const override { return *ready_; }
   [[nodiscard]] bool is_ready() const override { return ready_ && !ended_; }
   [[nodiscard]] bool is_importing() const override { return !ready_ && !killed_; }

@@ -39,7 +39,6 @@ class StandbyTemplate {
   virtual ~StandbyTemplate() = default;
 
   [[nodiscard]] virtual const LaunchSpec& spawn() const = 0;
-  [[nodiscard]] virtual const std::string& modules() const = 0;  // as in Plan
   // Of the imports; ready().unforkable says why no standby can be forked from it. Only after
   // on_ready.
   [[nodiscard]] virtual const Ready& ready() const = 0;

@@ -102,8 +102,10 @@ def own_files(modules, folder, roots):
 def _file_lines():
     """What must be equal when a later run uses the list: files below the script's folder are named
     relative to it. One rank of a node does it, and only for a script, whose own file is known."""
+    if os.environ.get("LOCAL_RANK") != "0":
+        return []
     script = _script()
-    if os.environ.get("LOCAL_RANK") != "0" or not script:
+    if not script:
         return ["keep no"]
     folder = _folder()
     paths = own_files(sys.modules, folder, library_roots())

@@ -39,11 +39,15 @@ class Contest:
         return ["--nproc-per-node=2", self.script, self.argument.format(out)]
 
     def torchruns_losses(self, env=None):
-        finished = self.robustrun.run(
-            *TORCHRUN, *self.words("calm"), argv0=self.robustrun.environment["PYTHON_EXEC"],
-            env={**PLAIN, **(env or {})}, timeout=self.timeout)
+        for out in ("calm", "calm.1", "calm.2"):
+            finished = self.robustrun.run(
+                *TORCHRUN, *self.words(out), argv0=self.robustrun.environment["PYTHON_EXEC"],
+                env={**PLAIN, **(env or {})}, timeout=self.timeout)
+            # gloo's threads abort one interpreter in eight at its exit.
+            if "terminate called without an active exception" not in finished.errors:
+                break
         assert finished.code == 0, finished.errors
-        return losses(self.folder / "calm")
+        return losses(self.folder / out)
 
     def killed(self, *options, env=None, warm=False):
         """robustrun's run, whose rank 1 is killed in step 13; warm: once standby workers wait."""
