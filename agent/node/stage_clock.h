@@ -34,10 +34,9 @@ class StageClock {
   explicit StageClock(const base::Clock& clock) : clock_(clock) {}
 
   // A stage of the agent: an image, an environment, imports that its workers share (which then
-  // count as the first part of theirs). Before the first attempt and between attempts
-  // it belongs to the next one. It lasts while some part of it is under way; gaps between parts do
-  // not count. A part that is begun twice counts from the first begin; an end without a begin is
-  // ignored.
+  // count as the first part of theirs). Before the first attempt and between attempts it belongs to
+  // the next one. It lasts while some part of it is under way; gaps between parts do not count. A
+  // part that is begun twice counts from the first begin; an end without a begin is ignored.
   void begin(wire::StageName stage, StagePart part = StagePart::kWhole);
   void end(wire::StageName stage, StagePart part = StagePart::kWhole);
 

@@ -23,8 +23,8 @@ class KnownImports {
   KnownImports(const KnownImports&) = delete;
   KnownImports& operator=(const KnownImports&) = delete;
 
-  // Calls `go` with the list of an earlier run of `node.workers`, or with nothing if there is none
-  // within kImportsKnownMax.
+  // Calls `go` with the list of an earlier run of `node.workers`; empty: no list was found within
+  // kImportsKnownMax.
   void find(std::function<void(std::string)> go);
   // Keeps the list in the file `path` for the next run. `is_first_node`: where nodes share the
   // cache, only that one writes.
