@@ -69,9 +69,9 @@ wheel: ## dist/robustrun-….whl, for pip
 	@scripts/install-deps.sh package
 	@scripts/package wheel
 
-package: ## in dist/: wheel, tarball, Debian package and SHA256SUMS
-	@scripts/install-deps.sh package
-	@scripts/package all
+package: ## in dist/: wheel, tarball, Debian package and SHA256SUMS; ARCH=aarch64 for that processor
+	@scripts/install-deps.sh $(if $(filter aarch64,$(ARCH)),aarch64,package)
+	@scripts/package all $(ARCH)
 
-clean: ## removes build/, build-package/ and dist/
-	rm -rf build build-package dist
+clean: ## removes build/, build-package*/ and dist/
+	rm -rf build build-package build-package-* dist

@@ -27,6 +27,8 @@ target_compile_definitions(rr_options INTERFACE ROBUSTRUN_VERSION="${PROJECT_VER
 target_compile_options(rr_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Wswitch-enum
   $<$<BOOL:${ROBUSTRUN_WERROR}>:-Werror>)
+# As on x86: elsewhere char is unsigned, and a product and a sum are rounded once instead of twice.
+target_compile_options(rr_options INTERFACE -fsigned-char -ffp-contract=off)
 # __FILE__ relative to the tree: no path of the build machine in messages, and one ccache for all
 # clones.
 target_compile_options(rr_options INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
@@ -37,7 +39,10 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(rr_options INTERFACE -Wno-subobject-linkage  # a .cpp is included there
     -Wno-maybe-uninitialized)  # wrong about moved variants in deeply inlined code
 endif()
-if(MOLD)
+if(MOLD AND CMAKE_CROSSCOMPILING)
+  # A cross-compiler looks for a linker under its own prefix; mold links for any processor.
+  target_link_options(rr_options INTERFACE -B/usr/libexec/mold)
+elseif(MOLD)
   target_link_options(rr_options INTERFACE -fuse-ld=mold)
 endif()
 if(ROBUSTRUN_SANITIZE)

@@ -6,7 +6,7 @@ if(shim_sources)
   add_executable(robustrun-shim ${shim_sources})
   target_include_directories(robustrun-shim PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(robustrun-shim PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-    -fno-exceptions -fno-rtti -Os $<$<BOOL:${ROBUSTRUN_WERROR}>:-Werror>)
+    -fsigned-char -fno-exceptions -fno-rtti -Os $<$<BOOL:${ROBUSTRUN_WERROR}>:-Werror>)
   target_link_options(robustrun-shim PRIVATE -static)
   add_dependencies(robustrun robustrun-shim)
 endif()

@@ -11,6 +11,8 @@
 #   scripts/install-deps.sh bench        as test, and what figures compare with: pdsh, clush
 #   scripts/install-deps.sh package      and .venv-package: what makes wheels and links against older
 #                                        versions of glibc, 0.5 GB
+#   scripts/install-deps.sh aarch64      as package, and a cross-compiler, the libraries of Debian's
+#                                        arm64 in .sysroot-aarch64, and an emulator, 1 GB
 #   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff, jscpd
 #
 # Made for Debian 12. Does nothing, quickly and without root, when all is there; on another system
@@ -34,6 +36,12 @@ BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
   libtomlplusplus-dev libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev protobuf-compiler
   libxxhash-dev libisal2 nlohmann-json3-dev libssl-dev zlib1g-dev libssh2-1-dev liburing-dev
   libfuse3-dev libcurl4-openssl-dev"
+# Libraries and headers of the other processor. Headers alone are there, too: those of this machine
+# are for this one.
+AARCH64_LIBRARIES="libc6-dev libstdc++-12-dev libboost1.81-dev libcli11-dev libtomlplusplus-dev
+  libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev libxxhash-dev nlohmann-json3-dev libssl-dev
+  zlib1g-dev libssh2-1-dev liburing-dev libfuse3-dev libcurl4-openssl-dev"
+AARCH64="g++-aarch64-linux-gnu qemu-user-static"
 PACKAGERS="scikit-build-core==1.1.2 auditwheel==6.8.2 ziglang==0.17.1"
 NODE="axe-core@4.14.1 speedscope@1.25.0"
 PYTHON="python3 python3-venv python3-dev"
@@ -160,6 +168,11 @@ case "${1:-build}" in
     install_packages $BUILD
     install_packagers
     ;;
+  aarch64)
+    install_packages $BUILD $AARCH64
+    install_packagers
+    scripts/sysroot .sysroot-aarch64 arm64 $AARCH64_LIBRARIES
+    ;;
   torches)
     install_packages $PYTHON
     install_torches
@@ -174,7 +187,7 @@ case "${1:-build}" in
     [ -x .venv/bin/jscpd ] || install_python jscpd jscpd==5.4.2  # a program, no module
     ;;
   *)
-    say "unknown goal '$1': build, demo, test, torches, packages, package, bench or lint"
+    say "unknown goal '$1': build, demo, test, torches, packages, package, aarch64, bench or lint"
     exit 2
     ;;
 esac

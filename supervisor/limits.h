@@ -32,7 +32,7 @@ inline constexpr std::chrono::milliseconds kCopyRoundLeadMin{100};
 inline constexpr std::chrono::milliseconds kCopyRoundLeadMax{10'000};
 inline constexpr std::chrono::milliseconds kCopyPaceInterval{500};
 inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
-// driver/blocks.cpp: from the first node's hello to the first list of block peers, when other nodes
+// driver/block_sharing.h: from the first node's hello to the first list of block peers, when other nodes
 // are late: less than image servers wait for it (agent/image/limits.h). From a node's hello to the
 // next list, so that nodes that join together share one.
 inline constexpr std::chrono::seconds kBlockPeersFirst{3};
@@ -51,7 +51,7 @@ inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
 inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
 inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;  // of that pool
-// driver/slurm.cpp: at most this part of the interval is added to it, at random.
+// driver/slurm_side.h: at most this part of the interval is added to it, at random.
 inline constexpr int kSlurmPollJitter = 4;
 // Addresses of ours that an agent gets.
 inline constexpr std::size_t kEndpointsMax = 8;
@@ -149,6 +149,8 @@ inline constexpr std::chrono::seconds kPaceLookAgain{3};
 inline constexpr std::chrono::milliseconds kPaceLookPerRank{50};
 // Shorter waits are normal (Mycroft counts stragglers from 1 s, arXiv 2509.03018).
 inline constexpr std::chrono::seconds kHangMin{1};
+// hang_watch.h: a process that lingers after its script returned is reported after this time.
+inline constexpr std::chrono::seconds kLateEndSaidAfter{20};
 // Habits: places where a group waited and went on. A wait is a habit after kHabitTimes waits; it is
 // then reported only if it lasts 1.5 times as long as ever before.
 inline constexpr std::size_t kHabitsMax = 64;

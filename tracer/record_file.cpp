@@ -164,13 +164,19 @@ base::Result<Reading> RecordFile::read() const {
                     "cannot read the progress record: the worker is in the middle of a write");
 }
 
-base::ScriptEnd RecordFile::read_end() const {
+EndMarks RecordFile::read_end() const {
   RecordEnd end{};
   const auto bytes = read_at(fd_.get(), sizeof end, kRecordEndAt);
-  if (!bytes || bytes->size() < sizeof end) return base::ScriptEnd::kNotSeen;
+  if (!bytes || bytes->size() < sizeof end) return {};
   std::memcpy(&end, bytes->data(), sizeof end);
-  if (end.script_returned_at_ns == 0) return base::ScriptEnd::kNotSeen;
-  return end.script_finished_at_ns == 0 ? base::ScriptEnd::kReturned : base::ScriptEnd::kFinished;
+  EndMarks marks{.returned_at = mark_of(end.script_returned_at_ns), .finished_at = {}};
+  if (marks.returned_at) marks.finished_at = mark_of(end.script_finished_at_ns);
+  return marks;
+}
+
+base::ScriptEnd EndMarks::script_end() const {
+  if (!returned_at) return base::ScriptEnd::kNotSeen;
+  return finished_at ? base::ScriptEnd::kFinished : base::ScriptEnd::kReturned;
 }
 
 base::Result<std::optional<Reading>> RecordFile::read_news() {

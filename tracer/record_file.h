@@ -26,6 +26,12 @@ struct StartMarks {
   friend bool operator==(const StartMarks&, const StartMarks&) = default;
 };
 
+// When the script returned, and when its exit handlers had run, too (CLOCK_MONOTONIC).
+struct EndMarks {
+  std::optional<base::Nanos> returned_at, finished_at;  // the second one only after the first
+  [[nodiscard]] base::ScriptEnd script_end() const;
+};
+
 struct Reading {
   std::uint64_t worker_pid = 0;
   std::uint64_t steps = 0;
@@ -58,8 +64,8 @@ class RecordFile {
   [[nodiscard]] base::Result<std::string> read_communicators() const;
   // Sets the events that the worker's NCCL shall report from now on; 0: the plugin's default.
   base::Status set_event_mask(std::uint64_t mask);
-  // How the script of an ended worker ended. kNotSeen also if the file cannot be read.
-  [[nodiscard]] base::ScriptEnd read_end() const;
+  // How far the worker's script has come. Empty also if the file cannot be read.
+  [[nodiscard]] EndMarks read_end() const;
   // Tells the worker the reason (wire::StopReason) and the deadline (CLOCK_MONOTONIC) of the stop
   // that follows.
   base::Status announce_stop(std::uint8_t reason, base::Nanos deadline);

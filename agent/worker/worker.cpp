@@ -332,6 +332,11 @@ bool WorkerImpl::report_progress() {
   return stepped;
 }
 
+void tell_end(tracer::RankSnapshot& snapshot, const tracer::EndMarks& marks, base::Nanos now) {
+  if (marks.returned_at) snapshot.returned = std::max(now - *marks.returned_at, base::Nanos{});
+  if (marks.finished_at) snapshot.finished = std::max(now - *marks.finished_at, base::Nanos{});
+}
+
 tracer::RankSnapshot WorkerImpl::describe() const {
   tracer::RankSnapshot snapshot;
   snapshot.rank = slot_.rank;
@@ -344,6 +349,7 @@ tracer::RankSnapshot WorkerImpl::describe() const {
   } else if (pid_ != 0) {
     const bool is_stopped = signal_state(pid_, SIGCONT).is_stopped;
     snapshot.life = is_stopped ? tracer::Life::kStopped : tracer::Life::kRunning;
+    if (record_) tell_end(snapshot, record_->read_end(), node_.clock.now());
   }
   if (reported_) {
     snapshot.steps = reported_->steps;
@@ -433,7 +439,7 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
     gone_.has_failed_early =
         !report.stopped_by_us && !is_from_outside && (!reported_ || reported_->steps == 0);
     // torchrun does not check whether the script had ended.
-    if (record_ && !node_.workers.compat) report.script_end = record_->read_end();
+    if (record_ && !node_.workers.compat) report.script_end = record_->read_end().script_end();
     report.error_file = read_error_file(paths_.error_file);
     if (err_) report.stderr_tail = err_->tail();
     if (!report.stopped_by_us) report.oom = oom_killer_of(status, report);

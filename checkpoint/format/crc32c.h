@@ -1,7 +1,7 @@
 #pragma once
 // CRC32C (Castagnoli; RFC 3720 appendix B.4), the checksum of everything in a checkpoint.
 //
-// Uses carry-less products where the processor has wide ones (crc32c_fold.h), else SSE4.2's
+// Uses carry-less products where the processor has wide ones (crc32c_fold.h), else its CRC
 // instruction (crc32c_instruction.h), else slicing by eight tables. Joining two CRCs is a product
 // of polynomials modulo the generator (Adler, zlib's crc32_combine). Thread-safe, cannot fail.
 

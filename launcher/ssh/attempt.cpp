@@ -265,6 +265,12 @@ void SshAttempt::on_exit(const SshEnd& end) {
     if (!uses_openssh_) return run_command();  // over the existing session
     return enter_gate();
   }
+  if (!started && cached_ && code == kExitOtherProcessor) {
+    return lose(cannot_start() + "its processor is " + first_words(end.errors) +
+                    ", and this robustrun is for " + std::string(kProcessor) +
+                    ": start the run on a machine with that processor",
+                false);
+  }
   if (!started && cached_ && !pushed_) {
     const bool damaged = code != kExitNotCached;
     return push_turn_ ? push(damaged) : wait_for_push(damaged);

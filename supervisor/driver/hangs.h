@@ -45,6 +45,8 @@ class Hangs {
   void look_at_pace(const LookAtPace& action);
   void on_report(base::NodeId node, const wire::CollectiveProgress& report);
   void on_report(base::NodeId node, const wire::Overdue& report);
+  // A worker of the current attempt has ended with 0.
+  void note_ended() { watch_.note_ended(clock_.now()); }
 
  private:
   void watch_for_slow_ranks();

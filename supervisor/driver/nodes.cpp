@@ -215,6 +215,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
   if (report.attempt == job_.attempt()) {
     exited.steps = progress_.steps_of(rank);
     exited.step = progress_.step_of(rank);
+    if (exited.ended_well()) hangs_.note_ended();
   }
   dispatch(std::move(exited), node);
 }

@@ -141,6 +141,8 @@ bool HangWatch::is_worth_saying(const tracer::Verdict& verdict) const {
   const bool is_vague = verdict.finding == tracer::Finding::kLongPhase ||
                         verdict.finding == tracer::Finding::kUndecided;
   if (is_vague && verdict.lasting < kVagueSaidAfter) return false;
+  const bool is_late_end = verdict.finding == tracer::Finding::kNotEnded;
+  if (is_late_end && verdict.lasting < kLateEndSaidAfter) return false;
   const Habit* habit = habit_of(verdict);
   if (habit != nullptr && habit->times >= kHabitTimes &&
       verdict.lasting < habit->longest + habit->longest / 2 + kLookInterval) {
@@ -194,12 +196,16 @@ bool HangWatch::is_proved(const tracer::Verdict& verdict, base::Nanos now) const
   if (verdict.finding == tracer::Finding::kNothing || !last_ || !is_the_same(*last_, verdict))
     return false;
   if (is_only_seen(verdict)) return false;
+  const bool is_moving = verdict.is_moving || last_->is_moving;
+  if (verdict.finding == tracer::Finding::kNotEnded) {
+    return verdict.lasting >= policy_.timeout && verdict.is_finished && !is_moving;
+  }
   if (verdict.lasting >= policy_.timeout) return true;
   const std::optional<base::Nanos> still = still_proved_after(verdict, now);
   if (still && still_looks_ >= kStillLooksMin && now - *still_since_ >= *still) return true;
   const std::optional<base::Nanos> after = proved_after(verdict);
   if (!after || verdict.lasting < *after) return false;
-  return is_final(verdict.finding) || (!verdict.is_moving && !last_->is_moving);
+  return is_final(verdict.finding) || !is_moving;
 }
 
 HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict, base::Nanos now) const {
@@ -211,6 +217,10 @@ HangWatch::Prospect HangWatch::prospect_of(const tracer::Verdict& verdict, base:
   const auto within = [&](base::Nanos limit) {
     return std::max<base::Nanos>(limit - verdict.lasting, kLookInterval);
   };
+  if (verdict.finding == tracer::Finding::kNotEnded) {
+    if (!verdict.is_finished) return {Outlook::kExitHandlers, {}};
+    return {Outlook::kEndsProcess, within(policy_.timeout)};
+  }
   if (!after || *after >= policy_.timeout) return {Outlook::kByTimeout, within(policy_.timeout)};
   if (is_final(verdict.finding)) return {Outlook::kForSure, within(*after)};
   if (verdict.is_moving) return {Outlook::kWhileMoves, within(policy_.timeout)};
@@ -243,7 +253,8 @@ tracer::Verdict HangWatch::aged(const tracer::Verdict& verdict, base::Nanos now)
   if (!verdict.by_stacks) {
     same_since_.reset();
     // Nothing was amiss when it was found: so healthy groups look at some moment.
-    if (began_blindly_ && overdue_.empty()) known = {};
+    const bool is_late_end = verdict.finding == tracer::Finding::kNotEnded;
+    if (began_blindly_ && overdue_.empty() && !is_late_end) known = {};
     return known;
   }
   known.lasting = {};

@@ -16,6 +16,10 @@
 // then takes twice the time, and not less for a rank that is still, so that an intended pause is
 // not taken for a hang three times.
 //
+// A process that has not ended although its script returned, while all others have ended or linger,
+// too (R12), fails no attempt. It is reported after kLateEndSaidAfter; after --hang-timeout it is
+// ended, if its exit handlers have run, too, and it does nothing: the run has succeeded then.
+//
 // Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
 // not since when. Such a verdict counts when the group's steps are missing, or, in a group without
 // steps and collectives, when it is the same in looks that are kStacksSameFor apart.
@@ -48,6 +52,8 @@ class HangWatch {
   // A worker has a process group. Before that, signals for stacks could hit it while it connects to
   // its peers.
   void note_group(base::Nanos now);
+  // A worker has ended with 0: others may linger in a group of any kind.
+  void note_ended(base::Nanos now) { note_group(now); }
   // The furthest worker has done `steps` steps, or collectives where steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);
 

@@ -39,6 +39,7 @@ constexpr Rule kHangRules[] = {
     rule_gpu_errors,         // R4a
     rule_unseen_elsewhere,   // R2
     rule_not_seen,           // R2
+    rule_not_ended,          // R12, no rank is inside an operation
     rule_calls_by_stack,     // R2, no rank is inside a recorded operation
     rule_all_outside,      // R10
 };

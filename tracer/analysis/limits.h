@@ -30,6 +30,9 @@ inline constexpr std::int64_t kShareOfLongestWait = 2;  // 1/2
 // A shorter wait is not a hang; only then are slow ranks and links looked for (Mycroft's threshold
 // for stragglers, arXiv 2509.03018, section 5).
 inline constexpr base::Nanos kShortWait = std::chrono::seconds(1);
+// A process that has not ended for this long after its script returned is late: before, exit
+// handlers end, and threads are joined.
+inline constexpr base::Nanos kLateEnd = std::chrono::seconds(10);
 // A flow whose counters have not changed for this long is stuck.
 inline constexpr base::Nanos kFlowStill = std::chrono::seconds(2);
 

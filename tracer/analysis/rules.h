@@ -45,6 +45,7 @@ std::optional<Verdict> rule_not_seen(const Case& facts);  // R2, by missing reco
 std::optional<Verdict> rule_late_rank(const Case& facts);  // R7, by times of arrival
 std::optional<Verdict> rule_all_outside(const Case& facts);  // R10, for all ranks at once
 std::optional<Verdict> rule_ended_early(const Case& facts);  // R1, after a failure
+std::optional<Verdict> rule_not_ended(const Case& facts);  // R12
 
 std::optional<Verdict> rule_calls_by_stack(const Case& facts);  // R2, without any record
 std::optional<Verdict> rule_unseen_elsewhere(const Case& facts);  // R2, by stacks

@@ -133,6 +133,10 @@ struct RankSnapshot {
   Life life = Life::kUnknown;
   std::string end;  // of a dead rank: "killed by SIGKILL", "its node is lost"
   bool ended_well = false;  // of a dead rank: with exit code 0
+  // Since its script returned, and since its exit handlers had run, too; none: it has not come so
+  // far, or that is unknown.
+  std::optional<base::Nanos> returned;
+  std::optional<base::Nanos> finished;
   std::uint64_t steps = 0;  // optimizer steps since the process began
   std::optional<base::Nanos> step_age;  // since the last step
   // Since the last activity of the threads that call the library, and of those that move its data;
@@ -163,6 +167,8 @@ struct RankSnapshot {
     v(14, "ended_well", ended_well);
     v(15, "silent", silent);
     v(16, "halted", halted);
+    v(17, "returned", returned);
+    v(18, "finished", finished);
   }
 };
 

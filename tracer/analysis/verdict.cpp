@@ -28,6 +28,7 @@ constexpr std::array<FindingRow, kFindings> kRows = {{
     {"R10", "long phase"},
     {"R11", "group failure"},
     {"", "undecided"},
+    {"R12", "not ended"},
 }};
 
 const FindingRow& row_of(Finding finding) {

@@ -34,8 +34,9 @@ enum class Finding : std::uint8_t {
   kLongPhase,  // R10: checkpoint, evaluation, first compilation; not a fault
   kGroupFailure,  // R11: most ranks of a node or switch
   kUndecided,  // ranks are blocked; it is unknown by which one
+  kNotEnded,  // R12: all scripts have returned, and some processes do not end
 };
-inline constexpr std::uint8_t kFindings = 18;
+inline constexpr std::uint8_t kFindings = 19;
 [[nodiscard]] std::string_view rule_of(Finding finding);  // "R2"; empty for kNothing and kUndecided
 [[nodiscard]] std::string_view to_string(Finding finding);  // "never entered", …
 [[nodiscard]] bool is_slowness(Finding finding);  // R7, R8: the job makes progress
@@ -89,6 +90,8 @@ struct Verdict {
   bool by_stacks = false;  // based on stacks only: it may hold just for a moment
   // All other ranks wait for one that only sleeps, or waits for a lock, in a line of the script.
   bool is_still = false;
+  // kNotEnded: the culprits' exit handlers have run, too, so that ending the processes loses nothing.
+  bool is_finished = false;
   // One line for the terminal, without "hang: " or "slow: ".
   std::string sentence;
   std::vector<std::string> evidence;  // most significant first
@@ -115,6 +118,7 @@ struct Verdict {
     v(30, "script_line", script_line);
     v(31, "by_stacks", by_stacks);
     v(32, "is_still", is_still);
+    v(33, "is_finished", is_finished);
   }
 };
 

@@ -20,6 +20,7 @@ std::string time_in_words(base::Nanos duration) {
 }
 
 std::string in_words(const tracer::Verdict& verdict) {
+  if (verdict.finding == tracer::Finding::kNotEnded) return verdict.sentence;
   return fmt::format("{}: {}", is_slowness(verdict.finding) ? "slow" : "hang", verdict.sentence);
 }
 
@@ -45,6 +46,10 @@ std::string outlook_in_words(const Diagnosed& what) {
       return fmt::format("; {}: ended in {} (--hang-timeout), sooner once nothing moves", it_moves,
                          in);
     case Outlook::kNoSteps: return "; nothing is done about it, as the script reports no steps";
+    case Outlook::kExitHandlers:
+      return "; nothing is done about it, as its exit handlers may still save or upload something";
+    case Outlook::kEndsProcess:
+      return fmt::format("; ended in {} unless {} (--hang-timeout)", in, it_moves);
     case Outlook::kLeftAlone: return "; nothing is done about it (--hang-timeout=0)";
   }
   return "";
@@ -102,7 +107,19 @@ void Job::Impl::suspect(const Diagnosed& what) {
          is_slow ? std::optional(looks(what.verdict, spec.faults)) : std::nullopt);
 }
 
+// Their scripts and exit handlers are over, so that nothing is lost with these processes.
+void Job::Impl::end_lingering(const tracer::Verdict& verdict) {
+  if (succeeded_workers + verdict.culprits.size() != plan.world_size()) return;
+  const std::size_t left = verdict.culprits.size();
+  const std::string which = left == 1 ? fmt::format("rank {}", verdict.culprits.front().value)
+                                      : fmt::format("{} of them", left);
+  succeed(fmt::format("; {} did not end by {} and {} stopped", which,
+                      left == 1 ? "itself" : "themselves", left == 1 ? "is" : "are"),
+          verdict.evidence);
+}
+
 void Job::Impl::convict(const tracer::Verdict& verdict) {
+  if (verdict.finding == tracer::Finding::kNotEnded) return end_lingering(verdict);
   Fault fault =
       infrastructure_fault(Rule::kHangConvicted, in_words(verdict), context(group.front()));
   fault.words += "; confirmed";

@@ -109,7 +109,8 @@ struct Job::Impl : JobQuestions {
   bool note_ended(base::Rank rank);  // false: known already
   bool note_gone(base::NodeId node, const WorkersGone& body);
   void worker_succeeded();
-  void succeed();
+  // `note`: added to the decision's text.
+  void succeed(const std::string& note = {}, std::vector<std::string> evidence = {});
   // update.cpp
   void update_requested(const Event& event);
   void restart_for_update(const std::string& why);
@@ -136,6 +137,7 @@ struct Job::Impl : JobQuestions {
   void diagnosed(const Event& event);
   void suspect(const Diagnosed& what);
   void convict(const tracer::Verdict& verdict);
+  void end_lingering(const tracer::Verdict& verdict);
   void looked_back(const Event& event);
   // slow.cpp
   std::string begin_vote(const Diagnosed& what);  // what is done now, in words; empty: nothing

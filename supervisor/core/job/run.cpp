@@ -100,15 +100,16 @@ void Job::Impl::worker_succeeded() {
   succeed();
 }
 
-void Job::Impl::succeed() {
+void Job::Impl::succeed(const std::string& note, std::vector<std::string> evidence) {
   if (lost_at_end) {
     decide(Rule::kBudgetExhausted, "no restart: all scripts had returned");
     return end_run({Rule::kBudgetExhausted, *lost_at_end}, SIGTERM,
                    std::min(kLeftoverGrace, spec.deadlines.shutdown_grace));
   }
-  decide(Rule::kSucceeded, plan.world_size() == 1
-                               ? "the worker finished"
-                               : fmt::format("all {} workers finished", plan.world_size()));
+  const std::string all = plan.world_size() == 1
+                              ? "the worker finished"
+                              : fmt::format("all {} workers finished", plan.world_size());
+  decide(Rule::kSucceeded, all + note, std::move(evidence));
   end_run({Rule::kSucceeded, kExitSuccess}, SIGTERM,
           std::min(kLeftoverGrace, spec.deadlines.shutdown_grace));
 }

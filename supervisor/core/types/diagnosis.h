@@ -28,7 +28,7 @@ struct LookAtPace {
 struct Diagnosed {
   enum class Stage : std::uint8_t {
     kSuspected,  // it looks like a hang: reported to the user
-    kConvicted,  // it will not resolve itself: the attempt ends
+    kConvicted,  // it will not resolve itself: the attempt ends (kNotEnded: the run has succeeded)
     kPassed,  // it has resolved itself
     kPostMortem,  // the answer to LookBack, while the attempt is being stopped
     kRound,  // the answer to LookAtPace
@@ -42,6 +42,8 @@ struct Diagnosed {
     kWhileMoves,  // the same, as the culprit moves; sooner once it stands still
     kLeftAlone,  // nothing is done (--hang-timeout=0)
     kNoSteps,  // nothing is done: without steps the duration is unknown
+    kExitHandlers,  // nothing is done: exit handlers may still save or upload
+    kEndsProcess,  // the culprits' processes are ended in `acts_in`, and the run has succeeded
   };
   base::Attempt attempt;
   Stage stage = Stage::kSuspected;

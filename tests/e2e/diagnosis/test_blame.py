@@ -1,8 +1,10 @@
 """Reports of failures that look like something else, and of time without training: real jobs over
 gloo, none of which imports robustrun."""
 
+import json
 import os
 import pathlib
+import re
 
 import pytest
 from helpers.jobs import start_job
@@ -62,6 +64,19 @@ for n in range(100000):
     step()
 """
 
+LINGERS = TRAIN + """
+import atexit, ctypes
+for n in range(20):
+    step()
+dist.destroy_process_group()
+if rank == 0 and "handler" in sys.argv:
+    atexit.register(time.sleep, 3600)
+elif rank == 0:
+    # The C library runs this when the interpreter is gone.
+    libc = ctypes.CDLL(None)
+    libc.__cxa_atexit(libc.pause, None, None)
+"""
+
 LOADER = """
 import os, signal, sys, torch
 class Data(torch.utils.data.Dataset):
@@ -91,6 +106,27 @@ def test_a_rank_that_ends_early_is_blamed_and_not_the_one_that_waits_for_it(robu
     assert "lost its peer" not in finished.errors
     assert incident(robustrun)["looks_like"]["name"] == "a worker ended while others continued"
     assert incident(robustrun)["cause"].startswith("rank 1 ended with 0 at step 30")
+
+
+def test_a_process_that_does_not_end_is_named_and_ended_without_a_restart(robustrun):
+    robustrun.write("job.py", LINGERS)
+    finished = robustrun.run("--nproc-per-node=2", "--hang-timeout=25s", "job.py", timeout=200)
+    assert finished.code == 0, finished.errors
+    assert re.search(r"rank 0 \(.*\) has not ended, 2\d\.\d s after its script returned and its exit "
+                     r"handlers had run.*; the other rank has ended; ended in \d+ s",
+                     finished.errors), finished.errors
+    assert "all 2 workers finished; rank 0 did not end by itself and is stopped" in finished.errors
+    assert "restart" not in finished.errors
+
+
+def test_a_process_that_lingers_in_an_exit_handler_is_named_and_left_alone(robustrun):
+    robustrun.write("job.py", LINGERS)
+    job = start_job(robustrun, "--nproc-per-node=2", "--hang-timeout=25s", "job.py", "handler")
+    job.says("its exit handlers may still save or upload something", 150)
+    assert "rank 0 (" in job.err() and "; the other rank has ended" in job.err()
+    verdict = json.loads(robustrun.run("diagnose", str(job.run), "--json").text)
+    assert verdict["finding"] == "not ended" and verdict["culprits"] == [0]
+    job.stop()
 
 
 def test_a_restart_from_the_beginning_is_reported_first_and_counts_lost_steps(robustrun):

@@ -34,7 +34,7 @@ class Root:
         self.folder = folder
         run("debootstrap", "--variant=minbase", "--include=python3-venv", suite, folder, ARCHIVE)
         (folder / "packages").mkdir()
-        for path in packages.built().iterdir():
+        for path in (packages.wheel(), packages.tarball(), packages.debian_package()):
             shutil.copy(path, folder / "packages")
         (folder / "work").mkdir()
         (folder / "work" / "script.py").write_text(packages.SCRIPT)

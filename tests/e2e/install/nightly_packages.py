@@ -11,15 +11,6 @@ import zipfile
 import pytest
 from install import packages
 
-# Of glibc, as every system has it; nothing else may be needed.
-NEEDED = {
-    "bin/robustrun": {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"},
-    "bin/robustrun-blocks": {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"},
-    "bin/robustrun-shim": set(),
-    "share/robustrun/librobustrun.so": {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"},
-    "share/robustrun/librobustrun_tracer.so": {"libc.so.6"},
-}
-LOADER = {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 WHEEL_BYTES_MAX = 15 << 20
 
 
@@ -65,16 +56,8 @@ def content(folder):
     return {path.relative_to(folder) for path in folder.rglob("*") if not path.is_dir()}
 
 
-def test_no_symbol_is_newer_than_the_oldest_glibc(prefix):
-    newer = {name: symbols for name, path in packages.elf_files(prefix).items()
-             if (symbols := packages.symbols_beyond_glibc(path))}
-    assert newer == {}
-
-
-def test_nothing_but_glibc_is_needed(prefix):
-    needed = {name: packages.needed_libraries(path) - LOADER
-              for name, path in packages.elf_files(prefix).items()}
-    assert needed == NEEDED
+def test_no_symbol_is_newer_than_the_oldest_glibc_and_nothing_else_is_needed(prefix):
+    packages.expect_old_glibc_alone(prefix)
 
 
 def test_the_wheel_is_small_and_for_any_python(prefix):

@@ -2,6 +2,7 @@
 
 import fcntl
 import functools
+import os
 import pathlib
 import re
 import subprocess
@@ -11,6 +12,19 @@ from helpers.runner import ROOT
 
 TOOLS = ROOT / ".venv-package"
 GLIBC_OLDEST = (2, 28)
+HERE = os.uname().machine
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+
+# Of glibc, as every system has it; nothing else may be needed.
+GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
+NEEDED = {
+    "bin/robustrun": GLIBC,
+    "bin/robustrun-blocks": GLIBC,
+    "bin/robustrun-shim": set(),
+    "share/robustrun/librobustrun.so": GLIBC,
+    "share/robustrun/librobustrun_tracer.so": {"libc.so.6"},
+}
+LOADER = {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 # Two workers without torch: each says who it is, and where its interpreter is.
 SCRIPT = """\
@@ -20,40 +34,44 @@ print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], "by", sys.pref
 """
 
 
-@functools.lru_cache(maxsize=1)
-def built():
-    """dist/ of this checkout; skips the test where the tools are missing."""
+@functools.lru_cache(maxsize=2)
+def built(arch=HERE):
+    """dist/ of this checkout, with the packages for this processor; skips the test where the tools
+    are missing."""
     if not (TOOLS / "installed").exists():
         pytest.skip("no .venv-package: scripts/install-deps.sh package")
+    if arch != HERE and not (ROOT / f".sysroot-{arch}" / "made-for").exists():
+        pytest.skip(f"no .sysroot-{arch}: scripts/install-deps.sh {arch}")
     (ROOT / "build").mkdir(exist_ok=True)
     with open(ROOT / "build" / "package.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run([ROOT / "scripts" / "package", "all"], capture_output=True, text=True)
+        done = subprocess.run([ROOT / "scripts" / "package", "all", arch],
+                              capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return ROOT / "dist"
 
 
-def the_only(pattern):
-    found = list(built().glob(pattern))
+def the_only(arch, pattern):
+    found = list(built(arch).glob(pattern))
     assert len(found) == 1, found
     return found[0]
 
 
-def wheel():
-    return the_only("robustrun-*.whl")
+def wheel(arch=HERE):
+    return the_only(arch, f"robustrun-*_{arch}.whl")
 
 
-def tarball():
-    return the_only("robustrun-*.tar.gz")
+def tarball(arch=HERE):
+    return the_only(arch, f"robustrun-*-linux-{arch}.tar.gz")
 
 
-def debian_package():
-    return the_only("robustrun_*.deb")
+def debian_package(arch=HERE):
+    return the_only(arch, f"robustrun_*_{DEBIAN[arch]}.deb")
 
 
-def unpack(folder):
+def unpack(folder, arch=HERE):
     """Unpacks the tarball below `folder`; gives the prefix."""
-    subprocess.run(["tar", "xf", tarball(), "-C", folder], check=True)
+    subprocess.run(["tar", "xf", tarball(arch), "-C", folder], check=True)
     prefixes = list(pathlib.Path(folder).glob("robustrun-*"))
     assert len(prefixes) == 1, prefixes
     return prefixes[0]
@@ -66,9 +84,16 @@ def elf_files(prefix):
             if path.open("rb").read(4) == b"\x7fELF"}
 
 
+def objdump(option, path):
+    # Those of other processors are all read by readelf's and objdump's generic code.
+    done = subprocess.run(["objdump", option, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def symbols_beyond_glibc(path):
     """Versioned symbols that no glibc of GLIBC_OLDEST has."""
-    table = subprocess.run(["objdump", "-T", path], capture_output=True, text=True).stdout
+    table = objdump("-T", path)
     newer = []
     for version, name in re.findall(r"\(?\b([A-Z]+[A-Z0-9]*_[0-9.]+)\)?\s+(\S+)$", table, re.M):
         library, number = version.rsplit("_", 1)
@@ -78,5 +103,12 @@ def symbols_beyond_glibc(path):
 
 
 def needed_libraries(path):
-    header = subprocess.run(["objdump", "-p", path], capture_output=True, text=True).stdout
-    return set(re.findall(r"NEEDED\s+(\S+)", header))
+    return set(re.findall(r"NEEDED\s+(\S+)", objdump("-p", path))) - LOADER
+
+
+def expect_old_glibc_alone(prefix):
+    files = elf_files(prefix)
+    newer = {name: symbols for name, path in files.items()
+             if (symbols := symbols_beyond_glibc(path))}
+    assert newer == {}
+    assert {name: needed_libraries(path) for name, path in files.items()} == NEEDED

@@ -38,6 +38,22 @@ def test_an_agent_of_another_build_is_replaced_by_ours(farm, robustrun, other, t
     hosts.expect_empty()
 
 
+@NEEDS_ROOT
+def test_a_host_with_another_processor_is_named_and_nothing_is_pushed(farm, robustrun, other):
+    hosts = farm(2)
+    uname = robustrun.write("uname", "#!/bin/sh\necho riscv64\n")
+    uname.chmod(0o755)
+    cache = pathlib.Path(pwd.getpwuid(os.geteuid()).pw_dir) / ".cache"
+    cache.mkdir(exist_ok=True)
+    hosts["h2"].hide(cache, over={BINARY: other, pathlib.Path("/usr/bin/uname"): uname})
+    done = robustrun.run("--hosts=h[1-2]", *lockstep(robustrun), env=hosts.home.environment())
+    assert done.code != 0
+    assert (f"its processor is riscv64, and this robustrun is for {os.uname().machine}: "
+            "start the run on a machine with that processor" in done.errors), done.errors
+    assert "pushing it" not in done.errors
+    hosts.expect_empty()
+
+
 def test_nodes_of_two_versions_with_one_protocol_form_a_job(robustrun, other):
     meeting = Meeting(robustrun)
     robustrun.write("show.py", "import os\nprint('rank', os.environ['RANK'])\n")

@@ -584,6 +584,44 @@ TEST_CASE("a rank that does not move where it took long before gets more time") 
   CHECK(w.look(saves) == Stages{Stage::kConvicted});
 }
 
+Verdict late_end(base::Nanos lasting, bool is_finished = true, bool is_moving = false) {
+  Verdict what = verdict(tracer::Finding::kNotEnded, lasting, is_moving);
+  what.is_finished = is_finished;
+  return what;
+}
+
+TEST_CASE("a process that lingers is reported, and ended with --hang-timeout if nothing is lost") {
+  Watch w;
+  w.watch.note_ended(w.now);
+  w.wait_for_look();
+  CHECK(w.look(late_end(kLateEndSaidAfter - 1s)).empty());
+  w.wait_for_look();
+  CHECK(w.look(late_end(kLateEndSaidAfter)) == Stages{Stage::kSuspected});
+  w.wait_for_look();
+  CHECK(w.look(late_end(9min)).empty());
+  w.wait_for_look();
+  CHECK(w.look(late_end(10min)) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("a process that lingers in an exit handler, or does something, is never ended") {
+  using Outlook = Diagnosed::Outlook;
+  for (const bool is_moving : {false, true}) {
+    CAPTURE(is_moving);
+    Watch w;
+    w.watch.note_ended(w.now);
+    w.wait_for_look();
+    w.watch.begin_look(w.now);
+    const std::vector<Diagnosed> told =
+        w.watch.take(late_end(30s, is_moving, is_moving), w.now + 1s);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].outlook == (is_moving ? Outlook::kEndsProcess : Outlook::kExitHandlers));
+    for (int i = 0; i < 3; ++i) {
+      w.wait_for_look();
+      CHECK(w.look(late_end(1h, is_moving, is_moving)).empty());
+    }
+  }
+}
+
 TEST_CASE("a rank that waits for a moment does so as usual") {
   Watch w;
   w.watch.note_overdue({0}, kComm, false, 2s);

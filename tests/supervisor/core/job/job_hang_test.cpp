@@ -45,6 +45,42 @@ TEST_CASE("a suspicion is told, with its evidence and what else it could be; not
   CHECK(h.job.state() == JobState::kRunning);
 }
 
+tracer::Verdict late_end() {
+  tracer::Verdict verdict = absent_rank(1);
+  verdict.finding = tracer::Finding::kNotEnded;
+  verdict.is_finished = true;
+  verdict.victims.clear();
+  verdict.sentence = "rank 1 has not ended, 45 s after its script returned";
+  return verdict;
+}
+
+TEST_CASE("a process that lingers at its end is no hang, and its run succeeds without it") {
+  Running h;
+  h.tell_exit(exited(0, 0));
+  Diagnosed told = diagnosed(h, Diagnosed::Stage::kSuspected, late_end());
+  told.outlook = Diagnosed::Outlook::kEndsProcess;
+  told.acts_in = std::chrono::minutes(9);
+  h.tell(told);
+  CHECK(h.text(Rule::kHangSuspected) ==
+        "rank 1 has not ended, 45 s after its script returned; ended in 9 min 0 s unless it moves "
+        "(--hang-timeout)");
+  h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, late_end()));
+  CHECK(h.text(Rule::kSucceeded) ==
+        "all 2 workers finished; rank 1 did not end by itself and is stopped");
+  CHECK(h.job.state() == JobState::kFinishing);
+  CHECK_FALSE(h.decided(Rule::kHangConvicted));
+  h.tell_exit(killed(1, 1, SIGKILL));
+  h.all_gone();
+  CHECK(h.job.exit_code() == kExitSuccess);
+}
+
+TEST_CASE("nothing is ended while another rank still runs") {
+  Running h;
+  h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, late_end()));
+  CHECK(h.job.state() == JobState::kRunning);
+  CHECK_FALSE(h.decided(Rule::kSucceeded));
+}
+
 TEST_CASE("what is slow is told as that") {
   Running h;
   auto verdict = absent_rank(1);
