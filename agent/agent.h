@@ -17,8 +17,9 @@
 
 namespace robustrun::agent {
 
-// Serves the supervisor at the other end of `channel` until it dismisses us or the channel closes
-// (then everything that was started is killed). Returns the process's exit code.
+// Serves the supervisor at the other end of `channel` until it dismisses us, the channel closes, or
+// we get SIGTERM or SIGINT. In each case everything that was started here is killed. Returns 0, the
+// process's exit code.
 int run_agent(base::Fd channel);
 
 // Where the output of one worker goes.
@@ -29,19 +30,20 @@ struct OwnStreams {
 
 struct RemoteAgent {
   wire::Credential credential;
-  wire::Enrol self;            // what this agent reports about itself (wire/link/dialer.h)
-  bool watch_stdin = false;    // until the welcome, end of file on standard input ends the agent
-  base::Nanos first_contact_max = std::chrono::seconds(30);   // to reach a supervisor at all
-  // Where the supervisor listens now (supervisor_link.h). May block, and may still run on a thread
-  // when run_remote_agent() has returned.
+  wire::Enrol self;  // what this agent reports about itself (wire/link/dialer.h)
+  bool watch_stdin = false;  // until the welcome, end of file on standard input ends the agent
+  base::Nanos first_contact_max = std::chrono::seconds(30);  // to reach a supervisor at all
+  // Returns where the supervisor listens now (supervisor_link.h). It may block, and a thread may
+  // still run it when run_remote_agent() has returned.
   std::function<std::vector<std::string>()> look_up;
   std::function<void(const std::string& why)> on_late;  // as in SupervisorLink::Network
   wire::MungeProofs munge;
   // Slurm started this agent. SIGTERM then means that Slurm will soon take the node back: the
   // supervisor is told, and the agent goes on.
   bool ends_with_node = false;
-  // Each of these signals makes this node leave the run, which goes on without it: the workers get
-  // the signal and then have `shutdown_grace` to end. A second signal kills them at once.
+  // SIGTERM (but see `ends_with_node`), SIGINT and each of these signals make this node leave the
+  // run, which goes on without it: the workers get the signal and then have `shutdown_grace` to
+  // end. A second signal kills them at once.
   std::vector<int> end_signals;
   base::Nanos shutdown_grace = std::chrono::seconds(30);
   std::vector<int> forwarded_signals;  // passed on to this node's workers (SIGUSR1, SIGUSR2)
@@ -59,10 +61,10 @@ struct RemoteAgent {
 };
 
 // Connects to the supervisor over the network and serves it as above. Reconnects after a broken
-// connection (supervisor_link.h). If the run never began here, one line on stderr gives the cause.
-// Returns the run's exit code if the supervisor dismissed the agent. If signal n made the node
-// leave, returns 128 + n, or 1 in compat mode. Otherwise returns 1; a user's command (own_workers)
-// that lost its supervisor, or never reached it, returns 94 in native mode.
+// connection (supervisor_link.h). If signal n made the node leave, returns 128 + n, or 1 in compat
+// mode. Otherwise, if the supervisor dismissed the agent, returns the run's exit code. In all other
+// cases one line on stderr gives the cause, and the result is 1; but in native mode it is 94 for a
+// user's command (own_workers) that lost its supervisor or never reached it.
 int run_remote_agent(RemoteAgent start);
 
 }  // namespace robustrun::agent

@@ -20,10 +20,10 @@ struct ProcessLook {
   tracer::ProcessState state;    // except for what takes two looks
   // Since boot, by the kernel's clock; identifies the process together with its pid.
   std::uint64_t start_ticks = 0;
-  std::uint64_t cpu_ticks = 0;   // used by all of them so far, including ended children
-  base::Nanos cpu_delay{};  // time for which their main threads were ready to run but did not
-  std::uint64_t io_bytes = 0;    // read and written by all of them so far
-  std::vector<pid_t> tree;  // the worker, then its descendants; at most kDescendantsMax of them
+  std::uint64_t cpu_ticks = 0;   // used by `tree` so far, with ended children; ticks_to_time()
+  base::Nanos cpu_delay{};  // time that main threads of `tree` spent runnable without a CPU
+  std::uint64_t io_bytes = 0;    // read and written by `tree` so far
+  std::vector<pid_t> tree;  // the worker, then at most kDescendantsMax of its descendants
 };
 
 // `cgroup`: folder of the worker's own cgroup v2; empty: the cgroup that it is in. `root` is put
@@ -36,12 +36,12 @@ base::Result<ProcessLook> look_at_process(pid_t pid, const std::string& cgroup,
 base::Result<tracer::ProcessState> compare_looks(const ProcessLook& first,
                                                  const ProcessLook& second, base::Nanos watched);
 
-// The kernel's unit of processor time and of start times.
+// Converts a number of the kernel's ticks, its unit of processor time and of start times.
 base::Nanos ticks_to_time(std::uint64_t ticks);
 
-// Whether a handler for `signal` is installed. Without a handler the signal would end the worker.
+// What /proc says about `signal` in a process; all false if the process cannot be read.
 struct SignalState {
-  bool is_caught = false;
+  bool is_caught = false;  // a handler is installed; without one the signal may end the process
   bool is_pending = false;  // an earlier signal has not been delivered yet
   bool is_stopped = false;  // the process is stopped and handles no signal
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Asks NCCL's RAS, within a worker, for the state of all processes of the job. On the loop of its
-// executor.
+// Asks NCCL's RAS, within a worker, for the state of all processes of the job. To be used on the
+// loop of its executor.
 //
 // RAS listens on one port for all processes of a machine (SO_REUSEPORT), including stopped ones. A
 // connection that gets no answer soon is therefore given up and another one tried, until the time

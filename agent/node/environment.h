@@ -1,7 +1,8 @@
 #pragma once
 // An environment under construction: NAME=VALUE strings in order, names unique where we set them.
 //
-// Pure. Entries of the caller without '=' or named twice pass through untouched.
+// Pure. Entries without '=' are never changed. If the caller named a variable twice, both entries
+// stay until set() or unset() is called for that name.
 
 #include <optional>
 #include <string>
@@ -16,7 +17,9 @@ class Environment {
 
   // The first entry of that name, as getenv() finds it.
   [[nodiscard]] std::optional<std::string> get(std::string_view name) const;
+  // Removes the entries of that name and appends the new one. `name`: not empty, without '='.
   void set(std::string_view name, std::string_view value);
+  // Removes the entries of that name.
   void unset(std::string_view name);
   [[nodiscard]] std::vector<std::string> take() && { return std::move(entries_); }
 
@@ -24,7 +27,7 @@ class Environment {
   std::vector<std::string> entries_;
 };
 
-// Entries of `own` (NAME=VALUE) replace those of the same names.
+// Calls set() for each variable of `own` (NAME=VALUE). Ignores what has no name or no '='.
 void overlay_environment(std::vector<std::string>& entries, const std::vector<std::string>& own);
 
 }  // namespace robustrun::agent

@@ -1,7 +1,8 @@
 #pragma once
 // Measures the path between two agents: both send each other as much as passes in a fixed time.
 //
-// Each end starts one over the same connection. On the loop of its executor.
+// Each end starts one over the same connection. To be used on the loop of its executor, which also
+// calls `done`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

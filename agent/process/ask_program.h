@@ -2,8 +2,8 @@
 // Runs a program that may hang (an interpreter on a dead mount, a GPU library) below a shim and
 // returns its output. Nothing of it outlives the answer, the deadline or this agent.
 //
-// On the loop of its executor, in a process that is a subreaper (shim_link.h). Owned by its caller:
-// once it is destroyed, `done` is not called any more and the program is killed.
+// To be used on the loop of its executor, in a process that is a subreaper (shim_link.h). Owned by
+// its caller: once it is destroyed, `done` is not called any more and the program is killed.
 
 #include <sys/types.h>
 

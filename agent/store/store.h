@@ -3,7 +3,7 @@
 // find each other. With torchrun, too, the agent serves it (docs/compat.md, L4). The protocol has
 // neither authentication nor encryption; connections and memory are bounded.
 //
-// On the loop of its executor.
+// To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // Reads what a worker left in its TORCHELASTIC_ERROR_FILE (docs/compat.md).
 //
 // The content is the worker's: any size, any bytes, any kind of file. A file that cannot be parsed
-// becomes an ErrorFile whose message says so; nothing here fails the agent (torchrun's agent dies
-// of such a file).
+// becomes an ErrorFile whose message says so; no content makes the agent fail (torchrun's agent
+// dies of such a file).
 
 #include <optional>
 #include <string>
@@ -12,7 +12,8 @@
 
 namespace robustrun::agent {
 
-// nullopt: `path` is empty or the file does not exist. Blocks like the reading of a small file.
+// nullopt: `path` is empty or the file does not exist. Blocks for as long as it takes to read a
+// small file.
 std::optional<wire::ErrorFile> read_error_file(const std::string& path);
 
 }  // namespace robustrun::agent
