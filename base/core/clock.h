@@ -16,7 +16,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Nanos now() const = 0;  // monotonic
-  [[nodiscard]] virtual Nanos wall_time() const = 0;  // since the Unix epoch, for people alone
+  [[nodiscard]] virtual Nanos wall_time() const = 0;  // since the Unix epoch; only for people
 };
 
 class SystemClock final : public Clock {

@@ -13,7 +13,7 @@ namespace robustrun::base {
 
 // How fast one GPU was in one test; more is better.
 struct GpuFigure {
-  std::uint32_t gpu = 0;
+  std::uint32_t gpu = 0;  // index into GpuFacts::models
   std::string what;  // "bf16 GEMM"
   std::string unit;  // "TFLOP/s"
   double value = 0;
@@ -26,9 +26,10 @@ struct GpuFigure {
   }
 };
 
-// A hash of what one GPU computed: the same on every GPU of its model.
+// A hash of what one GPU computed. It must be equal on all GPUs of a model: a GPU that differs is
+// faulty.
 struct GpuSum {
-  std::uint32_t gpu = 0;
+  std::uint32_t gpu = 0;  // index into GpuFacts::models
   std::string what;  // names everything that the bits depend on: "bf16 GEMM by cuBLAS 130100"
   std::uint64_t sum = 0;
   template <class V>

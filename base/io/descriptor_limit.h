@@ -10,16 +10,16 @@
 
 namespace robustrun::base {
 
-// At the start, before there are threads, and once more when the process is known to go on: the
-// process that started it lowers the limit right after the start (Child::spawn), maybe later than
-// the first call.
+// To be called at the start, before there are threads, and again once it is known that the process
+// goes on: its parent lowers the limit right after the start (Child::spawn), perhaps after the
+// first call. If the limit cannot be raised, it stays as it is.
 void raise_descriptor_limit();
 
 // The soft limit for programs that this process starts.
 [[nodiscard]] rlim_t inherited_descriptor_limit();
 
-// In a child before its exec, or for `pid` after it. Uses system calls only. Without effect if this
-// process has not raised its limit.
+// Gives a child that limit: in the child itself before its exec (0), or for `pid` after its exec.
+// Makes only system calls. Has no effect if this process has not raised its own limit.
 void give_inherited_descriptor_limit(int pid = 0);
 
 }  // namespace robustrun::base

@@ -39,16 +39,17 @@ Result<FdPair> make_pipe();                  // first: read end
 Result<FdPair> make_socket_pair(int type);   // AF_UNIX; SOCK_STREAM or SOCK_SEQPACKET
 Status set_nonblocking(int fd, bool on);
 
-// Writes all of `bytes` to a blocking descriptor.
+// Writes all of `bytes` to a blocking descriptor. After an error any part of them may have been
+// written.
 Status write_all(int fd, std::string_view bytes);
-// Reads a regular file of at most `limit` bytes; kLimit when it is longer, before anything is read
-// if its size tells. Never waits for a FIFO or reads a device: kCorrupt when `path` is such a thing
-// (/dev/null is an empty file). With kRefuse, ELOOP when it is a link.
 enum class Links : unsigned char { kFollow, kRefuse };
+// Reads a regular file of at most `limit` bytes. kLimit: it is longer; nothing is read if its size
+// already shows that. Never waits for a FIFO and never reads a device: kCorrupt for such a `path`,
+// but /dev/null is an empty file. With kRefuse a link is refused: kOs with os_errno ELOOP.
 Result<std::string> read_file(const std::string& path, std::size_t limit,
                               Links links = Links::kFollow);
 // The same for a file that the user names on the command line: a pipe is read, too, as from
-// `<(command)`. kTimeout when it brings nothing for kInputWait.
+// `<(command)`. kTimeout: nothing came through it for kInputWait (base/io/limits.h).
 Result<std::string> read_input(const std::string& path, std::size_t limit);
 // Replaces `path` through a temporary file in the same folder and rename(): a reader sees either
 // the old or the new bytes. Not synced to the disk.

@@ -2,7 +2,7 @@
 // The host's libcurl. It is loaded at the first use, and not linked: its own libraries differ
 // between distributions, and most runs need none of them. Once loaded it stays. Any thread.
 
-#define CURL_DISABLE_DEPRECATION  // versions before 7.85 know the older names alone
+#define CURL_DISABLE_DEPRECATION  // versions before 7.85 know only the older names
 #include <curl/curl.h>
 
 #include "base/core/result.h"
@@ -22,7 +22,8 @@ struct CurlLibrary {
   decltype(&::curl_slist_free_all) slist_free_all;
 };
 
-// The library, ready for use. The error is a cause and what to install; the same at each call.
+// The library, ready for use. kUnavailable: it cannot be loaded (the text says what to install), or
+// it cannot be started. Every call gives the same result.
 [[nodiscard]] Result<const CurlLibrary*> load_curl();
 
 }  // namespace robustrun::base
