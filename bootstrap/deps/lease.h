@@ -29,7 +29,8 @@ struct LeaseHolder {
 };
 
 [[nodiscard]] std::string encode_lease(const LeaseHolder& holder);
-[[nodiscard]] base::Result<LeaseHolder> decode_lease(std::string_view text);  // kCorrupt
+// kCorrupt: `text` is not what encode_lease() writes.
+[[nodiscard]] base::Result<LeaseHolder> decode_lease(std::string_view text);
 
 // A holder for this process on this machine.
 [[nodiscard]] LeaseHolder this_holder(std::string run, std::string token);

@@ -2,11 +2,11 @@
 // Snapshots in one user's cache: CACHE/deps/KEY.sqfs, and KEY.about, which describes it. Blocks as
 // long as the cache's file system does.
 //
-// A snapshot counts if its about file is complete and names the file's length and the bytes at both
-// ends. It is synced before it gets its name, so that a crash leaves no incomplete one that counts.
-// Files of other users, or open to others, do not count, because workers import their contents. A
-// process that uses a snapshot holds a lock on its about file and renews the file's time now and
-// then; the snapshot is not removed meanwhile.
+// A snapshot counts if its about file is complete and the file matches it in length and in the hash
+// of the bytes at both ends. It is synced before it gets its name, so that a crash leaves no
+// incomplete one that counts. Files of other users, or writable by others, do not count, because
+// workers import their contents. A process that uses a snapshot holds a lock on its about file and
+// renews the file's time now and then; the snapshot is not removed meanwhile.
 
 #include <cstdint>
 #include <optional>
@@ -22,18 +22,19 @@ namespace robustrun::bootstrap {
 
 struct Snapshot {
   std::string key;  // 32 hex digits
-  std::string id;  // of this build, hex
+  std::string id;  // hex; of the job that builds it (unfinished_path())
   std::string what;  // what it was made from; only for display
   std::uint64_t bytes = 0;
-  std::uint64_t sum = 0;  // of the whole file
-  std::uint64_t ends = 0;  // of its first and last 64 KiB
+  std::uint64_t sum = 0;  // hash of the whole file
+  std::uint64_t ends = 0;  // hash of its first and last 64 KiB
   std::int64_t made_s = 0;  // Unix time
   bool pinned = false;  // equal inputs always give the same environment (inputs.h)
   bool operator==(const Snapshot&) const = default;
 };
 
 [[nodiscard]] std::string encode_about(const Snapshot& snapshot);
-[[nodiscard]] base::Result<Snapshot> decode_about(std::string_view text);  // kCorrupt
+// kCorrupt: `text` is not what encode_about() writes.
+[[nodiscard]] base::Result<Snapshot> decode_about(std::string_view text);
 
 [[nodiscard]] std::string snapshot_folder(const std::string& cache);
 [[nodiscard]] std::string snapshot_path(const std::string& cache, const std::string& key);
@@ -48,12 +49,14 @@ base::Status make_snapshot_folder(const std::string& cache);
 // Returns nullopt if there is no snapshot that counts.
 [[nodiscard]] std::optional<Snapshot> find_snapshot(const std::string& cache,
                                                     const std::string& key);
-// Turns the unfinished file into a snapshot with sums and length, and removes what other builders
-// of the key left unfinished. kOs: the file system is full.
+// Turns the file at unfinished_path() into a snapshot, and removes what other builders of the key
+// left unfinished. Sets `bytes`, `sum` and `ends`; the caller sets the other members. kOs: a system
+// call failed, for instance because the file system is full. kCorrupt: the file became shorter
+// meanwhile.
 [[nodiscard]] base::Result<Snapshot> finish_snapshot(const std::string& cache, Snapshot snapshot);
 // Removes unfinished files of that key. Only for the holder of its lease.
 void remove_unfinished(const std::string& cache, const std::string& key);
-// Reads all of it and checks its sum; kCorrupt.
+// Reads all of it and checks its sum. kCorrupt: it is damaged, missing, or writable by others.
 base::Status verify_snapshot(const std::string& cache, const Snapshot& snapshot);
 
 // Takes a shared lock, which protects the snapshot from removal. Returns an invalid descriptor if
@@ -62,18 +65,18 @@ base::Status verify_snapshot(const std::string& cache, const Snapshot& snapshot)
 // Renews the file's time, as a sign of use for other machines.
 void touch_snapshot(const std::string& cache, const std::string& key);
 
-// All snapshots, the last used first.
+// All snapshots among the folder's first kSnapshotsListedMax files, the most recently used first.
 [[nodiscard]] std::vector<CacheEntry> list_snapshots(const std::string& cache, std::int64_t now_s);
 // Removes a snapshot. Returns false if the snapshot is in use.
 bool remove_snapshot(const std::string& cache, const std::string& key);
 
-// Removes snapshots that do not count and files left unfinished for a day. Then, the longest unused
-// first, removes those not used for `unused_s` (0: no limit), and more until at most `bytes_max`
-// are left. Snapshots in use stay.
 struct SnapshotsRemoved {
   std::vector<CacheEntry> removed;
   std::uint64_t bytes_left = 0;
 };
+// Removes files left unfinished for a day, snapshots that do not count, and snapshots not used for
+// `unused_s` (0: no limit). Also removes snapshots, the longest unused first, until the rest has at
+// most `bytes_max` bytes. Snapshots in use stay.
 SnapshotsRemoved collect_snapshots(const std::string& cache, std::uint64_t bytes_max,
                                    std::int64_t unused_s, std::int64_t now_s);
 

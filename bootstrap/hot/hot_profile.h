@@ -23,8 +23,9 @@ struct HotRange {
 
 struct HotFile {
   std::string path;  // absolute
-  std::uint64_t size = 0;  // size and modification time when recorded:
-  std::int64_t mtime_ns = 0;  // if they differ, the file has changed
+  // Size and modification time when recorded: if they differ now, the file has changed.
+  std::uint64_t size = 0;  // bytes
+  std::int64_t mtime_ns = 0;  // Unix time
   std::uint32_t missed = 0;  // consecutive recordings without it
   std::vector<HotRange> ranges;  // ascending, disjoint; empty: the whole file
   bool operator==(const HotFile&) const = default;
@@ -44,8 +45,9 @@ struct HotProfile {
 // Checks everything; kCorrupt or kLimit, with the place of the fault.
 [[nodiscard]] base::Result<HotProfile> decode_profile(std::string_view text);
 
-// `newest`, followed by the files of `before` that it lacks, until they were missed kMissedMax
-// times: ranks and runs differ a little, and an unneeded file costs less than a missing one.
+// `newest`, followed by the files of `before` that it lacks, except those that kMissedMax
+// recordings in a row have missed now; kHotFilesMax files in all. Ranks and runs differ a little,
+// and an unneeded file costs less than a missing one.
 [[nodiscard]] HotProfile merge_profiles(HotProfile newest, const HotProfile& before);
 
 // The source of a compiled Python module, which the import checks before it uses the compiled one

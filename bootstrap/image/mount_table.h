@@ -9,8 +9,10 @@
 namespace robustrun::bootstrap {
 
 struct Mount {
-  std::uint32_t major = 0;  // of the file system's device; 0 where it has no disk,
-  std::uint32_t minor = 0;  // and then the number of a FUSE connection
+  // Number of the file system's device. `major` is 0 if it has no disk; `minor` of a FUSE file
+  // system is the number of its connection.
+  std::uint32_t major = 0;
+  std::uint32_t minor = 0;
   std::string folder;
   std::string type;    // squashfs, fuse, fuse.NAME …
   std::string source;

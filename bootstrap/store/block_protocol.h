@@ -20,13 +20,14 @@ namespace robustrun::bootstrap {
 enum class BlockFrameKind : std::uint32_t {
   // client to server
   kStatus = 1,   // request the status; the kOk reply has it as text
-  kSettled = 2,  // the first step is done, which ends the recording; kOk
+  kSettled = 2,  // the first step is done, which ends the recording; kOk or kError
   kGet = 3,  // request a block; payload: a byte of flags; kOk with its bytes, kNone or kError
   kQuit = 4,  // kOk, then the server unmounts and ends
   kPeers = 5,  // this connection answers kWant from now on; kOk
   // both ways: answers
   kOk = 101,
-  kNone = 102,  // not in the store, and not requested elsewhere
+  // To kGet without kGetMayAskOrigin: the block is not in the store. To kWant: no peer has it.
+  kNone = 102,
   kError = 103,  // a sentence
   // server to client
   kWant = 110,  // request to the peers' connection; kOk with the block's bytes, or kNone
@@ -75,8 +76,8 @@ class BlockFrameReader {
 // The reply to kStatus: lines NAME=VALUE. Unknown names are ignored, so that an older client
 // understands a newer server.
 struct BlockServerStatus {
-  std::string key;
-  std::uint64_t length = 0;
+  std::string key;  // of the blob
+  std::uint64_t length = 0;  // of the blob, in bytes
   bool is_mounted = false;
   bool is_hot_done = false;  // everything that the profile names is in the store
   bool is_all_done = false;  // every block is in the store

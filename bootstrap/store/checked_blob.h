@@ -33,7 +33,7 @@ struct CheckedBlob {
   std::string sums;
 };
 [[nodiscard]] std::string checked_text(const CheckedBlob& checked);
-// kCorrupt.
+// kCorrupt: `text` is not what checked_text() writes.
 [[nodiscard]] base::Result<CheckedBlob> parse_checked(std::string_view text);
 
 }  // namespace robustrun::bootstrap

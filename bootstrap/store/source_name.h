@@ -33,7 +33,7 @@ struct SourceName {
   std::int64_t seen_ns = 0;
 };
 [[nodiscard]] std::string source_name_text(std::string_view source, std::int64_t seen_ns);
-// kCorrupt.
+// kCorrupt: `text` is not what source_name_text() writes.
 [[nodiscard]] base::Result<SourceName> parse_source_name(std::string_view text);
 
 }  // namespace robustrun::bootstrap
