@@ -39,8 +39,8 @@ namespace robustrun::checkpoint {
 
 inline thread_local std::string last_error;
 
-// Runs `body` and stores its error. No exception crosses the C interface; the only one expected is
-// a lack of memory.
+// Runs `body` and returns RR_OK, or the code of its error (rr_code), whose text goes to last_error.
+// No exception crosses the C interface; the only one expected is a lack of memory.
 template <class Body>
 int guarded(Body body) noexcept {
   try {
@@ -60,14 +60,19 @@ int guarded(Body body) noexcept {
 [[nodiscard]] inline std::string_view blob_view(const char* data, size_t size) {
   return data == nullptr ? std::string_view() : std::string_view(data, size);
 }
-// Copies `bytes` to `blob`, which the caller frees by rr_blob_free(); null: not wanted.
+// Copies `bytes` to `blob`, which the caller frees with rr_blob_free(); null: not wanted. kLimit:
+// out of memory.
 base::Status give_blob(std::string_view bytes, rr_blob* blob);
 // kInvalidArgument: no directory, or too many.
 base::Result<std::vector<std::string>> directories_from(const char* const* directories,
                                                         size_t count);
+// kInvalidArgument: an unknown way.
 base::Result<IoWay> io_way_from(rr_io_way io);
-base::Result<std::chrono::milliseconds> patience_from(uint64_t ms);  // 0: the default
-// Contents from the arguments of rr_save_write().
+// 0: the default. kInvalidArgument: more than a day.
+base::Result<std::chrono::milliseconds> patience_from(uint64_t ms);
+// Contents from the arguments of rr_save_write(). The buffers stay the caller's and must outlive
+// the result. kInvalidArgument: shards and buffers do not match, or a buffer is missing. Other
+// errors are those of the decoders (blobs.h).
 base::Result<PartContents> contents_from(std::string_view structure, const void* const* addresses,
                                          size_t count, std::string_view states);
 

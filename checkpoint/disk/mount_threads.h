@@ -1,8 +1,8 @@
 #pragma once
 // The threads that access mounts. A dead NFS server or a stopped FUSE process blocks every caller
 // forever. Therefore each mount has threads of its own, and a waiting caller gives up a call that
-// has not returned within the patience. The thread stays behind with the memory and the file of its
-// call; the mount counts as stuck and is not accessed until the call returns.
+// has not returned within a time limit, the patience. The thread stays behind with the memory and
+// the file of its call; the mount counts as stuck and is not accessed until the call returns.
 //
 // Used by one thread. A job owns everything that its calls use. It may touch other memory (a
 // caller's buffers) only between calls, when it cannot be given up.
@@ -30,6 +30,8 @@ class LifeSign {
   void enter() { own_ = state_.fetch_add(1) + 1; }
   bool leave() { return state_.compare_exchange_strong(own_, own_ + 1); }
 
+  // For the waiting side. give_up() succeeds only if the job is still inside the call in which
+  // seen() returned `seen`; leave() then returns false.
   [[nodiscard]] std::uint64_t seen() const { return state_; }
   bool give_up(std::uint64_t seen) {
     return seen % 2 == 1 && state_.compare_exchange_strong(seen, kGivenUp);
@@ -48,6 +50,8 @@ class MountThreads {
                std::chrono::milliseconds patience);
   MountThreads(const MountThreads&) = delete;
   MountThreads& operator=(const MountThreads&) = delete;
+  // Waits at most base::kPoolAbandonAfter for calls that have not returned, and then leaves them to
+  // their threads.
   ~MountThreads();
 
   struct Job {
@@ -97,7 +101,8 @@ class MountThreads {
   [[nodiscard]] bool stuck(std::size_t mount);
   // Replaces a mount's path, for example by its canonical form.
   void rename(std::size_t mount, std::string path);
-  // Index of the mount whose path is the longest prefix of `path`.
+  // Index of the mount that contains `path`, the innermost if there are several; 0 if there is
+  // none.
   [[nodiscard]] std::size_t mount_of(const std::string& path) const;
 
  private:

@@ -20,7 +20,7 @@ namespace robustrun::checkpoint {
 // Memory is read once and written once, past the processor's caches where that works.
 std::uint32_t copy_with_crc32c(std::string_view from, char* to);
 
-// crc32c() by tables alone, on any processor.
+// crc32c() with tables only, on any processor.
 [[nodiscard]] std::uint32_t crc32c_by_table(std::string_view bytes, std::uint32_t crc = 0);
 
 }  // namespace robustrun::checkpoint

@@ -5,7 +5,8 @@
 // One slot keeps the newest complete copy while the oldest slot is filled, so a process that dies
 // at any moment leaves a complete copy. A held slot (being written to disk, or held by the agent
 // through the board) is never filled; if only the newest slot is not held, it is overwritten, and
-// the held copies stay complete. One thread calls stage(); others may hold and release slots.
+// the held copies stay complete. One thread calls use(), stage() and discard(); others may hold and
+// release slots.
 
 #include <array>
 #include <atomic>
@@ -46,9 +47,10 @@ class Staging {
   base::Status use(MemoryArea area);
   [[nodiscard]] const MemoryArea& area() const { return area_; }
 
-  // Copies everything and returns the slot; the sources may then change. kLimit: the slots are too
-  // small. kConflict: all slots are held. kCorrupt: a tensor changed while it was copied; this is
-  // detected by sampling, and the text names the tensor.
+  // Copies everything and returns the slot; the sources may then change. kInvalidArgument:
+  // `contents` or `order` is inconsistent. kLimit: the slots are too small. kConflict: all slots
+  // are held. kCorrupt: a tensor changed while it was copied; this is detected by sampling, and the
+  // text names the tensor.
   base::Result<std::size_t> stage(const StageOrder& order, const PartContents& contents);
   // Invalidates the copy because the caller knows that its sources changed.
   void discard(std::size_t slot);
@@ -75,22 +77,23 @@ class Staging {
   std::array<std::uint64_t, kCopiesMax> sequences_{};  // of the copies; 0: no copy
 };
 
-// The complete copy of `attempt`, else kNotFound.
+// A copy and the slot that contains it.
 struct FoundCopy {
   std::size_t slot = 0;
   MemoryCopy copy;
 };
+// The newest complete copy of `attempt`, else kNotFound.
 base::Result<FoundCopy> find_copy(const MemoryArea& area, const AttemptId& attempt);
 // All complete copies, newest first; damaged ones are left out.
 [[nodiscard]] std::vector<FoundCopy> complete_copies(const MemoryArea& area);
 
-// Index in `committed` of the copy's first shard. nullopt: `committed` is of another attempt, or
-// does not have all shards of the copy one after the other (it also has those of other writers).
+// Index in `committed`, which also has the shards of other writers, of the copy's first shard.
+// nullopt: `committed` is of another attempt, or does not have all shards of the copy in a row.
 [[nodiscard]] std::optional<std::size_t> first_shard_of(const MemoryCopy& copy,
                                                         const Manifest& committed);
 
 struct WantedShard {
-  std::size_t shard = 0;  // index into the copy's
+  std::size_t shard = 0;  // index into the copy's shards
   std::span<char> destination;  // as long as the shard
 };
 // Copies shards of the copy in `slot` to their destinations. kCorrupt names the first damaged
@@ -99,8 +102,8 @@ base::Status restore_copy(std::span<const char> slot, const MemoryCopy& copy,
                           std::span<const WantedShard> wanted, CopyPool& pool);
 
 // Saves the copy in `slot` as its writer's part, and commits if this was the last part. Then marks
-// the slot as saved. kCorrupt names a tensor whose copy was damaged in memory; then nothing is
-// saved. `file_tag`: as in PartContents.
+// the slot as saved. Blocks. kCorrupt names a tensor whose copy was damaged in memory; then nothing
+// is saved. Other errors are those of the store. `file_tag`: as in PartContents.
 base::Result<Completion> drain_copy(std::span<char> slot, Store& store,
                                     const std::string& file_tag = {});
 

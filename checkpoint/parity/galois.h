@@ -24,7 +24,7 @@ class GaloisSum {
   GaloisSum(std::size_t rows, std::size_t columns, std::vector<std::uint8_t> coefficients);
   // Adds one column's contribution to the outputs, each of which must be as long as `input`.
   void add(std::size_t column, std::string_view input, std::span<char* const> outputs) const;
-  // add() by tables alone.
+  // add() with tables only.
   void add_by_table(std::size_t column, std::string_view input,
                     std::span<char* const> outputs) const;
 

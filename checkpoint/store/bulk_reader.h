@@ -1,7 +1,8 @@
 #pragma once
-// Reads planned runs with several threads per mount: bypassing the page cache into the reader's own
-// memory, where each block's CRC is checked while the bytes are in the processor's cache, then to
-// their destinations. Bytes of a block with a wrong CRC are not copied.
+// Reads planned runs with several threads per mount. The bytes are read into the reader's own
+// memory, bypassing the page cache where IoWay and the file system allow it. There each block's CRC
+// is checked while the bytes are in the processor's cache; then they are copied to their
+// destinations. Bytes of a block with a wrong CRC are not copied.
 //
 // A read that hangs is given up. The caller's memory is never the target of a disk transfer, so
 // that nothing is written there afterwards.
@@ -21,7 +22,7 @@ namespace robustrun::checkpoint {
 
 // A run, or one block of it, that could not be read.
 struct ReadFault {
-  std::size_t run = 0;
+  std::size_t run = 0;  // index into `runs` of read()
   std::uint64_t offset = 0;  // from the start of the file
   std::uint64_t bytes = 0;
   bool damaged = false;  // it was read, but its CRC is wrong
@@ -36,9 +37,11 @@ struct ReadSource {
 
 class BulkReader {
  public:
-  BulkReader(MountThreads& threads, IoWay io) : threads_(threads), io_(io) {}  // not owned
+  // `threads` must outlive the reader.
+  BulkReader(MountThreads& threads, IoWay io) : threads_(threads), io_(io) {}
 
-  // `sources`: one per file of the manifest. Returns what failed, by run and offset.
+  // `sources`: one per file of the manifest. Returns what failed, sorted by run and offset; an
+  // error only if there is no memory to read into.
   base::Result<std::vector<ReadFault>> read(const Manifest& manifest, std::span<const ReadRun> runs,
                                             std::span<const ReadSource> sources);
 
