@@ -48,12 +48,12 @@ enum class Command : std::uint8_t {
 
 struct Choice {
   Command command = Command::kRun;
-  std::span<const std::string> argv;  // without the subcommand's name
+  std::span<const std::string> argv;  // the caller's memory, without the subcommand's name
 };
 
 // Chooses by the first word of `argv` (without the program's name). A program of that name in the
 // working directory (a file, or a folder with a __main__.py) wins over the subcommand. Under the
-// name torchrun there are no subcommands. Pure but for that look at the directory.
+// name torchrun there are no subcommands. Pure, except for that look at the directory.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
 // `announce_fd`: in the supervisor of a detached run, the socket on which it announces the run
@@ -75,7 +75,7 @@ int submit_command(std::span<const std::string> argv, const Surroundings& around
 int requeue_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
-// `robustrun check [options]`: a run with the same options that ends once its nodes are checked.
+// `robustrun check [options]`: takes the options of a run, and ends once the nodes are checked.
 int check_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun plan [options]`: which ranks each host would get.
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
@@ -97,11 +97,11 @@ int update_command(std::span<const std::string> argv, const Surroundings& around
 int replay_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun sim [options]`: the simulated ETTR of a job on a cluster.
 int sim_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun demo`: a training that loses a rank and recovers.
+// `robustrun demo`: a training run that loses a rank and recovers.
 int demo_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun doctor`: what works on this machine, or on the named hosts.
 int doctor_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun completion SHELL`: the script by which a shell completes command lines.
+// `robustrun completion SHELL`: the script with which a shell completes command lines.
 int completion_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ls`: this user's runs.
 int ls_command(std::span<const std::string> argv, const Surroundings& around);
@@ -118,10 +118,11 @@ inline constexpr int kChannelFd = 3;
 // host's part of `robustrun doctor --hosts` (doctor/request.h).
 int agent_command(std::string_view option);
 
-// Starts the planned run: leads it, or joins the machine that leads.
+// Carries out the planned run: leads it, or joins the machine that leads. Returns the exit code
+// when the run has ended.
 int carry_out(RunPlan plan, const Surroundings& around);
 
-// All of main(). `argv` with the program's name.
+// All of main(). `argv`: with the program's name.
 int robustrun_main(const std::vector<std::string>& argv);
 
 }  // namespace robustrun::cli

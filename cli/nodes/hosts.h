@@ -13,18 +13,20 @@ namespace robustrun::cli {
 
 // Whether the user names hosts at all.
 [[nodiscard]] bool names_hosts(const Settings& settings);
-// Whether no option names other machines than the job of a scheduler has; never with
-// --compat=torchrun. --launcher is left to the caller.
+// Whether the options leave the choice of hosts to a scheduler's job, because none of them names
+// machines. False with --compat=torchrun. The caller must check --launcher.
 [[nodiscard]] bool leaves_hosts_open(const Settings& settings);
 
-// In rank order: natural order, --rank0 first. Without --hosts and --hostfile the hosts of
-// `allocation`, which may be empty. Host::slots is 0 where --nproc-per-node counts: because it was
-// given, or because the host file has no slots.
+// The hosts in rank order: that of --rank0, then the others in natural order (n2 before n10).
+// Without --hosts and --hostfile these are the hosts of `allocation`, which may be empty.
+// Host::slots is 0 where --nproc-per-node counts: because it was given, or because the host file
+// has no slots. Errors name the option as the user wrote it, or the line of the host file.
 [[nodiscard]] base::Result<std::vector<launcher::Host>> plan_hosts(
     const Settings& settings, const Surroundings& around,
     std::vector<launcher::Host> allocation = {});
 
-// Whether `host` is this machine and needs no SSH: "localhost", or its own name.
+// Whether `host` is this machine and needs no SSH: its own name, "localhost", "127.0.0.1" or
+// "[::1]", without a user and without a port.
 [[nodiscard]] bool is_this_machine(const launcher::Host& host, const Surroundings& around);
 
 }  // namespace robustrun::cli

@@ -16,7 +16,8 @@ struct Loss {
   base::Nanos solving{};  // how long topo::replace() took
 };
 
-// `lost` must be a placed node; a spare may take its place. `clock` measures the solver.
+// A spare takes the place of `lost` if there is one. kInvalidArgument: `lost` has no place. Other
+// errors are those of topo::replace(). `clock` measures the solver.
 [[nodiscard]] base::Result<Loss> plan_loss(const PlacementPlan& plan, topo::NodeIndex lost,
                                            const base::Clock& clock);
 

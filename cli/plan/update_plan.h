@@ -18,12 +18,12 @@ struct UpdatePlan {
   std::string code;                 // absolute path of the new code; empty: unchanged
 };
 
-// Plans by the line alone, and refuses what no run could do. kInvalidArgument, one sentence for
-// below the usage line.
+// Plans from the line alone. kInvalidArgument: no run could do it; the text is one sentence, to be
+// shown below the usage line.
 [[nodiscard]] base::Result<UpdatePlan> plan_update(const UpdateLine& line);
 
-// Sets plan.code and the script's path in it, for a run that starts `workers`. kInvalidArgument, a
-// sentence.
+// Sets plan.code and the script's path in it, for a run that starts `workers`. Errors are
+// kInvalidArgument, one sentence.
 [[nodiscard]] base::Status plan_code(const UpdateLine& line, const wire::WorkerTemplate& workers,
                                      const Surroundings& around, UpdatePlan& plan);
 

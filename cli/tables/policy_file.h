@@ -1,11 +1,16 @@
 #pragma once
-// Reads from TOML (docs/policy.md) what is done about faults, to the policy that the core follows.
-// Pure but for questions to Surroundings::machine.
+// Reads from TOML (docs/policy.md) what is done about faults, and makes the policy that the core
+// follows. Pure, except for questions to Surroundings::machine.
 //
-//   [ladder]    evict, tolerate, restart, "roll back", check, "give up": arrays of steps
+//   [ladder]    evict, tolerate, restart, "roll back", check, "give up", replay: arrays of steps
 //   [tolerate], [blame]   times, within      [suspect]   within
 //   [forget]    after                        [check]     depth
-//   [resume]    poison_after, poison_steps
+//   [resume]    poison_after, poison_steps   [replay]    limit, unit
+//   [metrics]   nan, jump, times             [hangs]     still
+//   [drain]     act                          [slow]      rounds, every, drain_within,
+//                                                        assumed_remaining, assumed_price
+//
+// `within`, `after`, `limit`, `still`, and all of [slow] but `rounds` are durations such as "5m".
 
 #include <string>
 #include <string_view>
@@ -18,8 +23,8 @@
 
 namespace robustrun::cli {
 
-// Returns `policy` with the changes of the text. Errors are "PATH:LINE:COLUMN: what": an unknown
-// key (with the nearest one), a wrong type, an unknown step, an empty ladder.
+// Returns `policy`, changed as the text says. Errors are "PATH:LINE:COLUMN: what": an unknown key
+// (with the nearest one), a wrong type, an unknown step, an empty ladder.
 [[nodiscard]] base::Result<supervisor::Policy> parse_policy(std::string_view text,
                                                             const std::string& path,
                                                             supervisor::Policy policy = {});
@@ -27,8 +32,8 @@ namespace robustrun::cli {
 // configs/policy.toml at build time.
 [[nodiscard]] std::string_view built_in_policy();
 
-// ../share/robustrun/policy.toml beside the program (if missing, the built-in policy) with the
-// changes of --policy. No ladders with --compat=torchrun.
+// The policy in share/robustrun/policy.toml of the program's prefix (if missing, the built-in
+// policy), changed as --policy says. With --compat=torchrun: a policy without ladders.
 [[nodiscard]] base::Result<supervisor::Policy> plan_policy(const Settings& settings,
                                                            const Surroundings& around);
 
