@@ -3,7 +3,8 @@
 // process_launcher.h (this machine, several agents that connect over TLS), slurm/launcher.h and
 // ssh/launcher.h. Agents that users start themselves need none.
 //
-// A launcher reports what happened and decides nothing. On the loop of its executor.
+// A launcher reports what happened and decides nothing. It is called on the loop of its executor,
+// and calls handlers there, perhaps before launch() returns.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -40,14 +41,14 @@ class AgentLauncher {
     std::function<void(const AgentEnd&)> on_lost;
   };
   virtual ~AgentLauncher() = default;
-  // An agent of an older generation on that node is ended first and waited for (as far as the node
-  // answers).
+  // First ends an agent of an older generation on that node, and waits for its end if the node
+  // answers.
   virtual void launch(LaunchOrder order, Handlers handlers) = 0;
   // Checks whether the machine answers, independently of the agent; `done` is called within 1.5 s.
   virtual void probe(base::NodeId node, std::function<void(bool answers)> done) = 0;
   // For the end of a run: kills every remaining agent; on_lost follows.
   virtual void kill_all() = 0;
-  // Another supervisor has taken the run over: our own end must not touch its agents.
+  // Another supervisor has taken over the run: when this process ends, the agents must go on.
   virtual void abandon() {}
   [[nodiscard]] virtual bool idle() const = 0;  // no agent process is left, as far as known
 };

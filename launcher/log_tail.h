@@ -1,6 +1,6 @@
 #pragma once
 // Follows the lines that another process appends to a file; woken by inotify(7), so an idle file
-// costs nothing. On the loop of its executor.
+// costs nothing. To be used on the loop of its executor, which also calls `on_line`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

@@ -2,7 +2,7 @@
 // A connection to one host that runs remote commands, one at a time, with their three streams: over
 // a libssh2 session (ssh/session.h) or OpenSSH clients (openssh/link.h).
 //
-// On the loop of its executor; handlers are called from the loop, never from inside a call. The
+// To be used on the loop of its executor, which also calls handlers, never from inside a call. The
 // caller sets deadlines, except for connecting: that is SshTarget::connect_timeout.
 
 #include <cstdint>

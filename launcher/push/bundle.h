@@ -19,11 +19,13 @@ struct PushBundle {
   std::vector<PushFile> files;  // the executable first
   std::string manifest;  // as input of sha256sum -c
   std::string manifest_hash;  // hex SHA-256
-  std::string name;  // its first 32 digits: the folder's name in the cache
+  std::string name;  // first 32 digits of manifest_hash: the folder's name in the cache
 };
 
 // Blocks: call it on the pool. `executable` is in a folder of the prefix (PREFIX/bin/robustrun);
-// `companions` are anywhere below the prefix.
+// `companions` are anywhere below the prefix. kInvalidArgument: a file is not below the prefix, has
+// unusual characters in its name, or there are too many files; other errors are those of
+// base::read_file().
 base::Result<PushBundle> read_push_bundle(const std::string& executable,
                                           const std::vector<std::string>& companions);
 

@@ -3,7 +3,7 @@
 //
 // It runs in its own session, reads its standard input from an unnamed file and prints to a file:
 // nothing ties it to us, and neither it nor the agents are affected by our death
-// (docs/internals/slurm.md 0). On the loop of its executor.
+// (docs/internals/slurm.md 0). To be used on the loop of its executor, which also calls handlers.
 
 #include <sys/types.h>
 
@@ -29,8 +29,9 @@ class SlurmStep {
     std::function<void(const SrunNews&)> on_news;
     std::function<void(const End&)> on_end;  // once, as the last handler
   };
-  // `credential`: one line for all agents (wire::Credential::places). `number`: not used before; it
-  // is part of file names in options.folder, which must exist.
+  // `credential`: one line for all agents (wire::Credential::places). `number`: not used before
+  // with this options.folder; it is part of the names of files there. The folder must exist.
+  // Errors: a file cannot be made, or srun cannot be started.
   static base::Result<std::unique_ptr<SlurmStep>> start(boost::asio::any_io_executor executor,
                                                         const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes,
@@ -38,7 +39,8 @@ class SlurmStep {
                                                         unsigned number, Handlers handlers);
   // Tells a running srun to end its step: all agents left in it are killed.
   virtual ~SlurmStep() = default;
-  // Leaves srun running, even beyond our end. No handler is called any more.
+  // Leaves srun running, even after this process has ended; the destructor does not end it then. No
+  // handler is called any more.
   virtual void leave() = 0;
   [[nodiscard]] virtual pid_t pid() const = 0;
 };

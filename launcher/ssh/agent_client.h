@@ -2,8 +2,8 @@
 // Asks an ssh-agent for keys and signatures (draft-miller-ssh-agent) without blocking the loop: the
 // agent may ask its user first.
 //
-// One object per login, on the loop of its executor; one request at a time. The caller sets the
-// deadline: close() ends everything, and no handler is called afterwards.
+// One object per login, to be used on the loop of its executor; one request at a time. The caller
+// sets the deadline: close() ends everything, and no handler is called afterwards.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

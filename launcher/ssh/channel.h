@@ -17,10 +17,12 @@ namespace robustrun::launcher {
 
 class SshChannel {
  public:
+  // What the caller of step() does next. kAgain: calls it again now. kWaitForSocket: calls it again
+  // when the socket is ready. kEnded: reads status(). kFailed: asks libssh2 for the error.
   enum class Outcome : std::uint8_t { kAgain, kWaitForSocket, kEnded, kFailed };
 
-  // `still_wanted` is called after each piece of output; false stops at once (the reader has
-  // closed).
+  // `still_wanted` is called after each piece of output. If it returns false, step() returns at
+  // once: the reader has closed the link.
   SshChannel(_LIBSSH2_SESSION* session, SshCommand command,
              std::function<void(std::string_view)> on_output, std::function<bool()> still_wanted);
   SshChannel(const SshChannel&) = delete;
@@ -33,6 +35,7 @@ class SshChannel {
   // No call is half-done, so another one may be made on the session.
   [[nodiscard]] bool at_rest() const { return !sending_; }
   [[nodiscard]] const base::ExitStatus& status() const { return status_; }  // after kEnded
+  // The first kErrorHeadBytes of the command's standard error.
   [[nodiscard]] const std::string& errors() const { return errors_; }
 
  private:

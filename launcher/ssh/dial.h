@@ -1,6 +1,6 @@
 #pragma once
 // A TCP connection to the first address of a host that accepts one, with a deadline. For sessions
-// and for probes of a machine. On the loop of its executor.
+// and for probes of a machine. To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

@@ -2,8 +2,8 @@
 // One short command of this build on many hosts over SSH: what it prints there, or why there is no
 // answer. Hosts are reached, and get this build pushed, as for agents (launcher.h).
 //
-// On the loop of its executor. Every host has an end: connecting, pushing and the command itself
-// have deadlines.
+// To be used on the loop of its executor. Every host has an end: connecting, pushing and the
+// command itself have deadlines.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
