@@ -28,7 +28,7 @@ typedef struct rr_data_source {  // loader::Source
   const char* column;       // loader::Recipe; "" for what is not given
   const char* tokenizer;
   const char* transform;
-  int64_t end;              // -1: none
+  int64_t end;              // token that is appended to each record; -1: none
 } rr_data_source;
 
 typedef struct rr_data_spec {  // loader::Spec
@@ -43,8 +43,8 @@ typedef struct rr_data_spec {  // loader::Spec
   const char* longer;
   uint32_t block;
   uint32_t window;
-  uint64_t linear;  // millionths
-  uint64_t square;
+  uint64_t linear;  // cost of a token, in millionths
+  uint64_t square;  // adds square * L * L / 1,000 millionths for L tokens
   const char* sync;
   const char* cache;
 } rr_data_spec;
@@ -76,29 +76,32 @@ typedef struct rr_data_step {
 
 RR_DATA_API const char* rr_data_error(void);
 // Calls `take` for each input file of a source that is text, in their order: its path, the prefix
-// of the tokens made of it, and whether they exist. The texts are valid within the call.
+// of the tokens made of it, and whether they exist. The texts are valid only until `take` returns.
 RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, size_t source,
                                void (*take)(void* context, const char* path, const char* tokens,
                                             int is_prepared),
                                void* context);
-// Reads the indices of all sources. Relative paths begin at `folder`. Copies `spec` and `folder`.
+// Reads the indices of all sources. Relative paths are relative to `folder`. Copies `spec` and
+// `folder`.
 RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank,
                              uint32_t ranks, rr_data** data);
 RR_DATA_API void rr_data_close(rr_data* data);
 // Hash of the lengths and places of a source's samples. `source` must be below source_count.
 RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
-// Continues after `cursor`.
+// Continues after `cursor`: the next step is the one after it.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
+// Goes to the next step. After rr_data_open() and after each rr_data_seek() it must succeed once
+// before rr_data_get_cursor(), rr_data_segments() or rr_data_read() is called.
 RR_DATA_API int rr_data_next_step(rr_data* data, rr_data_step* step);
-// The cursor at the beginning or the end of the present step. The caller provides the arrays:
+// The cursor at the beginning or the end of the current step. The caller provides the arrays:
 // `positions` and `owed` with one element per source, `carry` with carry_count, which must be the
 // carry_at_begin or carry_at_end of that step.
 RR_DATA_API int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor);
 // How many numbers rr_data_read() writes to `segments`: the ends of documents' pieces and of
 // padding, in tokens, after a first 0 (cu_seqlens). 0: a step has no such micro-batch.
 RR_DATA_API size_t rr_data_segments(const rr_data* data, uint32_t micro);
-// A micro-batch: tokens, labels and positions of sequences * context each. `labelled`: number of
-// labels that are not -100.
+// Reads a micro-batch. `tokens`, `labels` and `positions` have room for sequences * context numbers
+// each, `segments` for rr_data_segments(). `labelled`: number of labels that are not -100.
 RR_DATA_API int rr_data_read(rr_data* data, uint32_t micro, int64_t* tokens, int64_t* labels,
                              int64_t* positions, int32_t* segments, uint64_t* labelled);
 

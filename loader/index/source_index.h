@@ -34,14 +34,14 @@ struct Input {
   bool is_prepared = false;
 };
 
-// Paths and patterns that are relative begin at `folder`. A pattern's files are sorted by name. The
+// Relative paths and patterns are relative to `folder`. A pattern's files are sorted by name. The
 // error names the source and the path, even if that is a pattern that matches nothing.
 [[nodiscard]] base::Result<std::vector<Input>> inputs_of(const Spec& spec, const Source& source,
                                                          const std::string& folder);
 
 enum class Lengths : std::uint8_t {
   kExact,
-  kEstimates,  // of JSON lines that have not been prepared, from their bytes
+  kEstimates,  // JSON lines that have not been prepared get an estimate from their bytes
 };
 // Paths and errors: as above.
 [[nodiscard]] base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,

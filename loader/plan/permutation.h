@@ -1,7 +1,8 @@
 #pragma once
-// A keyed permutation of 0 … size-1 that needs no array: a Feistel network over the next power of
-// four, with cycle walking (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). Each
-// value costs 4 rounds, on average at most 4 times. Not for secrets. Pure.
+// A keyed permutation of 0 … size-1 that needs no array: a Feistel network over the least power of
+// four (at least 4) that is not below `size`, with cycle walking (Black and Rogaway, "Ciphers with
+// Arbitrary Finite Domains", 2002). A value takes at most 4 passes on average, of 4 rounds each.
+// Not for secrets. Pure.
 
 #include <cstdint>
 
@@ -25,7 +26,7 @@ class Permutation {
   std::uint64_t half_mask_;
 };
 
-// Mixes two numbers to a new key (the finalizer of SplitMix64, Steele et al. 2014).
+// Mixes two numbers into a new key (the finalizer of SplitMix64, Steele et al. 2014).
 [[nodiscard]] std::uint64_t mixed_key(std::uint64_t key, std::uint64_t number);
 
 }  // namespace robustrun::loader

@@ -2,8 +2,8 @@
 // The walk over steps: from a cursor to what the next step contains, and to the next cursor. Pure.
 //
 // A step is a function of (specification, lengths, cursor) alone. The cursor is the whole state:
-// two numbers per source and the pieces left from the step before; it is the same for any number of
-// ranks.
+// the step's number, two numbers per source, the pieces left from the step before and the number of
+// pieces dropped. It is the same for any number of ranks.
 
 #include <cstdint>
 #include <optional>
@@ -52,22 +52,24 @@ struct StepPlan {
   std::vector<Bin> bins;  // Spec::batch.bins of them
 };
 
-// The cost of a document of `length` tokens.
+// The cost of a document of `length` tokens, in millionths (Spec::balance).
 [[nodiscard]] std::uint64_t cost_of(const Spec& spec, std::uint32_t length);
 
-// Equal only for equal contents: nodes compare it to see that they agree.
+// A hash of the plan's contents: nodes compare it to see that they agree.
 [[nodiscard]] std::uint64_t digest(const StepPlan& plan);
 
 class Planner {
  public:
-  // A checked specification, and for each source the lengths of its samples in tokens, which must
-  // outlive the planner. `from` is a cursor of the same specification, or {} for the beginning.
-  // Errors name a source without tokens.
+  // `spec`: checked. `lengths`: of each source's samples, in tokens. The specification and what
+  // `lengths` refers to must outlive the planner. `from`: a cursor of the same specification, or {}
+  // for the beginning. kInvalidArgument: a source has no tokens (the text names it), or `from` has
+  // another number of sources.
   [[nodiscard]] static base::Result<Planner> open(
       const Spec& spec, std::vector<std::span<const std::uint32_t>> lengths, Cursor from = {});
 
-  // Errors: a document longer than the context with Long::kRefuse; a step that cannot hold a
-  // document at all; more left over than kCarryMax. The cursor then stays where it was.
+  // kLimit: a document is longer than the context, with Long::kRefuse; a document fits into no
+  // step; the step needs too many samples; more is left over than kCarryMax. The cursor then stays
+  // where it was.
   [[nodiscard]] base::Result<StepPlan> next();
 
   [[nodiscard]] const Cursor& cursor() const { return cursor_; }
@@ -85,7 +87,7 @@ class Planner {
     std::uint64_t number;
     Order order;
   };
-  std::vector<std::optional<Epoch>> epochs_;  // the present one of each source
+  std::vector<std::optional<Epoch>> epochs_;  // the current one of each source
   Cursor cursor_;
 };
 

@@ -21,17 +21,18 @@ namespace robustrun::loader {
 inline constexpr std::size_t kStepsAhead = 2;  // planned, and read ahead by the kernel
 inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
 
-// Where a batch goes; tokens, labels and positions have sequences * context places each.
+// Where a batch goes. The sizes must be exact: sequences() * context for tokens, labels and
+// positions, segment_ends() for segments.
 struct BatchOut {
   std::span<std::int64_t> tokens;  // padding is 0
   std::span<std::int64_t> labels;  // the next token of the same document, or kNoLabel
   std::span<std::int64_t> positions;  // within the piece, from 0
-  std::span<std::int32_t> segments;  // segment_ends() of them
+  std::span<std::int32_t> segments;  // cu_seqlens, in tokens
 };
 
 class Feed {
  public:
-  // Reads the indices of all sources; relative paths begin at `folder`. Every error is one
+  // Reads the indices of all sources; relative paths are relative to `folder`. Every error is one
   // sentence.
   [[nodiscard]] static base::Result<std::unique_ptr<Feed>> open(Spec spec,
                                                                 const std::string& folder,
@@ -40,14 +41,16 @@ class Feed {
 
   // Continues with the step after `cursor`, which must be of the same specification.
   [[nodiscard]] base::Status seek(Cursor cursor);
-  // Goes to the next step; the first call to the first one. After an error the present step stays.
+  // Goes to the next step; the first call after open() goes to the first one. After an error, the
+  // current step stays current.
   [[nodiscard]] base::Status next_step();
 
-  // The plan of the present step, and the cursors before and after it.
+  // The plan of the current step, and the cursors before and after it. These, and all that follows
+  // about the step, need a next_step() that succeeded after open() or the last seek().
   [[nodiscard]] const StepPlan& plan() const { return steps_.front().plan; }
   [[nodiscard]] const Cursor& began() const { return steps_.front().began; }
   [[nodiscard]] const Cursor& ended() const { return steps_.front().ended; }
-  // Labels of the step over all ranks, without kNoLabel.
+  // Number of labels of the step over all ranks, not counting kNoLabel.
   [[nodiscard]] std::uint64_t labels_of_step() const { return steps_.front().labels; }
 
   [[nodiscard]] const Spec& spec() const { return spec_; }
@@ -56,8 +59,9 @@ class Feed {
     return fingerprint(sources_[source]);
   }
 
-  // Ends of documents' pieces and of padding in a micro-batch, with the 0 before the first: the
-  // cu_seqlens of attention over packed sequences.
+  // How many numbers read() writes to BatchOut::segments: a 0, then the ends of documents' pieces
+  // and of padding in the micro-batch, in tokens (the cu_seqlens of attention over packed
+  // sequences).
   [[nodiscard]] std::size_t segment_ends(std::uint32_t micro) const;
   // Reads a micro-batch of this rank. Returns its number of labels.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
@@ -72,7 +76,8 @@ class Feed {
   };
 
   Feed(Spec spec, std::uint32_t rank, std::uint32_t ranks);
-  // Plans until steps_ has step number `needed` and kStepsAhead further ones.
+  // Plans until steps_ has index `needed` and kStepsAhead further entries. A failure after `needed`
+  // is not reported yet.
   base::Status plan_ahead(std::size_t needed);
   // Whether the token after the piece belongs to its document.
   [[nodiscard]] bool goes_on(const Piece& piece) const;
@@ -83,7 +88,7 @@ class Feed {
   std::vector<SourceIndex> sources_;
   std::unique_ptr<TokenFiles> files_;
   std::unique_ptr<Planner> planner_;
-  std::deque<Step> steps_;  // the present one, and those that are planned
+  std::deque<Step> steps_;  // the current one, and those that are planned
   bool begun_ = false;
 };
 
