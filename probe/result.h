@@ -12,12 +12,13 @@
 
 namespace robustrun::probe {
 
-// With a line end. `asked` is not written.
+// Ends with a newline. `asked` is not written: read_result() leaves it false.
 [[nodiscard]] std::string write_result(const std::string& test, const base::GpuFacts& facts);
 
-// Reads the result from `output`, all that the program wrote. Fails when it has no result of that
-// test, or one beyond limits.h. Omits malformed figures and figures of GPUs that the result does
-// not list. Texts may hold any bytes.
+// Reads the result from `output`, all that the program wrote. kProtocol: `output` has no result of
+// that test, or one longer than kResultBytesMax. Cuts lists and texts to the bounds of limits.h,
+// and omits malformed figures and sums, and those of GPUs that the result does not list. Texts may
+// hold any bytes.
 [[nodiscard]] base::Result<base::GpuFacts> read_result(const std::string& test,
                                                        std::string_view output);
 

@@ -15,7 +15,7 @@ inline constexpr const char* kProgram = "robustrun-probe";
 inline constexpr std::array kTests = {
     "copy",  // memory bandwidth
     "gemm",  // throughput of matrix multiplications
-    "repeat",  // the same multiplication many times, to the bit
+    "repeat",  // the same multiplication many times; all results must be equal, bit for bit
     "all-to-all",  // NCCL: every GPU to every other one, verified
     "neighbours",  // NCCL: all-gather of each GPU with the next, verified
 };

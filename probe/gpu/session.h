@@ -2,8 +2,8 @@
 // One test on all GPUs of this machine: which GPUs take part, and the result.
 //
 // A GPU that fails is named in the result and takes no further part; the others go on. Nothing is
-// freed after the test: a broken GPU may never return from that, and the process ends anyway. One
-// thread; blocks. This file uses only CUDA's runtime API; cuBLAS and NCCL are in one file each.
+// freed after the test: on a broken GPU that call may never return, and the process ends anyway.
+// One thread; blocks. This file uses only CUDA's runtime API; cuBLAS and NCCL are in one file each.
 
 #include <cuda_runtime_api.h>
 
@@ -20,12 +20,12 @@
 
 namespace robustrun::probe {
 
-// Error: "cannot WHAT: CUDA's words".
+// kUnavailable: "cannot WHAT: CUDA's words".
 [[nodiscard]] base::Status succeed(cudaError_t error, const char* what);
 
 struct Gpu {
   int index = 0;
-  int major = 0;                // of its compute capability
+  int major = 0;  // of its compute capability
   cudaStream_t stream = nullptr;
   cudaEvent_t begin = nullptr, end = nullptr;
   bool failed = false;
@@ -41,21 +41,24 @@ class Session {
  public:
   Session(const base::Clock& clock, base::GpuFacts& facts, const Sizes& sizes = {})
       : clock_(clock), facts_(facts), sizes_(sizes) {}
-  // Finds the GPUs; fails when there are none.
+  // Finds the GPUs. kUnavailable: they cannot be counted, or there are none.
   base::Status open();
 
   [[nodiscard]] std::size_t size() const { return gpus_.size(); }
   // The GPUs that have not failed.
   [[nodiscard]] std::vector<Gpu*> working();
-  // Whether every GPU has this compute capability, or a newer one.
+  // Whether the major compute capability of every GPU, failed ones included, is at least `major`.
   [[nodiscard]] bool all_have(int major) const;
 
-  // Prints `what` on stderr, before anything that may take long; a later failure is named with it.
+  // Prints `what` on stderr, before anything that may take long. Texts of later failures contain
+  // it.
   void step(const std::string& what);
   // Runs `work` on each working GPU, with that GPU selected; a GPU that fails it is excluded.
   using Work = std::function<base::Status(Gpu&)>;
   void each(const Work& work);
+  // The same on one GPU.
   void on(Gpu& gpu, const Work& work);
+  // Excludes the GPU, and adds `why` to the faults of facts().
   void fail(Gpu& gpu, const std::string& why);
   // Device memory of `bytes` on each GPU, by GPU index; null for a GPU that failed.
   [[nodiscard]] std::vector<void*> allocate(std::size_t bytes);
@@ -64,10 +67,11 @@ class Session {
 
   // Calls `launch`, which puts work onto the streams of all GPUs, repeatedly for kMeasureTime.
   // Returns the seconds per launch of each GPU, by GPU index, 0 for one that failed. The first
-  // launch is not counted.
+  // launch is not counted. Errors are those of `launch`.
   using Launch = std::function<base::Status()>;
   base::Result<std::vector<double>> time(const std::string& what, const Launch& launch);
-  // The same as a figure for each GPU: `amount` in `unit` per launch.
+  // Measures, and records a figure in `unit` for each GPU: `amount` / seconds per launch. For
+  // "GB/s", `amount` is the number of GB of one launch.
   base::Status measure(const std::string& what, const char* unit, double amount,
                        const Launch& launch);
 
