@@ -13,23 +13,24 @@ namespace robustrun::simulator {
 
 struct EttrTerms {
   std::uint32_t nodes = 0;
-  double per_node_day = 0;
-  Nanos restart{};  // u0: from a failure to the first step
+  double per_node_day = 0;  // failures
+  Nanos restart{};  // from a failure to the first step
   Nanos interval{};  // between checkpoints, > 0
   Nanos stall{};  // of one checkpoint
 };
 
-// (1 - N·r·(u0 + Δ/2)) / (1 + w/Δ); 0 where that is negative.
+// (1 - N·r·(u0 + Δ/2)) / (1 + w/Δ), with N = nodes, r = per_node_day, u0 = restart, Δ = interval
+// and w = stall, times in days; 0 where that is negative.
 [[nodiscard]] double closed_ettr(const EttrTerms& terms);
 
-// Mean time between failures of any of the machines; Nanos::max() when they never fail.
+// Mean time between failures of any of the machines; Nanos::max() if they never fail.
 [[nodiscard]] Nanos time_between_failures(std::uint32_t nodes, double per_node_day);
 
-// sqrt(2·w·MTBF).
+// sqrt(2·stall·between_failures): the interval between checkpoints at which least time is lost.
 [[nodiscard]] Nanos young_daly(Nanos stall, Nanos between_failures);
 
-// The smallest k such that at most k of `machines`, each of which fails within a day with
-// probability `daily`, fail with probability `certainty`.
+// The smallest k for which it has at least probability `certainty` that no more than k of
+// `machines` fail within a day. `daily`: the probability that one machine fails within a day.
 [[nodiscard]] std::uint32_t standbys(std::uint32_t machines, double daily, double certainty = 0.99);
 
 }  // namespace robustrun::simulator

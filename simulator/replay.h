@@ -2,9 +2,10 @@
 // Replays a real run's failures in the simulator and compares the result with the run: the test of
 // the simulator against reality. Pure.
 //
-// Taken from the run: its layout, policy and duration, and the time and place of each failure. All
-// durations of stages are taken from `site` instead (journals of other runs, or medians over all of
-// the run's own incidents of a kind, as the caller chooses). The core decides anew.
+// Taken from the run: its layout, policy and duration, and the time and place of each failure. The
+// durations of stages are the caller's: `times` and `job`, and `site` for the run's start and end
+// (from journals of other runs, or medians over all of the run's own incidents of a kind). The core
+// decides anew.
 //
 // Left out and counted: failures while workers were starting, stalls that ended by themselves, and
 // restarts ordered by users.
@@ -20,7 +21,7 @@
 namespace robustrun::simulator {
 
 struct ReplayRequest {
-  const std::vector<supervisor::JournalEntry>* run = nullptr;
+  const std::vector<supervisor::JournalEntry>* run = nullptr;  // not null; the caller's
   std::string name;
   JobTerms job;  // step, start, load, checkpoints; nodes, spares and duration come from the run
   OwnTimes times;
@@ -30,7 +31,7 @@ struct ReplayRequest {
 
 // A row of `robustrun report`, and its counterpart in the simulation.
 struct ReplayRow {
-  std::string spent;
+  std::string spent;  // on what, in the report's words
   Nanos real{};
   Nanos simulated{};
 };
@@ -40,14 +41,14 @@ struct Replay {
   std::uint32_t nodes = 0, spares = 0;
   Nanos duration{};
   double real_ettr = 0, simulated_ettr = 0;
-  std::uint32_t played = 0;  // failures that ended an attempt in training
-  std::uint32_t simulated = 0;  // of these, those that did so in the simulation
+  std::uint32_t played = 0;  // failures during training, which were played again
+  std::uint32_t simulated = 0;  // incidents that they caused in the simulation
   std::uint32_t while_starting = 0, stalls = 0, by_user = 0;  // left out
   std::vector<ReplayRow> rows;  // each column sums to `duration`
   bool start_is_copied = false;  // no other run tells how long a start takes: it is the run's own
 };
 
-// kInvalidArgument when the journal lacks the specification or any training.
+// kInvalidArgument: the journal lacks the specification, or the run never trained.
 [[nodiscard]] base::Result<Replay> replay_run(const ReplayRequest& request);
 
 }  // namespace robustrun::simulator

@@ -1,7 +1,7 @@
 #pragma once
 // Faults of a run, by the simulator's kinds, from its journal. Internal to simulator/
-// (run_record.h). An attempt that was ended counts as one fault, by its first decided cause;
-// so does a slow machine that was not replaced.
+// (run_record.h). An attempt that was ended counts as one fault, of the kind of the cause that the
+// core decided on first; so does a slow machine that was not replaced.
 
 #include <map>
 #include <vector>
@@ -14,10 +14,11 @@ namespace robustrun::simulator {
 
 struct RunFaults {
   std::vector<SeenFault> faults;  // in order
-  std::uint32_t by_user = 0;
-  std::vector<Nanos> slow_for;
+  std::uint32_t by_user = 0;  // restarts for updates, and orders to stop
+  std::vector<Nanos> slow_for;  // of machines that were slow and recovered by themselves
 };
 
+// `moments`: by attempt.
 [[nodiscard]] RunFaults faults_of(
     const supervisor::Facts& facts, const std::vector<supervisor::JournalEntry>& entries,
     const std::map<std::uint32_t, supervisor::AttemptMoments>& moments);

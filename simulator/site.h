@@ -20,7 +20,8 @@
 
 namespace robustrun::simulator {
 
-// With this number the interval is 0.5 to 1.8 times the estimate; with fewer it is even wider.
+// With this many failures the interval is 0.5 to 1.8 times the estimate; with fewer it is even
+// wider.
 inline constexpr std::uint32_t kFewFailures = 10;
 
 struct SeenRate {
@@ -28,7 +29,7 @@ struct SeenRate {
   Interval per_node_day;  // 95 %, Poisson
 };
 
-// The median of `samples` times; empty without samples.
+// The median of `samples` times; 0 without samples.
 struct SeenTime {
   Nanos median{};
   std::uint32_t samples = 0;
@@ -37,12 +38,12 @@ struct SeenTime {
 struct Site {
   std::vector<std::string> runs;  // names
   double node_days = 0;
-  std::uint32_t nodes = 0;    // of the run with most node-days
+  std::uint32_t nodes = 0;    // of the run with the most node-days
   SeenRate all;
   std::array<SeenRate, kKinds> by_kind;
-  std::uint32_t unclear = 0;     // of kPassing: cause unknown
+  std::uint32_t unclear = 0;     // counted as kPassing because their cause is unknown
   std::uint32_t on_purpose = 0;  // not counted above
-  std::uint32_t by_user = 0;
+  std::uint32_t by_user = 0;     // stops and restarts ordered by users
   std::array<SeenTime, kStages> times;
   SeenTime step;
   SeenTime checkpoint_every, checkpoint_stall;
@@ -61,9 +62,10 @@ struct Site {
 
 [[nodiscard]] Site site_of(const std::vector<RunRecord>& records);
 
-// Sets the model's rates from the failures seen; without any failure the model keeps its rate.
-// `name` becomes the model's name.
+// Sets the model's rates from the failures seen; without any failure the model keeps its rate. The
+// model's name becomes "journals".
 void use_rates(const Site& site, FailureModel& model);
+// Replaces the times for which the site has samples, except those that the user gave.
 void use_times(const Site& site, JobTerms& job, OwnTimes& own);
 // Warnings about too few failures and the like; whole sentences.
 [[nodiscard]] std::vector<std::string> doubts_of(const Site& site);
