@@ -2,8 +2,8 @@
 // The console of a detached run: the file console.log in its directory, bounded by rotation.
 //
 // While a ConsoleLog lives, standard output and standard error of this process lead to that file. A
-// full file becomes console.log.1, replacing the one before, and a new file begins. On the driver's
-// loop; only in a detached supervisor, which owns its standard descriptors.
+// full file becomes console.log.1, replacing the one before, and a new file begins. Used on the
+// driver's loop, and only in a detached supervisor, which owns its standard descriptors.
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +27,7 @@ class ConsoleLog {
   // Notes that `bytes` more are written to the file. True: it is full, call rotate(). Never logs.
   [[nodiscard]] bool note(std::size_t bytes);
   // Begins a new file and redirects `console` to it. After a failure the old file goes on, and
-  // note() returns true again when as many bytes were written.
+  // note() returns true again after as many bytes more.
   base::Status rotate(Console& console);
 
  private:

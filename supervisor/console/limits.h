@@ -8,7 +8,7 @@ namespace robustrun::supervisor {
 
 inline constexpr std::size_t kConsoleCongestedBytes = std::size_t{1} << 20;  // agents must wait
 inline constexpr std::size_t kConsoleQueueBytesMax = std::size_t{4} << 20;   // beyond: dropped
-// A terminal or pipe that takes nothing for so long no longer holds up the workers.
+// A terminal or pipe that takes nothing for this long no longer holds up the workers.
 inline constexpr std::chrono::seconds kConsoleStallMax{5};
 inline constexpr std::chrono::seconds kConsoleRetryAfter{1};  // after a write error (full disk)
 
@@ -23,7 +23,7 @@ inline constexpr std::size_t kBarBytesMax = 4096;  // of one state of a progress
 inline constexpr std::chrono::milliseconds kLiveDrawInterval{100};   // bars
 inline constexpr std::chrono::milliseconds kLiveLineInterval{500};   // the line about the run
 inline constexpr unsigned kLiveRowsMin = 6;  // of the terminal; a smaller one has no live area
-inline constexpr std::chrono::milliseconds kLiveFoldWindow{300};  // of equal lines, beside it
+inline constexpr std::chrono::milliseconds kLiveFoldWindow{300};  // kFoldWindow with a live area
 
 // folding of tracebacks (traceback_fold.h)
 inline constexpr std::size_t kTracebackLineMax = 160;  // bytes of an exception

@@ -60,6 +60,7 @@ class Driver {
     std::function<void(std::uint64_t block, std::function<void(base::Result<std::string>)>)>
         read_code{};
   };
+  // `request`, and the clock and the launcher of `parts`, outlive the driver.
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);
   ~Driver();
   Driver(const Driver&) = delete;
@@ -70,10 +71,11 @@ class Driver {
   base::Status open_listener(const RunAuthority* before = nullptr);
   // What a supervisor needs to take over from us; none without a listener.
   [[nodiscard]] std::optional<RunAuthority> authority() const;
-  // The next three are called before start().
+  // The next three are called before start() or resume().
   // The journal that everything is recorded in.
   void record_to(Journal journal);
-  // Standard output and error lead to `log`, which outlives the driver.
+  // Standard output and error lead to `log` (ConsoleLog::open), which the driver rotates. It
+  // outlives the driver.
   void log_console_to(ConsoleLog& log);
   // Publishes the journal's entries and the run's status; `outlets` outlives the driver.
   void publish_to(Outlets& outlets);
@@ -83,6 +85,7 @@ class Driver {
   // Instead of start(): continues where the journal of another supervisor ends. Records the entries
   // that are missing there, and SupervisorResumed.
   void resume(Folded folded);
+  // This process got a signal. `forward_only`: the workers get it; otherwise it ends the run.
   void signal_received(int signal, bool forward_only);
 
  private:

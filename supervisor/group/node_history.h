@@ -1,11 +1,12 @@
 #pragma once
-// The machines' history over runs: a folder with one append-only file per run; the files are merged
-// when they are read. No database, as the folder may be on a shared file system.
+// The machines' history across runs: a folder with one append-only file per run; the files are
+// merged when they are read. No database, as the folder may be on a shared file system.
 //
 // A file is <run id>.jsonl, a line per note:
 //   {"at_ms":"1700000000250","host":"n3","kind":"lost","run":"r-…","text":"…"}
-// `robustrun nodes forget` writes a note of kind "forgotten" under a run of that name. at_ms: Unix
-// time; kind: as in core/node_note.h. Readers skip lines that they do not understand.
+// `robustrun nodes forget` writes notes of kind "forgotten", with "forgotten" as the run's id, too.
+// at_ms: Unix time; kind: as in core/status/node_note.h. Readers skip lines that they do not
+// understand.
 
 #include <map>
 #include <string>
@@ -16,8 +17,8 @@
 
 namespace robustrun::supervisor {
 
-// Appends notes of one run to its file in `directory`, which is created if needed (0700). Does
-// nothing without notes. Errors name the path.
+// Appends each note to the file of its run in `directory`, which is created if needed (0700). Does
+// nothing if there are no notes. Errors name the path; some notes may have been written then.
 [[nodiscard]] base::Status append_notes(const std::string& directory,
                                         const std::vector<NodeNote>& notes);
 
@@ -28,8 +29,9 @@ struct NodeHistory {
   std::map<std::string, base::Nanos> forgotten{};  // by host: notes until then do not count
 };
 
-// Reads only regular files, no links: at most the newest kHistoryFilesMax files, and of each at
-// most kHistoryFileBytesMax. A missing folder is an empty history.
+// Reads the newest kHistoryFilesMax files. A file goes to `unread` if it is longer than
+// kHistoryFileBytesMax, a link, or not a regular file. A missing folder is an empty history. kOs:
+// the folder cannot be read.
 [[nodiscard]] base::Result<NodeHistory> read_history(const std::string& directory);
 
 }  // namespace robustrun::supervisor

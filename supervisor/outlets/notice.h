@@ -1,5 +1,5 @@
 #pragma once
-// Notices about a run for people (--notify), and where they go. Plain data.
+// Notices about a run for people (--notify). Plain data.
 
 #include <cstdint>
 #include <string>
@@ -23,7 +23,7 @@ struct Notice {
   NoticeKind kind = NoticeKind::kStarted;
   base::Nanos at{};  // supervisor's clock
   std::string text;  // one sentence or more, printable
-  int exit_code = 0;  // kFinished
+  int exit_code = 0;  // only for kFinished
 };
 
 }  // namespace robustrun::supervisor

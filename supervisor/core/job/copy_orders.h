@@ -12,6 +12,7 @@ namespace robustrun::supervisor {
 [[nodiscard]] bool can_keep_copies(const JobMemory& job);
 // The places of the group, and which place has kept whose copies so far.
 [[nodiscard]] SolveBackup backup_question(const JobMemory& job);
+// The agents of the group's nodes, by place.
 [[nodiscard]] std::vector<CopyHolder> copy_holders(const JobMemory& job);
 // The agent is connected, and is still the one that has the copies.
 [[nodiscard]] bool is_there(const JobMemory& job, const CopyHolder& holder);
@@ -24,7 +25,8 @@ namespace robustrun::supervisor {
 // "n1 and n3": the nodes of these ranks.
 [[nodiscard]] std::string owners_in_words(const JobMemory& job,
                                           const std::vector<base::Rank>& ranks);
-// "it, because no other node has any yet", or "n3, which kept them"
+// What lost the copies of the ranks `gone`, as the end of a sentence: "it, as no other node has any
+// yet", or "n3, which kept them".
 [[nodiscard]] std::string loss_of_copies_in_words(const JobMemory& job,
                                                   const std::vector<base::Rank>& gone);
 // Why a machine should not be taken from the job just now; empty: it may be.

@@ -116,7 +116,7 @@ struct Job::Impl : JobQuestions {
   void restart_for_update(const std::string& why);
   void use_version();  // of the attempt that begins
   void note_version_works();
-  void roll_back(std::string why);  // to the last version before the present one that worked
+  void roll_back(std::string why);  // to the last version before the current one that worked
   // outage.cpp
   void worker_exited_stopping(const Event& event);
   void worker_exited_finishing(const Event& event);

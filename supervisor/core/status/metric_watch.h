@@ -15,7 +15,7 @@
 // The name of a metric tells its role (metric_role). Others are not watched, as their meaning is
 // unknown.
 // Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names and
-// some hundred numbers of each.
+// a few hundred numbers of each.
 
 #include <cstdint>
 #include <deque>

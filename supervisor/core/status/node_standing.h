@@ -28,7 +28,7 @@ struct NodeStanding {
   std::uint32_t weight = 0;  // of the notes that count: one for each kind and run
   std::uint32_t runs = 0;  // runs that blame it
   bool is_offender = false;
-  bool was_cleared = false;  // and there are no notes since then
+  bool was_cleared = false;  // it has been cleared, and nothing has been noted since
   base::Nanos last{};  // Unix time of the newest note that counts, or of the clearing
   std::vector<NodeNote> notes;  // those that count, newest first
   template <class V>
