@@ -17,7 +17,8 @@
 
 namespace robustrun::topo {
 
-// Errors besides those of the readers: the text is empty or of no known format.
+// `source`: name of the text, for messages. Errors besides those of the readers: the text is empty
+// or of no known format (kInvalidArgument).
 base::Result<Description> read_topology(std::string_view text, const std::string& source);
 
 }  // namespace robustrun::topo

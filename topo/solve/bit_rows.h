@@ -1,5 +1,5 @@
 #pragma once
-// A square of bits, one row per place, processed in whole words: some thousand rows of some
+// A square of bits, one row per place, processed in whole words: a few thousand rows of a few
 // thousand bits take milliseconds. Pure.
 
 #include <cstddef>
