@@ -3,10 +3,10 @@
 // one watch per communicator and worker, fed by its owner at each look. Pure, without a clock.
 //
 // The head is the oldest unfinished operation. It is overdue after four times the longest duration
-// of recent heads of this communicator, and not before two seconds. An overdue head is not added to
-// the history: only supervisor/watch/hang_watch.h, which sees all workers, can tell whether a
-// checkpoint or a transient fault delayed it. The first operations of a communicator, and all
-// before the first training step, may take ten seconds and are not added either, because
+// of recent heads of this communicator, but not before two seconds have passed. An overdue head is
+// not added to the history: only supervisor/watch/hang_watch.h, which sees all workers, can tell
+// whether a checkpoint or a transient fault delayed it. The first operations of a communicator, and
+// all before the first training step, may take ten seconds and are not added either, because
 // connections are set up and code is compiled then.
 
 #include <array>

@@ -85,7 +85,7 @@ struct SocketState {
 // What the main thread waits for, by its system call.
 enum class MainWait : std::uint8_t {
   kOther,  // unknown, or anything else
-  kSleep,  // the end of a sleep that is longer than any hang is watched for
+  kSleep,  // the end of a sleep, at least a minute away: a hang is acted upon before that
   kLock,  // a lock, without a time limit
 };
 
@@ -93,20 +93,21 @@ struct ProcessState {
   std::string state;  // one letter, from /proc/PID/stat; empty: unknown
   std::string wait_channel;  // /proc/PID/wchan of the main thread
   bool frozen = false;  // by its cgroup
-  // The worker and all its descendants, between two looks that are `watched` apart.
-  base::Nanos watched{};
+  // Of the worker and all its descendants, between two looks.
+  base::Nanos watched{};  // the time between the looks; 0: there was only one
   base::Nanos cpu{};  // CPU time used
-  base::Nanos cpu_delay{};  // time spent runnable without a CPU
+  base::Nanos cpu_delay{};  // time that main threads spent runnable without a CPU
   std::uint64_t io_bytes = 0;  // read and written
-  std::uint32_t children = 0;
-  std::uint32_t children_blocked = 0;  // in state D
+  // At the last look.
+  std::uint32_t children = 0;  // all descendants
+  std::uint32_t children_blocked = 0;  // of them, those in state D
   double io_pressure = 0;  // of its cgroup: PSI some avg10, in per cent
-  double memory_pressure = 0;
+  double memory_pressure = 0;  // likewise
   MainWait main_wait = MainWait::kOther;
   // Its other threads and its descendants wait for work, and no connection to another machine
   // carries data. False: one may be at work, or it is unknown.
   bool others_idle = false;
-  std::uint64_t memory_bytes = 0;  // resident, of all of them; shared pages count for each
+  std::uint64_t memory_bytes = 0;  // resident, with all descendants; shared pages count for each
   template <class V>
   void fields(V& v) {
     v(1, "state", state);

@@ -26,16 +26,19 @@ struct Tables {
   RecordEdge* edges = nullptr;
 };
 
-// Opens the record at the first call, in any thread. The only function in this plugin that may
-// block.
+// Opens the record at the first call, in any thread; if that fails, tables() stays null. Besides
+// load_behind() the only function in this plugin that may block.
 void attach();
 // The mapped record; null: not attached. Costs one load.
 [[nodiscard]] Tables* tables();
-// The pid of the process that attached; 0 before. In a forked child still the worker's pid.
+// The pid of the process that mapped the record, even if the record then turned out to be another
+// process's; 0 before. In a forked child it is still that pid.
 [[nodiscard]] pid_t own_pid();
-// The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, or not a number.
+// The activation mask in ROBUSTRUN_NCCL_MASK (decimal or 0x…); 0: not set, not a number, or above
+// 0xffffffff.
 [[nodiscard]] std::uint64_t mask_of_environment();
 // The path in ROBUSTRUN_NCCL_BEHIND: another profiler plugin, to be called by ours; null: none.
+// Points into the environment.
 [[nodiscard]] const char* behind_of_environment();
 // Whether our plugin offers this version of NCCL's interface to NCCL: whether
 // ROBUSTRUN_NCCL_VERSIONS ("1 2 5") has it; true if the variable is not set or empty.
