@@ -1,5 +1,5 @@
 #pragma once
-// The contents of BulkKeys. For wire/*.cpp alone.
+// The contents of BulkKeys. Private to wire/.
 
 #include <optional>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 // One call of an agent to a peer's listener, and its outcome.
 //
-// On the loop of its executor. `done` is called once, from the loop, unless the call is dropped
-// first.
+// To be used on the loop of its executor. `done` is called once, from the loop, unless the call is
+// dropped first.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

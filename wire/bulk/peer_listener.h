@@ -4,7 +4,8 @@
 // A connection is pending until its peer has proved that it belongs to the check, for at most
 // kPeerPendingTimeMax. A peer that only tests reachability is then done; a peer that wants to
 // exchange data is handed over. All other connections are closed without an answer. At most
-// kPeerPendingMax are pending; further ones wait in the kernel. On the loop of its executor.
+// kPeerPendingMax are pending; further ones wait in the kernel. To be used on the loop of its
+// executor, which also calls `on_exchange`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -25,9 +26,9 @@ class PeerListener {
   // Receives a proven peer that wants to exchange (PeerPurpose::kExchange), and its connection.
   using OnExchange = std::function<void(base::NodeId peer, base::Fd connection)>;
 
-  // Listens on any port of `address` (numeric). `nonce`: the secret of the check, which proofs are
-  // made with. `self`: calls meant for another node are closed. `pending_time_max`: how long a peer
-  // may take to prove itself.
+  // Listens on a free port of `address` (numeric), which port() returns. `nonce`: the secret of the
+  // check, with which proofs are made. `self`: calls meant for another node are closed.
+  // `pending_time_max`: how long a peer may take to prove itself.
   static base::Result<std::unique_ptr<PeerListener>> open(
       boost::asio::any_io_executor executor, const std::string& address, std::string nonce,
       base::NodeId self, OnExchange on_exchange,

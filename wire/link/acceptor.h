@@ -2,7 +2,7 @@
 // A TCP port that hands over its connections as they come. An agent opens one for a supervisor that
 // took the run over and whose address it does not know yet. The receiver identifies the peer.
 //
-// On the loop of its executor.
+// To be used on the loop of its executor, which also calls `on_connection`.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace robustrun::wire {
 class Acceptor {
  public:
   using OnConnection = std::function<void(base::Fd)>;  // non-blocking, CLOEXEC
-  // Listens on every interface, any port. Pauses when descriptors or memory run out
-  // (base/io/accept_loop.h).
+  // Listens on every interface, on a free port, which port() returns. Pauses when descriptors or
+  // memory run out (base/io/accept_loop.h).
   static base::Result<std::unique_ptr<Acceptor>> open(boost::asio::any_io_executor executor,
                                                       OnConnection on_connection);
   virtual ~Acceptor() = default;  // closes the port; no connection is handed over any more

@@ -1,6 +1,6 @@
 #pragma once
 // The supervisor's side of an enrolment: checks the agent's proof, chooses the certificate's name
-// and adds our own proof. For .cpp files of this room alone; no I/O but that of `decide` and munge.
+// and adds our own proof. Private to wire/; no I/O but that of `decide` and munge.
 
 #include <functional>
 #include <string>

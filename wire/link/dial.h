@@ -1,7 +1,8 @@
 #pragma once
-// One attempt to reach one endpoint: TCP, then TLS as its client. For wire/*.cpp alone.
+// One attempt to reach one endpoint: TCP, then TLS as its client. Private to wire/.
 //
-// On the loop of its executor; `done` is called once, from the loop, unless cancel() came first.
+// To be used on the loop of its executor; `done` is called once, from the loop, unless cancel()
+// came first.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

@@ -2,9 +2,9 @@
 // The agent's connection to its supervisor: finds it at one of its endpoints, enrols once, then
 // connects with the agent's own certificate whenever asked to.
 //
-// On the loop of its executor. The endpoints are tried in order, the last successful one first,
-// each for at most kConnectMax; the first one with the run's CA wins (before the CA is known: the
-// first one that proves the secret).
+// To be used on the loop of its executor. The endpoints are tried in order, the last successful one
+// first, each for at most kConnectMax; the first one with the run's CA wins (before the CA is
+// known: the first one that proves the secret).
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -39,7 +39,7 @@ class Dialer {
     base::NodeId node;
     base::Generation generation;
     std::string run_id;
-    std::string supervisor;   // fingerprint of its certificate, unique to each supervisor
+    std::string supervisor;  // fingerprint of its certificate, unique to each supervisor
   };
   using Done = std::function<void(base::Result<Connected>)>;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The supervisor's listener: accepts agents over TCP and TLS 1.3, admits those of this run alone.
+// The supervisor's listener: accepts agents over TCP and TLS 1.3, admits only those of this run.
 //
 // A peer without a certificate may only send Enrol; it gets Enrolled or Refused, and the connection
 // ends. A peer with a certificate of this run's CA sends Hello and is handed to on_agent with its
@@ -7,8 +7,8 @@
 // garbage, an oversized or late first message) ends that one connection and is counted. At most
 // kHandshakesMax are pending; further ones wait (wire/net/bounded_listener.h), and silent ones give
 // way to them, those without a TLS hello first. Addresses from which agents were admitted have
-// places of their own. On the loop of its executor; every step of a connection has a deadline
-// (wire/messages/limits.h).
+// places of their own. Every step of a connection has a deadline (wire/messages/limits.h). To be
+// used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

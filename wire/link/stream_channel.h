@@ -1,6 +1,5 @@
 #pragma once
-// Channels over connections that were made elsewhere (listener.cpp, dialer.cpp), and how they are
-// handed on. For wire/*.cpp alone.
+// Channels over connections that were made elsewhere (listener.cpp, dialer.cpp). Private to wire/.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// Owners for OpenSSL's objects, PEM in and out, and its errors as ours. For wire/*.cpp alone.
+// Owners for OpenSSL's objects, PEM in and out, and its errors as ours. Private to wire/.
 //
 // Input may come from anyone: sizes are checked first, and no passphrase is ever asked for.
 

@@ -6,7 +6,7 @@
 // descriptors or memory run out; accepting is retried after kAcceptRetry.
 // With `is_known`, peers that are known by their address have slots of their own, and a crowd of
 // strangers does not delay them: strangers wait here, kWaitingStrangersMax at most, and further
-// ones are disconnected. On the loop of its executor.
+// ones are disconnected. To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>

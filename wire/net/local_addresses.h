@@ -13,11 +13,12 @@ struct ConnectionAddresses {
   std::string local;
   std::string remote;
 };
-// Of a connected socket; "?" for what cannot be had any more.
+// Of a connected socket; "?" for an address that the kernel no longer reports.
 [[nodiscard]] ConnectionAddresses addresses_of(int fd);
 
-// Numeric addresses of this machine's interfaces that are up, loopback last. `interface`: restricts
-// them to that one; kNotFound, with the existing names, if it has none.
+// Numeric addresses of this machine's interfaces that are up, loopback last. `interface`: only the
+// addresses of this one. kNotFound: it does not exist, is not up, or has no address; the text names
+// the interfaces that could be used.
 [[nodiscard]] base::Result<std::vector<std::string>> local_addresses(
     const std::string& interface = {});
 

@@ -1,6 +1,6 @@
 #pragma once
-// A connected stream as a channel uses it: a plain socket, or TLS over TCP (wire/tls/stream.h). For
-// wire/*.cpp alone.
+// A connected stream as a channel uses it: a plain socket, or TLS over TCP (wire/tls/stream.h).
+// Private to wire/.
 //
 // Works on a non-blocking descriptor that it does not own; never waits, never calls back. The
 // orderly end of the peer's bytes is an error too: kUnavailable.

@@ -1,7 +1,8 @@
 #pragma once
-// A TCP connection to one endpoint, nothing more. For wire/*.cpp alone.
+// A TCP connection to one endpoint, nothing more. Private to wire/.
 //
-// On the loop of its executor; `done` is called once, from the loop, unless cancel() came first.
+// To be used on the loop of its executor; `done` is called once, from the loop, unless cancel()
+// came first.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

@@ -1,7 +1,7 @@
 #pragma once
 // What many TLS connections share: our identity, and which peers are trusted. Internal to wire/.
 //
-// TLS 1.3 alone, without session tickets (every connection proves itself); buffers exist only while
+// TLS 1.3 only, without session tickets (every connection proves itself); buffers exist only while
 // bytes are under way. One context serves all connections of a listener: making one costs more than
 // a handshake.
 

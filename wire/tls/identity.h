@@ -4,8 +4,9 @@
 //
 // P-256 keys. A certificate names its holder in one SAN URI:
 //   robustrun://RUN/supervisor    robustrun://RUN/node/NODE/GENERATION
-// and is valid from a day before now (clocks differ between hosts). Private keys never travel: an
-// agent sends a certificate request. Values own their PEM text; no OpenSSL type appears here.
+// and is valid from one day ago (clocks differ between hosts), for ten years. Private keys never
+// travel: an agent sends a certificate request. Values own their PEM text; no OpenSSL type appears
+// here.
 
 #include <memory>
 #include <optional>
@@ -50,7 +51,8 @@ class Authority {
   [[nodiscard]] std::string to_pem() const;  // private key and certificate: a secret
 
   [[nodiscard]] base::Result<Identity> issue_supervisor() const;
-  // Issues the certificate (PEM) for a request; the key must be P-256 and the signature valid.
+  // Issues the certificate (PEM) for a request. `holder` must be of this run. kProtocol: the key is
+  // not P-256, or the signature is invalid.
   [[nodiscard]] base::Result<std::string> sign(const std::string& request,
                                                const PeerName& holder) const;
   [[nodiscard]] const std::string& run_id() const { return run_id_; }

@@ -1,5 +1,5 @@
 #pragma once
-// TLS over a connected TCP socket. For wire/*.cpp alone.
+// TLS over a connected TCP socket. Private to wire/.
 //
 // read() and write() start with the handshake if it is not done. To check the peer's identity
 // before a byte goes out, call handshake() until it returns Waits::kNothing.
