@@ -32,9 +32,9 @@ inline constexpr std::chrono::milliseconds kCopyRoundLeadMin{100};
 inline constexpr std::chrono::milliseconds kCopyRoundLeadMax{10'000};
 inline constexpr std::chrono::milliseconds kCopyPaceInterval{500};
 inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
-// driver/block_sharing.h: from the first node's hello to the first list of block peers, when other nodes
-// are late: less than image servers wait for it (agent/image/limits.h). From a node's hello to the
-// next list, so that nodes that join together share one.
+// driver/block_sharing.h: from the first node's hello to the first list of block peers, when other
+// nodes are late: less than image servers wait for it (agent/image/limits.h). From a node's hello
+// to the next list, so that nodes that join together share one.
 inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
 // From the core's Finish to our exit: agents disconnect, the console drains. Longer than an agent

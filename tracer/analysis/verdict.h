@@ -90,7 +90,8 @@ struct Verdict {
   bool by_stacks = false;  // based on stacks only: it may hold just for a moment
   // All other ranks wait for one that only sleeps, or waits for a lock, in a line of the script.
   bool is_still = false;
-  // kNotEnded: the culprits' exit handlers have run, too, so that ending the processes loses nothing.
+  // kNotEnded: the culprits' exit handlers have run, too, so that ending the processes loses
+  // nothing.
   bool is_finished = false;
   // One line for the terminal, without "hang: " or "slow: ".
   std::string sentence;

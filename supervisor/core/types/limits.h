@@ -125,7 +125,8 @@ inline constexpr double kGpuShareMin = 0.95;
 inline constexpr std::size_t kFindingBytesMax = 300;
 inline constexpr std::size_t kNamesShownMax = 3;
 
-// report/time/fold.h: journal entries kept for the account of a run's time, and failures of one attempt.
+// report/time/fold.h: journal entries kept for the account of a run's time, and failures of one
+// attempt.
 inline constexpr std::size_t kTimeEntriesMax = 10'000;
 inline constexpr std::size_t kFailuresKept = 64;
 
@@ -167,8 +168,8 @@ inline constexpr std::size_t kCostWindowsKept = 60;
 inline constexpr std::uint32_t kCostWindowsToRaise = 3;
 inline constexpr std::uint32_t kCostWindowsToClear = 2;
 
-// report/time/stages.h: a straggler took 12 tenths of the median and half a second more; so many are
-// listed.
+// report/time/stages.h: a straggler took 12 tenths of the median and half a second more; so many
+// are listed.
 inline constexpr std::int64_t kStragglerTenths = 12;
 inline constexpr std::chrono::milliseconds kStragglerOverMin{500};
 inline constexpr std::size_t kStageNodesMax = 8;
