@@ -200,7 +200,7 @@ std::string restarts_of(const RunStatus& status) {
   if (status.max_restarts == 0 || status.exit_code) return text;
   const std::uint32_t left =
       status.max_restarts - std::min(status.max_restarts, status.restarts_used);
-  return text + fmt::format(", {} left", left);
+  return text + fmt::format(", {} of {} left", left, status.max_restarts);
 }
 
 std::string rank_sentence(const RunStatus& status, const NodeStatus& node, const RankCell& cell) {

@@ -26,7 +26,7 @@ struct Headline {
 
 // "step 674 of 900  37.2 steps/s  6 s left"
 [[nodiscard]] std::string progress_of(const supervisor::RunStatus& status);
-// "1 restart, 2 left"
+// "1 restart, 2 of 3 left"
 [[nodiscard]] std::string restarts_of(const supervisor::RunStatus& status);
 // "ranks 1, 2 and 6 more"
 [[nodiscard]] std::string ranks_in_words(std::span<const std::uint32_t> ranks);

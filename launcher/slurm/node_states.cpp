@@ -55,7 +55,7 @@ std::vector<SlurmNodeState> read_node_states(std::string_view shown) {
     if (fields.value("NodeName").empty() || state.empty()) continue;
     SlurmNodeState one{std::string(fields.value("NodeName")), std::string(plan_of(state))};
     const std::string reason = one.trouble.empty() ? std::string() : reason_of(line);
-    if (!reason.empty()) one.trouble += ": " + reason;
+    if (!reason.empty()) one.trouble += fmt::format(" ({})", reason);
     states.push_back(std::move(one));
   }
   return states;

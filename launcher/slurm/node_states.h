@@ -15,7 +15,7 @@ namespace robustrun::launcher {
 
 struct SlurmNodeState {
   std::string name;
-  std::string trouble;  // "it is draining: bad disk", printable; empty: nothing is planned
+  std::string trouble;  // "it is draining (bad disk)", printable; empty: nothing is planned
 };
 
 // Pure. Lines that cannot be read are left out.

@@ -27,7 +27,7 @@ bool JobQuestions::rather_waits() const {
          !budget.allows(outage->root.fault_class);
 }
 
-// "; n3 is surely broken …, and there is no spare: …"; empty where that is not so.
+// "; n3 is broken (…), and there is no spare: …"; empty where that is not so.
 std::string JobQuestions::broken_in_words(bool is_over) const {
   if (!is_surely_broken() || !eviction_obstacle(outage->nodes, true)) return {};
   const bool may_wait = spec.group.wait_for_nodes > base::Nanos{};
@@ -38,8 +38,8 @@ std::string JobQuestions::broken_in_words(bool is_over) const {
       : is_over
           ? "start the run with spares (--spares) or a group that may shrink (--nnodes MIN:MAX)"
           : "if it fails again it is evicted, and the run waits for a node (--wait-for-nodes)";
-  return fmt::format("; {} is surely broken ({}), and there is no spare: {}",
-                     name(outage->nodes.front()), outage->looks_like->name, what_next);
+  return fmt::format("; {} is broken ({}), and there is no spare: {}", name(outage->nodes.front()),
+                     outage->looks_like->name, what_next);
 }
 
 }  // namespace robustrun::supervisor

@@ -45,14 +45,14 @@ void Job::Impl::note_drain(const Event& event) {
       return decide(Rule::kNodeHealth, words + " (no longer)");
     }
     set_presence(node, node.agent, false);
-    out.push_back(
-        Decision{Rule::kNodeReturned,
-                 attempt,
-                 fmt::format("{} is a spare again (no longer: {})", name(event.node), health.line),
-                 {},
-                 {},
-                 {},
-                 {event.node}});
+    out.push_back(Decision{
+        Rule::kNodeReturned,
+        attempt,
+        fmt::format("{} is a spare again: {} uses it again", name(event.node), health.subject),
+        {},
+        {},
+        {},
+        {event.node}});
     if (state == JobState::kJoining) consider_group();
     return;
   }

@@ -29,22 +29,27 @@ std::vector<std::string> runner_up(const tracer::Verdict& verdict) {
   return {"else: " + verdict.runner_up.sentence};
 }
 
-// "; confirmed in 45 s unless it moves"
+// "; will be confirmed in 45 s unless it moves"
 std::string outlook_in_words(const Diagnosed& what) {
   using Outlook = Diagnosed::Outlook;
   const std::string in = time_in_words(what.acts_in);
   const bool is_one = what.verdict.culprits.size() == 1;
   const bool is_none = what.verdict.culprits.empty();
   const char* const it_moves = is_one ? "it moves" : is_none ? "something moves" : "they move";
+  const char* const it_stops = is_one    ? "it stops moving"
+                               : is_none ? "nothing moves any more"
+                                         : "they stop moving";
   switch (what.outlook) {
     case Outlook::kUntold: return "";
-    case Outlook::kIfStill: return fmt::format("; confirmed in {} unless {}", in, it_moves);
-    case Outlook::kForSure: return fmt::format("; confirmed in {}: it cannot resolve itself", in);
+    case Outlook::kIfStill: return fmt::format("; will be confirmed in {} unless {}", in, it_moves);
+    case Outlook::kForSure:
+      return fmt::format("; will be confirmed in {}: it cannot resolve itself", in);
     case Outlook::kByTimeout:
-      return fmt::format("; ended in {} unless it is over by then (--hang-timeout)", in);
+      return fmt::format(
+          "; the attempt ends in {} unless the hang is over by then (--hang-timeout)", in);
     case Outlook::kWhileMoves:
-      return fmt::format("; {}: ended in {} (--hang-timeout), sooner once nothing moves", it_moves,
-                         in);
+      return fmt::format("; {}: the attempt ends in {} (--hang-timeout), or sooner if {}", it_moves,
+                         in, it_stops);
     case Outlook::kNoSteps: return "; nothing is done about it, as the script reports no steps";
     case Outlook::kExitHandlers:
       return "; nothing is done about it, as its exit handlers may still save or upload something";

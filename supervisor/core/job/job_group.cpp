@@ -248,9 +248,9 @@ void Job::Impl::explain_change(const GroupChoice& choice) {
     const base::NodeId holder = choice.holders[i];
     if (holder == kNoNode || holder == choice.members[i]) continue;
     ++changes;
-    replaced.add(
-        fmt::format("{} takes the place of {}{}", name(choice.members[i]), name(holder),
-                    is_member[holder.value] ? ", which moves" : ": " + at(holder).trouble));
+    replaced.add(fmt::format(
+        "{} takes the place of {}{}", name(choice.members[i]), name(holder),
+        is_member[holder.value] ? ", which moves" : fmt::format(" ({})", at(holder).trouble)));
   }
   if (changes == 1) decide(Rule::kNodeReplaced, replaced.first.front(), left.lines());
   if (changes > 1) {

@@ -17,6 +17,7 @@ namespace {
 // "; stopping the other 7 ranks"
 std::string stopping_in_words(std::uint32_t alive, std::uint32_t world_size) {
   if (alive == 0) return "";
+  if (alive == 2 && world_size == 2) return "; stopping both ranks";
   const char* const which = alive == world_size ? "all" : "the other";
   if (alive == 1) return fmt::format("; stopping {} rank", alive == world_size ? "the" : which);
   return fmt::format("; stopping {} {} ranks", which, alive);
@@ -40,9 +41,9 @@ std::vector<std::string> alternatives_in_words(const std::vector<PassedStep>& pa
 std::string hangs_in_words(const Fault& root) {
   if (root.hangs_there == 0) return "";
   if (root.hangs_there == 1) {
-    return fmt::format(" (another hang in {} counts as the script's)", root.script_line);
+    return fmt::format("; another hang in {} will count as the script's", root.script_line);
   }
-  return fmt::format(" (the hang in {} came back; {} end the run)", root.script_line,
+  return fmt::format("; the hang in {} came back, and {} of them end the run", root.script_line,
                      kHangsAtLineMax);
 }
 
@@ -194,9 +195,8 @@ OutageVerdict Job::Impl::verdict() const {
   }
   if (budget.allows(root.fault_class)) {
     return {counted ? Answer::kCountedRestart : Answer::kFreeRestart, Rule::kRestart, kExitSuccess,
-            (counted ? fmt::format("restart {} of {}", budget.used() + 1, allowed)
-                     : std::string("free restart (likely not your code)")) +
-                hangs_in_words(root)};
+            counted ? fmt::format("restart {} of {}", budget.used() + 1, allowed)
+                    : std::string("free restart (likely not your code)")};
   }
   if (!counted) {
     return {Answer::kNone, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),
@@ -256,6 +256,7 @@ void Job::Impl::conclude_if_gone() {
   } else if (delay > base::Nanos{}) {
     text += " in " + base::in_seconds(delay);
   }
+  if (last.is_spent()) text += hangs_in_words(outage->root);
   text += broken;
   decide(Rule::kRestart, std::move(text), std::move(evidence), alternatives_in_words(next.passed),
          std::move(looks_like));

@@ -75,10 +75,10 @@ void Job::Impl::readmit(base::NodeId node) {
   const std::string how =
       returned.retests == 0
           ? std::string("is a spare")
-          : fmt::format("takes part again (left out before: {}), as the run waits for nodes",
+          : fmt::format("takes part again because the run waits for nodes (left out before: {})",
                         returned.trouble);
-  std::string text = fmt::format("{} passed a full check and {}; return {} of {}", name(node), how,
-                                 returned.returns, kReturnsMax);
+  std::string text = fmt::format("{} passed a full check and {}; return {} of at most {}",
+                                 name(node), how, returned.returns, kReturnsMax);
   returned.retests = 0;
   returned.retest_at = base::Nanos{};
   returned.left_drained = false;

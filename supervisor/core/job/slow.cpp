@@ -164,9 +164,9 @@ void Job::Impl::end_vote() {
              : fmt::format("a restart costs {} (assumed: this run had none)",
                            base::duration_words(policy.assumed_price))};
   for (std::string& line : tally(*this)) evidence.push_back(std::move(line));
-  const std::string costs = fmt::format(
-      "a restart without {} costs {} and would gain {}", vote.named.size() == 1 ? "it" : "them",
-      base::duration_words(balance.price), base::duration_words(balance.gain));
+  const std::string costs =
+      fmt::format("a restart without {} costs {} and would gain {}", names_of(vote.named, *this),
+                  base::duration_words(balance.price), base::duration_words(balance.gain));
   const Obstacle obstacle = replacement_obstacle();
   if (!balance.is_worth_it() || obstacle) {
     if (vote.named == vote.kept) return;
@@ -180,7 +180,7 @@ void Job::Impl::end_vote() {
   vote.phase = SlowPhase::kDraining;
   vote.drain_at = now + policy.drain_within;
   decide(Rule::kSlowDrain,
-         fmt::format("{} and {} replaced in {}, unless the job recovers before: {}",
+         fmt::format("{} and {} replaced in {} unless the job recovers by then; {}",
                      accusation(*this), vote.named.size() == 1 ? "is" : "are",
                      base::duration_words(policy.drain_within), costs),
          std::move(evidence),

@@ -82,7 +82,7 @@ struct NodeStatus {
   std::int32_t pid = 0;  // of the agent, on its machine; 0: unknown
   std::uint32_t losses = 0;  // how often an agent of this node was lost
   std::string trouble;  // how the last agent was lost, or why it is suspect
-  std::string scheduler;  // what the scheduler plans for it: "it is draining: bad disk"
+  std::string scheduler;  // what the scheduler plans for it: "it is draining (bad disk)"
   bool evicted = false;  // or drained: it takes no part until it returns
   // Only a supervisor that answers knows these:
   std::optional<base::Nanos> heard;  // time since the agent was last heard of

@@ -132,7 +132,7 @@ TEST_CASE("the header tells run, progress, time left, loss and restarts") {
   CHECK(text.contains("train.py  running"));
   CHECK(text.contains("brave-otter-4711"));
   CHECK(text.contains("step 674 of 900  37.2 steps/s  6 s left  loss 0.0245"));
-  CHECK(text.contains("running  up 5 min 0 s, no restarts, 3 left"));
+  CHECK(text.contains("running  up 5 min 0 s, no restarts, 3 of 3 left"));
   CHECK(text.contains("all 4 ranks run, none is blocked"));
 }
 

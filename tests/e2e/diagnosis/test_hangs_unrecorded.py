@@ -73,11 +73,12 @@ def test_hangs_in_the_same_line_are_counted_and_the_third_ends_the_run(robustrun
     ended = job.finish(400)
     errors = ended.errors
     assert ended.code == 95, errors
-    said = [line for line in errors.splitlines() if "hang: rank 1 " in line and "; ended in " in
-            line]
+    said = [line for line in errors.splitlines() if "hang: rank 1 " in line
+            and "; the attempt ends in " in line]
     assert len(said) >= 3, errors  # the third as promptly as the first
-    assert re.search(r"free restart.*another hang in returning_hang_job\.py:\d+ counts", errors)
-    assert re.search(r"restart 1 of 1 \(the hang in returning_hang_job\.py:\d+ came back", errors)
+    assert re.search(r"free restart.*another hang in returning_hang_job\.py:\d+ will count", errors)
+    assert re.search(r"restart 1 of 1: .*; the hang in returning_hang_job\.py:\d+ came back",
+                     errors)
     assert re.search(r"the script hung 3 times in returning_hang_job\.py:\d+", errors)
 
 

@@ -43,7 +43,7 @@ def test_a_broken_machine_is_evicted_and_a_spare_takes_its_rank(robustrun):
     assert finished.code == 0, finished.errors
     (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
     name = re.search(r"(\S+) is evicted", evicted)[1]
-    assert lines(finished, f"takes the place of {name}: uncorrectable ECC error")
+    assert lines(finished, f"takes the place of {name} (uncorrectable ECC error)")
     report = robustrun.report()
     assert [one["nodes"] for one in report["evictions"]] == [[name]]
     assert report["incidents"][0]["looks_like"]["action"] == "evict"
@@ -70,7 +70,7 @@ def test_a_twice_broken_machine_is_evicted_and_returns_when_it_passes_a_test(rob
     (evicted,) = lines(finished, "is evicted: uncorrectable ECC error")
     name = re.search(r"(\S+) is evicted", evicted)[1]
     assert "there is no spare: waiting up to 600 s for a node (--wait-for-nodes)" in evicted
-    assert lines(finished, f"{name} is surely broken (uncorrectable ECC error), "
+    assert lines(finished, f"{name} is broken (uncorrectable ECC error), "
                            "and there is no spare")
     assert lines(finished, f"{name} is tested again meanwhile")
     assert lines(finished, f"{name} passed a full check and takes part again")

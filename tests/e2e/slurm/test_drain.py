@@ -48,17 +48,17 @@ def test_a_drained_node_is_left_at_the_next_restart_and_a_bad_one_is_drained(thr
     cluster = three.cluster
     job = three("--on-bad-node=slurm-drain")
     cluster.drain("n2")
-    job.says("n2: Slurm: it is draining: test; a spare takes its place at the next restart")
-    assert scheduler(robustrun, job) == {"n2": "it is draining: test"}
+    job.says("n2: Slurm: it is draining (test); a spare takes its place at the next restart")
+    assert scheduler(robustrun, job) == {"n2": "it is draining (test)"}
     job.moves(world=2)
     assert job.attempt() == 0
     kill_at_once(job.workers_of(0))
-    job.says("n2 is left: it is draining: test")
+    job.says("n2 is left: it is draining (test)")
     job.wait(lambda: job.group_names() == ["n1", "n3"], "the spare in its place")
     job.moves(world=2)
     # Slurm uses it again: it is a spare, which takes the place of a node that is evicted.
     cluster.run("scontrol", "update", "NodeName=n2", "State=RESUME")
-    job.says("n2 is a spare again (no longer: it is draining: test)")
+    job.says("n2 is a spare again: Slurm uses it again")
     assert scheduler(robustrun, job) == {}
     evict(job, "n3")
     job.says("n3 is evicted: a user's order")
@@ -78,7 +78,7 @@ def test_by_the_policy_a_node_to_be_rebooted_is_left_at_once(three, robustrun):
     command = robustrun.write("tell.sh", f"cat >> {told}\n")
     job = three(f"--policy={policy}", f"--on-bad-node=/bin/sh {command}")
     three.cluster.run("scontrol", "reboot", "ASAP", "reason=new kernel", "n1")
-    job.says("n1: Slurm: it is to be rebooted: ")
+    job.says("n1: Slurm: it is to be rebooted (")
     job.says("n1 is left to the scheduler; stopping all workers")
     job.wait(lambda: job.group_names() == ["n3", "n2"], "the spare in its place")
     job.moves(world=2)

@@ -26,12 +26,12 @@ std::string shown(const std::string& name, const std::string& state, const std::
 TEST_CASE("what Slurm plans for a node is read with its reason") {
   CHECK(told(shown("n1", "ALLOCATED")) == "n1 ");
   CHECK(told(shown("n1", "ALLOCATED+DRAIN", " Reason=bad disk [root@2026-11-27T07:00:00]")) ==
-        "n1 it is draining: bad disk");
+        "n1 it is draining (bad disk)");
   CHECK(told(shown("n1", "MIXED+DRAIN+REBOOT_REQUESTED", " Reason=Reboot ASAP [a@2026-1-1]")) ==
-        "n1 it is to be rebooted: Reboot ASAP");
+        "n1 it is to be rebooted (Reboot ASAP)");
   CHECK(told(shown("n1", "ALLOCATED+MAINTENANCE+RESERVED")) == "n1 it is under maintenance");
   CHECK(told(shown("n1", "MIXED+FAIL", " Reason=x Comment=y z Extra=q")) ==
-        "n1 Slurm calls it failing: x");
+        "n1 Slurm calls it failing (x)");
   CHECK(told(shown("n1", "ALLOCATED+DRAIN*")) == "n1 it is draining");
   CHECK(told(shown("n1", "ALLOCATED@")) == "n1 it is to be rebooted");
   CHECK(told(shown("n1", "IDLE$")) == "n1 it is under maintenance");

@@ -79,7 +79,7 @@ TEST_CASE("a planned drain is told once, spares first, and its end as well") {
   side.nodes.table[{2}].ranks.clear();  // a spare
   side.nodes.table[{1}].lost = true;
   side.slurm->watch_nodes();
-  const std::string bad = "it is draining: bad disk";
+  const std::string bad = "it is draining (bad disk)";
   side.states(std::vector<SlurmNodeState>{{"n0", bad}, {"n1", bad}, {"n2", bad}, {"other", bad}});
   using Told = std::tuple<std::uint32_t, std::string, bool>;
   CHECK(side.told == std::vector<Told>{{2, bad, false}, {0, bad, false}});

@@ -23,17 +23,17 @@ JobSpec spec_of(std::vector<std::uint32_t> slots, DrainAnswer answer = DrainAnsw
 TEST_CASE("a drained node is named once, and a spare takes its place at the next restart") {
   Harness h(spec_of({1, 1, 1}));
   h.run();
-  h.tell(plans("it is draining: bad disk"), 1);
+  h.tell(plans("it is draining (bad disk)"), 1);
   CHECK(h.text(Rule::kNodeHealth) ==
-        "node1: Slurm: it is draining: bad disk; a spare takes its place at the next restart");
+        "node1: Slurm: it is draining (bad disk); a spare takes its place at the next restart");
   CHECK(h.job.state() == JobState::kRunning);
-  CHECK(h.job.drained({1}) == "it is draining: bad disk");
-  h.tell(plans("it is draining: bad disk"), 1);
+  CHECK(h.job.drained({1}) == "it is draining (bad disk)");
+  h.tell(plans("it is draining (bad disk)"), 1);
   CHECK(h.actions.empty());
   h.first_step();
   h.tell_exit(exited(h.job.attempt().value, 0, 1));
   h.all_gone();
-  CHECK(h.text(Rule::kNodeDrained) == "node1 is left: it is draining: bad disk");
+  CHECK(h.text(Rule::kNodeDrained) == "node1 is left: it is draining (bad disk)");
   h.fire(TimerId::kBackoff);
   CHECK(h.group == Nodes{0, 2});
 }
@@ -105,7 +105,7 @@ TEST_CASE("a node that Slurm uses again is a spare, and a plan that was dropped 
   h.recover();
   REQUIRE(h.group == Nodes{0, 2});
   h.tell(plans("it is draining", true), 1);
-  CHECK(h.text(Rule::kNodeReturned) == "node1 is a spare again (no longer: it is draining)");
+  CHECK(h.text(Rule::kNodeReturned) == "node1 is a spare again: Slurm uses it again");
   h.tell(plans("it is to be rebooted"), 0);
   h.tell(plans("it is to be rebooted", true), 0);
   CHECK(h.text(Rule::kNodeHealth) == "node0: Slurm: it is to be rebooted (no longer)");

@@ -44,7 +44,7 @@ TEST_CASE("a broken machine is evicted, and a spare takes its place and its rank
   fail(h, "broken", 1);
   REQUIRE(h.decided(Rule::kNodeEvicted));
   CHECK(h.text(Rule::kNodeEvicted).starts_with("node1 is evicted: it is broken"));
-  CHECK(h.text(Rule::kNodeReplaced) == "node2 takes the place of node1: it is broken");
+  CHECK(h.text(Rule::kNodeReplaced) == "node2 takes the place of node1 (it is broken)");
   CHECK(h.text(Rule::kRestart).starts_with("free restart (likely not your code)"));
   for (const Decision& decision : h.all<Decision>()) {
     if (decision.rule == Rule::kNodeEvicted) CHECK(decision.nodes == std::vector{base::NodeId{1}});
@@ -264,7 +264,8 @@ TEST_CASE("machines of a hang are evicted together when it comes again; the inno
   result.nodes[0].facts.missing = "no script";
   h.tell(result);
   CHECK(h.text(Rule::kNodeUnfit).starts_with("node0 stays evicted"));
-  CHECK(h.text(Rule::kNodeReturned) == "node1 passed a full check and is a spare; return 1 of 2");
+  CHECK(h.text(Rule::kNodeReturned) ==
+        "node1 passed a full check and is a spare; return 1 of at most 2");
   // It is one: the next machine that goes is replaced by it.
   h.lose_machine(2);
   if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);

@@ -75,7 +75,7 @@ TEST_CASE("a group that shrank grows again as soon as a node is there") {
   REQUIRE(h.all<LaunchAgent>().size() == 1);
   h.join(0);
   CHECK(h.text(Rule::kGroupGrew) ==
-        "node0 is there: the group grows from 2 to 3 nodes; stopping all 2 ranks");
+        "node0 is there: the group grows from 2 to 3 nodes; stopping both ranks");
   CHECK(h.all<StopWorkers>().front().reason == StopReason::kRestart);
   h.all_gone();
   CHECK(h.group == Nodes{1, 2, 0});

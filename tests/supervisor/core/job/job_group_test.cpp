@@ -88,7 +88,7 @@ TEST_CASE("a lost machine is replaced by a spare at once, and every survivor kee
   CHECK(h.all<StopWorkers>().size() == 2);
   h.gone(0);
   h.gone(2);
-  CHECK(h.text(Rule::kNodeReplaced) == "node4 takes the place of node1: no power");
+  CHECK(h.text(Rule::kNodeReplaced) == "node4 takes the place of node1 (no power)");
   REQUIRE(h.all<GroupFormed>().size() == 1);
   CHECK(h.all<GroupFormed>().front().attempt.value == 1);
   CHECK(h.all<GroupFormed>().front().spares == std::vector<std::string>{"node3"});
@@ -133,10 +133,10 @@ TEST_CASE("several nodes that are replaced at once are told apart in the evidenc
   h.gone(1);
   CHECK(h.group == Nodes{3, 1, 4});
   CHECK(h.text(Rule::kNodeReplaced) ==
-        "2 nodes are replaced: node3 takes the place of node0: no power, …");
+        "2 nodes are replaced: node3 takes the place of node0 (no power), …");
   CHECK(h.evidence(Rule::kNodeReplaced) ==
-        std::vector<std::string>{"node3 takes the place of node0: no power",
-                                 "node4 takes the place of node2: melted"});
+        std::vector<std::string>{"node3 takes the place of node0 (no power)",
+                                 "node4 takes the place of node2 (melted)"});
 }
 
 TEST_CASE("an agent that died on an answering node gets its place back while a spare waits") {
@@ -157,7 +157,7 @@ TEST_CASE("an agent that died on an answering node gets its place back while a s
     const Nanos since = h.now;
     h.fire(TimerId::kState);
     CHECK(h.now - since == seconds(5));
-    CHECK(h.text(Rule::kNodeReplaced) == "node2 takes the place of node1: killed");
+    CHECK(h.text(Rule::kNodeReplaced) == "node2 takes the place of node1 (killed)");
     h.begin();
     CHECK(h.group == Nodes{0, 2});
     h.join(1);

@@ -147,11 +147,14 @@ TEST_CASE("a hang that comes back in the same line of the script counts, the thi
   Harness h(with_restarts(1));
   h.run();
   hang(h, hang_in("train.py:9"));
-  CHECK(h.text(Rule::kRestart).starts_with("free restart"));
-  CHECK(h.text(Rule::kRestart).find("another hang in train.py:9 counts") != std::string::npos);
+  CHECK(h.text(Rule::kRestart).starts_with("free restart (likely not your code): starting "));
+  CHECK(
+      h.text(Rule::kRestart).ends_with("; another hang in train.py:9 will count as the script's"));
   start_again(h);
   hang(h, hang_in("train.py:9", 0));  // whatever rank it is
-  CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 1 (the hang in train.py:9 came back"));
+  CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 1: starting "));
+  CHECK(h.text(Rule::kRestart)
+            .ends_with("; the hang in train.py:9 came back, and 3 of them end the run"));
   start_again(h);
   hang(h, hang_in("train.py:9"));
   CHECK(h.text(Rule::kCrashLoop).find("the script hung 3 times in train.py:9") !=
@@ -216,12 +219,15 @@ TEST_CASE("a suspicion says what follows and when") {
     return all.substr(all.find("16 s") + 4);
   };
   CHECK(text(Outlook::kUntold, seconds(45)).empty());
-  CHECK(text(Outlook::kIfStill, milliseconds(44900)) == "; confirmed in 45 s unless it moves");
-  CHECK(text(Outlook::kForSure, seconds(4)) == "; confirmed in 4 s: it cannot resolve itself");
+  CHECK(text(Outlook::kIfStill, milliseconds(44900)) ==
+        "; will be confirmed in 45 s unless it moves");
+  CHECK(text(Outlook::kForSure, seconds(4)) ==
+        "; will be confirmed in 4 s: it cannot resolve itself");
   CHECK(text(Outlook::kByTimeout, seconds(585)) ==
-        "; ended in 9 min 45 s unless it is over by then (--hang-timeout)");
-  CHECK(text(Outlook::kWhileMoves, seconds(585)) ==
-        "; it moves: ended in 9 min 45 s (--hang-timeout), sooner once nothing moves");
+        "; the attempt ends in 9 min 45 s unless the hang is over by then (--hang-timeout)");
+  CHECK(
+      text(Outlook::kWhileMoves, seconds(585)) ==
+      "; it moves: the attempt ends in 9 min 45 s (--hang-timeout), or sooner if it stops moving");
   CHECK(text(Outlook::kLeftAlone, seconds(0)) == "; nothing is done about it (--hang-timeout=0)");
 }
 

@@ -21,7 +21,7 @@ TEST_CASE("a machine that says it is broken is evicted while its workers still r
   Harness h(policy_spec({1, 1, 1}, 2, 2));
   h.run();
   h.tell(notices("broken"), 1);
-  CHECK(h.text(Rule::kMachineFault) == "node1: GPU 0: broken; stopping all 2 ranks");
+  CHECK(h.text(Rule::kMachineFault) == "node1: GPU 0: broken; stopping both ranks");
   REQUIRE(looks(h, Rule::kMachineFault) != nullptr);
   CHECK(looks(h, Rule::kMachineFault)->evidence == "\"broken\" (the kernel log of node1)");
   REQUIRE(h.all<StopWorkers>().size() == 2);

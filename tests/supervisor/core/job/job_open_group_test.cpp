@@ -74,7 +74,7 @@ TEST_CASE("a node that joins a complete group is a spare, and takes a lost node'
   h.lose(0, "gone home");
   CHECK(h.all<LaunchAgent>().empty());
   h.gone(1);
-  CHECK(h.text(Rule::kNodeReplaced) == "0 takes the place of b: gone home");
+  CHECK(h.text(Rule::kNodeReplaced) == "0 takes the place of b (gone home)");
   CHECK(h.group == Nodes{1, 2});
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("a spare takes the place it is given; nodes that are still there stay 
   CHECK(ids(asked.candidates) == Nodes{1, 2, 3, 4});
   h.tell(answer(asked, {4, 3, 2}));
   CHECK(h.group == Nodes{4, 3, 2});
-  CHECK(h.text(Rule::kNodeReplaced) == "node3 takes the place of node0: no power");
+  CHECK(h.text(Rule::kNodeReplaced) == "node3 takes the place of node0 (no power)");
   CHECK(h.text(Rule::kPlaced) == "so it is best");
   h.begin();
 }
@@ -85,7 +85,7 @@ TEST_CASE("where survivors may move they do, which is reported") {
   place(h, {4, 2, 3});
   CHECK(h.group == Nodes{4, 2, 3});
   CHECK(h.text(Rule::kNodeReplaced) ==
-        "2 nodes are replaced: node2 takes the place of node0: no power, …");
+        "2 nodes are replaced: node2 takes the place of node0 (no power), …");
   CHECK(h.evidence(Rule::kNodeReplaced)[1] == "node3 takes the place of node2, which moves");
 }
 

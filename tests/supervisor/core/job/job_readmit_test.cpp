@@ -71,7 +71,7 @@ TEST_CASE(
   fail(h);
   CHECK_FALSE(h.decided(Rule::kNodeEvicted));
   CHECK(h.text(Rule::kRestart) ==
-        "restart 1 of 3: starting 2 workers on 2 nodes again; node1 is surely broken (it is "
+        "restart 1 of 3: starting 2 workers on 2 nodes again; node1 is broken (it is "
         "broken), and there is no spare: if it fails again it is evicted, and the run waits for a "
         "node (--wait-for-nodes)");
   go_on(h);
@@ -114,7 +114,7 @@ TEST_CASE("before any progress it is no crash loop of the script's either") {
     fail(h);
     CHECK_FALSE(h.decided(Rule::kNodeEvicted));
     CHECK(h.text(Rule::kInfrastructureGivenUp) ==
-          "giving up: failed twice in the same way; node1 is surely broken (it is "
+          "giving up: failed twice in the same way; node1 is broken (it is "
           "broken), and there is no spare: start the run with spares (--spares), a group that may "
           "shrink (--nnodes MIN:MAX) or time to wait for a node (--wait-for-nodes)");
     CHECK(h.exit_code() == 94);
@@ -129,15 +129,14 @@ TEST_CASE("where no node may be waited for every restart says what is wrong, and
   h.first_step();
   for (int restart = 0; restart < 2; ++restart) {
     fail(h);
-    CHECK(h.text(Rule::kRestart)
-              .find("node1 is surely broken (it is broken), and there is no spare") !=
+    CHECK(h.text(Rule::kRestart).find("node1 is broken (it is broken), and there is no spare") !=
           std::string::npos);
     CHECK(h.text(Rule::kRestart).ends_with("time to wait for a node (--wait-for-nodes)"));
     go_on(h);
   }
   fail(h);
   CHECK(
-      h.text(Rule::kBudgetExhausted).starts_with("no restart left: 2 of 2 used; node1 is surely"));
+      h.text(Rule::kBudgetExhausted).starts_with("no restart left: 2 of 2 used; node1 is broken"));
   CHECK(h.exit_code() == 94);
 }
 
@@ -200,8 +199,10 @@ TEST_CASE(
   CHECK(h.now - since == seconds(30));
   h.now += seconds(5);
   answer(h, test, true);
-  CHECK(h.text(Rule::kNodeReturned).starts_with("node1 passed a full check and takes part again"));
-  CHECK(h.text(Rule::kNodeReturned).ends_with("as the run waits for nodes; return 1 of 2"));
+  CHECK(h.text(Rule::kNodeReturned)
+            .starts_with("node1 passed a full check and takes part again because the run waits for "
+                         "nodes (left out "));
+  CHECK(h.text(Rule::kNodeReturned).ends_with("); return 1 of at most 2"));
   CHECK(h.job.state() == JobState::kReserving);
   h.begin();
   CHECK(h.group == Nodes{0, 1});

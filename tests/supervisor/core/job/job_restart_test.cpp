@@ -330,7 +330,7 @@ TEST_CASE("workers that do not start in time are stopped and started again") {
   h.tell(WorkerStarted{{0}, {0}, 100});
   h.fire(TimerId::kState);
   CHECK(h.text(Rule::kStartFailed) ==
-        "1 of 2 workers did not start within 60 s; stopping all 2 ranks");
+        "1 of 2 workers did not start within 60 s; stopping both ranks");
   h.recover();
   CHECK(h.job.attempt().value == 1);
 }

@@ -72,8 +72,8 @@ TEST_CASE("five rounds ten seconds apart: the machine named in most is replaced 
   CHECK(h.now - began < 50s);
   CHECK(
       h.text(Rule::kSlowDrain) ==
-      "node2 slows the job down (named in 4 of 5 looks) and is replaced in 1 min 00 s, unless the "
-      "job recovers before: a restart without it costs 5 min 00 s and would gain 14 h 24 min");
+      "node2 slows the job down (named in 4 of 5 looks) and is replaced in 1 min 00 s unless the "
+      "job recovers by then; a restart without node2 costs 5 min 00 s and would gain 14 h 24 min");
   const auto evidence = h.evidence(Rule::kSlowDrain);
   REQUIRE(evidence.size() == 6);
   CHECK(evidence[0] == "the others wait for rank 2");
@@ -133,7 +133,7 @@ TEST_CASE("a machine that is not worth a restart is reported once, with the numb
   Slowed h(spec);
   h.vote({2, 2, 2, 2, 2});
   CHECK(h.text(Rule::kSlowKept)
-            .find("and stays: a restart without it costs 5 min 00 s and would "
+            .find("and stays: a restart without node2 costs 5 min 00 s and would "
                   "gain 2 min 3") != std::string::npos);
   CHECK(h.evidence(Rule::kSlowKept).at(2).ends_with("(--time-limit)"));
   h.vote({2, 2, 2, 2, 2});

@@ -221,7 +221,7 @@ TEST_CASE("a lost machine's incident names its successor, and where ranks are af
   story.decide(500, Rule::kAgentLost, 0, "the agent of beta was lost");
   story.event(510, WorkersGone{Attempt{0}, 0, {}, {}});
   story.decide(510, Rule::kRestart, 0, "restart");
-  story.decide(510, Rule::kNodeReplaced, 1, "gamma takes the place of beta: no power",
+  story.decide(510, Rule::kNodeReplaced, 1, "gamma takes the place of beta (no power)",
                {"beta: no power"});
   story.group(510, 1, {{{0}, "alpha", "10.0.0.1", 0, 2}, {{2}, "gamma", "10.0.0.3", 2, 2}});
   story.start(520, 1, 4);
@@ -232,7 +232,7 @@ TEST_CASE("a lost machine's incident names its successor, and where ranks are af
   CHECK(report.incidents[0].node == "beta");
   CHECK(report.incidents[0].ended == "its agent was lost: no power");
   CHECK(report.incidents[0].decision ==
-        "the agent of beta was lost; restart; gamma takes the place of beta: no power");
+        "the agent of beta was lost; restart; gamma takes the place of beta (no power)");
   CHECK(report.incidents[0].evidence == std::vector<std::string>{"beta: no power"});
   CHECK(phase(report.incidents[0], "stop the others") == ms(10));
 }
