@@ -6,7 +6,7 @@
 // again and repeats what may have been lost (the reports of the current attempt). It gives up when
 // the supervisor refuses this agent for good (another agent took its place), when the grace is
 // over, or when the workers have made no progress for kIdleWithoutSupervisorMax. A closed socket
-// pair is final: its supervisor cannot come back. On the agent's loop.
+// pair is final: its supervisor cannot come back. Used on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
