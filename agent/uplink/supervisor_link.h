@@ -43,7 +43,7 @@ class SupervisorLink {
     std::string interface;              // whose address that is; empty: the connection's own
     base::Nanos first_contact_max{};    // how long to try before the first supervisor is reached
     // Finds out where the supervisor listens now, and calls `done` once from the loop; no
-    // endpoints: where it was said to be. Asked before each further try to reach the first
+    // endpoints: the known ones are tried again. Asked before each further try to reach the first
     // supervisor, because a name may lead to another machine by then. May be empty.
     using Found = std::function<void(std::vector<std::string> endpoints)>;
     std::function<void(Found done)> look_up{};
