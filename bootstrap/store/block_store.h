@@ -31,7 +31,7 @@ struct BlockStoreOptions {
   std::string key;
   std::uint64_t length = 0;
   std::string about;  // its source, one line, only for display
-  std::uint64_t quota_bytes = 0;  // for all blobs together; 0: limited by the disk only
+  std::uint64_t quota_bytes = 0;  // for all blobs together; 0: limited only by the disk
   bool marks_use = true;  // false: opening it does not count as a use
   bool needs_files = true;  // false: lack of space or of write permission is no error
 };
