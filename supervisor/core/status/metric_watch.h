@@ -15,8 +15,8 @@
 // The name of a metric tells its role (metric_role). Others are not watched, as their meaning is
 // unknown.
 //
-// Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names and a
-// few hundred numbers of each.
+// Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names and a few
+// hundred numbers of each.
 
 #include <cstdint>
 #include <deque>
