@@ -14,7 +14,7 @@ struct CacheLimits {
   std::int64_t unused_s = 0;  // 0: no limit
 };
 
-// Entries by kind, the last used first. A missing cache counts as empty.
+// Entries by kind, the most recently used first. A missing cache counts as empty.
 [[nodiscard]] std::vector<CacheEntry> list_cache(const std::string& cache, std::int64_t now_s);
 // As list_cache(), but reads all snapshots and blobs and reports what is damaged. Damaged blocks
 // are dropped, so that they are fetched again. Code is not read: it is checked before each use.

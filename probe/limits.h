@@ -8,7 +8,8 @@
 namespace robustrun::probe {
 
 // tests
-// for one test, including its start-up; a test that takes longer is killed
+
+// For one test, including its start-up; a test that takes longer is killed.
 inline constexpr std::chrono::seconds kTestMax{60};
 inline constexpr std::chrono::seconds kWaitMax{20};  // for work given to all GPUs
 

@@ -40,7 +40,7 @@ struct SeenFault {
   Nanos at{};  // since the run's start: time of the failure
   std::uint32_t attempt = 0;
   FaultKind kind = FaultKind::kPassing;
-  bool is_unclear = false;  // cause unknown: counted as passing
+  bool is_unclear = false;  // counted as kPassing because its cause is unknown
   bool on_purpose = false;  // `robustrun inject`
   bool in_training = false;  // otherwise while workers started
   std::uint32_t place = 0;  // of the machine, in the group

@@ -1,7 +1,7 @@
 #pragma once
-// Finds, from the dumps of a job at rest, the ranks whose host thread has halted: it has stopped
-// making calls although nothing that it called blocks it. Such a rank may have pending operations,
-// as a victim has, but it waits for no other rank.
+// Finds, from the dumps of a job that no longer makes progress, the ranks whose host thread has
+// halted: it has stopped making calls although nothing that it called blocks it. Such a rank may
+// have pending operations, as a victim has, but it waits for no other rank.
 //
 // Two observations prove it. A rank that has finished every operation it called waits for no peer;
 // unless no other rank has called more, in which case it may be at the end of its program. And if

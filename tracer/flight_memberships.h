@@ -30,7 +30,7 @@ struct KnownGroup {
   std::uint32_t size = 0, rank = 0;
 };
 
-// What the dumps of a job at rest show together.
+// What the dumps of a job that no longer makes progress show together.
 struct RestingJob {
   std::set<std::string> beside;  // groups whose operations run concurrently with others' operations
   bool tells_starts = false;  // a recorder saw a kernel start: torch times all ranks or none

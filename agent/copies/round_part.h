@@ -1,6 +1,6 @@
 #pragma once
 // One rank's part in rounds of copies (wire::CopyRound): which of its copies are held in its
-// memory, and which one is to be sent. On the agent's loop; the worker goes on making copies
+// memory, and which one is to be sent. Used on the agent's loop; the worker goes on making copies
 // meanwhile, and what it wrote is not trusted (checkpoint/memory/hold_board.h).
 //
 // Up to two copies are held: the copy of the last complete round, and the copy of the current

@@ -14,8 +14,8 @@
 
 namespace robustrun::agent {
 
-// Whether `rank` is one of the at most kRanksInFull ranks that are always traced; depends on rank
-// and size alone. In a smaller job all ranks are.
+// Whether `rank` is one of the at most kRanksInFull ranks that are always traced; depends only on
+// rank and size. In a smaller job all ranks are.
 [[nodiscard]] bool is_sampled(base::Rank rank, std::uint32_t world_size);
 
 // False: the user has chosen NCCL's events (ROBUSTRUN_NCCL_MASK), and that choice stays.
@@ -25,6 +25,7 @@ class EventChoice {
  public:
   // Create it before the worker starts; `record` outlives it.
   EventChoice(tracer::RecordFile& record, bool is_sampled);
+  // True: traces each step from now on, whichever rank this is; false: only if it is sampled.
   void trace_in_full(bool in_full);
 
  private:

@@ -3,7 +3,7 @@
 // process, the Python stacks that its signal handler writes, native stacks, sockets, GPUs, and the
 // node's network.
 //
-// The parts run side by side, each with its own deadline. A part that is late or cannot be had is
+// The parts run side by side, each with its own deadline. A part that is late or not available is
 // named in Evidence.missing and is never an error. Nothing needs the worker's cooperation and
 // nothing blocks the loop: what may hang runs in helper programs (ask_program.h) or on the pool. On
 // the agent's loop. Destroying the collector ends its work: `done` is not called any more, and its
@@ -35,7 +35,7 @@ struct Suspect {
   // The GPUs that the worker may use, as in CUDA_VISIBLE_DEVICES: numbers or UUIDs; empty: all.
   std::vector<std::string> gpus;
   std::chrono::milliseconds apart = kLooksApart;  // between two looks at process and stacks
-  bool only_use = false;  // look at process and GPUs alone: the worker is not suspected
+  bool only_use = false;  // look only at process and GPUs: the worker is not suspected
 };
 
 // A shorter `within` counts as this, which leaves time for two looks at a process.

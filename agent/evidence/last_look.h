@@ -21,6 +21,7 @@ class LastLook {
   // A look begins. While one is under way this changes nothing; in particular it does not prolong
   // it.
   void begin();
+  // The look has ended: a stop that waits happens now.
   void end();
   // Calls `stop` at once, or when the look under way ends; then it replaces a stop that waits.
   void then(std::function<void()> stop);

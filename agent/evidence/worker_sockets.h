@@ -19,7 +19,8 @@ namespace robustrun::agent {
 // milliseconds, and for kSocketAnswerMax if the kernel does not answer: for the blocking pool.
 base::Result<std::vector<tracer::SocketState>> sockets_of(std::span<const pid_t> tree);
 
-// Adds to `after`, a second look, what went over each connection since `before`, `apart` ago.
+// Adds to `after`, a second look, what went over each connection since the first one, `before`.
+// `apart`: the time between the looks.
 void compare_sockets(std::span<const tracer::SocketState> before,
                      std::vector<tracer::SocketState>& after, base::Nanos apart);
 

@@ -4,8 +4,8 @@
 // crash is a fault of that test, with the step that it was in. Without a result of the first test,
 // for want of the program or a GPU, no further test is run.
 //
-// On the loop. Owned by its caller: once it is destroyed, `done` is not called any more and the
-// program is killed.
+// Used on the loop. Owned by its caller: once it is destroyed, `done` is not called any more and
+// the program is killed.
 
 #include <functional>
 #include <memory>

@@ -2,8 +2,8 @@
 // A block server of this node (robustrun-blocks, docs/formats/block-server.md), both as a source of
 // blocks for peers and as a consumer of peers' blocks.
 //
-// On the agent's loop. The server is a process of its own and may end at any time; peers are then
-// told that nothing is here. The owner registers the link with BlockPeers::server().
+// Used on the agent's loop. The server is a process of its own and may end at any time; peers are
+// then told that nothing is here. The owner registers the link with BlockPeers::server().
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 // Reports trouble with the image, which makes workers fail: as a finding to the supervisor, or to
-// the log if findings are not wanted. On the agent's loop.
+// the log if findings are not wanted. Used on the agent's loop.
 
 #include <string>
 

@@ -2,9 +2,9 @@
 // One captured stream of one worker: from the pipe to log file and console; the last lines are
 // kept.
 //
-// On the agent's loop; file writes go to the blocking pool. The worker never blocks for ever. While
-// the console is congested or the file's queue is full, reading pauses (the worker slows to their
-// pace). But a file that has taken nothing for kFileStallMax (dead mount), or that cannot be
+// Used on the agent's loop; file writes go to the blocking pool. The worker never blocks for ever.
+// While the console is congested or the file's queue is full, reading pauses (the worker slows to
+// their pace). But a file that has taken nothing for kFileStallMax (dead mount), or that cannot be
 // written (full disk), loses bytes: they are counted, reported once, and marked by a line in the
 // file once it can be written again. Lines are passed on whole, except lines longer than
 // kLineBytesMax and a tail that has waited kPartialLineMax ('\r' ends a line too, so that progress

@@ -4,7 +4,7 @@
 //
 // The program is the order's, or robustrun's alignment test. Its output goes to <log
 // folder>/replay_<number>/<local rank>.log. It runs below shims, so nothing of it outlives its
-// deadline, the next order, a start of workers, or this agent. On the agent's loop.
+// deadline, the next order, a start of workers, or this agent. Used on the agent's loop.
 
 #include <memory>
 

@@ -1,9 +1,9 @@
 #pragma once
 // The agent's side of one shim: starts it, passes on orders, turns its records into callbacks.
 //
-// On the agent's loop, in a process that has called base::become_subreaper(): what a killed shim
-// leaves behind is reparented to this process and killed here before on_gone. A handler may destroy
-// the link; none is called after that, and none from within start().
+// Used on the agent's loop, in a process that has called base::become_subreaper(): what a killed
+// shim leaves behind is reparented to this process and killed here before on_gone. A handler may
+// destroy the link; none is called after that, and none from within start().
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Where one stream of one worker goes: its pump, if it is captured, and the descriptor for its
-// process. On the agent's loop.
+// process. Used on the agent's loop.
 
 #include <functional>
 #include <memory>

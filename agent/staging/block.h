@@ -17,7 +17,7 @@ struct Block {
   base::Hash128 sum;  // of `bytes`
 };
 using SharedBlock = std::shared_ptr<const Block>;
-// Called on the loop; null: the block cannot be had.
+// Called on the loop; null: the block is not available.
 using BlockAnswered = std::function<void(SharedBlock)>;
 
 [[nodiscard]] inline SharedBlock make_block(std::string bytes) {
@@ -25,7 +25,8 @@ using BlockAnswered = std::function<void(SharedBlock)>;
   return std::make_shared<const Block>(Block{std::move(bytes), sum});
 }
 
-// A part of this node that has, or can get, the blocks of some blobs. On the loop; never blocks it.
+// A part of this node that has, or can get, the blocks of some blobs. Used on the loop, which it
+// never blocks.
 class BlockSource {
  public:
   virtual ~BlockSource() = default;

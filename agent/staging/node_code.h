@@ -23,7 +23,7 @@ class NodeCode {
   // begin().
   [[nodiscard]] virtual StagedFile* pack() = 0;
   virtual void begin() = 0;
-  // Calls `go` when the code is here or cannot be had; at once if the run brings no code. A later
+  // Calls `go` when the code is here or not available; at once if the run brings no code. A later
   // call replaces `go`. After an error the next call tries again.
   virtual void begin_attempt(std::function<void(base::Status)> go) = 0;
   // True: `message` was handled here.

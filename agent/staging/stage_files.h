@@ -26,10 +26,10 @@ class StageFiles {
   StageFiles(const StageFiles&) = delete;
   StageFiles& operator=(const StageFiles&) = delete;
 
-  // Calls `go` when all files are here, or one cannot be had; at once if there are none. A later
+  // Calls `go` when all files are here, or one is not available; at once if there are none. A later
   // call replaces `go`.
   void begin_attempt(std::function<void(base::Status)> go);
-  // The same for the code alone, which an attempt waits for first.
+  // The same only for the code, which an attempt waits for first.
   void begin_code(std::function<void(base::Status)> go);
   // True: `message` was handled here.
   bool take(const wire::Message& message);

@@ -26,7 +26,7 @@ class AttemptStore {
     bool is_alone = false;  // no ranks on other nodes
   };
   // Call it before workers start: serves a store without keys if rank 0 is here, closes the one of
-  // the attempt before. If the port cannot be had, rank 0's worker serves the store from now on.
+  // the attempt before. If the port is not available, rank 0's worker serves the store from now on.
   void begin_attempt(const Place& place);
 
   // The attempt's workers here were stopped: a rank of the next attempt must not find its keys.

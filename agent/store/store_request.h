@@ -50,7 +50,7 @@ struct StoreRequest {
 
 struct StoreParse {
   std::optional<StoreRequest> request{};
-  // With a request: its length. Without: the request is not complete before so many bytes.
+  // With a request: its length. Without: the request is not complete before this many bytes.
   std::size_t bytes = 0;
 };
 

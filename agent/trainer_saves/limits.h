@@ -7,7 +7,7 @@
 
 namespace robustrun::agent {
 
-// file_marks: the end of a zip archive is found within so many bytes of its end
+// file_marks: the end of a zip archive is found within this many bytes of its end
 inline constexpr std::size_t kZipTailBytes = 66'000;
 // The format's own limit of a safetensors header, and ours; a longer one is not read.
 inline constexpr std::uint64_t kSafetensorsHeaderMax = 100'000'000;

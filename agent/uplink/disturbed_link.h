@@ -5,7 +5,7 @@
 //
 // No message is ever lost or reordered: TCP would send again, so what a drop held back is delivered
 // late, in order, when the drop is over. Both directions are treated alike. What the inner
-// connection detects by itself (its end, signs of life) is not affected. On the agent's loop.
+// connection detects by itself (its end, signs of life) is not affected. Used on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

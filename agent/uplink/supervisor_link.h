@@ -6,7 +6,7 @@
 // again and repeats what may have been lost (the reports of the current attempt). It gives up when
 // the supervisor refuses this agent for good (another agent took its place), when the grace is
 // over, or when the workers have made no progress for kIdleWithoutSupervisorMax. A closed socket
-// pair is final: its supervisor cannot come back. On the agent's loop.
+// pair is final: its supervisor cannot come back. Used on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -43,7 +43,7 @@ class SupervisorLink {
     std::string interface;              // whose address that is; empty: the connection's own
     base::Nanos first_contact_max{};    // how long to try before the first supervisor is reached
     // Finds out where the supervisor listens now, and calls `done` once from the loop; no
-    // endpoints: where it was said to be. Asked before each further try to reach the first
+    // endpoints: the known ones are tried again. Asked before each further try to reach the first
     // supervisor, because a name may lead to another machine by then. May be empty.
     using Found = std::function<void(std::vector<std::string> endpoints)>;
     std::function<void(Found done)> look_up{};

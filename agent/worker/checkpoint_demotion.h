@@ -1,6 +1,6 @@
 #pragma once
 // Demotes a checkpoint by order of the supervisor: puts a mark beside it, so that no attempt starts
-// from it again (checkpoint/store/retention.h). On the agent's loop; the disk is touched on a
+// from it again (checkpoint/store/retention.h). Used on the agent's loop; the disk is touched on a
 // thread of its own, because a directory may hang.
 //
 // Whatever the order says, only the mark of an existing, committed checkpoint is written.

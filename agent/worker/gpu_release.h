@@ -4,7 +4,7 @@
 //
 // A helper asks NVML, as everywhere (gpu_state.h). It is started when the old workers are gone, so
 // that it does not delay the new ones when nothing is held. Without a driver, or when the helper
-// fails, nothing is waited for. On the agent's loop.
+// fails, nothing is waited for. Used on the agent's loop.
 
 #include <functional>
 #include <memory>

@@ -2,8 +2,8 @@
 // Errors as values: every function that can fail for an outside reason returns Result<T>.
 //
 // `Error::what` is a sentence for the user: "cannot VERB OBJECT: cause", then what to do.
-// RR_TRY unwraps a Result or returns its error from the enclosing function. RR_ASSERT is for bugs
-// alone, stays on in release builds and is never used on outside input.
+// RR_TRY unwraps a Result or returns its error from the enclosing function. RR_ASSERT is only for
+// bugs: it stays on in release builds and is never used on outside input.
 
 #include <cstdint>
 #include <expected>

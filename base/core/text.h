@@ -20,7 +20,7 @@ namespace robustrun::base {
 // At least one piece; empty pieces are kept: split("a,,b", ',') is "a", "", "b".
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> pieces, std::string_view separator);
-// Without spaces, tabs and line ends at both ends.
+// `text` without the spaces, tabs and newlines at both ends.
 std::string_view trim(std::string_view text);
 
 // Whether `a` comes before `b` when runs of digits count as numbers: node2 before node10. A total

@@ -13,7 +13,7 @@ namespace robustrun::base {
 [[nodiscard]] std::vector<std::string> wrap_words(std::string_view text, std::size_t width);
 
 // The same as one text: all lines but the first are behind `indent` blanks, and `width` counts
-// these. No line's end at its end.
+// these. Ends without a newline.
 [[nodiscard]] std::string wrap_indented(std::string_view text, std::size_t width,
                                         std::size_t indent);
 

@@ -33,7 +33,7 @@ class BoundedWriter {
     std::size_t queue_bytes_max = 0;  // at least `congested_bytes`
     Nanos stall_max{};
     Nanos retry_after{};
-    // Makes the line that marks a gap, without its line end; null: a default sentence.
+    // Makes the line that marks a gap, without its newline; null: a default sentence.
     std::function<std::string(std::uint64_t bytes, std::string_view cause)> gap_line{};
   };
   struct Handlers {

@@ -25,13 +25,14 @@ struct CodeCopy {
 // Copies the folder `from` to `to`, which is created (0700; its parent must exist). `except`: one
 // more folder to leave out; empty: none. `ignored`: files and folders to leave out, by path
 // relative to `from`. kLimit: more than kCodeFilesMax, kCodeBytesMax or kCodeDepthMax; kPermission:
-// a link leads out of the folder; kInvalidArgument: a name is not text; kOs. An error leaves what
-// was copied so far.
+// a link leads out of the folder; kInvalidArgument: a name is not text; kOs: a system call failed.
+// After an error, what was copied so far stays.
 Result<CodeCopy> copy_code(const std::string& from, const std::string& to,
                            const std::string& except, std::vector<std::string> ignored = {});
 
-// Checks that the folder holds everything in the manifest, unchanged. kNotFound, kConflict, with a
-// sentence for the user.
+// Checks that the folder holds everything in the manifest, unchanged. kNotFound: a file is missing;
+// kConflict: a file or link differs; kCorrupt: the manifest is damaged. The text is a sentence for
+// the user.
 Status check_code(const std::string& folder, const std::string& manifest);
 
 }  // namespace robustrun::base

@@ -8,7 +8,7 @@ namespace robustrun::base {
 
 // A journal is read whole; a run's journal stays far below this size.
 inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
-// How long a pipe that the user names as a file may bring nothing.
+// How long read_input() waits for more bytes from a pipe that the user names as a file.
 inline constexpr std::chrono::milliseconds kInputWait{10'000};
 // How much is hashed, beyond the file itself, in search of records behind damage.
 inline constexpr std::size_t kJournalSearchBytesMax = std::size_t{256} << 20;

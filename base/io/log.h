@@ -38,7 +38,7 @@ void configure_log(const LogOptions& options);
 using LogSink = std::function<void(LogLevel, const LogContext&, std::string_view)>;
 void redirect_log(LogSink sink);
 
-// Also passes every line that goes to stderr, with its line end, to `copy` (null: stops that).
+// Also passes every line that goes to stderr, with its newline, to `copy` (null: stops that).
 // `copy` must not log.
 void copy_log(std::function<void(std::string_view line)> copy);
 

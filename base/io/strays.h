@@ -60,9 +60,9 @@ class StrayKiller {
     ~ReapSink() = default;
   };
 
-  // Does one bounded piece of work and never waits: below 1 ms for ordinary trees, some 10 ms for a
-  // fork bomb of a thousand processes. After kDone or kStuck the next call starts a new sweep. Time
-  // limits count from its first call.
+  // Does one bounded piece of work and never waits: below 1 ms for ordinary trees, about 10 ms for
+  // a fork bomb of a thousand processes. After kDone or kStuck the next call starts a new sweep.
+  // Time limits count from its first call.
   StraySweep sweep(std::span<const pid_t> known, Nanos now, ReapSink* sink = nullptr);
 
   // Number of reaped processes that SIGKILL ended.

@@ -19,7 +19,7 @@ struct HotBlock {
 };
 
 struct BlockProfile {
-  std::uint64_t length = 0;  // of the blob
+  std::uint64_t length = 0;  // of the blob, in bytes
   std::int64_t made_s = 0;  // Unix time
   std::vector<HotBlock> blocks;  // each at most once
   bool operator==(const BlockProfile&) const = default;
@@ -29,8 +29,8 @@ struct BlockProfile {
 [[nodiscard]] std::string encode_block_profile(const BlockProfile& profile);
 // Checks everything; kCorrupt or kLimit.
 [[nodiscard]] base::Result<BlockProfile> decode_block_profile(std::string_view text);
-// `newest`, followed by the blocks of `before` that it lacks, until they were missed kMissedMax
-// times. A `before` of another length is ignored.
+// `newest`, followed by the blocks of `before` that it lacks, except those that kMissedMax
+// recordings in a row have missed now. A `before` of another length is ignored.
 [[nodiscard]] BlockProfile merge_block_profiles(BlockProfile newest, const BlockProfile& before);
 
 // CACHE/hot/KEY.blocks.

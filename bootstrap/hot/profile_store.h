@@ -2,7 +2,7 @@
 // The profiles in one user's cache: CACHE/hot/KEY.hot. Blocks as long as the file system does.
 //
 // A key stands for one interpreter and one program. Profiles that belong to another user or are
-// open to others are not read: the files that a profile names are read with this user's rights.
+// writable by others are not read: the files that a profile names are read with this user's rights.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@ namespace robustrun::bootstrap {
 
 struct ProfileKey {
   std::string interpreter;  // absolute path
-  std::string program;      // script or module, as an absolute path or as given
+  std::string program;  // script or module, as an absolute path or as given
 };
 
 struct FoundProfile {

@@ -31,7 +31,7 @@ struct BlockStoreOptions {
   std::string key;
   std::uint64_t length = 0;
   std::string about;  // its source, one line, only for display
-  std::uint64_t quota_bytes = 0;  // for all blobs together; 0: limited by the disk only
+  std::uint64_t quota_bytes = 0;  // for all blobs together; 0: limited only by the disk
   bool marks_use = true;  // false: opening it does not count as a use
   bool needs_files = true;  // false: lack of space or of write permission is no error
 };
@@ -99,9 +99,9 @@ class BlockStore {
 // The blobs of a cache, the longest unused first. Empty if there is no store; kPermission: the
 // store is not private. `here` is not filled in.
 [[nodiscard]] base::Result<std::vector<CacheEntry>> block_store_usage(const std::string& cache);
-// Removes blobs that no process has open, the longest unused first: damaged ones, those not opened
-// for `unused_s` (0: no limit), and more until all together have at most `keep_bytes`. Returns what
-// was removed.
+// Removes blobs that no process has open: damaged ones, and those not opened for `unused_s` (0: no
+// limit). Also removes blobs, the longest unused first, until the rest has at most `keep_bytes`.
+// Returns what was removed.
 base::Result<std::vector<CacheEntry>> collect_blobs(const std::string& cache,
                                                     std::uint64_t keep_bytes, std::int64_t unused_s,
                                                     std::int64_t now_s);

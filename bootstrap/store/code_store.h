@@ -26,11 +26,12 @@ namespace robustrun::bootstrap {
 [[nodiscard]] base::Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
                                                const std::string& pack, std::int64_t now_s);
 
-// All code in the cache, the last used first. Code counts as in use if it is locked, or was used so
-// recently that another machine may be using it.
+// All code in the cache, the most recently used first. Code counts as in use if it is locked, or
+// was used so recently that another machine may be using it.
 [[nodiscard]] std::vector<CacheEntry> list_code(const std::string& cache, std::int64_t now_s);
 // Removes leftovers of crashes and unused code: that not used for `unused_s` (0: no limit), and of
-// the rest all but the kCodeFoldersKept last used. Returns what was removed, without the leftovers.
+// the rest all but the kCodeFoldersKept most recently used. Returns what was removed, without the
+// leftovers.
 std::vector<CacheEntry> collect_code(const std::string& cache, std::int64_t unused_s,
                                      std::int64_t now_s);
 

@@ -15,7 +15,7 @@ inline constexpr std::size_t kHotFilesMax = std::size_t{1} << 16;
 // Ranges of one file; a file with more counts as a whole.
 inline constexpr std::size_t kHotRangesMax = 1024;
 inline constexpr std::size_t kPathBytesMax = 4096;
-// A file is dropped once it is missing from so many recordings in a row.
+// A file is dropped once this many recordings in a row have missed it.
 inline constexpr std::uint32_t kMissedMax = 3;
 
 // hot_recording

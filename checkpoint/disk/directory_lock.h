@@ -19,9 +19,9 @@ inline constexpr std::chrono::milliseconds kLockPatience{30 * 60'000};
 
 class DirectoryLock {
  public:
-  // Takes the lock of `home`. `threads` includes the home's mount and is not owned. kTimeout: the
-  // lock was held for all of `patience`; the text names the last holder. ETIMEDOUT: the home does
-  // not answer.
+  // Takes the lock of `home`. `threads` includes the home's mount and must outlive the lock.
+  // kTimeout: the lock was held for all of `patience`; the text names the last holder. ETIMEDOUT:
+  // the home does not answer.
   static base::Result<DirectoryLock> take(const std::string& home, MountThreads& threads,
                                           std::chrono::milliseconds patience);
   DirectoryLock(DirectoryLock&&) = default;

@@ -9,7 +9,7 @@ namespace robustrun::checkpoint {
 
 class GuardedDisk final : public Disk {
  public:
-  // Owns neither argument.
+  // Both must outlive this object.
   GuardedDisk(Disk& disk, MountThreads& threads) : disk_(disk), threads_(threads) {}
 
   base::Result<std::unique_ptr<OutputFile>> create(const std::string& path,

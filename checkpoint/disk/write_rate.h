@@ -17,7 +17,8 @@ namespace robustrun::checkpoint {
 
 class WriteRate {
  public:
-  // `asked`: a counter to which all bytes are added; may be null. The clock is not owned.
+  // `asked`: a counter to which all bytes are added; may be null. The clock must outlive this
+  // object.
   explicit WriteRate(const base::Clock& clock,
                      std::shared_ptr<std::atomic<std::uint64_t>> asked = nullptr)
       : clock_(clock), asked_(std::move(asked)) {}

@@ -17,7 +17,7 @@ namespace robustrun::checkpoint {
                                           std::uint64_t bytes_b);
 
 // Copies `from` to `to` and returns the CRC of the bytes copied. The ranges must not overlap.
-// Memory is read once and written once, past the processor's caches where that works.
+// Memory is read once and written once, bypassing the processor's caches where that works.
 std::uint32_t copy_with_crc32c(std::string_view from, char* to);
 
 // crc32c() with tables only, on any processor.

@@ -12,10 +12,10 @@ namespace robustrun::checkpoint {
 
 [[nodiscard]] bool crc32c_can_fold();
 
-// Both functions require crc32c_can_fold(). They process as many bytes from the front as suit the
-// method, update `crc` (of the preceding bytes) to include them, and return their number.
+// Both functions require crc32c_can_fold(). They add bytes from the front to `crc`, the CRC of the
+// bytes before them, and return their number; 0: too few for this method. The caller does the rest.
 std::size_t crc32c_fold(std::string_view bytes, std::uint32_t& crc);
-// Also copies these bytes to `to`, past the processor's caches.
+// Also copies these bytes to `to`, bypassing the processor's caches.
 std::size_t crc32c_fold_copy(std::string_view from, char* to, std::uint32_t& crc);
 
 }  // namespace robustrun::checkpoint

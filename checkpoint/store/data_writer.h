@@ -39,7 +39,7 @@ struct DataSaved {
 
 class DataWriter {
  public:
-  // Owns neither argument; `threads` has a lane for each worker of a mount.
+  // `disk` and `threads`, which has a lane for each worker of a mount, must outlive the writer.
   static base::Result<DataWriter> make(Disk& disk, MountThreads& threads, std::size_t mounts);
   DataWriter(DataWriter&&) noexcept;
   DataWriter& operator=(DataWriter&&) noexcept;

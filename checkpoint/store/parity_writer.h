@@ -38,8 +38,8 @@ struct ParitySaved {
 
 class ParityWriter {
  public:
-  // `parity`: how many mounts may be lost. `arena`: from DataWriter::arena(). Owns neither `disk`
-  // nor `threads`.
+  // `parity`: how many mounts may be lost. `arena`: from DataWriter::arena(). `disk` and `threads`
+  // must outlive the writer.
   ParityWriter(Disk& disk, MountThreads& threads, std::shared_ptr<Arena> arena, std::size_t parity);
 
   ParitySaved save(const ParityRequest& request);

@@ -31,7 +31,7 @@ namespace robustrun::cli {
 
 // The page of a subcommand, which must exist.
 [[nodiscard]] std::string command_help(std::string_view subcommand, int columns);
-// Its lines "usage: ...", with a line end.
+// Its lines "usage: ...", with a newline at the end.
 [[nodiscard]] std::string command_usage(std::string_view subcommand);
 [[nodiscard]] std::vector<std::string> command_names();
 

@@ -20,10 +20,11 @@ struct InjectPlan {
   bool draws = false;                    // the seed decides the target
 };
 
-// `seed` counts if the line has none. kInvalidArgument, one sentence for below the usage line.
+// `seed` counts if the line has none. Errors are kInvalidArgument, one sentence, to be shown below
+// the usage line.
 [[nodiscard]] base::Result<InjectPlan> plan_injection(const InjectLine& line, std::uint64_t seed);
 
-// "12:03:04  kill  rank 3 on node01 (pid 4242)" in the local time zone, without a line end.
+// "12:03:04  kill  rank 3 on node01 (pid 4242)" in the local time zone, without a newline.
 [[nodiscard]] std::string injection_text(base::Nanos wall_time, wire::FaultKind kind,
                                          const supervisor::FaultReport& report);
 

@@ -14,7 +14,7 @@ inline constexpr std::string_view kLatest = "latest";
 
 // `run`: a run's directory, the id of a run of this user (run_index.h), or `latest`; empty: the
 // newest below ./robustrun-runs, or else the newest. The id slurm-JOB means the newest start of
-// this Slurm job (run_chain.h). Returns the path of its journal. kNotFound.
+// this Slurm job (run_chain.h). Returns the path of its journal. kNotFound: there is no such run.
 [[nodiscard]] base::Result<std::string> find_journal(const std::string& run,
                                                      const Surroundings& around);
 
@@ -24,8 +24,8 @@ inline constexpr std::string_view kLatest = "latest";
 // What a command without a RUN means, below ./robustrun-runs, or else among all runs.
 enum class Pick : std::uint8_t {
   kLiveFirst,     // the newest active run; without one, the newest run
-  kLive,          // the newest active run; kNotFound
-  kTheLiveOne,    // the only active run; kNotFound, kConflict if there are several
+  kLive,          // the newest active run; kNotFound if there is none
+  kTheLiveOne,    // the only active run; kNotFound if there is none, kConflict if several
 };
 
 // Returns the directory of `run` (as above) or, if empty, of the run that `pick` selects, whose

@@ -2,8 +2,8 @@
 // The runs of this user, found from any folder: $XDG_STATE_HOME/robustrun/runs (or
 // ~/.local/state/robustrun/runs) holds one symbolic link per run, which leads to its directory.
 //
-// The index is a convenience. Where there is no home, or it cannot be written, runs are found below
-// ./robustrun-runs alone, and no run fails for it.
+// The index is a convenience. Where there is no home, or it cannot be written, runs are found only
+// below ./robustrun-runs, and no run fails for it.
 
 #include <string>
 #include <vector>

@@ -12,7 +12,8 @@
 namespace robustrun::cli {
 
 // Each of `paths` is a journal, a run's directory, a folder of run directories, or a run's id.
-// Returns journals in ascending order, each once. kNotFound, kLimit (kSimJournalsMax).
+// Returns journals in ascending order, each once. kNotFound: a path leads to no journal; kLimit:
+// more than kSimJournalsMax.
 [[nodiscard]] base::Result<std::vector<std::string>> find_sim_journals(
     const std::vector<std::string>& paths, const Surroundings& around);
 

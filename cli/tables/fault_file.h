@@ -1,6 +1,6 @@
 #pragma once
-// Reads the table of known failures from TOML (docs/faults.md), to rows that the core compares
-// failures with. Pure but for questions to Surroundings::machine.
+// Reads the table of known failures from TOML (docs/faults.md), and makes the rows with which the
+// core compares failures. Pure, except for questions to Surroundings::machine.
 //
 //   [[fault]]   name, symptom, exception, text, xid, exit, signal, oom, found,
 //               layer, confidence, action, sequel, advice
@@ -24,7 +24,7 @@ namespace robustrun::cli {
 // configs/faults.toml at build time.
 [[nodiscard]] std::string_view built_in_faults();
 
-// The rows of --faults, then those of ../share/robustrun/faults.toml beside the program (if
+// The rows of --faults, then those of share/robustrun/faults.toml in the program's prefix (if
 // missing, the built-in ones) with names that --faults does not use.
 [[nodiscard]] base::Result<std::vector<supervisor::FaultRow>> plan_faults(
     const Settings& settings, const Surroundings& around);

@@ -24,7 +24,7 @@ namespace robustrun::cli {
 // configs/log_formats.toml at build time.
 [[nodiscard]] std::string_view built_in_log_formats();
 
-// The rows of --log-formats, then those of ../share/robustrun/log_formats.toml beside the program
+// The rows of --log-formats, then those of share/robustrun/log_formats.toml in the program's prefix
 // (if missing, the built-in ones) for projects that --log-formats does not name.
 [[nodiscard]] base::Result<std::vector<wire::LineFormat>> plan_log_formats(
     const Settings& settings, const Surroundings& around);

@@ -32,7 +32,7 @@ namespace robustrun::cli {
 // configs/policy.toml at build time.
 [[nodiscard]] std::string_view built_in_policy();
 
-// The policy in share/robustrun/policy.toml of the program's prefix (if missing, the built-in
+// The policy of share/robustrun/policy.toml in the program's prefix (if missing, the built-in
 // policy), changed as --policy says. With --compat=torchrun: a policy without ladders.
 [[nodiscard]] base::Result<supervisor::Policy> plan_policy(const Settings& settings,
                                                            const Surroundings& around);

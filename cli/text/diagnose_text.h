@@ -8,7 +8,7 @@
 
 namespace robustrun::cli {
 
-// `notes`: what is missing or was skipped. Ends with a line end.
+// `notes`: what is missing or was skipped. Ends with a newline.
 [[nodiscard]] std::string verdict_text(const tracer::Verdict& verdict,
                                        const std::vector<std::string>& notes);
 

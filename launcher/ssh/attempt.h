@@ -3,8 +3,8 @@
 // reads the configuration, waits for a turn, connects (again, if the server drops it), starts the
 // command, pushes the build if it is missing, and watches.
 //
-// On the loop. Every step but the running agent has a deadline. SshOptions::start_timeout counts
-// from the first connection, or the end of a push, until robustrun has started there.
+// Used on the loop. Every step but the running agent has a deadline. SshOptions::start_timeout
+// counts from the first connection, or the end of a push, until robustrun has started there.
 
 #include <chrono>
 #include <cstdint>

@@ -5,7 +5,7 @@
 // Tijdeman's rule ("The chairman assignment problem", Discrete Mathematics 32, 1980): of the
 // sources that are due, the one whose deadline is nearest. For k sources with constant weights,
 // what a source was given differs from what it was owed by at most 1 - 1/(2k-2) samples. The rule
-// assumes that the present weights stay; while they change the difference can be a little larger.
+// assumes that the current weights stay; while they change, the difference can be a little larger.
 
 #include <cstdint>
 #include <span>

@@ -11,8 +11,8 @@ namespace robustrun::loader {
 inline constexpr std::uint32_t kLeft = 0xFFFFFFFFU;
 using Packing = std::vector<std::uint32_t>;
 
-// In the given order, each into the present bin or the next one; from the first piece for which no
-// bin is left, all are left. Lengths are between 1 and `capacity`.
+// In the given order, each into the current bin or the next one. The first piece for which no bin
+// remains is left out, and so are all after it. Lengths are between 1 and `capacity`.
 [[nodiscard]] Packing next_fit(std::span<const std::uint32_t> lengths, std::uint32_t capacity,
                                std::uint32_t bins);
 

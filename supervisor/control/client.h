@@ -43,7 +43,7 @@ class ControlClient {
   // True: there is something to read, or the peer is gone. False: the time is over.
   base::Result<bool> readable(int fd, base::Nanos until) const;
   base::Fd fd_;
-  base::Fd peer_;  // pidfd of the supervisor; none where it cannot be had
+  base::Fd peer_;  // pidfd of the supervisor; none where it is not available
   std::int32_t peer_pid_ = 0;
   int interrupt_fd_ = -1;
   base::Nanos answer_max_ = kControlAnswerMax;

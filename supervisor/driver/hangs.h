@@ -30,7 +30,7 @@ class Hangs {
   struct Hands {
     std::function<base::Attempt()> attempt;  // the current one
     std::function<bool()> is_running;  // its workers run
-    std::function<std::uint64_t()> steps;  // of the furthest rank; 0: it has not told of any
+    std::function<std::uint64_t()> steps;  // of the furthest rank; 0: it has reported none
     std::function<void()> on_news;  // before the first on_diagnosed() of a look
     std::function<void(Diagnosed)> on_diagnosed;
   };

@@ -1,11 +1,11 @@
 #pragma once
 // One wave of a replay: talks to the agents of some groups of nodes (wire/messages/replay.h), and
-// puts their answers together to the event that the core judges. Decides nothing.
+// combines their answers into the event that the core judges. Decides nothing.
 //
 // All groups begin at once, each with a port that its first node found. A group is over when all
 // its nodes have answered, soon after the first of them failed (the others may only wait for that
 // one), or at the deadline; remaining processes are killed then. The group of a lost agent is
-// untested. On the driver's loop.
+// untested. Used on the driver's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

@@ -4,7 +4,7 @@
 //
 // All nodes are asked at once; each step ends when all have answered or its time is over. Nodes
 // that did not answer in time, or were lost meanwhile, are reported as such. Answers are bounded
-// and must be about this check; they are not judged here. On the driver's loop.
+// and must be about this check; they are not judged here. Used on the driver's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

@@ -1,9 +1,10 @@
 #pragma once
 // The destination of --events: a file that is appended to, or a descriptor of our caller.
 //
-// On the driver's loop, which never waits for it: a thread writes, and memory is bounded. Lines
-// that a full disk or a slow reader does not take are dropped and counted; this is logged once, and
-// noted in a line of its own at that place. After a reader has gone, nothing more is written.
+// Used on the driver's loop, which never waits for it: a thread writes, and memory is bounded.
+// Lines that a full disk or a slow reader does not take are dropped and counted; this is logged
+// once, and noted in a line of its own at that place. After a reader has gone, nothing more is
+// written.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

@@ -2,9 +2,9 @@
 // The commands of --on-incident and --on-bad-node: a program of the user's that gets every incident
 // or bad node as JSON on its standard input (an argument vector, never a shell), or scontrol.
 //
-// On the driver's loop. A thread runs one command at a time, and kills it with all its children
-// when its time is over. The run waits for it only at its end, and not for long. Its output goes to
-// the log. Incidents beyond a bounded queue are dropped, which is logged.
+// Used on the driver's loop. A thread runs one command at a time, and kills it with all its
+// children when its time is over. The run waits for it only at its end, and not for long. Its
+// output goes to the log. Incidents beyond a bounded queue are dropped, which is logged.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

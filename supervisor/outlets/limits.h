@@ -12,7 +12,7 @@ namespace robustrun::supervisor {
 inline constexpr std::size_t kHttpConnectionsMax = 16;
 inline constexpr std::size_t kHttpHeaderBytesMax = std::size_t{8} << 10;
 inline constexpr std::chrono::seconds kHttpRequestMax{5};
-// A page is rendered again after so long, however often it is requested.
+// A page is rendered again after this time, however often it is requested.
 inline constexpr std::chrono::milliseconds kMetricsFreshFor{500};
 inline constexpr std::chrono::seconds kMetricsFileInterval{15};
 

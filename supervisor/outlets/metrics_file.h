@@ -1,8 +1,8 @@
 #pragma once
 // The file of --metrics-file: replaced by rename, so that a reader always sees a whole page.
 //
-// On the driver's loop; a thread writes one page at a time. While the disk is full or dead, pages
-// are lost; this is logged once, and once more when the file can be written again.
+// Used on the driver's loop; a thread writes one page at a time. While the disk is full or dead,
+// pages are lost; this is logged once, and once more when the file can be written again.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

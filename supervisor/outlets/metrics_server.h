@@ -1,7 +1,7 @@
 #pragma once
 // GET /metrics over HTTP/1.1 (RFC 9112), for Prometheus; nothing else.
 //
-// On the driver's loop. Every request has a connection of its own, which is closed after the
+// Used on the driver's loop. Every request has a connection of its own, which is closed after the
 // answer. Time, bytes and connections are bounded (limits.h): a client that reaches the port can
 // read the metrics, but delay nothing. Boost.Beast reads the protocol.
 

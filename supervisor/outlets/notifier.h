@@ -1,9 +1,9 @@
 #pragma once
 // Sends notices to the targets of --notify.
 //
-// On the driver's loop. Each target has a queue (notice_queue.h) and a thread, so that one that
-// hangs delays no other. The run waits for it only at its end, and not for long. The first failure
-// of a target is logged, and later ones only after a success in between.
+// Used on the driver's loop. Each target has a queue (notice_queue.h) and a thread, so that one
+// that hangs delays no other. The run waits for it only at its end, and not for long. The first
+// failure of a target is logged, and later ones only after a success in between.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

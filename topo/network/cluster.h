@@ -76,8 +76,8 @@ std::uint32_t switch_of(const Cluster& cluster, NodeIndex node, std::size_t leve
 // The same for all levels and nodes: by level, then node.
 std::vector<std::vector<std::uint32_t>> switches_by_level(const Cluster& cluster);
 
-// The cluster of `hosts` alone, in their order, without unused switches. An unknown or repeated
-// host is an error that names the host and `cluster.source`.
+// The cluster of only `hosts`, in their order, without unused switches. An unknown or repeated host
+// is an error that names the host and `cluster.source`.
 base::Result<Cluster> restrict_to(const Cluster& cluster, const std::vector<std::string>& hosts);
 
 // A cluster with one switch above all hosts: the network is unknown.

@@ -46,8 +46,8 @@ struct Description {
   std::vector<LevelEntry> levels;  // optional, each name once
 };
 
-// The height of a switch is one more than that of the highest switch below it; switches with nodes
-// alone have the least. Switches of one height form a level. Levels without a name are named by
+// The height of a switch is one more than that of the highest switch below it; switches with only
+// nodes have the least. Switches of one height form a level. Levels without a name are named by
 // height: leaf, minipod, core, site, level5, ... Nodes and switches are in the order of first
 // mention. If a branch lacks a level, a stand-in gets the name of a switch of that branch.
 base::Result<Cluster> build_cluster(const Description& description);

@@ -42,7 +42,7 @@ struct Parallel {
   bool operator==(const Parallel&) const = default;
 };
 
-// "tp=8,pp=8,dp=auto": each name at most once, sizes of 1 or more, auto for dp alone.
+// "tp=8,pp=8,dp=auto": each name at most once, sizes of 1 or more, auto only for dp.
 base::Result<Parallel> parse_parallel(std::string_view text);
 // "tp-cp-ep-dp-pp", each name at most once; those that are left out are appended. The caller must
 // check that these have size 1.

@@ -3,7 +3,7 @@
 //
 // Volumes are bytes that one rank sends per step. They are given, or computed from the model's
 // shape by Arnold's formulas (arXiv 2509.15940, appendix C), or unknown: then the weights are the
-// paper's, alpha = 0 for dense models (PP alone counts), 0.3 for DP and 0.7 for PP with mixture of
+// paper's, alpha = 0 for dense models (only PP counts), 0.3 for DP and 0.7 for PP with mixture of
 // experts.
 
 #include <array>
@@ -35,7 +35,7 @@ base::Result<Model> parse_model(std::string_view text);
 // "dp=2GB,pp=30MB": bytes per rank and step; kB, MB, GB are powers of 1000, KiB ... of 1024.
 base::Result<Traffic> parse_traffic(std::string_view text);
 
-// `parallel` must be resolved. Error: the batch is not divisible.
+// `parallel` must be resolved. kInvalidArgument: global_batch is no multiple of micro_batch * dp.
 base::Result<Traffic> traffic_of(const Model& model, const Parallel& parallel);
 
 // By kind: the weight of one unit of spread, in millionths. The weights of the kinds of `parallel`

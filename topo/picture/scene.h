@@ -35,8 +35,8 @@ struct Scene {
   std::vector<std::vector<std::vector<std::uint32_t>>> switches;
 };
 
-// `kind`: nullopt: the kind of most weight. Error: no group of the kind spans nodes. The cluster
-// must outlive the scene.
+// `kind`: of the groups to show; nullopt: the one of most weight. kInvalidArgument: no group of
+// `kind` spans nodes. The cluster must outlive the scene.
 base::Result<Scene> make_scene(const Cluster& cluster, const Placement& placement,
                                const Weights& weights, std::optional<GroupKind> kind);
 

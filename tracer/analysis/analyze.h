@@ -2,7 +2,7 @@
 // Derives a verdict from snapshots of all ranks: which rank blocks the job. Pure: the same input
 // gives the same verdict; no clock, no I/O.
 //
-// Rules R0 to R11 (docs/diagnosis.md) are tried in a fixed order on a wait graph of the earliest
+// Rules R0 to R12 (docs/diagnosis.md) are tried in a fixed order on a wait graph of the earliest
 // unfinished operation of every rank in every communicator. The first rule that fires names the
 // culprits; the next one that would name others is the runner-up. Based on Mycroft's Algorithm 2
 // (arXiv 2509.03018) and ByteRobust's stack aggregation (arXiv 2509.16293), with further rules for

@@ -61,7 +61,7 @@ class BulkStream {
   [[nodiscard]] bool is_hung_up() const { return hung_up_.load(std::memory_order_relaxed); }
 
  private:
-  // `events`: as for poll(); 0: waits for the time alone.
+  // `events`: as for poll(); 0: only waits for the time.
   base::Status await(int fd, short events, base::Nanos until);
   base::Status await_peer(short events);
 

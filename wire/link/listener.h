@@ -60,9 +60,10 @@ class Listener {
     std::function<void(const std::string&)> on_refused;
   };
 
-  // Listens on `address` (numeric; empty: every interface, IPv6 and IPv4) and `port` (0: any).
-  // `secret`: proves enrolments (enrolment.h); without it and without munge every agent is admitted
-  // (--insecure-rdzv). kConflict: the port is taken; names the owner's pid if it can be found.
+  // Listens on `address` (numeric; empty: every interface, IPv6 and IPv4) and `port` (0: a free
+  // one). `secret`: proves enrolments (enrolment.h); without it and without munge every agent is
+  // admitted (--insecure-rdzv). kConflict: the port is taken; the text names the owner's pid if it
+  // can be found.
   static base::Result<std::unique_ptr<Listener>> open(boost::asio::any_io_executor executor,
                                                       const std::string& address,
                                                       std::uint16_t port,

@@ -5,8 +5,8 @@
 // These structs serve both as messages (messages.h) and as journal events (supervisor/core/types/),
 // so that their fields are listed once. Field numbers are never reused and enumerators only
 // appended: both are on the wire and in journals. Before a fact is journaled, the supervisor checks
-// for values of newer agents and for the lengths of texts (supervisor/driver/translate.h). Standard
-// library and base/core alone.
+// for values of newer agents and for the lengths of texts (supervisor/driver/translate.h). Includes
+// only the standard library and base/core.
 
 #include <cstddef>
 #include <cstdint>

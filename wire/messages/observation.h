@@ -74,7 +74,7 @@ struct Observe {
   bool evidence = false;
   base::Nanos within{};
   bool ras = false;  // also query NCCL's RAS once: answered by RasAnswer
-  // Look only at what this worker uses (processor, memory, GPUs): answered by its Observed alone.
+  // Look only at what this worker uses (processor, memory, GPUs): answered only by its Observed.
   // An older agent answers for all workers, without it.
   std::optional<base::LocalRank> use_of{};
   template <class V>

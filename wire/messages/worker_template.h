@@ -18,7 +18,7 @@ namespace robustrun::wire {
 enum class StreamRoute : std::uint8_t {
   kInherit,  // the worker writes to the launcher's own descriptor (torchrun's default)
   kConsole,  // captured, passed on to the supervisor's console
-  kFile,  // captured into the log file alone
+  kFile,  // captured only into the log file
   kFileAndConsole,  // both: native default, and --tee
   kDiscard,  // --local-ranks-filter without a file
 };

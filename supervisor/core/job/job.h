@@ -65,7 +65,7 @@ class Job {
   [[nodiscard]] base::Attempt attempt() const;
   // Restarts that have counted against max_restarts since that budget was last full.
   [[nodiscard]] std::uint32_t restarts_used() const;
-  // Incarnation of the present supervisor: 1, and one more with every SupervisorResumed.
+  // Incarnation of the current supervisor: 1, and one more with every SupervisorResumed.
   [[nodiscard]] std::uint32_t incarnation() const;
   // Versions of the run; empty before RunStarted.
   [[nodiscard]] const Versions& versions() const;
@@ -76,7 +76,7 @@ class Job {
   // the incarnation that the workers report; 0: they report none.
   [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt,
                                 std::uint32_t ordered_by) const;
-  // For tests: the stimulus that `event` is in the present state; nullopt: it does not count, or is
+  // For tests: the stimulus that `event` is in the current state; nullopt: it does not count, or is
   // ignored. And whether a stimulus is handled in a state.
   [[nodiscard]] std::optional<Stimulus> acts_on(const Event& event) const;
   [[nodiscard]] static bool acts_on(JobState state, Stimulus stimulus);

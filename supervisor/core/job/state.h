@@ -61,7 +61,7 @@ struct JobMemory {
   ReplayCourse replay_course;  // of kReplaying
   std::uint32_t alarms_acted_on = 0;  // in this run
 
-  // agent, unfit and leaving are changed by set_presence() and set_leaving() alone.
+  // agent, unfit and leaving are changed only by set_presence() and set_leaving().
   std::vector<NodeState> nodes;
   // These three follow from `nodes`:
   std::uint32_t nodes_there = 0;  // nodes with an agent that may work

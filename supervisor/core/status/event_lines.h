@@ -39,7 +39,7 @@ class EventLines {
   std::optional<RunEvent> take(const JournalEntry& entry);
   // The event for the state after an event; nullopt while it stays the same.
   std::optional<RunEvent> take(JobState state, base::Nanos at);
-  // The line, with the run's id and the time of day, without a line end.
+  // The line, with the run's id and the time of day, without a newline.
   [[nodiscard]] std::string json(const RunEvent& event) const;
 
  private:

@@ -5,7 +5,7 @@
 //
 // loss, gradient norm  not a number, and five-fold jumps (ByteRobust, arXiv 2509.16293 section 4.1)
 //                      above the median of the last normal readings. Both must last: single spikes
-//                      come and go in healthy trainings, and a loss scaler that seeks its scale
+//                      come and go in healthy training, and a loss scaler that seeks its scale
 //                      makes gradients overflow several steps in a row.
 // steps per second,    a change-point: the median of a window of readings against the median of
 // mfu                  the windows before, with their median absolute deviation as the measure of
@@ -14,8 +14,9 @@
 //
 // The name of a metric tells its role (metric_role). Others are not watched, as their meaning is
 // unknown.
-// Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names and
-// a few hundred numbers of each.
+//
+// Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names and a few
+// hundred numbers of each.
 
 #include <cstdint>
 #include <deque>

@@ -44,7 +44,7 @@ struct VersionList {
 
 // `wall_clock`: Unix time less the supervisor's clock.
 [[nodiscard]] VersionList list_versions(const Versions& versions, base::Nanos wall_clock);
-// One object, without a line end.
+// One object, without a newline.
 [[nodiscard]] std::string versions_json(const VersionList& list);
 // A line for each version, with times in UTC.
 [[nodiscard]] std::string versions_text(const VersionList& list);

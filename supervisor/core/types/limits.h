@@ -25,7 +25,7 @@ inline constexpr std::size_t kFaultQuoteBytesMax = 200;
 
 // Launches in a row without a wait, of agents that do not say hello.
 inline constexpr std::uint32_t kAgentLaunchesMax = 2;
-// A node whose agents were lost at most so often still has the first claim to its place.
+// A node whose agents were lost at most this often still has the first claim to its place.
 inline constexpr std::uint32_t kAgentLossesForgiven = 1;
 // A repeat offender (node_standing.h) begins a run with this number of losses when places are
 // given.
@@ -45,7 +45,7 @@ inline constexpr std::uint32_t kFailedStartsMax = 10;
 inline constexpr base::Nanos kFailedStartsFor = std::chrono::minutes(5);
 inline constexpr std::uint32_t kFailedStartsAloneMax = 3;
 
-// A machine that the run needs is given up after so many sure failures within
+// A machine that the run needs is given up after this many sure failures within
 // Policy::blamed_within, if the run may wait for another one.
 inline constexpr std::size_t kBrokenTimesMax = 2;
 // How often a machine that was left out may take part again in a run because it passed a test:
@@ -78,7 +78,7 @@ inline constexpr std::size_t kLastWordsBytesMax = 4096;
 inline constexpr std::size_t kEndedWellKept = 64;
 inline constexpr std::size_t kRanksSaid = 8;
 
-// A replay may take so much longer than the shell's own deadline.
+// A replay may take this much longer than the shell's own deadline.
 inline constexpr base::Nanos kReplayMargin = std::chrono::seconds(30);
 
 // How long to wait for a placement; then the nodes get their places without it.
@@ -168,8 +168,8 @@ inline constexpr std::size_t kCostWindowsKept = 60;
 inline constexpr std::uint32_t kCostWindowsToRaise = 3;
 inline constexpr std::uint32_t kCostWindowsToClear = 2;
 
-// report/time/stages.h: a straggler took 12 tenths of the median and half a second more; so many
-// are listed.
+// report/time/stages.h: a straggler took 12 tenths of the median and half a second more; this many
+// nodes are listed.
 inline constexpr std::int64_t kStragglerTenths = 12;
 inline constexpr std::chrono::milliseconds kStragglerOverMin{500};
 inline constexpr std::size_t kStageNodesMax = 8;

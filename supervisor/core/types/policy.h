@@ -90,7 +90,7 @@ struct Policy {
   base::Nanos blamed_within = std::chrono::hours(1);
   // A finding about a node explains a failure within this time after it, if nothing else does.
   base::Nanos suspected_for = std::chrono::minutes(10);
-  // After so much progress the ladders are climbed from the bottom again.
+  // After this much time of progress the ladders are climbed from the bottom again.
   base::Nanos forgotten_after = std::chrono::minutes(10);
   PreflightDepth check = PreflightDepth::kFull;  // how nodes are checked between two attempts
   SlowPolicy slow;
@@ -105,7 +105,7 @@ struct Policy {
   std::uint32_t poison_after = 2;
   std::uint32_t poison_steps = 20;
   // A rank for which all others wait, and which only sleeps or waits for a lock of the script for
-  // so long, ends the attempt. 0: it has the time of any other hang (hang_watch.h).
+  // this long, ends the attempt. 0: it has the time of any other hang (hang_watch.h).
   base::Nanos hang_still = std::chrono::seconds(10);
   DrainAnswer drain = DrainAnswer::kAtRestart;
 

@@ -71,7 +71,7 @@ struct Versions {
   std::optional<base::Nanos> due;  // `next` is used by then
 
   [[nodiscard]] bool is_changing() const { return next != present; }
-  // The version to roll back to from the present one: the newest older version that has made
+  // The version to roll back to from the current one: the newest older version that has made
   // progress or, without `proven_only`, the newest that was not seen to fail.
   [[nodiscard]] std::optional<std::uint32_t> older(bool proven_only) const;
   // False when the request changes nothing, or makes no sense. `at`: when it came.
