@@ -15,7 +15,8 @@ void end_well(Fleet& fleet, std::uint32_t r) {
 }
 
 std::vector<Frame> exit_handler() {
-  return {{"finish", "/home/me/upload.py", 12}, {"_run_exitfuncs", "/usr/lib/python3.11/atexit", 0}};
+  return {{"finish", "/home/me/upload.py", 12},
+          {"_run_exitfuncs", "/usr/lib/python3.11/atexit", 0}};
 }
 
 TEST_CASE("a rank that lingers in an exit handler is named when the others have ended") {

@@ -54,7 +54,7 @@ std::string outlook_in_words(const Diagnosed& what) {
     case Outlook::kExitHandlers:
       return "; nothing is done about it, as its exit handlers may still save or upload something";
     case Outlook::kEndsProcess:
-      return fmt::format("; ended in {} unless {} (--hang-timeout)", in, it_moves);
+      return fmt::format("; will be ended in {} unless {} (--hang-timeout)", in, it_moves);
     case Outlook::kLeftAlone: return "; nothing is done about it (--hang-timeout=0)";
   }
   return "";

@@ -40,19 +40,17 @@ std::optional<Verdict> rule_not_ended(const Case& facts) {
   verdict.confidence = all_seen ? Confidence::kExact : Confidence::kInferred;
   verdict.lasting = lasting;
   verdict.is_finished = is_finished;
-  verdict.sentence = fmt::format(
-      "{} {} not ended, {} after {} returned", made.named, made.choose("has", "have"),
-      base::rough_duration_words(lasting), made.choose("its script", "their scripts"));
+  verdict.sentence =
+      fmt::format("{} {} not ended, {} after {} returned", made.named, made.choose("has", "have"),
+                  base::rough_duration_words(lasting), made.choose("its script", "their scripts"));
   if (is_finished) {
-    verdict.sentence +=
-        fmt::format(" and {} exit handlers had run", made.choose("its", "their"));
+    verdict.sentence += fmt::format(" and {} exit handlers had run", made.choose("its", "their"));
   }
   verdict.sentence += whereabouts_text(facts, made);
   if (!ended.empty()) {
-    verdict.sentence += fmt::format("; {} ended", ended.size() == 1
-                                                      ? "the other rank has"
-                                                      : fmt::format("the other {} ranks have",
-                                                                    ended.size()));
+    verdict.sentence += fmt::format(
+        "; {} ended", ended.size() == 1 ? "the other rank has"
+                                        : fmt::format("the other {} ranks have", ended.size()));
   }
   return verdict;
 }
