@@ -61,9 +61,10 @@ TEST_CASE("a process that lingers at its end is no hang, and its run succeeds wi
   told.outlook = Diagnosed::Outlook::kEndsProcess;
   told.acts_in = std::chrono::minutes(9);
   h.tell(told);
-  CHECK(h.text(Rule::kHangSuspected) ==
-        "rank 1 has not ended, 45 s after its script returned; will be ended in 9 min 0 s unless it "
-        "moves (--hang-timeout)");
+  CHECK(
+      h.text(Rule::kHangSuspected) ==
+      "rank 1 has not ended, 45 s after its script returned; will be ended in 9 min 0 s unless it "
+      "moves (--hang-timeout)");
   h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, late_end()));
   CHECK(h.text(Rule::kSucceeded) ==
         "all 2 workers finished; rank 1 did not end by itself and is stopped");
