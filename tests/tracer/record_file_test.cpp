@@ -58,16 +58,16 @@ TEST_CASE("two marks show how far the script's end has come, in order") {
   using base::ScriptEnd;
   const Fixture f;
   REQUIRE(f.file);
-  CHECK(f.file->read_end() == ScriptEnd::kNotSeen);
+  CHECK(f.file->read_end().script_end() == ScriptEnd::kNotSeen);
   f.store(tracer::kRecordEndAt + 8, 7);
-  CHECK(f.file->read_end() == ScriptEnd::kNotSeen);
+  CHECK(f.file->read_end().script_end() == ScriptEnd::kNotSeen);
   f.store(tracer::kRecordEndAt, 5);
-  CHECK(f.file->read_end() == ScriptEnd::kFinished);
+  CHECK(f.file->read_end().script_end() == ScriptEnd::kFinished);
   f.store(tracer::kRecordEndAt + 8, 0);
-  CHECK(f.file->read_end() == ScriptEnd::kReturned);
+  CHECK(f.file->read_end().script_end() == ScriptEnd::kReturned);
   CHECK(tracer::kRecordEndAt == tracer::kCountersAt + sizeof(tracer::RecordCounters));
   REQUIRE(::truncate(f.path.c_str(), tracer::kRecordEndAt + 8) == 0);
-  CHECK(f.file->read_end() == ScriptEnd::kNotSeen);
+  CHECK(f.file->read_end().script_end() == ScriptEnd::kNotSeen);
 }
 
 TEST_CASE("a new record is private, complete, allocated, and reads as empty") {

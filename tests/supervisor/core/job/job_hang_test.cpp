@@ -56,7 +56,7 @@ tracer::Verdict late_end() {
 
 TEST_CASE("a process that lingers at its end is no hang, and its run succeeds without it") {
   Running h;
-  h.tell_exit(exited(0, 0));
+  h.tell_exit(exited(0, 0, 0));
   Diagnosed told = diagnosed(h, Diagnosed::Stage::kSuspected, late_end());
   told.outlook = Diagnosed::Outlook::kEndsProcess;
   told.acts_in = std::chrono::minutes(9);
@@ -72,7 +72,7 @@ TEST_CASE("a process that lingers at its end is no hang, and its run succeeds wi
   CHECK_FALSE(h.decided(Rule::kHangConvicted));
   h.tell_exit(killed(1, 1, SIGKILL));
   h.all_gone();
-  CHECK(h.job.exit_code() == kExitSuccess);
+  CHECK(h.exit_code() == kExitSuccess);
 }
 
 TEST_CASE("nothing is ended while another rank still runs") {
