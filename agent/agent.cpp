@@ -329,6 +329,7 @@ class Agent {
       own_workers_->share_blocks = welcome.workers.share_blocks;
       own_workers_->stages = welcome.workers.stages;
       own_workers_->overlap_saves = welcome.workers.overlap_saves;
+      own_workers_->tell_moved = welcome.workers.tell_moved;
       // In compat mode the folder's name is this command's own, as with torchrun.
       if (!own_workers_->log_directory.empty() && !own_workers_->compat) {
         own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);

@@ -19,6 +19,7 @@ KINDS = {1: "RunStarted", 2: "AgentJoined", 3: "AgentLost", 4: "PortReserved", 5
          22: "UpdateRequested", 24: "NodesReplayed",
          31: "StartStages", 32: "CheckpointNoted", 33: "CheckpointDemoted", 34: "BackupSolved",
          35: "CopiesKept", 36: "HeldCopiesSaved", 37: "SavingOver",
+         38: "CheckpointMoved",
          64: "Decision", 65: "Finish", 66: "GroupFormed"}
 HEADER = pathlib.Path(__file__).resolve().parents[1] / "supervisor/core/types/rule.h"
 # Rules of a Decision, in the order of their numbers.

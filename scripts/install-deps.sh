@@ -22,7 +22,7 @@ cd "$(dirname "$0")/.."
 
 TORCH="torch==2.13.0 numpy"
 # What training scripts import beside it; the name of each module is its package's.
-TRAINERS="tqdm transformers lightning accelerate"
+TRAINERS="tqdm rich transformers lightning accelerate"
 TRACKERS="tensorboard mlflow-skinny wandb"
 TRACKER_MODULES="tensorboard mlflow wandb"
 TORCHES="2.1.2 2.3.1 2.6.0 2.8.0"

@@ -35,9 +35,10 @@ bool is_of_one_run(std::string_view name) {
   constexpr std::array<std::string_view, 15> kBeginnings = {
       "ROBUSTRUN_", "TORCHELASTIC_", "LOCAL_", "SLURM", "PBS_", "LSB_", "SGE_",   "JOB_",
       "SSH_",       "XDG_",          "DBUS_",  "TMUX",  "TERM", "LC_",  "VSCODE_"};
-  constexpr std::array<std::string_view, 12> kNames = {
-      "PWD",      "OLDPWD", "SHLVL",   "_",     "HOSTNAME",      "TMPDIR",
-      "WINDOWID", "STY",    "COLUMNS", "LINES", "INVOCATION_ID", "JOURNAL_STREAM"};
+  constexpr std::array<std::string_view, 13> kNames = {
+      "PWD",           "OLDPWD",         "SHLVL",         "_",       "HOSTNAME",
+      "TMPDIR",        "WINDOWID",       "STY",           "COLUMNS", "LINES",
+      "INVOCATION_ID", "JOURNAL_STREAM", "TTY_COMPATIBLE"};
   return std::ranges::find(kNames, name) != kNames.end() ||
          std::ranges::find(kAttemptVariables, name) != kAttemptVariables.end() ||
          std::ranges::any_of(kBeginnings, [&](auto each) { return name.starts_with(each); });

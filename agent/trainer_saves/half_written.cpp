@@ -73,8 +73,8 @@ struct HalfWritten::Found {
   [[nodiscard]] std::string path() const { return base::printable(folder.path + name); }
 };
 
-std::vector<std::string> HalfWritten::before_attempt(const Attempt& attempt) {
-  std::vector<std::string> lines;
+HalfWritten::Outcome HalfWritten::before_attempt(const Attempt& attempt) {
+  Outcome outcome;
   std::map<std::string, EntryStamp> now;
   for (const std::string& glob : attempt.globs) {
     for (const GlobFolder& folder : glob_matches(glob, attempt.directory)) {
@@ -86,12 +86,12 @@ std::vector<std::string> HalfWritten::before_attempt(const Attempt& attempt) {
       judge_siblings(found);
       for (const Found& each : found) {
         now.insert_or_assign(folder.path + each.name, each.look.stamp);
-        decide(attempt, each, lines);
+        decide(attempt, each, outcome);
       }
     }
   }
   before_ = std::move(now);
-  return lines;
+  return outcome;
 }
 
 // What whole checkpoints of its kind have, a half-written one beside them lacks.
@@ -111,8 +111,7 @@ void HalfWritten::judge_siblings(std::vector<Found>& found) const {
   }
 }
 
-void HalfWritten::decide(const Attempt& attempt, const Found& found,
-                         std::vector<std::string>& lines) {
+void HalfWritten::decide(const Attempt& attempt, const Found& found, Outcome& outcome) {
   if (found.look.state == EntryState::kWhole) return;
   const bool is_first = attempt.number.value == 0;
   bool was_written = false;
@@ -128,7 +127,7 @@ void HalfWritten::decide(const Attempt& attempt, const Found& found,
                     fmt::format("{} changed in the last seconds of {}; its format does not tell "
                                 "whether it is whole, so it stays",
                                 found.path(), attempt_words(previous(attempt.number))),
-                    lines);
+                    outcome);
   }
   if (!attempt.is_asked_for) {
     if (!was_written) return;
@@ -136,10 +135,11 @@ void HalfWritten::decide(const Attempt& attempt, const Found& found,
                     fmt::format("{} looks half-written ({}): --checkpoints '{}' moves such "
                                 "checkpoints aside before a restart",
                                 found.path(), found.look.why, base::printable(found.glob)),
-                    lines);
+                    outcome);
   }
   if (was_written) {
-    return move(attempt, found, attempt_words(previous(attempt.number)) + " was writing it", lines);
+    return move(attempt, found, attempt_words(previous(attempt.number)) + " was writing it",
+                outcome);
   }
   if (!found.is_newest) return;
   const base::Nanos quiet = std::max(attempt.now - changed, base::Nanos{});
@@ -147,37 +147,39 @@ void HalfWritten::decide(const Attempt& attempt, const Found& found,
     return move(attempt, found,
                 fmt::format("unchanged for {}, newer than every whole one",
                             base::rough_duration_words(quiet)),
-                lines);
+                outcome);
   }
   say_once(attempt,
            fmt::format("{} looks half-written ({}), but may still be in use: it changed {} ago, "
                        "and this run did not write it; so it stays",
                        found.path(), found.look.why, base::rough_duration_words(quiet)),
-           lines);
+           outcome);
 }
 
-void HalfWritten::move(const Attempt& attempt, const Found& found, const std::string& evidence,
-                       std::vector<std::string>& lines) {
+void HalfWritten::move(const Attempt& attempt, const Found& found, const std::string& how,
+                       Outcome& outcome) {
   const std::string ending =
       attempt.number.value == 0 ? ".before" : ".attempt" + std::to_string(attempt.number.value - 1);
+  const std::string evidence = fmt::format("{}; {}", found.look.why, how);
   const auto moved = move_aside(found.folder.fd.get(), found.name, ending);
   if (moved) {
-    lines.push_back(fmt::format("{} is half-written ({}; {}): moved to {}", found.path(),
-                                found.look.why, evidence,
-                                base::printable(found.folder.path + kAsideFolder + "/" + *moved)));
+    const std::string target = base::printable(found.folder.path + kAsideFolder + "/" + *moved);
+    outcome.lines.push_back(
+        fmt::format("{} is half-written ({}): moved to {}", found.path(), evidence, target));
+    if (outcome.moved.size() == kMovedToldMax) return;
+    outcome.moved.push_back({attempt.number, found.path(), target, evidence});
   } else if (moved.error().os_errno != ENOENT) {
     say_once(attempt,
-             fmt::format("{} is half-written ({}; {}), and stays: {}; move it away before the "
-                         "script resumes from it",
-                         found.path(), found.look.why, evidence, moved.error().what),
-             lines);
+             fmt::format("{} is half-written ({}), and stays: {}; move it away before the script "
+                         "resumes from it",
+                         found.path(), evidence, moved.error().what),
+             outcome);
   }
 }
 
-void HalfWritten::say_once(const Attempt& attempt, const std::string& line,
-                           std::vector<std::string>& lines) {
+void HalfWritten::say_once(const Attempt& attempt, const std::string& line, Outcome& outcome) {
   if (!attempt.reports || reported_.size() == kLinesOnceMax) return;
-  if (reported_.insert(line).second) lines.push_back(line);
+  if (reported_.insert(line).second) outcome.lines.push_back(line);
 }
 
 base::Status check_checkpoint_glob(const std::string& glob) {

@@ -23,6 +23,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "base/core/result.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::agent {
 
@@ -40,16 +41,19 @@ class HalfWritten {
     std::optional<base::Nanos> ended{};  // when the previous attempt's last worker here was gone
   };
 
-  // Returns lines for the user: what was moved, why, and where to; and, once each, what was not.
-  [[nodiscard]] std::vector<std::string> before_attempt(const Attempt& attempt);
+  struct Outcome {
+    std::vector<wire::CheckpointMoved> moved{};  // at most kMovedToldMax; `lines` has them all
+    // For the user: what was moved, why, and where to; and, once each, what was not.
+    std::vector<std::string> lines{};
+  };
+  [[nodiscard]] Outcome before_attempt(const Attempt& attempt);
 
  private:
   struct Found;
   void judge_siblings(std::vector<Found>& found) const;
-  void decide(const Attempt& attempt, const Found& found, std::vector<std::string>& lines);
-  void move(const Attempt& attempt, const Found& found, const std::string& evidence,
-            std::vector<std::string>& lines);
-  void say_once(const Attempt& attempt, const std::string& line, std::vector<std::string>& lines);
+  void decide(const Attempt& attempt, const Found& found, Outcome& outcome);
+  void move(const Attempt& attempt, const Found& found, const std::string& how, Outcome& outcome);
+  void say_once(const Attempt& attempt, const std::string& line, Outcome& outcome);
 
   // What was there before the previous attempt, by path; none: this node has begun no attempt.
   std::optional<std::map<std::string, EntryStamp>> before_;

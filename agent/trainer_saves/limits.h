@@ -25,6 +25,7 @@ inline constexpr std::size_t kGlobFoldersMax = 256;  // in which matches are loo
 inline constexpr std::size_t kGlobNamesMax = 65'536;  // of all these folders
 inline constexpr std::size_t kEntriesLookedAt = 16;  // per folder, the newest
 inline constexpr std::size_t kAsideNamesMax = 100;  // names tried for one checkpoint
+inline constexpr std::size_t kMovedToldMax = 64;  // per attempt, to the supervisor
 inline constexpr std::size_t kLinesOnceMax = 256;  // lines remembered, so that each comes once
 // How long a checkpoint that no attempt was seen writing must be unchanged: before the first
 // attempt, and later, when no worker of the run lives.

@@ -96,6 +96,7 @@ class NetworkLink final : public SupervisorLink {
     if (channel_) return channel_->send(message);
     const bool is_kept = std::holds_alternative<wire::NodeHealth>(message) ||
                          std::holds_alternative<wire::CheckpointNote>(message) ||
+                         std::holds_alternative<wire::CheckpointMoved>(message) ||
                          std::holds_alternative<wire::NodeStages>(message);
     if (is_kept && undelivered_.size() < kUndeliveredMax) {
       undelivered_.push_back(message);

@@ -84,6 +84,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void check_and_start();
   void kill_workers();
   [[nodiscard]] HalfWritten::Attempt checkpoints_wanted() const;
+  void tell(const HalfWritten::Outcome& checkpoints) const;
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
   void start_next();
   void give_up_start(const base::Error& error);
@@ -188,13 +189,14 @@ void WorkerSet::Impl::check_and_start() {
   struct Found {
     base::Status program;
     std::string changed;  // since the standbys were made
-    std::vector<std::string> checkpoints;  // lines about half-written ones
+    HalfWritten::Outcome checkpoints;
   };
   auto found = std::make_shared<Found>();
   const auto done = [self = weak_from_this(), found, attempt = order_->attempt] {
     auto set = self.lock();
-    if (!set || !set->is_to_start(attempt)) return;
-    for (const std::string& line : found->checkpoints) RR_LOG(kWarn, {}, "{}", line);
+    if (!set) return;
+    set->tell(found->checkpoints);  // they have been moved, even if the attempt was revoked
+    if (!set->is_to_start(attempt)) return;
     if (!found->changed.empty()) set->standbys_.discard(found->changed + " has changed");
     if (found->program) found->program = set->bind_cpus();
     if (!found->program) return set->give_up_start(found->program.error());
@@ -212,6 +214,12 @@ void WorkerSet::Impl::check_and_start() {
   };
   const auto submitted = check_pool_.submit(kSingleLane, look, done);
   if (!submitted) asio::post(node_.executor, done);
+}
+
+void WorkerSet::Impl::tell(const HalfWritten::Outcome& checkpoints) const {
+  for (const std::string& line : checkpoints.lines) RR_LOG(kWarn, {}, "{}", line);
+  if (!node_.workers.tell_moved) return;
+  for (const wire::CheckpointMoved& moved : checkpoints.moved) node_.send(moved);
 }
 
 HalfWritten::Attempt WorkerSet::Impl::checkpoints_wanted() const {

@@ -37,4 +37,10 @@ std::string rough_duration_words(Nanos duration) {
   return fmt::format("{} min {} s", whole / 60, whole % 60);
 }
 
+std::string clock_words(Nanos duration) {
+  const auto s = std::chrono::round<std::chrono::seconds>(duration).count();
+  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
+  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
 }  // namespace robustrun::base

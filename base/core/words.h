@@ -18,5 +18,7 @@ namespace robustrun::base {
 [[nodiscard]] std::string duration_words(Nanos duration);
 // The same where the exact value matters little: "950 ms", "4.1 s", "2 min 5 s".
 [[nodiscard]] std::string rough_duration_words(Nanos duration);
+// As a clock shows it, to the second: "0:06", "6:16:40".
+[[nodiscard]] std::string clock_words(Nanos duration);
 
 }  // namespace robustrun::base

@@ -108,6 +108,14 @@ bool takes_live_line(const Settings& settings, const Surroundings& around) {
          around.variable("CI").value_or("").empty();
 }
 
+// rich draws its progress bars only where it is told that lines can be redrawn, as they can with a
+// live area (supervisor/console/frame_fold.h), and pipes cannot show. What the user says counts.
+void offer_redrawing(const Surroundings& around, wire::WorkerTemplate& workers) {
+  if (!around.variable("TTY_COMPATIBLE") && !around.variable("FORCE_COLOR")) {
+    workers.environment.emplace_back("TTY_COMPATIBLE=1");
+  }
+}
+
 base::Status plan_output(const Settings& settings, const Surroundings& around,
                          std::uint32_t workers, RunPlan& plan) {
   RouteWishes wishes;
@@ -136,6 +144,7 @@ base::Status plan_output(const Settings& settings, const Surroundings& around,
   ConsoleStyle& style = plan.request.console;
   const bool is_wide = workers > 1 || plan.request.spec.group.max_nodes > 1;
   style.live = !detached && around.stderr_is_terminal && takes_live_line(settings, around);
+  if (style.live) offer_redrawing(around, plan.request.workers);
   style.fold = settings.flag(OptionId::kFoldLines) || (style.live && is_wide);
   style.colour_out = use_colour(settings, around, around.stdout_is_terminal);
   style.colour_err = use_colour(settings, around, around.stderr_is_terminal);

@@ -145,6 +145,7 @@ Result<wire::WorkerTemplate> plan_workers(const Settings& settings, const Surrou
   workers.tell_modules = workers.standby != wire::StandbyMode::kOff;
   workers.checkpoints = true;
   workers.overlap_saves = true;
+  workers.tell_moved = true;
   workers.stages = true;
   RR_TRY(plan_startup(settings, around, nodes.way == NodesPlan::Way::kLocal, workers));
   RR_TRY(plan_stage(settings, around, workers));

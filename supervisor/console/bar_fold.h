@@ -6,8 +6,9 @@
 // lowest rank's bar is shown at its place on the terminal (live_area.h), and its last state becomes
 // a line. Bars of other ranks with the same label are only in their log files.
 //
-// Inner bars, which tqdm draws one line below with "\n" and "\x1b[A", are not shown. Pure; owned by
-// the console.
+// Inner bars, which tqdm draws one line below with "\n" and "\x1b[A", are not shown. A display of
+// rich (frame_fold.h) is a bar, too: its first line is shown, and all of its lines when it has
+// ended. Pure; owned by the console.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/core/ids.h"
+#include "supervisor/console/frame_fold.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
@@ -37,7 +39,8 @@ class BarFold {
   // The bar of the lowest rank that has one; none: no bar.
   [[nodiscard]] std::optional<ProgressBar> bar() const;
   // Ends bars that were ended by '\n', if their streams have been quiet since the previous call,
-  // and returns the lines of those that are shown. Call it at intervals.
+  // and returns the lines of those that are shown, and lines printed over a display. Call it at
+  // intervals.
   [[nodiscard]] std::vector<wire::Output> end_quiet();
   // Ends all bars, and returns the lines of those that are shown.
   [[nodiscard]] std::vector<wire::Output> end();
@@ -53,11 +56,15 @@ class BarFold {
     std::string line;  // at the cursor
     std::string text;  // the bar's last state
     std::string label;  // of the last bar that ended
+    std::optional<FrameFold> frames;  // the bar is a display of this kind
   };
   using Key = std::pair<std::uint32_t, bool>;  // rank, whether it is stderr
 
   void take_bar(const Key& key, Stream& stream, std::string_view& bytes, std::string& rest);
   void take_newline(const Key& key, Stream& stream, std::string& rest);
+  void take_frames(const Key& key, Stream& stream, std::string_view& bytes, std::string& rest);
+  // The display's lines, empty if a lower rank shows the same display.
+  std::string end_frames(const Key& key, Stream& stream);
   [[nodiscard]] wire::Output close(const Key& key, Stream& stream);
   // The bar's last line, empty if a lower rank shows the same bar.
   std::string end_bar(const Key& key, Stream& stream);
@@ -65,6 +72,8 @@ class BarFold {
   [[nodiscard]] static const std::string& newest(const Stream& stream);
 
   std::map<Key, Stream> streams_;  // those that have had a bar
+  // The beginning of an escape sequence at the end of what a stream has sent, if it matters here.
+  std::map<Key, std::string> held_;
 };
 
 }  // namespace robustrun::supervisor

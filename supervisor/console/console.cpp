@@ -16,6 +16,7 @@
 #include "base/io/bounded_writer.h"
 #include "base/io/log.h"
 #include "supervisor/console/bar_fold.h"
+#include "supervisor/console/frame_fold.h"
 #include "supervisor/console/line_fold.h"
 #include "supervisor/console/line_prefix.h"
 #include "supervisor/console/live_area.h"
@@ -183,7 +184,10 @@ class LocalConsole final : public Console {
     fold_timer_.cancel();
     end_bars();
     show_held();
-    if (terminal_ && writers_[err_index_]) writers_[err_index_]->append(live_.release());
+    if (terminal_ && writers_[err_index_]) {
+      // A worker may have been killed while its bar hid the cursor.
+      writers_[err_index_]->append(live_.release().append(kShowCursor));
+    }
     terminal_ = {};
     on_flushed_ = std::move(done);
     for (std::size_t i = 0; i < copy_prefixers_.size(); ++i) {

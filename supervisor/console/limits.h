@@ -20,8 +20,9 @@ inline constexpr std::size_t kFoldRangesMax = 4;  // shown; beyond, ranks are co
 
 // the live area of a terminal (live_area.h, bar_fold.h)
 inline constexpr std::size_t kBarBytesMax = 4096;  // of one state of a progress bar
-inline constexpr std::chrono::milliseconds kLiveDrawInterval{100};   // bars
-inline constexpr std::chrono::milliseconds kLiveLineInterval{500};   // the line about the run
+inline constexpr std::size_t kFrameBytesMax = std::size_t{64} << 10;  // of one frame (frame_fold.h)
+inline constexpr std::chrono::milliseconds kLiveDrawInterval{100};  // bars
+inline constexpr std::chrono::milliseconds kLiveLineInterval{500};  // the line about the run
 inline constexpr unsigned kLiveRowsMin = 6;  // of the terminal; a smaller one has no live area
 inline constexpr std::chrono::milliseconds kLiveFoldWindow{300};  // kFoldWindow with a live area
 

@@ -135,6 +135,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, wire::NodeHealth& report);
   void on_report(base::NodeId node, wire::CheckpointNote& note);
   void on_report(base::NodeId node, wire::CheckpointDemoted& report);
+  void on_report(base::NodeId node, wire::CheckpointMoved& report);
   void on_report(base::NodeId node, wire::HeldCopiesSaved& report);
   void on_report(base::NodeId node, const wire::NodeStages& report);
   void on_report(base::NodeId node, wire::StageNews& news);

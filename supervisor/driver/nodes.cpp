@@ -100,6 +100,10 @@ void Driver::Impl::on_report(base::NodeId node, wire::CheckpointDemoted& report)
   dispatch(checked(std::move(report)), node);
 }
 
+void Driver::Impl::on_report(base::NodeId node, wire::CheckpointMoved& report) {
+  dispatch(checked(std::move(report)), node);
+}
+
 void Driver::Impl::on_report(base::NodeId node, wire::HeldCopiesSaved& report) {
   dispatch(checked(std::move(report)), node);
 }

@@ -22,6 +22,7 @@
 #include "supervisor/core/status/live_line.h"
 #include "supervisor/driver/impl.h"
 #include "supervisor/limits.h"
+#include "supervisor/outlets/outlets.h"
 #include "supervisor/watch/group_wait_fold.h"
 
 namespace robustrun::supervisor {
@@ -61,7 +62,7 @@ void Driver::Impl::open_console() {
 // The line at the bottom of the terminal, until the console is flushed.
 void Driver::Impl::show_live() {
   if (!request_.console.live || said_goodbye_) return;
-  console_->show_live(live_line(status(), request_.spec.stop_after_steps));
+  console_->show_live(live_line(status()));
   live_timer_.after(kLiveLineInterval, [this] { show_live(); });
 }
 
@@ -273,6 +274,7 @@ RunStatus Driver::Impl::status() const {
     status.group_wait = waits.result();
   }
   if (newest.attempt == job_.attempt()) note_steps_of_ranks(status);
+  note_time_left(status);
   arrange(status);
   return status;
 }

@@ -69,6 +69,13 @@ CheckpointDemoted checked(CheckpointDemoted answer) {
   return answer;
 }
 
+CheckpointMoved checked(CheckpointMoved report) {
+  report.path = wire::short_text(report.path, wire::kMovedPathBytesMax);
+  report.moved_to = wire::short_text(report.moved_to, wire::kMovedPathBytesMax);
+  report.evidence = wire::short_text(report.evidence, wire::kHealthLineBytesMax);
+  return report;
+}
+
 HeldCopiesSaved checked(HeldCopiesSaved answer) {
   if (answer.errors.size() > kEvidenceMax) answer.errors.resize(kEvidenceMax);
   for (std::string& error : answer.errors) {

@@ -22,6 +22,7 @@ StartStages to_event(const wire::NodeStages& message, const std::vector<base::Ra
 // With texts made printable and short, lists shortened, and unknown enumerators replaced.
 NodeHealth checked(NodeHealth health);
 CheckpointDemoted checked(CheckpointDemoted answer);
+CheckpointMoved checked(CheckpointMoved report);
 HeldCopiesSaved checked(HeldCopiesSaved answer);
 
 // `routes`: by local rank; further ranks get the default route.

@@ -14,11 +14,10 @@ namespace robustrun::supervisor {
 class NoticeFold {
  public:
   // `stalled_after`: time without a step until a notice; 0: never.
-  // `is_resumed`: the run was taken over, and has started before.
-  NoticeFold(base::Nanos stalled_after, bool is_resumed)
-      : stalled_after_(stalled_after), has_run_(is_resumed) {}
+  explicit NoticeFold(base::Nanos stalled_after) : stalled_after_(stalled_after) {}
   // The notice about an event or a state, if there is one. After an event that gave up there is
-  // none about the end.
+  // none about the end. For a run that is taken over, give it the events of before as well, and
+  // drop their notices.
   std::optional<Notice> take(const RunEvent& event);
   // The notice about a run that makes no steps, once until it makes some; scripts without steps
   // cause none. Call it at least every minute.
@@ -26,7 +25,7 @@ class NoticeFold {
 
  private:
   base::Nanos stalled_after_;
-  bool has_run_;
+  bool has_run_ = false;
   bool gave_up_ = false;
   bool is_stalled_ = false;
   std::optional<base::Nanos> failed_at_;  // the first incident since all workers ran

@@ -39,12 +39,12 @@ enum OutletLane : base::BlockingPool::Lane {
 class LocalOutlets final : public Outlets {
  public:
   LocalOutlets(boost::asio::any_io_executor executor, const base::Clock& clock,
-               const OutletPlan& plan, bool is_resumed)
+               const OutletPlan& plan)
       : executor_(std::move(executor)),
         clock_(clock),
         plan_(plan),
         build_(base::build_id()),
-        notices_(plan.notify.stalled_after, is_resumed),
+        notices_(plan.notify.stalled_after),
         bad_node_calls_(plan_.on_bad_node),
         look_timer_(executor_),
         pool_(executor_, kOutletThreads, kOutletJobsMax) {
@@ -95,11 +95,20 @@ class LocalOutlets final : public Outlets {
     return {};
   }
 
-  void catch_up(const JournalEntry& entry) override {
-    static_cast<void>(bad_nodes_.take(entry));
-    totals_.take(entry);
-    time_.take(entry);
-    static_cast<void>(lines_.take(entry));
+  // States are not journaled: a replay shows them. An event's decisions lie behind it, and come
+  // before the state that it led to.
+  void catch_up(const std::vector<JournalEntry>& entries) override {
+    Job job;
+    for (const JournalEntry& entry : entries) {
+      const auto* event = std::get_if<Event>(&entry.what);
+      if (event != nullptr) learn(lines_.take(job.state(), entry.at));
+      static_cast<void>(bad_nodes_.take(entry));
+      totals_.take(entry);
+      time_.take(entry);
+      learn(lines_.take(entry));
+      if (event != nullptr) static_cast<void>(job.handle(*event));
+    }
+    if (!entries.empty()) learn(lines_.take(job.state(), entries.back().at));
   }
 
   void take(const JournalEntry& entry) override {
@@ -163,6 +172,10 @@ class LocalOutlets final : public Outlets {
     if (!event.incident && !event.gave_up) return;
     if (incidents_) incidents_->append(line);
     if (hook_) hook_->tell(line + "\n");
+  }
+
+  void learn(const std::optional<RunEvent>& past) {
+    if (past) static_cast<void>(notices_.take(*past));
   }
 
   void tell(const BadNode& bad) {
@@ -244,7 +257,7 @@ base::Result<std::unique_ptr<Outlets>> Outlets::open(boost::asio::any_io_executo
                     plan.notify.targets.empty() && plan.incidents_file.empty() &&
                     plan.on_bad_node.action == BadNodePlan::Action::kNone;
   if (none) return nullptr;
-  auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan, is_resumed);
+  auto outlets = std::make_unique<LocalOutlets>(std::move(executor), clock, plan);
   for (const base::Status& opened :
        {outlets->open_server(), outlets->open_events(), outlets->open_incidents(),
         outlets->open_hook(), outlets->open_bad_node_hook()}) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
@@ -29,8 +30,8 @@ class Outlets {
   virtual ~Outlets() = default;
   // "http://node1:9100/metrics"; empty: metrics are not served.
   [[nodiscard]] virtual std::string metrics_url() const = 0;
-  // An entry of the former supervisor's journal: it is counted, but not published again.
-  virtual void catch_up(const JournalEntry& entry) = 0;
+  // The former supervisor's journal: it is counted, but not published again.
+  virtual void catch_up(const std::vector<JournalEntry>& entries) = 0;
   // An entry that is being journaled.
   virtual void take(const JournalEntry& entry) = 0;
   virtual void take(JobState state, base::Nanos at) = 0;

@@ -270,7 +270,7 @@ void remember_nodes(const RunRequest& request) {
 
 void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
   if (predecessor != nullptr) {
-    for (const JournalEntry& entry : predecessor->entries) outlets.catch_up(entry);
+    outlets.catch_up(predecessor->entries);
     predecessor->entries.clear();
   }
   driver.publish_to(outlets);

@@ -76,6 +76,8 @@ constexpr std::uint32_t kKind<StartStages> = 31;
 template <>
 constexpr std::uint32_t kKind<SavingOver> = 37;
 template <>
+constexpr std::uint32_t kKind<CheckpointMoved> = 38;
+template <>
 constexpr std::uint32_t kKind<Decision> = 64;
 template <>
 constexpr std::uint32_t kKind<Finish> = 65;

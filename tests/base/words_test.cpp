@@ -40,5 +40,11 @@ TEST_CASE("rough durations are shorter") {
   CHECK(rough_duration_words(seconds(125)) == "2 min 5 s");
 }
 
+TEST_CASE("times as a clock shows them, to the nearest second") {
+  CHECK(clock_words(milliseconds(6400)) == "0:06");
+  CHECK(clock_words(milliseconds(59'600)) == "1:00");
+  CHECK(clock_words(milliseconds(22'600'000)) == "6:16:40");
+}
+
 }  // namespace
 }  // namespace robustrun::base::words_test

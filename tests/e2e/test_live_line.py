@@ -26,6 +26,22 @@ for _ in tqdm.tqdm(iter(lambda: os.path.exists("enough"), True), desc="train", m
     time.sleep(0.02)
 print("trained", flush=True)
 """
+RICH = r"""
+import os, time
+from rich.progress import Progress
+with Progress() as progress:
+    task = progress.add_task("train", total=10**6)
+    while not os.path.exists("enough"):
+        progress.advance(task)
+        time.sleep(0.02)
+        if os.path.exists("say"):
+            progress.console.print(f"over the bar of {os.environ['RANK']}")
+            open(f"said.{os.environ['RANK']}", "w").close()
+            while os.path.exists("say"):
+                time.sleep(0.02)
+    progress.update(task, completed=10**6)
+print("trained", flush=True)
+"""
 LINE = re.compile(r"^job\.py  step \d+/100000  [\d.]+ steps/s  loss \S+  (1 restart  )?ETA [\d:]+$")
 
 
@@ -107,6 +123,49 @@ def test_bars_of_several_ranks_are_one_line(robustrun, terminal):
     assert len(re.findall(r"^\[rank 0\] train: \d+it", after, re.MULTILINE)) == 1, after
     assert "[rank 1] train:" not in after
     assert "[ranks 0-1] trained" in after or "[rank 1] trained" in after
+
+
+def test_displays_of_rich_of_several_ranks_are_one_line(robustrun, terminal):
+    pytest.importorskip("rich")
+    robustrun.write("job.py", RICH)
+    screen = terminal(columns=110)
+    screen.type(command(robustrun))
+    bar = re.compile(r"^\[rank [01]\] train ━.*  and 1 other rank$", re.MULTILINE)
+    wait_for(lambda: bar.search(screen.screen()), 60, "the bar")
+    for _ in range(5):
+        before = screen.screen()
+        wait_for(lambda before=before: screen.screen() != before, 30, "the next state")
+        assert len(re.findall("train ━", screen.screen())) == 1, screen.screen()
+    (robustrun.folder / "say").touch()
+    wait_for(lambda: all((robustrun.folder / f"said.{rank}").exists() for rank in (0, 1)), 30,
+             "both ranks' words")
+    (robustrun.folder / "say").unlink()
+    for rank in (0, 1):
+        screen.wait(f"[rank {rank}] over the bar of {rank}\n")
+    assert len(re.findall("train ━", screen.screen())) == 1, screen.screen()
+    (robustrun.folder / "enough").touch()
+    after = screen.wait("job.py succeeded after")
+    assert len(re.findall(r"train ━+ 100%", after)) == 1, after
+    assert "[ranks 0-1] trained" in after or "[rank 1] trained" in after
+    assert_whole_screen_scrolls(screen)
+
+
+def test_rich_in_a_pipe_is_a_line_for_each_rank_at_most(robustrun):
+    pytest.importorskip("rich")
+    robustrun.write("job.py", RICH)
+    (robustrun.folder / "enough").touch()
+    finished = robustrun.run("--nproc-per-node=2", "job.py", env={"TERM": "xterm-256color"})
+    assert finished.code == 0, finished.errors
+    assert "\x1b" not in finished.text
+    assert 1 <= finished.text.count("train ━") <= 2, finished.text
+
+
+def test_who_wants_no_redrawing_in_rich_gets_none(robustrun, terminal):
+    robustrun.write("job.py", "import os\nprint('is', os.environ.get('TTY_COMPATIBLE'))\n")
+    screen = terminal()
+    for setting, value in (("", "1"), ("TTY_COMPATIBLE=0 ", "0"), ("FORCE_COLOR= ", "None")):
+        screen.type("clear; " + setting + command(robustrun))
+        screen.wait(f"is {value}", "job.py succeeded after")
 
 
 @pytest.mark.parametrize("without", ["TERM=dumb", "CI=true", "--live-line=off", "--quiet"])

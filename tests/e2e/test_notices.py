@@ -2,11 +2,15 @@
 
 import http.server
 import json
+import os
+import signal
 import threading
 import time
 import xml.etree.ElementTree
 
 import pytest
+from helpers.detached import SEVERAL, Detached
+from helpers.processes import is_alive, wait_for
 
 # Fails once on rank 1, then succeeds.
 FLAKY = """
@@ -77,6 +81,53 @@ def everything_of(folder):
     """All bytes below the run directories, but for the request, which a successor needs."""
     return b"".join(path.read_bytes() for path in folder.glob("robustrun-runs/**/*")
                     if path.is_file() and path.name != "request")
+
+
+# Rank 1 fails once; the other ranks end only when `go` is there.
+SLOW_TO_END = """
+import os, signal, sys, time
+import robustrun
+
+def end(*_):
+    while not os.path.exists("go"):
+        time.sleep(0.05)
+    sys.exit(0)
+
+signal.signal(signal.SIGTERM, end)
+first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+step = 0
+while first or not os.path.exists("enough"):
+    step += 1
+    robustrun.step(step)
+    if first and step == 10 and os.environ["RANK"] == "1":
+        sys.exit(3)
+    time.sleep(0.05)
+"""
+
+
+def test_a_supervisor_that_takes_over_between_failure_and_recovery_says_recovered_once(
+        robustrun, receiver):
+    server = receiver()
+    run = Detached(robustrun, *SEVERAL, "--shutdown-timeout=120", "--standby=off",
+                   f"--notify=webhook:{server.url}/hook/s3cret", script=SLOW_TO_END)
+
+    def kinds():
+        return [one["event"] for one in server.hooks()]
+
+    wait_for(lambda: kinds() == ["started", "incident"], 120, "the failure's notice")
+    assert run.status()["state"] == "stopping"
+    pid = run.status()["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_alive(pid), what="the supervisor's death")
+    resumed = robustrun.start("resume", run.name)
+    wait_for(lambda: run.status()["supervisor"] == "answers", 120, "the successor")
+    (run.folder / "go").touch()
+    wait_for(lambda: kinds() == ["started", "incident", "recovered"], 120, "the recovery's notice")
+    assert " after the failure" in server.hooks()[-1]["text"]
+    run.enough()
+    done = resumed.finish()
+    assert done.code == 0, done.errors
+    assert kinds() == ["started", "incident", "recovered", "finished"]
 
 
 def test_each_kind_of_target_gets_every_notice(robustrun, receiver):

@@ -106,6 +106,9 @@ struct EventWords {
   std::string operator()(const core::SavingOver& e) const {
     return fmt::format("a{} copies are saved, order {}", e.made_in.value, e.order);
   }
+  std::string operator()(const core::CheckpointMoved& e) const {
+    return fmt::format("a{} {} is moved aside", e.attempt.value, e.path);
+  }
   std::string operator()(const core::StartStages& e) const {
     return fmt::format("a{} {} stages", e.attempt.value, e.stages.size());
   }

@@ -20,14 +20,16 @@ using Cells = std::bitset<kCells>;
 }
 
 inline constexpr std::array<const char*, core::kStimuli> kStimulusWords = {
-    "RunStarted",        "AgentJoined",  "AgentLost",       "PortReserved",    "WorkerStarted",
-    "WorkerStartFailed", "WorkerExited", "WorkersGone",     "Progress",        "StepGoalReached",
-    "end signal",        "user signal",  "state timer",     "back-off timer",  "time limit",
-    "uptime timer",      "nodes timer",  "NodeOffered",     "FaultInjected",   "SupervisorResumed",
-    "NodeEnding",        "NodesChecked", "PlacementSolved", "Diagnosed",       "NodeHealth",
-    "UpdateRequested",   "MetricAlarm",  "slow timer",      "NodesReplayed",   "CheckpointNoted",
-    "CheckpointDemoted", "BackupSolved", "CopiesKept",      "HeldCopiesSaved", "StartStages",
-    "SavingOver",
+    "RunStarted",      "AgentJoined",       "AgentLost",         "PortReserved",
+    "WorkerStarted",   "WorkerStartFailed", "WorkerExited",      "WorkersGone",
+    "Progress",        "StepGoalReached",   "end signal",        "user signal",
+    "state timer",     "back-off timer",    "time limit",        "uptime timer",
+    "nodes timer",     "NodeOffered",       "FaultInjected",     "SupervisorResumed",
+    "NodeEnding",      "NodesChecked",      "PlacementSolved",   "Diagnosed",
+    "NodeHealth",      "UpdateRequested",   "MetricAlarm",       "slow timer",
+    "NodesReplayed",   "CheckpointNoted",   "CheckpointDemoted", "BackupSolved",
+    "CopiesKept",      "HeldCopiesSaved",   "StartStages",       "SavingOver",
+    "CheckpointMoved",
 };
 
 // "NodeEnding while replaying"

@@ -58,5 +58,10 @@ std::vector<robustrun::test::Example> robustrun::test::example_copy_messages() {
                  LocalRank{1},
                  {{StageName::kProcessGroup, 9s, false, true}, {StageName::kImports, 7s}}}},
       {"SavingOver", "SavingOver", SavingOver{.made_in = {2}, .order = 4}},
+      {"CheckpointMoved", "CheckpointMoved",
+       CheckpointMoved{.attempt = {2},
+                       .path = "out/checkpoint-4",
+                       .moved_to = "out/.robustrun-incomplete/checkpoint-4.attempt1",
+                       .evidence = "no trainer_state.json; attempt 1 was writing it"}},
   };
 }

@@ -68,7 +68,8 @@ WorkerTemplate worker_template() {
                 .values = {{.name = "step_time", .text = "(ms): {value} |", .factor = 0.001},
                            {.name = "rate", .text = "{value}it/s", .inverse = true}}}},
           .checkpoint_globs = {"out/checkpoint-*", "/scratch/run/*.ckpt"},
-          .agent_store = true};
+          .agent_store = true,
+          .tell_moved = true};
 }
 
 WorkerExited worker_exited() {
@@ -131,7 +132,7 @@ std::vector<Example> first_kinds() {
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s,
              .ordered_by = 2}},
-      {"Welcome", "Welcome-16",
+      {"Welcome", "Welcome-17",
        Welcome{.protocol = 1,
                .node = NodeId{2},
                .generation = Generation{3},

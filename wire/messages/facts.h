@@ -159,6 +159,24 @@ struct CheckpointDemoted {
   }
 };
 
+// A half-written checkpoint of a trainer, moved aside before the attempt's workers start
+// (--checkpoints). Sent if the template says `tell_moved`.
+struct CheckpointMoved {
+  base::Attempt attempt;  // about to begin
+  // Both printable, relative to the workers' working directory if the glob is; at most
+  // kMovedPathBytesMax each.
+  std::string path;
+  std::string moved_to;
+  std::string evidence;  // "no trainer_state.json; attempt 0 was writing it"
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "path", path);
+    v(3, "moved_to", moved_to);
+    v(4, "evidence", evidence);
+  }
+};
+
 // The way between a rank and the node that keeps its copies.
 struct CopyRoute {
   base::Rank rank;

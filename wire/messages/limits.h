@@ -65,6 +65,7 @@ inline constexpr std::size_t kCheckpointTokenBytesMax = 64;
 inline constexpr std::size_t kCheckpointSourceBytesMax = 32;
 inline constexpr std::size_t kCheckpointPathBytesMax = 4096;
 inline constexpr std::size_t kCheckpointDirectoriesMax = 16;
+inline constexpr std::size_t kMovedPathBytesMax = 4096;  // of CheckpointMoved; longer ones are cut
 
 // A list of modules that workers import (torch: 50 KB); longer ones are not sent.
 inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;

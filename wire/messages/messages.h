@@ -43,6 +43,6 @@ using Message =
                  Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
                  StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
                  PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, BlockPeers,
-                 NodeStages, CodeWanted, CodeBlock, StageNews, SavingOver>;
+                 NodeStages, CodeWanted, CodeBlock, StageNews, SavingOver, CheckpointMoved>;
 
 }  // namespace robustrun::wire

@@ -139,6 +139,7 @@ struct WorkerTemplate {
   // ones are moved aside before an attempt (agent/trainer_saves/half_written.h).
   std::vector<std::string> checkpoint_globs{};
   bool agent_store = false;  // the agent of rank 0 serves torch's store, not rank 0's worker
+  bool tell_moved = false;  // the agent sends CheckpointMoved
   template <class V>
   void fields(V& v) {
     v(1, "mode", mode);
@@ -188,6 +189,7 @@ struct WorkerTemplate {
     v(47, "line_formats", line_formats);
     v(48, "checkpoint_globs", checkpoint_globs);
     v(49, "agent_store", agent_store);
+    v(50, "tell_moved", tell_moved);
   }
 };
 

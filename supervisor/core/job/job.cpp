@@ -14,7 +14,7 @@
 namespace robustrun::supervisor {
 namespace {
 
-static_assert(static_cast<std::size_t>(Stimulus::kSavingOver) + 1 == kStimuli);
+static_assert(static_cast<std::size_t>(Stimulus::kCheckpointMoved) + 1 == kStimuli);
 static_assert(static_cast<std::size_t>(JobState::kReplaying) + 1 == kJobStates);
 // The first stimuli are the first types of an event, in the same order.
 constexpr auto kLikeTheirTypes = static_cast<std::size_t>(Stimulus::kEndSignal);
@@ -30,7 +30,7 @@ constexpr bool kFromNode =
     std::is_same_v<Body, NodeHealth> || std::is_same_v<Body, CheckpointNoted> ||
     std::is_same_v<Body, CheckpointDemoted> || std::is_same_v<Body, CopiesKept> ||
     std::is_same_v<Body, HeldCopiesSaved> || std::is_same_v<Body, StartStages> ||
-    std::is_same_v<Body, SavingOver>;
+    std::is_same_v<Body, SavingOver> || std::is_same_v<Body, CheckpointMoved>;
 
 }  // namespace
 
@@ -122,6 +122,7 @@ Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
       {no, no, no, no, no, no, hel, no, no, no, no, no},  // HeldCopiesSaved
       {no, no, no, no, no, no, no, no, no, no, no, no},  // StartStages: for the report alone
       {no, sav, sav, sav, sav, sav, sav, no, no, sav, sav, sav},  // SavingOver
+      {no, no, no, no, no, no, no, no, no, no, no, no},  // CheckpointMoved: for the report alone
   };
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
@@ -153,8 +154,9 @@ Stimulus Job::Impl::stimulus_of(const EventBody& body) {
   if (std::holds_alternative<CopiesKept>(body)) return Stimulus::kCopiesKept;
   if (std::holds_alternative<HeldCopiesSaved>(body)) return Stimulus::kHeldCopiesSaved;
   if (std::holds_alternative<StartStages>(body)) return Stimulus::kStartStages;
-  RR_ASSERT(std::holds_alternative<SavingOver>(body));
-  return Stimulus::kSavingOver;
+  if (std::holds_alternative<SavingOver>(body)) return Stimulus::kSavingOver;
+  RR_ASSERT(std::holds_alternative<CheckpointMoved>(body));
+  return Stimulus::kCheckpointMoved;
 }
 
 bool Job::Impl::is_current(const Event& event) const {

@@ -45,7 +45,8 @@ enum class Stimulus : std::uint8_t {
   kHeldCopiesSaved,
   kStartStages,
   kSavingOver,
+  kCheckpointMoved,
 };
-inline constexpr std::size_t kStimuli = 36;
+inline constexpr std::size_t kStimuli = 37;
 
 }  // namespace robustrun::supervisor

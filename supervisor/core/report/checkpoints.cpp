@@ -138,4 +138,18 @@ std::vector<std::string> load_words(const CheckpointReport& report) {
   return lines;
 }
 
+std::vector<MovedCheckpoint> moved_checkpoints(const Facts& facts) {
+  std::vector<MovedCheckpoint> list;
+  for (const auto& [at, moved] : facts.moved) {
+    list.push_back({moved->attempt.value, elapsed(facts.first_at, at), moved->path, moved->moved_to,
+                    moved->evidence});
+  }
+  return list;
+}
+
+std::string in_words(const MovedCheckpoint& moved) {
+  return fmt::format("{} was half-written ({}): moved to {}", moved.path, moved.evidence,
+                     moved.moved_to);
+}
+
 }  // namespace robustrun::supervisor

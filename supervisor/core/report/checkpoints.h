@@ -60,6 +60,23 @@ struct CheckpointReport {
   }
 };
 
+// A trainer's half-written checkpoint, moved aside before an attempt (--checkpoints).
+struct MovedCheckpoint {
+  std::uint32_t attempt = 0;  // that began afterwards
+  base::Nanos at{};  // after the start
+  std::string path;
+  std::string moved_to;
+  std::string evidence;
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "at", at);
+    v(3, "path", path);
+    v(4, "moved_to", moved_to);
+    v(5, "evidence", evidence);
+  }
+};
+
 // nullopt when the workers reported none.
 [[nodiscard]] std::optional<CheckpointReport> checkpoint_report(const Facts& facts);
 // Fills in what was committed before the incident, and what the next attempt loaded. The incident's
@@ -70,5 +87,8 @@ void describe_checkpoints(const Facts& facts, Incident& incident);
 // "3 ranks saved from the memory of other nodes, 1 not"; empty when there were none to save.
 [[nodiscard]] std::string saved_copies_words(const CheckpointReport& report);
 [[nodiscard]] std::vector<std::string> load_words(const CheckpointReport& report);
+[[nodiscard]] std::vector<MovedCheckpoint> moved_checkpoints(const Facts& facts);
+// "out/checkpoint-4 was half-written (no trainer_state.json; …): moved to out/…"
+[[nodiscard]] std::string in_words(const MovedCheckpoint& moved);
 
 }  // namespace robustrun::supervisor

@@ -84,6 +84,7 @@ struct Gatherer {
   void operator()(const CopiesKept&) {}  // as above
   void operator()(const StartStages&) {}  // see stages.h
   void operator()(const SavingOver&) {}
+  void operator()(const CheckpointMoved& body) { facts.moved.emplace_back(event.at, &body); }
   void operator()(const HeldCopiesSaved& body) { facts.copies_saved.push_back(&body); }
   void operator()(const MetricAlarm& body) { facts.alarms.emplace_back(event.at, &body); }
   void operator()(const SignalReceived&) {}

@@ -54,6 +54,7 @@ struct Facts {
   std::vector<std::pair<base::Nanos, const Diagnosed*>> diagnoses;  // in order
   std::vector<std::pair<base::Nanos, const MetricAlarm*>> alarms;  // in order
   std::vector<std::pair<base::Nanos, const CheckpointNoted*>> checkpoints;  // in order
+  std::vector<std::pair<base::Nanos, const CheckpointMoved*>> moved;  // in order
   std::vector<const HeldCopiesSaved*> copies_saved;  // in order
   std::vector<const Decision*> copies_lost;  // in order
   std::vector<const Decision*> set_aside;  // about checkpoints, in order

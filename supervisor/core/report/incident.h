@@ -71,6 +71,7 @@ struct Incident {
   std::string place;  // of the user's code that raised it: "load_batch (data.py:12)"
   std::string verdict;  // what was decided: "restart 1 of 3: starting 2 workers on 1 node again"
   std::vector<std::string> cold;  // "rank 1: its standby worker was still importing"
+  std::vector<std::string> moved;  // half-written checkpoints, before the next attempt, in words
   // For the page, not in the JSON: evidence about other things than the failed workers above.
   std::vector<std::string> further_evidence;
   template <class V>
@@ -104,6 +105,7 @@ struct Incident {
     v(27, "exception", exception);
     v(28, "place", place);
     v(29, "verdict", verdict);
+    v(30, "moved", moved);
   }
 };
 

@@ -103,6 +103,18 @@ void show_evictions(const RunReport& report, Page& page) {
   show_list("evicted", lines, page);
 }
 
+// Those that no incident shows.
+void show_moved(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const MovedCheckpoint& moved : report.moved) {
+    const bool is_shown = std::ranges::any_of(report.incidents, [&](const Incident& incident) {
+      return incident.attempt < moved.attempt;
+    });
+    if (!is_shown) lines.push_back(in_words(moved));
+  }
+  show_list("moved", lines, page);
+}
+
 // Comes first, because a script that does not resume costs more than anything else.
 void show_not_resumed(const RunReport& report, Page& page) {
   std::vector<std::string> lines;
@@ -155,6 +167,7 @@ void show_incident(const RunReport& report, std::size_t index, Page& page) {
   show_list("not warm", incident.cold, page, 1);
   page.item("steps", step_words(incident));
   page.item("saved", saved_words(incident));
+  show_list("moved", incident.moved, page, kListLinesShort);
 }
 
 void show_incident_in_full(const RunReport& report, std::size_t index, Page& page) {
@@ -175,6 +188,7 @@ void show_incident_in_full(const RunReport& report, std::size_t index, Page& pag
   show_recovery(incident, page);
   page.item("steps", step_words(incident));
   page.item("saved", saved_words(incident));
+  show_list("moved", incident.moved, page);
 }
 
 // Calls `show` for the first and the last of many incidents, and `show_hidden` in their middle.
@@ -203,6 +217,10 @@ void show_incident_lines(const RunReport& report, Page& page) {
     const std::string& done = incident.verdict.empty() ? incident.decision : incident.verdict;
     if (!done.empty()) line += "; " + done;
     if (!incident.phases.empty()) line += "; " + recovery_words(incident);
+    if (!incident.moved.empty()) {
+      line += fmt::format("; {} moved aside",
+                          base::counted(incident.moved.size(), "half-written checkpoint"));
+    }
     page.item(std::to_string(i + 1), line);
   };
   for_incidents(report, show, [&](const std::string& hidden) { page.item("...", hidden); });
@@ -241,6 +259,7 @@ void show_one_failure(const RunReport& report, Page& page) {
   page.item("saved", saved_words(incident));
   page.item("logs", report.log_directory);
   show_dropped(report, page);
+  show_moved(report, page);
   show_evictions(report, page);
   show_list("hangs", hang_lines(report), page, kListLinesShort);
   show_list("alarms", alarm_lines(report), page, kListLinesShort);
@@ -255,6 +274,7 @@ void show_short(const RunReport& report, Page& page) {
   page.item("time", time_words(report.time, kLeastShare));
   page.item("logs", report.log_directory);
   show_dropped(report, page);
+  show_moved(report, page);
   show_evictions(report, page);
   show_list("hangs", hang_lines(report), page, kListLinesShort);
   show_list("alarms", alarm_lines(report), page, kListLinesShort);
@@ -283,6 +303,7 @@ void show_full(const RunReport& report, Page& page) {
   show_dropped(report, page);
   show_injected(report, page);
   show_takeovers(report, page);
+  show_moved(report, page);
   show_evictions(report, page);
   show_list("hangs", hang_lines(report), page);
   show_list("alarms", alarm_lines(report), page);

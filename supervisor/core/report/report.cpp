@@ -8,6 +8,7 @@
 #include "supervisor/core/report/facts.h"
 #include "supervisor/core/report/hang.h"
 #include "supervisor/core/report/injected.h"
+#include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/recovery.h"
 #include "supervisor/core/types/json_writer.h"
 
@@ -267,6 +268,22 @@ void take_progress(const Facts& facts, RunReport& report) {
   }
 }
 
+void take_pace(const Facts& facts, RunReport& report) {
+  PaceFold pace;
+  for (const auto& [number, attempt] : facts.attempts) {
+    for (const Progress* reading : attempt.progress) pace.take(*reading);
+  }
+  if (facts.finish != nullptr) {
+    report.steps_per_second = pace.mean();
+    return;
+  }
+  if (facts.attempts.empty() || facts.attempts.rbegin()->second.gone) return;
+  report.steps_per_second = pace.of(base::Attempt{facts.attempts.rbegin()->first});
+  if (facts.run == nullptr) return;
+  report.left = time_left(facts.run->spec.stop_after_steps, report.steps, report.step,
+                          report.steps_per_second);
+}
+
 void take_spec(const RunStarted& run, RunReport& report) {
   report.run_id = run.spec.run_id;
   report.program = run.spec.program;
@@ -281,6 +298,16 @@ void take_group(const GroupFormed& group, RunReport& report) {
   report.nodes = static_cast<std::uint32_t>(group.members.size());
   report.world_size = 0;
   for (const GroupMember& member : group.members) report.world_size += member.slots;
+}
+
+// Each with the failure after which it was moved, if there was one.
+void describe_moved(const std::vector<MovedCheckpoint>& moved, std::vector<Incident>& incidents) {
+  for (const MovedCheckpoint& one : moved) {
+    const auto before = std::ranges::find_if(
+        incidents.rbegin(), incidents.rend(),
+        [&](const Incident& incident) { return incident.attempt < one.attempt; });
+    if (before != incidents.rend()) before->moved.push_back(in_words(one));
+  }
 }
 
 // Why the run ended. An order to stop announces what comes next; afterwards it is past.
@@ -309,6 +336,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   report.duration = elapsed(facts.first_at, facts.last_at);
   report.attempts = static_cast<std::uint32_t>(facts.attempts.size());
   take_progress(facts, report);
+  take_pace(facts, report);
 
   IncidentList incidents(facts);
   const Decision* last_decision = nullptr;
@@ -325,6 +353,8 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
     if (std::holds_alternative<Finish>(entry.what)) break;  // afterwards agents only leave
   }
   report.incidents = incidents.finish();
+  report.moved = moved_checkpoints(facts);
+  describe_moved(report.moved, report.incidents);
   report.injected = injected_faults(facts);
   report.hangs = hang_reports(facts);
   report.alarms = alarm_reports(facts);

@@ -97,6 +97,10 @@ struct RunReport {
   std::optional<CheckpointReport> checkpoints;  // none: the workers reported none
   std::vector<StageCost> stages;  // of the start, then of restarts
   std::vector<EarlierStart> earlier_starts;  // only of `robustrun report`
+  std::vector<MovedCheckpoint> moved;  // half-written ones
+  // Of the attempt that goes on; of a run that has ended, over all attempts (pace.h).
+  std::optional<double> steps_per_second;
+  std::optional<base::Nanos> left;  // until --stop-after-steps, after the journal's last reading
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -127,6 +131,9 @@ struct RunReport {
     v(26, "checkpoints", checkpoints);
     v(27, "stages", stages);
     v(28, "earlier_starts", earlier_starts);
+    v(29, "moved", moved);
+    v(30, "steps_per_second", steps_per_second);
+    v(31, "left", left);
   }
 };
 

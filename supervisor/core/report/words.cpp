@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/core/words.h"
+#include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/page.h"
 
 namespace robustrun::supervisor {
@@ -58,6 +59,11 @@ std::string progress_words(const RunReport& report) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", base::counted(report.steps, "step"),
                         report.attempts > 1 ? "since the last start" : "done");
   }
+  if (report.steps_per_second) {
+    text += fmt::format("{}{:.4g} steps/s{}", text.empty() ? "" : ", ", *report.steps_per_second,
+                        report.outcome == RunOutcome::kUnfinished ? "" : " on average");
+  }
+  if (report.left) text += ", " + eta_words(*report.left);
   for (const wire::Metric& metric : report.metrics) {
     text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", metric.name, metric.value);
   }

@@ -144,6 +144,10 @@ std::optional<RunEvent> EventLines::tell(const Event& event) {
           made.node = body.node ? node_name(*body.node) : "";
           if (body.victim) made.rank = body.victim->value;
           made.text = body.kind + ": " + body.done;
+        } else if constexpr (std::is_same_v<Body, CheckpointMoved>) {
+          made.event = "checkpoint_moved";
+          made.text = fmt::format("{} is half-written: moved to {}", body.path, body.moved_to);
+          made.evidence = {body.evidence};
         } else if constexpr (std::is_same_v<Body, SupervisorResumed>) {
           made = new_event(event.at, "supervisor_resumed", "on " + body.host);
         } else {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <vector>
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "supervisor/core/report/pace.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -17,12 +17,6 @@ using std::chrono::seconds;
 
 // A step that is late for so long is mentioned.
 constexpr seconds kLate{10};
-constexpr double kEtaMax = 1e8;  // seconds
-
-std::string clock_words(std::uint64_t s) {
-  if (s < 3600) return fmt::format("{}:{:02}", s / 60, s % 60);
-  return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
-}
 
 // Whom others wait for, or else the stage of the node that has been in its stage for the longest
 // time.
@@ -51,16 +45,9 @@ std::optional<std::string> loss_words(const RunStatus& status) {
   return std::nullopt;
 }
 
-std::optional<std::string> eta_words(std::uint64_t done, std::uint64_t goal, double rate) {
-  if (done >= goal || !(rate > 0)) return std::nullopt;
-  const double left = static_cast<double>(goal - done) / rate;
-  if (!(left < kEtaMax)) return std::nullopt;
-  return "ETA " + clock_words(static_cast<std::uint64_t>(std::llround(left)));
-}
-
 }  // namespace
 
-std::string live_line(const RunStatus& status, std::optional<std::uint64_t> goal) {
+std::string live_line(const RunStatus& status) {
   const std::size_t slash = status.program.rfind('/');
   std::vector<std::string> parts{base::printable(
       slash == std::string::npos ? status.program : status.program.substr(slash + 1))};
@@ -74,23 +61,19 @@ std::string live_line(const RunStatus& status, std::optional<std::uint64_t> goal
     const std::uint64_t done =
         status.step ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, *status.step))
                     : status.steps;
+    const auto& goal = status.stop_after_steps;
     parts.push_back(goal ? fmt::format("step {}/{}", done, *goal) : fmt::format("step {}", done));
     if (status.stepped && *status.stepped > kLate) {
-      const auto late = std::chrono::duration_cast<seconds>(*status.stepped).count();
-      parts.push_back(
-          fmt::format("last step {} ago", clock_words(static_cast<std::uint64_t>(late))));
+      parts.push_back(fmt::format("last step {} ago", base::clock_words(*status.stepped)));
     } else if (status.steps_per_second) {
       parts.push_back(fmt::format("{:.3g} steps/s", *status.steps_per_second));
     }
     if (const auto loss = loss_words(status)) parts.push_back(*loss);
     if (status.restarts > 0) parts.push_back(base::counted(status.restarts, "restart"));
-    if (goal && status.steps_per_second) {
-      if (const auto eta = eta_words(done, *goal, *status.steps_per_second)) parts.push_back(*eta);
-    }
+    if (status.left) parts.push_back(eta_words(*status.left));
   } else {
     if (status.restarts > 0) parts.push_back(base::counted(status.restarts, "restart"));
-    parts.push_back("up " + clock_words(static_cast<std::uint64_t>(
-                                std::chrono::duration_cast<seconds>(status.uptime).count())));
+    parts.push_back("up " + base::clock_words(status.uptime));
   }
   return base::join(parts, "  ");
 }

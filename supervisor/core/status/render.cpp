@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/page.h"
 
 namespace robustrun::supervisor {
@@ -68,6 +69,7 @@ std::string progress_words(const RunStatus& status) {
   if (status.steps_per_second) {
     parts.push_back(fmt::format("{:.4g} steps/s", *status.steps_per_second));
   }
+  if (status.left) parts.push_back(eta_words(*status.left));
   if (status.stepped && !status.exit_code) {
     parts.push_back(fmt::format("the last one {} {}", base::duration_words(*status.stepped),
                                 is_live(status) ? "ago" : "before its end"));

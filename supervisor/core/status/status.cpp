@@ -22,8 +22,6 @@ WorkerStage stage_after(const WorkerExited& exited) {
   return exited.stopped_by_us ? WorkerStage::kStopped : WorkerStage::kFailed;
 }
 
-double in_seconds(base::Nanos time) { return std::chrono::duration<double>(time).count(); }
-
 }  // namespace
 
 const char* to_string(AgentStatus status) {
@@ -122,12 +120,10 @@ void StatusFold::begin(base::Nanos at, const RunStarted& run) {
 void StatusFold::begin_attempt(base::Attempt attempt) {
   now_.attempt = attempt.value;
   now_.steps = 0;
-  now_.steps_per_second.reset();
   now_.loaded_step.reset();
   now_.hang.reset();
   std::ranges::fill(ranks_, RankStatus{});
   stepped_at_.reset();
-  first_step_at_.reset();
 }
 
 void StatusFold::take(const Decision& decision, base::Nanos at) {
@@ -185,15 +181,8 @@ void StatusFold::take(const Progress& progress) {
       now_.metrics.push_back({progress.metric_names[i], progress.metric_values[i]});
     }
   }
-  if (progress.steps == 0 || progress.reached_at == base::Nanos{}) return;
-  if (!first_step_at_) {
-    first_step_at_ = progress.reached_at;
-    first_steps_ = progress.steps;
-  } else if (progress.reached_at > *first_step_at_ && progress.steps > first_steps_) {
-    now_.steps_per_second = static_cast<double>(progress.steps - first_steps_) /
-                            in_seconds(elapsed(*first_step_at_, progress.reached_at));
-  }
-  stepped_at_ = progress.reached_at;
+  pace_.take(progress);
+  if (progress.steps > 0 && progress.reached_at != base::Nanos{}) stepped_at_ = progress.reached_at;
 }
 
 void StatusFold::take(const CheckpointNoted& noted) {
@@ -237,6 +226,7 @@ NodeStatus* StatusFold::node(base::NodeId id) {
 
 RunStatus StatusFold::status(base::Nanos now) const {
   RunStatus status = now_;
+  status.steps_per_second = pace_.of(base::Attempt{now_.attempt});
   status.uptime = elapsed(first_at_, now);
   status.decided = elapsed(decided_at_, now);
   if (stepped_at_) status.stepped = elapsed(*stepped_at_, now);
@@ -248,6 +238,13 @@ RunStatus StatusFold::status(base::Nanos now) const {
     each.ranks.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
   }
   return status;
+}
+
+void note_time_left(RunStatus& status) {
+  status.left.reset();
+  if (status.state != JobState::kRunning) return;
+  status.left =
+      time_left(status.stop_after_steps, status.steps, status.step, status.steps_per_second);
 }
 
 void arrange(RunStatus& status) {
@@ -270,6 +267,7 @@ RunStatus status_of_journal(const std::vector<JournalEntry>& entries) {
   status.state = status.exit_code ? JobState::kFinished : job.state();
   status.supervisor = status.exit_code ? SupervisorStatus::kEnded : SupervisorStatus::kSilent;
   status.restarts_used = job.restarts_used();
+  note_time_left(status);
   arrange(status);
   return status;
 }

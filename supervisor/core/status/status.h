@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "supervisor/core/job/job.h"
+#include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/report.h"
 #include "supervisor/core/status/group_wait.h"
 #include "supervisor/core/status/run_totals.h"
@@ -165,6 +166,7 @@ struct RunStatus {
   std::optional<HangStatus> hang;
   std::vector<EarlierStart> earlier_starts;  // as in RunReport
   std::optional<GroupWait> group_wait;  // under way; only a supervisor that answers knows it
+  std::optional<base::Nanos> left;  // until stop_after_steps at this speed; only while it runs
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -204,6 +206,7 @@ struct RunStatus {
     v(35, "earlier_starts", earlier_starts);
     v(36, "group_wait", group_wait);
     v(37, "metrics_url", metrics_url);
+    v(38, "left", left);
   }
 };
 
@@ -233,10 +236,11 @@ class StatusFold {
   std::vector<RankStatus> ranks_;  // of this attempt
   base::Nanos hang_at_{};  // when it was diagnosed
   std::optional<base::Nanos> stepped_at_;
-  // For the speed: the first mark of this attempt that has steps.
-  std::optional<base::Nanos> first_step_at_;
-  std::uint64_t first_steps_ = 0;
+  PaceFold pace_;
 };
+
+// Fills in `left`; all else is known by now.
+void note_time_left(RunStatus& status);
 
 // Sorts the nodes: those of the group by node rank, then the others in their order.
 void arrange(RunStatus& status);

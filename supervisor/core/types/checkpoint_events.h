@@ -15,6 +15,7 @@
 namespace robustrun::supervisor {
 
 using wire::CheckpointDemoted;
+using wire::CheckpointMoved;
 
 // Identifies a checkpoint, like the name of its folder: step-000000001000/g7-3f9c.
 struct CheckpointId {

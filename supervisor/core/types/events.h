@@ -180,7 +180,7 @@ using EventBody =
                  NodeOffered, FaultInjected, SupervisorResumed, NodeEnding, NodesChecked,
                  PlacementSolved, Diagnosed, NodeHealth, UpdateRequested, MetricAlarm,
                  NodesReplayed, CheckpointNoted, CheckpointDemoted, BackupSolved, CopiesKept,
-                 HeldCopiesSaved, StartStages, SavingOver>;
+                 HeldCopiesSaved, StartStages, SavingOver, CheckpointMoved>;
 
 struct Event {
   base::Nanos at{};

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "agent/trainer_saves/limits.h"
 #include "base/core/clock.h"
 #include "tests/agent/trainer_saves/formats.h"
 #include "tests/scratch_folder.h"
@@ -27,11 +28,12 @@ struct Fixture {
                                .directory = folder.path(),
                                .now = base::SystemClock().wall_time()};
 
-  Strings next() {
-    Strings lines = half_written.before_attempt(attempt);
+  HalfWritten::Outcome next_outcome() {
+    HalfWritten::Outcome outcome = half_written.before_attempt(attempt);
     attempt.number = base::Attempt{attempt.number.value + 1};
-    return lines;
+    return outcome;
   }
+  Strings next() { return next_outcome().lines; }
   void make_whole(const std::string& name) const {
     make_half(name);
     folder.write(name + "/trainer_state.json", "{}");
@@ -68,6 +70,30 @@ TEST_CASE("what the previous attempt left half-written is moved aside, whole one
   CHECK_FALSE(f.exists("out/checkpoint-10"));
   CHECK(f.exists("out/.robustrun-incomplete/checkpoint-10.attempt0/model.safetensors"));
   CHECK(f.next().empty());
+}
+
+TEST_CASE("what was moved is told for the journal, up to a limit; what stays is not") {
+  Fixture f;
+  CHECK(f.next().empty());
+  f.attempt.globs = {"a/checkpoint-*", "b/checkpoint-*", "c/checkpoint-*", "d/checkpoint-*",
+                     "e/checkpoint-*"};
+  f.make_half("a/checkpoint-10");
+  f.make_whole("a/checkpoint-5");
+  const HalfWritten::Outcome outcome = f.next_outcome();
+  REQUIRE(outcome.moved.size() == 1);
+  CHECK(outcome.moved[0].attempt == base::Attempt{1});
+  CHECK(outcome.moved[0].path == "a/checkpoint-10");
+  CHECK(outcome.moved[0].moved_to == "a/.robustrun-incomplete/checkpoint-10.attempt0");
+  CHECK(outcome.moved[0].evidence == "no trainer_state.json; attempt 0 was writing it");
+  for (const std::string folder : {"a", "b", "c", "d", "e"}) {
+    for (int i = 20; i < 34; ++i) f.make_half(folder + "/checkpoint-" + std::to_string(i));
+  }
+  const HalfWritten::Outcome many = f.next_outcome();
+  CHECK(many.lines.size() == 70);
+  CHECK(many.moved.size() == agent::kMovedToldMax);
+  f.attempt.is_asked_for = false;
+  f.make_half("a/checkpoint-40");
+  CHECK(f.next_outcome().moved.empty());
 }
 
 TEST_CASE("a name that is taken gets a number; nothing is overwritten") {
@@ -109,7 +135,7 @@ TEST_CASE("a node that saw no attempt waits until the checkpoint is unchanged fo
   CHECK(f.exists("out/checkpoint-5"));
   f.age("out/checkpoint-5", std::chrono::seconds(30));
   f.attempt.number = base::Attempt{3};
-  CHECK(HalfWritten().before_attempt(f.attempt).size() == 1);
+  CHECK(HalfWritten().before_attempt(f.attempt).lines.size() == 1);
   CHECK(f.exists("out/.robustrun-incomplete/checkpoint-5.attempt2"));
 }
 

@@ -53,20 +53,48 @@ def test_a_save_that_was_cut_off_is_not_resumed_from(robustrun, point, number):
         in done.errors
 
 
-def test_without_the_option_a_line_suggests_it(robustrun):
-    robustrun.write("job.py", """
+# The first attempt dies while it writes a checkpoint.
+CUT_OFF = """
 import os, sys
 attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
 if attempt == "0":
     os.makedirs("out/checkpoint-5")
     open("out/checkpoint-5/config.json", "w").write("{}")
 sys.exit(attempt == "0")
-""")
+"""
+
+
+def test_without_the_option_a_line_suggests_it(robustrun):
+    robustrun.write("job.py", CUT_OFF)
     done = robustrun.run("--max-restarts=1", "job.py", "--output_dir", "out")
     assert done.code == 0, done.errors
     assert ("out/checkpoint-5 looks half-written (no weights): --checkpoints 'out/checkpoint-*' "
             "moves such checkpoints aside before a restart") in done.errors
     assert (robustrun.folder / "out" / "checkpoint-5").exists()
+
+
+def test_journal_and_report_show_what_was_moved(robustrun):
+    robustrun.write("job.py", CUT_OFF)
+    done = robustrun.run("--max-restarts=1", "--checkpoints=out/checkpoint-*",
+                         "--events=events.jsonl", "job.py")
+    assert done.code == 0, done.errors
+    aside = "out/.robustrun-incomplete/checkpoint-5.attempt0"
+    assert (robustrun.folder / aside / "config.json").exists()
+    words = (f"out/checkpoint-5 was half-written (no weights; attempt 0 was writing it): moved to "
+             f"{aside}")
+    report = robustrun.report()
+    assert [(one["attempt"], one["path"], one["moved_to"], one["evidence"])
+            for one in report["moved"]] == [
+        (1, "out/checkpoint-5", aside, "no weights; attempt 0 was writing it")]
+    assert [one["moved"] for one in report["incidents"]] == [[words]]
+    run = str(robustrun.newest_run())
+    text = robustrun.run("report", run, env={"COLUMNS": "300"}).text
+    assert text.count(f"  moved     {words}\n") == 1
+    page = robustrun.folder / "report.html"
+    assert robustrun.run("report", run, "--html", str(page)).code == 0
+    assert page.read_text().count(words) == 2  # with the incident, and in the order of events
+    events = [json.loads(line) for line in (robustrun.folder / "events.jsonl").open()]
+    assert [one["attempt"] for one in events if one["event"] == "checkpoint_moved"] == [1]
 
 
 FORMATS = r"""

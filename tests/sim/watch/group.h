@@ -52,7 +52,8 @@ class GroupWatch {
               std::is_same_v<Body, core::CheckpointNoted> ||
               std::is_same_v<Body, core::CheckpointDemoted> ||
               std::is_same_v<Body, core::CopiesKept> || std::is_same_v<Body, core::StartStages> ||
-              requires { body.made_in; } || requires { body.rank; };
+              std::is_same_v<Body, core::CheckpointMoved> || requires { body.made_in; } ||
+              requires { body.rank; };
           if (!kByAgent || event.node.value >= nodes_.size()) return kByAgent;
           const Node& node = nodes_[event.node.value];
           return event.generation.value != node.generation || node.lost;

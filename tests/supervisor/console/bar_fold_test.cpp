@@ -149,6 +149,99 @@ TEST_CASE("colours and control characters of a bar stay out of the live area") {
   CHECK(shown(fold).find('\x1b') == std::string::npos);
 }
 
+// As rich draws: frames of a display of `lines`, behind those of `before`.
+std::string frame(std::size_t before, const std::string& lines) {
+  std::string bytes = before == 0 ? "" : "\r\x1b[2K";
+  for (std::size_t i = 1; i < before; ++i) bytes += "\x1b[1A\x1b[2K";
+  return bytes + lines;
+}
+constexpr const char* kHide = "\x1b[?25l";
+constexpr const char* kShow = "\x1b[?25h";
+
+TEST_CASE("a display of rich is a bar from its first byte on, and a line once it has ended") {
+  BarFold fold;
+  CHECK(fold.take(from(0, std::string("begins\n") + kHide +
+                              frame(0, "train \x1b[35m━━╺\x1b[0m 1%"))) == "begins\n");
+  CHECK(fold.take(from(0, frame(1, "train ━╸━ 50%"))).empty());
+  CHECK(shown(fold) == "train ━━╺ 1%");  // a frame is known to be whole when the next one begins
+  CHECK(fold.take(from(0, frame(1, "train ━━━ 99%"))).empty());
+  CHECK(shown(fold) == "train ━╸━ 50%");
+  CHECK(fold.take(from(0, frame(1, "train ━━━ 100%") + "\n" + kShow + "ends\n")) ==
+        "train ━━━ 100%\nends\n");
+  CHECK(shown(fold) == "none");
+}
+
+TEST_CASE("what is printed over a display of several lines is ordinary output") {
+  BarFold fold;
+  std::string rest = fold.take(from(0, kHide + frame(0, "a 1%\nb 1%\nc 1%")));
+  rest += fold.take(from(0, frame(3, "hello\nworld\na 2%\nb 2%\nc 2%")));
+  rest += fold.take(from(0, frame(3, "a 3%\nb 3%\nc 3%")));
+  CHECK(rest == "hello\nworld\n");
+  CHECK(shown(fold) == "a 2%");
+  CHECK(fold.take(from(0, frame(3, "a 4%\nb 4%\nc 4%") + "\n" + kShow)) == "a 4%\nb 4%\nc 4%\n");
+}
+
+TEST_CASE("a line printed over a display that is not drawn again comes soon") {
+  BarFold fold;
+  CHECK(fold.take(from(0, kHide + frame(0, "a 1%") + frame(1, "hello\na 2%"))).empty());
+  std::string late;
+  for (int i = 0; i < 10; ++i) {
+    for (const wire::Output& output : fold.end_quiet()) late += output.bytes;
+  }
+  CHECK(late == "hello\n");
+  CHECK(shown(fold) == "a 1%");
+  CHECK(fold.take(from(0, frame(1, "a 3%") + frame(1, "a 4%"))).empty());
+}
+
+TEST_CASE("a display that leaves nothing leaves nothing") {
+  BarFold fold;
+  CHECK(fold.take(from(0, kHide + frame(0, "⠋ loads") + frame(1, "⠙ loads") + "\n" + kShow +
+                              "\r\x1b[1A\x1b[2Kloaded\n")) == "loaded\n");
+  CHECK(shown(fold) == "none");
+}
+
+TEST_CASE("displays of several ranks are one, whatever their state when they end") {
+  BarFold fold;
+  const std::string begin = kHide + frame(0, "⠋ train ━╺━ 1%") + frame(1, "⠙ train ━━╺ 2%");
+  CHECK(fold.take(from(0, begin)).empty());
+  CHECK(fold.take(from(1, begin)).empty());
+  CHECK(fold.bar()->others == 1);
+  CHECK(fold.take(from(1, frame(1, "⠹ train ━━━ 100%") + "\n" + kShow + "rank 1 is done\n")) ==
+        "rank 1 is done\n");
+  const auto lines = fold.end();  // rank 0 was killed
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].bytes == "⠙ train ━━╺ 2%\n");
+}
+
+TEST_CASE("lines are not lost where a hidden cursor is no display") {
+  BarFold fold;
+  CHECK(fold.take(from(1, std::string(kHide) + "one\ntwo\n" + kShow + "three\n")) ==
+        "one\ntwo\nthree\n");
+  std::string rest = fold.take(from(1, kHide));
+  for (int i = 0; i < 3000; ++i) rest += fold.take(from(1, "a line of some length, number 1234\n"));
+  CHECK(rest.size() > 30'000);  // it is not held for ever
+  for (const wire::Output& output : fold.end()) rest += output.bytes;
+  CHECK(rest.size() == std::size_t{3000} * 35);
+}
+
+TEST_CASE("a display may come in any pieces, and behind another bar") {
+  const std::string bytes = "\rload: 100%\n" + std::string(kHide) + frame(0, "a 1%\nb 1%") +
+                            frame(2, "hello\na \x1b]8;;file://x\x1b\\2%\nb 2%") +
+                            frame(2, "a 3%\nb 3%") + "\n" + kShow + "done\n";
+  for (std::size_t size = 1; size < bytes.size(); ++size) {
+    BarFold fold;
+    std::string rest;
+    for (std::size_t at = 0; at < bytes.size(); at += size) {
+      rest += fold.take(from(0, std::string_view(bytes).substr(at, size)));
+    }
+    for (const wire::Output& output : fold.end()) rest += output.bytes;
+    CAPTURE(size);
+    CHECK(rest.starts_with("load: 100%\n"));
+    CHECK(rest.ends_with("done\n"));
+    CHECK(rest.find("b 1%") == std::string::npos);
+  }
+}
+
 TEST_CASE("a bar's memory is bounded, and random bytes are taken in any pieces") {
   BarFold fold;
   for (int i = 0; i < 100; ++i) (void)fold.take(from(0, "\r" + std::string(10'000, 'x')));
@@ -160,8 +253,9 @@ TEST_CASE("a bar's memory is bounded, and random bytes are taken in any pieces")
     BarFold one;
     std::string plain;  // only lines without '\r' and escapes come back whole
     for (int i = 0; i < 50; ++i) {
-      static constexpr std::string_view kPieces[] = {"\r", "\n",   "\x1b[A",  "\x1b", "[",
-                                                     "7%", "word", "\x1b[2K", " "};
+      static constexpr std::string_view kPieces[] = {"\r", "\n",        "\x1b[A",   "\x1b",
+                                                     "[",  "7%",        "word",     "\x1b[2K",
+                                                     " ",  "\x1b[?25l", "\x1b[?25h"};
       std::string bytes;
       for (unsigned k = random() % 4; k > 0; --k) bytes += kPieces[random() % std::size(kPieces)];
       const std::string rest =

@@ -32,6 +32,15 @@ TEST_CASE("a source that only a newer agent knows is taken for the kernel's log"
   CHECK(checked(message).source == NodeHealth::Source::kKernel);
 }
 
+TEST_CASE("what was moved is short and printable, whatever an agent sent") {
+  const std::string hostile = "\x1b[2J" + std::string(1 << 16, 'a');
+  const CheckpointMoved event = checked(CheckpointMoved{{1}, hostile, hostile, hostile});
+  CHECK(event.path.starts_with("\\x1b[2J"));
+  CHECK(event.path.size() == wire::kMovedPathBytesMax);
+  CHECK(event.moved_to.size() == wire::kMovedPathBytesMax);
+  CHECK(event.evidence.size() == wire::kHealthLineBytesMax);
+}
+
 TEST_CASE("stages are believed as far as they are possible, by our clock and with global ranks") {
   using wire::StageName;
   const auto seconds = [](std::int64_t value) -> base::Nanos {

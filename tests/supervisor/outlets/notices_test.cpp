@@ -43,7 +43,7 @@ NoticeKind kind_of(const std::optional<Notice>& notice) {
 }
 
 TEST_CASE("start, failure, recovery and end are told, each once") {
-  NoticeFold fold(0s, false);
+  NoticeFold fold(0s);
   CHECK_FALSE(fold.take(state("starting", 1s)));
   CHECK(kind_of(fold.take(state("running", 2s))) == NoticeKind::kStarted);
   const auto incident = fold.take(decision("rank 1 on n\n2: SIGKILL", 60s));
@@ -60,18 +60,13 @@ TEST_CASE("start, failure, recovery and end are told, each once") {
 }
 
 TEST_CASE("a run that gave up is not told to have finished as well") {
-  NoticeFold fold(0s, false);
+  NoticeFold fold(0s);
   CHECK(kind_of(fold.take(decision("giving up", 5s, true))) == NoticeKind::kGaveUp);
   CHECK_FALSE(fold.take(finished(95)));
 }
 
-TEST_CASE("a run that was taken over has started before") {
-  NoticeFold fold(0s, true);
-  CHECK_FALSE(fold.take(state("running", 2s)));
-}
-
 TEST_CASE("a run without a step is told once until it makes steps again") {
-  NoticeFold fold(30min, false);
+  NoticeFold fold(30min);
   RunStatus status;
   status.run_id = "r";
   status.state = JobState::kRunning;

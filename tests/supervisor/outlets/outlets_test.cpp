@@ -15,6 +15,7 @@
 #include "supervisor/outlets/incident_hook.h"
 #include "supervisor/outlets/metrics_file.h"
 #include "tests/scratch_folder.h"
+#include "tests/supervisor/job_journal.h"
 #include "tests/supervisor/report_scenarios.h"
 #include "tests/support/loop.h"
 
@@ -245,9 +246,8 @@ TEST_CASE("no outlets are none; all together tell a run's story, and the past co
   REQUIRE(opened);
   Outlets& outlets = **opened;
   const auto story = scenarios::recovered().entries;
-  for (std::size_t i = 0; i < story.size(); ++i) {
-    i < 9 ? outlets.catch_up(story[i]) : outlets.take(story[i]);
-  }
+  outlets.catch_up({story.begin(), story.begin() + 9});
+  for (std::size_t i = 9; i < story.size(); ++i) outlets.take(story[i]);
   outlets.take(JobState::kFinished, story.back().at);
   RunStatus status = status_of_journal(story);
   outlets.begin([&] { return status; });
@@ -256,12 +256,72 @@ TEST_CASE("no outlets are none; all together tell a run's story, and the past co
   const std::string events = text_of(plan.events_file);
   CHECK(events.find("run_started") == std::string::npos);
   CHECK(events.find(R"("rule":"restart")") != std::string::npos);
-  CHECK(events.find(R"("event":"state","from":"idle","to":"finished")") != std::string::npos);
+  CHECK(events.find(R"("event":"state","from":"running","to":"finished")") != std::string::npos);
   const std::string incidents = text_of(f.folder / "incidents");
   CHECK(std::ranges::count(incidents, '\n') == 1);
   CHECK(incidents.find(R"("rule":"worker_failed")") != std::string::npos);
   const std::string page = text_of(plan.metrics_file);
   CHECK(page.find("robustrun_steps_total{run_id=\"brave-otter-4711\"} 320\n") != std::string::npos);
+}
+
+// The subjects of the notices of a supervisor that takes a run over and gets it to run.
+std::string mails_after(Fixture& f, const test::JobJournal& past) {
+  const base::SystemClock clock;
+  f.folder.write("sendmail", "#!/bin/sh\ngrep '^Subject' >> " + f.folder.path() + "/mails\n");
+  OutletPlan plan;
+  plan.notify.targets = {{NotifyTarget::Kind::kMail, "me@example.org"}};
+  plan.notify.sendmail = f.folder / "sendmail";
+  std::filesystem::permissions(plan.notify.sendmail, std::filesystem::perms::owner_all);
+  auto opened = Outlets::open(f.loop.executor(), clock, plan, true);
+  REQUIRE(opened);
+  Outlets& outlets = **opened;
+  outlets.catch_up(past.entries);
+  const RunStatus status = status_of_journal(past.entries);
+  outlets.begin([&] { return status; });
+  base::Nanos at = past.entries.back().at;
+  for (const JobState state :
+       {status.state, JobState::kReserving, JobState::kStarting, JobState::kRunning}) {
+    outlets.take(state, at += 5s);
+  }
+  outlets.end([&] { f.done = true; });
+  REQUIRE(f.loop.run_until([&] { return f.done; }));
+  return text_of(f.folder / "mails");
+}
+
+TEST_CASE("a supervisor that takes over a failed run says once that it has recovered") {
+  Fixture f;
+  test::Harness harness;
+  harness.join_all();
+  harness.begin();
+  test::JobJournal journal(harness);
+  harness.now += 60s;
+  journal.tell({harness.now, {0}, {harness.generation[0]}, test::exited(0, 1, 1)});
+  REQUIRE(harness.job.state() == JobState::kStopping);
+  const std::string mails = mails_after(f, journal);
+  CHECK(std::ranges::count(mails, '\n') == 1);
+  CHECK(mails.find("recovered") != std::string::npos);
+}
+
+TEST_CASE("a supervisor that takes over a run that works says nothing about it") {
+  Fixture f;
+  test::Harness harness;
+  harness.join_all();
+  harness.begin();
+  test::JobJournal journal(harness);
+  harness.now += 60s;
+  journal.tell({harness.now, {0}, {harness.generation[0]}, test::exited(0, 1, 1)});
+  const std::size_t told = harness.journal.size();
+  harness.recover();
+  for (std::size_t i = told; i < harness.journal.size(); ++i) {
+    journal.entries.push_back({harness.now, harness.journal[i]});
+  }
+  CHECK(mails_after(f, journal).empty());
+}
+
+TEST_CASE("a supervisor that takes over a run before it ran says that it has started") {
+  Fixture f;
+  test::Harness harness;
+  CHECK(mails_after(f, test::JobJournal(harness)).find(": started (") != std::string::npos);
 }
 
 TEST_CASE("what cannot be opened is an error at the start, and a warning when a run is resumed") {

@@ -103,6 +103,11 @@ CopiesKept copies_kept() {
 
 HeldCopiesSaved copies_saved() { return {base::Attempt{1}, 5, 2, {"rank 4: no such memory"}}; }
 
+CheckpointMoved checkpoint_moved() {
+  return {base::Attempt{2}, "out/checkpoint-4", "out/.robustrun-incomplete/checkpoint-4.attempt1",
+          "no trainer_state.json; attempt 1 was writing it"};
+}
+
 StartStages start_stages() {
   return {base::Attempt{1},
           {{StageName::kImports, base::Nanos(5), base::Nanos(9), base::Nanos(3), base::Rank{7}},
@@ -135,7 +140,7 @@ std::vector<JournalEntry> one_of_each() {
   AgentJoined joined{78, "10.0.0.34", 2};
   joined.asked = base::Nanos(100);
   joined.began = base::Nanos(200);
-  story.event(8023, start_stages(), 1).event(8024, joined, 1);
+  story.event(8023, start_stages(), 1).event(8024, joined, 1).event(8025, checkpoint_moved(), 1);
   return story.entries;
 }
 
@@ -404,6 +409,17 @@ TEST_CASE("what was said of copies in memory in a journal of before can be read"
   const auto ends = stored("kind37", {over});
   REQUIRE((ends && ends->entries.size() == 1));
   CHECK(bytes_of(ends->entries[0]) == bytes_of(over));
+}
+
+TEST_CASE("a moved checkpoint in a journal of before can be read") {
+  const auto readout = stored("kind38", {at_seven(checkpoint_moved())});
+  REQUIRE(readout);
+  REQUIRE(readout->entries.size() == 1);
+  const auto& body = std::get<CheckpointMoved>(std::get<Event>(readout->entries[0].what).body);
+  CHECK(body.attempt == base::Attempt{2});
+  CHECK(body.path == "out/checkpoint-4");
+  CHECK(body.moved_to == "out/.robustrun-incomplete/checkpoint-4.attempt1");
+  CHECK(body.evidence == "no trainer_state.json; attempt 1 was writing it");
 }
 
 TEST_CASE("the stages of a start in a journal of before can be read") {

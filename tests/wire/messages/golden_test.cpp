@@ -129,6 +129,7 @@ TEST_CASE("messages of version 1 without newer members keep their meaning") {
   CHECK(wire::decode<wire::KeepStandbys>(old("KeepStandbys")).value().like.ordered_by == 0);
   CHECK(wire::decode<wire::Hello>(old("Hello-5")).value().ordered_by == 0);
   CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-12")).value().workers.overlap_saves);
+  CHECK_FALSE(wire::decode<wire::Welcome>(old("Welcome-16")).value().workers.tell_moved);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers-3")).value().saving);
   CHECK_FALSE(wire::decode<wire::StartWorkers>(old("StartWorkers-4")).value().restarts);
   CHECK_FALSE(wire::decode<wire::WorkerProgress>(old("WorkerProgress-2")).value().steps_before);

@@ -253,6 +253,7 @@ PageIncident page_incident(const Facts& facts, const Incident& incident, std::si
   out.not_done = budget.first(incident.alternatives);
   out.also = budget.first(incident.also_failed);
   out.cold = budget.first(incident.cold);
+  out.moved = budget.first(incident.moved);
   out.is_cut = budget.is_cut();
   return out;
 }
@@ -285,6 +286,7 @@ void fill_events(const RunReport& report, PageData& page) {
          fmt::format("supervisor {} took over on {}, {} after its predecessor was last heard of",
                      takeover.incarnation, takeover.host, base::duration_words(takeover.away)));
   }
+  for (const MovedCheckpoint& moved : report.moved) note(moved.at, "moved", in_words(moved));
   for (const Eviction& eviction : report.evictions) note(eviction.at, "evicted", eviction.words);
   for (const AlarmReport& alarm : report.alarms) note(alarm.at, "alarm", alarm.text);
   for (const HangReport& hang : report.hangs) {

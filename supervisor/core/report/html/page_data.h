@@ -174,7 +174,7 @@ struct PageIncident {
   std::string cost;
   std::string ended, likely, advice, injected, recovery, steps, saved, not_resumed;
   std::vector<std::string> error;  // lines
-  std::vector<std::string> also, evidence, decision, not_done, cold;
+  std::vector<std::string> also, evidence, decision, not_done, cold, moved;
   std::vector<PagePhase> phases;
   std::vector<PageStack> stacks;
   std::vector<PageDiagnosis> diagnoses;
@@ -209,6 +209,7 @@ struct PageIncident {
     v(26, "stacks", stacks);
     v(27, "diagnoses", diagnoses);
     v(28, "cut", is_cut);
+    v(29, "moved", moved);
   }
 };
 

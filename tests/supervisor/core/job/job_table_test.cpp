@@ -167,6 +167,10 @@ const Row kRows[] = {
      [](const Harness& h) -> EventBody { return HeldCopiesSaved{h.job.attempt(), 1, 1, {}}; }},
     // Only what is still being saved can be over: job_saving_test.cpp.
     {"SavingOver", "............", [](const Harness&) -> EventBody { return SavingOver{{0}, 0}; }},
+    {"CheckpointMoved", "............",
+     [](const Harness& h) -> EventBody {
+       return CheckpointMoved{h.job.attempt(), "out/checkpoint-4", "out/aside/checkpoint-4", "why"};
+     }},
     {"StartStages", "............",
      [](const Harness& h) -> EventBody {
        return StartStages{h.job.attempt(),

@@ -101,6 +101,75 @@ TEST_CASE("a recovery says which workers started cold, and why, each reason once
                                  "rank 2: its standby worker had died"});
 }
 
+// What attempt 0 left half-written is moved before attempt 1; rank 0 reads it first.
+Story moved(std::uint32_t attempt) {
+  Story story = recovered();
+  const CheckpointMoved report{Attempt{attempt}, "out/checkpoint-4",
+                               "out/.robustrun-incomplete/checkpoint-4.attempt0",
+                               "no trainer_state.json; attempt 0 was writing it"};
+  Story extra;
+  extra.event(attempt == 0 ? 3 : 10012.7, report);
+  const auto later = std::ranges::find_if(
+      story.entries, [&](const JournalEntry& entry) { return entry.at > extra.entries[0].at; });
+  story.entries.insert(later, extra.entries[0]);
+  return story;
+}
+
+TEST_CASE("a half-written checkpoint that was moved aside is shown with the failure before it") {
+  const RunReport report = build_report(moved(1).entries);
+  REQUIRE(report.moved.size() == 1);
+  CHECK(report.moved[0].attempt == 1);
+  CHECK(report.moved[0].at == ms(10012.7));
+  CHECK(report.moved[0].path == "out/checkpoint-4");
+  const std::string words =
+      "out/checkpoint-4 was half-written (no trainer_state.json; attempt 0 was writing it): moved "
+      "to out/.robustrun-incomplete/checkpoint-4.attempt0";
+  REQUIRE(report.incidents.size() == 1);
+  CHECK(report.incidents[0].moved == std::vector{words});
+  for (const Detail detail : {Detail::kShort, Detail::kFull}) {
+    const std::string page = render_report(report, {false, 200, detail});
+    CHECK(page.find("  moved     " + words + "\n") != std::string::npos);
+    CHECK(page.find("was half-written") == page.rfind("was half-written"));
+  }
+  CHECK(report_json(report).find(R"("moved_to":"out/.robustrun-incomplete)") != std::string::npos);
+}
+
+TEST_CASE("one that an earlier run left is shown without a failure") {
+  const RunReport report = build_report(moved(0).entries);
+  CHECK(report.incidents[0].moved.empty());
+  const std::string page = render_report(report, {false, 200, Detail::kShort});
+  CHECK(page.find("  moved     out/checkpoint-4 was half-written (") != std::string::npos);
+}
+
+TEST_CASE("a run that goes on shows its rate and the time left, one that has ended its average") {
+  const auto with_goal = [](Story story) {
+    std::get<RunStarted>(std::get<Event>(story.entries[0].what).body).spec.stop_after_steps = 1000;
+    return story.entries;
+  };
+  const RunReport active = build_report(with_goal(unfinished()));
+  // 17 steps in 1.6 s, and 880 of 1000 are left.
+  CHECK(active.steps_per_second == doctest::Approx(17 / 1.6));
+  REQUIRE(active.left);
+  CHECK(static_cast<double>(active.left->count()) == doctest::Approx(880 / (17 / 1.6) * 1e9));
+  const ReportStyle wide{false, 200, Detail::kShort};
+  CHECK(render_report(active, wide).find(" 10.62 steps/s, ETA 1:23, loss") != std::string::npos);
+  const RunReport ended = build_report(with_goal(recovered()));
+  // 120 steps in 7.69 s, then 196 in 11.595 s.
+  CHECK(ended.steps_per_second == doctest::Approx((120 + 196) / (7.69 + 11.595)));
+  CHECK_FALSE(ended.left);
+  CHECK(render_report(ended, wide).find(" 16.39 steps/s on average, loss") != std::string::npos);
+}
+
+TEST_CASE("the rate of an attempt that is over is no rate of a run that goes on") {
+  Story story = recovered();
+  const auto restarted = std::ranges::find_if(story.entries, [](const JournalEntry& entry) {
+    const auto* event = std::get_if<Event>(&entry.what);
+    return event != nullptr && std::holds_alternative<WorkersGone>(event->body);
+  });
+  story.entries.erase(restarted + 1, story.entries.end());
+  CHECK_FALSE(build_report(story.entries).steps_per_second);
+}
+
 TEST_CASE("steps lost are those done twice") {
   const Incident incident = build_report(recovered().entries).incidents.at(0);
   CHECK(incident.step_before == 120);

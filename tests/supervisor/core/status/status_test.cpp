@@ -242,6 +242,26 @@ TEST_CASE("restarts are told with their causes, and the speed is that of this at
   CHECK(*status.steps_per_second == doctest::Approx(10.0));
 }
 
+TEST_CASE("the time that is left is told while the run goes on towards a goal") {
+  RunStatus status = live(replaced());
+  note_time_left(status);
+  CHECK_FALSE(status.left);
+  status.stop_after_steps = 1000;
+  note_time_left(status);
+  REQUIRE(status.left);
+  CHECK(*status.left == ms(59'800));  // 598 steps, 10 a second
+  CHECK(render_status(status, false, 90, 100).find("10 steps/s, ETA 1:00, the") !=
+        std::string::npos);
+  CHECK(status_json(status).find(R"("left_s":59.8)") != std::string::npos);
+  status.state = JobState::kBackoff;
+  note_time_left(status);
+  CHECK_FALSE(status.left);
+  status.state = JobState::kRunning;
+  status.stop_after_steps = 402;
+  note_time_left(status);
+  CHECK_FALSE(status.left);
+}
+
 TEST_CASE("of many restarts the last ones are kept") {
   Story story;
   story.run({{"alpha", "10.0.0.1", 1}});

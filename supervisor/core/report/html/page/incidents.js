@@ -58,6 +58,7 @@ function incidentBody(incident) {
       phaseBars(incident), list(incident.cold)),
     item("Steps", incident.steps ? h("p", null, incident.steps) : null,
       incident.saved ? h("p", null, incident.saved) : null,
+      list(incident.moved),
       incident.not_resumed ? h("p", {class: "warn"}, incident.not_resumed) : null),
     incident.cut ? h("p", {class: "note"},
       "Some texts are cut; `robustrun report --json` has all of them.") : null);

@@ -1,0 +1,58 @@
+#include "supervisor/core/report/pace.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/core/words.h"
+#include "supervisor/core/report/facts.h"
+#include "supervisor/core/types/events.h"
+
+namespace robustrun::supervisor {
+namespace {
+
+constexpr double kTimeLeftMax = 1e8;  // seconds: three years
+
+}  // namespace
+
+std::optional<double> PaceFold::Stretch::rate() const {
+  if (steps == 0 || time <= base::Nanos{}) return std::nullopt;
+  return static_cast<double>(steps) / std::chrono::duration<double>(time).count();
+}
+
+void PaceFold::take(const Progress& reading) {
+  if (reading.steps == 0 || reading.reached_at == base::Nanos{}) return;
+  if (!first_at_ || reading.attempt != attempt_) {
+    earlier_.steps += current_.steps;
+    earlier_.time = later(earlier_.time, current_.time);
+    current_ = {};
+    attempt_ = reading.attempt;
+    first_at_ = reading.reached_at;
+    first_steps_ = reading.steps;
+  } else if (reading.reached_at > *first_at_ && reading.steps > first_steps_) {
+    current_ = {reading.steps - first_steps_, elapsed(*first_at_, reading.reached_at)};
+  }
+}
+
+std::optional<double> PaceFold::of(base::Attempt attempt) const {
+  return attempt == attempt_ ? current_.rate() : std::nullopt;
+}
+
+std::optional<double> PaceFold::mean() const {
+  return Stretch{earlier_.steps + current_.steps, later(earlier_.time, current_.time)}.rate();
+}
+
+std::optional<base::Nanos> time_left(std::optional<std::uint64_t> goal, std::uint64_t steps,
+                                     std::optional<std::int64_t> step,
+                                     std::optional<double> steps_per_second) {
+  const std::uint64_t done =
+      step ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, *step)) : steps;
+  if (!goal || done >= *goal || !steps_per_second || !(*steps_per_second > 0)) return std::nullopt;
+  const double left = static_cast<double>(*goal - done) / *steps_per_second;
+  if (!(left < kTimeLeftMax)) return std::nullopt;
+  return base::Nanos(std::llround(left * 1e9));
+}
+
+std::string eta_words(base::Nanos left) { return "ETA " + base::clock_words(left); }
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,50 @@
+#pragma once
+// How many steps a run does per second, and how long the rest takes, as far as its journal tells.
+// The status, the report and the live line show these. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+
+namespace robustrun::supervisor {
+
+struct Progress;
+
+// Each attempt counts from its first step on: neither starts nor restarts are part of a rate.
+class PaceFold {
+ public:
+  // The run's readings, in order.
+  void take(const Progress& reading);
+  // Steps per second of this attempt; nullopt: unknown, or it is not that of the last reading.
+  [[nodiscard]] std::optional<double> of(base::Attempt attempt) const;
+  // Steps per second of all attempts; nullopt: unknown.
+  [[nodiscard]] std::optional<double> mean() const;
+
+ private:
+  struct Stretch {
+    std::uint64_t steps = 0;
+    base::Nanos time{};
+    [[nodiscard]] std::optional<double> rate() const;
+  };
+
+  Stretch earlier_;  // of earlier attempts
+  Stretch current_;  // of attempt_
+  base::Attempt attempt_;
+  std::optional<base::Nanos> first_at_;  // of attempt_: its first reading with steps
+  std::uint64_t first_steps_ = 0;
+};
+
+// Until `goal` steps (--stop-after-steps) are done at this rate. `step` is the script's own number,
+// which counts for the goal where there is one, and otherwise `steps`. nullopt: there is no goal,
+// it is reached, or the rate gives no sensible time.
+[[nodiscard]] std::optional<base::Nanos> time_left(std::optional<std::uint64_t> goal,
+                                                   std::uint64_t steps,
+                                                   std::optional<std::int64_t> step,
+                                                   std::optional<double> steps_per_second);
+// "ETA 0:06", "ETA 6:16:40"
+[[nodiscard]] std::string eta_words(base::Nanos left);
+
+}  // namespace robustrun::supervisor
