@@ -85,9 +85,9 @@ def elf_files(prefix):
 
 
 def objdump(option, path):
-    # Those of other processors are all read by readelf's and objdump's generic code.
+    # It ends with 1 for a static program, which has no such table.
     done = subprocess.run(["objdump", option, path], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert "file format elf64" in done.stdout, done.stderr
     return done.stdout
 
 
@@ -108,6 +108,7 @@ def needed_libraries(path):
 
 def expect_old_glibc_alone(prefix):
     files = elf_files(prefix)
+    assert "GLIBC_2." in objdump("-T", files["bin/robustrun"])
     newer = {name: symbols for name, path in files.items()
              if (symbols := symbols_beyond_glibc(path))}
     assert newer == {}
