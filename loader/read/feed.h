@@ -21,7 +21,7 @@ namespace robustrun::loader {
 inline constexpr std::size_t kStepsAhead = 2;  // planned, and read ahead by the kernel
 inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
 
-// Where a batch goes; tokens, labels and positions have sequences * context places each.
+// Where a batch goes; tokens, labels and positions have Feed::places() elements each.
 struct BatchOut {
   std::span<std::int64_t> tokens;  // padding is 0
   std::span<std::int64_t> labels;  // the next token of the same document, or kNoLabel
@@ -31,59 +31,68 @@ struct BatchOut {
 
 class Feed {
  public:
+  struct Step {
+    Cursor began;
+    Cursor ended;
+    StepPlan plan;
+    std::uint64_t labels = 0;  // over all ranks, without kNoLabel
+    std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch of this rank
+  };
+
   // Reads the indices of all sources; relative paths begin at `folder`. Every error is one
   // sentence.
   [[nodiscard]] static base::Result<std::unique_ptr<Feed>> open(Spec spec,
                                                                 const std::string& folder,
                                                                 std::uint32_t rank,
                                                                 std::uint32_t ranks);
+  // A feed of the same indices, which are shared, at the step after `cursor`. Uses nothing of this
+  // feed that changes, so another thread may be using it.
+  [[nodiscard]] base::Result<std::unique_ptr<Feed>> anew(Cursor cursor) const;
 
   // Continues with the step after `cursor`, which must be of the same specification.
   [[nodiscard]] base::Status seek(Cursor cursor);
+  // The plan from there on, for a look at it. It must not outlive this feed.
+  [[nodiscard]] base::Result<Planner> planner(Cursor cursor) const;
   // Goes to the next step; the first call to the first one. After an error the present step stays.
   [[nodiscard]] base::Status next_step();
 
-  // The plan of the present step, and the cursors before and after it.
-  [[nodiscard]] const StepPlan& plan() const { return steps_.front().plan; }
-  [[nodiscard]] const Cursor& began() const { return steps_.front().began; }
-  [[nodiscard]] const Cursor& ended() const { return steps_.front().ended; }
-  // Labels of the step over all ranks, without kNoLabel.
-  [[nodiscard]] std::uint64_t labels_of_step() const { return steps_.front().labels; }
+  // Steps never change, and may outlive the feed.
+  [[nodiscard]] const std::shared_ptr<const Step>& present() const { return steps_.front(); }
 
-  [[nodiscard]] const Spec& spec() const { return spec_; }
+  [[nodiscard]] const Spec& spec() const { return inputs_->spec; }
   [[nodiscard]] std::uint32_t sequences() const;  // of one micro-batch
+  [[nodiscard]] std::size_t places() const;  // tokens and padding of one micro-batch
+  [[nodiscard]] std::uint64_t samples_of(std::size_t source) const {
+    return inputs_->sources[source].lengths.size();
+  }
   [[nodiscard]] std::uint64_t fingerprint_of(std::size_t source) const {
-    return fingerprint(sources_[source]);
+    return fingerprint(inputs_->sources[source]);
   }
 
   // Ends of documents' pieces and of padding in a micro-batch, with the 0 before the first: the
-  // cu_seqlens of attention over packed sequences.
+  // cu_seqlens of attention over packed sequences. At most places() + 1.
   [[nodiscard]] std::size_t segment_ends(std::uint32_t micro) const;
   // Reads a micro-batch of this rank. Returns its number of labels.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
  private:
-  struct Step {
-    Cursor began;
-    Cursor ended;
-    StepPlan plan;
-    std::uint64_t labels = 0;
-    std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch
+  struct Inputs {
+    Spec spec;
+    std::uint32_t rank = 0;
+    std::uint32_t ranks = 1;
+    std::vector<SourceIndex> sources;
   };
 
-  Feed(Spec spec, std::uint32_t rank, std::uint32_t ranks);
+  explicit Feed(std::shared_ptr<const Inputs> inputs);
   // Plans until steps_ has step number `needed` and kStepsAhead further ones.
   base::Status plan_ahead(std::size_t needed);
   // Whether the token after the piece belongs to its document.
   [[nodiscard]] bool goes_on(const Piece& piece) const;
 
-  Spec spec_;
-  std::uint32_t rank_;
-  std::uint32_t ranks_;
-  std::vector<SourceIndex> sources_;
-  std::unique_ptr<TokenFiles> files_;
+  std::shared_ptr<const Inputs> inputs_;
+  TokenFiles files_;
   std::unique_ptr<Planner> planner_;
-  std::deque<Step> steps_;  // the present one, and those that are planned
+  std::deque<std::shared_ptr<const Step>> steps_;  // the present one, and those that are planned
   bool begun_ = false;
 };
 
