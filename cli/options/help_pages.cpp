@@ -601,7 +601,7 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"replay", "find a faulty machine by running groups of hosts", kReplayPage},
     {"ckpt", "list, verify, repair, prune and export checkpoints", kCkptPage},
     {"cache", "list, verify and clean what is kept for faster starts", kCachePage},
-    {"data", "tokenize training data; show which samples a step has; audit what was given",
+    {"data", "tokenize training data; plan its steps; audit them",
      kDataPage},
     {"nodes", "list the hosts that failed earlier runs", kNodesPage},
     {"policy", "show what is done about which fault", kPolicyPage},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -146,9 +147,12 @@ base::Result<std::uint64_t> Feed::read(std::uint32_t micro, const BatchOut& out)
       const std::size_t labelled = goes_on(piece) ? piece.length : piece.length - 1;
       const RawTokens raw =
           RR_TRY(files_.read(piece.source, piece.sample, piece.offset, labelled + 1));
-      raw.widen(0, out.tokens.subspan(at, piece.length));
-      raw.widen(1, out.labels.subspan(at, labelled));
-      if (labelled < piece.length) out.labels[at + labelled] = kNoLabel;
+      const auto tokens = out.tokens.subspan(at, piece.length);
+      const auto piece_labels = out.labels.subspan(at, piece.length);
+      raw.widen(0, tokens);
+      std::ranges::copy(tokens.subspan(1), piece_labels.begin());
+      piece_labels.back() = kNoLabel;
+      if (labelled == piece.length) raw.widen(labelled, piece_labels.last(1));
       const auto positions = out.positions.subspan(at, piece.length);
       std::iota(positions.begin(), positions.end(), std::int64_t{0});
       labels += labelled;

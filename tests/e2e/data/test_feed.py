@@ -191,7 +191,8 @@ def script(folder, text):
     head = "import os, sys, torch\nfrom robustrun import data\ntorch.set_num_threads(1)\n"
     return subprocess.run(
         [sys.executable, "-Wignore::DeprecationWarning", "-c", head + text], cwd=folder,
-        capture_output=True, text=True, timeout=120, env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+        capture_output=True, text=True, timeout=120,
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
 
 
 def test_a_child_process_goes_on_where_its_parent_was(samples):
