@@ -1,5 +1,6 @@
 // `robustrun data plan FILE`: what a specification of data means for a job.
 // `robustrun data prepare FILE`: tokenizes its sources that are text.
+// `robustrun data audit FILE PATH...`: whether a training was given each sample once.
 
 #include <chrono>
 #include <filesystem>
@@ -104,6 +105,16 @@ int prepare_data(const DataLine& line, const Surroundings& around) {
   return code ? *code : complain(code.error());
 }
 
+int audit_data(const DataLine& line, const Surroundings& around) {
+  std::vector<std::string> arguments;
+  if (line.json) arguments.push_back("--json");
+  arguments.push_back("--");
+  arguments.push_back(line.file);
+  arguments.insert(arguments.end(), line.checkpoints.begin(), line.checkpoints.end());
+  const auto code = run_python_module("robustrun._data.audit", arguments, around);
+  return code ? *code : complain(code.error());
+}
+
 }  // namespace
 
 int data_command(std::span<const std::string> argv, const Surroundings& around) {
@@ -114,6 +125,7 @@ int data_command(std::span<const std::string> argv, const Surroundings& around) 
     return 0;
   }
   if (line->verb == "prepare") return prepare_data(*line, around);
+  if (line->verb == "audit") return audit_data(*line, around);
   const auto shown = plan_data(*line, around);
   if (!shown) return complain(shown.error());
   print(line->json ? data_plan_json(*shown) : data_plan_text(*shown));

@@ -360,12 +360,16 @@ Example:
 constexpr std::string_view kDataPage =
     R"(usage: robustrun data plan FILE [--ranks N] [--steps N] [--json]
        robustrun data prepare FILE [--processes N] [--part I/N]
+       robustrun data audit FILE PATH... [--json]
 
 plan     shows what a specification of training data (docs/data.md) means for a job: how often each
          source is read, how well ranks are balanced beside the order of arrival, and how much is
          padding. Reads the lengths of all samples, and no tokens. Starts nothing.
 prepare  tokenizes the sources that are text (JSON lines, Parquet, Arrow), once. Files that are
          tokenized already are left alone, so an interrupted call can be repeated.
+audit    checks that a training was given each sample once, from the loader's states in its
+         checkpoints, and names samples that were given twice or left out. PATH...: the
+         directories of robustrun.checkpoint.save, or files of torch.save.
 
   --ranks N      data-parallel ranks [1]
   --steps N      steps to plan, from the first one [20]
@@ -373,8 +377,9 @@ prepare  tokenizes the sources that are text (JSON lines, Parquet, Arrow), once.
   --processes N  processes that tokenize [all processors]
   --part I/N     only part I of N of each source's files, for several machines
 
-Exit codes: 0 planned or prepared, 1 prepare failed: disk, memory, 2 bad input: the file, a source,
-a record, or ranks that cannot share a step.
+Exit codes: 0 planned, prepared, or each sample given once, 1 prepare failed: disk, memory; audit
+found something, 2 bad input: the file, a source, a record, a state, or ranks that cannot share a
+step.
 
 Example:
   robustrun data plan data.toml --ranks 8)";
@@ -596,7 +601,8 @@ constexpr auto kCommands = std::to_array<CommandPage>({
     {"replay", "find a faulty machine by running groups of hosts", kReplayPage},
     {"ckpt", "list, verify, repair, prune and export checkpoints", kCkptPage},
     {"cache", "list, verify and clean what is kept for faster starts", kCachePage},
-    {"data", "tokenize training data; show which samples a step has", kDataPage},
+    {"data", "tokenize training data; plan its steps; audit them",
+     kDataPage},
     {"nodes", "list the hosts that failed earlier runs", kNodesPage},
     {"policy", "show what is done about which fault", kPolicyPage},
     {"sim", "simulate the ETTR of a job: spares, checkpoints, policies", kSimPage},

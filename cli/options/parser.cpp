@@ -297,6 +297,7 @@ Result<DataLine> parse_data_line(std::span<const std::string> argv) {
   DataLine line = RR_TRY(parse_own_line<DataLine>(argv, [](CLI::App& app, DataLine& own) {
     app.add_option("verb", own.verb);
     app.add_option("file", own.file);
+    app.add_option("checkpoints", own.checkpoints);
     app.add_option("--ranks", own.ranks)->check(at_least(1));
     app.add_option("--steps", own.steps)->check(at_least(1));
     app.add_flag("--json", own.json);
@@ -304,19 +305,30 @@ Result<DataLine> parse_data_line(std::span<const std::string> argv) {
     app.add_option("--part", own.part);
   }));
   if (line.help) return line;
-  if (line.verb != "plan" && line.verb != "prepare") {
+  const bool is_plan = line.verb == "plan";
+  const bool is_audit = line.verb == "audit";
+  if (!is_plan && !is_audit && line.verb != "prepare") {
     return fail(Errc::kInvalidArgument,
-                "argument VERB: " + invalid_choice(line.verb, {"plan", "prepare"}));
+                "argument VERB: " + invalid_choice(line.verb, {"plan", "prepare", "audit"}));
   }
   if (line.file.empty()) {
     return fail(Errc::kInvalidArgument, fmt::format("data {} needs a FILE", line.verb));
   }
-  const bool plans = line.ranks || line.steps || line.json;
-  const bool prepares = line.processes || line.part;
-  if (line.verb == "plan" ? prepares : plans) {
+  if (is_audit == line.checkpoints.empty()) {
     return fail(Errc::kInvalidArgument,
-                line.verb == "plan" ? "--processes and --part are options of data prepare"
-                                    : "--ranks, --steps and --json are options of data plan");
+                is_audit ? "data audit needs a PATH: a directory of checkpoints, or a file of "
+                           "torch.save"
+                         : fmt::format("data {} has one FILE, and no {}", line.verb,
+                                       line.checkpoints.front()));
+  }
+  if ((line.ranks || line.steps) && !is_plan) {
+    return fail(Errc::kInvalidArgument, "--ranks and --steps are options of data plan");
+  }
+  if (line.json && !is_plan && !is_audit) {
+    return fail(Errc::kInvalidArgument, "--json is an option of data plan and data audit");
+  }
+  if ((line.processes || line.part) && (is_plan || is_audit)) {
+    return fail(Errc::kInvalidArgument, "--processes and --part are options of data prepare");
   }
   if (line.part && !is_part(*line.part)) {
     return fail(Errc::kInvalidArgument,

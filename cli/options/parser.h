@@ -155,13 +155,14 @@ struct CacheLine {
   bool help = false;
 };
 
-// `robustrun data plan|prepare FILE [options]`
+// `robustrun data plan|prepare FILE [options]`, `robustrun data audit FILE PATH...`
 struct DataLine {
-  std::string verb;  // plan, prepare
+  std::string verb;  // plan, prepare, audit
   std::string file;
+  std::vector<std::string> checkpoints;  // of audit
   std::optional<std::int64_t> ranks;  // of plan
   std::optional<std::int64_t> steps;
-  bool json = false;
+  bool json = false;  // of plan and audit
   std::optional<std::int64_t> processes;  // of prepare
   std::optional<std::string> part;  // I/N
   bool help = false;

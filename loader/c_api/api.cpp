@@ -8,7 +8,7 @@
 
 #include "loader/index/source_index.h"
 #include "loader/plan/permutation.h"
-#include "loader/read/feed.h"
+#include "loader/read/read_ahead.h"
 
 namespace ld = robustrun::loader;
 using robustrun::base::Errc;
@@ -17,7 +17,10 @@ using robustrun::base::Result;
 using robustrun::base::Status;
 
 struct rr_data {
-  std::unique_ptr<ld::Feed> feed;
+  ld::ReadAhead batches;
+};
+struct rr_data_memory {
+  std::shared_ptr<ld::BatchMemory> memory;
 };
 
 namespace {
@@ -90,6 +93,20 @@ Result<ld::Spec> spec_from(const rr_data_spec& given) {
   return spec;
 }
 
+ld::Cursor cursor_from(const rr_data& data, const rr_data_cursor& given) {
+  ld::Cursor cursor;
+  cursor.step = given.step;
+  cursor.dropped = given.dropped;
+  for (size_t i = 0; i < data.batches.feed().spec().sources.size(); ++i) {
+    cursor.sources.push_back({given.positions[i], given.owed[i]});
+  }
+  for (size_t i = 0; i < given.carry_count; ++i) {
+    const rr_data_piece& piece = given.carry[i];
+    cursor.carry.push_back({piece.source, piece.offset, piece.length, piece.sample});
+  }
+  return cursor;
+}
+
 }  // namespace
 
 extern "C" {
@@ -103,7 +120,7 @@ int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank, ui
   return guarded([&]() -> Status {
     ld::Spec asked = RR_TRY(spec_from(*spec));
     auto feed = RR_TRY(ld::Feed::open(std::move(asked), folder, rank, ranks));
-    *data = new rr_data{std::move(feed)};
+    *data = new rr_data{ld::ReadAhead(std::move(feed))};
     return {};
   });
 }
@@ -127,47 +144,58 @@ int rr_data_inputs(const rr_data_spec* spec, const char* folder, size_t source,
 
 void rr_data_close(rr_data* data) { delete data; }
 
+uint64_t rr_data_samples(const rr_data* data, size_t source) {
+  return data->batches.feed().samples_of(source);
+}
+
 uint64_t rr_data_fingerprint(const rr_data* data, size_t source) {
-  return data->feed->fingerprint_of(source);
+  return data->batches.feed().fingerprint_of(source);
 }
 
 int rr_data_seek(rr_data* data, const rr_data_cursor* cursor) {
-  return guarded([&]() -> Status {
-    ld::Cursor to;
-    to.step = cursor->step;
-    to.dropped = cursor->dropped;
-    for (size_t i = 0; i < data->feed->spec().sources.size(); ++i) {
-      to.sources.push_back({cursor->positions[i], cursor->owed[i]});
-    }
-    for (size_t i = 0; i < cursor->carry_count; ++i) {
-      const rr_data_piece& piece = cursor->carry[i];
-      to.carry.push_back({piece.source, piece.offset, piece.length, piece.sample});
-    }
-    return data->feed->seek(std::move(to));
-  });
+  return guarded(
+      [&]() -> Status { return data->batches.seek(cursor_from(*data, *cursor), cursor->micro); });
 }
 
-int rr_data_next_step(rr_data* data, rr_data_step* step) {
+int rr_data_ready(rr_data* data, rr_data_batch* batch) {
   return guarded([&]() -> Status {
-    RR_TRY(data->feed->next_step());
-    const ld::Feed& feed = *data->feed;
-    *step = {feed.plan().step, feed.labels_of_step(),     ld::digest(feed.plan()),
-             feed.sequences(), feed.began().carry.size(), feed.ended().carry.size()};
+    const ld::Batch& ready = *RR_TRY(data->batches.ready());
+    const ld::Feed& feed = data->batches.feed();
+    auto memory = std::make_unique<rr_data_memory>(ready.memory);
+    *batch = {ready.step->plan.step, ready.step->labels,
+              ready.labels,          ready.micro,
+              feed.sequences(),      ready.segments,
+              ready.memory->block(), ld::BatchMemory::bytes(feed.places()),
+              memory.get()};
+    memory.release();
     return {};
   });
 }
 
-int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor) {
+void rr_data_receive(rr_data* data) { data->batches.receive(); }
+
+void rr_data_release(rr_data_memory* memory) { delete memory; }
+
+uint64_t rr_data_digest(const rr_data* data) {
+  const auto& step = data->batches.step();
+  return step ? ld::digest(step->plan) : 0;
+}
+
+size_t rr_data_carried(const rr_data* data) { return data->batches.cursor().carry.size(); }
+
+int rr_data_position(const rr_data* data, rr_data_cursor* cursor) {
   return guarded([&]() -> Status {
-    const ld::Cursor& from = at_end != 0 ? data->feed->ended() : data->feed->began();
+    const ld::Cursor& from = data->batches.cursor();
     if (cursor->carry_count != from.carry.size()) {
-      return fail(Errc::kInvalidArgument, "carry_count differs from that of the step");
+      return fail(Errc::kInvalidArgument, "carry_count is not rr_data_carried()");
     }
+    cursor->micro = data->batches.micro();
     cursor->step = from.step;
     cursor->dropped = from.dropped;
-    for (size_t i = 0; i < from.sources.size(); ++i) {
-      cursor->positions[i] = from.sources[i].position;
-      cursor->owed[i] = from.sources[i].owed;
+    for (size_t i = 0; i < data->batches.feed().spec().sources.size(); ++i) {
+      const auto source = from.sources.empty() ? ld::SourceCursor{} : from.sources[i];
+      cursor->positions[i] = source.position;
+      cursor->owed[i] = source.owed;
     }
     for (size_t i = 0; i < from.carry.size(); ++i) {
       const ld::Piece& piece = from.carry[i];
@@ -177,22 +205,21 @@ int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor) 
   });
 }
 
-size_t rr_data_segments(const rr_data* data, uint32_t micro) {
-  return micro < data->feed->spec().batch.micro ? data->feed->segment_ends(micro) : 0;
-}
-
-int rr_data_read(rr_data* data, uint32_t micro, int64_t* tokens, int64_t* labels,
-                 int64_t* positions, int32_t* segments, uint64_t* labelled) {
+int rr_data_walk(const rr_data* data, const rr_data_cursor* from, const rr_data_cursor* to,
+                 uint64_t first, void (*take)(void* context, const rr_data_piece* piece),
+                 void* context, int* arrives) {
   return guarded([&]() -> Status {
-    ld::Feed& feed = *data->feed;
-    if (micro >= feed.spec().batch.micro) {
-      return fail(Errc::kInvalidArgument, "a step has no such micro-batch");
+    const ld::Cursor end = cursor_from(*data, *to);
+    auto planner = RR_TRY(data->batches.feed().planner(cursor_from(*data, *from)));
+    while (planner.cursor().step < end.step) {
+      const ld::StepPlan plan = RR_TRY(planner.next());
+      if (plan.step < first) continue;
+      for (const ld::Piece& piece : plan.pieces) {
+        const rr_data_piece taken{piece.source, piece.offset, piece.length, piece.sample};
+        take(context, &taken);
+      }
     }
-    const size_t places = size_t{feed.sequences()} * feed.spec().batch.context;
-    *labelled = RR_TRY(feed.read(micro, {{tokens, places},
-                                         {labels, places},
-                                         {positions, places},
-                                         {segments, feed.segment_ends(micro)}}));
+    *arrives = planner.cursor() == end ? 1 : 0;
     return {};
   });
 }

@@ -56,23 +56,31 @@ typedef struct rr_data_piece {  // loader::Piece
   uint64_t sample;
 } rr_data_piece;
 
-typedef struct rr_data_cursor {  // loader::Cursor
+typedef struct rr_data_cursor {  // loader::Position
   uint64_t step;
   uint64_t dropped;
   uint64_t* positions;  // of each source
   int64_t* owed;        // of each source
   rr_data_piece* carry;
   size_t carry_count;
+  uint32_t micro;
 } rr_data_cursor;
 
-typedef struct rr_data_step {
+typedef struct rr_data_memory rr_data_memory;  // of one batch
+
+typedef struct rr_data_batch {
   uint64_t step;
-  uint64_t labels;         // over all ranks
-  uint64_t digest;
-  uint32_t sequences;      // of one micro-batch of this rank
-  size_t carry_at_begin;   // pieces in the cursors
-  size_t carry_at_end;
-} rr_data_step;
+  uint64_t step_labels;    // over all ranks, without -100
+  uint64_t labels;         // of this micro-batch, without -100
+  uint32_t micro;
+  uint32_t sequences;
+  size_t segment_count;
+  // tokens, labels and positions: int64_t, sequences * context of each; then the segments: int32_t,
+  // the ends of documents' pieces and of padding, in tokens, after a first 0 (cu_seqlens).
+  void* block;
+  size_t block_bytes;  // the same for all batches; at least what lies in it
+  rr_data_memory* memory;  // of the block: the caller's, until rr_data_release()
+} rr_data_batch;
 
 RR_DATA_API const char* rr_data_error(void);
 // Calls `take` for each input file of a source that is text, in their order: its path, the prefix
@@ -86,24 +94,35 @@ RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, siz
 RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank,
                              uint32_t ranks, rr_data** data);
 RR_DATA_API void rr_data_close(rr_data* data);
-// Hash of the lengths and places of a source's samples. `source` must be below source_count.
+// How many samples a source has. `source` must be below source_count; also in the next function.
+RR_DATA_API uint64_t rr_data_samples(const rr_data* data, size_t source);
+// Hash of the lengths and places of a source's samples.
 RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
-// Continues after `cursor`: the next step is the one after it.
+// Continues with micro-batch number `micro` of the step after `cursor`. After an error the loader
+// is where it was.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
-// Goes to the next step. After rr_data_open() and after each rr_data_seek() it must succeed once
-// before rr_data_get_cursor(), rr_data_segments() or rr_data_read() is called.
-RR_DATA_API int rr_data_next_step(rr_data* data, rr_data_step* step);
-// The cursor at the beginning or the end of the current step. The caller provides the arrays:
-// `positions` and `owed` with one element per source, `carry` with carry_count, which must be the
-// carry_at_begin or carry_at_end of that step.
-RR_DATA_API int rr_data_get_cursor(const rr_data* data, int at_end, rr_data_cursor* cursor);
-// How many numbers rr_data_read() writes to `segments`: the ends of documents' pieces and of
-// padding, in tokens, after a first 0 (cu_seqlens). 0: a step has no such micro-batch.
-RR_DATA_API size_t rr_data_segments(const rr_data* data, uint32_t micro);
-// Reads a micro-batch. `tokens`, `labels` and `positions` have room for sequences * context numbers
-// each, `segments` for rr_data_segments(). `labelled`: number of labels that are not -100.
-RR_DATA_API int rr_data_read(rr_data* data, uint32_t micro, int64_t* tokens, int64_t* labels,
-                             int64_t* positions, int32_t* segments, uint64_t* labelled);
+// Waits for the batch after the one that was received last; while the caller uses a batch, a thread
+// reads the next one. It is the same batch until rr_data_receive(), and each call gives the caller
+// a share of its memory. The call after an error tries again.
+RR_DATA_API int rr_data_ready(rr_data* data, rr_data_batch* batch);
+// Moves on from the batch that rr_data_ready() has given; without one, no effect.
+RR_DATA_API void rr_data_receive(rr_data* data);
+// May be called by any thread, also after rr_data_close().
+RR_DATA_API void rr_data_release(rr_data_memory* memory);
+// Of the plan of the step whose batch was received last; 0 before the first one.
+RR_DATA_API uint64_t rr_data_digest(const rr_data* data);
+// Where the next batch is, after the one that was received last. The caller provides the arrays:
+// `positions` and `owed` with one element per source, and `carry` with carry_count =
+// rr_data_carried().
+RR_DATA_API size_t rr_data_carried(const rr_data* data);
+RR_DATA_API int rr_data_position(const rr_data* data, rr_data_cursor* cursor);
+// Walks the plan from cursor `from` to the step of cursor `to`, and calls `take` for each piece of
+// a document that the steps from number `first` on have, over all ranks. `arrives`: whether the
+// walk ends exactly at `to`. Reads no tokens; moves nothing. The piece is valid within the call.
+RR_DATA_API int rr_data_walk(const rr_data* data, const rr_data_cursor* from,
+                             const rr_data_cursor* to, uint64_t first,
+                             void (*take)(void* context, const rr_data_piece* piece), void* context,
+                             int* arrives);
 
 // A shuffled epoch of `samples` samples, for data sets that the caller reads: the samples at
 // positions first, first + stride, …, `count` of them. Depends on its arguments alone.

@@ -21,8 +21,8 @@ namespace robustrun::loader {
 inline constexpr std::size_t kStepsAhead = 2;  // planned, and read ahead by the kernel
 inline constexpr std::int64_t kNoLabel = -100;  // torch's ignore_index
 
-// Where a batch goes. The sizes must be exact: sequences() * context for tokens, labels and
-// positions, segment_ends() for segments.
+// Where a batch goes; tokens, labels and positions have exactly Feed::places() elements each,
+// segments has segment_ends().
 struct BatchOut {
   std::span<std::int64_t> tokens;  // padding is 0
   std::span<std::int64_t> labels;  // the next token of the same document, or kNoLabel
@@ -32,63 +32,72 @@ struct BatchOut {
 
 class Feed {
  public:
+  struct Step {
+    Cursor began;
+    Cursor ended;
+    StepPlan plan;
+    std::uint64_t labels = 0;  // over all ranks, not counting kNoLabel
+    std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch of this rank
+  };
+
   // Reads the indices of all sources; relative paths are relative to `folder`. Every error is one
   // sentence.
   [[nodiscard]] static base::Result<std::unique_ptr<Feed>> open(Spec spec,
                                                                 const std::string& folder,
                                                                 std::uint32_t rank,
                                                                 std::uint32_t ranks);
+  // A feed of the same indices, which are shared, at the step after `cursor`. Uses nothing of this
+  // feed that changes, so another thread may be using it.
+  [[nodiscard]] base::Result<std::unique_ptr<Feed>> anew(Cursor cursor) const;
 
   // Continues with the step after `cursor`, which must be of the same specification.
   [[nodiscard]] base::Status seek(Cursor cursor);
+  // The plan from there on, for a look at it. It must not outlive this feed.
+  [[nodiscard]] base::Result<Planner> planner(Cursor cursor) const;
   // Goes to the next step; the first call after open() goes to the first one. After an error, the
   // current step stays current.
   [[nodiscard]] base::Status next_step();
 
-  // The plan of the current step, and the cursors before and after it. These, and all that follows
-  // about the step, need a next_step() that succeeded after open() or the last seek().
-  [[nodiscard]] const StepPlan& plan() const { return steps_.front().plan; }
-  [[nodiscard]] const Cursor& began() const { return steps_.front().began; }
-  [[nodiscard]] const Cursor& ended() const { return steps_.front().ended; }
-  // Number of labels of the step over all ranks, not counting kNoLabel.
-  [[nodiscard]] std::uint64_t labels_of_step() const { return steps_.front().labels; }
+  // The current step. This, segment_ends() and read() need a next_step() that succeeded after
+  // open() or the last seek(). Steps never change, and may outlive the feed.
+  [[nodiscard]] const std::shared_ptr<const Step>& present() const { return steps_.front(); }
 
-  [[nodiscard]] const Spec& spec() const { return spec_; }
+  [[nodiscard]] const Spec& spec() const { return inputs_->spec; }
   [[nodiscard]] std::uint32_t sequences() const;  // of one micro-batch
+  [[nodiscard]] std::size_t places() const;  // tokens and padding of one micro-batch
+  [[nodiscard]] std::uint64_t samples_of(std::size_t source) const {
+    return inputs_->sources[source].lengths.size();
+  }
   [[nodiscard]] std::uint64_t fingerprint_of(std::size_t source) const {
-    return fingerprint(sources_[source]);
+    return fingerprint(inputs_->sources[source]);
   }
 
   // How many numbers read() writes to BatchOut::segments: a 0, then the ends of documents' pieces
   // and of padding in the micro-batch, in tokens (the cu_seqlens of attention over packed
-  // sequences).
+  // sequences). At most places() + 1.
   [[nodiscard]] std::size_t segment_ends(std::uint32_t micro) const;
   // Reads a micro-batch of this rank. Returns its number of labels.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
  private:
-  struct Step {
-    Cursor began;
-    Cursor ended;
-    StepPlan plan;
-    std::uint64_t labels = 0;
-    std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch
+  struct Inputs {
+    Spec spec;
+    std::uint32_t rank = 0;
+    std::uint32_t ranks = 1;
+    std::vector<SourceIndex> sources;
   };
 
-  Feed(Spec spec, std::uint32_t rank, std::uint32_t ranks);
+  explicit Feed(std::shared_ptr<const Inputs> inputs);
   // Plans until steps_ has index `needed` and kStepsAhead further entries. A failure after `needed`
   // is not reported yet.
   base::Status plan_ahead(std::size_t needed);
   // Whether the token after the piece belongs to its document.
   [[nodiscard]] bool goes_on(const Piece& piece) const;
 
-  Spec spec_;
-  std::uint32_t rank_;
-  std::uint32_t ranks_;
-  std::vector<SourceIndex> sources_;
-  std::unique_ptr<TokenFiles> files_;
+  std::shared_ptr<const Inputs> inputs_;
+  TokenFiles files_;
   std::unique_ptr<Planner> planner_;
-  std::deque<Step> steps_;  // the current one, and those that are planned
+  std::deque<std::shared_ptr<const Step>> steps_;  // the current one, and those that are planned
   bool begun_ = false;
 };
 

@@ -12,26 +12,28 @@ namespace robustrun::loader {
 namespace {
 
 template <class T>
-void widen(const std::vector<char>& bytes, std::span<std::int64_t> out) {
+void widen_from(const char* bytes, std::span<std::int64_t> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     T value{};
-    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
     out[i] = static_cast<std::int64_t>(value);
   }
 }
 
-void widen(TokenType type, const std::vector<char>& bytes, std::span<std::int64_t> out) {
-  switch (type) {
-    case TokenType::kUint8: return widen<std::uint8_t>(bytes, out);
-    case TokenType::kInt8: return widen<std::int8_t>(bytes, out);
-    case TokenType::kInt16: return widen<std::int16_t>(bytes, out);
-    case TokenType::kUint16: return widen<std::uint16_t>(bytes, out);
-    case TokenType::kInt32: return widen<std::int32_t>(bytes, out);
-    case TokenType::kInt64: return widen<std::int64_t>(bytes, out);
+}  // namespace
+
+void RawTokens::widen(std::size_t first, std::span<std::int64_t> out) const {
+  RR_ASSERT(first + out.size() <= count_);
+  const char* bytes = bytes_ + first * bytes_of(type_);
+  switch (type_) {
+    case TokenType::kUint8: return widen_from<std::uint8_t>(bytes, out);
+    case TokenType::kInt8: return widen_from<std::int8_t>(bytes, out);
+    case TokenType::kInt16: return widen_from<std::int16_t>(bytes, out);
+    case TokenType::kUint16: return widen_from<std::uint16_t>(bytes, out);
+    case TokenType::kInt32: return widen_from<std::int32_t>(bytes, out);
+    case TokenType::kInt64: return widen_from<std::int64_t>(bytes, out);
   }
 }
-
-}  // namespace
 
 std::size_t TokenFiles::file_of(std::uint32_t source, std::uint64_t sample) const {
   const auto& files = sources_[source].files;
@@ -53,17 +55,17 @@ base::Result<int> TokenFiles::opened(const Key& key) {
   return files_.emplace(key, std::move(file)).first->second.get();
 }
 
-base::Status TokenFiles::read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
-                              std::span<std::int64_t> out) {
+base::Result<RawTokens> TokenFiles::read(std::uint32_t source, std::uint64_t sample,
+                                         std::uint32_t offset, std::size_t count) {
   const std::size_t number = file_of(source, sample);
   const IndexedFile& file = sources_[source].files[number];
   const int fd = RR_TRY(opened({source, number}));
   const std::size_t width = bytes_of(file.type);
-  bytes_.resize(out.size() * width);
+  const std::size_t size = count * width;
+  if (bytes_.size() < size) bytes_.resize(size);
   std::uint64_t at = file.offsets[sample - file.first] + std::uint64_t{offset} * width;
-  for (std::size_t done = 0; done < bytes_.size();) {
-    const ssize_t got =
-        ::pread(fd, bytes_.data() + done, bytes_.size() - done, static_cast<off_t>(at));
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t got = ::pread(fd, bytes_.data() + done, size - done, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail_errno(fmt::format("cannot read {}", file.path), errno);
     if (got == 0) {
@@ -74,8 +76,7 @@ base::Status TokenFiles::read(std::uint32_t source, std::uint64_t sample, std::u
     done += static_cast<std::size_t>(got);
     at += static_cast<std::uint64_t>(got);
   }
-  widen(file.type, bytes_, out);
-  return {};
+  return RawTokens(file.type, bytes_.data(), count);
 }
 
 void TokenFiles::read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,

@@ -18,15 +18,31 @@ namespace robustrun::loader {
 
 inline constexpr std::size_t kOpenFilesMax = 64;
 
+// Tokens as they are in a file.
+class RawTokens {
+ public:
+  RawTokens(TokenType type, const char* bytes, std::size_t count)
+      : type_(type), bytes_(bytes), count_(count) {}
+
+  // Writes the tokens from number `first` on; they are at least `out.size()`.
+  void widen(std::size_t first, std::span<std::int64_t> out) const;
+
+ private:
+  TokenType type_;
+  const char* bytes_;
+  std::size_t count_;
+};
+
 class TokenFiles {
  public:
   // The indices must outlive the reader.
   explicit TokenFiles(std::span<const SourceIndex> sources) : sources_(sources) {}
 
-  // Reads `out.size()` tokens of a sample from token `offset` on; they lie within the sample. The
-  // error names the file, also if it has become shorter since it was indexed.
-  base::Status read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
-                    std::span<std::int64_t> out);
+  // Reads `count` tokens of a sample from token `offset` on; they lie within the sample. The result
+  // is valid until the next call. The error names the file, also if it has become shorter since it
+  // was indexed.
+  base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
+                               std::size_t count);
 
   // Asks the kernel to read these tokens soon. Without effect if the file is not open.
   void read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,

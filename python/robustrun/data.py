@@ -18,10 +18,9 @@ import os
 
 from ._data import c_api
 from ._data.map_style import DataLoader, DistributedSampler
-from ._data.spec import DataError, differences, read
+from ._data.spec import STATE_FORMAT, DataError, check_state, read
 
 __all__ = ["DataError", "DataLoader", "DistributedSampler", "Loader", "loader"]
-_FORMAT = 1
 
 
 def loader(spec, rank=None, ranks=None):
@@ -49,11 +48,7 @@ class Loader:
         self._rank = int(os.environ.get("RANK", 0)) if rank is None else rank
         self._ranks = int(os.environ.get("WORLD_SIZE", 1)) if ranks is None else ranks
         self._feed = c_api.Feed(self._spec, folder, self._rank, self._ranks)
-        zeros = [0] * len(self._spec["source"])
-        # Where the first step begins, and its first micro-batch.
-        self._start = ({"step": 0, "dropped": 0, "positions": zeros, "owed": zeros, "carry": []}, 0)
-        self._step = None  # the present one; None: before the first
-        self._micro = 0  # the next one
+        self._has_begun = False
 
     def __iter__(self):
         return self
@@ -61,57 +56,44 @@ class Loader:
     def __next__(self):
         import torch
 
-        micros = self._spec["batch"]["micro"]
-        if self._step is None or self._micro == micros:
-            step = self._feed.next_step()
-            self._micro = self._start[1] if self._step is None else 0
-            self._step = step
-        step, micro = self._step, self._micro
-        shape = (step.sequences, self._spec["batch"]["context"])
-        tokens, labels, positions = (torch.empty(shape, dtype=torch.int64, device="cpu")
-                                     for _ in range(3))
-        ends = torch.empty(self._feed.segments(micro), dtype=torch.int32, device="cpu")
-        labelled = self._feed.read(micro, tokens.data_ptr(), labels.data_ptr(),
-                                   positions.data_ptr(), ends.data_ptr())
-        self._micro += 1
-        return {"tokens": tokens, "labels": labels, "positions": positions, "cu_seqlens": ends,
-                "step": step.step, "micro": micro, "last": self._micro == micros,
-                "loss_tokens": labelled, "step_loss_tokens": step.labels}
+        batch = self._feed.ready()
+        shape = (batch.sequences, self._spec["batch"]["context"])
+        places = shape[0] * shape[1]
+        # Each has a storage of its own, as if it had been allocated.
+        tokens, labels, positions = (
+            torch.frombuffer(batch.buffer, dtype=torch.int64, count=places, offset=8 * places * i)
+            .view(shape) for i in range(3))
+        ends = torch.frombuffer(batch.buffer, dtype=torch.int32, count=batch.segments,
+                                offset=24 * places)
+        found = {"tokens": tokens, "labels": labels, "positions": positions, "cu_seqlens": ends,
+                 "step": batch.step, "micro": batch.micro,
+                 "last": batch.micro + 1 == self._spec["batch"]["micro"],
+                 "loss_tokens": batch.labels, "step_loss_tokens": batch.step_labels}
+        # Not before: a signal's exception while this waited leaves the batch for the next call.
+        self._feed.receive()
+        self._has_begun = True
+        return found
 
     @property
     def digest(self):
         """Digest of the present step's plan: equal on all ranks, and as `data plan` prints it."""
-        return self._step and self._step.digest
+        return self._feed.digest() if self._has_begun else None
 
     def state_dict(self):
-        """Where this loader is, in plain values: equal on all ranks after the same batch."""
-        if self._step is None:
-            cursor, micro = self._start
-        else:
-            done = self._micro == self._spec["batch"]["micro"]
-            cursor, micro = self._feed.cursor(self._step, done), 0 if done else self._micro
-        return {"format": _FORMAT, "spec": self._spec, "ranks": self._ranks, "micro": micro,
+        """Where this loader is, in plain values: equal on all ranks after the same batch. What was
+        read ahead does not count."""
+        cursor, micro = self._feed.position()
+        return {"format": STATE_FORMAT, "spec": self._spec, "ranks": self._ranks, "micro": micro,
                 "fingerprints": self._feed.fingerprints(), "cursor": cursor}
 
     def load_state_dict(self, state):
         """Goes on where `state` was taken, with any number of ranks. Refuses another specification,
         other data, and, within a step, another number of ranks."""
-        if state.get("format") != _FORMAT:
-            raise DataError("cannot use the state: its format is %r, not %d"
-                            % (state.get("format"), _FORMAT))
-        changed = differences(state["spec"], self._spec)
-        if changed:
-            raise DataError("cannot use the state: %s" % "; ".join(changed))
-        for source, before, now in zip(self._spec["source"], state["fingerprints"],
-                                       self._feed.fingerprints()):
-            if before != now:
-                raise DataError("cannot use the state: the samples of source %s have changed"
-                                % source["name"])
+        check_state(state, self._spec, self._feed.fingerprints())
         before = (state["ranks"], state["spec"]["batch"]["micro"])
         if state["micro"] and before != (self._ranks, self._spec["batch"]["micro"]):
             raise DataError("cannot use the state: it was taken within step %d, where only %d "
                             "ranks with %d micro-batches can go on; save after a whole step"
                             % (state["cursor"]["step"], *before))
-        self._feed.seek(state["cursor"])
-        self._start = (state["cursor"], state["micro"])
-        self._step = None
+        self._feed.seek(state["cursor"], state["micro"])
+        self._has_begun = False

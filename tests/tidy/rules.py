@@ -40,8 +40,8 @@ PYTHON_LAYERS = {
     "_boot/": ["_api/", "_record/", "_trackers/"],
     "_api/": ["_record/"],
     "_state/": [],
-    "_data/": ["_api/"],
     "_checkpoint/": ["_record/", "_api/", "_state/"],
+    "_data/": ["_api/", "_state/", "_checkpoint/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],
     "integrations/": ["_checkpoint/", None],  # None: what users import

@@ -33,29 +33,45 @@ class _Piece(ctypes.Structure):
 class _Cursor(ctypes.Structure):
     _fields_ = [("step", _U64), ("dropped", _U64), ("positions", ctypes.POINTER(_U64)),
                 ("owed", ctypes.POINTER(_I64)), ("carry", ctypes.POINTER(_Piece)),
-                ("carry_count", _SIZE)]
+                ("carry_count", _SIZE), ("micro", _U32)]
 
 
-class Step(ctypes.Structure):
-    """The present step: number, labels over all ranks, digest, sequences of a micro-batch."""
+class Batch(ctypes.Structure):
+    """rr_data_batch, and `buffer`: all of its numbers, valid as long as a tensor uses it."""
 
-    _fields_ = [("step", _U64), ("labels", _U64), ("digest", _U64), ("sequences", _U32),
-                ("carry_at_begin", _SIZE), ("carry_at_end", _SIZE)]
+    _fields_ = [("step", _U64), ("step_labels", _U64), ("labels", _U64), ("micro", _U32),
+                ("sequences", _U32), ("segments", _SIZE), ("block", _HANDLE),
+                ("block_bytes", _SIZE), ("memory", _HANDLE)]
 
 
+class _Memory:
+    """Memory of a batch: given back with the last reference to it, by any thread."""
+
+    def __init__(self, memory, release):
+        self._memory, self._release = memory, release
+
+    def __del__(self):
+        self._release(self._memory)
+
+
+_TakePiece = ctypes.CFUNCTYPE(None, _HANDLE, ctypes.POINTER(_Piece))
 _TakeInput = ctypes.CFUNCTYPE(None, _HANDLE, _TEXT, _TEXT, ctypes.c_int)
 _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_error": (_TEXT, []),
     "rr_data_open": (None, [ctypes.POINTER(_Spec), _TEXT, _U32, _U32, ctypes.POINTER(_HANDLE)]),
     "rr_data_close": (_HANDLE, [_HANDLE]),
     "rr_data_inputs": (None, [ctypes.POINTER(_Spec), _TEXT, _SIZE, _TakeInput, _HANDLE]),
+    "rr_data_samples": (_U64, [_HANDLE, _SIZE]),
     "rr_data_fingerprint": (_U64, [_HANDLE, _SIZE]),
     "rr_data_seek": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
-    "rr_data_next_step": (None, [_HANDLE, ctypes.POINTER(Step)]),
-    "rr_data_get_cursor": (None, [_HANDLE, ctypes.c_int, ctypes.POINTER(_Cursor)]),
-    "rr_data_segments": (_SIZE, [_HANDLE, _U32]),
-    "rr_data_read": (None, [_HANDLE, _U32, _HANDLE, _HANDLE, _HANDLE, _HANDLE,
-                            ctypes.POINTER(_U64)]),
+    "rr_data_ready": (None, [_HANDLE, ctypes.POINTER(Batch)]),
+    "rr_data_receive": (_HANDLE, [_HANDLE]),
+    "rr_data_release": (_HANDLE, [_HANDLE]),
+    "rr_data_digest": (_U64, [_HANDLE]),
+    "rr_data_carried": (_SIZE, [_HANDLE]),
+    "rr_data_position": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
+    "rr_data_walk": (None, [_HANDLE, ctypes.POINTER(_Cursor), ctypes.POINTER(_Cursor), _U64,
+                            _TakePiece, _HANDLE, ctypes.POINTER(ctypes.c_int)]),
     "rr_data_shuffled": (None, [_U64, _U64, _U64, _U64, _U64, _SIZE, ctypes.POINTER(_U64)]),
 }
 _bound = None
@@ -69,7 +85,8 @@ def _library():
             function = getattr(library, name)
             function.restype = ctypes.c_int if result is None else result
             function.argtypes = arguments
-        library.rr_data_close.restype = None
+        for name in ("rr_data_close", "rr_data_receive", "rr_data_release"):
+            getattr(library, name).restype = None
         _bound = library
     return _bound
 
@@ -117,6 +134,11 @@ def shuffled(seed, epoch, samples, first, stride, count):
     return out[:count]
 
 
+def beginning(sources):
+    """The cursor before the first step, as plain values."""
+    return {"step": 0, "dropped": 0, "positions": [0] * sources, "owed": [0] * sources, "carry": []}
+
+
 class Feed:
     """loader::Feed: the steps of one rank."""
 
@@ -126,50 +148,79 @@ class Feed:
         handle = _HANDLE()
         _call("rr_data_open", ctypes.byref(_spec(values)), folder.encode(), rank, ranks,
               ctypes.byref(handle))
-        self._handle = handle
+        self._handle, self._close = handle, _library().rr_data_close
 
     def __del__(self):
         if self._handle is not None:
-            _library().rr_data_close(self._handle)
+            self._close(self._handle)
+
+    def samples(self, source):
+        """Number of samples of the source with this number."""
+        return _library().rr_data_samples(self._handle, source)
 
     def fingerprints(self):
         return [_library().rr_data_fingerprint(self._handle, i) for i in range(self._sources)]
 
-    def next_step(self):
-        step = Step()
-        _call("rr_data_next_step", self._handle, ctypes.byref(step))
-        return step
+    def ready(self):
+        """The batch after the one that was received last; waits for it. The same until receive().
+        """
+        batch = Batch()
+        _call("rr_data_ready", self._handle, ctypes.byref(batch))
+        # Views of the block hold `buffer`, which holds the memory.
+        batch.buffer = (ctypes.c_char * batch.block_bytes).from_address(batch.block)
+        batch.buffer.memory = _Memory(batch.memory, _library().rr_data_release)
+        return batch
+
+    def receive(self):
+        """Moves on from the batch that ready() has returned."""
+        _library().rr_data_receive(self._handle)
+
+    def digest(self):
+        """Of the step of the batch that was received last."""
+        return _library().rr_data_digest(self._handle)
 
     def _empty_cursor(self, carried):
         return _Cursor(0, 0, (_U64 * self._sources)(), (_I64 * self._sources)(),
                        (_Piece * max(1, carried))(), carried)
 
-    def cursor(self, step, at_end):
-        """The cursor at the begin or end of the present step, as plain values."""
-        carried = step.carry_at_end if at_end else step.carry_at_begin
+    def position(self):
+        """(cursor, micro-batch) after the batch that was received last, as plain values."""
+        carried = _library().rr_data_carried(self._handle)
         cursor = self._empty_cursor(carried)
-        _call("rr_data_get_cursor", self._handle, int(at_end), ctypes.byref(cursor))
+        _call("rr_data_position", self._handle, ctypes.byref(cursor))
         return {"step": cursor.step, "dropped": cursor.dropped,
                 "positions": cursor.positions[:self._sources],
                 "owed": cursor.owed[:self._sources],
                 "carry": [[piece.source, piece.sample, piece.offset, piece.length]
-                          for piece in cursor.carry[:carried]]}
+                          for piece in cursor.carry[:carried]]}, cursor.micro
 
-    def seek(self, cursor):
-        to = self._empty_cursor(len(cursor["carry"]))
-        to.step, to.dropped = cursor["step"], cursor["dropped"]
+    def _cursor_of(self, values, micro=0):
+        cursor = self._empty_cursor(len(values["carry"]))
+        cursor.step, cursor.dropped, cursor.micro = values["step"], values["dropped"], micro
         for i in range(self._sources):
-            to.positions[i], to.owed[i] = cursor["positions"][i], cursor["owed"][i]
-        for i, (source, sample, offset, length) in enumerate(cursor["carry"]):
-            to.carry[i] = _Piece(source, offset, length, sample)
-        _call("rr_data_seek", self._handle, ctypes.byref(to))
+            cursor.positions[i], cursor.owed[i] = values["positions"][i], values["owed"][i]
+        for i, (source, sample, offset, length) in enumerate(values["carry"]):
+            cursor.carry[i] = _Piece(source, offset, length, sample)
+        return cursor
 
-    def segments(self, micro):
-        return _library().rr_data_segments(self._handle, micro)
+    def seek(self, cursor, micro):
+        """Goes on there."""
+        _call("rr_data_seek", self._handle, ctypes.byref(self._cursor_of(cursor, micro)))
 
-    def read(self, micro, tokens, labels, positions, segments):
-        """Fills the memory at these addresses; returns the number of labels."""
-        labelled = _U64()
-        _call("rr_data_read", self._handle, micro, tokens, labels, positions, segments,
-              ctypes.byref(labelled))
-        return labelled.value
+    def arrives(self, cursor, there):
+        """Whether the plan goes from one cursor to the other one."""
+        arrives = ctypes.c_int()
+        _call("rr_data_walk", self._handle, ctypes.byref(self._cursor_of(cursor)),
+              ctypes.byref(self._cursor_of(there)), there["step"], _TakePiece(0), None,
+              ctypes.byref(arrives))
+        return bool(arrives.value)
+
+    def pieces(self, first, end):
+        """(source, sample) of each piece of a document in steps `first` to `end` - 1."""
+        found = []
+        take = _TakePiece(lambda _, piece: found.append((piece[0].source, piece[0].sample)))
+        begin, to = self._empty_cursor(0), self._empty_cursor(0)
+        to.step = end
+        _call("rr_data_walk", self._handle, ctypes.byref(begin), ctypes.byref(to), first, take,
+              None, ctypes.byref(ctypes.c_int()))
+        return found

@@ -145,3 +145,42 @@ def differences(before, now):
 
     compare("", before, now)
     return lines
+
+
+STATE_FORMAT = 1
+
+
+def check_state(state, spec, fingerprints):
+    """Raises DataError unless a loader's state is whole, and of this specification and data."""
+    if state.get("format") != STATE_FORMAT:
+        raise DataError("cannot use the state: its format is %r, not %d"
+                        % (state.get("format"), STATE_FORMAT))
+    if not is_whole(state):
+        raise DataError("cannot use the state: it is damaged")
+    changed = differences(state["spec"], spec)
+    if changed:
+        raise DataError("cannot use the state: %s" % "; ".join(changed))
+    for source, before, now in zip(spec["source"], state["fingerprints"], fingerprints):
+        if before != now:
+            raise DataError("cannot use the state: the samples of source %s have changed"
+                            % source["name"])
+
+
+def is_whole(state):
+    """Whether all values of a loader's state are there and of their types."""
+    spec, cursor = state.get("spec"), state.get("cursor")
+    if not isinstance(spec, dict) or not isinstance(cursor, dict):
+        return False
+    sources = len(spec.get("source", ()))
+    carry = cursor.get("carry")
+    return (_are_numbers([state.get("ranks"), state.get("micro"), cursor.get("step"),
+                          cursor.get("dropped")], 4)
+            and _are_numbers(state.get("fingerprints"), sources)
+            and _are_numbers(cursor.get("positions"), sources)
+            and _are_numbers(cursor.get("owed"), sources)
+            and isinstance(carry, list) and all(_are_numbers(piece, 4) for piece in carry))
+
+
+def _are_numbers(values, count):
+    return (isinstance(values, (list, tuple)) and len(values) == count
+            and all(type(value) is int for value in values))

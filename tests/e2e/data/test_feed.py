@@ -5,54 +5,17 @@ import itertools
 import json
 import os
 import random
-import struct
 import subprocess
 import sys
 
 import pytest
 import torch
+from data.token_sets import SPEC, write
 from helpers.runner import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
 from robustrun import data  # noqa: E402
-
-SPEC = """
-seed = 5
-[[source]]
-name = "web"
-paths = "web-*.idx"
-[[source]]
-name = "code"
-paths = ["code.bin"]
-[mixture]
-web = [[0, 0.9], [10, 0.4]]
-code = 0.3
-[batch]
-tokens = 6144
-context = 128
-micro = 2
-[shuffle]
-block = 16
-window = 4
-[balance]
-cost = { a = 1.0, b = 0.01 }
-"""
-
-
-def write(prefix, samples, code=8, width="H"):
-    """A data set of Megatron-LM with these samples."""
-    offsets, end = [], 0
-    for sample in samples:
-        offsets.append(end)
-        end += len(sample) * struct.calcsize(width)
-    count = len(samples)
-    prefix.with_suffix(".idx").write_bytes(
-        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, count, count + 1)
-        + struct.pack(f"<{count}i", *map(len, samples)) + struct.pack(f"<{count}q", *offsets)
-        + struct.pack(f"<{count + 1}q", *range(count + 1)))
-    prefix.with_suffix(".bin").write_bytes(
-        b"".join(struct.pack(f"<{len(sample)}{width}", *sample) for sample in samples))
 
 
 @pytest.fixture(scope="module")
@@ -221,3 +184,82 @@ def test_a_file_that_becomes_shorter_is_named(samples, tmp_path):
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(data.DataError, match="the file has become shorter"):
         next(one)
+
+
+def script(folder, text):
+    """Runs a script that has imported what it needs."""
+    head = "import os, sys, torch\nfrom robustrun import data\ntorch.set_num_threads(1)\n"
+    return subprocess.run(
+        [sys.executable, "-Wignore::DeprecationWarning", "-c", head + text], cwd=folder,
+        capture_output=True, text=True, timeout=120,
+        env=dict(os.environ, PYTHONPATH=str(ROOT / "python")))
+
+
+def test_a_child_process_goes_on_where_its_parent_was(samples):
+    done = script(samples[0], """
+one, other = (data.loader("data.toml", 0, 2) for _ in range(2))
+expected = [next(other)["tokens"].tolist() for _ in range(30)]
+for at in range(20):  # the thread has read the batch after it, or is reading it
+    assert next(one)["tokens"].tolist() == expected[at]
+    child = os.fork()
+    if child == 0:
+        state = one.state_dict()
+        got = [next(one)["tokens"].tolist() for _ in range(3)]
+        one.load_state_dict(state)
+        got += [next(one)["tokens"].tolist() for _ in range(3)]
+        sys.exit(0 if got == 2 * expected[at + 1:at + 4] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+print("all equal")
+""")
+    assert (done.stdout, done.stderr, done.returncode) == ("all equal\n", "", 0)
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "os._exit(0)", "del one", "raise SystemExit"])
+def test_a_script_may_end_while_the_thread_reads(samples, end):
+    done = script(samples[0], "one = data.loader('data.toml', 0, 1)\nnext(one)\n" + end)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+def test_a_batch_that_a_signal_interrupts_is_the_next_one(samples, monkeypatch):
+    one, other = (data.loader(samples[0] / "data.toml", 0, 1) for _ in range(2))
+    assert torch.equal(next(one)["tokens"], next(other)["tokens"])
+    before = one.state_dict()
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "frombuffer", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(one)
+    assert one.state_dict() == before
+    assert torch.equal(next(one)["tokens"], next(other)["tokens"])
+
+
+def test_batches_belong_to_the_script(samples):
+    """It may keep them, change them in place, and use them after the loader's end."""
+    one, other = (data.loader(samples[0] / "data.toml", 0, 1) for _ in range(2))
+    kept = [next(one) for _ in range(5)]
+    for _ in range(20):
+        changed = next(one)
+        for name in ("tokens", "labels", "positions", "cu_seqlens"):
+            changed[name].fill_(-7)
+            assert changed[name]._version == 1
+            assert changed[name].untyped_storage().nbytes() == changed[name].nbytes
+    del one, changed
+    for batch in kept:
+        expected = next(other)
+        for name in ("tokens", "labels", "positions", "cu_seqlens"):
+            assert torch.equal(batch[name], expected[name])
+
+
+def test_a_damaged_state_is_refused(samples):
+    one = data.loader(samples[0] / "data.toml", 0, 1)
+    state = one.state_dict()
+    for change in ({"micro": None}, {"cursor": dict(state["cursor"], owed=[0])},
+                   {"cursor": dict(state["cursor"], carry=[[0, 0, 0]])}, {"spec": []}):
+        with pytest.raises(data.DataError, match="cannot use the state: it is damaged"):
+            one.load_state_dict({**state, **change})
+    with pytest.raises(data.DataError, match="no such micro-batch"):
+        one.load_state_dict(dict(state, micro=2))
+    assert one.state_dict() == state

@@ -251,7 +251,10 @@ def test_a_mistake_is_one_sentence(tmp_path, change, error):
 def test_options_of_the_other_verb_are_refused(tmp_path):
     specify(tmp_path, LINES)
     done = prepare(tmp_path, "--ranks=2", code=2)
-    assert "--ranks, --steps and --json are options of data plan" in done.stderr
+    assert "--ranks and --steps are options of data plan" in done.stderr
+    done = prepare(tmp_path, "--json", code=2)
+    assert "--json is an option of data plan and data audit" in done.stderr
+    assert "data prepare has one FILE, and no other" in prepare(tmp_path, "other", code=2).stderr
     for part in ("3/2", "0/2", "1", "a/b"):
         assert f"argument --part: '{part}' is not of the form I/N" in prepare(
             tmp_path, f"--part={part}", code=2).stderr

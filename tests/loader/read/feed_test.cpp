@@ -2,60 +2,16 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
-#include "base/core/clock.h"
+#include "tests/loader/read/token_folder.h"
 
 namespace feed_test {
 
 using namespace robustrun;
 using namespace robustrun::loader;
-
-// A folder with one data set of `samples` samples of `length` tokens; token = sample * 1000 +
-// place.
-class Folder {
- public:
-  Folder(std::uint32_t samples, std::uint32_t length) {
-    path_ =
-        std::filesystem::temp_directory_path() / ("rr-feed-" + std::to_string(base::system_seed()));
-    std::filesystem::create_directory(path_);
-    std::ofstream index(path_ / "set.idx", std::ios::binary);
-    std::ofstream tokens(path_ / "set.bin", std::ios::binary);
-    const auto put = [](std::ofstream& file, auto value) {
-      file.write(reinterpret_cast<const char*>(&value), sizeof value);
-    };
-    index.write("MMIDIDX\0\0", 9);
-    put(index, std::uint64_t{1});
-    put(index, static_cast<std::uint8_t>(TokenType::kInt32));
-    put(index, std::uint64_t{samples});
-    put(index, std::uint64_t{1});
-    for (std::uint32_t i = 0; i < samples; ++i) put(index, static_cast<std::int32_t>(length));
-    for (std::uint32_t i = 0; i < samples; ++i) put(index, std::int64_t{4} * i * length);
-    put(index, std::int64_t{0});
-    for (std::uint32_t i = 0; i < samples; ++i) {
-      for (std::uint32_t j = 0; j < length; ++j)
-        put(tokens, static_cast<std::int32_t>(i * 1000 + j));
-    }
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] std::string path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-Spec spec_of(std::uint32_t context, std::uint32_t bins) {
-  Spec spec;
-  spec.sources.push_back({"set", Format::kMegatron, {"set"}, 4, {{0, 1'000'000}}});
-  spec.batch.context = context;
-  spec.batch.bins = bins;
-  return spec;
-}
+using loader_test::Folder;
+using loader_test::spec_of;
 
 struct Batch {
   std::vector<std::int64_t> tokens, labels, positions;
@@ -64,7 +20,7 @@ struct Batch {
 };
 
 Batch read(Feed& feed, std::uint32_t micro) {
-  const std::size_t places = std::size_t{feed.sequences()} * feed.spec().batch.context;
+  const std::size_t places = feed.places();
   Batch batch{std::vector<std::int64_t>(places), std::vector<std::int64_t>(places),
               std::vector<std::int64_t>(places),
               std::vector<std::int32_t>(feed.segment_ends(micro)), 0};
@@ -84,7 +40,7 @@ TEST_CASE("a batch has documents one after the other, then padding") {
   const Batch batch = read(feed, 0);
   CHECK(batch.segments == std::vector<std::int32_t>{0, 3, 6, 8, 11, 14, 16});
   CHECK(batch.labelled == 8);
-  CHECK(feed.labels_of_step() == 8);
+  CHECK(feed.present()->labels == 8);
   for (const std::size_t begin : {0U, 3U, 8U, 11U}) {
     const std::int64_t first = batch.tokens[begin];
     CHECK(first % 1000 == 0);
@@ -114,7 +70,7 @@ TEST_CASE("the last label of a part is the first token of the next part") {
       CHECK(batch.labels[last] == (ends ? kNoLabel : token + 1));
       parts += ends ? 0 : 1;
     }
-    CHECK(batch.labelled == feed.labels_of_step());
+    CHECK(batch.labelled == feed.present()->labels);
   }
   CHECK(parts > 4);
 }

@@ -1,0 +1,46 @@
+#pragma once
+// Memory of batches. Freed memory of one batch is kept for the next one: fresh memory comes from
+// the kernel page by page, which takes as long as reading the tokens into it.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "loader/read/feed.h"
+
+namespace robustrun::loader {
+
+// One block: tokens, labels and positions with `places` elements each, then room for places + 1
+// segments.
+class BatchMemory {
+ public:
+  explicit BatchMemory(std::size_t places);
+
+  [[nodiscard]] static std::size_t bytes(std::size_t places);
+  [[nodiscard]] std::byte* block() const { return block_.get(); }
+  [[nodiscard]] BatchOut out(std::size_t segments) const;
+
+ private:
+  std::size_t places_;
+  std::unique_ptr<std::byte[]> block_;
+};
+
+// Used by any threads, without a lock: a child process may be forked at any time.
+class BatchMemories : public std::enable_shared_from_this<BatchMemories> {
+ public:
+  explicit BatchMemories(std::size_t places) : places_(places) {}
+  ~BatchMemories();
+  BatchMemories(const BatchMemories&) = delete;
+  BatchMemories& operator=(const BatchMemories&) = delete;
+
+  // Its last owner gives it back, also after the end of all other users of this object. One spare
+  // is kept; what is given back beyond it is freed.
+  [[nodiscard]] std::shared_ptr<BatchMemory> take();
+
+ private:
+  std::size_t places_;
+  std::atomic<BatchMemory*> spare_ = nullptr;  // owned
+};
+
+}  // namespace robustrun::loader

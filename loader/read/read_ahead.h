@@ -1,0 +1,81 @@
+#pragma once
+// The micro-batches of one rank in their order: while the rank computes on one, a thread makes the
+// next one ready. An error is that of its batch, and is returned when that batch is asked for.
+//
+// Memory: of the batches that the caller holds, of one that is ready or being read, and one spare.
+//
+// Used by one thread. fork(2) copies no threads: in a child process the first call opens the files
+// anew and goes on after the batch that was received last.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/core/result.h"
+#include "loader/read/batch_memory.h"
+#include "loader/read/feed.h"
+
+namespace robustrun::loader {
+
+struct Batch {
+  std::shared_ptr<const Feed::Step> step;
+  std::uint32_t micro = 0;
+  std::uint64_t labels = 0;  // of this micro-batch, without kNoLabel
+  std::size_t segments = 0;  // Feed::segment_ends()
+  std::shared_ptr<BatchMemory> memory;
+};
+
+class ReadAhead {
+ public:
+  // The thread starts when the first batch is asked for.
+  explicit ReadAhead(std::unique_ptr<Feed> feed);
+  // Waits for the thread; if that is stuck in a read, only kPoolAbandonAfter (base/io/limits.h).
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+  // Goes on with micro-batch number `micro` of the step after `cursor`. Errors: those of
+  // Feed::seek(), or a step has no such micro-batch; the loader is then where it was.
+  [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
+
+  // Waits for the batch after the one that was received last. It is valid until receive() or
+  // seek(). The call after one that returned an error tries again.
+  [[nodiscard]] base::Result<const Batch*> ready();
+  // Moves on from the batch that ready() has returned, and has the next one read. Without such a
+  // batch it does nothing.
+  void receive();
+
+  // Where the next batch is, as for seek(): after the one that was received last, whatever has been
+  // read ahead.
+  [[nodiscard]] const Cursor& cursor() const;
+  [[nodiscard]] std::uint32_t micro() const;
+  // The step of that batch; null before the first one.
+  [[nodiscard]] const std::shared_ptr<const Feed::Step>& step() const { return step_; }
+  [[nodiscard]] const Feed& feed() const;
+
+ private:
+  struct Reader;
+  struct Thread;
+
+  // Has the next batch read, unless that is under way.
+  [[nodiscard]] base::Status begin();
+  // Waits for the thread and forgets what was read ahead.
+  void drop();
+  // Replaces the reader with one that is there.
+  [[nodiscard]] base::Status renew(Cursor cursor, std::uint32_t micro);
+  // In a child process: without the parent's thread, and without the memory that it may have been
+  // writing when the child was forked.
+  void leave_parent();
+
+  std::shared_ptr<Reader> reader_;  // the thread's while `begun_`, until it has ended
+  std::unique_ptr<Thread> thread_;
+  int process_;  // that has the thread
+  bool begun_ = false;  // the thread has been told to read
+  bool stale_ = false;  // the reader is elsewhere, and has to be renewed
+  std::optional<Batch> ready_;
+  std::shared_ptr<const Feed::Step> step_;  // of the batch received last
+  std::uint32_t micro_ = 0;  // the next one, of step_ or else of the step after begin_
+  Cursor begin_;
+};
+
+}  // namespace robustrun::loader
