@@ -22,6 +22,7 @@
 #include "supervisor/core/status/live_line.h"
 #include "supervisor/driver/impl.h"
 #include "supervisor/limits.h"
+#include "supervisor/outlets/outlets.h"
 #include "supervisor/watch/group_wait_fold.h"
 
 namespace robustrun::supervisor {
