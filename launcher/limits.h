@@ -67,6 +67,7 @@ inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for squeue, sca
 inline constexpr std::chrono::milliseconds kSlurmAskWait{700};
 inline constexpr std::chrono::milliseconds kSlurmdProbeWait{700};
 inline constexpr std::chrono::seconds kSlurmNoticeWait{3};  // for the reason of a signal
+inline constexpr std::chrono::seconds kSlurmJobEndWait{10};  // for the end of the job's time
 inline constexpr std::size_t kSlurmNodesAtOnce = 250;  // whose states one call asks for
 inline constexpr std::size_t kSlurmReasonBytesMax = 200;
 inline constexpr std::size_t kExcludedHostsMax = 256;  // of a job that is queued again

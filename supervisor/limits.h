@@ -51,8 +51,22 @@ inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
 inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
 inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;  // of that pool
-// driver/slurm_side.h: at most this part of the interval is added to it, at random.
+// driver/slurm_side.h, driver/job_end.h: at most this part of the interval is added to it, at
+// random.
 inline constexpr int kSlurmPollJitter = 4;
+// driver/job_end.h: the margin of the last save before the end of the scheduler's job, the time
+// that is kept for what comes after it (a requeue), and the least that workers get.
+inline constexpr std::chrono::seconds kJobEndMarginMin{45};
+inline constexpr std::chrono::minutes kJobEndMarginMax{5};
+inline constexpr std::chrono::seconds kJobEndReserve{5};
+inline constexpr std::chrono::seconds kJobEndGraceMin{5};
+// How long the save waits for Slurm's answer whether the end still stands, how long before it is
+// announced, and by how much the end must move to be announced again.
+inline constexpr std::chrono::seconds kJobEndPatience{6};
+inline constexpr std::chrono::minutes kJobEndAnnounced{10};
+inline constexpr std::chrono::seconds kJobEndMoved{30};
+inline constexpr std::chrono::hours kStepTimeMax{24};
+inline constexpr std::chrono::hours kJobEndMax{24 * 366 * 10};  // a later end is a wrong answer
 // Addresses of ours that an agent gets.
 inline constexpr std::size_t kEndpointsMax = 8;
 // Lines of the table of nodes on the console; the journal has them all.
@@ -181,6 +195,9 @@ inline constexpr std::size_t kUseLooksMax = 16;
 inline constexpr std::size_t kSnapshotBytesMax = std::size_t{8} << 20;
 inline constexpr std::uint32_t kAnalysisLane = 0x5348'1002;  // of the launcher's pool
 inline constexpr std::uint32_t kCodeLane = 0x5348'1003;  // of the launcher's pool
+// run/earlier_saves.h: how many starts of the job before this one are read.
+inline constexpr std::uint32_t kEarlierStartsLane = 0x5348'1006;  // of the launcher's pool
+inline constexpr std::uint32_t kEarlierStartsRead = 4;
 
 // node_history.h
 inline constexpr std::size_t kHistoryFilesMax = 10'000;

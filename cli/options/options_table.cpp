@@ -269,7 +269,7 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kSlurmPoll, .name = "slurm-poll", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kRendezvous, .min = 0,
    .help = "Time between two questions to Slurm whether it drains, reboots or maintains nodes of "
-           "the run; 0: never."},
+           "the run, and when its time limit ends the job; 0: never."},
   {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kFailures, .min = 0,
    .help = "Time that workers need for a last checkpoint: submit lets Slurm warn this long "

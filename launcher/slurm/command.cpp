@@ -75,6 +75,17 @@ std::vector<std::string> srun_environment(const SlurmOptions& options,
   return environment;
 }
 
+std::vector<std::string> show_job_argv(const SlurmOptions& options) {
+  // Seconds need no time zone, and are the same hour when clocks go back.
+  return {"/usr/bin/env",
+          "SLURM_TIME_FORMAT=%s",
+          options.commands + "/scontrol",
+          "show",
+          "job",
+          "--oneliner",
+          options.job};
+}
+
 std::vector<std::string> list_steps_argv(const SlurmOptions& options) {
   return {options.commands + "/squeue", "--steps", "--jobs=" + options.job, "--noheader",
           "--format=%i %j"};

@@ -48,6 +48,8 @@ inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 [[nodiscard]] std::vector<std::string> srun_environment(const SlurmOptions& options,
                                                         const std::vector<std::string>& own);
 
+// Prints one record of the job (fields.h), with times in Unix seconds.
+[[nodiscard]] std::vector<std::string> show_job_argv(const SlurmOptions& options);
 // Prints "STEP NAME" of every step of the job.
 [[nodiscard]] std::vector<std::string> list_steps_argv(const SlurmOptions& options);
 // From that output: the steps of this run.

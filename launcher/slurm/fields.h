@@ -2,7 +2,10 @@
 // One record of `scontrol show … --oneliner`: "JobId=1 JobName=a b JobState=RUNNING …". Pure.
 
 #include <map>
+#include <optional>
 #include <string_view>
+
+#include "base/core/clock.h"
 
 namespace robustrun::launcher {
 
@@ -12,9 +15,17 @@ class SlurmFields {
   explicit SlurmFields(std::string_view shown);
   // Up to the next blank; empty where the field is missing.
   [[nodiscard]] std::string_view value(std::string_view name) const;
+  // A point in time, as Unix time; nullopt: the field is missing ("Unknown", "None"), or no whole
+  // time. SLURM_TIME_FORMAT decides how Slurm writes it: show_job_argv() asks for seconds, and
+  // Slurm's own format, in this machine's local time, is read as well.
+  [[nodiscard]] std::optional<base::Nanos> time(std::string_view name) const;
 
  private:
   std::map<std::string_view, std::string_view> fields_;
 };
+
+// Of a JobState. For a running job Slurm may show a flag in place of the state (squeue(1), job
+// state codes): SIGNALING while it sends a signal.
+[[nodiscard]] bool is_running_job(std::string_view state);
 
 }  // namespace robustrun::launcher

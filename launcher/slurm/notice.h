@@ -21,7 +21,8 @@ struct SlurmNotice {
   enum class Why : std::uint8_t {
     kNothing,  // Slurm plans no end: the signal came from elsewhere
     kPreempted,
-    kTimeLimit,  // reached, or near
+    kTimeLimit,  // reached
+    kTimeLimitNear,
     kCancelled,  // by the user or an administrator
     kRequeued,  // not by robustrun itself
     kNodeFailed,  // Slurm ends the job because a node is gone

@@ -60,8 +60,13 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       slurm_(parts_.executor, nodes_, request.network.slurm.poll,
              {parts_.ask_slurm, parts_.ask_node_states,
               [this](SignalReceived received) { dispatch(std::move(received)); },
+              [this] { return job_end_.timed_save(); },
               [this](base::NodeId node) { return job_.drained(node); },
               [this](NodeHealth health, base::NodeId node) { dispatch(std::move(health), node); }}),
+      job_end_(parts_.executor, parts_.clock,
+               {request.network.slurm.job, request.network.slurm.poll,
+                request.spec.deadlines.shutdown_grace, kJobEndPatience},
+               job_end_hands()),
       leases_(parts_.executor, parts_.clock, request.network.lease, nodes_,
               {[this](base::NodeId node, const std::string& why, bool node_answers) {
                  lose(node, why, node_answers);
@@ -86,6 +91,25 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
   if (is_remote(request)) nodes_.keep_orders();
 }
 
+JobEnd::Hands Driver::Impl::job_end_hands() {
+  JobEnd::Hands hands;
+  hands.ask_end = parts_.ask_job_end;
+  hands.longest_save = [this] { return save_times_.longest(); };
+  hands.step_time = [this] {
+    const double speed = speed_.per_second(parts_.clock.now()).value_or(0);
+    if (speed <= 0) return base::Nanos{};
+    const std::chrono::duration<double> most = kStepTimeMax;
+    return std::chrono::duration_cast<base::Nanos>(
+        std::min(most, std::chrono::duration<double>(1 / speed)));
+  };
+  hands.is_ending = [this] { return job_.state() == JobState::kFinishing || finished_; };
+  hands.on_save = [this](SignalReceived received) {
+    slurm_.note_end();
+    dispatch(std::move(received));
+  };
+  return hands;
+}
+
 void Driver::Impl::start() {
   open_console();
   introduce();
@@ -105,6 +129,12 @@ void Driver::Impl::attend() {
   leases_.begin();
   open_control();
   slurm_.watch_nodes();
+  job_end_.begin();
+  if (parts_.read_earlier_saves) {
+    parts_.read_earlier_saves([self = weak_from_this()](const SaveTimes& earlier) {
+      if (const auto driver = self.lock()) driver->save_times_.add(earlier);
+    });
+  }
   if (outlets_ != nullptr) outlets_->begin([this] { return status(); });
 }
 
@@ -141,6 +171,7 @@ void Driver::Impl::close() {
 void Driver::Impl::end_parts() {
   leases_.end();
   slurm_.end();
+  job_end_.end();
   blocks_.end();
   copies_.end();
   looks_.end();
@@ -190,6 +221,7 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
 
 void Driver::Impl::journal(const JournalEntry& entry) {
   status_.take(entry);
+  save_times_.take(entry);
   if (outlets_ != nullptr) outlets_->take(entry);
   note_journal(journal_->append(entry));
 }

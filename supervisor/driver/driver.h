@@ -9,6 +9,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "supervisor/console/console.h"
 #include "supervisor/console/console_log.h"
 #include "supervisor/core/status/fold.h"
+#include "supervisor/core/status/save_times.h"
 #include "supervisor/run_dir/journal.h"
 #include "supervisor/run_dir/run_authority.h"
 #include "supervisor/run_request.h"
@@ -45,6 +47,11 @@ class Driver {
     // Asks Slurm what it plans for the run's nodes, by their names; null without Slurm.
     std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
         ask_node_states{};
+    // Asks Slurm when the time limit ends the job (JobEnd); null without Slurm.
+    std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)>
+        ask_job_end{};
+    // Reads how long saves took in the starts of the job before this one; null: there are none.
+    std::function<void(std::function<void(SaveTimes)>)> read_earlier_saves{};
     // Computes a placement; null without a topology.
     std::function<void(SolvePlacement, std::function<void(PlacementSolved)>)> place{};
     // Finds the rank that blocks the others (tracer/analysis).

@@ -20,6 +20,7 @@
 #include "supervisor/driver/copy_orders.h"
 #include "supervisor/driver/driver.h"
 #include "supervisor/driver/hangs.h"
+#include "supervisor/driver/job_end.h"
 #include "supervisor/driver/leases.h"
 #include "supervisor/driver/loop_timer.h"
 #include "supervisor/driver/node_checks.h"
@@ -63,6 +64,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void note_stage(const NodeLink& link, NodeStatus& known) const;
   void note_steps_of_ranks(RunStatus& status) const;
   [[nodiscard]] bool is_up_or_starting() const;
+  [[nodiscard]] JobEnd::Hands job_end_hands();
   void note_group_wait();
   void tell_news(OutputNews& news) const;
   [[nodiscard]] ControlServer::Row until_finished(ControlServer::Row row) const;
@@ -172,8 +174,10 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   WorkerLooks looks_;
   Hangs hangs_;
   SlurmSide slurm_;
+  JobEnd job_end_;
   Leases leases_;
   StatusFold status_;
+  SaveTimes save_times_;
   StepRate speed_;
   std::deque<Event> queue_;
   bool handling_ = false, step_goal_sent_ = false;

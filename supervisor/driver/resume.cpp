@@ -14,6 +14,7 @@ void Driver::Impl::resume(Folded folded) {
   open_console();
   job_ = std::move(folded.job);
   status_ = std::move(folded.status);
+  save_times_ = folded.saves;
   for (const JournalEntry& entry : folded.unwritten) journal(entry);
   SupervisorResumed resumed;
   resumed.incarnation = job_.incarnation() + 1;

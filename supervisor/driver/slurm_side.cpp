@@ -16,7 +16,8 @@ SignalReceived::Cause cause_of(launcher::SlurmNotice::Why why) {
     // After both the job is to be requeued.
     case kPreempted:
     case kNodeFailed: return SignalReceived::Cause::kPreempted;
-    case kTimeLimit: return SignalReceived::Cause::kTimeLimit;
+    case kTimeLimit:
+    case kTimeLimitNear: return SignalReceived::Cause::kTimeLimit;
     case kNothing:
     case kCancelled:
     case kRequeued: break;
@@ -40,6 +41,14 @@ void SlurmSide::signalled() {
   hands_.ask_why([this, goes_on = std::weak_ptr(goes_on_)](const launcher::SlurmNotice& notice) {
     if (goes_on.expired()) return;
     is_asked_ = notice.why != launcher::SlurmNotice::Why::kNothing;
+    if (notice.why == launcher::SlurmNotice::Why::kTimeLimitNear &&
+        !std::exchange(was_warned_, true)) {
+      if (const std::string own = hands_.timed_save(); !own.empty()) {
+        is_asked_ = false;
+        RR_LOG(kInfo, {}, "{}; {}", notice.words, own);
+        return;
+      }
+    }
     SignalReceived received{SIGTERM, false, {}, notice.words};
     received.cause = cause_of(notice.why);
     hands_.on_signal(std::move(received));

@@ -29,6 +29,8 @@ class SlurmSide {
     std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
         ask_states{};
     std::function<void(SignalReceived)> on_signal{};
+    // JobEnd::timed_save
+    std::function<std::string()> timed_save{};
     // What Slurm has been known to plan for the node; empty: nothing.
     std::function<std::string(base::NodeId)> drained{};
     std::function<void(NodeHealth, base::NodeId)> on_health{};
@@ -40,8 +42,11 @@ class SlurmSide {
   // Whether a SIGTERM may be Slurm's.
   [[nodiscard]] bool may_signal() const { return hands_.ask_why != nullptr; }
   // Something here got SIGTERM. Every agent and the batch script report it, and again at the end of
-  // the grace period: only the first report counts, unless Slurm denies that it signalled.
+  // the grace period: only the first report counts, unless Slurm denies that it signalled. The
+  // first warning of the time limit is only logged if a save is timed before it.
   void signalled();
+  // The run ends at its time limit already: what Slurm signals now is known.
+  void note_end() { is_asked_ = true; }
   void watch_nodes();
   void end();
 
@@ -52,6 +57,7 @@ class SlurmSide {
   const base::Nanos poll_;
   const Hands hands_;
   bool is_asked_ = false;  // Slurm was asked, and has not denied that it signalled
+  bool was_warned_ = false;  // of the time limit
   bool is_silent_ = false;  // it did not tell the nodes' states, which was logged
   LoopTimer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end()

@@ -15,6 +15,7 @@
 #include "launcher/agent_launcher.h"
 #include "launcher/local_launcher.h"
 #include "launcher/process_launcher.h"
+#include "launcher/slurm/job_end.h"
 #include "launcher/slurm/launcher.h"
 #include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
@@ -28,6 +29,7 @@
 #include "supervisor/limits.h"
 #include "supervisor/outlets/outlets.h"
 #include "supervisor/run/continued_clock.h"
+#include "supervisor/run/earlier_saves.h"
 #include "supervisor/run/final_report.h"
 #include "supervisor/run_dir/code_pack.h"
 #include "supervisor/run_dir/journal.h"
@@ -127,6 +129,36 @@ std::function<void(std::function<void(NodeStates)>)> node_states_question(
         },
         [told, done] { done(std::move(*told)); });
     if (!submitted) done(std::unexpected(submitted.error()));
+  };
+}
+
+// Driver::Parts::ask_job_end
+using JobEndTold = base::Result<std::optional<base::Nanos>>;
+std::function<void(std::function<void(JobEndTold)>)> job_end_question(base::BlockingPool& pool,
+                                                                      const NetworkPlan& network) {
+  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
+  return [&pool, &network](std::function<void(JobEndTold)> done) {
+    auto told = std::make_shared<JobEndTold>();
+    const base::Status submitted = pool.submit(
+        launcher::kJobEndLane,
+        [told, options = network.slurm] { *told = launcher::ask_job_end(options); },
+        [told, done] { done(std::move(*told)); });
+    if (!submitted) done(std::unexpected(submitted.error()));
+  };
+}
+
+// Driver::Parts::read_earlier_saves
+std::function<void(std::function<void(SaveTimes)>)> earlier_saves_reader(
+    base::BlockingPool& pool, const RunRequest& request) {
+  const std::uint32_t restarts = request.network.slurm.restarts;
+  if (request.network.launch != NetworkPlan::Launch::kSlurm || restarts == 0) return {};
+  return [&pool, directory = request.run_directory, restarts](std::function<void(SaveTimes)> done) {
+    auto read = std::make_shared<SaveTimes>();
+    const base::Status submitted = pool.submit(
+        kEarlierStartsLane,
+        [read, directory, restarts] { *read = earlier_saves(directory, restarts); },
+        [read, done] { done(*read); });
+    if (!submitted) RR_LOG(kDebug, {}, "{}", submitted.error().what);
   };
 }
 
@@ -295,6 +327,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     Driver driver(
         {loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
          slurm_question(pool, request.network), node_states_question(pool, request.network),
+         job_end_question(pool, request.network), earlier_saves_reader(pool, request),
          placement_solver(pool, request.placement), analyzer(pool), failure_analyzer(pool),
          backup_solver(pool, request.placement), code_reader(pool, request)},
         request, [&](int code) {

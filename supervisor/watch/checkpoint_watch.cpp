@@ -32,6 +32,7 @@ std::vector<CheckpointWatch::News> CheckpointWatch::take(base::Rank rank, base::
                                                          base::Nanos now) {
   if (note.attempt != attempt_ || rank.value >= saves_.size()) return {};
   using Kind = wire::CheckpointNote::Event;
+  if (note.event != Kind::kLoaded) total_most_ = std::max(total_most_, note.total);
   std::vector<News> news;
   const auto waits = [now](const std::optional<base::Nanos>& sent) {
     return sent && now - *sent < kCheckpointEventInterval;
@@ -83,6 +84,7 @@ CheckpointWatch::News CheckpointWatch::saved() {
     event.blocking = one.blocking;
     event.blocking_median = one.median;
   }
+  event.total_most = total_most_;
   saved_changed_ = false;
   return news;
 }
@@ -104,6 +106,7 @@ CheckpointWatch::News CheckpointWatch::committed() {
     news.event.count += count;
     news.event.ranks += count > 0 ? 1 : 0;
   }
+  news.event.total_most = total_most_;
   committed_changed_ = false;
   return news;
 }

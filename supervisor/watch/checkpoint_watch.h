@@ -51,6 +51,7 @@ class CheckpointWatch {
   std::vector<std::uint64_t> commits_;  // likewise
   News saved_, committed_;  // without the sums over ranks
   bool has_commits_ = false;
+  base::Nanos total_most_{};
   bool saved_changed_ = false, committed_changed_ = false;
   std::optional<base::Nanos> saved_at_, committed_at_;  // when the last event was returned
   std::vector<Load> loads_;  // by checkpoint and source, at most kLoadsMax

@@ -18,7 +18,7 @@ LIBRARY = LIBRARY / "share" / "robustrun" / "librobustrun.so"
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="librobustrun.so is not built")
 
 from robustrun import checkpoint  # noqa: E402
-from robustrun._checkpoint import c_api  # noqa: E402
+from robustrun._checkpoint import c_api, staged_saves  # noqa: E402
 
 
 @pytest.fixture
@@ -130,6 +130,18 @@ def test_a_rate_limits_background_writes_only(places, monkeypatch):
     for bad in (-1, "fast", float("inf")):
         with pytest.raises(ValueError, match="not a number of bytes per second"):
             checkpoint.save(state, 5, directories=places, blocking=False, drain_rate=bad)
+
+
+def test_the_time_of_a_commit_is_noted_unless_its_writes_are_slowed_down(places, monkeypatch):
+    told = []
+    monkeypatch.setattr(staged_saves, "note", lambda event, **what: told.append((event, what)))
+    state = {"weight": torch.ones(1_000_000)}
+    for step, rate in ((1, None), (2, 1e12)):
+        checkpoint.save(state, step, directories=places, blocking=False, drain_rate=rate)
+        checkpoint.wait()
+    copied = [what["blocking_ns"] for event, what in told if event == "saved"]
+    free, limited = [what.get("total_ns") for event, what in told if event == "committed"]
+    assert free > copied[0] and limited is None
 
 
 def test_a_blocking_save_lifts_the_limit_of_earlier_writes(places):

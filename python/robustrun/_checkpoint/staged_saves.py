@@ -106,16 +106,21 @@ class StagedSaves:
         if written:
             # Retention counts checkpoints on shared storage; one on local disks is not there yet.
             now_kept = None if self.local else keep
+            limit = 0 if self.local or stop_requested() else rate
+            # How long a save on shared storage takes without a limit, as the last one is.
+            since = None if self.local or limit else began
             copies.drain(handle,
-                         lambda done: self._committed(done, replicated and size > 1, now_kept),
-                         0 if self.local or stop_requested() else rate,
+                         lambda done: self._committed(done, replicated and size > 1, now_kept,
+                                                      since),
+                         limit,
                          drained and (lambda done: self.drain_local(done.attempt, rank, rate,
                                                                     keep)))
         return handle
 
-    def _committed(self, handle, compare, keep):
-        """Runs in the background, on the rank that committed."""
-        note("committed", attempt=handle.attempt, directories=self.places)
+    def _committed(self, handle, compare, keep, began):
+        """Runs in the background, on the rank that committed. `began`: of the save, or None."""
+        took = {} if began is None else {"total_ns": monotonic_ns() - began}
+        note("committed", attempt=handle.attempt, directories=self.places, **took)
         if compare:
             self._compare_ranks(handle.attempt)
         if keep:

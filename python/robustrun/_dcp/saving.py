@@ -36,7 +36,7 @@ class Saving:
         self._way, self._is_coordinator = way, is_coordinator
         self.handle = self._common = None  # for a copy in memory
         self._number = number
-        self._engine_save = self._rank = None
+        self._engine_save = self._rank = self._began = None
 
     def write(self, plan, planner):
         self._rank, world = plan.storage_data["rank"], plan.storage_data["world"]
@@ -50,7 +50,7 @@ class Saving:
         return items.results
 
     def _write(self, items, writers):
-        began = monotonic_ns()
+        began = self._began = monotonic_ns()
         with self._store.alone():
             self._store.engine.saves_begun = self._number
             self._engine_save = self._store.engine.begin(
@@ -66,7 +66,7 @@ class Saving:
              bytes=items.bytes())
 
     def _copy(self, items, writers, planner):
-        began = monotonic_ns()
+        began = self._began = monotonic_ns()
         if self._is_coordinator:
             metadata = getattr(planner, "metadata", None)
             if metadata is None:
@@ -95,12 +95,16 @@ class Saving:
 
     def _drain(self):
         if self._way.written:
-            self._store.copies.drain(self.handle, self._committed,
-                                     0 if stop_requested() else self._way.rate)
+            limit = 0 if stop_requested() else self._way.rate
+            # How long a save takes without a limit, as the last one is.
+            since = None if limit else self._began
+            self._store.copies.drain(self.handle, lambda done: self._committed(done, since), limit)
 
-    def _committed(self, handle):
-        """Runs in the background, on the rank that committed."""
-        note("committed", attempt=handle.attempt, directories=self._store.engine.directories)
+    def _committed(self, handle, began):
+        """Runs in the background, on the rank that committed. `began`: of the save, or None."""
+        took = {} if began is None else {"total_ns": monotonic_ns() - began}
+        note("committed", attempt=handle.attempt, directories=self._store.engine.directories,
+             **took)
 
     def _refuse_changed(self, names):
         if names:
@@ -142,7 +146,8 @@ class Saving:
             self._print_notes()
         if committed:
             note("committed", attempt=self._engine_save.attempt,
-                 directories=self._store.engine.directories)
+                 directories=self._store.engine.directories,
+                 total_ns=monotonic_ns() - self._began)
         else:
             raise RuntimeError("cannot commit step %d: parts of some ranks are missing in %s; is "
                                "it the same directory for all of them?"

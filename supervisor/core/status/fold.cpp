@@ -35,6 +35,7 @@ base::Result<Folded> fold(const std::vector<JournalEntry>& entries) {
   for (const JournalEntry& entry : entries) {
     folded.last = std::max(folded.last, entry.at);
     folded.status.take(entry);
+    folded.saves.take(entry);
     if (const auto* event = std::get_if<Event>(&entry.what)) {
       folded.unwritten = journaled(folded.job.handle(*event), event->at);
       written = 0;

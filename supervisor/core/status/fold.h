@@ -7,6 +7,7 @@
 #include "base/core/result.h"
 #include "supervisor/core/job/job.h"
 #include "supervisor/core/report/report.h"
+#include "supervisor/core/status/save_times.h"
 #include "supervisor/core/status/status.h"
 
 namespace robustrun::supervisor {
@@ -14,6 +15,7 @@ namespace robustrun::supervisor {
 struct Folded {
   Job job;
   StatusFold status;
+  SaveTimes saves;
   RunStarted run;
   // Times of the first and the last entry, by the supervisor's clock.
   base::Nanos started{};

@@ -44,6 +44,7 @@ struct CheckpointNoted {
   base::Nanos blocking{};  // the rank that waited longest, for all of its saves
   base::Nanos blocking_median{};  // of that rank, for one save
   base::Nanos blocking_most{};  // of all ranks
+  base::Nanos total_most{};  // the longest save or commit, from its begin to its end; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -57,6 +58,7 @@ struct CheckpointNoted {
     v(9, "blocking", blocking);
     v(10, "blocking_median", blocking_median);
     v(11, "blocking_most", blocking_most);
+    v(12, "total_most", total_most);
   }
 };
 

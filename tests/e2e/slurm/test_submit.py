@@ -230,6 +230,61 @@ def test_time_limits_are_warned_of_and_may_start_the_job_again(submitted):
     assert job.cluster.wait_end(job.job) == "COMPLETED"
 
 
+# examples/train.py, with saves that take seconds.
+SLOW_SAVES = f"""
+import sys, time
+sys.path.insert(0, {str(ROOT / "examples")!r})
+import train
+from robustrun._checkpoint.notes import note
+
+save = train.save
+
+def slow(args, step, *state):
+    began = time.monotonic_ns()
+    time.sleep(4)
+    save(args, step, *state)
+    note("saved", step=step, directories=[str(args.checkpoint)],
+         total_ns=time.monotonic_ns() - began)
+
+train.save = slow
+train.main()
+"""
+
+
+def test_the_last_save_before_the_time_limit_begins_as_early_as_saves_need(
+        submitted, robustrun, tmp_path):
+    steps = 400
+    curves = tmp_path / "undisturbed", tmp_path / "limited"
+    alone = robustrun.run("--nproc-per-node=2", ROOT / "examples/train.py", f"--steps={steps}",
+                          f"--curve={curves[0]}")
+    assert alone.code == 0, alone.errors
+    job = submitted(kill_wait_s=15, requeue_after_s=5)
+    job.enough()
+    job.cluster.wait_end(job.job)
+    robustrun.write("job.py", SLOW_SAVES)
+    saves = tmp_path / "saves"
+    job.job = job.submit(
+        "--requeue-on=infrastructure,time-limit", "--save-within=30", "--slurm-poll=0.5",
+        arguments=[f"--steps={steps}", f"--curve={curves[1]}", f"--checkpoint={saves}",
+                   "--every=30", "--slow=0.2", "--save-on-stop"],
+    )
+    job.wait(lambda: list(saves.glob("step-*.pt")), 150, "the first save")
+    # Slurm warns 90 s before the end, which is early; half a minute before it would be late.
+    job.cluster.end_in(job.job, 100)
+    job.second_start()
+    assert job.cluster.wait_end(job.job, within_s=300) == "COMPLETED", job.output()
+    first = job.report()
+    assert first["exit_code"] == 124
+    said = rf"job {job.job} ends at \d\d:\d\d:\d\d; the longest save took 4\.\d s"
+    assert re.search(said, json.dumps(first))
+    one_start = job.output().split(f"job {job.job} is queued again")[0]
+    assert len(re.findall(said + r": saving at \d\d:\d\d:\d\d", one_start)) == 1, one_start
+    assert f"the time limit of job {job.job} is near; saving at" in one_start
+    # No step was lost or repeated, and every loss is the same as in an undisturbed run.
+    assert curves[1].read_text() == curves[0].read_text()
+    job.cluster.expect_empty()
+
+
 def test_a_time_limit_that_is_reached_is_named(submitted):
     job = submitted(kill_wait_s=15)
     job.steps()

@@ -21,6 +21,11 @@ bool has(const Words& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
+TEST_CASE("a job is shown with times that need no time zone") {
+  CHECK(show_job_argv(kOptions) == Words{"/usr/bin/env", "SLURM_TIME_FORMAT=%s",
+                                         "/usr/bin/scontrol", "show", "job", "--oneliner", "41"});
+}
+
 TEST_CASE("one srun has one task on each of its nodes, and no secrets in its arguments") {
   const Words argv = srun_argv(kOptions, {"n1", "n3"}, 4);
   for (const char* word : {"--jobid=41", "--nodes=2", "--ntasks=2", "--nodelist=n1,n3", "--overlap",

@@ -58,12 +58,12 @@ TEST_CASE("a warning is recognised by the remaining time") {
   const std::string running = shown("JobState=RUNNING Reason=None Restarts=0 PreemptTime=None");
   CHECK(read(running, 0, 3min + 1s).why == Why::kNothing);
   const auto warned = read(running, 0, 3min);
-  CHECK(warned.why == Why::kTimeLimit);
+  CHECK(warned.why == Why::kTimeLimitNear);
   CHECK(warned.words == "the time limit of job 7 is near");
   for (const char* flag : {"SIGNALING", "STOPPED", "RESIZING"}) {
     CAPTURE(flag);
     const std::string text = shown(std::string("JobState=") + flag + " Reason=None Restarts=0");
-    CHECK(read(text, 0, 1min).why == Why::kTimeLimit);
+    CHECK(read(text, 0, 1min).why == Why::kTimeLimitNear);
     CHECK(read(text).why == Why::kNothing);
   }
   CHECK(read("JobId=7 JobState=RUNNING EndTime=Unknown").why == Why::kNothing);

@@ -2,9 +2,9 @@
 
 #include <functional>
 
-#include "base/io/log.h"
 #include "launcher/ssh/launcher.h"
 #include "tests/launcher/ssh_rig.h"
+#include "tests/support/captured_log.h"
 
 #ifdef RR_SANITIZED
 // libssh2 1.10 loses a bignum per login with an ecdsa key in OpenSSH's format.
@@ -19,24 +19,6 @@ using launcher::SshTransport;
 bool has(const std::string& text, const std::string& piece) {
   return text.find(piece) != std::string::npos;
 }
-
-// Captures the log's lines during its lifetime.
-class CapturedLog {
- public:
-  CapturedLog() {
-    base::redirect_log([this](base::LogLevel, const base::LogContext&, std::string_view line) {
-      text_ += line;
-      text_ += '\n';
-    });
-  }
-  ~CapturedLog() { base::redirect_log(nullptr); }
-  CapturedLog(const CapturedLog&) = delete;
-  CapturedLog& operator=(const CapturedLog&) = delete;
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 void expect_start(SshRig& rig) {
   const auto agent = rig.launch("wait");

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tests/supervisor/driver/fake_nodes.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/loop.h"
 
 namespace robustrun::supervisor::test::slurm_side_test {
@@ -28,6 +29,7 @@ struct Side {
       states = std::move(done);
     };
     hands.on_signal = [this](const SignalReceived& one) { signals.push_back(one); };
+    hands.timed_save = [this] { return timed_save; };
     hands.drained = [this](base::NodeId node) { return known[node.value]; };
     hands.on_health = [this](const NodeHealth& one, base::NodeId node) {
       known[node.value] = one.over ? "" : one.line;
@@ -41,6 +43,7 @@ struct Side {
   int asked = 0, polled = 0;
   std::function<void(SlurmNotice)> why;
   std::function<void(States)> states;
+  std::string timed_save;
   std::vector<SignalReceived> signals;
   std::map<std::uint32_t, std::string> known;
   std::vector<std::tuple<std::uint32_t, std::string, bool>> told;
@@ -72,6 +75,43 @@ TEST_CASE("a signal that is not Slurm's counts, and so does the next one") {
   REQUIRE(side.signals.size() == 2);
   CHECK(side.signals[0].cause == SignalReceived::Cause::kNone);
   CHECK(side.signals[1].cause == SignalReceived::Cause::kTimeLimit);
+}
+
+TEST_CASE("a warning of the time limit needs no answer once the last save is timed") {
+  const SlurmNotice near{SlurmNotice::Why::kTimeLimitNear, "the time limit of job 12 is near"};
+  Side untimed;
+  untimed.slurm->signalled();
+  untimed.why(near);
+  REQUIRE(untimed.signals.size() == 1);
+  CHECK(untimed.signals[0].cause == SignalReceived::Cause::kTimeLimit);
+
+  Side timed;
+  timed.timed_save = "saving at 13:58:30";
+  {
+    const robustrun::test::CapturedLog log;
+    timed.slurm->signalled();
+    timed.why(near);
+    CHECK(log.text() == "the time limit of job 12 is near; saving at 13:58:30\n");
+  }
+  CHECK(timed.signals.empty());
+  // Slurm warns once: the next one is a user who is in a hurry.
+  timed.slurm->signalled();
+  timed.why(near);
+  CHECK(timed.signals.size() == 1);
+}
+
+TEST_CASE("at the time limit no timed save is waited for, and once it has begun nothing is new") {
+  Side over;
+  over.timed_save = "saving at 13:58:30";
+  over.slurm->signalled();
+  over.why({SlurmNotice::Why::kTimeLimit, "Slurm ends job 12 at its time limit"});
+  CHECK(over.signals.size() == 1);
+
+  Side saving;
+  saving.slurm->note_end();
+  saving.slurm->signalled();
+  CHECK(saving.asked == 0);
+  CHECK(saving.signals.empty());
 }
 
 TEST_CASE("a planned drain is told once, spares first, and its end as well") {

@@ -79,6 +79,24 @@ TEST_CASE("commits: the newest, from any rank in any order, and how many") {
   CHECK(watch.rest().empty());
 }
 
+TEST_CASE("the longest save or commit that has an end is kept") {
+  CheckpointWatch watch = watch_of_three();
+  CHECK(watch.take({0}, {0}, note(Event::kSaved, 5), kNow)[0].event.total_most == milliseconds(0));
+  wire::CheckpointNote long_one = note(Event::kSaved, 6, 2);
+  long_one.total = milliseconds(900);
+  CHECK(watch.take({1}, {0}, long_one, kNow).empty());
+  wire::CheckpointNote load = note(Event::kLoaded, 6);
+  load.total = milliseconds(5000);
+  watch.take({1}, {0}, load, kNow);
+  wire::CheckpointNote commit = note(Event::kCommitted, 6);
+  commit.total = milliseconds(700);
+  CHECK(watch.take({2}, {1}, commit, kNow)[0].event.total_most == milliseconds(900));
+  const auto news = watch.rest();
+  REQUIRE(news.size() == 1);
+  CHECK(news[0].event.what == What::kSaved);
+  CHECK(news[0].event.total_most == milliseconds(900));
+}
+
 TEST_CASE("loads: each checkpoint and source at once, and further readers at the end") {
   CheckpointWatch watch = watch_of_three();
   CHECK(watch.take({0}, {0}, note(Event::kLoaded, 5), kNow).size() == 1);

@@ -1,0 +1,80 @@
+#pragma once
+// The end that the scheduler has set for the job, and the last save before it.
+//
+// A fixed lead is too short for large checkpoints and wastes time with small ones, so the last save
+// begins as long before the end as the longest save of this run has taken, plus two steps (the
+// ranks finish the one under way, and agree on the next) and a margin: half of that save, between
+// kJobEndMarginMin and kJobEndMarginMax. At most half of the time that the job has left when we
+// begin is given up for it, so that no wrong figure can keep the job from training. If no save was
+// timed, the time that workers have to save counts instead.
+//
+// Owned by the driver, on its loop. Slurm may be slow or gone: the run never depends on it.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+#include "supervisor/core/types/events.h"
+#include "supervisor/driver/loop_timer.h"
+
+namespace robustrun::supervisor {
+
+class JobEnd {
+ public:
+  struct Settings {
+    std::string job;  // Slurm's id
+    base::Nanos poll{};  // how often Slurm is asked; 0: never
+    base::Nanos grace{};  // that workers have to save: Deadlines::shutdown_grace
+    base::Nanos patience{};  // how long a save that is due waits for Slurm's answer
+  };
+  struct Hands {
+    // As in Driver::Parts; null without Slurm.
+    std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)> ask_end{};
+    std::function<std::optional<base::Nanos>()> longest_save{};  // none: no save was timed
+    std::function<base::Nanos()> step_time{};  // 0: unknown
+    std::function<bool()> is_ending{};  // the run ends already
+    std::function<void(SignalReceived)> on_save{};  // the run is to save and end
+  };
+  JobEnd(const boost::asio::any_io_executor& executor, const base::Clock& clock, Settings settings,
+         Hands hands);
+
+  void begin();
+  void end();
+  // The last save that is still to come, if its time rests on saves of this run: a warning of
+  // Slurm's then needs no answer. "saving at 13:58:30"; empty: none.
+  [[nodiscard]] std::string timed_save() const;
+
+ private:
+  void ask();
+  void take(const base::Result<std::optional<base::Nanos>>& told);
+  void plan();
+  void announce(base::Nanos at);
+  void save();
+  [[nodiscard]] base::Nanos save_time() const;  // by clock_.wall_time()
+  [[nodiscard]] std::string reason() const;
+
+  const base::Clock& clock_;
+  const Settings settings_;
+  const Hands hands_;
+  base::Nanos since_{};  // Unix time of begin()
+  std::optional<base::Nanos> end_;  // Unix time; none: unknown, or there is none
+  std::optional<base::Nanos> announced_;  // the end for which the save was announced
+  bool is_announced_as_timed_ = false;  // by saves of this run
+  bool is_asking_ = false;
+  bool is_due_ = false;  // Slurm is asked once more, as the end may have been moved
+  bool is_silent_ = false;  // Slurm did not tell the end, which was logged
+  LoopTimer poll_timer_, save_timer_;
+  std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end() or the save
+};
+
+// Pure. Unix times; `since`: when the job began for us. `longest`: none: no save was timed, and
+// `grace` counts.
+[[nodiscard]] base::Nanos last_save_time(base::Nanos since, base::Nanos end,
+                                         std::optional<base::Nanos> longest, base::Nanos grace,
+                                         base::Nanos step);
+
+}  // namespace robustrun::supervisor

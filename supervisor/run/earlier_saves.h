@@ -1,0 +1,17 @@
+#pragma once
+// How long saves took in the starts of a Slurm job before this one, from their journals.
+
+#include <cstdint>
+#include <string>
+
+#include "supervisor/core/status/save_times.h"
+
+namespace robustrun::supervisor {
+
+// `directory`: of the start after `restarts` requeues, whose name `robustrun submit` has made:
+// slurm-JOB-3 after slurm-JOB-2, slurm-JOB-1 and slurm-JOB. With another name no start is known.
+// Blocking; journals that cannot be read are left out, and only the newest kEarlierStartsRead
+// starts are looked for.
+[[nodiscard]] SaveTimes earlier_saves(const std::string& directory, std::uint32_t restarts);
+
+}  // namespace robustrun::supervisor
