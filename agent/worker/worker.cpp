@@ -420,7 +420,6 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   report(checkpoints_.rest());
   exited_ = true;
   end_ = base::describe(status);
-  ended_well_ = status.success();
   for (auto& pump : {out_.get(), err_.get()}) {
     if (pump != nullptr) pump->drain();
   }
@@ -432,6 +431,7 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   report.at = at;
   report.stopped_by_us = stopped_at_ && at >= *stopped_at_;
   report.shim_lost = shim_lost;
+  ended_well_ = status.success();
   if (!status.success()) {
     const bool is_from_outside = status.kind == base::ExitStatus::Kind::kSignaled &&
                                  (status.code == SIGTERM || status.code == SIGKILL ||
@@ -439,7 +439,12 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
     gone_.has_failed_early =
         !report.stopped_by_us && !is_from_outside && (!reported_ || reported_->steps == 0);
     // torchrun does not check whether the script had ended.
-    if (record_ && !node_.workers.compat) report.script_end = record_->read_end().script_end();
+    if (record_ && !node_.workers.compat) {
+      report.script_end = record_->read_end().script_end();
+      // As WorkerExited::ended_well() of the supervisor: a crash after the end destroys nothing.
+      ended_well_ = status.kind == base::ExitStatus::Kind::kSignaled && !shim_lost &&
+                    report.script_end == base::ScriptEnd::kFinished;
+    }
     report.error_file = read_error_file(paths_.error_file);
     if (err_) report.stderr_tail = err_->tail();
     if (!report.stopped_by_us) report.oom = oom_killer_of(status, report);

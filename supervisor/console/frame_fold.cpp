@@ -51,6 +51,7 @@ bool FrameFold::take_escape(std::string& rest) {
   if (has_returned_ && kind == 'A') ++ups_;
   // Colours belong to the text. Movements and erasures do not, as each frame is drawn whole.
   if (kind == 'm' && !has_returned_) frame_ += escape;
+  bound(rest);
   return false;
 }
 
@@ -60,6 +61,10 @@ void FrameFold::take_text(char c, std::string& rest) {
     settle(rest);
   }
   frame_ += c;
+  bound(rest);
+}
+
+void FrameFold::bound(std::string& rest) {
   if (frame_.size() < kFrameBytesMax) return;
   rest += frame_;  // no display is so large
   frame_.clear();
@@ -78,9 +83,11 @@ void FrameFold::settle(std::string& rest) {
 }
 
 void FrameFold::release_printed(std::string& rest) {
-  if (!height_ || ++looks_ < kLooksMax) return;
+  if (++looks_ < kLooksMax) return;
+  // A program that only hid the cursor prints ordinary lines.
+  const std::size_t height = height_.value_or(1);
   auto left = static_cast<std::size_t>(std::ranges::count(frame_, '\n')) + 1;
-  for (; left > *height_; --left) {
+  for (; left > height; --left) {
     const std::size_t end = frame_.find('\n') + 1;
     rest += frame_.substr(0, end);
     frame_.erase(0, end);

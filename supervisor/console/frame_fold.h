@@ -37,6 +37,7 @@ class FrameFold {
   bool take_escape(std::string& rest);
   void take_text(char c, std::string& rest);
   void settle(std::string& rest);
+  void bound(std::string& rest);
 
   std::string frame_;  // since the last return to the display's first line
   std::string escape_;  // a sequence that is not complete

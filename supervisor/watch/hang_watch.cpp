@@ -198,7 +198,8 @@ bool HangWatch::is_proved(const tracer::Verdict& verdict, base::Nanos now) const
   if (is_only_seen(verdict)) return false;
   const bool is_moving = verdict.is_moving || last_->is_moving;
   if (verdict.finding == tracer::Finding::kNotEnded) {
-    return verdict.lasting >= policy_.timeout && verdict.is_finished && !is_moving;
+    return verdict.lasting >= policy_.timeout && verdict.is_finished && !is_moving &&
+           verdict.culprits != lingering_;
   }
   if (verdict.lasting >= policy_.timeout) return true;
   const std::optional<base::Nanos> still = still_proved_after(verdict, now);
@@ -325,7 +326,10 @@ std::vector<Diagnosed> HangWatch::take(const tracer::Verdict& found, base::Nanos
   looked_at_ = *looking_since_;
   if (is_proved(verdict, now)) {
     told.push_back(diagnosis(Diagnosed::Stage::kConvicted, verdict, now));
-    convicted_ = true;
+    // The core ends lingering processes only if no other rank is left; so looks go on.
+    const bool is_late_end = verdict.finding == tracer::Finding::kNotEnded;
+    if (is_late_end) lingering_ = verdict.culprits;
+    convicted_ = !is_late_end;
     if (!verdict.place.empty()) ended_at_.push_back(verdict.place);
     if (ended_at_.size() > kHabitsMax) ended_at_.erase(ended_at_.begin());
   } else if ((is_slow || !nobody_waits) && is_worth_saying(verdict)) {

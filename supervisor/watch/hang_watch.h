@@ -131,6 +131,7 @@ class HangWatch {
   std::optional<tracer::Verdict> last_;  // of the look before
   std::uint64_t last_steps_ = 0;  // steps done when its operation was first seen
   bool convicted_ = false;
+  std::vector<base::Rank> lingering_;  // that the core was last told to end
 };
 
 }  // namespace robustrun::supervisor

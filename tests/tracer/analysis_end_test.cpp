@@ -45,6 +45,9 @@ TEST_CASE("after the exit handlers, too, nothing is lost with the process") {
   fleet.rank(0).finished = seconds(44);
   const Verdict verdict = fleet.verdict();
   CHECK(verdict.is_finished);
+  CHECK(verdict.is_moving);  // there is no evidence that it does nothing
+  fleet.rank(0).evidence.has_process = true;
+  CHECK_FALSE(fleet.verdict().is_moving);
   CHECK(verdict.sentence ==
         "rank 0 (node0, local 0) has not ended, 45.0 s after its script returned and its exit "
         "handlers had run; the other rank has ended");

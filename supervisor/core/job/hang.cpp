@@ -114,12 +114,17 @@ void Job::Impl::suspect(const Diagnosed& what) {
 
 // Their scripts and exit handlers are over, so that nothing is lost with these processes.
 void Job::Impl::end_lingering(const tracer::Verdict& verdict) {
-  if (succeeded_workers + verdict.culprits.size() != plan.world_size()) return;
-  const std::size_t left = verdict.culprits.size();
-  const std::string which = left == 1 ? fmt::format("rank {}", verdict.culprits.front().value)
-                                      : fmt::format("{} of them", left);
+  std::vector<base::Rank> left;  // some may have ended since the look
+  for (const base::Rank rank : verdict.culprits) {
+    const bool is_ours = rank.value < plan.world_size();
+    if (is_ours && workers[rank.value] != WorkerState::kEnded) left.push_back(rank);
+  }
+  if (left.empty() || succeeded_workers + left.size() != plan.world_size()) return;
+  const bool is_one = left.size() == 1;
+  const std::string which =
+      is_one ? fmt::format("rank {}", left.front().value) : fmt::format("{} of them", left.size());
   succeed(fmt::format("; {} did not end by {} and {} stopped", which,
-                      left == 1 ? "itself" : "themselves", left == 1 ? "is" : "are"),
+                      is_one ? "itself" : "themselves", is_one ? "is" : "are"),
           verdict.evidence);
 }
 

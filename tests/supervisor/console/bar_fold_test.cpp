@@ -224,6 +224,21 @@ TEST_CASE("lines are not lost where a hidden cursor is no display") {
   CHECK(rest.size() == std::size_t{3000} * 35);
 }
 
+TEST_CASE("lines behind a hidden cursor come soon, and colours alone are not held for ever") {
+  BarFold fold;
+  CHECK(fold.take(from(0, std::string(kHide) + "one\ntwo\n")).empty());
+  std::string late;
+  for (int i = 0; i < 10; ++i) {
+    for (const wire::Output& output : fold.end_quiet()) late += output.bytes;
+  }
+  CHECK(late == "one\ntwo\n");
+  std::size_t colours = 0;
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "\x1b[35m";
+  for (int i = 0; i < 10; ++i) colours += fold.take(from(0, many)).size();
+  CHECK(colours > 100'000);
+}
+
 TEST_CASE("a display may come in any pieces, and behind another bar") {
   const std::string bytes = "\rload: 100%\n" + std::string(kHide) + frame(0, "a 1%\nb 1%") +
                             frame(2, "hello\na \x1b]8;;file://x\x1b\\2%\nb 2%") +

@@ -601,6 +601,15 @@ TEST_CASE("a process that lingers is reported, and ended with --hang-timeout if 
   CHECK(w.look(late_end(9min)).empty());
   w.wait_for_look();
   CHECK(w.look(late_end(10min)) == Stages{Stage::kConvicted});
+  // The core may have left it alone, as another rank still ran: looks go on.
+  w.wait_for_look();
+  CHECK(w.look(late_end(11min)).empty());
+  Verdict fewer = late_end(12min);
+  fewer.culprits = {{3}};
+  w.wait_for_look();
+  CHECK(w.look(fewer) == Stages{Stage::kSuspected});
+  w.wait_for_look();
+  CHECK(w.look(fewer) == Stages{Stage::kConvicted});
 }
 
 TEST_CASE("a process that lingers in an exit handler, or does something, is never ended") {

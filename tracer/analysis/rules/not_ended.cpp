@@ -21,6 +21,7 @@ std::optional<Verdict> rule_not_ended(const Case& facts) {
   std::vector<std::uint32_t> ended;
   base::Nanos lasting = base::Nanos::max();
   bool is_finished = true;
+  bool is_moving = false;
   for (std::uint32_t at = 0; at < view.rank_count(); ++at) {
     const RankSnapshot& rank = view.rank(at);
     if (view.is_dead(at)) {
@@ -31,6 +32,7 @@ std::optional<Verdict> rule_not_ended(const Case& facts) {
     if (!rank.returned) return std::nullopt;
     lasting = std::min(lasting, *rank.returned);
     is_finished = is_finished && rank.finished.has_value();
+    is_moving = is_moving || !rank.evidence.has_process;  // it was not seen to do nothing
     blames.push_back({at, Guilt::kAbsent, 0, 0, {}, kNoWait});
   }
   if (blames.empty() || lasting < kLateEnd) return std::nullopt;
@@ -40,6 +42,7 @@ std::optional<Verdict> rule_not_ended(const Case& facts) {
   verdict.confidence = all_seen ? Confidence::kExact : Confidence::kInferred;
   verdict.lasting = lasting;
   verdict.is_finished = is_finished;
+  verdict.is_moving = verdict.is_moving || is_moving;
   verdict.sentence =
       fmt::format("{} {} not ended, {} after {} returned", made.named, made.choose("has", "have"),
                   base::rough_duration_words(lasting), made.choose("its script", "their scripts"));

@@ -75,6 +75,16 @@ TEST_CASE("a process that lingers at its end is no hang, and its run succeeds wi
   CHECK(h.exit_code() == kExitSuccess);
 }
 
+TEST_CASE("a lingering rank is ended although another one of the verdict has ended since") {
+  Running h;
+  tracer::Verdict both = late_end();
+  both.culprits = {{0}, {1}};
+  h.tell_exit(exited(0, 0, 0));
+  h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, both));
+  CHECK(h.text(Rule::kSucceeded) ==
+        "all 2 workers finished; rank 1 did not end by itself and is stopped");
+}
+
 TEST_CASE("nothing is ended while another rank still runs") {
   Running h;
   h.tell(diagnosed(h, Diagnosed::Stage::kConvicted, late_end()));
