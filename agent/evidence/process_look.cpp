@@ -75,6 +75,22 @@ std::vector<pid_t> tree_of(pid_t top, const std::map<pid_t, Stat>& all) {
   return tree;
 }
 
+// A thread that reads data ahead waits for storage while the main one waits for it.
+std::uint32_t other_threads_blocked(pid_t pid, const std::string& proc) {
+  const std::string threads = fmt::format("{}/{}/task", proc, pid);
+  const Folder folder(::opendir(threads.c_str()));
+  std::uint32_t blocked = 0;
+  std::size_t looked_at = 0;
+  while (const dirent* const entry = folder ? ::readdir(folder.get()) : nullptr) {
+    const auto thread = base::parse_int<pid_t>(entry->d_name);
+    if (!thread || *thread == pid) continue;
+    if (++looked_at > kWaitingThreadsMax) break;
+    const auto stat = read_stat(fmt::format("{}/{}", threads, *thread));
+    if (stat && stat->state == 'D') ++blocked;
+  }
+  return blocked;
+}
+
 // The number after `name` at the beginning of a line.
 std::uint64_t number_after(std::string_view text, std::string_view name) {
   for (const std::string_view line : base::split(text, '\n')) {
@@ -166,6 +182,7 @@ base::Result<ProcessLook> look_at_process(pid_t pid, const std::string& cgroup,
     if (each != pid && stat.state == 'D') ++look.state.children_blocked;
   }
   look.state.children = static_cast<std::uint32_t>(look.tree.size() - 1);
+  look.state.threads_blocked = other_threads_blocked(pid, proc);
   look.state.state = worker->second.state;
   look.state.wait_channel = wait_channel_of(fmt::format("{}/{}", proc, pid));
   std::string group = cgroup;

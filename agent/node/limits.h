@@ -188,7 +188,7 @@ inline constexpr std::chrono::milliseconds kSocketAnswerMax{500};
 // A connection over which no more than this went between two looks only shows that it lives.
 inline constexpr std::uint64_t kIdleSocketBytes = 1024;
 
-// thread_waits: threads that are looked at; descriptors of one poll().
+// Threads that are looked at; thread_waits: descriptors of one poll().
 inline constexpr std::size_t kWaitingThreadsMax = 4096;
 inline constexpr std::size_t kPolledMax = 64;
 // A shorter sleep ends before a hang is acted upon anyway (kConvictStill of supervisor/limits.h).

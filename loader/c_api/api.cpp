@@ -172,7 +172,9 @@ int rr_data_ready(rr_data* data, rr_data_batch* batch) {
   });
 }
 
-void rr_data_receive(rr_data* data) { data->batches.receive(); }
+void rr_data_receive(rr_data* data, uint64_t step, uint32_t micro) {
+  data->batches.receive(step, micro);
+}
 
 void rr_data_release(rr_data_memory* memory) { delete memory; }
 

@@ -101,12 +101,12 @@ RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // Continues with micro-batch number `micro` of the step after `cursor`. After an error the loader
 // is where it was.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
-// Waits for the batch after the one that was received last; while the caller uses a batch, a thread
+// Waits for the batch after the one that was received last; while the caller uses it, a thread
 // reads the next one. It is the same batch until rr_data_receive(), and each call gives the caller
 // a share of its memory. The call after an error tries again.
 RR_DATA_API int rr_data_ready(rr_data* data, rr_data_batch* batch);
-// Moves on from the batch that rr_data_ready() has given; without one, no effect.
-RR_DATA_API void rr_data_receive(rr_data* data);
+// Moves on from the batch that rr_data_ready() has given; without effect if that is not this one.
+RR_DATA_API void rr_data_receive(rr_data* data, uint64_t step, uint32_t micro);
 // May be called by any thread, also after rr_data_close().
 RR_DATA_API void rr_data_release(rr_data_memory* memory);
 // Of the plan of the step whose batch was received last; 0 before the first one.

@@ -101,14 +101,20 @@ base::Status ReadAhead::begin() {
     return base::fail_errno("cannot start the thread that reads data ahead", error.code().value());
   }
   reader_->ended = 0;
-  base::Status submitted = thread_->pool.submit(0, [reader = reader_] { reader->run(); }, {});
-  RR_ASSERT(submitted);  // no other job waits
+  try {
+    base::Status submitted = thread_->pool.submit(0, [reader = reader_] { reader->run(); }, {});
+    RR_ASSERT(submitted);  // no other job waits
+  } catch (...) {  // of memory: the pool may have a part of the job
+    thread_.reset();
+    stale_ = true;
+    throw;
+  }
   begun_ = true;
   return {};
 }
 
 void ReadAhead::drop() {
-  if (begun_) reader_->ended.wait(0);
+  if (begun_ && reader_->ended == 0) thread_.reset();  // the read may hang
   begun_ = false;
   ready_.reset();
   stale_ = true;
@@ -138,19 +144,19 @@ base::Result<const Batch*> ReadAhead::ready() {
     std::rethrow_exception(reader_->thrown);
   }
   ready_ = RR_TRY(std::exchange(reader_->found, Batch{}));
-  return &*ready_;
-}
-
-void ReadAhead::receive() {
-  if (!ready_) return;
-  step_ = std::move(ready_->step);
-  micro_ = ready_->micro + 1;
-  ready_.reset();
   try {
     static_cast<void>(begin());
   } catch (const std::bad_alloc&) {
-    return;  // ready() begins again, and so does an error: it belongs to the next batch
+    return &*ready_;  // the next call begins again, as after an error: they are the next batch's
   }
+  return &*ready_;
+}
+
+void ReadAhead::receive(std::uint64_t step, std::uint32_t micro) {
+  if (!ready_ || ready_->step->plan.step != step || ready_->micro != micro) return;
+  step_ = std::move(ready_->step);
+  micro_ = micro + 1;
+  ready_.reset();
 }
 
 }  // namespace robustrun::loader

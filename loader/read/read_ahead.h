@@ -2,7 +2,8 @@
 // The micro-batches of one rank in their order: while the rank computes on one, a thread makes the
 // next one ready. An error is that of its batch, and is returned when that batch is asked for.
 //
-// Memory: of the batches that the caller holds, of one that is ready or being read, and one spare.
+// Memory: of the batch that ready() returned and of others that the caller holds, of the next one,
+// and one spare.
 //
 // Used by one thread. fork(2) copies no threads: in a child process the first call opens the files
 // anew and goes on after the batch that was received last.
@@ -38,12 +39,11 @@ class ReadAhead {
   // Feed::seek(), or a step has no such micro-batch; the loader is then where it was.
   [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
 
-  // Waits for the batch after the one that was received last. It is valid until receive() or
-  // seek(). The call after one that returned an error tries again.
+  // Waits for the batch after the one that was received last, and has the one after it read. It is
+  // valid until receive() or seek(). The call after one that returned an error tries again.
   [[nodiscard]] base::Result<const Batch*> ready();
-  // Moves on from the batch that ready() has returned, and has the next one read. Without such a
-  // batch it does nothing.
-  void receive();
+  // Moves on from the batch that ready() has returned; without effect if that is not this one.
+  void receive(std::uint64_t step, std::uint32_t micro);
 
   // Where the next batch is, as for seek(): after the one that was received last, whatever has been
   // read ahead.
@@ -59,7 +59,7 @@ class ReadAhead {
 
   // Has the next batch read, unless that is under way.
   [[nodiscard]] base::Status begin();
-  // Waits for the thread and forgets what was read ahead.
+  // Forgets what was read ahead. Waits for the thread like the destructor.
   void drop();
   // Replaces the reader with one that is there.
   [[nodiscard]] base::Status renew(Cursor cursor, std::uint32_t micro);
@@ -72,7 +72,7 @@ class ReadAhead {
   int process_;  // that has the thread
   bool begun_ = false;  // the thread has been told to read
   bool stale_ = false;  // the reader is elsewhere, and has to be renewed
-  std::optional<Batch> ready_;
+  std::optional<Batch> ready_;  // the thread reads the one after it
   std::shared_ptr<const Feed::Step> step_;  // of the batch received last
   std::uint32_t micro_ = 0;  // the next one, of step_ or else of the step after begin_
   Cursor begin_;

@@ -49,6 +49,7 @@ class Loader:
         self._ranks = int(os.environ.get("WORLD_SIZE", 1)) if ranks is None else ranks
         self._feed = c_api.Feed(self._spec, folder, self._rank, self._ranks)
         self._has_begun = False
+        self._taken = None  # (step, micro) of a batch that the library may not know to be received
 
     def __iter__(self):
         return self
@@ -56,32 +57,43 @@ class Loader:
     def __next__(self):
         import torch
 
+        self._settle()
         batch = self._feed.ready()
+        buffer = batch.buffer()
         shape = (batch.sequences, self._spec["batch"]["context"])
         places = shape[0] * shape[1]
         # Each has a storage of its own, as if it had been allocated.
         tokens, labels, positions = (
-            torch.frombuffer(batch.buffer, dtype=torch.int64, count=places, offset=8 * places * i)
+            torch.frombuffer(buffer, dtype=torch.int64, count=places, offset=8 * places * i)
             .view(shape) for i in range(3))
-        ends = torch.frombuffer(batch.buffer, dtype=torch.int32, count=batch.segments,
+        ends = torch.frombuffer(buffer, dtype=torch.int32, count=batch.segments,
                                 offset=24 * places)
         found = {"tokens": tokens, "labels": labels, "positions": positions, "cu_seqlens": ends,
                  "step": batch.step, "micro": batch.micro,
                  "last": batch.micro + 1 == self._spec["batch"]["micro"],
                  "loss_tokens": batch.labels, "step_loss_tokens": batch.step_labels}
-        # Not before: a signal's exception while this waited leaves the batch for the next call.
-        self._feed.receive()
-        self._has_begun = True
+        taken = batch.step, batch.micro
+        # Nothing but `return` comes after it: if a signal's exception keeps the batch from the
+        # script, it is that of the next call.
+        self._taken = taken
         return found
+
+    def _settle(self):
+        if self._taken:
+            self._feed.receive(*self._taken)  # twice is once
+            self._has_begun = True
+            self._taken = None
 
     @property
     def digest(self):
         """Digest of the present step's plan: equal on all ranks, and as `data plan` prints it."""
+        self._settle()
         return self._feed.digest() if self._has_begun else None
 
     def state_dict(self):
         """Where this loader is, in plain values: equal on all ranks after the same batch. What was
         read ahead does not count."""
+        self._settle()
         cursor, micro = self._feed.position()
         return {"format": STATE_FORMAT, "spec": self._spec, "ranks": self._ranks, "micro": micro,
                 "fingerprints": self._feed.fingerprints(), "cursor": cursor}
@@ -95,5 +107,6 @@ class Loader:
             raise DataError("cannot use the state: it was taken within step %d, where only %d "
                             "ranks with %d micro-batches can go on; save after a whole step"
                             % (state["cursor"]["step"], *before))
+        self._settle()  # in case that the library refuses the state
         self._feed.seek(state["cursor"], state["micro"])
         self._has_begun = False

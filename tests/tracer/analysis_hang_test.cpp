@@ -184,6 +184,21 @@ TEST_CASE("reading a file for the data set is not a checkpoint") {
   CHECK(fleet.verdict().finding == Finding::kInputStall);
 }
 
+TEST_CASE("a rank in robustrun's own loader waits for data") {
+  const std::string package = "/venv/lib/python3.11/site-packages/robustrun";
+  const std::vector<std::vector<Frame>> stacks = {
+      {{"ready", package + "/_data/c_api.py", 200}, {"__next__", package + "/data.py", 70}},
+      {{"__next__", package + "/data.py", 71}}};
+  for (auto frames : stacks) {
+    Fleet fleet(8);
+    fleet.world();
+    fleet.enter_all_but(1, {5});
+    frames.push_back({"main", "/home/me/train.py", 30});
+    fleet.stack(5, frames);
+    CHECK(fleet.verdict().finding == Finding::kInputStall);
+  }
+}
+
 TEST_CASE("beside a rank that saves a checkpoint, the one without an excuse is the culprit") {
   Fleet fleet(8);
   fleet.world();
@@ -207,7 +222,7 @@ TEST_CASE("when all ranks are in the same phase, the finding is a long phase") {
 }
 
 TEST_CASE("the culprit is moving if it uses or wants a CPU, reads, or its stack changes") {
-  for (const int how : {0, 1, 2, 3, 4, 5, 6, 7, 8}) {
+  for (const int how : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) {
     Fleet fleet(4);
     fleet.world();
     fleet.enter_all_but(1, {2});
@@ -223,6 +238,7 @@ TEST_CASE("the culprit is moving if it uses or wants a CPU, reads, or its stack 
     if (how == 5) evidence.process.state = "R";
     if (how == 6) evidence.process.state = "D";  // storage responds sooner or later
     if (how == 7) evidence.process.children_blocked = 1;
+    if (how == 9) evidence.process.threads_blocked = 1;  // that reads data ahead
     if (how != 8) fleet.stack(2, {{"wait", "/home/me/train.py", 7}});  // 8: its place is unknown
     // Victims may spin, which does not make them culprits.
     fleet.rank(0).evidence = {};

@@ -68,6 +68,10 @@ std::string process_line(const Case& facts, std::uint32_t at) {
     line +=
         fmt::format(", {} of {} children in state D", process.children_blocked, process.children);
   }
+  if (process.threads_blocked > 0) {
+    line += fmt::format(", {} other thread{} in state D", process.threads_blocked,
+                        process.threads_blocked > 1 ? "s" : "");
+  }
   return line;
 }
 
@@ -272,8 +276,9 @@ bool is_moving(const Evidence& evidence) {
   if (!evidence.has_process) return false;
   // Storage responds sooner or later; a GPU that reports errors may not.
   const auto has_errors = [](const GpuState& gpu) { return !gpu.errors.empty(); };
-  const bool waits_for_storage = (process.state == "D" || process.children_blocked > 0) &&
-                                 std::ranges::none_of(evidence.gpus, has_errors);
+  const bool waits_for_storage =
+      (process.state == "D" || process.children_blocked > 0 || process.threads_blocked > 0) &&
+      std::ranges::none_of(evidence.gpus, has_errors);
   const base::Nanos wanted = process.cpu + process.cpu_delay;
   const auto share = static_cast<double>(process.watched.count()) * kMovingCpu;
   return process.state == "R" || waits_for_storage || process.io_bytes > kMovingIoBytes ||

@@ -108,6 +108,7 @@ struct ProcessState {
   // carries data. False: one may be at work, or it is unknown.
   bool others_idle = false;
   std::uint64_t memory_bytes = 0;  // resident, with all descendants; shared pages count for each
+  std::uint32_t threads_blocked = 0;  // of the worker, without the main one: those in state D
   template <class V>
   void fields(V& v) {
     v(1, "state", state);
@@ -124,6 +125,7 @@ struct ProcessState {
     v(12, "main_wait", main_wait);
     v(13, "others_idle", others_idle);
     v(14, "memory_bytes", memory_bytes);
+    v(15, "threads_blocked", threads_blocked);
   }
 };
 

@@ -28,6 +28,8 @@ constexpr FrameRow kFrameRows[] = {
     {Reason::kInteractive, "/IPython/", ""},
     {Reason::kInteractive, "/debugpy/", ""},
     {Reason::kDataLoader, "torch/utils/data/", ""},
+    {Reason::kDataLoader, "/robustrun/_data/", ""},
+    {Reason::kDataLoader, "/robustrun/data.py", "__next__"},
     {Reason::kDataLoader, "", "_next_data"},
     {Reason::kCheckpoint, "torch/serialization.py", ""},
     {Reason::kCheckpoint, "torch/distributed/checkpoint/", ""},

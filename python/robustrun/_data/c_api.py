@@ -37,21 +37,26 @@ class _Cursor(ctypes.Structure):
 
 
 class Batch(ctypes.Structure):
-    """rr_data_batch, and `buffer`: all of its numbers, valid as long as a tensor uses it."""
+    """rr_data_batch. Whatever comes after the call that fills it, the memory is given back with the
+    last reference to it, by any thread."""
 
     _fields_ = [("step", _U64), ("step_labels", _U64), ("labels", _U64), ("micro", _U32),
                 ("sequences", _U32), ("segments", _SIZE), ("block", _HANDLE),
                 ("block_bytes", _SIZE), ("memory", _HANDLE)]
 
+    def __init__(self, release):
+        super().__init__()
+        self._release = release
 
-class _Memory:
-    """Memory of a batch: given back with the last reference to it, by any thread."""
-
-    def __init__(self, memory, release):
-        self._memory, self._release = memory, release
+    def buffer(self):
+        """All of its numbers. It holds the batch, and views of it hold the buffer."""
+        buffer = (ctypes.c_char * self.block_bytes).from_address(self.block)
+        buffer.batch = self
+        return buffer
 
     def __del__(self):
-        self._release(self._memory)
+        if self.memory:
+            self._release(self.memory)
 
 
 _TakePiece = ctypes.CFUNCTYPE(None, _HANDLE, ctypes.POINTER(_Piece))
@@ -65,7 +70,7 @@ _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_fingerprint": (_U64, [_HANDLE, _SIZE]),
     "rr_data_seek": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
     "rr_data_ready": (None, [_HANDLE, ctypes.POINTER(Batch)]),
-    "rr_data_receive": (_HANDLE, [_HANDLE]),
+    "rr_data_receive": (_HANDLE, [_HANDLE, _U64, _U32]),
     "rr_data_release": (_HANDLE, [_HANDLE]),
     "rr_data_digest": (_U64, [_HANDLE]),
     "rr_data_carried": (_SIZE, [_HANDLE]),
@@ -164,16 +169,13 @@ class Feed:
     def ready(self):
         """The batch after the one that was received last; waits for it. The same until receive().
         """
-        batch = Batch()
+        batch = Batch(_library().rr_data_release)
         _call("rr_data_ready", self._handle, ctypes.byref(batch))
-        # Views of the block hold `buffer`, which holds the memory.
-        batch.buffer = (ctypes.c_char * batch.block_bytes).from_address(batch.block)
-        batch.buffer.memory = _Memory(batch.memory, _library().rr_data_release)
         return batch
 
-    def receive(self):
-        """Moves on from the batch that ready() has returned."""
-        _library().rr_data_receive(self._handle)
+    def receive(self, step, micro):
+        """Moves on from the batch that ready() has returned; no effect if that is not this one."""
+        _library().rr_data_receive(self._handle, step, micro)
 
     def digest(self):
         """Of the step of the batch that was received last."""

@@ -7,8 +7,9 @@ from .._checkpoint import c_api as checkpoints
 from .._state import codec
 from .spec import DataError, is_whole
 
-# `step`: of the checkpoint. `state`: of its loader, data.Loader.state_dict().
-Mark = collections.namedtuple("Mark", "name step state")
+# `step`: of the checkpoint. `state`: of its loader, data.Loader.state_dict(). `generation`: rises
+# with each attempt of the training; 0: unknown.
+Mark = collections.namedtuple("Mark", "name step state generation")
 
 _KEYS = {"format", "spec", "ranks", "micro", "fingerprints", "cursor"}
 
@@ -37,7 +38,8 @@ def _of_store(folders):
             with checkpoints.Checkpoint(folders, found.attempt) as checkpoint:
                 values = [codec.decode(data) for _, name, data in checkpoint.states
                           if name == "tree" or name.startswith("own/")]
-            marks.append(Mark(found.attempt, found.step, _state_in(values, found.attempt)))
+            marks.append(Mark(found.attempt, found.step, _state_in(values, found.attempt),
+                              found.generation))
     if not marks:
         raise DataError("there is no checkpoint in %s" % ", ".join(folders))
     return marks
@@ -51,11 +53,16 @@ def _of_file(path):
     except OSError as error:
         raise DataError("cannot read %s: %s" % (path, error.strerror)) from None
     except Exception as error:  # of pickle, zip files, and values that are not plain
-        raise DataError("cannot read %s: %s" % (path, str(error).splitlines()[0])) from None
+        raise DataError("cannot read %s: %s" % (path, _first_line(error))) from None
     step = saved.get("step") if isinstance(saved, dict) else None
-    if not isinstance(step, int) or isinstance(step, bool):
-        raise DataError("%s has no \"step\", the number of steps of its model" % path)
-    return Mark(path, step, _state_in([saved], path))
+    if type(step) is not int or step < 0:
+        raise DataError("%s has no \"step\", the number of steps of its model, as a plain int"
+                        % path)
+    return Mark(path, step, _state_in([saved], path), 0)
+
+
+def _first_line(error):
+    return (str(error).splitlines() or ["it is empty or cut off"])[0]
 
 
 def _state_in(values, name):

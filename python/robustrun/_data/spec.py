@@ -85,6 +85,7 @@ def normalized(given, where):
     names = []
     spec["source"] = []
     for source in sources:
+        source = _typed(where, "source", source, dict)
         values = {"name": "", "format": "megatron", "paths": [], "bytes_per_token": 4}
         for key, value in source.items():
             _known(where + ", source", key, _SOURCE)
@@ -93,7 +94,7 @@ def normalized(given, where):
         spec["source"].append(values)
     for table, kinds in _TABLES.items():
         spec[table] = dict(_DEFAULTS[table])
-        for key, value in given.get(table, {}).items():
+        for key, value in _typed(where, table, given.get(table, {}), dict).items():
             _known("%s, %s" % (where, table), key, kinds)
             spec[table][key] = _typed(where, "%s.%s" % (table, key), value, kinds[key])
     cost = {"a": 0.0, "b": 0.0}
@@ -101,7 +102,7 @@ def normalized(given, where):
         _known(where + ", balance.cost", key, cost)
         cost[key] = _number(where, "balance.cost." + key, value)
     spec["balance"]["cost"] = cost
-    mixture = given.get("mixture") or dict.fromkeys(names, 1)
+    mixture = _typed(where, "mixture", given.get("mixture") or dict.fromkeys(names, 1), dict)
     for name in mixture:
         _known(where + ", mixture", name, names)
     spec["mixture"] = {name: _weights(where, name, weight) for name, weight in mixture.items()}
@@ -152,6 +153,8 @@ STATE_FORMAT = 1
 
 def check_state(state, spec, fingerprints):
     """Raises DataError unless a loader's state is whole, and of this specification and data."""
+    if not isinstance(state, dict):
+        raise DataError("cannot use the state: it is damaged")
     if state.get("format") != STATE_FORMAT:
         raise DataError("cannot use the state: its format is %r, not %d"
                         % (state.get("format"), STATE_FORMAT))
@@ -167,20 +170,44 @@ def check_state(state, spec, fingerprints):
 
 
 def is_whole(state):
-    """Whether all values of a loader's state are there and of their types."""
-    spec, cursor = state.get("spec"), state.get("cursor")
-    if not isinstance(spec, dict) or not isinstance(cursor, dict):
+    """Whether all values of a loader's state are there, of their types and ranges."""
+    if not isinstance(state, dict):
         return False
-    sources = len(spec.get("source", ()))
+    spec, cursor = state.get("spec"), state.get("cursor")
+    if not _is_specification(spec) or not isinstance(cursor, dict):
+        return False
+    sources = len(spec["source"])
     carry = cursor.get("carry")
-    return (_are_numbers([state.get("ranks"), state.get("micro"), cursor.get("step"),
-                          cursor.get("dropped")], 4)
-            and _are_numbers(state.get("fingerprints"), sources)
-            and _are_numbers(cursor.get("positions"), sources)
-            and _are_numbers(cursor.get("owed"), sources)
-            and isinstance(carry, list) and all(_are_numbers(piece, 4) for piece in carry))
+    return (_are_numbers([state.get("ranks"), state.get("micro")], 2, 0, 2 ** 32)
+            and _are_numbers([cursor.get("step"), cursor.get("dropped")], 2, 0, 2 ** 64)
+            and _are_numbers(state.get("fingerprints"), sources, 0, 2 ** 64)
+            and _are_numbers(cursor.get("positions"), sources, 0, 2 ** 64)
+            and _are_numbers(cursor.get("owed"), sources, -2 ** 63, 2 ** 63)
+            and isinstance(carry, list) and all(map(_is_piece, carry)))
 
 
-def _are_numbers(values, count):
+def _is_specification(spec):
+    """Whether it can be compared with one."""
+    return (isinstance(spec, dict) and _is_plain(spec)
+            and isinstance(spec.get("source"), list)
+            and all(isinstance(source, dict) and isinstance(source.get("name"), str)
+                    for source in spec["source"])
+            and isinstance(spec.get("batch"), dict) and type(spec["batch"].get("micro")) is int)
+
+
+def _is_plain(value):
+    if isinstance(value, dict):
+        return all(isinstance(key, str) for key in value) and all(map(_is_plain, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    return value is None or type(value) in (bool, int, float, str)
+
+
+def _is_piece(piece):
+    return (_are_numbers(piece, 4, 0, 2 ** 64)
+            and all(number < 2 ** 32 for number in (piece[0], *piece[2:])))
+
+
+def _are_numbers(values, count, least, end):
     return (isinstance(values, (list, tuple)) and len(values) == count
-            and all(type(value) is int for value in values))
+            and all(type(value) is int and least <= value < end for value in values))

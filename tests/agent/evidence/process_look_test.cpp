@@ -169,6 +169,25 @@ TEST_CASE("fields of stat are found behind any name") {
   CHECK_FALSE(look->state.frozen);
 }
 
+TEST_CASE("blocked threads of the worker are counted beside its main one") {
+  FakeProc fake;
+  fake.process(10, 1, 'S', "0 0 0 0", "python");
+  const auto thread = [&](int id, char state) {
+    fake.process(id, 1, state, "0 0 0 0", ") S 1 (x");
+    std::filesystem::create_directories(fake.root / "proc/10/task");
+    std::filesystem::rename(fake.root / fmt::format("proc/{}", id),
+                            fake.root / fmt::format("proc/10/task/{}", id));
+  };
+  CHECK(look_at_process(10, "", fake.root.path())->state.threads_blocked == 0);
+  thread(11, 'D');
+  thread(12, 'S');
+  thread(13, 'D');
+  fake.root.write("proc/10/task/10/stat",
+                  "10 (python) D 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 "
+                  "0 77 1 1");
+  CHECK(look_at_process(10, "", fake.root.path())->state.threads_blocked == 2);
+}
+
 TEST_CASE("pressure is the worker's cgroup's, else the machine's; nonsense counts as missing") {
   FakeProc fake;
   fake.process(10, 1, 'S', "0 0 0 0", "x");

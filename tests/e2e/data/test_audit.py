@@ -16,6 +16,8 @@ from helpers.runner import BUILD, ROOT
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
 from robustrun import checkpoint, data  # noqa: E402
+from robustrun._data.audit import History  # noqa: E402
+from robustrun._data.marks import Mark  # noqa: E402
 
 WHOLE = "Each step of the data was given once, up to the newest checkpoint."
 
@@ -129,13 +131,13 @@ def test_a_script_that_does_not_load_the_loaders_state_gives_samples_twice(folde
     training.save()
     found = training.audit(code=1)
     finding, = found["findings"]
-    assert (finding["what"], finding["first_step"], finding["end_step"]) == ("given twice", 0, 7)
+    assert (finding["what"], finding["first_step"], finding["end_step"]) == ("given twice", 0, 2)
     assert finding["after_checkpoint"].endswith("7.pt")
-    # Steps 0 to 6 come again: 0 and 1 have, the others will.
-    assert as_tokens(finding["samples"]) == set().union(*training.given[:7])
+    assert as_tokens(finding["samples"]) == set().union(*training.given[:2])
     assert training.given[7:] == training.given[:2]
     text = training.audit(code=1, options=())
-    assert "given twice: steps 0 to 6 of the data, again after the checkpoint of step 7" in text
+    assert "given twice: steps 0 to 1 of the data, again after the checkpoint of step 7" in text
+    assert "9.pt goes on with step 9 of the model and step 2 of the data." in text
     assert re.search(r"^  web: samples \d+, \d+, ", text, re.M)
     assert WHOLE not in text
 
@@ -211,7 +213,65 @@ def test_checkpoints_of_robustrun_are_read_along_the_history_of_the_newest(folde
     assert WHOLE in audit(folder, store, options=())
     attempt(2, 2, (14,), gives_up_loader=True)
     finding, = audit(folder, store, code=1)["findings"]
-    assert (finding["first_step"], finding["end_step"]) == (0, 12)
+    assert (finding["first_step"], finding["end_step"]) == (0, 2)
+
+
+def mark(step, place, generation=0):
+    return Mark("%d/%d" % (step, place), step, {"cursor": {"step": place}}, generation)
+
+
+def history(*marks):
+    """(given twice, left out, doubts) as a History of these marks has it."""
+    found = History(marks[0])
+    for one in marks[1:]:
+        found.add(one)
+    return ([(each.first, each.end, each.mark.name) for each in found.findings],
+            [(each.first, each.end, each.mark.name) for each in found.left_out()], found.doubts)
+
+
+@pytest.mark.parametrize("marks, again, passed_over", [
+    ([(12, 12), (14, 2)], [(0, 2, "12/12")], []),
+    ([(12, 12), (14, 2), (17, 5)], [(0, 5, "12/12")], []),            # one finding that goes on
+    ([(12, 12), (14, 2), (28, 16)], [(0, 12, "12/12")], []),          # until it has caught up
+    ([(6, 6), (8, 11)], [], [(6, 9, "6/6")]),
+    ([(6, 6), (8, 11), (14, 12)], [(9, 11, "8/11")], []),             # 6 to 8 given after all
+    ([(0, 0), (2, 5)], [], [(0, 3, "0/0")]),
+    ([(5, 6), (8, 9), (10, 11)], [], []),                             # it counts from 0
+])
+def test_only_what_was_given_counts(marks, again, passed_over):
+    assert history(*(mark(*each) for each in marks)) == (again, passed_over, [])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_findings_are_what_counting_each_step_shows(seed):
+    drawn = random.Random(seed)
+    step = place = drawn.randint(0, 5)
+    times, marks = collections.Counter(range(place)), [mark(step, place)]
+    for _ in range(drawn.randint(1, 8)):
+        if drawn.random() < 0.6:
+            place = drawn.randint(0, place + 4)
+        steps = drawn.randint(1, 6)
+        times.update(range(place, place + steps))
+        step, place = step + steps, place + steps
+        marks.append(mark(step, place))
+    again, passed_over, doubts = history(*marks)
+    found = collections.Counter(each for first, end, _ in again for each in range(first, end))
+    assert found == collections.Counter({each: n - 1 for each, n in times.items() if n > 1})
+    assert [each for first, end, _ in passed_over for each in range(first, end)] \
+        == [each for each in range(max(times, default=0)) if each not in times]
+    assert not doubts
+
+
+def test_where_a_later_attempt_may_have_gone_on_from_several_checkpoints_is_a_doubt():
+    marks = [mark(2, 2, 1), mark(4, 4, 1), mark(6, 6, 1)]
+    again, passed_over, (doubt,) = history(*marks, mark(8, 5, 2), mark(9, 6, 2))
+    assert not again and not passed_over
+    assert doubt.startswith("8/5: its loader did not go on where its model did")
+    assert doubt.endswith(" went on from: 6/6 or 4/4")  # not 2/2: six steps would be below 0
+    # Only one of them is possible, or all fit.
+    assert history(*marks, mark(8, 2, 2)) == ([(0, 2, "6/6")], [], [])
+    assert history(*marks, mark(8, 8, 2)) == ([], [], [])
+    assert history(*marks, mark(8, 5, 1))[0] == [(3, 5, "6/6")]  # of the same attempt
 
 
 @pytest.mark.parametrize("change, error", [
@@ -222,6 +282,14 @@ def test_checkpoints_of_robustrun_are_read_along_the_history_of_the_newest(folde
     (lambda saved: saved["data"].update(micro=1), "was saved within step 2 of the data"),
     (lambda saved: saved["data"].update(ranks=0), "cannot share"),
     (lambda saved: saved["data"].update(ranks="two"), "state of data.loader in it is damaged"),
+    (lambda saved: saved["data"]["spec"].update(source=[{}]), "state of data.loader in it is dam"),
+    (lambda saved: saved["data"]["spec"].update(source=5), "state of data.loader in it is damaged"),
+    (lambda saved: saved["data"]["spec"].update(batch={}), "state of data.loader in it is damaged"),
+    (lambda saved: saved["data"]["cursor"].update(dropped=-1), "state of data.loader in it is dam"),
+    (lambda saved: saved["data"]["cursor"].update(step=2 ** 64), "state of data.loader in it is d"),
+    (lambda saved: saved["data"]["cursor"].update(step=2 ** 62), "only the first 100000000 steps"),
+    (lambda saved: saved["data"]["cursor"]["positions"].insert(0, -1), "data.loader in it is dam"),
+    (lambda saved: saved.update(step=-1), "has no \"step\", the number of steps of its model"),
     (lambda saved: saved.update(other=dict(saved["data"], micro=1)), "two states of data.loader"),
 ])
 def test_a_mistake_is_one_sentence(folder, tmp_path, change, error):
@@ -238,6 +306,8 @@ def test_a_mistake_is_one_sentence(folder, tmp_path, change, error):
 
 def test_paths_that_are_no_checkpoints_are_refused(folder, tmp_path):
     (tmp_path / "text").write_text("no pickle")
+    (tmp_path / "empty.pt").write_bytes(b"")
+    assert "cannot read empty.pt: it is empty or cut off" in audit_in(tmp_path, folder, "empty.pt")
     assert "cannot read text" in audit_in(tmp_path, folder, "text")
     assert "No such file" in audit_in(tmp_path, folder, "nothing")
     assert "not both" in audit_in(tmp_path, folder, "text", tmp_path)

@@ -1,8 +1,10 @@
 """robustrun.data: the same steps for any number of ranks, each token once, over any restart."""
 
 import collections
+import contextlib
 import itertools
 import json
+import linecache
 import os
 import random
 import subprocess
@@ -16,6 +18,7 @@ from helpers.runner import BUILD, ROOT
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["ROBUSTRUN_BUILD_DIR"] = str(BUILD.resolve())
 from robustrun import data  # noqa: E402
+from robustrun._data import c_api  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -236,6 +239,73 @@ def test_a_batch_that_a_signal_interrupts_is_the_next_one(samples, monkeypatch):
     assert torch.equal(next(one)["tokens"], next(other)["tokens"])
 
 
+def test_a_signal_at_any_line_loses_no_batch(samples):
+    """An exception at each line of the loader's code in turn."""
+    expected, one = (data.loader(samples[0] / "data.toml", 0, 1) for _ in range(2))
+    at = {"now": 0, "wanted": 0}
+
+    def interrupts(frame, event, _):
+        code = frame.f_code
+        # Python handles no signal right before `return`, and ignores exceptions of __del__.
+        if (event == "line" and "/robustrun/" in code.co_filename and code.co_name != "__del__"
+                and linecache.getline(code.co_filename, frame.f_lineno).strip() != "return found"):
+            at["now"] += 1
+            if at["now"] == at["wanted"]:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return interrupts
+
+    def interrupted(call):
+        at["now"] = 0
+        sys.settrace(interrupts)
+        try:
+            return call()
+        finally:
+            sys.settrace(None)
+
+    for at["wanted"] in range(1, 500):
+        state = expected.state_dict()
+        try:
+            interrupted(lambda: next(one))
+        except KeyboardInterrupt:  # the script has no batch
+            with contextlib.suppress(KeyboardInterrupt):
+                interrupted(one.state_dict)
+            if at["wanted"] % 2:
+                assert one.state_dict() == state
+            assert torch.equal(next(one)["tokens"], next(expected)["tokens"])
+        else:
+            next(expected)
+            break
+    assert at["wanted"] > 10
+    assert torch.equal(next(one)["tokens"], next(expected)["tokens"])
+
+
+def test_memory_is_given_back_whatever_comes_after_the_call_that_takes_it(samples, monkeypatch):
+    one = data.loader(samples[0] / "data.toml", 0, 1)
+    taken, released = [], []
+
+    class Library:
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def rr_data_ready(self, handle, batch):
+            assert library.rr_data_ready(handle, batch) == 0
+            taken.append(batch._obj.memory)
+            raise KeyboardInterrupt  # a signal during the call
+
+        def rr_data_release(self, memory):
+            released.append(memory)
+            library.rr_data_release(memory)
+
+    library = c_api._library()
+    with monkeypatch.context() as patch:
+        patch.setattr(c_api, "_library", Library)
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt):
+                next(one)
+    assert len(taken) == 3 and released == taken
+
+
 def test_batches_belong_to_the_script(samples):
     """It may keep them, change them in place, and use them after the loader's end."""
     one, other = (data.loader(samples[0] / "data.toml", 0, 1) for _ in range(2))
@@ -253,13 +323,30 @@ def test_batches_belong_to_the_script(samples):
             assert torch.equal(batch[name], expected[name])
 
 
+@pytest.mark.parametrize("change, error", [
+    ({"source": 5}, "source must be list, not 5"), ({"source": ["web"]}, "source must be dict"),
+    ({"batch": 5}, "batch must be dict"), ({"mixture": 5}, "mixture must be dict")])
+def test_a_specification_of_other_types_is_refused(change, error):
+    with pytest.raises(data.DataError, match=error):
+        data.loader(change)
+
+
 def test_a_damaged_state_is_refused(samples):
     one = data.loader(samples[0] / "data.toml", 0, 1)
     state = one.state_dict()
     for change in ({"micro": None}, {"cursor": dict(state["cursor"], owed=[0])},
-                   {"cursor": dict(state["cursor"], carry=[[0, 0, 0]])}, {"spec": []}):
+                   {"cursor": dict(state["cursor"], carry=[[0, 0, 0]])}, {"spec": []},
+                   {"spec": dict(state["spec"], source=5)}, {"ranks": -1}, {"ranks": 2 ** 32},
+                   {"spec": dict(state["spec"], source=[{}])},
+                   {"spec": dict(state["spec"], batch={})},
+                   {"spec": {**state["spec"], 5: 5}},
+                   {"cursor": dict(state["cursor"], step=-1)},
+                   {"cursor": dict(state["cursor"], positions=[0, 2 ** 64])},
+                   {"cursor": dict(state["cursor"], carry=[[2 ** 32, 0, 0, 1]])}):
         with pytest.raises(data.DataError, match="cannot use the state: it is damaged"):
             one.load_state_dict({**state, **change})
+    with pytest.raises(data.DataError, match="it is damaged"):
+        one.load_state_dict(None)
     with pytest.raises(data.DataError, match="no such micro-batch"):
         one.load_state_dict(dict(state, micro=2))
     assert one.state_dict() == state

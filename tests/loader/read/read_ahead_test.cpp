@@ -1,13 +1,34 @@
 #include "loader/read/read_ahead.h"
 
 #include <doctest/doctest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/loader/read/token_folder.h"
+
+namespace read_ahead_test {
+// Reads of tokens until one hangs, as those of a dead mount do, until `goes_on`.
+std::atomic<int> reads_left = std::numeric_limits<int>::max();
+std::atomic<bool> hangs = false;
+std::atomic<bool> goes_on = false;
+}  // namespace read_ahead_test
+
+// In place of the C library's.
+ssize_t pread(int fd, void* into, size_t bytes, off_t at) {
+  if (read_ahead_test::reads_left-- == 0) {
+    read_ahead_test::hangs = true;
+    read_ahead_test::hangs.notify_one();
+    read_ahead_test::goes_on.wait(false);
+  }
+  return ::syscall(SYS_pread64, fd, into, bytes, at);
+}
 
 namespace read_ahead_test {
 
@@ -72,7 +93,7 @@ Batch received(ReadAhead& ahead) {
   const auto ready = ahead.ready();
   REQUIRE(ready);
   Batch batch = **ready;
-  ahead.receive();
+  ahead.receive(batch.step->plan.step, batch.micro);
   return batch;
 }
 
@@ -89,10 +110,15 @@ TEST_CASE("a batch stays the next one until it is received") {
   const Numbers first = numbers_of(**ahead.ready());
   CHECK(numbers_of(**ahead.ready()) == first);
   CHECK(ahead.step() == nullptr);
-  ahead.receive();
-  ahead.receive();  // nothing to receive: no batch is lost
+  for (const auto& [step, micro] : {std::pair{0U, 1U}, {1U, 0U}}) ahead.receive(step, micro);
+  CHECK(ahead.step() == nullptr);  // none of them is ready
+  ahead.receive(0, 0);
+  ahead.receive(0, 0);  // nothing to receive: no batch is lost
   CHECK(ahead.step()->plan.step == 0);
-  CHECK(numbers_of(**ahead.ready()) == read_at_once(*feed_of(folder), 2)[1]);
+  const Numbers second = read_at_once(*feed_of(folder), 2)[1];
+  CHECK(numbers_of(**ahead.ready()) == second);
+  ahead.receive(0, 0);
+  CHECK(numbers_of(**ahead.ready()) == second);
 }
 
 TEST_CASE("the position is that of what was received, wherever it is taken") {
@@ -124,6 +150,26 @@ TEST_CASE("after a seek nothing of what was read ahead before is given") {
   REQUIRE(ahead.seek(cursor, 1));
   CHECK(ahead.step() == nullptr);
   for (std::size_t at = 1; at < 8; ++at) CHECK(numbers_of(received(ahead)) == expected[at]);
+}
+
+TEST_CASE("a seek does not wait for a read that hangs") {
+  const Folder folder(40, 20);
+  const auto expected = read_at_once(*feed_of(folder), 8);
+  const auto at_once = feed_of(folder);
+  REQUIRE(at_once->next_step());
+  const BatchMemory memory(at_once->places());
+  constexpr int kMany = 1'000'000;
+  reads_left = kMany;
+  REQUIRE(at_once->read(0, memory.out(at_once->segment_ends(0))));
+  const int of_first = kMany - reads_left;
+  reads_left = of_first;
+  ReadAhead ahead(feed_of(folder));
+  REQUIRE(ahead.ready());
+  hangs.wait(false);  // in the batch after it
+  REQUIRE(ahead.seek({}, 1));
+  for (std::size_t at = 1; at < 8; ++at) CHECK(numbers_of(received(ahead)) == expected[at]);
+  goes_on = true;
+  goes_on.notify_one();
 }
 
 TEST_CASE("a seek that is refused leaves the loader where it was") {
