@@ -22,6 +22,12 @@ std::string time_of_day(base::Nanos unix_time) {
   return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
 }
 
+// Of an end that Slurm shows; empty: nothing.
+std::string what_is_wrong(base::Nanos end, base::Nanos now) {
+  if (end <= now) return "it shows an end in the past";
+  return end - now > kJobEndMax ? "it shows an end in a far future" : "";
+}
+
 }  // namespace
 
 base::Nanos last_save_time(base::Nanos since, base::Nanos end, std::optional<base::Nanos> longest,
@@ -65,11 +71,8 @@ void JobEnd::ask() {
 
 // Many runs must not ask at the same time.
 void JobEnd::take(const base::Result<std::optional<base::Nanos>>& told) {
-  const base::Nanos now = clock_.wall_time();
   std::string wrong = told ? "" : told.error().what;
-  if (told && *told && (**told <= now || **told - now > kJobEndMax)) {
-    wrong = fmt::format("it shows an end {}", **told <= now ? "in the past" : "in a far future");
-  }
+  if (told && *told) wrong = what_is_wrong(**told, clock_.wall_time());
   if (wrong.empty()) {
     is_silent_ = false;
     end_ = *told;
@@ -86,7 +89,7 @@ void JobEnd::take(const base::Result<std::optional<base::Nanos>>& told) {
 }
 
 base::Nanos JobEnd::save_time() const {
-  return last_save_time(since_, *end_, hands_.longest_save(), settings_.grace, hands_.step_time());
+  return last_save_time(*since_, *end_, hands_.longest_save(), settings_.grace, hands_.step_time());
 }
 
 // With the newest figures. A save that is due waits only for the answer to one more question.
@@ -123,18 +126,26 @@ std::string JobEnd::reason() const {
               : "no save was timed, and workers may take " + base::in_seconds(settings_.grace));
 }
 
-std::string JobEnd::timed_save() const {
-  if (!goes_on_ || !end_ || !hands_.longest_save()) return {};
+std::string JobEnd::timed_save(base::Nanos end) {
+  const base::Nanos now = clock_.wall_time();
+  if (!goes_on_ || !since_ || !what_is_wrong(end, now).empty()) return {};
+  end_ = end;
   const base::Nanos at = save_time();
-  return at > clock_.wall_time() ? "saving at " + time_of_day(at) : std::string();
+  if (at <= now || !hands_.longest_save()) return {};
+  is_due_ = false;  // by an end that no longer holds
+  plan();
+  return "saving at " + time_of_day(at);
+}
+
+base::Nanos JobEnd::time_to_save(base::Nanos end) const {
+  return std::max<base::Nanos>(end - clock_.wall_time() - kJobEndReserve, kJobEndGraceMin);
 }
 
 void JobEnd::save() {
   if (hands_.is_ending()) return end();
   SignalReceived received{SIGTERM, false, {}, reason()};
   received.cause = SignalReceived::Cause::kTimeLimit;
-  received.grace =
-      std::max<base::Nanos>(*end_ - clock_.wall_time() - kJobEndReserve, kJobEndGraceMin);
+  received.grace = time_to_save(*end_);
   end();
   hands_.on_save(std::move(received));
 }

@@ -44,9 +44,12 @@ class JobEnd {
 
   void begin();
   void end();
-  // The last save that is still to come, if its time rests on saves of this run: a warning of
-  // Slurm's then needs no answer. "saving at 13:58:30"; empty: none.
-  [[nodiscard]] std::string timed_save() const;
+  // A warning of Slurm's tells `end` (Unix time), which may have been moved since the last poll. If
+  // the last save is still to come then, and its time rests on saves of this run, the warning needs
+  // no answer: "saving at 13:58:30". Empty: it does.
+  [[nodiscard]] std::string timed_save(base::Nanos end);
+  // What workers get to save, from now on, in a job that ends at `end` (Unix time).
+  [[nodiscard]] base::Nanos time_to_save(base::Nanos end) const;
 
  private:
   void ask();
@@ -60,7 +63,7 @@ class JobEnd {
   const base::Clock& clock_;
   const Settings settings_;
   const Hands hands_;
-  base::Nanos since_{};  // Unix time of begin()
+  std::optional<base::Nanos> since_;  // Unix time of begin(); none: Slurm is not asked
   std::optional<base::Nanos> end_;  // Unix time; none: unknown, or there is none
   std::optional<base::Nanos> announced_;  // the end for which the save was announced
   bool is_announced_as_timed_ = false;  // by saves of this run

@@ -92,7 +92,7 @@ TEST_CASE("the save is announced once, and begins in time with what is left unti
   Job job;
   const base::Nanos at = kEnd - 41s - kJobEndMarginMin;
   job.answer(kEnd);
-  CHECK(job.end->timed_save() == "saving at " + time_of_day(at));
+  CHECK(job.end->timed_save(kEnd) == "saving at " + time_of_day(at));
   job.clock.time = at - kJobEndAnnounced - 1s;
   job.answer(kEnd);
   CHECK(job.log.text().empty());
@@ -115,7 +115,7 @@ TEST_CASE("the save is announced once, and begins in time with what is left unti
         "job 12 ends at " + time_of_day(kEnd) + "; the longest save took 41.0 s");
   CHECK(job.saves[0].grace == 41s + kJobEndMarginMin - kJobEndReserve);
   CHECK(job.log.text() == line);
-  CHECK(job.end->timed_save().empty());
+  CHECK(job.end->timed_save(kEnd).empty());
   job.loop.run_out();
   CHECK(job.tell == nullptr);  // that was the last question
 }
@@ -145,7 +145,7 @@ TEST_CASE("an end that is moved before the save is announced again, and kept") {
   job.clock.time = kEnd + 1h;
   job.answer(std::nullopt);
   CHECK(job.saves.empty());
-  CHECK(job.end->timed_save().empty());
+  CHECK(job.end->timed_save(kEnd).empty());
 }
 
 TEST_CASE("the save does not depend on Slurm's last answer") {
@@ -160,12 +160,46 @@ TEST_CASE("the save does not depend on Slurm's last answer") {
   }
 }
 
+TEST_CASE("a warning brings the end that a poll has not seen yet") {
+  Job job;
+  job.answer(kEnd);
+  // Slurm warns of a limit that was shortened by an hour.
+  const base::Nanos end = kEnd - 1h;
+  const base::Nanos at = end - 41s - kJobEndMarginMin;
+  job.clock.time = at - 30s;
+  CHECK(job.end->timed_save(end) == "saving at " + time_of_day(at));
+  CHECK(job.log.text() == "job 12 ends at " + time_of_day(end) +
+                              "; the longest save took 41.0 s: saving at " + time_of_day(at) +
+                              "\n");
+  job.clock.time = at;
+  CHECK(job.end->timed_save(end).empty());
+  CHECK(job.end->time_to_save(end) == 41s + kJobEndMarginMin - kJobEndReserve);
+  CHECK(job.end->time_to_save(at) == kJobEndGraceMin);
+  CHECK(job.end->timed_save(at - 1s).empty());
+  CHECK(job.end->timed_save(at + kJobEndMax + 1s).empty());
+  // The save does not wait for the poll.
+  job.answer(base::fail(base::Errc::kTimeout, "scontrol took too long"));
+  job.answer(base::fail(base::Errc::kTimeout, "scontrol took too long"));
+  REQUIRE(job.saves.size() == 1);
+  CHECK(job.saves[0].grace == 41s + kJobEndMarginMin - kJobEndReserve);
+}
+
+TEST_CASE("a save that is due by an end that no longer holds is put off by a warning") {
+  Job job;
+  job.answer(kEnd);
+  job.clock.time = kEnd - 60s;
+  job.answer(kEnd);
+  CHECK_FALSE(job.end->timed_save(kEnd + 1h).empty());
+  job.answer(kEnd + 1h);
+  CHECK(job.saves.empty());
+}
+
 TEST_CASE("without a timed save the workers' time counts, and Slurm's warning is not superseded") {
   Job job;
   job.longest.reset();
   job.clock.time = kEnd - 5min;
   job.answer(kEnd);
-  CHECK(job.end->timed_save().empty());
+  CHECK(job.end->timed_save(kEnd).empty());
   CHECK(job.log.text() == "job 12 ends at " + time_of_day(kEnd) +
                               "; no save was timed, and workers may take 120 s: saving at " +
                               time_of_day(kEnd - 3min) + "\n");
@@ -173,7 +207,7 @@ TEST_CASE("without a timed save the workers' time counts, and Slurm's warning is
   job.answer(kEnd);
   job.answer(kEnd);
   const std::string at = time_of_day(kEnd - 10s - kJobEndMarginMin);
-  CHECK(job.end->timed_save() == "saving at " + at);
+  CHECK(job.end->timed_save(kEnd) == "saving at " + at);
   CHECK(job.log.text().ends_with("; the longest save took 10.0 s: saving at " + at + "\n"));
   CHECK(std::ranges::count(job.log.text(), '\n') == 2);
 }
@@ -191,7 +225,7 @@ TEST_CASE("wrong answers are logged once, and ignored") {
   CHECK(job.log.text().find("an end in the past; the end that it told before counts\n") !=
         std::string::npos);
   CHECK(job.saves.empty());
-  CHECK_FALSE(job.end->timed_save().empty());
+  CHECK_FALSE(job.end->timed_save(kEnd).empty());
 }
 
 TEST_CASE("a run that ends already is not told to end again") {
@@ -207,6 +241,7 @@ TEST_CASE("a run that ends already is not told to end again") {
 TEST_CASE("without an interval, and after the end, Slurm is not asked") {
   Job never(0s);
   CHECK(never.asked == 0);
+  CHECK(never.end->timed_save(kEnd).empty());
   Job over;
   over.end->end();
   over.answer(kBegin + 1s);
