@@ -30,11 +30,10 @@ std::string what_is_wrong(base::Nanos end, base::Nanos now) {
 
 }  // namespace
 
-base::Nanos last_save_time(base::Nanos since, base::Nanos end, std::optional<base::Nanos> longest,
-                           base::Nanos grace, base::Nanos step) {
+base::Nanos last_save_time(base::Nanos since, base::Nanos end, base::Nanos save, base::Nanos step) {
   const base::Nanos left = std::max(base::Nanos{}, end - since);
   // So that no sum overflows.
-  const base::Nanos save = std::clamp(longest.value_or(grace), base::Nanos{}, left);
+  save = std::clamp(save, base::Nanos{}, left);
   const base::Nanos steps = 2 * std::clamp(step, base::Nanos{}, left);
   const base::Nanos margin = std::clamp<base::Nanos>(save / 2, kJobEndMarginMin, kJobEndMarginMax);
   return end - std::min(save + steps + margin, left / 2);
@@ -48,9 +47,9 @@ JobEnd::JobEnd(const boost::asio::any_io_executor& executor, const base::Clock& 
       poll_timer_(executor),
       save_timer_(executor) {}
 
-void JobEnd::begin() {
+void JobEnd::begin(base::Nanos since) {
   if (!hands_.ask_end || settings_.poll <= base::Nanos{}) return;
-  since_ = clock_.wall_time();
+  since_ = std::min(since, clock_.wall_time());
   ask();
 }
 
@@ -89,7 +88,8 @@ void JobEnd::take(const base::Result<std::optional<base::Nanos>>& told) {
 }
 
 base::Nanos JobEnd::save_time() const {
-  return last_save_time(*since_, *end_, hands_.longest_save(), settings_.grace, hands_.step_time());
+  return last_save_time(*since_, *end_, hands_.longest_saves().expected(settings_.grace),
+                        hands_.step_time());
 }
 
 // With the newest figures. A save that is due waits only for the answer to one more question.
@@ -110,7 +110,7 @@ void JobEnd::plan() {
 
 void JobEnd::announce(base::Nanos at) {
   if (at - clock_.wall_time() > kJobEndAnnounced) return;
-  const bool is_timed = hands_.longest_save().has_value();
+  const bool is_timed = hands_.longest_saves().reported.has_value();
   const bool is_known = announced_ && std::chrono::abs(*announced_ - *end_) < kJobEndMoved;
   if (is_known && is_timed == is_announced_as_timed_) return;
   announced_ = end_;
@@ -119,11 +119,15 @@ void JobEnd::announce(base::Nanos at) {
 }
 
 std::string JobEnd::reason() const {
-  const auto longest = hands_.longest_save();
-  return fmt::format(
-      "job {} ends at {}; {}", settings_.job, time_of_day(*end_),
-      longest ? "the longest save took " + base::rough_duration_words(*longest)
-              : "no save was timed, and workers may take " + base::in_seconds(settings_.grace));
+  const LongestSaves longest = hands_.longest_saves();
+  const base::Nanos save = longest.expected(settings_.grace);
+  std::string why = "no save was timed, and workers may take " + base::in_seconds(save);
+  if (longest.reported) {
+    why = "the longest save took " + base::rough_duration_words(save);
+  } else if (longest.stop > settings_.grace) {
+    why = "no save was timed, and the longest stop took " + base::rough_duration_words(save);
+  }
+  return fmt::format("job {} ends at {}; {}", settings_.job, time_of_day(*end_), why);
 }
 
 std::string JobEnd::timed_save(base::Nanos end) {
@@ -131,7 +135,7 @@ std::string JobEnd::timed_save(base::Nanos end) {
   if (!goes_on_ || !since_ || !what_is_wrong(end, now).empty()) return {};
   end_ = end;
   const base::Nanos at = save_time();
-  if (at <= now || !hands_.longest_save()) return {};
+  if (at <= now || !hands_.longest_saves().reported) return {};
   is_due_ = false;  // by an end that no longer holds
   plan();
   return "saving at " + time_of_day(at);

@@ -35,20 +35,20 @@ std::string time_of_day(base::Nanos at) {
 }
 
 struct Job {
-  explicit Job(base::Nanos poll = 1ms, base::Nanos patience = 1h) {
-    clock.time = kBegin;
+  explicit Job(base::Nanos poll = 1ms, base::Nanos patience = 1h, base::Nanos now = kBegin) {
+    clock.time = now;
     JobEnd::Hands hands;
     hands.ask_end = [this](std::function<void(Told)> done) {
       ++asked;
       tell = std::move(done);
     };
-    hands.longest_save = [this] { return longest; };
+    hands.longest_saves = [this] { return longest; };
     hands.step_time = [this] { return step; };
     hands.is_ending = [this] { return is_ending; };
     hands.on_save = [this](const SignalReceived& one) { saves.push_back(one); };
     end.emplace(loop.executor(), clock, JobEnd::Settings{"12", poll, 120s, patience},
                 std::move(hands));
-    end->begin();
+    end->begin(kBegin);
   }
   // Slurm answers the question that is open, or the next one.
   void answer(const Told& told) {
@@ -59,7 +59,7 @@ struct Job {
   robustrun::test::CapturedLog log;
   robustrun::test::Loop loop{};
   SetClock clock;
-  std::optional<base::Nanos> longest = 41s;
+  LongestSaves longest{41s, 0s};
   base::Nanos step{};
   bool is_ending = false;
   int asked = 0;
@@ -69,23 +69,20 @@ struct Job {
 };
 
 TEST_CASE("the last save begins early enough for the longest one, two steps and a margin") {
-  CHECK(last_save_time(kBegin, kEnd, 41s, 2min, 0s) == kEnd - 41s - kJobEndMarginMin);
-  CHECK(last_save_time(kBegin, kEnd, 41s, 2min, 3s) == kEnd - 41s - 6s - kJobEndMarginMin);
-  CHECK(last_save_time(kBegin, kEnd, 0s, 2min, 0s) == kEnd - kJobEndMarginMin);
-  CHECK(last_save_time(kBegin, kEnd, 4min, 2min, 0s) == kEnd - 6min);
-  CHECK(last_save_time(kBegin, kEnd, 1h, 2min, 0s) == kEnd - 1h - kJobEndMarginMax);
-  // No save was timed.
-  CHECK(last_save_time(kBegin, kEnd, {}, 2min, 0s) == kEnd - 2min - 1min);
+  CHECK(last_save_time(kBegin, kEnd, 41s, 0s) == kEnd - 41s - kJobEndMarginMin);
+  CHECK(last_save_time(kBegin, kEnd, 41s, 3s) == kEnd - 41s - 6s - kJobEndMarginMin);
+  CHECK(last_save_time(kBegin, kEnd, 0s, 0s) == kEnd - kJobEndMarginMin);
+  CHECK(last_save_time(kBegin, kEnd, 4min, 0s) == kEnd - 6min);
+  CHECK(last_save_time(kBegin, kEnd, 1h, 0s) == kEnd - 1h - kJobEndMarginMax);
 }
 
 TEST_CASE("no figure takes more than half of the job's time") {
   for (const base::Nanos wrong : {base::Nanos(3h), base::Nanos::max()}) {
-    CHECK(last_save_time(kBegin, kEnd, wrong, 2min, 0s) == kEnd - 2h);
-    CHECK(last_save_time(kBegin, kEnd, 41s, 2min, wrong) == kEnd - 2h);
-    CHECK(last_save_time(kBegin, kEnd, {}, wrong, 0s) == kEnd - 2h);
+    CHECK(last_save_time(kBegin, kEnd, wrong, 0s) == kEnd - 2h);
+    CHECK(last_save_time(kBegin, kEnd, 41s, wrong) == kEnd - 2h);
   }
-  CHECK(last_save_time(kBegin, kEnd, base::Nanos::min(), 2min, -1s) == kEnd - kJobEndMarginMin);
-  CHECK(last_save_time(kEnd, kBegin, 41s, 2min, 0s) == kBegin);
+  CHECK(last_save_time(kBegin, kEnd, base::Nanos::min(), -1s) == kEnd - kJobEndMarginMin);
+  CHECK(last_save_time(kEnd, kBegin, 41s, 0s) == kBegin);
 }
 
 TEST_CASE("the save is announced once, and begins in time with what is left until the end") {
@@ -124,7 +121,7 @@ TEST_CASE("a save that takes longer than those before moves the time") {
   Job job;
   job.answer(kEnd);
   job.clock.time = kEnd - 5min;
-  job.longest = 4min;
+  job.longest.reported = 4min;
   job.answer(kEnd);
   job.answer(kEnd);
   REQUIRE(job.saves.size() == 1);
@@ -196,20 +193,48 @@ TEST_CASE("a save that is due by an end that no longer holds is put off by a war
 
 TEST_CASE("without a timed save the workers' time counts, and Slurm's warning is not superseded") {
   Job job;
-  job.longest.reset();
+  job.longest = {};
   job.clock.time = kEnd - 5min;
   job.answer(kEnd);
   CHECK(job.end->timed_save(kEnd).empty());
   CHECK(job.log.text() == "job 12 ends at " + time_of_day(kEnd) +
                               "; no save was timed, and workers may take 120 s: saving at " +
                               time_of_day(kEnd - 3min) + "\n");
-  job.longest = 10s;  // now one is timed, which is announced as well
+  job.longest.reported = 10s;  // now one is timed, which is announced as well
   job.answer(kEnd);
   job.answer(kEnd);
   const std::string at = time_of_day(kEnd - 10s - kJobEndMarginMin);
   CHECK(job.end->timed_save(kEnd) == "saving at " + at);
   CHECK(job.log.text().ends_with("; the longest save took 10.0 s: saving at " + at + "\n"));
   CHECK(std::ranges::count(job.log.text(), '\n') == 2);
+}
+
+TEST_CASE(
+    "a stop tells the least that a save takes: a short one changes nothing without a report") {
+  CHECK(LongestSaves{{}, 3s}.expected(2min) == base::Nanos(2min));
+  CHECK(LongestSaves{{}, 4min}.expected(2min) == base::Nanos(4min));
+  CHECK(LongestSaves{41s, 3s}.expected(2min) == base::Nanos(41s));
+  CHECK(LongestSaves{41s, 60s}.expected(2min) == base::Nanos(60s));
+  Job job;
+  job.longest = {{}, 3s};
+  job.clock.time = kEnd - 5min;
+  job.answer(kEnd);
+  CHECK(job.end->timed_save(kEnd).empty());
+  CHECK(job.log.text().ends_with("; no save was timed, and workers may take 120 s: saving at " +
+                                 time_of_day(kEnd - 3min) + "\n"));
+  job.longest.stop = 130s;
+  job.answer(kEnd + 1min);
+  CHECK(job.end->timed_save(kEnd + 1min).empty());
+  CHECK(
+      job.log.text().ends_with("; no save was timed, and the longest stop took 2 min 10 s: "
+                               "saving at " +
+                               time_of_day(kEnd + 1min - 195s) + "\n"));
+}
+
+TEST_CASE("a supervisor that takes over begins the save as early as the first one would have") {
+  Job job(1ms, 1h, kEnd - 2min);
+  job.answer(kEnd);
+  CHECK(job.log.text().ends_with("saving at " + time_of_day(kEnd - 41s - kJobEndMarginMin) + "\n"));
 }
 
 TEST_CASE("wrong answers are logged once, and ignored") {
