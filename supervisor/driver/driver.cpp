@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/io/log.h"
+#include "supervisor/core/report/pace.h"
 #include "supervisor/driver/impl.h"
 #include "supervisor/driver/translate.h"
 #include "supervisor/group/placer.h"
