@@ -65,7 +65,6 @@ inline constexpr std::chrono::seconds kJobEndGraceMin{5};
 inline constexpr std::chrono::seconds kJobEndPatience{6};
 inline constexpr std::chrono::minutes kJobEndAnnounced{10};
 inline constexpr std::chrono::seconds kJobEndMoved{30};
-inline constexpr std::chrono::hours kStepTimeMax{24};
 inline constexpr std::chrono::hours kJobEndMax{24 * 366 * 10};  // a later end is a wrong answer
 // Addresses of ours that an agent gets.
 inline constexpr std::size_t kEndpointsMax = 8;

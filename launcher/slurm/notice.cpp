@@ -6,14 +6,6 @@
 #include "launcher/slurm/fields.h"
 
 namespace robustrun::launcher {
-namespace {
-
-bool ends_within(const SlurmFields& fields, base::Nanos now, base::Nanos warning) {
-  const auto end = fields.time("EndTime");
-  return end && *end - now <= warning;
-}
-
-}  // namespace
 
 base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_t restarts,
                                             base::Nanos now, base::Nanos warning) {
@@ -27,14 +19,15 @@ base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_
   const std::string_view reason = fields.value("Reason");
   const std::string_view preempted = fields.value("PreemptTime");
   const bool running = is_running_job(state);
+  const auto end = fields.time("EndTime");
   if (state == "PREEMPTED" || (!preempted.empty() && preempted != "None")) {
     return SlurmNotice{kPreempted, "Slurm preempts " + job};
   }
   if (state == "TIMEOUT" || state == "DEADLINE" || reason == "TimeLimit") {
     return SlurmNotice{kTimeLimit, "Slurm ends " + job + " at its time limit"};
   }
-  if (running && ends_within(fields, now, warning)) {
-    return SlurmNotice{kTimeLimitNear, "the time limit of " + job + " is near"};
+  if (running && end && *end - now <= warning) {
+    return SlurmNotice{kTimeLimitNear, "the time limit of " + job + " is near", end};
   }
   if (running) return SlurmNotice{};
   if (base::parse_int<std::uint32_t>(fields.value("Restarts")).value_or(0) > restarts) {

@@ -8,6 +8,7 @@
 // SIGNALING while it sends the warning.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,7 @@ struct SlurmNotice {
   };
   Why why = Why::kNothing;
   std::string words;  // "Slurm preempts job 12", for people; empty for kNothing
+  std::optional<base::Nanos> end{};  // Unix time of the time limit; of kTimeLimitNear only
 };
 
 // `shown`: output of `scontrol show job --oneliner`. `restarts`: SLURM_RESTART_COUNT of this start

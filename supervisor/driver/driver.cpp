@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/io/log.h"
+#include "supervisor/core/report/pace.h"
 #include "supervisor/driver/impl.h"
 #include "supervisor/driver/translate.h"
 #include "supervisor/group/placer.h"
@@ -60,7 +61,8 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       slurm_(parts_.executor, nodes_, request.network.slurm.poll,
              {parts_.ask_slurm, parts_.ask_node_states,
               [this](SignalReceived received) { dispatch(std::move(received)); },
-              [this] { return job_end_.timed_save(); },
+              [this](base::Nanos end) { return job_end_.timed_save(end); },
+              [this](base::Nanos end) { return job_end_.time_to_save(end); },
               [this](base::NodeId node) { return job_.drained(node); },
               [this](NodeHealth health, base::NodeId node) { dispatch(std::move(health), node); }}),
       job_end_(parts_.executor, parts_.clock,
@@ -94,14 +96,8 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
 JobEnd::Hands Driver::Impl::job_end_hands() {
   JobEnd::Hands hands;
   hands.ask_end = parts_.ask_job_end;
-  hands.longest_save = [this] { return save_times_.longest(); };
-  hands.step_time = [this] {
-    const double speed = speed_.per_second(parts_.clock.now()).value_or(0);
-    if (speed <= 0) return base::Nanos{};
-    const std::chrono::duration<double> most = kStepTimeMax;
-    return std::chrono::duration_cast<base::Nanos>(
-        std::min(most, std::chrono::duration<double>(1 / speed)));
-  };
+  hands.longest_saves = [this] { return save_times_.longest(); };
+  hands.step_time = [this] { return step_time(status_.steps_per_second()); };
   hands.is_ending = [this] { return job_.state() == JobState::kFinishing || finished_; };
   hands.on_save = [this](SignalReceived received) {
     slurm_.note_end();
@@ -120,16 +116,17 @@ void Driver::Impl::start() {
   started.wall_time = parts_.clock.wall_time();
   started.seed = base::system_seed();
   started.version = ROBUSTRUN_VERSION;
+  const base::Nanos since = started.wall_time;
   dispatch(std::move(started));
-  attend();
+  attend(since);
 }
 
-void Driver::Impl::attend() {
+void Driver::Impl::attend(base::Nanos since) {
   arm_summary();
   leases_.begin();
   open_control();
   slurm_.watch_nodes();
-  job_end_.begin();
+  job_end_.begin(since);
   if (parts_.read_earlier_saves) {
     parts_.read_earlier_saves([self = weak_from_this()](const SaveTimes& earlier) {
       if (const auto driver = self.lock()) driver->save_times_.add(earlier);
@@ -365,7 +362,9 @@ void Driver::Impl::perform(const StartWorkers& action) {
   for (const Assignment worker : action.workers) link.ranks.push_back(worker.rank);
   if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
     progress_.begin_attempt(action.attempt, action.world_size);
-    checkpoints_.begin_attempt(action.attempt, action.world_size);
+    checkpoints_.begin_attempt(
+        action.attempt, action.world_size,
+        std::exchange(taken_over_since_, std::nullopt).value_or(parts_.clock.now()));
     copies_.begin_attempt(action.attempt, action.world_size);
     hangs_.begin_attempt(action.attempt, action.world_size);
     group_wait_watch_.begin_attempt(parts_.clock.now());

@@ -51,8 +51,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void signal_received(int signal, bool forward_only);
 
  private:
-  // Begins the activities that last as long as the run.
-  void attend();
+  // Begins the activities that last as long as the run, whose start was at `since` (Unix time).
+  void attend(base::Nanos since);
   // For `robustrun inject`, status, stop and attach.
   void open_control();
   void open_console();
@@ -182,6 +182,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::deque<Event> queue_;
   bool handling_ = false, step_goal_sent_ = false;
   std::optional<base::Attempt> started_attempt_;  // the attempt whose workers were ordered to start
+  // Start of a run that was taken over, until we order workers: theirs is not known.
+  std::optional<base::Nanos> taken_over_since_;
   bool up_ = false;  // all workers of an attempt have run at the same time
   std::string end_line_;  // of a run that went well
   bool finished_ = false, said_goodbye_ = false, node_ends_said_ = false, journal_failed_ = false;

@@ -22,13 +22,18 @@ std::string time_of_day(base::Nanos unix_time) {
   return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
 }
 
+// Of an end that Slurm shows; empty: nothing.
+std::string what_is_wrong(base::Nanos end, base::Nanos now) {
+  if (end <= now) return "it shows an end in the past";
+  return end - now > kJobEndMax ? "it shows an end in a far future" : "";
+}
+
 }  // namespace
 
-base::Nanos last_save_time(base::Nanos since, base::Nanos end, std::optional<base::Nanos> longest,
-                           base::Nanos grace, base::Nanos step) {
+base::Nanos last_save_time(base::Nanos since, base::Nanos end, base::Nanos save, base::Nanos step) {
   const base::Nanos left = std::max(base::Nanos{}, end - since);
   // So that no sum overflows.
-  const base::Nanos save = std::clamp(longest.value_or(grace), base::Nanos{}, left);
+  save = std::clamp(save, base::Nanos{}, left);
   const base::Nanos steps = 2 * std::clamp(step, base::Nanos{}, left);
   const base::Nanos margin = std::clamp<base::Nanos>(save / 2, kJobEndMarginMin, kJobEndMarginMax);
   return end - std::min(save + steps + margin, left / 2);
@@ -42,9 +47,9 @@ JobEnd::JobEnd(const boost::asio::any_io_executor& executor, const base::Clock& 
       poll_timer_(executor),
       save_timer_(executor) {}
 
-void JobEnd::begin() {
+void JobEnd::begin(base::Nanos since) {
   if (!hands_.ask_end || settings_.poll <= base::Nanos{}) return;
-  since_ = clock_.wall_time();
+  since_ = std::min(since, clock_.wall_time());
   ask();
 }
 
@@ -65,11 +70,8 @@ void JobEnd::ask() {
 
 // Many runs must not ask at the same time.
 void JobEnd::take(const base::Result<std::optional<base::Nanos>>& told) {
-  const base::Nanos now = clock_.wall_time();
   std::string wrong = told ? "" : told.error().what;
-  if (told && *told && (**told <= now || **told - now > kJobEndMax)) {
-    wrong = fmt::format("it shows an end {}", **told <= now ? "in the past" : "in a far future");
-  }
+  if (told && *told) wrong = what_is_wrong(**told, clock_.wall_time());
   if (wrong.empty()) {
     is_silent_ = false;
     end_ = *told;
@@ -86,7 +88,8 @@ void JobEnd::take(const base::Result<std::optional<base::Nanos>>& told) {
 }
 
 base::Nanos JobEnd::save_time() const {
-  return last_save_time(since_, *end_, hands_.longest_save(), settings_.grace, hands_.step_time());
+  return last_save_time(*since_, *end_, hands_.longest_saves().expected(settings_.grace),
+                        hands_.step_time());
 }
 
 // With the newest figures. A save that is due waits only for the answer to one more question.
@@ -107,7 +110,7 @@ void JobEnd::plan() {
 
 void JobEnd::announce(base::Nanos at) {
   if (at - clock_.wall_time() > kJobEndAnnounced) return;
-  const bool is_timed = hands_.longest_save().has_value();
+  const bool is_timed = hands_.longest_saves().reported.has_value();
   const bool is_known = announced_ && std::chrono::abs(*announced_ - *end_) < kJobEndMoved;
   if (is_known && is_timed == is_announced_as_timed_) return;
   announced_ = end_;
@@ -116,25 +119,37 @@ void JobEnd::announce(base::Nanos at) {
 }
 
 std::string JobEnd::reason() const {
-  const auto longest = hands_.longest_save();
-  return fmt::format(
-      "job {} ends at {}; {}", settings_.job, time_of_day(*end_),
-      longest ? "the longest save took " + base::rough_duration_words(*longest)
-              : "no save was timed, and workers may take " + base::in_seconds(settings_.grace));
+  const LongestSaves longest = hands_.longest_saves();
+  const base::Nanos save = longest.expected(settings_.grace);
+  std::string why = "no save was timed, and workers may take " + base::in_seconds(save);
+  if (longest.reported) {
+    why = "the longest save took " + base::rough_duration_words(save);
+  } else if (longest.stop > settings_.grace) {
+    why = "no save was timed, and the longest stop took " + base::rough_duration_words(save);
+  }
+  return fmt::format("job {} ends at {}; {}", settings_.job, time_of_day(*end_), why);
 }
 
-std::string JobEnd::timed_save() const {
-  if (!goes_on_ || !end_ || !hands_.longest_save()) return {};
+std::string JobEnd::timed_save(base::Nanos end) {
+  const base::Nanos now = clock_.wall_time();
+  if (!goes_on_ || !since_ || !what_is_wrong(end, now).empty()) return {};
+  end_ = end;
   const base::Nanos at = save_time();
-  return at > clock_.wall_time() ? "saving at " + time_of_day(at) : std::string();
+  if (at <= now || !hands_.longest_saves().reported) return {};
+  is_due_ = false;  // by an end that no longer holds
+  plan();
+  return "saving at " + time_of_day(at);
+}
+
+base::Nanos JobEnd::time_to_save(base::Nanos end) const {
+  return std::max<base::Nanos>(end - clock_.wall_time() - kJobEndReserve, kJobEndGraceMin);
 }
 
 void JobEnd::save() {
   if (hands_.is_ending()) return end();
   SignalReceived received{SIGTERM, false, {}, reason()};
   received.cause = SignalReceived::Cause::kTimeLimit;
-  received.grace =
-      std::max<base::Nanos>(*end_ - clock_.wall_time() - kJobEndReserve, kJobEndGraceMin);
+  received.grace = time_to_save(*end_);
   end();
   hands_.on_save(std::move(received));
 }

@@ -4,9 +4,9 @@
 // A fixed lead is too short for large checkpoints and wastes time with small ones, so the last save
 // begins as long before the end as the longest save of this run has taken, plus two steps (the
 // ranks finish the one under way, and agree on the next) and a margin: half of that save, between
-// kJobEndMarginMin and kJobEndMarginMax. At most half of the time that the job has left when we
-// begin is given up for it, so that no wrong figure can keep the job from training. If no save was
-// timed, the time that workers have to save counts instead.
+// kJobEndMarginMin and kJobEndMarginMax. At most half of the time that the job has left when the
+// run starts is given up for it, so that no wrong figure can keep the job from training. If workers
+// have reported no save, the time that they have to save counts instead, or a longer stop.
 //
 // Owned by the driver, on its loop. Slurm may be slow or gone: the run never depends on it.
 
@@ -18,6 +18,7 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "supervisor/core/status/save_times.h"
 #include "supervisor/core/types/events.h"
 #include "supervisor/driver/loop_timer.h"
 
@@ -34,7 +35,7 @@ class JobEnd {
   struct Hands {
     // As in Driver::Parts; null without Slurm.
     std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)> ask_end{};
-    std::function<std::optional<base::Nanos>()> longest_save{};  // none: no save was timed
+    std::function<LongestSaves()> longest_saves{};
     std::function<base::Nanos()> step_time{};  // 0: unknown
     std::function<bool()> is_ending{};  // the run ends already
     std::function<void(SignalReceived)> on_save{};  // the run is to save and end
@@ -42,11 +43,15 @@ class JobEnd {
   JobEnd(const boost::asio::any_io_executor& executor, const base::Clock& clock, Settings settings,
          Hands hands);
 
-  void begin();
+  // `since`: Unix time of the run's start, which may be another supervisor's.
+  void begin(base::Nanos since);
   void end();
-  // The last save that is still to come, if its time rests on saves of this run: a warning of
-  // Slurm's then needs no answer. "saving at 13:58:30"; empty: none.
-  [[nodiscard]] std::string timed_save() const;
+  // A warning of Slurm's tells `end` (Unix time), which may have been moved since the last poll. If
+  // the last save is still to come then, and its time rests on saves of this run, the warning needs
+  // no answer: "saving at 13:58:30". Empty: it does.
+  [[nodiscard]] std::string timed_save(base::Nanos end);
+  // What workers get to save, from now on, in a job that ends at `end` (Unix time).
+  [[nodiscard]] base::Nanos time_to_save(base::Nanos end) const;
 
  private:
   void ask();
@@ -60,10 +65,10 @@ class JobEnd {
   const base::Clock& clock_;
   const Settings settings_;
   const Hands hands_;
-  base::Nanos since_{};  // Unix time of begin()
+  std::optional<base::Nanos> since_;  // as in begin(); none: Slurm is not asked
   std::optional<base::Nanos> end_;  // Unix time; none: unknown, or there is none
   std::optional<base::Nanos> announced_;  // the end for which the save was announced
-  bool is_announced_as_timed_ = false;  // by saves of this run
+  bool is_announced_as_timed_ = false;  // by saves that workers reported
   bool is_asking_ = false;
   bool is_due_ = false;  // Slurm is asked once more, as the end may have been moved
   bool is_silent_ = false;  // Slurm did not tell the end, which was logged
@@ -71,10 +76,8 @@ class JobEnd {
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end() or the save
 };
 
-// Pure. Unix times; `since`: when the job began for us. `longest`: none: no save was timed, and
-// `grace` counts.
-[[nodiscard]] base::Nanos last_save_time(base::Nanos since, base::Nanos end,
-                                         std::optional<base::Nanos> longest, base::Nanos grace,
+// Pure. Unix times; `since`: when the run started. `save`: how long it may take.
+[[nodiscard]] base::Nanos last_save_time(base::Nanos since, base::Nanos end, base::Nanos save,
                                          base::Nanos step);
 
 }  // namespace robustrun::supervisor

@@ -15,6 +15,7 @@ void Driver::Impl::resume(Folded folded) {
   job_ = std::move(folded.job);
   status_ = std::move(folded.status);
   save_times_ = folded.saves;
+  taken_over_since_ = folded.started;
   for (const JournalEntry& entry : folded.unwritten) journal(entry);
   SupervisorResumed resumed;
   resumed.incarnation = job_.incarnation() + 1;
@@ -23,7 +24,7 @@ void Driver::Impl::resume(Folded folded) {
   resumed.wall_time = parts_.clock.wall_time();
   resumed.away = parts_.clock.now() - folded.last;
   dispatch(std::move(resumed));
-  if (!finished_) attend();
+  if (!finished_) attend(folded.run.wall_time);
 }
 
 // One that had joined is expected to call, within the time that a silent one has.

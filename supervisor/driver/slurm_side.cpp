@@ -37,22 +37,27 @@ void SlurmSide::end() {
 }
 
 void SlurmSide::signalled() {
-  if (!goes_on_ || std::exchange(is_asked_, true)) return;
+  if (!goes_on_ || is_over_ || std::exchange(is_asked_, true)) return;
   hands_.ask_why([this, goes_on = std::weak_ptr(goes_on_)](const launcher::SlurmNotice& notice) {
-    if (goes_on.expired()) return;
-    is_asked_ = notice.why != launcher::SlurmNotice::Why::kNothing;
-    if (notice.why == launcher::SlurmNotice::Why::kTimeLimitNear &&
-        !std::exchange(was_warned_, true)) {
-      if (const std::string own = hands_.timed_save(); !own.empty()) {
+    if (!goes_on.expired() && !is_over_) on_notice(notice);
+  });
+}
+
+void SlurmSide::on_notice(const launcher::SlurmNotice& notice) {
+  is_asked_ = notice.why != launcher::SlurmNotice::Why::kNothing;
+  SignalReceived received{SIGTERM, false, {}, notice.words};
+  received.cause = cause_of(notice.why);
+  if (notice.end) {
+    if (!std::exchange(was_warned_, true)) {
+      if (const std::string own = hands_.timed_save(*notice.end); !own.empty()) {
         is_asked_ = false;
         RR_LOG(kInfo, {}, "{}; {}", notice.words, own);
         return;
       }
     }
-    SignalReceived received{SIGTERM, false, {}, notice.words};
-    received.cause = cause_of(notice.why);
-    hands_.on_signal(std::move(received));
-  });
+    received.grace = hands_.time_to_save(*notice.end);
+  }
+  hands_.on_signal(std::move(received));
 }
 
 void SlurmSide::watch_nodes() {

@@ -29,8 +29,9 @@ class SlurmSide {
     std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
         ask_states{};
     std::function<void(SignalReceived)> on_signal{};
-    // JobEnd::timed_save
-    std::function<std::string()> timed_save{};
+    // JobEnd::timed_save and JobEnd::time_to_save
+    std::function<std::string(base::Nanos end)> timed_save{};
+    std::function<base::Nanos(base::Nanos end)> time_to_save{};
     // What Slurm has been known to plan for the node; empty: nothing.
     std::function<std::string(base::NodeId)> drained{};
     std::function<void(NodeHealth, base::NodeId)> on_health{};
@@ -43,20 +44,23 @@ class SlurmSide {
   [[nodiscard]] bool may_signal() const { return hands_.ask_why != nullptr; }
   // Something here got SIGTERM. Every agent and the batch script report it, and again at the end of
   // the grace period: only the first report counts, unless Slurm denies that it signalled. The
-  // first warning of the time limit is only logged if a save is timed before it.
+  // first warning of the time limit is only logged if a timed save is still to come.
   void signalled();
-  // The run ends at its time limit already: what Slurm signals now is known.
-  void note_end() { is_asked_ = true; }
+  // The run ends at its time limit already: what Slurm signals now is known, and an answer that is
+  // under way must not become a second signal, which would kill workers that save.
+  void note_end() { is_over_ = true; }
   void watch_nodes();
   void end();
 
  private:
+  void on_notice(const launcher::SlurmNotice& notice);
   void on_states(const base::Result<std::vector<launcher::SlurmNodeState>>& told);
 
   const NodeTable& nodes_;
   const base::Nanos poll_;
   const Hands hands_;
   bool is_asked_ = false;  // Slurm was asked, and has not denied that it signalled
+  bool is_over_ = false;  // note_end() was called
   bool was_warned_ = false;  // of the time limit
   bool is_silent_ = false;  // it did not tell the nodes' states, which was logged
   LoopTimer timer_;

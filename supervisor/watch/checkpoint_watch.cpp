@@ -20,9 +20,11 @@ bool is_older(const CheckpointId& one, const CheckpointId& other) {
 
 }  // namespace
 
-void CheckpointWatch::begin_attempt(base::Attempt attempt, std::uint32_t world_size) {
+void CheckpointWatch::begin_attempt(base::Attempt attempt, std::uint32_t world_size,
+                                    base::Nanos began) {
   *this = {};
   attempt_ = attempt;
+  began_ = began;
   saves_.resize(world_size);
   commits_.resize(world_size);
 }
@@ -32,7 +34,9 @@ std::vector<CheckpointWatch::News> CheckpointWatch::take(base::Rank rank, base::
                                                          base::Nanos now) {
   if (note.attempt != attempt_ || rank.value >= saves_.size()) return {};
   using Kind = wire::CheckpointNote::Event;
-  if (note.event != Kind::kLoaded) total_most_ = std::max(total_most_, note.total);
+  if (note.event != Kind::kLoaded) {
+    total_most_ = std::max(total_most_, std::min(note.total, now - began_));
+  }
   std::vector<News> news;
   const auto waits = [now](const std::optional<base::Nanos>& sent) {
     return sent && now - *sent < kCheckpointEventInterval;

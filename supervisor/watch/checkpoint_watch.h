@@ -24,7 +24,8 @@ class CheckpointWatch {
     CheckpointNoted event;
   };
 
-  void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
+  // `began`: by the clock of take(); no save of the attempt can be longer than the time since then.
+  void begin_attempt(base::Attempt attempt, std::uint32_t world_size, base::Nanos began);
   // Returns the events to be journaled now. A note of another attempt gives none.
   std::vector<News> take(base::Rank rank, base::NodeId node, wire::CheckpointNote note,
                          base::Nanos now);
@@ -47,6 +48,7 @@ class CheckpointWatch {
   bool take_load(base::Rank rank, base::NodeId node, const wire::CheckpointNote& note);
 
   base::Attempt attempt_;
+  base::Nanos began_{};
   std::vector<Saves> saves_;  // by rank
   std::vector<std::uint64_t> commits_;  // likewise
   News saved_, committed_;  // without the sums over ranks

@@ -11,7 +11,14 @@
 namespace robustrun::supervisor {
 namespace {
 
-constexpr double kTimeLeftMax = 1e8;  // seconds: three years
+constexpr double kTimeMax = 1e8;  // seconds: three years
+
+std::optional<base::Nanos> steps_take(double steps, std::optional<double> steps_per_second) {
+  if (!steps_per_second || !(*steps_per_second > 0)) return std::nullopt;
+  const double seconds = steps / *steps_per_second;
+  if (!(seconds < kTimeMax)) return std::nullopt;
+  return base::Nanos(std::llround(seconds * 1e9));
+}
 
 }  // namespace
 
@@ -47,10 +54,12 @@ std::optional<base::Nanos> time_left(std::optional<std::uint64_t> goal, std::uin
                                      std::optional<double> steps_per_second) {
   const std::uint64_t done =
       step ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, *step)) : steps;
-  if (!goal || done >= *goal || !steps_per_second || !(*steps_per_second > 0)) return std::nullopt;
-  const double left = static_cast<double>(*goal - done) / *steps_per_second;
-  if (!(left < kTimeLeftMax)) return std::nullopt;
-  return base::Nanos(std::llround(left * 1e9));
+  if (!goal || done >= *goal) return std::nullopt;
+  return steps_take(static_cast<double>(*goal - done), steps_per_second);
+}
+
+base::Nanos step_time(std::optional<double> steps_per_second) {
+  return steps_take(1, steps_per_second).value_or(base::Nanos{});
 }
 
 std::string eta_words(base::Nanos left) { return "ETA " + base::clock_words(left); }

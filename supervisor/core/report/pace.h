@@ -44,6 +44,8 @@ class PaceFold {
                                                    std::uint64_t steps,
                                                    std::optional<std::int64_t> step,
                                                    std::optional<double> steps_per_second);
+// How long one step takes, 0 if that is unknown or makes no sense.
+[[nodiscard]] base::Nanos step_time(std::optional<double> steps_per_second);
 // "ETA 0:06", "ETA 6:16:40"
 [[nodiscard]] std::string eta_words(base::Nanos left);
 

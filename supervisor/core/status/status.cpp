@@ -224,9 +224,13 @@ NodeStatus* StatusFold::node(base::NodeId id) {
   return id.value < now_.nodes.size() ? &now_.nodes[id.value] : nullptr;
 }
 
+std::optional<double> StatusFold::steps_per_second() const {
+  return pace_.of(base::Attempt{now_.attempt});
+}
+
 RunStatus StatusFold::status(base::Nanos now) const {
   RunStatus status = now_;
-  status.steps_per_second = pace_.of(base::Attempt{now_.attempt});
+  status.steps_per_second = steps_per_second();
   status.uptime = elapsed(first_at_, now);
   status.decided = elapsed(decided_at_, now);
   if (stepped_at_) status.stepped = elapsed(*stepped_at_, now);

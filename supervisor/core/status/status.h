@@ -216,6 +216,8 @@ class StatusFold {
   // The status at `now` of the supervisor's clock, as far as the journal tells. Its nodes are in
   // the order of NodeId; the caller calls arrange() once it has filled in the rest.
   [[nodiscard]] RunStatus status(base::Nanos now) const;
+  // Of this attempt, over all of its steps so far; nullopt: unknown.
+  [[nodiscard]] std::optional<double> steps_per_second() const;
 
  private:
   void take(const Event& event);

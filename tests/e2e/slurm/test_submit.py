@@ -251,6 +251,7 @@ train.main()
 """
 
 
+@pytest.mark.nightly
 def test_the_last_save_before_the_time_limit_begins_as_early_as_saves_need(
         submitted, robustrun, tmp_path):
     steps = 400

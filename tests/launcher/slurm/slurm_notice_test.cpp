@@ -47,6 +47,7 @@ TEST_CASE("the reason for a signal from Slurm is read") {
       read(shown("JobState=COMPLETING Reason=TimeLimit Restarts=0 PreemptTime=None"), 0, 0s);
   CHECK(limit.why == Why::kTimeLimit);
   CHECK(limit.words == "Slurm ends job 7 at its time limit");
+  CHECK_FALSE(limit.end);
   const auto requeued = read(shown("JobState=COMPLETING Reason=None Restarts=2"), 1);
   CHECK(requeued.why == Why::kRequeued);
   CHECK(read(shown("JobState=COMPLETING Reason=None Restarts=2 PreemptTime=None"), 2).why ==
@@ -60,6 +61,7 @@ TEST_CASE("a warning is recognised by the remaining time") {
   const auto warned = read(running, 0, 3min);
   CHECK(warned.why == Why::kTimeLimitNear);
   CHECK(warned.words == "the time limit of job 7 is near");
+  CHECK(warned.end == the_end());
   for (const char* flag : {"SIGNALING", "STOPPED", "RESIZING"}) {
     CAPTURE(flag);
     const std::string text = shown(std::string("JobState=") + flag + " Reason=None Restarts=0");

@@ -35,20 +35,20 @@ std::string time_of_day(base::Nanos at) {
 }
 
 struct Job {
-  explicit Job(base::Nanos poll = 1ms, base::Nanos patience = 1h) {
-    clock.time = kBegin;
+  explicit Job(base::Nanos poll = 1ms, base::Nanos patience = 1h, base::Nanos now = kBegin) {
+    clock.time = now;
     JobEnd::Hands hands;
     hands.ask_end = [this](std::function<void(Told)> done) {
       ++asked;
       tell = std::move(done);
     };
-    hands.longest_save = [this] { return longest; };
+    hands.longest_saves = [this] { return longest; };
     hands.step_time = [this] { return step; };
     hands.is_ending = [this] { return is_ending; };
     hands.on_save = [this](const SignalReceived& one) { saves.push_back(one); };
     end.emplace(loop.executor(), clock, JobEnd::Settings{"12", poll, 120s, patience},
                 std::move(hands));
-    end->begin();
+    end->begin(kBegin);
   }
   // Slurm answers the question that is open, or the next one.
   void answer(const Told& told) {
@@ -59,7 +59,7 @@ struct Job {
   robustrun::test::CapturedLog log;
   robustrun::test::Loop loop{};
   SetClock clock;
-  std::optional<base::Nanos> longest = 41s;
+  LongestSaves longest{41s, 0s};
   base::Nanos step{};
   bool is_ending = false;
   int asked = 0;
@@ -69,30 +69,27 @@ struct Job {
 };
 
 TEST_CASE("the last save begins early enough for the longest one, two steps and a margin") {
-  CHECK(last_save_time(kBegin, kEnd, 41s, 2min, 0s) == kEnd - 41s - kJobEndMarginMin);
-  CHECK(last_save_time(kBegin, kEnd, 41s, 2min, 3s) == kEnd - 41s - 6s - kJobEndMarginMin);
-  CHECK(last_save_time(kBegin, kEnd, 0s, 2min, 0s) == kEnd - kJobEndMarginMin);
-  CHECK(last_save_time(kBegin, kEnd, 4min, 2min, 0s) == kEnd - 6min);
-  CHECK(last_save_time(kBegin, kEnd, 1h, 2min, 0s) == kEnd - 1h - kJobEndMarginMax);
-  // No save was timed.
-  CHECK(last_save_time(kBegin, kEnd, {}, 2min, 0s) == kEnd - 2min - 1min);
+  CHECK(last_save_time(kBegin, kEnd, 41s, 0s) == kEnd - 41s - kJobEndMarginMin);
+  CHECK(last_save_time(kBegin, kEnd, 41s, 3s) == kEnd - 41s - 6s - kJobEndMarginMin);
+  CHECK(last_save_time(kBegin, kEnd, 0s, 0s) == kEnd - kJobEndMarginMin);
+  CHECK(last_save_time(kBegin, kEnd, 4min, 0s) == kEnd - 6min);
+  CHECK(last_save_time(kBegin, kEnd, 1h, 0s) == kEnd - 1h - kJobEndMarginMax);
 }
 
 TEST_CASE("no figure takes more than half of the job's time") {
   for (const base::Nanos wrong : {base::Nanos(3h), base::Nanos::max()}) {
-    CHECK(last_save_time(kBegin, kEnd, wrong, 2min, 0s) == kEnd - 2h);
-    CHECK(last_save_time(kBegin, kEnd, 41s, 2min, wrong) == kEnd - 2h);
-    CHECK(last_save_time(kBegin, kEnd, {}, wrong, 0s) == kEnd - 2h);
+    CHECK(last_save_time(kBegin, kEnd, wrong, 0s) == kEnd - 2h);
+    CHECK(last_save_time(kBegin, kEnd, 41s, wrong) == kEnd - 2h);
   }
-  CHECK(last_save_time(kBegin, kEnd, base::Nanos::min(), 2min, -1s) == kEnd - kJobEndMarginMin);
-  CHECK(last_save_time(kEnd, kBegin, 41s, 2min, 0s) == kBegin);
+  CHECK(last_save_time(kBegin, kEnd, base::Nanos::min(), -1s) == kEnd - kJobEndMarginMin);
+  CHECK(last_save_time(kEnd, kBegin, 41s, 0s) == kBegin);
 }
 
 TEST_CASE("the save is announced once, and begins in time with what is left until the end") {
   Job job;
   const base::Nanos at = kEnd - 41s - kJobEndMarginMin;
   job.answer(kEnd);
-  CHECK(job.end->timed_save() == "saving at " + time_of_day(at));
+  CHECK(job.end->timed_save(kEnd) == "saving at " + time_of_day(at));
   job.clock.time = at - kJobEndAnnounced - 1s;
   job.answer(kEnd);
   CHECK(job.log.text().empty());
@@ -115,7 +112,7 @@ TEST_CASE("the save is announced once, and begins in time with what is left unti
         "job 12 ends at " + time_of_day(kEnd) + "; the longest save took 41.0 s");
   CHECK(job.saves[0].grace == 41s + kJobEndMarginMin - kJobEndReserve);
   CHECK(job.log.text() == line);
-  CHECK(job.end->timed_save().empty());
+  CHECK(job.end->timed_save(kEnd).empty());
   job.loop.run_out();
   CHECK(job.tell == nullptr);  // that was the last question
 }
@@ -124,7 +121,7 @@ TEST_CASE("a save that takes longer than those before moves the time") {
   Job job;
   job.answer(kEnd);
   job.clock.time = kEnd - 5min;
-  job.longest = 4min;
+  job.longest.reported = 4min;
   job.answer(kEnd);
   job.answer(kEnd);
   REQUIRE(job.saves.size() == 1);
@@ -145,7 +142,7 @@ TEST_CASE("an end that is moved before the save is announced again, and kept") {
   job.clock.time = kEnd + 1h;
   job.answer(std::nullopt);
   CHECK(job.saves.empty());
-  CHECK(job.end->timed_save().empty());
+  CHECK(job.end->timed_save(kEnd).empty());
 }
 
 TEST_CASE("the save does not depend on Slurm's last answer") {
@@ -160,22 +157,84 @@ TEST_CASE("the save does not depend on Slurm's last answer") {
   }
 }
 
+TEST_CASE("a warning brings the end that a poll has not seen yet") {
+  Job job;
+  job.answer(kEnd);
+  // Slurm warns of a limit that was shortened by an hour.
+  const base::Nanos end = kEnd - 1h;
+  const base::Nanos at = end - 41s - kJobEndMarginMin;
+  job.clock.time = at - 30s;
+  CHECK(job.end->timed_save(end) == "saving at " + time_of_day(at));
+  CHECK(job.log.text() == "job 12 ends at " + time_of_day(end) +
+                              "; the longest save took 41.0 s: saving at " + time_of_day(at) +
+                              "\n");
+  job.clock.time = at;
+  CHECK(job.end->timed_save(end).empty());
+  CHECK(job.end->time_to_save(end) == 41s + kJobEndMarginMin - kJobEndReserve);
+  CHECK(job.end->time_to_save(at) == kJobEndGraceMin);
+  CHECK(job.end->timed_save(at - 1s).empty());
+  CHECK(job.end->timed_save(at + kJobEndMax + 1s).empty());
+  // The save does not wait for the poll.
+  job.answer(base::fail(base::Errc::kTimeout, "scontrol took too long"));
+  job.answer(base::fail(base::Errc::kTimeout, "scontrol took too long"));
+  REQUIRE(job.saves.size() == 1);
+  CHECK(job.saves[0].grace == 41s + kJobEndMarginMin - kJobEndReserve);
+}
+
+TEST_CASE("a save that is due by an end that no longer holds is put off by a warning") {
+  Job job;
+  job.answer(kEnd);
+  job.clock.time = kEnd - 60s;
+  job.answer(kEnd);
+  CHECK_FALSE(job.end->timed_save(kEnd + 1h).empty());
+  job.answer(kEnd + 1h);
+  CHECK(job.saves.empty());
+}
+
 TEST_CASE("without a timed save the workers' time counts, and Slurm's warning is not superseded") {
   Job job;
-  job.longest.reset();
+  job.longest = {};
   job.clock.time = kEnd - 5min;
   job.answer(kEnd);
-  CHECK(job.end->timed_save().empty());
+  CHECK(job.end->timed_save(kEnd).empty());
   CHECK(job.log.text() == "job 12 ends at " + time_of_day(kEnd) +
                               "; no save was timed, and workers may take 120 s: saving at " +
                               time_of_day(kEnd - 3min) + "\n");
-  job.longest = 10s;  // now one is timed, which is announced as well
+  job.longest.reported = 10s;  // now one is timed, which is announced as well
   job.answer(kEnd);
   job.answer(kEnd);
   const std::string at = time_of_day(kEnd - 10s - kJobEndMarginMin);
-  CHECK(job.end->timed_save() == "saving at " + at);
+  CHECK(job.end->timed_save(kEnd) == "saving at " + at);
   CHECK(job.log.text().ends_with("; the longest save took 10.0 s: saving at " + at + "\n"));
   CHECK(std::ranges::count(job.log.text(), '\n') == 2);
+}
+
+TEST_CASE(
+    "a stop tells the least that a save takes: a short one changes nothing without a report") {
+  CHECK(LongestSaves{{}, 3s}.expected(2min) == base::Nanos(2min));
+  CHECK(LongestSaves{{}, 4min}.expected(2min) == base::Nanos(4min));
+  CHECK(LongestSaves{41s, 3s}.expected(2min) == base::Nanos(41s));
+  CHECK(LongestSaves{41s, 60s}.expected(2min) == base::Nanos(60s));
+  Job job;
+  job.longest = {{}, 3s};
+  job.clock.time = kEnd - 5min;
+  job.answer(kEnd);
+  CHECK(job.end->timed_save(kEnd).empty());
+  CHECK(job.log.text().ends_with("; no save was timed, and workers may take 120 s: saving at " +
+                                 time_of_day(kEnd - 3min) + "\n"));
+  job.longest.stop = 130s;
+  job.answer(kEnd + 1min);
+  CHECK(job.end->timed_save(kEnd + 1min).empty());
+  CHECK(
+      job.log.text().ends_with("; no save was timed, and the longest stop took 2 min 10 s: "
+                               "saving at " +
+                               time_of_day(kEnd + 1min - 195s) + "\n"));
+}
+
+TEST_CASE("a supervisor that takes over begins the save as early as the first one would have") {
+  Job job(1ms, 1h, kEnd - 2min);
+  job.answer(kEnd);
+  CHECK(job.log.text().ends_with("saving at " + time_of_day(kEnd - 41s - kJobEndMarginMin) + "\n"));
 }
 
 TEST_CASE("wrong answers are logged once, and ignored") {
@@ -191,7 +250,7 @@ TEST_CASE("wrong answers are logged once, and ignored") {
   CHECK(job.log.text().find("an end in the past; the end that it told before counts\n") !=
         std::string::npos);
   CHECK(job.saves.empty());
-  CHECK_FALSE(job.end->timed_save().empty());
+  CHECK_FALSE(job.end->timed_save(kEnd).empty());
 }
 
 TEST_CASE("a run that ends already is not told to end again") {
@@ -207,6 +266,7 @@ TEST_CASE("a run that ends already is not told to end again") {
 TEST_CASE("without an interval, and after the end, Slurm is not asked") {
   Job never(0s);
   CHECK(never.asked == 0);
+  CHECK(never.end->timed_save(kEnd).empty());
   Job over;
   over.end->end();
   over.answer(kBegin + 1s);

@@ -17,6 +17,9 @@ using launcher::SlurmNodeState;
 using launcher::SlurmNotice;
 using States = base::Result<std::vector<SlurmNodeState>>;
 
+constexpr base::Nanos kEnd = 1'000'000s;
+const SlurmNotice kNear{SlurmNotice::Why::kTimeLimitNear, "the time limit of job 12 is near", kEnd};
+
 struct Side {
   explicit Side(base::Nanos poll = 1ms) : nodes(3) {
     SlurmSide::Hands hands;
@@ -29,7 +32,8 @@ struct Side {
       states = std::move(done);
     };
     hands.on_signal = [this](const SignalReceived& one) { signals.push_back(one); };
-    hands.timed_save = [this] { return timed_save; };
+    hands.timed_save = [this](base::Nanos end) { return end == kEnd ? timed_save : ""; };
+    hands.time_to_save = [](base::Nanos end) { return end - kEnd + 80s; };
     hands.drained = [this](base::NodeId node) { return known[node.value]; };
     hands.on_health = [this](const NodeHealth& one, base::NodeId node) {
       known[node.value] = one.over ? "" : one.line;
@@ -78,26 +82,46 @@ TEST_CASE("a signal that is not Slurm's counts, and so does the next one") {
 }
 
 TEST_CASE("a warning of the time limit needs no answer once the last save is timed") {
-  const SlurmNotice near{SlurmNotice::Why::kTimeLimitNear, "the time limit of job 12 is near"};
   Side untimed;
   untimed.slurm->signalled();
-  untimed.why(near);
+  untimed.why(kNear);
   REQUIRE(untimed.signals.size() == 1);
   CHECK(untimed.signals[0].cause == SignalReceived::Cause::kTimeLimit);
+  CHECK(untimed.signals[0].grace == 80s);  // what the job has left, not --shutdown-timeout
 
   Side timed;
   timed.timed_save = "saving at 13:58:30";
   {
     const robustrun::test::CapturedLog log;
     timed.slurm->signalled();
-    timed.why(near);
+    timed.why(kNear);
     CHECK(log.text() == "the time limit of job 12 is near; saving at 13:58:30\n");
   }
   CHECK(timed.signals.empty());
   // Slurm warns once: the next one is a user who is in a hurry.
   timed.slurm->signalled();
-  timed.why(near);
-  CHECK(timed.signals.size() == 1);
+  timed.why(kNear);
+  REQUIRE(timed.signals.size() == 1);
+  CHECK(timed.signals[0].grace == 80s);
+}
+
+TEST_CASE("a warning of a limit that was shortened ends the run if the save would be too late") {
+  Side side;
+  side.timed_save = "saving at 13:58:30";  // by the end that was known
+  side.slurm->signalled();
+  side.why({SlurmNotice::Why::kTimeLimitNear, "the time limit of job 12 is near", kEnd - 60s});
+  REQUIRE(side.signals.size() == 1);
+  CHECK(side.signals[0].grace == 20s);
+}
+
+TEST_CASE("an answer that comes when the last save has begun is no second signal") {
+  Side side;
+  side.slurm->signalled();
+  side.slurm->note_end();
+  side.why(kNear);
+  side.slurm->signalled();
+  CHECK(side.asked == 1);
+  CHECK(side.signals.empty());
 }
 
 TEST_CASE("at the time limit no timed save is waited for, and once it has begun nothing is new") {
@@ -105,7 +129,8 @@ TEST_CASE("at the time limit no timed save is waited for, and once it has begun 
   over.timed_save = "saving at 13:58:30";
   over.slurm->signalled();
   over.why({SlurmNotice::Why::kTimeLimit, "Slurm ends job 12 at its time limit"});
-  CHECK(over.signals.size() == 1);
+  REQUIRE(over.signals.size() == 1);
+  CHECK_FALSE(over.signals[0].grace);
 
   Side saving;
   saving.slurm->note_end();

@@ -27,19 +27,19 @@ TEST_CASE("the saves of the last starts of the same job are known") {
   write_start(folder / "slurm-12-2", 7s);  // the one between left no journal
   write_start(folder / "slurm-12-3", 50s);  // this one's own is not read
   write_start(folder / "slurm-13", 60s);
-  CHECK(earlier_saves(folder / "slurm-12-3", 3).longest() == base::Nanos(9s));
-  CHECK(earlier_saves(folder / "slurm-12-1", 1).longest() == base::Nanos(9s));
-  CHECK(earlier_saves(folder / "slurm-12-6", 6).longest() == base::Nanos(50s));
-  CHECK(earlier_saves(folder / "slurm-12-7", 7).longest() == base::Nanos(50s));
-  CHECK_FALSE(earlier_saves(folder / "slurm-12-8", 8).longest());  // too long ago
+  CHECK(earlier_saves(folder / "slurm-12-3", 3).longest().reported == base::Nanos(9s));
+  CHECK(earlier_saves(folder / "slurm-12-1", 1).longest().reported == base::Nanos(9s));
+  CHECK(earlier_saves(folder / "slurm-12-6", 6).longest().reported == base::Nanos(50s));
+  CHECK(earlier_saves(folder / "slurm-12-7", 7).longest().reported == base::Nanos(50s));
+  CHECK_FALSE(earlier_saves(folder / "slurm-12-8", 8).longest().reported);  // too long ago
 }
 
 TEST_CASE("without earlier starts, or with a directory of another name, nothing is known") {
   const robustrun::test::ScratchFolder folder;
   write_start(folder / "slurm-12", 9s);
-  CHECK_FALSE(earlier_saves(folder / "slurm-12", 0).longest());
-  CHECK_FALSE(earlier_saves(folder / "mine", 1).longest());
-  CHECK_FALSE(earlier_saves(folder / "slurm-14-1", 1).longest());
+  CHECK_FALSE(earlier_saves(folder / "slurm-12", 0).longest().reported);
+  CHECK_FALSE(earlier_saves(folder / "mine", 1).longest().reported);
+  CHECK_FALSE(earlier_saves(folder / "slurm-14-1", 1).longest().reported);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ using What = CheckpointNoted::What;
 using Event = wire::CheckpointNote::Event;
 using std::chrono::milliseconds;
 
+constexpr base::Nanos kBegan = std::chrono::seconds(20);
 constexpr base::Nanos kNow = std::chrono::seconds(50);
 
 wire::CheckpointNote note(Event event, std::uint64_t step, std::uint64_t count = 1,
@@ -41,7 +42,7 @@ wire::CheckpointNote note(Event event, std::uint64_t step, std::uint64_t count =
 
 CheckpointWatch watch_of_three() {
   CheckpointWatch watch;
-  watch.begin_attempt({1}, 3);
+  watch.begin_attempt({1}, 3, kBegan);
   return watch;
 }
 
@@ -97,6 +98,16 @@ TEST_CASE("the longest save or commit that has an end is kept") {
   CHECK(news[0].event.total_most == milliseconds(900));
 }
 
+TEST_CASE("no save is longer than its attempt, whatever a worker says") {
+  CheckpointWatch watch = watch_of_three();
+  wire::CheckpointNote wrong = note(Event::kSaved, 5);
+  wrong.total = base::Nanos(std::int64_t{1} << 60);
+  CHECK(watch.take({0}, {0}, wrong, kNow)[0].event.total_most == kNow - kBegan);
+  wrong.event = Event::kCommitted;
+  const auto later = kNow + std::chrono::seconds(7);
+  CHECK(watch.take({0}, {0}, wrong, later)[0].event.total_most == later - kBegan);
+}
+
 TEST_CASE("loads: each checkpoint and source at once, and further readers at the end") {
   CheckpointWatch watch = watch_of_three();
   CHECK(watch.take({0}, {0}, note(Event::kLoaded, 5), kNow).size() == 1);
@@ -121,7 +132,7 @@ TEST_CASE("what is of another attempt, or of no rank, gives nothing") {
   CHECK(watch.take({0}, {0}, old, kNow).empty());
   CHECK(watch.take({3}, {0}, note(Event::kSaved, 5), kNow).empty());
   watch.take({0}, {0}, note(Event::kSaved, 5), kNow);
-  watch.begin_attempt({2}, 3);
+  watch.begin_attempt({2}, 3, kNow);
   CHECK(watch.rest().empty());
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -240,6 +241,28 @@ TEST_CASE("restarts are told with their causes, and the speed is that of this at
   CHECK(status.step == 402);
   REQUIRE(status.steps_per_second);
   CHECK(*status.steps_per_second == doctest::Approx(10.0));
+}
+
+TEST_CASE("the time of a step is known however long steps take, from the second one on") {
+  Story story = scenarios::Story().run({{"n1", "10.0.0.1", 1}});
+  const auto known = [&] {
+    StatusFold fold;
+    for (const JournalEntry& entry : story.entries) fold.take(entry);
+    return step_time(fold.steps_per_second());
+  };
+  story.start(1'000, 0, 1).progress(60'000, 0, Progress::Mark::kFirstStep, 60'000, 1);
+  CHECK(known() == base::Nanos());
+  for (int step = 2; step < 6; ++step) {
+    // A minute's summary tells of a step that was done a while ago.
+    story.progress(60'000.0 * step + 40'000, 0, Progress::Mark::kSummary, 60'000.0 * step,
+                   static_cast<std::uint64_t>(step));
+    CHECK(known() == base::Nanos(std::chrono::seconds(60)));
+  }
+  story.decide(400'000, Rule::kRestart, 1, "restart").start(401'000, 1, 1);
+  CHECK(known() == base::Nanos());
+  for (const double wrong : {0.0, -1.0, 1e-300, std::nan("")}) {
+    CHECK(step_time(wrong) == base::Nanos());
+  }
 }
 
 TEST_CASE("the time that is left is told while the run goes on towards a goal") {
