@@ -101,14 +101,14 @@ base::Status ReadAhead::begin() {
     return base::fail_errno("cannot start the thread that reads data ahead", error.code().value());
   }
   reader_->ended = 0;
-  try {
-    base::Status submitted = thread_->pool.submit(0, [reader = reader_] { reader->run(); }, {});
-    RR_ASSERT(submitted);  // no other job waits
-  } catch (...) {  // of memory: the pool may have a part of the job
-    thread_.reset();
-    stale_ = true;
-    throw;
-  }
+  // If memory is short, the pool may have a part of the job: both go, and the next call begins
+  // anew.
+  auto thread = std::exchange(thread_, nullptr);
+  stale_ = true;
+  base::Status submitted = thread->pool.submit(0, [reader = reader_] { reader->run(); }, {});
+  RR_ASSERT(submitted);  // no other job waits
+  thread_ = std::move(thread);
+  stale_ = false;
   begun_ = true;
   return {};
 }
