@@ -84,7 +84,8 @@ def test_the_spare_of_the_same_switch_replaces_a_lost_node(placed, resumed):
     assert words in " ".join(status.split())
     report = report_of(job)
     assert report["placement"] == words
-    assert words in report["incidents"][-1]["decision"]
+    # On a busy machine another node may have been silent for a moment later.
+    assert any(words in incident["decision"] for incident in report["incidents"])
 
 
 @pytest.mark.parametrize("first", ["h3", "h5"])
