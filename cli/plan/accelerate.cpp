@@ -57,6 +57,11 @@ std::int64_t known_workers(const Settings& settings, const Surroundings& around)
 }
 
 Result<AccelerateAnswer> ask_accelerate(const Settings& settings, const Surroundings& around) {
+  // Reading a pipe that no process writes to would not end.
+  if (around.machine->kind(settings.text(kAccelerateOption)) == PathKind::kOther) {
+    return cannot_use(settings, kAccelerateOption, Errc::kInvalidArgument,
+                      "it is not a regular file");
+  }
   const std::string script = python_folder(around) + "/robustrun/_boot/accelerate.py";
   if (around.machine->kind(script) != PathKind::kFile) {
     return cannot_use(settings, kAccelerateOption, Errc::kNotFound,

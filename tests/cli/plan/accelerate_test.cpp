@@ -47,6 +47,15 @@ TEST_CASE("variables replace the caller's, and a line break stays in a value") {
                                  "acc.yaml", "0"});
 }
 
+TEST_CASE("a pipe in place of the file is refused before it is read") {
+  Site site;
+  site.machine.kinds["acc.yaml"] = PathKind::kOther;
+  const auto plan = site.plan();
+  REQUIRE_FALSE(plan);
+  CHECK(plan.error().what == "cannot use --accelerate-config=acc.yaml: it is not a regular file");
+  CHECK(site.machine.asked.empty());
+}
+
 TEST_CASE("the file's number of processes is a default, divided by its machines") {
   const Site site({"num_processes 16", "num_machines 2"});
   CHECK(site.plan({"--nnodes=1"})->request.spec.nodes[0].slots == 8);
