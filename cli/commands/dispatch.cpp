@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/system/system_error.hpp>
 #include <new>
 #include <system_error>
 
@@ -103,23 +104,36 @@ int dispatch(const std::vector<std::string>& argv) {
   return supervisor::kExitUsage;
 }
 
+// Prints why the process ends; returns its exit code.
+int give_up(const std::error_code& why, const char* what) {
+  if (why == std::errc::resource_unavailable_try_again) {
+    say(
+        fmt::format("cannot start a thread: {}; the limit of processes (`ulimit -u`) or of memory "
+                    "is too low",
+                    why.message()));
+  } else if (why == std::errc::too_many_files_open) {
+    say(fmt::format("cannot open a file: {}; the limit of open files (`ulimit -n`) is too low",
+                    why.message()));
+  } else {
+    say(fmt::format("cannot go on: {}", what));
+    return supervisor::kExitFailure;
+  }
+  return supervisor::kExitInfrastructure;
+}
+
 }  // namespace
 
 int robustrun_main(const std::vector<std::string>& argv) {
   fill_standard_descriptors();
   base::raise_descriptor_limit();
-  // Without threads nothing can be done, and libraries report their lack by exceptions alone.
+  // Without threads or descriptors nothing can be done, and libraries report their lack by
+  // exceptions alone.
   try {
     return with_output(dispatch(argv));
   } catch (const std::system_error& error) {
-    if (error.code() != std::errc::resource_unavailable_try_again) {
-      say(fmt::format("cannot go on: {}", error.what()));
-      return supervisor::kExitFailure;
-    }
-    say(
-        fmt::format("cannot start a thread: {}; the limit of processes (`ulimit -u`) or of memory "
-                    "is too low",
-                    error.code().message()));
+    return give_up(error.code(), error.what());
+  } catch (const boost::system::system_error& error) {  // Asio's; it is no std::system_error
+    return give_up(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     say("cannot go on: out of memory; the limit (`ulimit -v`) may be too low");
   }

@@ -71,6 +71,18 @@ def test_compat_starts_as_many_workers_as_torchrun_under_a_low_limit_of_descript
     assert (robustrun.folder / "starts").read_text() == 16 * "0"
 
 
+def test_any_lack_of_descriptors_is_a_line_and_an_exit_code(robustrun):
+    """Whichever call is the first that gets none: libraries throw what they do not return."""
+    robustrun.write("pass.py", "pass\n")
+    for most in range(5, 24):
+        finished = robustrun.run("pass.py", **descriptors(most))
+        errors = f"{most} descriptors: {finished.code}, {finished.errors}"
+        assert finished.code in (0, 1, 2, 94), errors
+        assert finished.code == 0 or "Too many open files" in finished.errors, errors
+        assert "terminate called" not in finished.errors, errors
+    robustrun.expect_nothing_left()
+
+
 @pytest.mark.parametrize("allowed", [0, 2])
 def test_compat_restarts_as_often_as_allowed_when_a_worker_cannot_be_started(robustrun, allowed):
     robustrun.write("note.py", NOTE_START + "import time; time.sleep(100)\n")
