@@ -1,5 +1,6 @@
 """Other builds of robustrun beside the one under test."""
 
+import pathlib
 import re
 import shutil
 import subprocess
@@ -32,3 +33,17 @@ def make_other(program):
     shown = subprocess.run([program, "--version"], capture_output=True, check=True).stdout
     assert OTHER_VERSION in shown, shown
     return program
+
+
+def root_without_glibc(folder):
+    """Fills `folder` with a system to chroot into, of busybox alone."""
+    (folder / "bin").mkdir(parents=True)
+    shutil.copy2(shutil.which("busybox"), folder / "bin")
+    for name in ("sh", "uname", "readlink", "test", "mkdir", "cat"):
+        (folder / "bin" / name).symlink_to("busybox")
+
+
+def has_static_busybox():
+    """Whether a system without glibc can be made."""
+    busybox = shutil.which("busybox")
+    return busybox is not None and b"ld-linux" not in pathlib.Path(busybox).read_bytes()
