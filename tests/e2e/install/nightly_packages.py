@@ -158,17 +158,17 @@ def test_where_no_glibc_or_another_processor_is_the_tarball_says_so(tmp_path):
     root_without_glibc(root)
     program = packages.unpack(root) / "bin" / "robustrun"
 
-    def refusal():
-        done = subprocess.run(["chroot", root, f"/{program.relative_to(root)}", "--version"],
-                              capture_output=True, text=True)
+    def refusal(*around):
+        done = subprocess.run(
+            [*around, "chroot", root, f"/{program.relative_to(root)}", "--version"],
+            capture_output=True, text=True)
         assert done.returncode == 1 and not done.stdout
         return done.stderr
 
     assert "this system has no glibc (/lib" in refusal()
-    (root / "bin" / "uname").unlink()
-    (root / "bin" / "uname").write_text("#!/bin/sh\necho riscv64\n")
-    (root / "bin" / "uname").chmod(0o755)
-    assert f"this package is for {packages.HERE}, and this machine is riscv64" in refusal()
+    # The kernel then names another processor.
+    assert f"this package is for {packages.HERE}, and this machine is " in refusal(
+        "setarch", "linux32")
 
 
 def test_the_tarball_is_found_through_links_and_under_torchruns_name(prefix, tmp_path):

@@ -33,7 +33,7 @@ class Root:
     """A system of its own below `folder`, with /proc, /dev and our packages."""
 
     def __init__(self, folder, suite):
-        self.folder, self.suite = folder, suite
+        self.folder = folder
         run("debootstrap", "--variant=minbase", "--include=python3-venv,openssh-server", suite,
             folder, ARCHIVE)
         (folder / "packages").mkdir()
