@@ -133,8 +133,8 @@ class FactGathering {
     if (!place) return {};
     // The root of all cgroups has no such file, the cgroups of workers below it have.
     const auto release = release_of(kernel);
-    const bool has_kill = exists(place->folder + "/cgroup.kill") ||
-                          (release && *release >= Release{5, 14});
+    const bool has_kill =
+        exists(place->folder + "/cgroup.kill") || (release && *release >= Release{5, 14});
     return {place->folder,
             ::access(place->folder.c_str(), W_OK) == 0 &&
                 ::access((place->folder + "/cgroup.procs").c_str(), W_OK) == 0,
