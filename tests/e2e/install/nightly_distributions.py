@@ -153,7 +153,7 @@ def test_a_user_without_root_goes_from_nothing_to_two_nodes_with_two_commands(ro
     assert root.content() - before == set()
 
 
-@pytest.mark.parametrize("here, there", itertools.permutations(SUITES, 2))
+@pytest.mark.parametrize("here, there", list(itertools.permutations(SUITES, 2)))
 def test_an_agent_of_this_build_is_pushed_to_another_distribution(roots, here, there, servers):
     """The other host has nothing of ours: it gets what the login node runs. The check before the
     first start would leave it out, as its Python is another one."""
