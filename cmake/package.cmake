@@ -41,6 +41,16 @@ set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "squashfuse, bubblewrap, libisal2")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/scripts/debian/prerm)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# For the Debian package alone: `import robustrun` with the system's Python.
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_debian.cmake)
+# The Debian package: `import robustrun` with the system's Python. The tarball: the script that is
+# called.
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_files.cmake)
+set(CPACK_ROBUSTRUN_ENTRY ${CMAKE_BINARY_DIR}/entry)
+set(glibc ${ROBUSTRUN_GLIBC})
+set(loader /lib64/ld-linux-x86-64.so.2)
+if(arch STREQUAL aarch64)
+  set(loader /lib/ld-linux-aarch64.so.1)
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/scripts/entry.in ${CPACK_ROBUSTRUN_ENTRY} @ONLY
+  FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
+  WORLD_EXECUTE)
 include(CPack)

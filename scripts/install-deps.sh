@@ -12,7 +12,8 @@
 #   scripts/install-deps.sh package      and .venv-package: what makes wheels and links against older
 #                                        versions of glibc, 0.5 GB
 #   scripts/install-deps.sh aarch64      as package, and a cross-compiler, the libraries of Debian's
-#                                        arm64 in .sysroot-aarch64, and an emulator, 1 GB
+#                                        arm64 in .sysroot-aarch64, emulators, and the system of an
+#                                        emulated machine in .machine-aarch64, 1.5 GB
 #   scripts/install-deps.sh lint         and clang-tidy, clang-format, ruff, jscpd
 #
 # Made for Debian 12. Does nothing, quickly and without root, when all is there; on another system
@@ -41,7 +42,9 @@ BUILD="git make g++ cmake ninja-build ccache mold libboost1.81-dev libcli11-dev
 AARCH64_LIBRARIES="libc6-dev libstdc++-12-dev libboost1.81-dev libcli11-dev libtomlplusplus-dev
   libspdlog-dev libfmt-dev doctest-dev libprotobuf-dev libxxhash-dev nlohmann-json3-dev libssl-dev
   zlib1g-dev libssh2-1-dev liburing-dev libfuse3-dev libcurl4-openssl-dev"
-AARCH64="g++-aarch64-linux-gnu qemu-user-static"
+AARCH64="g++-aarch64-linux-gnu qemu-user-static qemu-system-arm cpio"
+# What the emulated machine of the tests runs.
+AARCH64_MACHINE="linux-image-cloud-arm64 busybox-static python3"
 PACKAGERS="scikit-build-core==1.1.2 auditwheel==6.8.2 ziglang==0.17.1"
 NODE="axe-core@4.14.1 speedscope@1.25.0"
 PYTHON="python3 python3-venv python3-dev"
@@ -50,7 +53,7 @@ SLURM="slurmctld slurmd slurm-client"
 CLOCK="faketime"
 ORACLE="coinor-cbc"
 FUSE="bindfs fuse3"
-ROOTS="debootstrap"
+ROOTS="debootstrap busybox-static"
 BROWSER="chromium-headless-shell"
 SHELLS="zsh groff-base tmux"
 METRICS="prometheus"
@@ -172,6 +175,7 @@ case "${1:-build}" in
     install_packages $BUILD $AARCH64
     install_packagers
     scripts/sysroot .sysroot-aarch64 arm64 $AARCH64_LIBRARIES
+    scripts/sysroot .machine-aarch64 arm64 $AARCH64_MACHINE
     ;;
   torches)
     install_packages $PYTHON

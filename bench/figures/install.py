@@ -1,11 +1,12 @@
 """From `pip install` of the wheel to the first line of a worker; the wheel's size; quick commands.
 
-Ours: `pip install --no-index` of dist/robustrun-*.whl into a fresh environment that sees the torch
+Ours: `pip install --no-index` of dist/'s wheel into a fresh environment that sees the torch
 of .venv, then a run of two workers until one prints. Torch is there in all cases, so torchrun has
 nothing to install: its time is the start alone. ft_launcher is installed from files that were
 downloaded before. Quick commands are those of the installed wheel.
 """
 
+import os
 import subprocess
 import time
 
@@ -33,7 +34,8 @@ QUICK = Quick(20, "1 install instead of 5, 7 starts of each command instead of 2
 
 
 def the_wheel():
-    wheels = list((ROOT / "dist").glob("robustrun-*.whl"))
+    # dist/ may have that of another processor, too.
+    wheels = list((ROOT / "dist").glob(f"robustrun-*_{os.uname().machine}.whl"))
     if len(wheels) != 1:
         raise SystemExit("no wheel in dist/: make wheel")
     return wheels[0]

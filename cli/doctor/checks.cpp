@@ -6,10 +6,10 @@ namespace robustrun::cli {
 namespace {
 
 constexpr std::array kCheckRules = {
-    check_kernel, check_cgroups,       check_stacks,        check_fuse, check_namespaces,
-    check_memory, check_shared_memory, check_open_files,    check_ssh,  check_ssh_keys,
-    check_slurm,  check_munge,         check_nvidia_driver, check_nvml, check_nccl_profiler,
-    check_python, check_torch,         check_parts,
+    check_kernel,        check_cgroups,       check_stacks,        check_fuse,  check_namespaces,
+    check_memory,        check_shared_memory, check_open_files,    check_ssh,   check_ssh_keys,
+    check_slurm,         check_munge,         check_nvidia_driver, check_nvml,  check_nccl,
+    check_nccl_profiler, check_python,        check_torch,         check_parts,
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ using CheckRule = Check (*)(const Facts&);
 // software_checks.cpp
 [[nodiscard]] Check check_nvidia_driver(const Facts& facts);
 [[nodiscard]] Check check_nvml(const Facts& facts);
+[[nodiscard]] Check check_nccl(const Facts& facts);
 [[nodiscard]] Check check_nccl_profiler(const Facts& facts);
 [[nodiscard]] Check check_python(const Facts& facts);
 [[nodiscard]] Check check_torch(const Facts& facts);

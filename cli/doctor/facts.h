@@ -78,6 +78,7 @@ struct PythonFacts {
   Answer answer;            // to kPythonQuestion (gather.cpp)
   std::string version;      // "3.11.2"; empty: not known
   std::string torch;        // "2.13.0+cpu"; empty: not installed
+  std::string nccl;         // "2.27.5", of a package of the interpreter; empty: there is none
 };
 
 // A file that robustrun is installed with.

@@ -17,6 +17,7 @@
 #include "base/io/fd.h"
 #include "base/io/munge.h"
 #include "base/io/tool.h"
+#include "cli/doctor/versions.h"
 #include "cli/options/limits.h"
 #include "cli/plan/program.h"
 
@@ -29,6 +30,7 @@ constexpr const char* kUsualFolders = "/usr/local/bin:/usr/bin:/bin";
 constexpr std::size_t kFactFileMax = std::size_t{64} << 10;
 constexpr std::string_view kPythonLine = "robustrun-python ";
 constexpr std::string_view kTorchLine = "robustrun-torch ";
+constexpr std::string_view kNcclLine = "robustrun-nccl ";
 
 // Reads torch's version from its metadata: importing it takes seconds.
 constexpr const char* kPythonQuestion = R"(
@@ -37,6 +39,12 @@ print('robustrun-python', '%d.%d.%d' % sys.version_info[:3])
 try:
     from importlib.metadata import version
     print('robustrun-torch', version('torch'))
+    for name in 'nvidia-nccl-cu13', 'nvidia-nccl-cu12', 'nvidia-nccl-cu11':
+        try:
+            print('robustrun-nccl', version(name))
+            break
+        except Exception:
+            pass
 except Exception:
     pass
 )";
@@ -53,7 +61,7 @@ class FactGathering {
     utsname name{};
     if (::uname(&name) == 0) facts.kernel = name.release;
     facts.has_pidfd = base::has_pidfd();
-    facts.cgroup = cgroup();
+    facts.cgroup = cgroup(facts.kernel);
     facts.stacks = {number_in("/proc/sys/kernel/yama/ptrace_scope"), has("eu-stack"),
                     has("py-spy")};
     facts.fuse = {exists("/dev/fuse"), ::access("/dev/fuse", R_OK | W_OK) == 0,
@@ -120,13 +128,17 @@ class FactGathering {
             last.empty() ? base::describe(ended->status) : std::string(last)};
   }
 
-  static CgroupFacts cgroup() {
+  static CgroupFacts cgroup(std::string_view kernel) {
     const auto place = agent::own_cgroup("");
     if (!place) return {};
+    // The root of all cgroups has no such file, the cgroups of workers below it have.
+    const auto release = release_of(kernel);
+    const bool has_kill =
+        exists(place->folder + "/cgroup.kill") || (release && *release >= Release{5, 14});
     return {place->folder,
             ::access(place->folder.c_str(), W_OK) == 0 &&
                 ::access((place->folder + "/cgroup.procs").c_str(), W_OK) == 0,
-            exists(place->folder + "/cgroup.kill")};
+            has_kill};
   }
 
   // The least of our cgroup and those above it.
@@ -192,21 +204,21 @@ class FactGathering {
 
   void take_parts(Facts& facts) const {
     struct Part {
-      const char* place;
+      const char* place;  // relative to the folder of the program that runs
       const char* use;
       bool is_needed;
     };
     constexpr auto kParts = std::to_array<Part>({
-        {"bin/robustrun-shim", "starts workers", true},
-        {"bin/robustrun-blocks", "images and staged files by blocks", false},
-        {"share/robustrun/librobustrun.so", "checkpoints", false},
-        {"share/robustrun/librobustrun_tracer.so", "traces NCCL", false},
-        {"share/robustrun/python/robustrun/__init__.py", "import robustrun", false},
+        {"robustrun-shim", "starts workers", true},
+        {"robustrun-blocks", "images and staged files by blocks", false},
+        {"../share/robustrun/librobustrun.so", "checkpoints", false},
+        {"../share/robustrun/librobustrun_tracer.so", "traces NCCL", false},
+        {"../share/robustrun/python/robustrun/__init__.py", "import robustrun", false},
     });
-    const fs::path prefix = fs::path(around_.executable).parent_path().parent_path();
-    facts.prefix = prefix.string();
+    const fs::path folder = fs::path(around_.executable).parent_path();
+    facts.prefix = folder.parent_path().string();
     for (const Part& part : kParts) {
-      const fs::path place = prefix / part.place;
+      const fs::path place = folder / part.place;
       const std::string name =
           place.filename() == "__init__.py" ? "the Python package" : place.filename().string();
       facts.parts.push_back({name, part.use, part.is_needed, exists(place.string())});
@@ -224,6 +236,7 @@ void read_python_answer(PythonFacts& python) {
   for (const std::string_view line : base::split(python.answer.text, '\n')) {
     if (line.starts_with(kPythonLine)) python.version = base::trim(line.substr(kPythonLine.size()));
     if (line.starts_with(kTorchLine)) python.torch = base::trim(line.substr(kTorchLine.size()));
+    if (line.starts_with(kNcclLine)) python.nccl = base::trim(line.substr(kNcclLine.size()));
   }
 }
 

@@ -17,6 +17,7 @@ constexpr Release kTorchOldest{2, 1};
 constexpr Release kTorchDispatcher{2, 2};  // --trace=dispatcher
 constexpr Release kTorchRecorder{2, 8};    // the Flight Recorder sees gloo
 constexpr Release kTorchTested{2, 13};     // all tests run with it
+constexpr Release kNcclProfiler{2, 23};    // loads profiler plugins
 
 // "535.104.05" of /proc/driver/nvidia/version.
 std::string_view driver_version(std::string_view text) {
@@ -58,6 +59,20 @@ Check check_nvml(const Facts& facts) {
     }
   } else {
     check.found = base::counted(gpus.count, "GPU");
+  }
+  return check;
+}
+
+// That of torch's packages. A torch that was built with a NCCL of its own has none.
+Check check_nccl(const Facts& facts) {
+  const std::string& nccl = facts.python.nccl;
+  Check check{"NCCL", CheckState::kOk, base::printable(nccl), ""};
+  if (nccl.empty()) return {check.name, CheckState::kAbsent, "no package of Python has it", ""};
+  const auto release = release_of(nccl);
+  if (release && *release < kNcclProfiler) {
+    check.state = CheckState::kWarn;
+    check.found += ": older than 2.23, cannot be traced";
+    check.advice = "use a torch with a newer NCCL; jobs run with this one, too";
   }
   return check;
 }

@@ -40,11 +40,12 @@ std::optional<std::string> installed_command(std::string_view executable,
 
 std::string cached_command(const PushBundle& bundle, std::string_view arguments) {
   const std::string folder = std::string(kCacheFolder) + "/" + bundle.name;
-  return in_shell("test \"$(uname -m)\" = " + std::string(kProcessor) +
-                  " || { uname -m >&2; exit " + std::to_string(kExitOtherProcessor) +
-                  "; }; test -d " + folder + " || exit " + std::to_string(kExitNotCached) +
-                  "; cd " + folder + " && " + check_hashes(bundle) + " && cd ../../.. || exit 1; " +
-                  become(folder + "/" + bundle.files.front().name, arguments));
+  return in_shell(
+      "test \"$(uname -m)\" = " + std::string(kProcessor) + " || { uname -m >&2; exit " +
+      std::to_string(kExitOtherProcessor) + "; }; test -e " + std::string(kLoader) + " || exit " +
+      std::to_string(kExitNoGlibc) + "; test -d " + folder + " || exit " +
+      std::to_string(kExitNotCached) + "; cd " + folder + " && " + check_hashes(bundle) +
+      " && cd ../../.. || exit 1; " + become(folder + "/" + bundle.files.front().name, arguments));
 }
 
 std::string publish_command(const PushBundle& bundle, std::string_view folder, bool replace) {

@@ -20,14 +20,17 @@ inline constexpr std::string_view kStartMark = "robustrun-agent-starts";
 inline constexpr int kExitNotCached = 3;  // before the mark: the folder does not exist
 // Before the mark: the host has another processor, whose name is on standard error.
 inline constexpr int kExitOtherProcessor = 4;
+inline constexpr int kExitNoGlibc = 5;  // before the mark: the host has no kLoader
 inline constexpr int kExitNotFound = 127;
 inline constexpr int kExitNotExecutable = 126;
 
-// What this build runs on, as `uname -m` prints it.
+// What this build runs on, as `uname -m` prints it, and what loads it: a file of glibc.
 #if defined(__aarch64__)
 inline constexpr std::string_view kProcessor = "aarch64";
+inline constexpr std::string_view kLoader = "/lib/ld-linux-aarch64.so.1";
 #else
 inline constexpr std::string_view kProcessor = "x86_64";
+inline constexpr std::string_view kLoader = "/lib64/ld-linux-x86-64.so.2";
 #endif
 
 inline constexpr std::string_view kAgentArguments = "agent --stdin-credential";
@@ -36,7 +39,8 @@ inline constexpr std::string_view kAgentArguments = "agent --stdin-credential";
 // `arguments`: fixed words, which the shell splits.
 std::optional<std::string> installed_command(std::string_view executable,
                                              std::string_view arguments);
-// Runs the executable in the cache after checking the host's processor and the hashes.
+// Runs the executable in the cache after checking the host's processor, its C library and
+// the hashes.
 std::string cached_command(const PushBundle& bundle, std::string_view arguments);
 // Checks the files uploaded to `folder` (a name in the cache) and puts them in place. `replace`:
 // the existing folder is damaged.

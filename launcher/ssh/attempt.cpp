@@ -271,6 +271,11 @@ void SshAttempt::on_exit(const SshEnd& end) {
                     ": start the run on a machine with that processor",
                 false);
   }
+  if (!started && cached_ && code == kExitNoGlibc) {
+    return lose(cannot_start() + "its C library is not glibc (" + std::string(kLoader) +
+                    " is missing there), which robustrun needs",
+                false);
+  }
   if (!started && cached_ && !pushed_) {
     const bool damaged = code != kExitNotCached;
     return push_turn_ ? push(damaged) : wait_for_push(damaged);

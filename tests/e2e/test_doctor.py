@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 
@@ -46,6 +47,13 @@ def test_parts_and_the_interpreter_of_a_run_are_found(doctor):
     assert checks["robustrun"]["state"] == "ok", checks["robustrun"]
     version = ".".join(map(str, sys.version_info[:3]))
     assert checks["Python"]["found"] == f"{version} ({sys.executable})"
+
+
+def test_cgroups_are_killed_at_once_from_linux_5_14_on(doctor):
+    """Also where our own cgroup is the root of all, which has no cgroup.kill."""
+    release = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
+    found = doctor({})["cgroups"]["found"]
+    assert release < (5, 14) or "before 5.14" not in found, found
 
 
 def test_what_is_optional_and_absent_has_no_advice(doctor):

@@ -58,6 +58,22 @@ TEST_CASE("NVML that fails is bad only where there is a driver") {
   CHECK(check_nvml(with).found == "8 GPUs");
 }
 
+TEST_CASE("NCCL's version decides whether it can be traced") {
+  Facts facts = with_torch("2.13.0");
+  CHECK(check_nccl(facts).state == CheckState::kAbsent);
+  facts.python.answer = {Answer::State::kAnswered, 0,
+                         "robustrun-python 3.11.2\nrobustrun-torch 2.13.0\n"
+                         "robustrun-nccl 2.29.3\n"};
+  read_python_answer(facts.python);
+  CHECK(check_nccl(facts).found == "2.29.3");
+  CHECK(check_nccl(facts).state == CheckState::kOk);
+  facts.python.nccl = "2.20.5";
+  CHECK(check_nccl(facts).state == CheckState::kWarn);
+  CHECK(has(check_nccl(facts).found, "cannot be traced"));
+  facts.python.nccl = "unknown";
+  CHECK(check_nccl(facts).state == CheckState::kOk);
+}
+
 TEST_CASE("NCCL has one slot for a profiler") {
   Facts facts = with_driver();
   CHECK(has(check_nccl_profiler(facts).found, "free"));

@@ -32,3 +32,20 @@ def make_other(program):
     shown = subprocess.run([program, "--version"], capture_output=True, check=True).stdout
     assert OTHER_VERSION in shown, shown
     return program
+
+
+def root_without_glibc(folder):
+    """Fills `folder` with a system to chroot into, of busybox alone."""
+    (folder / "bin").mkdir(parents=True)
+    shutil.copy2(shutil.which("busybox"), folder / "bin")
+    for name in ("sh", "uname", "readlink", "test", "mkdir", "cat"):
+        (folder / "bin" / name).symlink_to("busybox")
+
+
+def has_static_busybox():
+    """Whether a system without glibc can be made."""
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        return False
+    shown = subprocess.run(["readelf", "--segments", busybox], capture_output=True, text=True)
+    return shown.returncode == 0 and "INTERP" not in shown.stdout

@@ -33,7 +33,7 @@ def answer(*command, folder):
 
 def answers_alike(prefix, folder, *arguments):
     """Its exit code and output; asserts that this machine's program says the same."""
-    emulated = answer(EMULATOR, "-L", ROOT / f".sysroot-{ARCH}", prefix / "bin" / "robustrun",
+    emulated = answer(EMULATOR, "-L", ROOT / f".sysroot-{ARCH}", prefix / "libexec" / "robustrun",
                       *arguments, folder=folder)
     assert emulated == answer(BINARY, *arguments, folder=folder)
     return emulated

@@ -9,6 +9,7 @@ import tempfile
 import zipfile
 
 import pytest
+from helpers.builds import has_static_busybox, root_without_glibc
 from install import packages
 
 WHEEL_BYTES_MAX = 15 << 20
@@ -67,8 +68,8 @@ def test_the_wheel_is_small_and_for_any_python(prefix):
     names = set(zipfile.ZipFile(wheel).namelist())
     data = wheel.name[:wheel.name.index("-py3")] + ".data/"
     for name in map(str, content(prefix)):
-        if name.startswith("bin/"):
-            assert data + "scripts/" + name[len("bin/"):] in names
+        if name.startswith("libexec/robustrun"):
+            assert data + "scripts/" + name[len("libexec/"):] in names
         elif name.startswith("share/robustrun/"):
             assert data + "data/" + name in names
     assert {"robustrun/__init__.py", "robustrun/checkpoint.py"} <= names
@@ -111,6 +112,34 @@ def test_a_tools_own_environment_gives_no_interpreter(tmp_path):
     assert run_two_ranks("robustrun", tmp_path, chosen) == str(mine)
 
 
+def test_uv_installs_it_as_a_tool(tmp_path):
+    uv = pathlib.Path(sys.executable).with_name("uv")
+    if not uv.exists():
+        pytest.skip("no uv")
+    tools = {**os.environ, "UV_OFFLINE": "1", "UV_TOOL_DIR": str(tmp_path / "tools"),
+             "UV_TOOL_BIN_DIR": str(tmp_path / "bin"), "UV_CACHE_DIR": str(tmp_path / "cache")}
+    run(uv, "tool", "install", "--python", sys.executable, packages.wheel(), env=tools)
+    mine = tmp_path / "mine"
+    run(sys.executable, "-m", "venv", "--without-pip", mine)
+    environment = clean_environment(tmp_path, f"{tmp_path}/bin:{mine}/bin:/usr/bin:/bin")
+    assert run_two_ranks("robustrun", tmp_path, environment) == str(mine)
+    run(uv, "tool", "uninstall", "robustrun", env=tools)
+    assert content(tmp_path / "tools") | content(tmp_path / "bin") <= {
+        pathlib.Path(name) for name in (".lock", ".gitignore")}
+
+
+@pytest.mark.parametrize("platform", ["musllinux_1_2_x86_64", "musllinux_1_2_aarch64",
+                                      "manylinux_2_27_x86_64", "manylinux_2_34_riscv64"])
+def test_pip_refuses_the_wheel_for_other_systems(tmp_path, platform):
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--no-index", "--only-binary=:all:", "--no-deps",
+         "--platform", platform, "--target", tmp_path / "target", packages.wheel()],
+        capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "is not a supported wheel on this platform" in done.stderr
+    assert not (tmp_path / "target").exists()
+
+
 def test_the_tarball_runs_in_a_folder_with_any_name(tmp_path):
     folder = tmp_path / "Größe 2 – 日本"
     folder.mkdir()
@@ -120,6 +149,41 @@ def test_the_tarball_runs_in_a_folder_with_any_name(tmp_path):
     run_two_ranks(prefix / "bin/robustrun", tmp_path, environment)
     moved = prefix.rename(tmp_path / "moved")
     run_two_ranks(moved / "bin/robustrun", tmp_path, environment)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not has_static_busybox(),
+                    reason="takes root and busybox-static")
+def test_where_no_glibc_or_another_processor_is_the_tarball_says_so(tmp_path):
+    root = tmp_path / "root"
+    root_without_glibc(root)
+    program = packages.unpack(root) / "bin" / "robustrun"
+
+    def refusal(*around):
+        done = subprocess.run(
+            [*around, "chroot", root, f"/{program.relative_to(root)}", "--version"],
+            capture_output=True, text=True)
+        assert done.returncode == 1 and not done.stdout
+        return done.stderr
+
+    assert "this system has no glibc (/lib" in refusal()
+    # The kernel then names another processor.
+    assert f"this package is for {packages.HERE}, and this machine is " in refusal(
+        "setarch", "linux32")
+
+
+def test_the_tarball_is_found_through_links_and_under_torchruns_name(prefix, tmp_path):
+    environment = clean_environment(tmp_path, "/usr/bin:/bin")
+    (tmp_path / "chain").symlink_to(prefix / "bin" / "robustrun")
+    (tmp_path / "robustrun").symlink_to("chain")
+    (tmp_path / "torchrun").symlink_to(prefix / "bin" / "robustrun")
+    (tmp_path / "current").symlink_to(prefix)
+    version = run(prefix / "bin" / "robustrun", "--version", env=environment)
+    for command in ([tmp_path / "robustrun"], [tmp_path / "current" / "bin" / "robustrun"],
+                    ["sh", "robustrun"]):
+        folder = prefix / "bin" if command[0] == "sh" else tmp_path
+        assert run(*command, "--version", env=environment, cwd=folder) == version
+    assert "-F _torchrun torchrun" in run(tmp_path / "torchrun", "--print-completion", "bash",
+                                          env=environment)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user is played by root alone")

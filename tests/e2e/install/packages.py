@@ -18,9 +18,9 @@ DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 # Of glibc, as every system has it; nothing else may be needed.
 GLIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2"}
 NEEDED = {
-    "bin/robustrun": GLIBC,
-    "bin/robustrun-blocks": GLIBC,
-    "bin/robustrun-shim": set(),
+    "libexec/robustrun": GLIBC,
+    "libexec/robustrun-blocks": GLIBC,
+    "libexec/robustrun-shim": set(),
     "share/robustrun/librobustrun.so": GLIBC,
     "share/robustrun/librobustrun_tracer.so": {"libc.so.6"},
 }
@@ -79,7 +79,7 @@ def unpack(folder, arch=HERE):
 
 def elf_files(prefix):
     """Name below `prefix` -> path of every program and library there."""
-    files = [path for path in sorted(prefix.rglob("*")) if path.is_file()]
+    files = [path for path in sorted(prefix.rglob("*")) if path.is_file() and not path.is_symlink()]
     return {str(path.relative_to(prefix)): path for path in files
             if path.open("rb").read(4) == b"\x7fELF"}
 
@@ -108,7 +108,7 @@ def needed_libraries(path):
 
 def expect_old_glibc_alone(prefix):
     files = elf_files(prefix)
-    assert "GLIBC_2." in objdump("-T", files["bin/robustrun"])
+    assert "GLIBC_2." in objdump("-T", files["libexec/robustrun"])
     newer = {name: symbols for name, path in files.items()
              if (symbols := symbols_beyond_glibc(path))}
     assert newer == {}

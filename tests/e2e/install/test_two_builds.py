@@ -3,10 +3,16 @@
 import os
 import pathlib
 import pwd
+import shutil
 import signal
 
 import pytest
-from helpers.builds import installed_copy, make_other
+from helpers.builds import (
+    has_static_busybox,
+    installed_copy,
+    make_other,
+    root_without_glibc,
+)
 from helpers.jobs import descendants, lockstep, start_job
 from helpers.processes import program_of, wait_for
 from helpers.runner import BINARY
@@ -52,6 +58,24 @@ def test_a_host_with_another_processor_is_named_and_nothing_is_pushed(farm, robu
             "start the run on a machine with that processor" in done.errors), done.errors
     assert "pushing it" not in done.errors
     hosts.expect_empty()
+
+
+@NEEDS_ROOT
+@pytest.mark.skipif(not has_static_busybox(), reason="no busybox-static")
+def test_a_host_without_glibc_is_named_and_nothing_is_pushed(robustrun):
+    root = robustrun.folder / "root"
+    root_without_glibc(root)
+    ssh = robustrun.write("ssh", "#!/bin/sh\n"
+                          f'case " $* " in *" -G "*) exec {shutil.which("ssh")} "$@" ;; esac\n'
+                          'for command; do :; done\n'
+                          f'exec chroot {root} /bin/sh -c "$command"\n')
+    ssh.chmod(0o755)
+    done = robustrun.run("--hosts=h[1-2]", f"--ssh-command={ssh}", "--max-restarts=0",
+                         *lockstep(robustrun))
+    assert done.code != 0
+    assert "its C library is not glibc (/lib" in done.errors, done.errors
+    assert "pushing it" not in done.errors
+    robustrun.expect_nothing_left()
 
 
 def test_nodes_of_two_versions_with_one_protocol_form_a_job(robustrun, other):
