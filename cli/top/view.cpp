@@ -25,28 +25,25 @@ constexpr std::size_t kUpdateBytesMax = 1000;
 constexpr std::size_t kPanelLinesMax = 2000;
 constexpr std::size_t kIndent = 2;
 
-constexpr std::string_view kHelp = R"(arrows, j k     choose a rank or node
-tab             the next rank in trouble
-enter           from a cell of several nodes to its nodes, then to their ranks; esc goes back
-/ TEXT          only hosts with TEXT in their name, or the node with rank TEXT; esc shows all
-s               the most urgent nodes first; again: by node rank
+// Fits 80 x 24.
+constexpr std::string_view kHelp = R"(arrows, j k   choose a rank or node
+tab           the next rank in trouble
+enter         zoom in: from a rack or group to its nodes, then ranks; esc out
+/ TEXT        only hosts with TEXT in their name, or the node of rank TEXT
+s             the most urgent nodes first; again: by node rank
 
-l               the end of the rank's log
-d               which rank blocks the job, with evidence (robustrun diagnose)
-S, A            the stack of the rank; of all ranks, equal stacks together
-i               incidents so far
-t               where the time went so far
+l             the end of the rank's log
+d             which rank blocks the job, with evidence (robustrun diagnose)
+S, A          the stack of the rank; of all ranks, equal stacks together
+i, t          incidents so far; where the time went
 
-I               inject a fault into the rank or its node (robustrun inject)
-E               evict the node: the run goes on without it
-U               new code, variables or arguments for the run (robustrun update)
-X               stop the run (robustrun stop)
+I, E, U and X ask first; nothing else here changes the run:
+I             inject a fault into the rank or its node (robustrun inject)
+E             evict the node: the run goes on without it
+U             new code, variables or arguments (robustrun update)
+X             stop the run (robustrun stop)
 
-q, Ctrl-C       quit; the run goes on
-Ctrl-L          draw the screen anew
-
-I, E, U and X ask first; nothing else here changes the run.
-For more: robustrun report, logs, attach.)";
+q, Ctrl-C     quit; the run goes on       Ctrl-L   draw the screen anew)";
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
