@@ -170,8 +170,8 @@ def at_full_size(seconds, firsts):
         question = Question(directory)
         alone = question.delays(seconds)
         whole, changes = question.changes(min(seconds, 10))
-        return {**found, "whole": whole, "changes": changes, "firsts": [*first, found["first"]], "alone": alone,
-                "watched": with_viewers(directory, question, seconds)}
+        return {**found, "firsts": [*first, found["first"]], "whole": whole, "changes": changes,
+                "alone": alone, "watched": with_viewers(directory, question, seconds)}
 
 
 def page_of(incidents):

@@ -186,7 +186,7 @@ def test_an_update_is_typed_and_confirmed(robustrun, terminal):
     shown.wait("all 4 ranks run")
     shown.press("U")
     shown.wait("update: ", "--env NAME=VALUE")
-    shown.press("--env LR=0.0003 --now", "Enter")
+    shown.type("--env LR=0.0003 --now")
     shown.wait("update: env LR=0.0003? the workers restart at once")
     shown.press("y")
     job.wait(lambda: "version 1" in job.err(), "the update", 60)
