@@ -7,7 +7,7 @@ import secrets
 import socket
 import subprocess
 
-from helpers.jobs import start_job
+from helpers.jobs import GROUP_FORMED, start_job
 from helpers.processes import wait_for
 from helpers.runner import BUILD
 
@@ -41,6 +41,6 @@ def start_fleet(runner, nodes, workers, *options, laggard=0):
         [BUILD / "test-helpers/simulated_agents", endpoint, "fleet", secret, digest, str(nodes),
          str(workers), str(laggard)], env=runner.environment, start_new_session=True)
     runner.started.append(job.simulation)
-    wait_for(lambda: job.process.poll() is not None or "starting" in job.err(), 180, "the start")
+    wait_for(lambda: job.process.poll() is not None or job.records(GROUP_FORMED), 120, "the group")
     assert job.process.poll() is None, job.err()
     return job
