@@ -115,9 +115,10 @@ def fleet_page(runner, folder):
 
 
 def hang_page(runner, folder):
-    dumps = sorted((ROOT / "tests/fixtures/flight_recorder").glob("nccl-2.10.json.*"))
+    dumps = ROOT / "tests/fixtures/flight_recorder"
     page = folder / "hang.html"
-    done = runner.run("diagnose", "--from", *map(str, dumps), "--html", str(page))
+    names = sorted(each.name for each in dumps.glob("nccl-2.10.json.*"))
+    done = runner.run("diagnose", "--from", *names, "--html", str(page), cwd=dumps)
     assert done.code == 0, done.errors
     return page
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/core/text.h"
-#include "base/core/words.h"
 
 namespace robustrun::cli {
 namespace {
@@ -26,6 +25,7 @@ constexpr std::size_t kLegendColumns = 4;
 constexpr std::size_t kNameCharacters = 24;
 constexpr double kPlotLeft = 60, kPlotWidth = 340, kPlotHeight = 150, kPlotsApart = 430;
 constexpr double kPlotHead = 34, kPlotFoot = 52;
+constexpr double kLabelsApart = 48;
 
 // The colours of the report page (html/page/page.css), by Phase; each has its word in the legend.
 struct Colour {
@@ -178,8 +178,8 @@ std::string plot(double left, double top, std::string_view title, std::string_vi
     high = std::max(high, one.value);
   }
   const double room = std::max(0.001, (high - low) * 0.1);
-  low -= room;
-  high += room;
+  low = std::max(0.0, low - room);
+  high = std::min(1.0, high + room);
   const double x0 = left + kPlotLeft, y0 = top + kPlotHead;
   const auto y = [&](double value) {
     return y0 + kPlotHeight * (1 - (value - low) / (high - low));
@@ -193,25 +193,36 @@ std::string plot(double left, double top, std::string_view title, std::string_vi
         fmt::format("<path class=\"grid\" d=\"M{:.0f} {:.1f}h{:.0f}\"/>", x0, y(value), kPlotWidth);
     out += text_at(x0 - 6, y(value) + 4, "soft", "end", fmt::format("{:.1f}", 100 * value));
   }
+  const auto x = [&](const Point& one) { return x0 + 8 + (kPlotWidth - 16) * one.x; };
   std::string line;
-  double labelled = -1;
   for (const Point& one : points) {
-    const double x = x0 + 8 + (kPlotWidth - 16) * one.x;
-    line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? "M" : "L", x, y(one.value));
-    out += fmt::format(
-        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: "
-        "{:.2f} %</title></circle>",
-        one.is_best ? "best" : "dot", x, y(one.value), one.is_best ? 5 : 3, one.label,
-        100 * one.value);
-    if (labelled >= 0 && x - labelled < 48) continue;
-    out += text_at(x, y0 + kPlotHeight + 16, "soft", "middle", one.label);
-    labelled = x;
+    line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? "M" : "L", x(one), y(one.value));
   }
   out += fmt::format("<path class=\"line\" d=\"{}\"/>\n", line);
+  double labelled = -kLabelsApart;
+  for (const Point& one : points) {
+    out += fmt::format(
+        "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.2f} %</title>"
+        "</circle>\n",
+        one.is_best ? "best" : "dot", x(one), y(one.value), one.is_best ? 5 : 3, one.label,
+        100 * one.value);
+    if (x(one) - labelled < kLabelsApart) continue;
+    labelled = x(one);
+    out += text_at(labelled, y0 + kPlotHeight + 16, "soft", "middle", one.label);
+  }
   const auto best = std::ranges::find_if(points, &Point::is_best);
   const std::string which = best == points.end() ? "" : fmt::format("; best: {}", best->label);
   return out + text_at(x0 + kPlotWidth / 2, y0 + kPlotHeight + 36, "soft", "middle",
                        fmt::format("{}{}", across, which));
+}
+
+// "69 s", "12 min", "2.1 h": short, for an axis.
+std::string axis_time(base::Nanos time) {
+  constexpr double kMinute = 60, kHour = 3600, kAndAHalf = 1.5;
+  const double seconds = in_seconds(time);
+  if (seconds < kAndAHalf * kMinute) return fmt::format("{:.3g} s", seconds);
+  if (seconds < kAndAHalf * kHour) return fmt::format("{:.0f} min", seconds / kMinute);
+  return fmt::format("{:.1f} h", seconds / kHour);
 }
 
 std::vector<Point> interval_points(const simulator::Study& study) {
@@ -222,7 +233,7 @@ std::vector<Point> interval_points(const simulator::Study& study) {
   const double span = std::max(1e-9, std::log(in_seconds(all.back().every)) - first);
   for (const simulator::IntervalResult& one : all) {
     points.push_back({(std::log(in_seconds(one.every)) - first) / span, one.ettr,
-                      base::rough_duration_words(one.every), one.every == study.best_interval});
+                      axis_time(one.every), one.every == study.best_interval});
   }
   return points;
 }
