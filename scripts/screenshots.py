@@ -1,8 +1,9 @@
 """Writes the pictures of the documentation into docs/pictures/: the page of a run with two
-failures, `robustrun top` while a rank hangs, and the page of a placement of 1,024 nodes.
+failures at three widths, `robustrun top` while a rank hangs and of 1,024 simulated nodes, the page
+of a placement of 1,024 nodes, the page of a diagnosis, and the chart of a simulation.
 
 Everything in them is real output of this build; `make screenshots` calls it. It needs Chromium,
-tmux and a Python with torch and pytest (scripts/install-deps.sh test), and takes a minute. The
+tmux and a Python with torch and pytest (scripts/install-deps.sh test), and takes some minutes. The
 helpers are those of tests/e2e, which is on PYTHONPATH.
 """
 
@@ -14,6 +15,7 @@ import signal
 import tempfile
 
 from helpers.browser import Browser
+from helpers.fleet import rack_topology, start_fleet
 from helpers.jobs import start_job
 from helpers.processes import wait_for
 from helpers.runner import Runner
@@ -96,6 +98,40 @@ def top_page(runner, folder):
         screen = terminal.screen(colours=True)
     finally:
         terminal.close()
+    return terminal_page(screen, folder)
+
+
+def fleet_page(runner, folder):
+    runner.write("net.toml", rack_topology(1024, 64))
+    job = start_fleet(runner, 1024, 8, "--topology=net.toml", laggard=531)
+    terminal = Terminal(runner, 100, 26)
+    try:
+        terminal.type(f"{runner.binary} top {job.run}")
+        terminal.wait("on sim-531: steps behind", "a cell is a rack", within_s=120)
+        screen = terminal.screen(colours=True)
+    finally:
+        terminal.close()
+    return terminal_page(screen, folder)
+
+
+def hang_page(runner, folder):
+    dumps = ROOT / "tests/fixtures/flight_recorder"
+    page = folder / "hang.html"
+    names = sorted(each.name for each in dumps.glob("nccl-2.10.json.*"))
+    done = runner.run("diagnose", "--from", *names, "--html", str(page), cwd=dumps)
+    assert done.code == 0, done.errors
+    return page
+
+
+def sim_picture(runner, folder):
+    picture = folder / "sim.svg"
+    done = runner.run("sim", "--nodes=1250", "--preset=byterobust-dense", "--spares=auto",
+                      "--svg", str(picture))
+    assert done.code == 0, done.errors
+    return picture
+
+
+def terminal_page(screen, folder):
     page = folder / "top.html"
     page.write_text(page_of(screen))
     return page
@@ -138,22 +174,30 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         pages = {}
-        for name, make in (("report", report_page), ("plan", plan_page), ("top", top_page)):
+        for name, make in MAKERS.items():
             (folder / name).mkdir()
             runner = Runner(folder / name)
             try:
-                pages[name] = make(runner, folder)
+                pages[name] = make(runner, folder / name)
             finally:
                 runner.close()
         with Browser(folder / "profile") as browser:
-            for name, page in pages.items():
-                browser.open(page, 1200, 900)
-                picture = browser.screenshot("#screen" if name == "top" else None,
-                                             {"report": 1750, "plan": 1500}.get(name))
+            for name, source, width, height, dark in SHOTS:
+                browser.open(pages[source], width, 900, dark=dark)
+                picture = browser.screenshot(SELECTORS.get(source), height)
                 assert len(picture) < BYTES_MAX, (name, len(picture))
                 (PICTURES / f"{name}.png").write_bytes(picture)
                 print(f"docs/pictures/{name}.png: {len(picture) // 1000} kB")
 
+
+MAKERS = {"report": report_page, "plan": plan_page, "top": top_page, "top-1024": fleet_page,
+          "hang": hang_page, "sim": sim_picture}
+SELECTORS = {"top": "#screen", "top-1024": "#screen", "sim": "svg"}
+# Name, source, width and height, and whether in dark.
+SHOTS = (("report", "report", 1200, 1750, False), ("report-800", "report", 800, 1750, True),
+         ("report-400", "report", 400, 1750, False), ("plan", "plan", 1200, 1500, False),
+         ("top", "top", 1200, None, False), ("top-1024", "top-1024", 1200, None, False),
+         ("hang", "hang", 1200, 900, False), ("sim", "sim", 860, None, False))
 
 if __name__ == "__main__":
     main()

@@ -87,6 +87,8 @@ inline constexpr std::chrono::seconds kInjectionAnswerMax{20};
 inline constexpr std::chrono::seconds kControlAnswerMax{30};
 // The oldest status that a request may accept.
 inline constexpr std::chrono::seconds kStatusAgeMax{1};
+// How old the status of an answer to "changes" may be.
+inline constexpr std::chrono::milliseconds kChangesAgeMax{250};
 // control/client.h: bytes of an answer. The status of kNodesMax nodes fits.
 inline constexpr std::size_t kControlAnswerBytesMax = std::size_t{64} << 20;
 inline constexpr std::size_t kControlFileBytesMax = 4096;
@@ -191,6 +193,9 @@ inline constexpr std::chrono::milliseconds kObserveMargin{1000};
 inline constexpr std::chrono::milliseconds kLookBackWithin{800};
 // Looks at what single ranks use, at a time.
 inline constexpr std::size_t kUseLooksMax = 16;
+// Of an answer to "stacks": frames of a stack, and reasons why there are none.
+inline constexpr std::size_t kStackFramesMax = 60;
+inline constexpr std::size_t kStackReasonsMax = 4;
 inline constexpr std::size_t kSnapshotBytesMax = std::size_t{8} << 20;
 inline constexpr std::uint32_t kAnalysisLane = 0x5348'1002;  // of the launcher's pool
 inline constexpr std::uint32_t kCodeLane = 0x5348'1003;  // of the launcher's pool

@@ -32,6 +32,7 @@ SECONDS, QUICK_SECONDS = 30, 6
 INCIDENTS, QUICK_INCIDENTS = 1000, 100
 FIRST_MAX_MS = 300
 DELAY_MAX_MS = 10
+POLL_S = 0.5  # of top
 PAGE_MAX_S = 2
 PICTURE = b"a cell is"
 QUICK = Quick(50, "6 s of each load instead of 30 s, and a page of 100 incidents")
@@ -85,20 +86,17 @@ class Viewer:
 
 
 class Question:
-    """Asks the supervisor for a command that it does not know."""
+    """Asks the supervisor, as other commands do."""
 
     def __init__(self, run_directory):
         path = (run_directory / "control").read_text().splitlines()[0]
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(path)
 
-    def ask(self):
-        message = json.dumps({"command": "none"}).encode()
-        began = time.monotonic()
+    def ask(self, **members):
+        message = json.dumps(members).encode()
         self._socket.sendall(struct.pack("<I", len(message)) + message)
-        size = struct.unpack("<I", self._take(4))[0]
-        self._take(size)
-        return (time.monotonic() - began) * 1e3
+        return self._take(struct.unpack("<I", self._take(4))[0])
 
     def _take(self, size):
         data = b""
@@ -111,9 +109,22 @@ class Question:
     def delays(self, seconds):
         found, end = [], time.monotonic() + seconds
         while time.monotonic() < end:
-            found.append(self.ask())
+            began = time.monotonic()
+            self.ask(command="none")
+            found.append((time.monotonic() - began) * 1e3)
             time.sleep(0.02)
         return found
+
+    def changes(self, seconds):
+        """Bytes of the first answer to a viewer, and of those that follow in a second."""
+        first, version, rest, count = 0, "0", 0, 0
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            answer = self.ask(command="changes", since=version, rank="0")
+            version = str(json.loads(answer)["changes"]["version"])
+            first, rest, count = first or len(answer), rest + len(answer), count + 1
+            time.sleep(POLL_S)
+        return first, (rest - first) / ((count - 1) * POLL_S)
 
 
 def p99(values):
@@ -158,8 +169,9 @@ def at_full_size(seconds, firsts):
         found = of_one_viewer(directory, seconds)
         question = Question(directory)
         alone = question.delays(seconds)
-        return {**found, "firsts": [*first, found["first"]], "alone": alone,
-                "watched": with_viewers(directory, question, seconds)}
+        whole, changes = question.changes(min(seconds, 10))
+        return {**found, "firsts": [*first, found["first"]], "whole": whole, "changes": changes,
+                "alone": alone, "watched": with_viewers(directory, question, seconds)}
 
 
 def page_of(incidents):
@@ -192,6 +204,8 @@ def measure(quick):
         Figure("processor of top", "% of a core", [found["cpu"]], [], "-", True, size_note),
         Figure("memory of top", "MiB", [found["memory"]], [], "-", True, size_note),
         Figure("bytes written by top", "B/s", [found["bytes"]], [], "-", True, size_note),
+        Figure("bytes that a viewer gets", "B/s", [found["changes"]], [], "-", True,
+               f"first answer {found['whole'] / 1000:.0f} kB"),
         Figure("supervisor's delay without viewers", "ms", found["alone"], [], "-", True,
                f"p99 {p99(found['alone']):.3g}"),
         Figure(f"supervisor's delay with {VIEWERS} viewers", "ms", found["watched"], [],

@@ -25,12 +25,15 @@
 #include "cli/runs/find_run.h"
 #include "cli/runs/log_tail.h"
 #include "cli/runs/run_status.h"
+#include "cli/runs/run_update.h"
 #include "cli/text/diagnose_text.h"
+#include "cli/text/stacks_text.h"
 #include "cli/top/ansi_screen.h"
 #include "cli/top/view.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/diagnose_row.h"
 #include "supervisor/control/operation_request.h"
+#include "supervisor/control/stacks_row.h"
 #include "supervisor/control/view_rows.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/run_dir/journal.h"
@@ -43,13 +46,14 @@ using supervisor::ControlClient;
 using supervisor::RunStatus;
 
 // Lanes of the pool: each does one thing at a time.
-constexpr unsigned kThreads = 6;
+constexpr unsigned kThreads = 7;
 constexpr std::size_t kQueueMax = 8;
 enum Lane : base::BlockingPool::Lane {
   kStatusLane,
   kJournalLane,
   kLogLane,
   kDiagnosisLane,
+  kStacksLane,
   kUseLane,
   kOrderLane
 };
@@ -60,6 +64,7 @@ struct Run {
   Surroundings around;
   base::Fd stop;  // can be read when the view is closed
   std::optional<ControlClient> client;  // of kStatusLane
+  supervisor::StatusMirror mirror;  // of `client`
   std::optional<ControlClient> use_client;  // of kUseLane
 };
 
@@ -69,9 +74,12 @@ base::Result<ControlClient> connect(const Run& run) {
   return client;
 }
 
-base::Result<RunStatus> ask(Run& run) {
-  if (!run.client) run.client = RR_TRY(connect(run));
-  auto status = ask_status(*run.client, kTopInterval / 2);
+base::Result<RunStatus> ask(Run& run, std::optional<std::uint32_t> rank) {
+  if (!run.client) {
+    run.client = RR_TRY(connect(run));
+    run.mirror = {};
+  }
+  auto status = ask_changes(*run.client, run.mirror, rank);
   if (!status) run.client.reset();
   return status;
 }
@@ -84,6 +92,18 @@ std::string diagnose(const Run& run) {
   const auto verdict = answer ? supervisor::read_verdict(*answer)
                               : base::Result<tracer::Verdict>(std::unexpected(answer.error()));
   return verdict ? verdict_text(*verdict, {}) : "cannot diagnose the run: " + verdict.error().what;
+}
+
+std::string look_at_stacks(const Run& run, std::optional<std::uint32_t> rank) {
+  auto client = connect(run);
+  if (!client) return "cannot look at stacks: " + client.error().what;
+  std::optional<base::Rank> wanted;
+  if (rank) wanted = base::Rank{*rank};
+  const auto answer = client->ask(supervisor::stacks_request(wanted));
+  const auto stacks = answer
+                          ? supervisor::read_stacks_answer(*answer)
+                          : base::Result<supervisor::WorkerStacks>(std::unexpected(answer.error()));
+  return stacks ? stacks_text(*stacks) : "cannot look at stacks: " + stacks.error().what;
 }
 
 struct UseNews {
@@ -121,6 +141,13 @@ std::string carry_out(const Run& run, const Order& order) {
     case Order::Kind::kEvict: {
       const auto answer = client->ask(supervisor::evict_request(order.node));
       return answer ? order.node + " is being evicted" : answer.error().what;
+    }
+    case Order::Kind::kUpdate: {
+      auto update = read_update(order.update);
+      if (!update) return update.error().what;
+      const auto done =
+          update_run(run.directory, update->line, std::move(update->plan), run.around);
+      return done ? done->text : done.error().what;
     }
     case Order::Kind::kInject: break;
   }
@@ -229,6 +256,7 @@ class Top {
         case View::Wish::kQuit: return loop_.stop();
         case View::Wish::kRedraw: screen_.forget(); break;
         case View::Wish::kDiagnose: ask_for_diagnosis(); break;
+        case View::Wish::kStacks: ask_for_stacks(); break;
         case View::Wish::kOrder: pass_on(view_.order()); break;
       }
     }
@@ -273,7 +301,7 @@ class Top {
 
   void ask_for_status() {
     begin(
-        kStatusLane, [](Run& run) { return ask(run); },
+        kStatusLane, [rank = view_.selected_rank()](Run& run) { return ask(run, rank); },
         [this](base::Result<RunStatus> status) {
           if (!status) {
             view_.note_failure(status.error().what);
@@ -350,6 +378,12 @@ class Top {
     begin(
         kDiagnosisLane, [](Run& run) { return diagnose(run); },
         [this](std::string text) { view_.take_diagnosis(std::move(text)); });
+  }
+
+  void ask_for_stacks() {
+    begin(
+        kStacksLane, [rank = view_.stacks_rank()](Run& run) { return look_at_stacks(run, rank); },
+        [this](std::string text) { view_.take_stacks(std::move(text)); });
   }
 
   std::shared_ptr<Run> run_;

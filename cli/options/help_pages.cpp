@@ -244,7 +244,7 @@ PATH is a file, or a folder, of:
 Other files in a folder are skipped. docs/operations.md says how to make a job leave dumps.
 
   --json       one JSON object (docs/formats/diagnosis.md)
-  --html FILE  also write one page that shows who waits for whom; it needs no network
+  --html FILE  also write one page that shows which rank waits for which; it needs no network
 
 Exit codes: 0 a verdict, even if no rank is blocked; 1 the run cannot be asked, or the files cannot
 be used; 2 bad input or no such run.

@@ -498,8 +498,8 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kJson, .name = "json", .type = kFlag, .group = kPlan, .variable = false, .file = false,
    .help = "Print the placement as one JSON object (docs/formats/plan.md)."},
   {.id = kHtml, .name = "html", .values = "FILE", .group = kPlan, .variable = false,
-   .file = false, .help = "Write one page with the tree of switches, who sits where, and what "
-                          "crosses which switch; it needs no network."},
+   .file = false, .help = "Write one page with the tree of switches, the place of each node, and "
+                          "what crosses which switch; it needs no network."},
   {.id = kSvg, .name = "svg", .values = "FILE", .group = kPlan, .variable = false, .file = false,
    .help = "Write an SVG picture of switches and nodes, each group in its colour."},
   {.id = kColourBy, .name = "colour-by", .alias = "color-by", .type = kChoice,

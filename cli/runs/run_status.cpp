@@ -5,6 +5,7 @@
 #include "supervisor/console/console_log.h"
 #include "supervisor/control/file.h"
 #include "supervisor/control/json.h"
+#include "supervisor/control/operation_rows.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
@@ -18,6 +19,22 @@ base::Result<RunStatus> ask_status(supervisor::ControlClient& client,
   if (age_max.count() > 0) request["age_max_ms"] = std::to_string(age_max.count());
   const std::string answer = RR_TRY(client.ask_text(request));
   return supervisor::read_status_answer(answer);
+}
+
+base::Result<RunStatus> ask_changes(supervisor::ControlClient& client,
+                                    supervisor::StatusMirror& mirror,
+                                    std::optional<std::uint32_t> rank) {
+  client.wait_at_most(kSupervisorAnswerMax);
+  const std::string answer =
+      RR_TRY(client.ask_text(supervisor::changes_request(mirror.version(), rank)));
+  auto news = supervisor::read_changes_answer(answer);
+  if (news) {
+    mirror.take(*std::move(news), rank);
+    return mirror.status();
+  }
+  if (news.error().code == base::Errc::kInvalidArgument)
+    return ask_status(client, kTopInterval / 2);
+  return std::unexpected(news.error());
 }
 
 RunStatus status_of_entries(const std::vector<supervisor::JournalEntry>& entries,

@@ -1,11 +1,14 @@
 #pragma once
 // The status of a run for commands: from its supervisor, or from its journal.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/core/result.h"
 #include "cli/options/surroundings.h"
 #include "supervisor/control/client.h"
+#include "supervisor/core/status/changes.h"
 #include "supervisor/core/status/status.h"
 #include "supervisor/core/types/journal_entry.h"
 
@@ -15,6 +18,12 @@ namespace robustrun::cli {
 // second. Errors as of ControlClient::ask.
 [[nodiscard]] base::Result<supervisor::RunStatus> ask_status(
     supervisor::ControlClient& client, std::chrono::milliseconds age_max = {});
+
+// The same, in changes: `mirror` holds what this client's supervisor has told so far. `rank`: the
+// one of which all is told. Asks for the whole status where the supervisor is older.
+[[nodiscard]] base::Result<supervisor::RunStatus> ask_changes(supervisor::ControlClient& client,
+                                                              supervisor::StatusMirror& mirror,
+                                                              std::optional<std::uint32_t> rank);
 
 // Of a run in `directory` whose journal has these entries.
 [[nodiscard]] supervisor::RunStatus status_of_entries(

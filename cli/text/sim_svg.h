@@ -1,6 +1,7 @@
 #pragma once
-// Where the time goes as an SVG document: one bar per policy, of the time that is not productive,
-// all to one scale. Pure.
+// A study as an SVG document, in the style of the report page: where the time goes under each
+// policy, and, where the study tried several, the ETTR by checkpoint interval and by spares. Light
+// and dark. Pure.
 
 #include <string>
 

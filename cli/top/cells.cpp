@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "supervisor/core/status/steps_behind.h"
+
 namespace robustrun::cli {
 namespace {
 
@@ -11,11 +13,6 @@ using supervisor::NodeStatus;
 using supervisor::RankStatus;
 using supervisor::RunStatus;
 using supervisor::WorkerStage;
-
-// Ranks are read at slightly different moments: one step apart is together, and so is what takes
-// less than this.
-constexpr double kStepsBehindMin = 2;
-constexpr double kSecondsBehindMin = 5;
 
 constexpr std::array<CellLook, kCellStates> kLooks = {{
     {'B', Ink::kRed, true, false, true, "blocking"},
@@ -34,17 +31,6 @@ constexpr std::array<CellLook, kCellStates> kLooks = {{
     {'x', Ink::kPlain, false, true, false, "out of the run"},
 }};
 
-std::uint64_t median_of_steps(const RunStatus& status) {
-  std::vector<std::uint64_t> steps;
-  for (const NodeStatus& node : status.nodes) {
-    for (const RankStatus& rank : node.ranks) steps.push_back(rank.steps);
-  }
-  if (steps.empty()) return 0;
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::ranges::nth_element(steps, middle);
-  return *middle;
-}
-
 bool is_among(const std::vector<std::uint32_t>& ranks, std::uint32_t rank) {
   return std::ranges::binary_search(ranks, rank);
 }
@@ -54,8 +40,7 @@ class Judge {
  public:
   explicit Judge(const RunStatus& status)
       : hang_(status.hang ? &*status.hang : nullptr),
-        median_(static_cast<double>(median_of_steps(status))),
-        behind_(std::max(kStepsBehindMin, kSecondsBehindMin * status.steps_per_second.value_or(0))),
+        steps_(status),
         is_up_(status.state == supervisor::JobState::kRunning) {}
 
   [[nodiscard]] CellState state_of(const NodeStatus& node, std::uint32_t local) const {
@@ -80,14 +65,12 @@ class Judge {
     }
     if (node.agent == AgentStatus::kSuspect) return CellState::kSilent;
     if (rank.steps == 0 && (!node.stage.empty() || !is_up_)) return CellState::kStarting;
-    const double steps = static_cast<double>(rank.steps);
-    return steps + behind_ <= median_ ? CellState::kBehind : CellState::kRunning;
+    return steps_.is_behind(rank.steps) ? CellState::kBehind : CellState::kRunning;
   }
 
  private:
   const HangStatus* hang_;  // null: none
-  double median_;
-  double behind_;  // so many steps
+  supervisor::StepsBehind steps_;
   bool is_up_;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/core/text.h"
 #include "base/core/words.h"
@@ -23,6 +24,8 @@ constexpr int kDetailRowsMin = 5;  // with the rule above
 constexpr int kDetailRowsRoomy = 8;  // with more, a line stays empty
 constexpr int kColumnsRoomy = 100;
 constexpr int kLossColumnsMax = 24;
+constexpr int kRackLetterColumns = 5;  // of a rack's cell: a space, its letter, the gap
+constexpr int kPromptHintColumns = 16;  // "enter, or esc"
 constexpr base::Nanos kOutcomeShown = std::chrono::seconds(20);
 constexpr base::Nanos kAnswerLate = std::chrono::seconds(2);
 constexpr Style kDim = {.dim = true};
@@ -105,8 +108,10 @@ void View::draw_progress(Canvas& canvas) const {
   const int columns = canvas.size().columns;
   std::string ratio;
   if (facts_.ettr) ratio = "ETTR " + per_cent(*facts_.ettr);
-  if (facts_.ettr_last_hour && columns >= kColumnsRoomy)
-    ratio += " (last hour " + per_cent(*facts_.ettr_last_hour) + ")";
+  if (facts_.ettr_last_hour) {
+    const std::string now = per_cent(*facts_.ettr_last_hour);
+    ratio += columns >= kColumnsRoomy ? " (last hour " + now + ")" : ", now " + now;
+  }
   const int end = columns - 1 - text_columns(ratio);
   canvas.put(1, end, ratio);
   int column = canvas.put(1, 1, progress_of(status_), {}, end - 1);
@@ -193,25 +198,61 @@ void View::draw_ranks(Canvas& canvas, int row) const {
   }
 }
 
-void View::draw_nodes(Canvas& canvas, int row) const {
-  const auto per_cell = static_cast<std::size_t>(layout_.nodes_per_cell);
-  const std::size_t selected_cell = position() / per_cell;
-  for (std::size_t first = 0; first < shown_.size(); first += per_cell) {
-    const std::size_t cell = first / per_cell;
-    const int at = row + static_cast<int>(cell) / layout_.cells_per_row;
-    const int place = static_cast<int>(cell) % layout_.cells_per_row;
-    if (place == 0) {
-      canvas.put(at, 1, status_.nodes[shown_[first]].name, kDim, layout_.label_columns);
-    }
+void View::draw_groups(Canvas& canvas, int row) const {
+  const bool has_names = layout_.kind == GridLayout::Kind::kRacks && layout_.label_columns == 0;
+  const std::size_t selected = selected_group();
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const NodeStatus& first = status_.nodes[shown_[groups_[i].first]];
+    const std::string_view rack = first.rack.empty() ? "others" : std::string_view(first.rack);
+    const std::string_view name = layout_.kind == GridLayout::Kind::kRacks ? rack : first.name;
+    const int at = row + static_cast<int>(i) / layout_.cells_per_row;
+    const int place = static_cast<int>(i) % layout_.cells_per_row;
+    if (place == 0 && !has_names) canvas.put(at, 1, name, kDim, layout_.label_columns);
     CellState state = CellState::kOut;
-    for (std::size_t i = first; i < std::min(first + per_cell, shown_.size()); ++i) {
-      state = std::min(state, cells_[shown_[i]].state);
+    for (std::size_t node = groups_[i].first; node < groups_[i].last; ++node) {
+      state = std::min(state, cells_[shown_[node]].state);
     }
     Style style = style_of(state);
-    style.reverse = cell == selected_cell;
+    style.reverse = i == selected;
     if (style.reverse && style.filled) style.filled = false;
-    canvas.put(at, 1 + layout_.label_columns + place * layout_.cell_columns,
-               letter_of(state, unicode_), style);
+    int column = 1 + layout_.label_columns + place * layout_.cell_columns;
+    if (has_names) {
+      const int end = column + layout_.cell_columns - kRackLetterColumns;
+      canvas.put(at, column, name, is_trouble(state) ? text_style_of(state) : kDim, end);
+      column = end + 1;
+    }
+    canvas.put(at, column, letter_of(state, unicode_), style);
+  }
+}
+
+// Chooses what a cell is: a rank, a node, a rack, or several nodes.
+void View::lay_out(Size space) {
+  int label = 4;  // "node"
+  std::size_t ranks = 0;
+  for (const std::size_t node : shown_) {
+    label = std::max(label, text_columns(status_.nodes[node].name));
+    ranks = std::max(ranks, cells_[node].ranks.size());
+  }
+  const auto nodes = shown_.size();
+  layout_ = lay_out_grid(static_cast<int>(nodes), static_cast<int>(ranks), label, space);
+  groups_.clear();
+  if (layout_.kind == GridLayout::Kind::kRanks) return;
+  if (layout_.nodes_per_cell > 1) {
+    std::vector<Span> racks = racks_shown();
+    int name = 6;  // "others"
+    for (const Span& rack : racks) {
+      name = std::max(name, text_columns(status_.nodes[shown_[rack.first]].rack));
+    }
+    const GridLayout by_rack = lay_out_racks(static_cast<int>(racks.size()), name, space);
+    if (racks.size() > 1 && by_rack.rows > 0) {
+      layout_ = by_rack;
+      groups_ = std::move(racks);
+      return;
+    }
+  }
+  const auto per_cell = static_cast<std::size_t>(layout_.nodes_per_cell);
+  for (std::size_t first = 0; first < nodes; first += per_cell) {
+    groups_.push_back({first, std::min(first + per_cell, nodes)});
   }
 }
 
@@ -221,19 +262,12 @@ int View::draw_grid(Canvas& canvas, int row, int rows) {
     canvas.put(row, 1, status_.nodes.empty() ? "no node yet" : "no node matches", kDim);
     return row + 1;
   }
-  int label = 4;  // "node"
-  std::size_t ranks = 0;
-  for (const std::size_t node : shown_) {
-    label = std::max(label, text_columns(status_.nodes[node].name));
-    ranks = std::max(ranks, cells_[node].ranks.size());
-  }
-  layout_ = lay_out_grid(static_cast<int>(shown_.size()), static_cast<int>(ranks), label,
-                         {canvas.size().columns - 2, rows});
+  lay_out({canvas.size().columns - 2, rows});
   if (layout_.kind == GridLayout::Kind::kRanks) {
     draw_ranks(canvas, row);
     return row + 1 + layout_.rows;
   }
-  draw_nodes(canvas, row);
+  draw_groups(canvas, row);
   return row + layout_.rows;
 }
 
@@ -244,6 +278,8 @@ void View::draw_legend(Canvas& canvas, int row) const {
   if (!filter_.empty() || types_filter_ || zoom_last_ > 0) {
     column = canvas.put(row, column, fmt::format("{} of {} nodes   ", shown_.size(), cells_.size()),
                         kDim);
+  } else if (layout_.kind == GridLayout::Kind::kRacks) {
+    column = canvas.put(row, column, "a cell is a rack   ", kDim);
   } else if (layout_.kind == GridLayout::Kind::kNodes) {
     const std::string unit = layout_.nodes_per_cell == 1
                                  ? "a cell is a node   "
@@ -275,8 +311,9 @@ void View::draw_details(Canvas& canvas, int row, int end) const {
   }
   const RankCell& cell = cells.ranks[selected_.local];
   const supervisor::RankStatus& rank = node.ranks[selected_.local];
-  rule(canvas, row, fmt::format("rank {} on {}", cell.rank, node.name), look_of(cell.state).words,
-       text_style_of(cell.state));
+  const std::string rack = node.rack.empty() ? "" : " in " + node.rack;
+  rule(canvas, row, fmt::format("rank {} on {}{}", cell.rank, node.name, rack),
+       look_of(cell.state).words, text_style_of(cell.state));
   std::vector<std::string> parts = {fmt::format("local rank {}", selected_.local)};
   if (rank.pid > 0) parts.push_back(fmt::format("pid {}", rank.pid));
   if (rank.step) {
@@ -325,6 +362,10 @@ void View::draw_panel(Canvas& canvas, int row, int end) {
       break;
     }
     case Panel::kDiagnosis: title = "diagnosis"; break;
+    case Panel::kStacks:
+      title = stacks_rank_ ? fmt::format("stack of rank {}", *stacks_rank_)
+                           : std::string("stacks of all ranks, equal ones together");
+      break;
     case Panel::kTimeline:
       title = "timeline";
       note = "where the time went, by the journal";
@@ -367,11 +408,22 @@ void View::draw_prompt(Canvas& canvas, int row) const {
     canvas.put(row, column + 2, "y yes, other keys no", kDim, end);
     return;
   }
-  int column = canvas.put(row, 1, fmt::format("fault for rank {}: ", order_.rank), bold, end);
-  column = canvas.put(row, column, order_.fault, kBold, end);
+  const bool is_fault = prompt_ == Prompt::kFault;
+  const std::string& text = is_fault ? order_.fault : order_.update;
+  const std::string what = is_fault ? fmt::format("fault for rank {}: ", order_.rank) : "update: ";
+  int column = canvas.put(row, 1, what, bold, end);
+  // Of a long text the end, where typing goes on.
+  const auto room = static_cast<std::size_t>(std::max(8, end - column - kPromptHintColumns));
+  const std::size_t cut = text.size() - std::min(text.size(), room);
+  column = canvas.put(row, column, std::string_view(text).substr(cut), kBold, end);
   canvas.put(row, column, " ", {.reverse = true});
-  const std::string kinds = why_no_fault(order_.fault);
-  canvas.put(row, column + 2, kinds.empty() ? "enter, or esc" : kinds, kDim, end);
+  std::string hint;
+  if (is_fault) {
+    hint = why_no_fault(text);
+  } else if (const auto update = read_update(text); !update) {
+    hint = update.error().what;
+  }
+  canvas.put(row, column + 2, hint.empty() ? "enter, or esc" : hint, kDim, end);
 }
 
 void View::draw_keys(Canvas& canvas, int row) const {
@@ -396,8 +448,11 @@ void View::draw_keys(Canvas& canvas, int row) const {
                                                {"d", "diagnose"},
                                                {"i", "incidents"},
                                                {"t", "timeline"},
+                                               {"S", "stack"},
+                                               {"A", "all stacks"},
                                                {"I", "inject"},
                                                {"E", "evict"},
+                                               {"U", "update"},
                                                {"X", "stop"}});
   constexpr auto kPanelHints =
       std::to_array<Hint>({{"q", "back"}, {"up", ""}, {"down", "scroll"}, {"?", "help"}});

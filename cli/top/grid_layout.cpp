@@ -8,6 +8,7 @@ namespace {
 constexpr int kLabelColumnsMax = 20;
 constexpr int kLabelGap = 2;
 constexpr int kTableGap = 3;
+constexpr int kRackColumns = 2 + kTableGap;  // beside its name: a space, its letter, the gap
 constexpr int kNodesPerCellMax = 1 << 20;
 
 int divide_up(int number, int by) { return (number + by - 1) / by; }
@@ -50,6 +51,29 @@ GridLayout lay_out_grid(int nodes, int ranks, int label_columns, Size space) {
     }
   }
   layout.rows = divide_up(divide_up(nodes, layout.nodes_per_cell), layout.cells_per_row);
+  return layout;
+}
+
+GridLayout lay_out_racks(int racks, int label_columns, Size space) {
+  GridLayout layout;
+  layout.kind = GridLayout::Kind::kRacks;
+  const int label = std::min(label_columns, kLabelColumnsMax);
+  const int rows = std::max(1, space.rows);
+  layout.cell_columns = label + kRackColumns;
+  layout.cells_per_row = (space.columns + kTableGap) / layout.cell_columns;
+  if (layout.cells_per_row > 0 && divide_up(racks, layout.cells_per_row) <= rows) {
+    // Even rows: no rack stands alone in the last one where that can be avoided.
+    layout.rows = divide_up(racks, layout.cells_per_row);
+    layout.cells_per_row = divide_up(racks, layout.rows);
+    return layout;
+  }
+  layout.label_columns = label + kLabelGap;
+  layout.cell_columns = 2;
+  const int most = std::max(1, (space.columns - layout.label_columns) / layout.cell_columns);
+  layout.cells_per_row = round_down(most);
+  if (divide_up(racks, layout.cells_per_row) > rows) layout.cells_per_row = most;
+  layout.rows = divide_up(racks, layout.cells_per_row);
+  if (layout.rows > rows) layout.rows = 0;
   return layout;
 }
 

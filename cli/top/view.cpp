@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/core/text.h"
@@ -18,29 +21,29 @@ constexpr base::Nanos kLossInterval = std::chrono::seconds(2);
 constexpr std::size_t kReadingsKept = 256;
 constexpr std::size_t kFilterBytesMax = 64;
 constexpr std::size_t kFaultBytesMax = 40;
+constexpr std::size_t kUpdateBytesMax = 1000;
 constexpr std::size_t kPanelLinesMax = 2000;
 constexpr std::size_t kIndent = 2;
 
-constexpr std::string_view kHelp = R"(arrows, j k     choose a rank or node
-tab             the next rank in trouble
-enter           from a cell of several nodes to its nodes, then to their ranks; esc goes back
-/ TEXT          only hosts with TEXT in their name, or the node with rank TEXT; esc shows all
-s               the most urgent nodes first; again: by node rank
+// Fits 80 x 24.
+constexpr std::string_view kHelp = R"(arrows, j k   choose a rank or node
+tab           the next rank in trouble
+enter         zoom in: from a rack or group to its nodes, then ranks; esc out
+/ TEXT        only hosts with TEXT in their name, or the node of rank TEXT
+s             the most urgent nodes first; again: by node rank
 
-l               the end of the rank's log
-d, S            which rank blocks the job, with evidence and stacks (robustrun diagnose)
-i               incidents so far
-t               where the time went so far
+l             the end of the rank's log
+d             which rank blocks the job, with evidence (robustrun diagnose)
+S, A          the stack of the rank; of all ranks, equal stacks together
+i, t          incidents so far; where the time went
 
-I               inject a fault into the rank or its node (robustrun inject)
-E               evict the node: the run goes on without it
-X               stop the run (robustrun stop)
+I, E, U and X ask first; nothing else here changes the run:
+I             inject a fault into the rank or its node (robustrun inject)
+E             evict the node: the run goes on without it
+U             new code, variables or arguments (robustrun update)
+X             stop the run (robustrun stop)
 
-q, Ctrl-C       quit; the run goes on
-Ctrl-L          draw the screen anew
-
-I, E and X ask first; nothing else here changes the run.
-For more: robustrun report, logs, attach, update.)";
+q, Ctrl-C     quit; the run goes on       Ctrl-L   draw the screen anew)";
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -113,14 +116,32 @@ bool View::matches(std::size_t node) const {
   return rank && *rank >= each.first_rank && *rank - each.first_rank < each.ranks.size();
 }
 
+// Racks in the order of their first nodes; or the most urgent racks and nodes first.
+void View::sort_shown() {
+  struct Rack {
+    std::size_t first = 0;
+    CellState state = CellState::kOut;
+  };
+  std::map<std::string_view, Rack> racks;
+  for (const std::size_t node : shown_) {
+    const std::string& name = status_.nodes[node].rack;
+    Rack& rack = racks.emplace(name, Rack{node, CellState::kOut}).first->second;
+    rack.state = std::min(rack.state, cells_[node].state);
+  }
+  if (racks.size() < 2 && !by_urgency_) return;
+  std::ranges::stable_sort(shown_, {}, [&](std::size_t node) {
+    const Rack& rack = racks.at(status_.nodes[node].rack);
+    return by_urgency_ ? std::tuple(rack.state, rack.first, cells_[node].state)
+                       : std::tuple(CellState::kBlocks, rack.first, CellState::kBlocks);
+  });
+}
+
 void View::list_shown() {
   shown_.clear();
   for (std::size_t node = 0; node < cells_.size(); ++node) {
     if (matches(node)) shown_.push_back(node);
   }
-  if (by_urgency_) {
-    std::ranges::stable_sort(shown_, {}, [this](std::size_t node) { return cells_[node].state; });
-  }
+  sort_shown();
   if (zoom_last_ == 0) return;
   const std::size_t last = std::min(zoom_last_, shown_.size());
   const std::size_t first = std::min(zoom_first_, last);
@@ -130,6 +151,7 @@ void View::list_shown() {
 
 // The most urgent rank of shown_[first … last − 1]; the first of several.
 void View::select_in(std::size_t first, std::size_t last) {
+  if (first >= shown_.size()) return;
   const auto urgency = [this](std::size_t node) { return cells_[node].state; };
   const auto begin = shown_.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = shown_.begin() + static_cast<std::ptrdiff_t>(std::min(last, shown_.size()));
@@ -168,13 +190,12 @@ void View::move(int across, int down) {
   follows_ = false;
   const auto last = static_cast<std::int64_t>(shown_.size()) - 1;
   const auto at = static_cast<std::int64_t>(position());
-  if (layout_.kind == GridLayout::Kind::kNodes) {
-    const std::int64_t per_cell = layout_.nodes_per_cell;
-    const std::int64_t to = at / per_cell + across + std::int64_t{down} * layout_.cells_per_row;
-    if (to < 0 || to > last / per_cell) return;
-    select_in(static_cast<std::size_t>(to * per_cell),
-              static_cast<std::size_t>((to + 1) * per_cell));
-    return;
+  if (!groups_.empty()) {
+    const std::int64_t to = static_cast<std::int64_t>(selected_group()) + across +
+                            std::int64_t{down} * layout_.cells_per_row;
+    if (to < 0 || to >= static_cast<std::int64_t>(groups_.size())) return;
+    const Span& group = groups_[static_cast<std::size_t>(to)];
+    return select_in(group.first, group.last);
   }
   const auto ranks = static_cast<std::int64_t>(cells_[selected_.node].ranks.size());
   std::int64_t local = std::int64_t{selected_.local} + across;
@@ -209,19 +230,43 @@ void View::jump_to_trouble() {
   selected_ = troubled[next % troubled.size()];
 }
 
-// From a cell of several nodes to its nodes, from a node to its ranks.
+// From a rack, or a cell of several nodes, to its nodes; from a node to its ranks, with neighbours.
 void View::zoom_in() {
-  if (layout_.kind != GridLayout::Kind::kNodes || shown_.empty()) return;
-  const auto per_cell = static_cast<std::size_t>(layout_.nodes_per_cell);
-  // Some neighbours come along: a row of cells, where a cell is one node.
-  const std::size_t group =
-      per_cell > 1 ? per_cell : static_cast<std::size_t>(std::clamp(layout_.cells_per_row, 1, 8));
+  if (groups_.empty() || shown_.empty()) return;
+  Span group = groups_[selected_group()];
+  if (group.last - group.first == 1) {
+    const std::vector<Span> racks = racks_shown();
+    const std::size_t at = position();
+    const auto own = std::ranges::find_if(racks, [at](const Span& rack) { return at < rack.last; });
+    if (racks.size() > 1 && own != racks.end()) {
+      group = *own;
+    } else {
+      const auto some = static_cast<std::size_t>(std::clamp(layout_.cells_per_row, 1, 8));
+      group = {at / some * some, std::min(at / some * some + some, shown_.size())};
+    }
+  }
   const std::size_t base = zoom_last_ == 0 ? 0 : zoom_first_;
-  const std::size_t first = position() / group * group;
-  zoom_last_ = base + std::min(first + group, shown_.size());
-  zoom_first_ = base + first;
+  zoom_last_ = base + group.last;
+  zoom_first_ = base + group.first;
   follows_ = false;
   settle();
+}
+
+// Neighbours in one rack; nodes whose rack is not known count as one.
+std::vector<View::Span> View::racks_shown() const {
+  std::vector<Span> racks;
+  for (std::size_t i = 0; i < shown_.size(); ++i) {
+    const std::string& rack = status_.nodes[shown_[i]].rack;
+    if (racks.empty() || status_.nodes[shown_[i - 1]].rack != rack) racks.push_back({i, i});
+    racks.back().last = i + 1;
+  }
+  return racks;
+}
+
+std::size_t View::selected_group() const {
+  const std::size_t at = position();
+  const auto own = std::ranges::find_if(groups_, [at](const Span& each) { return at < each.last; });
+  return own == groups_.end() ? 0 : static_cast<std::size_t>(own - groups_.begin());
 }
 
 void View::take(std::uint32_t rank, std::optional<supervisor::RankUse> use) {
@@ -238,6 +283,23 @@ void View::take_diagnosis(std::string text) {
   diagnosis_ = std::move(text);
   is_diagnosing_ = false;
   scrolled_ = 0;
+}
+
+void View::take_stacks(std::string text) {
+  stacks_ = std::move(text);
+  is_looking_ = false;
+  scrolled_ = 0;
+}
+
+View::Wish View::ask_for_stacks(std::optional<std::uint32_t> rank) {
+  if (has_ended()) return Wish::kNothing;
+  panel_ = Panel::kStacks;
+  scrolled_ = 0;
+  if (is_looking_) return Wish::kNothing;
+  stacks_.clear();
+  stacks_rank_ = rank;
+  is_looking_ = true;
+  return Wish::kStacks;
 }
 
 bool View::shows_end() const { return panel_ == Panel::kLog || panel_ == Panel::kIncidents; }
@@ -295,12 +357,15 @@ bool View::press_in_filter(const Key& key) {
 // Of the chosen rank and its node, as they are now: what is confirmed is what was asked.
 void View::prepare(Order::Kind kind) {
   if (!is_live() || has_ended()) return;
-  if (kind != Order::Kind::kStop && shown_.empty()) return;
+  const bool is_of_run = kind == Order::Kind::kStop || kind == Order::Kind::kUpdate;
+  if (!is_of_run && shown_.empty()) return;
   const auto rank = selected_rank();
   if (kind == Order::Kind::kInject && !rank) return;
-  order_ = {kind, {}, rank.value_or(0), {}};
-  if (kind != Order::Kind::kStop) order_.node = status_.nodes[selected_.node].name;
-  prompt_ = kind == Order::Kind::kInject ? Prompt::kFault : Prompt::kConfirm;
+  order_ = {kind, {}, rank.value_or(0), {}, {}};
+  if (!is_of_run) order_.node = status_.nodes[selected_.node].name;
+  prompt_ = kind == Order::Kind::kInject   ? Prompt::kFault
+            : kind == Order::Kind::kUpdate ? Prompt::kUpdate
+                                           : Prompt::kConfirm;
   panel_ = Panel::kNone;
 }
 
@@ -313,10 +378,16 @@ View::Wish View::press_in_prompt(const Key& key) {
     const bool is_yes = is_character && (key.character == 'y' || key.character == 'Y');
     return is_yes ? Wish::kOrder : Wish::kNothing;
   }
-  if (is_character && order_.fault.size() < kFaultBytesMax) order_.fault += key.character;
-  if (key.kind == Kind::kBackspace && !order_.fault.empty()) order_.fault.pop_back();
+  const bool is_fault = prompt_ == Prompt::kFault;
+  std::string& text = is_fault ? order_.fault : order_.update;
+  if (is_character && text.size() < (is_fault ? kFaultBytesMax : kUpdateBytesMax)) {
+    text += key.character;
+  }
+  if (key.kind == Kind::kBackspace && !text.empty()) text.pop_back();
   if (key.kind == Kind::kEscape) prompt_ = Prompt::kNone;
-  if (key.kind == Kind::kEnter && why_no_fault(order_.fault).empty()) prompt_ = Prompt::kConfirm;
+  if (key.kind != Kind::kEnter) return Wish::kNothing;
+  const bool is_whole = is_fault ? why_no_fault(text).empty() : read_update(text).has_value();
+  if (is_whole) prompt_ = Prompt::kConfirm;
   return Wish::kNothing;
 }
 
@@ -373,6 +444,7 @@ View::Wish View::press_character(char character) {
     case 't': open(Panel::kTimeline); break;
     case 'I': prepare(Order::Kind::kInject); break;
     case 'E': prepare(Order::Kind::kEvict); break;
+    case 'U': prepare(Order::Kind::kUpdate); break;
     case 'X': prepare(Order::Kind::kStop); break;
     case '/':
       panel_ = Panel::kNone;
@@ -385,6 +457,9 @@ View::Wish View::press_character(char character) {
       settle();
       break;
     case 'S':
+      if (const auto rank = selected_rank()) return ask_for_stacks(rank);
+      break;
+    case 'A': return ask_for_stacks({});
     case 'd':
       if (has_ended()) break;
       panel_ = Panel::kDiagnosis;
@@ -408,6 +483,9 @@ std::vector<StyledLine> View::panel_lines() const {
     case Panel::kDiagnosis:
       if (is_diagnosing_) return plain({"looking at all workers"});
       return plain(wrapped(lines_of(diagnosis_), panel_columns_));
+    case Panel::kStacks:
+      if (is_looking_) return plain({"looking"});
+      return plain(wrapped(lines_of(stacks_), panel_columns_));
     case Panel::kTimeline: {
       auto lines = timeline_lines(facts_, panel_columns_, unicode_);
       return lines.empty() ? plain({"nothing yet"}) : lines;

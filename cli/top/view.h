@@ -31,7 +31,7 @@ struct LogTail {
 class View {
  public:
   // What the caller is to do after a key.
-  enum class Wish : std::uint8_t { kNothing, kQuit, kRedraw, kDiagnose, kOrder };
+  enum class Wish : std::uint8_t { kNothing, kQuit, kRedraw, kDiagnose, kStacks, kOrder };
 
   // `unicode`: for sparklines and rules; otherwise ASCII.
   explicit View(bool unicode) : unicode_(unicode) {}
@@ -46,6 +46,8 @@ class View {
   void take_outcome(std::string text, base::Nanos now);
   // The answer to Wish::kDiagnose.
   void take_diagnosis(std::string text);
+  // The answer to Wish::kStacks.
+  void take_stacks(std::string text);
   // No status came this time; `why` in words.
   void note_failure(std::string why) { failure_ = std::move(why); }
 
@@ -54,6 +56,8 @@ class View {
 
   // Of Wish::kOrder: confirmed by the user.
   [[nodiscard]] const Order& order() const { return order_; }
+  // Of Wish::kStacks: whose stack is wanted; none: those of all ranks.
+  [[nodiscard]] std::optional<std::uint32_t> stacks_rank() const { return stacks_rank_; }
   // The rank whose log is shown; none: no rank is selected.
   [[nodiscard]] std::optional<std::uint32_t> selected_rank() const;
   // The picture is a supervisor's, not a journal's.
@@ -63,15 +67,28 @@ class View {
   [[nodiscard]] bool has_ended() const { return status_.exit_code.has_value(); }
 
  private:
-  enum class Panel : std::uint8_t { kNone, kHelp, kLog, kIncidents, kDiagnosis, kTimeline };
+  enum class Panel : std::uint8_t {
+    kNone,
+    kHelp,
+    kLog,
+    kIncidents,
+    kDiagnosis,
+    kStacks,
+    kTimeline
+  };
   // What the next keys are for.
-  enum class Prompt : std::uint8_t { kNone, kFault, kConfirm };
+  enum class Prompt : std::uint8_t { kNone, kFault, kUpdate, kConfirm };
   struct Place {
     std::size_t node = 0;  // index into status_.nodes
     std::uint32_t local = 0;
   };
+  // Of shown_: its elements first … last - 1.
+  struct Span {
+    std::size_t first = 0, last = 0;
+  };
 
   void list_shown();
+  void sort_shown();
   void select_most_urgent();
   void settle();
   void select_in(std::size_t first, std::size_t last);
@@ -81,12 +98,15 @@ class View {
   void open(Panel panel);
   bool press_in_filter(const Key& key);
   Wish press_in_prompt(const Key& key);
+  Wish ask_for_stacks(std::optional<std::uint32_t> rank);
   void prepare(Order::Kind kind);
   Wish press_character(char character);
   void scroll(int lines);
   [[nodiscard]] bool shows_end() const;  // of a panel that is longer than the screen
   [[nodiscard]] bool matches(std::size_t node) const;
   [[nodiscard]] std::size_t position() const;  // of the selected node among shown_
+  [[nodiscard]] std::size_t selected_group() const;  // index into groups_
+  [[nodiscard]] std::vector<Span> racks_shown() const;
   [[nodiscard]] std::vector<StyledLine> panel_lines() const;
 
   // draw.cpp
@@ -95,7 +115,8 @@ class View {
   int draw_headline(Canvas& canvas, int row, base::Nanos now) const;
   int draw_grid(Canvas& canvas, int row, int rows);
   void draw_ranks(Canvas& canvas, int row) const;
-  void draw_nodes(Canvas& canvas, int row) const;
+  void draw_groups(Canvas& canvas, int row) const;
+  void lay_out(Size space);
   void draw_legend(Canvas& canvas, int row) const;
   void draw_details(Canvas& canvas, int row, int end) const;
   void draw_panel(Canvas& canvas, int row, int end);
@@ -123,9 +144,12 @@ class View {
   std::optional<base::Nanos> outcome_at_;
   std::string diagnosis_;
   bool is_diagnosing_ = false;
+  std::string stacks_;
+  std::optional<std::uint32_t> stacks_rank_;
+  bool is_looking_ = false;  // at stacks
 
   std::vector<NodeCells> cells_;  // of status_.nodes
-  std::vector<std::size_t> shown_;  // nodes that match the filter, in order
+  std::vector<std::size_t> shown_;  // nodes that match the filter, in order, racks together
   Place selected_;
   bool follows_ = true;  // the user has not moved the selection
   bool by_urgency_ = false;
@@ -138,6 +162,7 @@ class View {
   std::size_t panel_rows_ = 0;  // at the last drawing
   std::size_t panel_columns_ = 80;  // likewise
   GridLayout layout_;  // likewise
+  std::vector<Span> groups_;  // likewise: of the cells, unless a cell is a rank
 };
 
 }  // namespace robustrun::cli

@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "base/core/words.h"
+#include "supervisor/core/status/changes.h"
 
 namespace robustrun::cli {
 namespace {
@@ -21,7 +22,6 @@ using supervisor::SupervisorStatus;
 
 constexpr std::size_t kRanksNamed = 4;
 constexpr double kMiB = 1024 * 1024;
-constexpr base::Nanos kSilenceShown = std::chrono::seconds(5);
 
 // "512 MB", "1.2 GB"
 std::string size_words(double bytes) {
@@ -238,7 +238,7 @@ std::string node_sentence(const NodeStatus& node, CellState state) {
   if (!node.stage.empty() && (state == CellState::kStarting || state == CellState::kPending)) {
     return fmt::format("{} for {}", node.stage, age_words(node.stage_took));
   }
-  if (node.heard && *node.heard > kSilenceShown) {
+  if (node.heard && *node.heard >= supervisor::kNodeSilence) {
     return "no sign of life for " + age_words(*node.heard);
   }
   return "";

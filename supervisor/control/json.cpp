@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/core/fields.h"
+#include "supervisor/core/types/json_writer.h"
 
 namespace robustrun::supervisor {
 
@@ -84,6 +85,26 @@ class JsonReader {
   const json& object_;
 };
 
+// The object `name` of an answer.
+template <class T>
+base::Result<T> read_object(std::string_view text, const char* name) {
+  const json document = json::parse(text, nullptr, false);
+  if (!document.is_object()) {
+    return base::fail(base::Errc::kCorrupt, "the run's supervisor answers nonsense");
+  }
+  const auto found = document.find(name);
+  if (found == document.end() || !found->is_object()) {
+    const auto said = document.find("message");
+    return base::fail(base::Errc::kInvalidArgument, said != document.end() && said->is_string()
+                                                        ? said->get<std::string>()
+                                                        : "the run's supervisor answers nonsense");
+  }
+  T value;
+  JsonReader reader(*found);
+  value.fields(reader);
+  return value;
+}
+
 }  // namespace
 
 base::Result<ControlFields> read_control_message(std::string_view text) {
@@ -146,21 +167,15 @@ std::string write_status_answer(const RunStatus& status) {
 }
 
 base::Result<RunStatus> read_status_answer(std::string_view text) {
-  const json document = json::parse(text, nullptr, false);
-  if (!document.is_object()) {
-    return base::fail(base::Errc::kCorrupt, "the run's supervisor answers nonsense");
-  }
-  const auto found = document.find("status");
-  if (found == document.end() || !found->is_object()) {
-    const auto said = document.find("message");
-    return base::fail(base::Errc::kInvalidArgument, said != document.end() && said->is_string()
-                                                        ? said->get<std::string>()
-                                                        : "the run's supervisor answers nonsense");
-  }
-  RunStatus status;
-  JsonReader reader(*found);
-  status.fields(reader);
-  return status;
+  return read_object<RunStatus>(text, "status");
+}
+
+std::string write_changes_answer(const StatusNews& news) {
+  return R"({"type":"changes","changes":)" + JsonWriter::sparse_object(news) + "}";
+}
+
+base::Result<StatusNews> read_changes_answer(std::string_view text) {
+  return read_object<StatusNews>(text, "changes");
 }
 
 }  // namespace robustrun::supervisor

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/core/result.h"
+#include "supervisor/core/status/changes.h"
 #include "supervisor/core/status/status.h"
 
 namespace robustrun::supervisor {
@@ -30,5 +31,8 @@ using ControlFields = std::map<std::string, std::string>;
 // another type keep the defaults of RunStatus. kInvalidArgument: a refusal.
 [[nodiscard]] std::string write_status_answer(const RunStatus& status);
 [[nodiscard]] base::Result<RunStatus> read_status_answer(std::string_view text);
+// The same for "changes".
+[[nodiscard]] std::string write_changes_answer(const StatusNews& news);
+[[nodiscard]] base::Result<StatusNews> read_changes_answer(std::string_view text);
 
 }  // namespace robustrun::supervisor

@@ -37,7 +37,49 @@ class StatusAnswers {
   base::Nanos made_at_{};
 };
 
+// All viewers share one status, which is made twice as often as each of them asks.
+class ChangesAnswers {
+ public:
+  std::string get(const OperationHands& hands, std::uint64_t since,
+                  std::optional<std::uint32_t> rank) {
+    const base::Nanos now = clock_.now();
+    if (made_at_ == base::Nanos{} || now - made_at_ >= kChangesAgeMax) {
+      changes_.take(hands.status());
+      made_at_ = now;
+    }
+    return write_changes_answer(changes_.since(since, rank));
+  }
+
+ private:
+  base::SystemClock clock_;
+  StatusChanges changes_;
+  base::Nanos made_at_{};
+};
+
+ControlServer::Row changes_row(std::shared_ptr<const OperationHands> hands) {
+  return {"changes", [hands = std::move(hands), answers = std::make_shared<ChangesAnswers>()](
+                         const ControlFields& fields, const Reply& reply) {
+            std::uint64_t since = 0;
+            std::uint32_t rank = 0;
+            if (const auto read = read_number(fields, "since", since); !read) {
+              return refuse(reply, read.error());
+            }
+            if (const auto read = read_number(fields, "rank", rank); !read) {
+              return refuse(reply, read.error());
+            }
+            const bool has_rank = fields.contains("rank");
+            reply(answers->get(*hands, since, has_rank ? std::optional(rank) : std::nullopt),
+                  nullptr);
+          }};
+}
+
 }  // namespace
+
+ControlFields changes_request(std::uint64_t since, std::optional<std::uint32_t> rank) {
+  ControlFields fields = {{"command", "changes"}, {"since", std::to_string(since)}};
+  if (rank) fields["rank"] = std::to_string(*rank);
+  return fields;
+}
 
 std::vector<ControlServer::Row> operation_rows(OutputHub& hub, OperationHands hands) {
   const auto shared = std::make_shared<const OperationHands>(std::move(hands));
@@ -51,6 +93,7 @@ std::vector<ControlServer::Row> operation_rows(OutputHub& hub, OperationHands ha
                                              kStatusAgeMax, std::chrono::milliseconds(age_max_ms))),
                    nullptr);
            }},
+          changes_row(shared),
           {"stop",
            [shared](const ControlFields& fields, const Reply& reply) {
              const auto request = read_stop_request(fields);

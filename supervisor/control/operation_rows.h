@@ -1,7 +1,10 @@
 #pragma once
-// The rows "status", "stop" and "output" of the control server's table: the daily operations.
+// The rows "status", "changes", "stop" and "output" of the control server's table: the daily
+// operations.
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "supervisor/control/operation_request.h"
@@ -17,5 +20,8 @@ struct OperationHands {
 
 // `hub` and everything that the hands use must outlive the server.
 [[nodiscard]] std::vector<ControlServer::Row> operation_rows(OutputHub& hub, OperationHands hands);
+
+// `since`, `rank`: as of StatusChanges::since.
+[[nodiscard]] ControlFields changes_request(std::uint64_t since, std::optional<std::uint32_t> rank);
 
 }  // namespace robustrun::supervisor

@@ -33,6 +33,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       request_(request),
       on_finished_(std::move(on_finished)),
       nodes_(request.spec.nodes),
+      racks_(request.placement.cluster),
       line_news_(!request.workers.metrics.empty() || !request.workers.line_formats.empty()),
       copies_(parts_.executor, parts_.clock, nodes_,
               {request.network.copies_rate,

@@ -28,6 +28,7 @@
 #include "supervisor/driver/slurm_side.h"
 #include "supervisor/driver/spare_standbys.h"
 #include "supervisor/driver/worker_looks.h"
+#include "supervisor/group/node_racks.h"
 #include "supervisor/watch/checkpoint_watch.h"
 #include "supervisor/watch/group_wait_watch.h"
 #include "supervisor/watch/line_news.h"
@@ -163,6 +164,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   Outlets* outlets_ = nullptr;  // null: the run has none
   std::unique_ptr<AgentListener> agent_listener_;  // null: all agents are on this machine
   NodeTable nodes_;
+  NodeRacks racks_;
   ProgressTracker progress_;
   LineNews line_news_;
   GroupWaitWatch group_wait_watch_;

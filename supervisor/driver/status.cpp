@@ -201,6 +201,10 @@ void Driver::Impl::open_control() {
   rows.push_back(until_finished(use_row(
       [this](base::Rank rank, UseAnswer done) { looks_.look_at_use(rank, std::move(done)); })));
   rows.push_back(
+      until_finished(stacks_row([this](std::optional<base::Rank> rank, StacksAnswer done) {
+        looks_.look_at_stacks(rank, std::move(done));
+      })));
+  rows.push_back(
       until_finished(evict_row([this](const std::string& node) { return evict(node); })));
   const bool many = request_.spec.group.open ||
                     request_.network.launch == NetworkPlan::Launch::kSsh ||
@@ -333,6 +337,7 @@ NodeStatus Driver::Impl::node_status(NodeStatus known, const NodeLink& link) con
     note_stage(link, known);
   }
   if (!link.address.empty()) known.address = link.address;
+  known.rack = racks_.of(known.name);
   return known;
 }
 

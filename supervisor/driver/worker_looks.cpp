@@ -24,6 +24,14 @@ RankUse use_of(const tracer::Evidence& evidence) {
   return use;
 }
 
+std::unexpected<base::Error> no_such_rank() {
+  return base::fail(Errc::kUnavailable, "no such rank is running at the moment");
+}
+
+std::unexpected<base::Error> too_many_looks() {
+  return base::fail(Errc::kLimit, "too many ranks are being looked at");
+}
+
 }  // namespace
 
 WorkerLooks::WorkerLooks(boost::asio::any_io_executor executor, NodeTable& nodes, Hands hands)
@@ -116,34 +124,56 @@ void WorkerLooks::look_back(const LookBack& action, std::function<void(tracer::V
       }));
 }
 
-void WorkerLooks::look_at_use(base::Rank rank, UseAnswer done) {
-  Observation::Plan asked =
-      plan({++looks_begun_, hands_.attempt(), false, kObserveWithin, false, base::LocalRank{}});
+const Observation::Node* WorkerLooks::keep_node_of(base::Rank rank,
+                                                   Observation::Plan& asked) const {
   std::erase_if(asked.nodes, [rank](const Observation::Node& node) {
     return std::ranges::find(node.ranks, rank) == node.ranks.end();
   });
-  if (!hands_.is_running() || asked.nodes.empty()) {
-    return done(base::fail(Errc::kUnavailable, "no such rank is running at the moment"));
-  }
-  if (use_looks_.size() >= kUseLooksMax) {
-    return done(base::fail(Errc::kLimit, "too many ranks are being looked at"));
-  }
-  const auto& ranks = asked.nodes.front().ranks;
-  asked.question.use_of =
-      base::LocalRank{static_cast<std::uint32_t>(std::ranges::find(ranks, rank) - ranks.begin())};
+  return asked.nodes.empty() ? nullptr : &asked.nodes.front();
+}
+
+void WorkerLooks::begin_for_user(Observation::Plan asked,
+                                 std::function<void(tracer::FleetSnapshot)> done) {
   const auto own = std::make_shared<std::weak_ptr<Observation>>();
-  auto look = Observation::begin(
-      executor_, std::move(asked),
-      hands_of([this, own, done = std::move(done)](const tracer::FleetSnapshot& fleet,
-                                                   const wire::RasAnswer&) {
-        const auto over = own->lock();
-        std::erase(use_looks_, over);
-        const bool is_known = !fleet.ranks.empty() && fleet.ranks.front().evidence.has_process;
-        done(is_known ? base::Result<RankUse>(use_of(fleet.ranks.front().evidence))
-                      : base::fail(Errc::kUnavailable, "its node does not tell"));
-      }));
+  auto look = Observation::begin(executor_, std::move(asked),
+                                 hands_of([this, own, done = std::move(done)](
+                                              tracer::FleetSnapshot fleet, const wire::RasAnswer&) {
+                                   const auto over = own->lock();
+                                   std::erase(user_looks_, over);
+                                   done(std::move(fleet));
+                                 }));
   *own = look;
-  use_looks_.push_back(std::move(look));
+  user_looks_.push_back(std::move(look));
+}
+
+void WorkerLooks::look_at_use(base::Rank rank, UseAnswer done) {
+  Observation::Plan asked =
+      plan({++looks_begun_, hands_.attempt(), false, kObserveWithin, false, base::LocalRank{}});
+  const Observation::Node* const node = keep_node_of(rank, asked);
+  if (!hands_.is_running() || node == nullptr) return done(no_such_rank());
+  if (user_looks_.size() >= kUseLooksMax) return done(too_many_looks());
+  asked.question.use_of = base::LocalRank{
+      static_cast<std::uint32_t>(std::ranges::find(node->ranks, rank) - node->ranks.begin())};
+  begin_for_user(std::move(asked), [done = std::move(done)](const tracer::FleetSnapshot& fleet) {
+    const bool is_known = !fleet.ranks.empty() && fleet.ranks.front().evidence.has_process;
+    done(is_known ? base::Result<RankUse>(use_of(fleet.ranks.front().evidence))
+                  : base::fail(Errc::kUnavailable, "its node does not tell"));
+  });
+}
+
+void WorkerLooks::look_at_stacks(std::optional<base::Rank> rank, StacksAnswer done) {
+  Observation::Plan asked = plan({++looks_begun_, hands_.attempt(), true, kObserveWithin});
+  const bool is_there = rank ? keep_node_of(*rank, asked) != nullptr : !asked.nodes.empty();
+  if (!hands_.is_running() || !is_there) return done(no_such_rank());
+  if (user_looks_.size() >= kUseLooksMax) return done(too_many_looks());
+  begin_for_user(std::move(asked), [rank, done = std::move(done)](tracer::FleetSnapshot fleet) {
+    if (rank) {
+      std::erase_if(fleet.ranks,
+                    [&](const tracer::RankSnapshot& one) { return one.rank != *rank; });
+    }
+    done(fleet.ranks.empty() ? base::fail(Errc::kUnavailable, "no node answers")
+                             : base::Result<WorkerStacks>(stacks_of(fleet)));
+  });
 }
 
 std::vector<tracer::RankSnapshot> WorkerLooks::unseen(const tracer::FleetSnapshot& fleet) const {
@@ -167,7 +197,7 @@ void WorkerLooks::on_report(base::NodeId node, const wire::Observed& report) {
   for (const auto& look : {look_, look_back_}) {
     if (look) look->on_report(node, report);
   }
-  for (const auto& look : std::vector(use_looks_)) look->on_report(node, report);
+  for (const auto& look : std::vector(user_looks_)) look->on_report(node, report);
 }
 
 void WorkerLooks::on_report(base::NodeId node, wire::RasAnswer& answer) {
@@ -178,7 +208,7 @@ void WorkerLooks::on_agent_lost(base::NodeId node) {
   for (const auto& look : {look_, look_back_}) {
     if (look) look->on_agent_lost(node);
   }
-  for (const auto& look : std::vector(use_looks_)) look->on_agent_lost(node);
+  for (const auto& look : std::vector(user_looks_)) look->on_agent_lost(node);
 }
 
 void WorkerLooks::drop() {
@@ -186,7 +216,7 @@ void WorkerLooks::drop() {
   for (auto* look : {&look_, &look_back_}) {
     if (*look) std::exchange(*look, nullptr)->drop();
   }
-  for (const auto& look : std::exchange(use_looks_, {})) look->drop();
+  for (const auto& look : std::exchange(user_looks_, {})) look->drop();
 }
 
 }  // namespace robustrun::supervisor

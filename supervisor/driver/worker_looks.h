@@ -4,7 +4,7 @@
 //
 // There is one look at all workers at a time: a request during a look gets that look's verdict,
 // unless it needs evidence and the look has none; then another look follows. A look back, at a
-// failed attempt, and looks at what one rank uses are independent of it.
+// failed attempt, and looks at what ranks use and at their stacks are independent of it.
 //
 // Owned by the driver, on its loop.
 
@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/core/ids.h"
+#include "supervisor/control/stacks_row.h"
 #include "supervisor/control/view_rows.h"
 #include "supervisor/core/types/actions.h"
 #include "supervisor/driver/node_table.h"
@@ -55,6 +57,8 @@ class WorkerLooks {
   void look_back(const LookBack& action, std::function<void(tracer::Verdict)> done);
   // Only that rank's agent is asked, and only now: nothing is measured that is not looked at.
   void look_at_use(base::Rank rank, UseAnswer done);
+  // Of one rank, or all of them.
+  void look_at_stacks(std::optional<base::Rank> rank, StacksAnswer done);
 
   void on_report(base::NodeId node, const wire::Observed& report);
   void on_report(base::NodeId node, wire::RasAnswer& answer);
@@ -73,6 +77,10 @@ class WorkerLooks {
   void analyze(tracer::FleetSnapshot fleet, wire::RasAnswer ras);
   void answer(const tracer::Verdict* verdict);
   [[nodiscard]] Observation::Plan plan(wire::Observe question) const;
+  // Null: the rank does not run.
+  [[nodiscard]] const Observation::Node* keep_node_of(base::Rank rank,
+                                                      Observation::Plan& asked) const;
+  void begin_for_user(Observation::Plan asked, std::function<void(tracer::FleetSnapshot)> done);
   [[nodiscard]] Observation::Hands hands_of(
       std::function<void(tracer::FleetSnapshot, wire::RasAnswer)> done);
   // Ranks of the attempt that `fleet` lacks.
@@ -82,7 +90,7 @@ class WorkerLooks {
   NodeTable& nodes_;
   const Hands hands_;
   std::shared_ptr<Observation> look_, look_back_;  // under way, or null
-  std::vector<std::shared_ptr<Observation>> use_looks_;  // under way
+  std::vector<std::shared_ptr<Observation>> user_looks_;  // at use and stacks, under way
   std::vector<Waiter> waiters_;  // for look_
   bool has_evidence_ = false;  // look_ has
   std::uint64_t looks_begun_ = 0;

@@ -7,17 +7,23 @@
 namespace robustrun::supervisor {
 namespace {
 
-// When the last rank got there; nullopt while one has not.
-template <class Member>
-std::optional<base::Nanos> reached_by_all(const std::vector<wire::WorkerProgress>& readings,
-                                          Member member) {
-  base::Nanos latest{};
-  for (const auto& reading : readings) {
-    const std::optional<base::Nanos>& when = reading.*member;
-    if (!when) return std::nullopt;
-    latest = std::max(latest, *when);
+// A reading that lacks `has`, from `from` on and round; the size where none does.
+template <class Has>
+std::size_t find_without(const std::vector<wire::WorkerProgress>& readings, std::size_t from,
+                         Has has) {
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const std::size_t at = (from + i) % readings.size();
+    if (!has(readings[at])) return at;
   }
-  return readings.empty() ? std::nullopt : std::optional(latest);
+  return readings.size();
+}
+
+// The latest of these moments; those that are unknown do not count.
+base::Nanos latest(const std::vector<wire::WorkerProgress>& readings,
+                   std::optional<base::Nanos> wire::WorkerProgress::* moment) {
+  base::Nanos found{};
+  for (const auto& reading : readings) found = std::max(found, (reading.*moment).value_or(found));
+  return found;
 }
 
 // The script's own number, or how many steps the state of its optimizer has seen.
@@ -39,7 +45,33 @@ void ProgressTracker::begin_attempt(base::Attempt attempt, std::uint32_t world_s
   newest_.assign(world_size, {});
   node_of_.assign(world_size, {});
   user_code_ = first_step_ = changed_ = false;
+  user_code_waits_ = first_step_waits_ = caught_up_waits_ = 0;
   caught_up_ = !furthest_step_;
+}
+
+std::optional<base::Nanos> ProgressTracker::reached_by_all(Moment moment,
+                                                           std::size_t& waits_for) const {
+  if (newest_.empty()) return std::nullopt;
+  const std::size_t lacking =
+      find_without(newest_, waits_for, [&](const auto& one) { return (one.*moment).has_value(); });
+  if (lacking == newest_.size()) return latest(newest_, moment);
+  waits_for = lacking;
+  return std::nullopt;
+}
+
+base::Nanos ProgressTracker::last_step_of_all() const {
+  std::size_t from = 0;
+  return reached_by_all(&wire::WorkerProgress::last_step_at, from).value_or(base::Nanos{});
+}
+
+bool ProgressTracker::has_caught_up() {
+  const std::size_t lacking = find_without(newest_, caught_up_waits_, [&](const auto& one) {
+    const auto step = number_of(one);
+    return step && *step >= *furthest_step_;
+  });
+  if (lacking == newest_.size()) return !newest_.empty();
+  caught_up_waits_ = lacking;
+  return false;
 }
 
 std::vector<NodeMark> ProgressTracker::by_node(Moment moment) const {
@@ -61,7 +93,7 @@ std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerP
   node_of_[rank.value] = node;
   changed_ = true;
   if (!user_code_) {
-    if (const auto at = reached_by_all(newest_, &wire::WorkerProgress::user_code_at)) {
+    if (const auto at = reached_by_all(&wire::WorkerProgress::user_code_at, user_code_waits_)) {
       user_code_ = true;
       marks.push_back(mark(Progress::Mark::kUserCode));
       marks.back().reached_at = *at;
@@ -69,20 +101,17 @@ std::vector<Progress> ProgressTracker::take(base::Rank rank, const wire::WorkerP
     }
   }
   if (!first_step_) {
-    if (const auto at = reached_by_all(newest_, &wire::WorkerProgress::first_step_at)) {
+    if (const auto at = reached_by_all(&wire::WorkerProgress::first_step_at, first_step_waits_)) {
       first_step_ = true;
       marks.push_back(mark(Progress::Mark::kFirstStep));
       marks.back().reached_at = *at;
       marks.back().nodes = by_node(&wire::WorkerProgress::first_step_at);
     }
   }
-  if (!caught_up_) {
-    if (const auto step = least_step(); step && *step >= *furthest_step_) {
-      caught_up_ = true;
-      marks.push_back(mark(Progress::Mark::kCaughtUp));
-      marks.back().reached_at =
-          reached_by_all(newest_, &wire::WorkerProgress::last_step_at).value_or(base::Nanos{});
-    }
+  if (!caught_up_ && has_caught_up()) {
+    caught_up_ = true;
+    marks.push_back(mark(Progress::Mark::kCaughtUp));
+    marks.back().reached_at = last_step_of_all();
   }
   return marks;
 }
@@ -109,8 +138,7 @@ std::optional<Progress> ProgressTracker::summary() {
   if (!changed_) return std::nullopt;
   changed_ = false;
   Progress progress = mark(Progress::Mark::kSummary);
-  progress.reached_at =
-      reached_by_all(newest_, &wire::WorkerProgress::last_step_at).value_or(base::Nanos{});
+  progress.reached_at = last_step_of_all();
   return progress;
 }
 

@@ -5,6 +5,7 @@
 // supervisor/core/types/events.h) is journaled when every rank has reached it. Owned by the driver,
 // one for the run.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -45,6 +46,14 @@ class ProgressTracker {
   [[nodiscard]] Progress mark(Progress::Mark kind) const;
   [[nodiscard]] std::optional<std::int64_t> least_step() const;
   using Moment = std::optional<base::Nanos> wire::WorkerProgress::*;
+  // When the last rank got there; nullopt while one has not. `waits_for`: a rank that had not got
+  // there when last asked. It is looked at first, as each of thousands of ranks asks ten times a
+  // second.
+  [[nodiscard]] std::optional<base::Nanos> reached_by_all(Moment moment,
+                                                          std::size_t& waits_for) const;
+  // 0 while a rank has done no step.
+  [[nodiscard]] base::Nanos last_step_of_all() const;
+  [[nodiscard]] bool has_caught_up();
   // By node: when its last rank reached `moment`. All ranks have reached it.
   [[nodiscard]] std::vector<NodeMark> by_node(Moment moment) const;
 
@@ -53,6 +62,8 @@ class ProgressTracker {
   std::vector<base::NodeId> node_of_;  // likewise
   std::optional<std::int64_t> furthest_step_;  // of all attempts before
   MetricWatch metrics_;
+  // reached_by_all() waits for these ranks.
+  std::size_t user_code_waits_ = 0, first_step_waits_ = 0, caught_up_waits_ = 0;
   bool user_code_ = false;
   bool first_step_ = false;
   bool caught_up_ = false;

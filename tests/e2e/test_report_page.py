@@ -96,8 +96,11 @@ def test_a_page_tells_what_happened_and_needs_nothing_else(killed):
     assert sum(phase["ms"] for phase in incident["phases"]) == pytest.approx(incident["cost_ms"])
     assert [row[0] for row in data["attempts"]] == [0, 1]
     (node,) = data["nodes"]
-    assert [row[:3] for row in node["parts"]] == [[0, 0, 2], [1, 0, 2]]
-    assert {data["stages"][row[1]] for row in node["stages"]} >= {"imports", "first step"}
+    assert (node["first"], node["ranks"]) == (0, 2)
+    assert [(row[0], len(row)) for row in node["parts"]] == [(0, 4), (1, 4)]
+    assert all(0 <= started < step < gone for _, started, step, gone in node["parts"])
+    stages = {stage for row in node["stages"] for stage in row[1::5]}
+    assert {data["stages"][stage] for stage in stages} >= {"imports", "first step"}
     assert data["readings"][-1][3] == STEPS
 
 

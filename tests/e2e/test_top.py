@@ -7,6 +7,7 @@ import re
 import signal
 
 import pytest
+from helpers.fleet import rack_topology, start_fleet
 from helpers.jobs import start_job
 from helpers.processes import command_of, wait_for
 from helpers.tmux import Terminal
@@ -94,7 +95,7 @@ def test_keys_sizes_and_texts(robustrun, terminal):
     shown.wait("rank 2 on beta" if "rank 2 on beta" in shown.screen() else "beta")
     shown.wait("CPUs", "MB")
     shown.press("?")
-    shown.wait("I, E and X ask first")
+    shown.wait("I, E, U and X ask first")
     shown.press("Escape")
     shown.press("t")
     shown.wait("timeline", "productive", " %")
@@ -138,7 +139,7 @@ def test_a_supervisor_that_is_gone_is_told_and_the_picture_stays(robustrun, term
     os.kill(job.process.pid, signal.SIGSTOP)
     shown.wait("no answer for", "trying again", "this is the last picture", "alpha", "beta")
     shown.press("?")
-    shown.wait("I, E and X ask first", within_s=5)  # keys go on
+    shown.wait("I, E, U and X ask first", within_s=5)  # keys go on
     shown.press("q")
     os.kill(job.process.pid, signal.SIGCONT)
     shown.wait("all 4 ranks run")
@@ -176,6 +177,40 @@ def test_orders_are_given_after_a_yes(robustrun, terminal):
     shown.press("X", "y")
     shown.wait("ended after")
     assert job.process.wait(timeout=60) == 143
+
+
+def test_an_update_is_typed_and_confirmed(robustrun, terminal):
+    job = stepping(robustrun)
+    shown = terminal(120)
+    shown.type(command(robustrun, job.run))
+    shown.wait("all 4 ranks run")
+    shown.press("U")
+    shown.wait("update: ", "--env NAME=VALUE")
+    shown.type("--env LR=0.0003 --now")
+    shown.wait("update: env LR=0.0003? the workers restart at once")
+    shown.press("y")
+    job.wait(lambda: "version 1" in job.err(), "the update", 60)
+    shown.wait("all 4 ranks run", "1 restart")
+    shown.press("S")
+    shown.wait("stack of rank", "train.py", within_s=30)
+
+
+@pytest.mark.nightly
+def test_1024_nodes_are_seen_by_rack_and_the_rank_behind_is_named(robustrun, terminal):
+    robustrun.write("net.toml", rack_topology(1024, 64))
+    job = start_fleet(robustrun, 1024, 8, "--topology=net.toml", laggard=531)
+    shown = terminal(80, 24)
+    shown.type(command(robustrun, job.run))
+    screen = shown.wait("on sim-531: steps behind", "a cell is a rack", "rack18 b", within_s=120)
+    assert screen.count("rack") >= 64
+    assert max(map(len, screen.splitlines())) <= 80
+    assert "on sim-531 in rack18" in screen  # chosen by itself
+    shown.press("Enter")
+    shown.wait("of 1025 nodes", "sim-531", "b · · · · · · ·")
+    shown.press("Escape")
+    shown.resize(200, 60)
+    screen = shown.wait("a cell is a node", "on sim-531 in rack18", within_s=20)
+    assert max(map(len, screen.splitlines())) <= 200
 
 
 def test_without_colours_the_letters_stay(robustrun, terminal):

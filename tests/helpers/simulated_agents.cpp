@@ -2,9 +2,12 @@
 // joins a run over TLS as a machine of its own, follows its orders, and reports a step of every
 // worker with each heartbeat.
 //
-//   simulated_agents HOST:PORT RUN SECRET_FILE COMMAND_DIGEST AGENTS WORKERS_EACH
+//   simulated_agents HOST:PORT RUN SECRET_FILE COMMAND_DIGEST AGENTS WORKERS_EACH [LAGGARD]
+//
+// The first worker of agent LAGGARD, from 1, stops after three steps.
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdio>
@@ -27,8 +30,8 @@ namespace asio = boost::asio;
 class SimulatedAgent {
  public:
   SimulatedAgent(asio::io_context& loop, const Credential& credential, const Enrol& self,
-                 std::size_t& alive)
-      : slots_(self.slots), timer_(loop), alive_(alive) {
+                 std::size_t& alive, bool is_laggard)
+      : slots_(self.slots), is_laggard_(is_laggard), timer_(loop), alive_(alive) {
     hello_.host = self.host;
     hello_.pid = ::getpid();
     hello_.slots = slots_;
@@ -94,7 +97,7 @@ class SimulatedAgent {
         WorkerProgress progress;
         progress.attempt = attempt_;
         progress.local_rank = {rank};
-        progress.steps = beats_;
+        progress.steps = is_laggard_ && rank == 0 ? std::min(beats_, kLaggardSteps) : beats_;
         progress.user_code_at = progress.first_step_at = progress.last_step_at = now;
         channel_->send(progress);
       }
@@ -108,7 +111,9 @@ class SimulatedAgent {
     --alive_;
   }
 
+  static constexpr std::uint64_t kLaggardSteps = 3;
   std::uint32_t slots_;
+  bool is_laggard_;
   asio::steady_timer timer_;
   std::size_t& alive_;
   base::SystemClock clock_;
@@ -122,7 +127,7 @@ class SimulatedAgent {
   bool ended_ = false;
 };
 
-int simulate(char** argv) {
+int simulate(int argc, char** argv) {
   Credential credential;
   credential.endpoints = {argv[1]};
   credential.run_id = argv[2];
@@ -132,11 +137,13 @@ int simulate(char** argv) {
   self.command_digest = argv[4];
   std::size_t alive = std::stoul(argv[5]);
   self.slots = static_cast<std::uint32_t>(std::stoul(argv[6]));
+  const std::size_t laggard = argc > 7 ? std::stoul(argv[7]) : 0;
   asio::io_context loop(1);
   std::vector<std::unique_ptr<SimulatedAgent>> agents;
   for (std::size_t number = alive; number > 0; --number) {
     self.host = "sim-" + std::to_string(number);
-    agents.push_back(std::make_unique<SimulatedAgent>(loop, credential, self, alive));
+    agents.push_back(
+        std::make_unique<SimulatedAgent>(loop, credential, self, alive, number == laggard));
   }
   while (alive > 0) loop.run_one();
   return 0;
@@ -146,7 +153,8 @@ int simulate(char** argv) {
 }  // namespace robustrun::wire
 
 int main(int argc, char** argv) {
-  if (argc == 7) return robustrun::wire::simulate(argv);
-  std::fprintf(stderr, "simulated_agents HOST:PORT RUN SECRET_FILE DIGEST AGENTS WORKERS_EACH\n");
+  if (argc == 7 || argc == 8) return robustrun::wire::simulate(argc, argv);
+  std::fprintf(stderr,
+               "simulated_agents HOST:PORT RUN SECRET_FILE DIGEST AGENTS WORKERS_EACH [LAGGARD]\n");
   return 2;
 }

@@ -42,6 +42,7 @@ struct RankStatus {
     v(3, "steps", steps);
     v(4, "step", step);
   }
+  friend bool operator==(const RankStatus&, const RankStatus&) = default;
 };
 
 // The hang or slowness that was diagnosed last, until it passes or the next attempt begins.
@@ -85,6 +86,7 @@ struct NodeStatus {
   std::string trouble;  // how the last agent was lost, or why it is suspect
   std::string scheduler;  // what the scheduler plans for it: "it is draining (bad disk)"
   bool evicted = false;  // or drained: it takes no part until it returns
+  std::string rack;  // or else the switch above it, by --topology; empty: unknown
   // Only a supervisor that answers knows these:
   std::optional<base::Nanos> heard;  // time since the agent was last heard of
   std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
@@ -113,7 +115,9 @@ struct NodeStatus {
     v(14, "ranks", ranks);
     v(15, "scheduler", scheduler);
     v(16, "evicted", evicted);
+    v(17, "rack", rack);
   }
+  friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };
 
 struct RestartStatus {

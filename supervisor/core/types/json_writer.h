@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <concepts>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -27,80 +28,106 @@ class JsonWriter {
   template <class T>
   static std::string object(const T& value) {
     std::string text;
-    append_object(text, value);
+    JsonWriter(text).append_object(value);
+    return text;
+  }
+  // Without members that are 0, false, empty or null, for a reader whose defaults these are.
+  template <class T>
+  static std::string sparse_object(const T& value) {
+    std::string text;
+    JsonWriter(text, true).append_object(value);
     return text;
   }
 
   template <class T>
   void operator()(int, const char* name, const T& value) {
+    if (is_sparse_ && is_nothing(value)) return;
     if (text_.back() != '{') text_ += ',';
     constexpr bool kIsTime =
         std::is_same_v<T, base::Nanos> || std::is_same_v<T, std::optional<base::Nanos>>;
     text_ += '"';
     text_ += name;
     text_ += kIsTime ? "_s\":" : "\":";
-    append(text_, value);
+    append(value);
   }
 
  private:
-  explicit JsonWriter(std::string& text) : text_(text) {}
+  explicit JsonWriter(std::string& text, bool is_sparse = false)
+      : text_(text), is_sparse_(is_sparse) {}
 
   template <class T>
-  static void append_object(std::string& text, const T& value) {
-    text += '{';
-    JsonWriter writer(text);
-    const_cast<T&>(value).fields(writer);  // the field list is one template for all directions
-    text += '}';
-  }
-
-  template <class T>
-  static void append(std::string& text, const std::optional<T>& value) {
-    if (value) {
-      append(text, *value);
+  static bool is_nothing(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return value == T{};
+    } else if constexpr (std::is_enum_v<T>) {
+      return static_cast<std::uint64_t>(value) == 0;
+    } else if constexpr (requires { value.has_value(); }) {
+      return !value.has_value();
+    } else if constexpr (requires { value.empty(); }) {
+      return value.empty();
+    } else if constexpr (std::is_same_v<T, base::Nanos>) {
+      return value == base::Nanos{};
     } else {
-      text += "null";
+      return false;
     }
   }
 
   template <class T>
-  static void append(std::string& text, const std::vector<T>& list) {
-    text += '[';
+  void append_object(const T& value) {
+    text_ += '{';
+    const_cast<T&>(value).fields(*this);  // the field list is one template for all directions
+    text_ += '}';
+  }
+
+  template <class T>
+  void append(const std::optional<T>& value) {
+    if (value) {
+      append(*value);
+    } else {
+      text_ += "null";
+    }
+  }
+
+  template <class T>
+  void append(const std::vector<T>& list) {
+    text_ += '[';
     bool is_first = true;
     for (const T& value : list) {
-      if (!std::exchange(is_first, false)) text += ',';
-      append(text, value);
+      if (!std::exchange(is_first, false)) text_ += ',';
+      append(value);
     }
-    text += ']';
+    text_ += ']';
   }
 
   template <class T>
-  static void append(std::string& text, const T& value) {
+  void append(const T& value) {
     if constexpr (std::is_same_v<T, std::string>) {
-      text += base::json_string(value);
+      text_ += base::json_string(value);
     } else if constexpr (std::is_same_v<T, base::Nanos>) {
-      append_number(text, std::chrono::duration<double>(value).count());
+      append_number(std::chrono::duration<double>(value).count());
     } else if constexpr (std::is_same_v<T, double>) {
       if (std::isfinite(value)) {
-        append_number(text, value);
+        append_number(value);
       } else {
-        text += "null";  // JSON has no NaN
+        text_ += "null";  // JSON has no NaN
       }
     } else if constexpr (base::HasFields<T>) {
-      append_object(text, value);
+      append_object(value);
     } else if constexpr (std::is_enum_v<T>) {
-      text += base::json_string(to_string(value));
+      text_ += base::json_string(to_string(value));
     } else {
       static_assert(std::integral<T>);
-      append_number(text, value);
+      append_number(value);
     }
   }
 
   template <class T>
-  static void append_number(std::string& text, T value) {
-    fmt::format_to(std::back_inserter(text), "{}", value);
+  void append_number(T value) {
+    fmt::format_to(std::back_inserter(text_), "{}", value);
   }
 
   std::string& text_;
+  bool is_sparse_;
 };
 
 }  // namespace robustrun::supervisor

@@ -88,6 +88,24 @@ TEST_CASE("the picture's bars have one axis, longer is better, and pieces follow
   CHECK(has(svg, "lost and repeated: 2.000 %"));
 }
 
+TEST_CASE("the ETTR by interval and by spares has axes up to 100 percent, and the best is marked") {
+  simulator::Study study;
+  study.policies.push_back(policy("ours", {{Phase::kLost, 20}}));
+  CHECK_FALSE(has(sim_svg({}, study), "class=\"best\""));
+  study.intervals = {{seconds(60), 0.90}, {seconds(600), 0.96}, {seconds(7560), 0.92}};
+  study.best_interval = seconds(600);
+  study.spares = {{0, {0.2, 0, 0}, 0.2}, {5, {1, 0, 0}, 0.999}, {12, {1, 0, 0}, 0.99}};
+  study.best_spares = 5;
+  const std::string svg = sim_svg({}, study);
+  CHECK(count(svg, "class=\"best\"") == 2);
+  for (const char* words : {">60 s<", ">10 min<", ">2.1 h<", "one checkpoint every; best: 10 min",
+                            "spare machines; best: 5", "ETTR per machine, %", ">100.0<"}) {
+    CAPTURE(words);
+    CHECK(has(svg, words));
+  }
+  CHECK_FALSE(has(svg, ">102"));
+}
+
 TEST_CASE("names in the picture cannot become markup") {
   simulator::Study study;
   study.policies.push_back(policy("<script>&\n", {{Phase::kLost, 1}}));

@@ -56,6 +56,24 @@ TEST_CASE("a grid fits its space, from one node to sixteen thousand") {
   }
 }
 
+TEST_CASE("racks fit with their names, or without; or not at all") {
+  for (const Size space : {Size{78, 10}, Size{198, 40}, Size{38, 1}}) {
+    for (const int racks : {2, 7, 64, 400, 5000}) {
+      for (const int label : {3, 6, 60}) {
+        CAPTURE(racks);
+        const GridLayout layout = lay_out_racks(racks, label, space);
+        if (layout.rows == 0) continue;
+        CHECK(layout.rows <= space.rows);
+        CHECK(layout.rows * layout.cells_per_row >= racks);
+        const int columns = layout.label_columns + layout.cells_per_row * layout.cell_columns;
+        CHECK(columns - (layout.label_columns == 0 ? 3 : 0) <= space.columns);
+      }
+    }
+  }
+  CHECK(lay_out_racks(64, 6, {78, 10}).label_columns == 0);
+  CHECK(lay_out_racks(5000, 6, {78, 10}).rows == 0);
+}
+
 TEST_CASE("keys are read from a terminal's bytes; unknown sequences are skipped") {
   const auto keys = keys_of("a\x1b[A\x1bOB\x1b[5~\x1b[1;5C\x1b[200~\t\r\x7f\x03\x1b");
   REQUIRE(keys.size() == 10);

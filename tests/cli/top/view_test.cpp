@@ -160,6 +160,37 @@ TEST_CASE("1,024 nodes fit both sizes; the node that blocks is seen, and reached
   }
 }
 
+TEST_CASE("racks are cells where nodes do not fit, and enter opens the rack, then its nodes") {
+  RunStatus status = hanging(training(1024, 8), 4242, 530);
+  // Neighbours in rank are not always neighbours in the racks.
+  for (std::size_t i = 0; i < 1024; ++i) status.nodes[i].rack = fmt::format("rack{:02}", i % 64);
+  View view = view_of(std::move(status));
+  const std::string text = picture(view, kSmall);
+  CAPTURE(text);
+  CHECK(text.contains("a cell is a rack"));
+  CHECK(text.contains("rack18 B"));
+  CHECK(text.contains("rack19 w"));
+  CHECK(text.contains("rack63 w"));
+  CHECK(text.contains("rank 4242 on n0530 in rack18"));
+  type(view, "\x1b[C");
+  CHECK(picture(view, kSmall).contains("in rack19"));
+  type(view, "\x1b[D\r");
+  const std::string rack = picture(view, kSmall);
+  CAPTURE(rack);
+  CHECK(rack.contains("16 of 1024 nodes"));
+  CHECK(rack.contains("n0530"));
+  CHECK(rack.contains("n0978"));
+  type(view, "\r");
+  CHECK(view.selected_rank() == 4242);
+  type(view, "\x1bs");
+  CHECK(picture(view, kSmall).find("rack18 B") < picture(view, kSmall).find("rack00 w"));
+  // Fewer nodes come while a rack far down is chosen: nothing is drawn or chosen beyond them.
+  type(view, "\x1b[F");
+  view.take(training(2, 1), kNow);
+  type(view, "\x1b[C\x1b[B\r");
+  CHECK(picture(view, kSmall).contains("n0001"));
+}
+
 TEST_CASE("as many nodes as fit are shown with their ranks, in tables side by side") {
   View view = view_of(training(16, 8));
   const std::string text = picture(view, kSmall);
@@ -282,7 +313,7 @@ TEST_CASE("the end of a run is told, and q leaves") {
 TEST_CASE("q closes a panel before it quits; ctrl-c always quits") {
   View view = view_of(training(2, 2));
   type(view, "?");
-  CHECK(picture(view, kSmall).contains("I, E and X ask first"));
+  CHECK(picture(view, kSmall).contains("I, E, U and X ask first"));
   CHECK(view.press(keys_of("q").front()) == View::Wish::kNothing);
   CHECK(view.press(keys_of("d").front()) == View::Wish::kDiagnose);
   CHECK(view.press(keys_of("d").front()) == View::Wish::kNothing);  // one at a time
@@ -326,6 +357,45 @@ TEST_CASE("a fault is named, and one that does not exist is not asked about") {
   type(view, "Iagent-death\r");
   CHECK(picture(view, kSmall).contains("inject agent-death into n0000?"));
   type(view, "n");
+}
+
+TEST_CASE("an update is typed as behind the command, explained, and asked about") {
+  View view = view_of(training(2, 2));
+  picture(view, kSmall);
+  type(view, "U");
+  CHECK(picture(view, kSmall).contains("--code DIR, --env NAME=VALUE"));
+  type(view, "--env LR\r");  // not whole: nothing is asked
+  CHECK(picture(view, kSmall).contains("update: --env LR"));
+  CHECK(picture(view, kSmall).contains("expected NAME=VALUE"));
+  type(view, "=3e-4\r");
+  CHECK(
+      picture(view, kSmall).contains("update: env LR=3e-4? the workers get it when they restart"));
+  CHECK(view.press(keys_of("y").front()) == View::Wish::kOrder);
+  CHECK(view.order().kind == Order::Kind::kUpdate);
+  CHECK(view.order().update == "--env LR=3e-4");
+  type(view, "U--code './my code' --now\r");
+  CHECK(picture(view, kLarge).contains("update: code from ./my code? the workers restart at once"));
+  CHECK(view.press(keys_of("n").front()) == View::Wish::kNothing);
+  type(view, "U--list\r");
+  CHECK(picture(view, kLarge).contains("only options that change this run"));
+  type(view,
+       "\x1b"
+       "q");
+}
+
+TEST_CASE("stacks are asked for once, and shown") {
+  View view = view_of(training(2, 2));
+  picture(view, kSmall);
+  type(view, "\x1b[C");
+  CHECK(view.press(keys_of("S").front()) == View::Wish::kStacks);
+  CHECK(view.stacks_rank() == 1);
+  CHECK(picture(view, kSmall).contains("stack of rank 1"));
+  CHECK(view.press(keys_of("A").front()) == View::Wish::kNothing);  // the first look is not over
+  view.take_stacks("rank 1, in load (train.py:8)\n    load  train.py:8\n");
+  CHECK(picture(view, kSmall).contains("    load  train.py:8"));
+  CHECK(view.press(keys_of("A").front()) == View::Wish::kStacks);
+  CHECK_FALSE(view.stacks_rank());
+  CHECK(picture(view, kSmall).contains("stacks of all ranks"));
 }
 
 TEST_CASE("without a supervisor that answers nothing can be ordered") {

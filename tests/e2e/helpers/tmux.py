@@ -36,7 +36,7 @@ class Terminal:
         self._do("send-keys", *keys)
 
     def type(self, text):
-        self._do("send-keys", "-l", text)
+        self._do("send-keys", "-l", "--", text)
         self.press("Enter")
 
     def resize(self, columns, rows):

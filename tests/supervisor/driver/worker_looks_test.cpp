@@ -202,6 +202,43 @@ TEST_CASE("what a rank uses is asked of its node alone") {
   CHECK(uses.size() == 4);  // one too many
 }
 
+TEST_CASE("stacks are looked at of one rank, or of all of them") {
+  Looked run;
+  std::vector<base::Result<WorkerStacks>> found;
+  const auto take = [&](base::Result<WorkerStacks> stacks) { found.push_back(std::move(stacks)); };
+  const auto answer = [&](std::uint32_t node, std::uint32_t local, const std::string& function) {
+    tracer::RankSnapshot snapshot;
+    tracer::ThreadStack& stack = snapshot.evidence.stacks.emplace_back();
+    stack.is_main = true;
+    stack.frames = {{function, "train.py", 8}};
+    run.looks->on_report(
+        {node}, {run.asked(node).back().number, kAttempt, {local}, 2, wire::encode(snapshot)});
+  };
+  run.looks->look_at_stacks(base::Rank{3}, take);
+  CHECK(run.asked(0).empty());
+  REQUIRE(run.asked(1).size() == 1);
+  CHECK(run.asked(1)[0].evidence);
+  answer(1, 0, "step");
+  answer(1, 1, "load");
+  REQUIRE(run.loop.run_until([&] { return !found.empty(); }));
+  REQUIRE(found[0]);
+  REQUIRE(found[0]->stacks.size() == 1);
+  CHECK(found[0]->stacks[0].ranks == std::vector<std::uint32_t>{3});
+  CHECK(found[0]->stacks[0].frames[0].function == "load");
+
+  run.looks->look_at_stacks({}, take);
+  answer(0, 0, "step");
+  answer(0, 1, "step");
+  answer(1, 0, "step");
+  answer(1, 1, "load");
+  REQUIRE(run.loop.run_until([&] { return found.size() == 2; }));
+  REQUIRE(found[1]);
+  REQUIRE(found[1]->stacks.size() == 2);
+  CHECK(found[1]->stacks[0].ranks == std::vector<std::uint32_t>{0, 1, 2});
+  run.looks->look_at_stacks(base::Rank{9}, take);
+  CHECK_FALSE(found.back());
+}
+
 wire::Overdue overdue(base::Attempt attempt, std::uint32_t local_rank) {
   wire::Overdue report;
   report.attempt = attempt;

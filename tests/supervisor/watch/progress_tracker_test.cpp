@@ -42,6 +42,35 @@ TEST_CASE("a mark is reached by the last rank, and tells when each node's last r
   CHECK(tracker.newest().nodes.empty());  // summaries are of the group alone
 }
 
+TEST_CASE("the last of thousands of ranks makes the mark, whichever it is, also for catching up") {
+  constexpr std::uint32_t kRanks = 4096;
+  for (const std::uint32_t last : {0U, 1U, 2048U, kRanks - 1}) {
+    ProgressTracker tracker;
+    for (const std::uint32_t attempt : {3U, 4U}) {
+      CAPTURE(last);
+      CAPTURE(attempt);
+      tracker.begin_attempt({attempt}, kRanks);
+      std::size_t marks = 0;
+      // Steps 1 to 3, each by all ranks but one, which follows after many readings of the others.
+      for (std::int64_t step = 1; step <= 3; ++step) {
+        wire::WorkerProgress progress = reading(1s, 2s);
+        progress.attempt = {attempt};
+        progress.step = step;
+        for (std::uint32_t i = 0; i < kRanks; ++i) {
+          const std::uint32_t rank = (i * 2053) % kRanks;  // in a mixed order
+          if (rank != last) marks += tracker.take({rank}, progress).size();
+        }
+        CHECK(marks == (step == 1 ? 0 : 2));  // the last rank has not done this step yet
+        const auto reached = tracker.take({last}, progress);
+        marks += reached.size();
+        if (step == 1) CHECK(reached.size() == 2);
+        const bool catches_up = attempt == 4 && step == 3;
+        CHECK((!reached.empty() && reached.back().mark == Mark::kCaughtUp) == catches_up);
+      }
+    }
+  }
+}
+
 TEST_CASE("what an optimizer's state tells of earlier steps numbers those of a silent script") {
   ProgressTracker tracker;
   tracker.begin_attempt({3}, 2);

@@ -25,7 +25,7 @@ constexpr std::size_t kNameBytes = 120;
 constexpr std::size_t kLineBytes = 400;
 constexpr std::size_t kSentenceBytes = 1200;
 constexpr std::size_t kCausesMax = 12;
-constexpr double kUnknownMs = -1;
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // null in JSON
 
 std::string name_text(std::string_view text) { return inert_text(text, kNameBytes); }
 std::string sentence(std::string_view text) { return inert_text(text, kSentenceBytes); }
@@ -33,7 +33,6 @@ std::string sentence(std::string_view text) { return inert_text(text, kSentenceB
 double in_ms(Nanos time) { return static_cast<double>(time.count()) / 1e6; }
 // For bulk data: microseconds would double its size.
 double whole_ms(Nanos time) { return std::round(in_ms(time)); }
-double whole_ms(std::optional<Nanos> time) { return time ? whole_ms(*time) : kUnknownMs; }
 
 // The texts of one incident, which share a number of bytes.
 class TextBudget {
@@ -352,14 +351,13 @@ Shown choose_attempts(const RunHistory& history, PageData& page) {
   return shown;
 }
 
-std::vector<double> span_row(std::vector<double> head, const StageSpan& span) {
-  head.push_back(static_cast<double>(span.stage));
-  head.push_back(whole_ms(span.from));
-  head.push_back(whole_ms(span.to - span.from));
-  return head;
+std::vector<double> join_row(const StageSpan& span) {
+  return {static_cast<double>(span.stage), whole_ms(span.from), whole_ms(span.to - span.from)};
 }
 
-PageNode page_node(const NodeTimeline& node, const Shown& shown) {
+// `starts`: of the attempts.
+PageNode page_node(const NodeTimeline& node, const Shown& shown,
+                   const std::map<std::uint32_t, Nanos>& starts) {
   PageNode out;
   out.name = name_text(node.name);
   out.role = to_string(node.role);
@@ -370,23 +368,34 @@ PageNode page_node(const NodeTimeline& node, const Shown& shown) {
   out.keeper = name_text(node.keeper);
   out.copies = copies_words(node);
   for (const StageSpan& span : node.joins) {
-    if (out.joins.size() < kPageListMax) out.joins.push_back(span_row({}, span));
+    if (out.joins.size() < kPageListMax) out.joins.push_back(join_row(span));
   }
   for (const NodePart& part : node.parts) {
     const double attempt = part.attempt;
+    const auto span = starts.find(part.attempt);
+    const Nanos start = span == starts.end() ? Nanos{} : span->second;
     const auto with_parts = shown.parts.find(part.attempt);
     if (with_parts != shown.parts.end() && with_parts->second) {
-      out.parts.push_back({attempt, static_cast<double>(part.first_rank),
-                           static_cast<double>(part.ranks), whole_ms(part.started),
-                           whole_ms(part.script), whole_ms(part.first_step), whole_ms(part.gone)});
+      std::vector<double>& row = out.parts.emplace_back();
+      row = {attempt};
+      for (const auto& time : {part.started, part.first_step, part.gone}) {
+        row.push_back(time ? whole_ms(*time - start) : kNone);
+      }
+      if (part.first_rank != node.first_rank || part.ranks != node.ranks) {
+        row.push_back(part.first_rank);
+        row.push_back(part.ranks);
+      }
     }
     const auto with_stages = shown.stages.find(part.attempt);
-    if (with_stages == shown.stages.end() || !with_stages->second) continue;
-    for (const StageSpan& span : part.stages) {
-      std::vector<double> row = span_row({attempt}, span);
-      row.push_back(span.finished ? 1 : 0);
-      row.push_back(span.slowest ? *span.slowest : kUnknownMs);
-      out.stages.push_back(std::move(row));
+    if (with_stages == shown.stages.end() || !with_stages->second || part.stages.empty()) continue;
+    std::vector<double>& row = out.stages.emplace_back();
+    row = {attempt};
+    for (const StageSpan& one : part.stages) {
+      row.push_back(static_cast<double>(one.stage));
+      row.push_back(whole_ms(one.from - start));
+      row.push_back(whole_ms(one.to - one.from));
+      row.push_back(one.finished ? 1 : 0);
+      row.push_back(one.slowest ? *one.slowest : -1.0);
     }
   }
   const std::size_t unseen =
@@ -437,13 +446,16 @@ void fill_history(const RunHistory& history, PageData& page) {
     page.attempts.push_back({static_cast<double>(span.attempt), in_ms(span.from), in_ms(span.to)});
   }
   const Shown shown = choose_attempts(history, page);
-  for (const NodeTimeline& node : history.nodes) page.nodes.push_back(page_node(node, shown));
+  std::map<std::uint32_t, Nanos> starts;
+  for (const AttemptSpan& span : history.attempts) starts[span.attempt] = span.from;
+  for (const NodeTimeline& node : history.nodes) {
+    page.nodes.push_back(page_node(node, shown, starts));
+  }
   const std::size_t metrics = std::min(history.metrics.size(), kPageMetricsMax);
   for (std::size_t i = 0; i < metrics; ++i) page.metrics.push_back(name_text(history.metrics[i]));
   if (metrics < history.metrics.size()) {
     page.left_out.push_back(base::counted(history.metrics.size() - metrics, "metric"));
   }
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();  // null in JSON
   for (const Reading* reading : thinned(history.readings)) {
     std::vector<double>& row = page.readings.emplace_back();
     row = {in_ms(reading->at), static_cast<double>(reading->attempt),

@@ -104,8 +104,11 @@ struct PageNode {
   std::string keeper;
   std::string copies;  // in words
   Rows joins;  // stage, from, length
-  Rows parts;  // attempt, first rank, ranks, started, script, first step, gone
-  Rows stages;  // attempt, stage, from, length, 1: finished, slowest rank
+  // Times since the attempt's start; null: unknown. The ranks only where they differ from those
+  // above.
+  Rows parts;  // attempt, started, first step, gone[, first rank, ranks]
+  // Attempt, then for each stage: stage, from, length, 1: finished, slowest rank (-1: the node).
+  Rows stages;
   std::vector<PageHealth> health;
   std::vector<PageHealth> losses;  // of its agent
   template <class V>

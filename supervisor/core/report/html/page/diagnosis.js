@@ -1,4 +1,4 @@
-// A verdict: who waits for whom, and the evidence.
+// A verdict: which rank waits for which, and the evidence.
 
 const cellsMax = 1024;  // of one picture of ranks
 
@@ -67,7 +67,7 @@ function waitSection() {
   const have = data.victims.length === 1 ? "has" : "have";
   const words = data.kind === "slow" ? "slowed down by"
     : data.lasting ? `${have} waited ${data.lasting} for` : "waiting for";
-  return section("waits", "Who waits for whom", null, h("div", {class: waiting ? "waits" : ""},
+  return section("waits", "Which rank waits for which", null, h("div", {class: waiting ? "waits" : ""},
     waiting, waiting ? arrow(words) : null,
     h("div", {class: "culprits"}, culpritBoxes())));
 }

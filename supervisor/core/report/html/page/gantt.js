@@ -25,6 +25,29 @@ function stretchesWithin(from, to) {
 
 const attemptSpans = new Map(data.attempts.map(([n, from, to]) => [n, {from, to}]));
 
+// A node's part in each attempt. Unknown times are -1.
+function partsOf(node) {
+  return node.parts.filter((row) => attemptSpans.has(row[0])).map((row) => {
+    const [attempt, started, firstStep, gone, first = node.first, ranks = node.ranks] = row;
+    const span = attemptSpans.get(attempt);
+    const at = (time) => time === null ? -1 : Math.max(0, span.from + time);
+    return {attempt, span, first, ranks, started: at(started), firstStep: at(firstStep),
+      gone: at(gone)};
+  });
+}
+
+function stagesOf(node) {
+  const out = [];
+  for (const [attempt, ...rest] of node.stages) {
+    const start = attemptSpans.has(attempt) ? attemptSpans.get(attempt).from : 0;
+    for (let i = 0; i < rest.length; i += 5) {
+      const [stage, from, took, finished, slowest] = rest.slice(i, i + 5);
+      out.push({attempt, stage, from: start + from, took, finished, slowest});
+    }
+  }
+  return out;
+}
+
 // The bars of a node, in order of drawing.
 function nodeBars(node) {
   const bars = [];
@@ -32,16 +55,14 @@ function nodeBars(node) {
     bars.push({kind: `stage${stage}`, words: data.stages[stage], from, to: from + took});
   }
   const staged = new Map();
-  for (const [attempt, stage, from, took, finished, slowest] of node.stages) {
+  for (const {attempt, stage, from, took, finished, slowest} of stagesOf(node)) {
     if (!staged.has(attempt)) staged.set(attempt, []);
     const more = (finished ? "" : ", not finished")
       + (slowest >= 0 ? `, slowest: rank ${slowest}` : "");
     staged.get(attempt).push({kind: `stage${stage}`, words: data.stages[stage], more,
       from, to: from + took});
   }
-  for (const [attempt, first, ranks, started, script, firstStep, gone] of node.parts) {
-    const span = attemptSpans.get(attempt);
-    if (!span) continue;
+  for (const {attempt, span, first, ranks, started, firstStep, gone} of partsOf(node)) {
     const words = `attempt ${attempt}` + (ranks > 1 ? `, ranks ${first}–${first + ranks - 1}`
       : ranks === 1 ? `, rank ${first}` : "");
     const end = gone >= 0 ? gone : span.to;
@@ -308,10 +329,10 @@ function legend() {
   const used = new Set(data.timeline.map(([kind]) => data.spent[kind]));
   const items = data.spent.filter((kind) => used.has(kind)).map((kind) => [kind, kind]);
   const stages = new Set(data.nodes.flatMap((node) => [...node.joins.map((row) => row[0]),
-    ...node.stages.map((row) => row[1])]));
+    ...stagesOf(node).map((one) => one.stage)]));
   const starts = data.stages.map((words, i) => [`stage${i}`, words])
     .filter((_, i) => stages.has(i));
-  if (data.nodes.some((node) => node.parts.some((row) => row[6] >= 0))) {
+  if (data.nodes.some((node) => node.parts.some((row) => row[3] !== null))) {
     items.push(["stopping", "stopping"]);
   }
   const list = (title, entries) => entries.length === 0 ? null : h("p", {class: "legend"},

@@ -115,7 +115,7 @@ function summarySection() {
 function treeSection() {
   const kinds = data.kinds.length === 0 ? null
     : h("div", {class: "tools"}, h("span", {class: "quiet"}, "Colour by"), buttons);
-  return section("tree", "Who sits where", `${isSmall ? "A box is" : "A small square is"} a node, `
+  return section("tree", "The place of each node", `${isSmall ? "A box is" : "A small square is"} a node, `
     + "inside the switches above it"
     + (data.kinds.length ? "; nodes of one colour share a group. Point at one to see its group." : "."),
   kinds, tree, h("div", {class: "legend"},

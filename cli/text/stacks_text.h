@@ -1,0 +1,14 @@
+#pragma once
+// The stacks of a run's workers as `robustrun top` shows them. Pure.
+
+#include <string>
+
+#include "supervisor/control/stacks_row.h"
+
+namespace robustrun::cli {
+
+// "6 ranks: 0-2, 4-6" and the stack below, the innermost frame first; and so on. Ends with a
+// newline.
+[[nodiscard]] std::string stacks_text(const supervisor::WorkerStacks& stacks);
+
+}  // namespace robustrun::cli
