@@ -18,8 +18,15 @@ void PaceLooks::note_steps(std::uint64_t steps, base::Nanos now) {
 
 bool PaceLooks::is_due(base::Nanos now) const { return !is_looking_ && next_ && now >= *next_; }
 
+void PaceLooks::hasten(base::Nanos now) {
+  if (!next_) return;
+  const base::Nanos soonest = began_ + std::max<base::Nanos>(kPaceLookAgain, least_);
+  next_ = std::min(*next_, std::max(now, soonest));
+}
+
 void PaceLooks::begin(base::Nanos now) {
   is_looking_ = true;
+  began_ = now;
   next_ = now + interval_;
   interval_ = std::min(2 * interval_, std::max<base::Nanos>(kPaceLookLater, least_));
 }

@@ -43,6 +43,7 @@ using Message =
                  Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
                  StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
                  PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, BlockPeers,
-                 NodeStages, CodeWanted, CodeBlock, StageNews, SavingOver, CheckpointMoved>;
+                 NodeStages, CodeWanted, CodeBlock, StageNews, SavingOver, CheckpointMoved,
+                 BandwidthReport>;
 
 }  // namespace robustrun::wire
