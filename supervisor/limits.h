@@ -159,6 +159,7 @@ inline constexpr std::int64_t kPaceRecoveredPerCent = 110;
 inline constexpr std::chrono::seconds kPaceLookFirst{10};
 inline constexpr std::chrono::seconds kPaceLookLater{60};
 inline constexpr std::chrono::seconds kPaceLookAgain{3};
+inline constexpr std::chrono::seconds kPaceHaste{12};  // of looks because collectives became slower
 inline constexpr std::chrono::milliseconds kPaceLookPerRank{50};
 // bandwidth_watch.h: kinds and sizes of collectives on all communicators, rows that are shown and
 // journaled, and the age from which a report counts no more.

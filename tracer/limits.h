@@ -25,7 +25,7 @@ inline constexpr std::chrono::seconds kTrafficWindow{3};
 inline constexpr std::size_t kTrafficWindowsToLearn = 4;
 inline constexpr std::size_t kTrafficWindowsKept = 32;
 inline constexpr std::uint64_t kTrafficCountLeast = 3;  // collectives in a window
-inline constexpr double kTrafficFallen = 1.4;  // times the usual time per byte
+inline constexpr double kTrafficFallen = 1.5;  // times the usual time per byte
 inline constexpr std::size_t kTrafficRowsMax = 2048;  // of both tables of a record
 
 // JSON and pickles. A dump of 2,000 operations, torch's default, has 60,000 values in 1 MiB.

@@ -1,6 +1,6 @@
 #include "tracer/traffic_watch.h"
 
-#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "tracer/analysis/limits.h"
@@ -56,6 +56,13 @@ void TrafficWatch::note(std::map<Key, Pace>& paces, const Key& key, Sample sampl
   found->second.add(sample, least_bytes);
 }
 
+template <class Key>
+void TrafficWatch::forget_missing(std::map<Key, Pace>& paces) {
+  for (auto row = paces.begin(); row != paces.end();) {
+    row = std::exchange(row->second.is_there, false) ? std::next(row) : paces.erase(row);
+  }
+}
+
 void TrafficWatch::look(base::Nanos now, const Traffic& traffic) {
   for (const Moved& row : traffic.moved) {
     const Total total{row.count, row.bytes, row.busy};
@@ -65,9 +72,8 @@ void TrafficWatch::look(base::Nanos now, const Traffic& traffic) {
     const Total total{0, row.bytes, row.net_wait};
     note(edges_, EdgeKey{row.comm, row.peer}, {now, total}, kEdgeBytesLeast);
   }
-  const auto is_over = [](auto& row) { return !std::exchange(row.second.is_there, false); };
-  std::erase_if(rates_, is_over);
-  std::erase_if(edges_, is_over);
+  forget_missing(rates_);
+  forget_missing(edges_);
 }
 
 void TrafficWatch::describe(std::vector<Membership>& comms) const {

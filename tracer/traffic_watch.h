@@ -54,6 +54,9 @@ class TrafficWatch {
   template <class Key>
   void note(std::map<Key, Pace>& paces, const Key& key, Sample sample, std::uint64_t least_bytes);
 
+  template <class Key>
+  static void forget_missing(std::map<Key, Pace>& paces);
+
   std::map<RateKey, Pace> rates_;
   std::map<EdgeKey, Pace> edges_;
 };

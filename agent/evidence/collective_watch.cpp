@@ -229,11 +229,11 @@ void WatchImpl::look_at_traffic(const std::string& table, Nanos now) {
   tracer::Traffic traffic = tracer::read_traffic(table, *tables);
   traffic_.look(now, traffic);
   moved_ = std::move(traffic.moved);
-  const bool fell = !std::exchange(has_fallen_, std::ranges::any_of(moved_, [&](const auto& row) {
-    return traffic_.has_fallen(row);
-  })) && has_fallen_;
-  const bool is_due = !bandwidth_at_ || now - *bandwidth_at_ >= kBandwidthInterval;
-  if (is_due || fell) report_bandwidth(table, now);
+  const auto has_fallen = [this](const auto& row) { return traffic_.has_fallen(row); };
+  const bool had_fallen = std::exchange(has_fallen_, std::ranges::any_of(moved_, has_fallen));
+  const Nanos interval = has_fallen_ ? kBandwidthIntervalFallen : kBandwidthInterval;
+  const bool is_due = !bandwidth_at_ || now - *bandwidth_at_ >= interval;
+  if (is_due || (has_fallen_ && !had_fallen)) report_bandwidth(table, now);
 }
 
 void WatchImpl::report_bandwidth(const std::string& table, Nanos now) {

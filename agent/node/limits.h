@@ -82,6 +82,7 @@ inline constexpr std::chrono::seconds kCollectiveProgressInterval{1};
 // that took most of the time, and names for a supervisor that took the run over.
 inline constexpr std::chrono::seconds kTrafficInterval{1};
 inline constexpr std::chrono::seconds kBandwidthInterval{5};
+inline constexpr std::chrono::seconds kBandwidthIntervalFallen{2};  // while slower than usual
 inline constexpr std::chrono::minutes kBandwidthNamesInterval{1};
 inline constexpr std::size_t kBandwidthRowsMax = 16;
 inline constexpr std::chrono::seconds kEmptyTableInterval{1};  // between reads of a record's table

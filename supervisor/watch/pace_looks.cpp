@@ -20,8 +20,13 @@ bool PaceLooks::is_due(base::Nanos now) const { return !is_looking_ && next_ && 
 
 void PaceLooks::hasten(base::Nanos now) {
   if (!next_) return;
-  const base::Nanos soonest = began_ + std::max<base::Nanos>(kPaceLookAgain, least_);
-  next_ = std::min(*next_, std::max(now, soonest));
+  const base::Nanos rest = std::max<base::Nanos>(kPaceLookLater, least_);
+  if (!hastened_at_ || now - *hastened_at_ >= rest) hastened_at_ = now;
+  if (is_in_haste(now)) next_ = std::min(*next_, std::max(now, began_ + kPaceLookAgain));
+}
+
+bool PaceLooks::is_in_haste(base::Nanos now) const {
+  return hastened_at_ && now - *hastened_at_ <= kPaceHaste;
 }
 
 void PaceLooks::begin(base::Nanos now) {
@@ -41,7 +46,9 @@ bool PaceLooks::take(const tracer::Verdict* verdict, base::Nanos now) {
   const bool again = named_ && named_->finding == verdict->finding &&
                      named_->culprits == verdict->culprits && named_->edges == verdict->edges;
   named_ = *verdict;
-  if (!again) next_ = std::min(*next_, now + std::max<base::Nanos>(kPaceLookAgain, least_));
+  const base::Nanos wait = is_in_haste(now) ? base::Nanos(kPaceLookAgain)
+                                            : std::max<base::Nanos>(kPaceLookAgain, least_);
+  if (!again) next_ = std::min(*next_, now + wait);
   return again;
 }
 

@@ -70,25 +70,36 @@ struct Bad {
   std::vector<Link> links;
   double usual = 0;  // ns per byte
   bool is_by_history = false;
+  std::size_t compared = 0;  // by history
 };
 
-// Links that have become slower, and most others have not.
+// Links that have become slower, while others have not. Of a rank in a small ring that may be most
+// links, so the better quarter shows what is usual now.
 Bad fallen_links(const std::vector<Link>& links) {
   std::vector<double> changes;
   for (const Link& link : links) {
     if (link.has_history && link.usual_ns > 0) changes.push_back(link.change());
   }
   if (changes.size() < 2) return {};
-  const bool is_few = changes.size() < kEdgesLeast;
-  const double usual = is_few ? std::ranges::min(changes) : median(changes);
-  const double spread = is_few ? 0 : deviation(changes);
-  const double limit = std::max({kFallenFactor, kFallenFactor * usual, usual + kDeviations * spread});
+  std::ranges::sort(changes);
+  const double usual = changes[changes.size() / 4];
+  const double limit = std::max(kFallenFactor, kFallenFactor * usual);
   Bad bad;
   bad.is_by_history = true;
+  bad.compared = changes.size();
   for (const Link& link : links) {
     if (link.has_history && link.usual_ns > 0 && link.change() > limit) bad.links.push_back(link);
   }
   return bad;
+}
+
+// Half of the links or more, which share no rank and no node: then it is not the fault of some.
+bool is_everywhere(const FleetView& view, const Bad& bad) {
+  if (bad.links.size() * 2 < bad.compared || bad.links.size() < 2) return false;
+  std::vector<Edge> edges;
+  for (const Link& link : bad.links) edges.push_back(link.edge);
+  const Common common = common_of(view, edges);
+  return bad.is_by_history && common.ranks.empty() && common.nodes.empty();
 }
 
 Bad bad_links(const std::vector<Link>& links) {
@@ -114,7 +125,8 @@ std::optional<Verdict> rule_slow_link(const Case& facts) {
     if (!worst.links.empty()) break;
     for (const std::vector<Link>& kind : links) {
       Bad bad = find(kind);
-      if (bad.links.size() > worst.links.size()) worst = std::move(bad);
+      if (bad.links.size() <= worst.links.size() || is_everywhere(facts.view, bad)) continue;
+      worst = std::move(bad);
     }
   }
   if (worst.links.empty()) return std::nullopt;
