@@ -3,12 +3,11 @@
 // from minor version 4 on.
 //
 // Fixed tables at fixed offsets behind the first page: communicators, operations and flows in
-// flight, and history (signatures, histograms, timings, edges, rates, tags). The counters lie in the
-// first page.
-// docs/formats/collectives-record.md has the same tables. NCCL's plugin (tracer/nccl) and
-// python/robustrun write in place, each word by one aligned store; slots are never moved. A reader
-// sees each word either old or new, but the words of a slot may be of different moments: it must
-// drop rows that contradict themselves.
+// flight, and history (signatures, histograms, timings, edges, rates, tags). The counters lie in
+// the first page. docs/formats/collectives-record.md has the same tables. NCCL's plugin
+// (tracer/nccl) and python/robustrun write in place, each word by one aligned store; slots are
+// never moved. A reader sees each word either old or new, but the words of a slot may be of
+// different moments: it must drop rows that contradict themselves.
 
 #include <array>
 #include <cstddef>

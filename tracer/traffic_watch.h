@@ -41,7 +41,7 @@ class TrafficWatch {
   // One row's.
   struct Pace {
     std::deque<Sample> recent;  // from the begin of the recent window on
-    Sample counted;             // end of the newest window in `before`
+    Sample counted;  // end of the newest window in `before`
     std::vector<double> before;  // paces of earlier windows, a ring
     std::size_t next = 0;
     bool is_there = true;  // at the last look

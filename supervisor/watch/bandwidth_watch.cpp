@@ -32,9 +32,10 @@ bool BandwidthWatch::take(base::Rank rank, const wire::BandwidthReport& report, 
     member.all.busy += moved.busy;
     member.at = now;
     member.has_fallen = moved.has_fallen;
-    has_fallen = has_fallen || (moved.has_fallen && std::ranges::all_of(row.members, [&](auto& one) {
-      return one.second.has_fallen || now - one.second.at >= kBandwidthStale;
-    }));
+    has_fallen =
+        has_fallen || (moved.has_fallen && std::ranges::all_of(row.members, [&](auto& one) {
+                         return one.second.has_fallen || now - one.second.at >= kBandwidthStale;
+                       }));
   }
   return has_fallen;
 }

@@ -23,9 +23,9 @@ struct RateFunc {
   const char* name;
   int number;
 };
-inline constexpr RateFunc kRateFuncs[] = {{"Broadcast", 0}, {"Reduce", 1},   {"AllGather", 2},
+inline constexpr RateFunc kRateFuncs[] = {{"Broadcast", 0},     {"Reduce", 1},    {"AllGather", 2},
                                           {"ReduceScatter", 3}, {"AllReduce", 4}, {"AlltoAll", 8},
-                                          {"Scatter", 9}, {"Gather", 10}};
+                                          {"Scatter", 9},       {"Gather", 10}};
 
 // The kernel of an operation, which takes `ns` by the GPU's clock and may have phases.
 inline void run_kernel(Player& player, const PlayedOp& op, std::uint64_t begin, std::uint64_t ns,

@@ -1,6 +1,6 @@
 // libnccl-profiler-recorder.so: a profiler plugin of NCCL as a site may have one, in versions 4, 6
-// and 7 of the interface. It writes down every call, for tests of plugins behind ours. Made for tests
-// alone.
+// and 7 of the interface. It writes down every call, for tests of plugins behind ours. Made for
+// tests alone.
 //
 //   NCCL_RECORDER_LOG      the file to write to, when the process ends
 //   NCCL_RECORDER_MASK     its activation mask (hexadecimal); default: all events

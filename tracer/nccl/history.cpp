@@ -46,8 +46,7 @@ std::uint64_t key_of(std::uint16_t comm, OpKind kind, std::uint64_t bytes) {
 }
 
 void add_rate(Tables& t, std::uint16_t comm, OpKind kind, const Finished& finished) {
-  const std::uint64_t bytes =
-      measured_bytes(kind, finished.bytes, get(t.communicators[comm].size));
+  const std::uint64_t bytes = measured_bytes(kind, finished.bytes, get(t.communicators[comm].size));
   if (bytes == 0 || finished.kernel_ns <= finished.wait_ns) return;
   RecordRate* const row =
       row_of(t, t.rates, kRateSlots, key_of(comm, kind, bytes), get(t.communicators[comm].comm));
@@ -127,8 +126,8 @@ void keep_time(Tables& t, std::uint16_t comm, OpKind kind, const Finished& finis
   publish(row.stamp, entry + 1);
 
   add_rate(t, comm, kind, finished);
-  RecordHistogram* const histogram = row_of(t, t.histograms, kHistogramSlots,
-                                            key_of(comm, kind, finished.bytes), key_of_comm);
+  RecordHistogram* const histogram =
+      row_of(t, t.histograms, kHistogramSlots, key_of(comm, kind, finished.bytes), key_of_comm);
   if (histogram == nullptr) return;
   add<std::uint64_t>(histogram->count, 1);
   add(histogram->sum_ns, finished.whole_ns);

@@ -14,7 +14,9 @@ namespace robustrun::supervisor {
 namespace {
 
 // As nccl-tests prints it: 1 GB is 10^9 bytes.
-std::string speed_words(double bytes_per_s) { return fmt::format("{:.3g} GB/s", bytes_per_s / 1e9); }
+std::string speed_words(double bytes_per_s) {
+  return fmt::format("{:.3g} GB/s", bytes_per_s / 1e9);
+}
 
 void add(std::vector<Bandwidth>& sums, const Bandwidth& one) {
   const auto same =
@@ -66,10 +68,10 @@ std::vector<BandwidthRow> rows_of(std::vector<Bandwidth> measured) {
 
 std::string in_words(const BandwidthRow& row) {
   const std::string group = row.group.empty() ? "a group" : base::printable(row.group);
-  std::string text = fmt::format("{} ({} from rank {}): {} of {} at {}", group,
-                                 base::counted(row.members, "rank"), row.first_rank, row.operation,
-                                 tracer::amount_text(row.size_bytes),
-                                 speed_words(row.algorithm_bytes_per_s));
+  std::string text =
+      fmt::format("{} ({} from rank {}): {} of {} at {}", group, base::counted(row.members, "rank"),
+                  row.first_rank, row.operation, tracer::amount_text(row.size_bytes),
+                  speed_words(row.algorithm_bytes_per_s));
   if (row.bus_bytes_per_s > 0) text += fmt::format(" (bus {})", speed_words(row.bus_bytes_per_s));
   return text;
 }

@@ -68,8 +68,8 @@ struct BandwidthRow {
   }
 };
 
-// Adds the sums of what an attempt has moved so far, as its summaries tell them one after the other.
-// A supervisor that took over begins to count again.
+// Adds the sums of what an attempt has moved so far, as its summaries tell them one after the
+// other. A supervisor that took over begins to count again.
 class BandwidthFold {
  public:
   void take(std::uint32_t attempt, const std::vector<Bandwidth>& total);

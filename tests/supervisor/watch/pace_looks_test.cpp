@@ -83,7 +83,8 @@ TEST_CASE("large jobs are looked at less often") {
   CHECK(job.wait() == 10'000 * kPaceLookPerRank);
 }
 
-TEST_CASE("when collectives become slower, looks follow soon, in large jobs, too, but not for long") {
+TEST_CASE(
+    "when collectives become slower, looks follow soon, in large jobs, too, but not for long") {
   for (const std::uint32_t world : {3U, 4000U}) {
     Job job(world);
     const base::Nanos first = job.wait();

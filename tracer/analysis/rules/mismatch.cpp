@@ -131,7 +131,8 @@ std::optional<Dispute> dispute_by_tags(const Communicator& comm) {
       continue;
     }
     if (alike < kTagsAlikeLeast) return std::nullopt;  // tags of these members mean other things
-    const auto most = std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
+    const auto most =
+        std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
     Dispute dispute;
     dispute.ordinal = ordinal;
     dispute.usual_tag = most->first;
@@ -207,9 +208,8 @@ Verdict verdict_of(const Case& facts, const Wait& wait, Dispute dispute) {
   Verdict& verdict = made.verdict;
   verdict.confidence = is_majority && !elsewhere ? Confidence::kMajority : Confidence::kInferred;
   const auto side = [&](const std::vector<std::uint32_t>& ats, const Signature& signature) {
-    std::string text =
-        fmt::format("{} {} {}", ranks_text(facts.view, ats), ats.size() > 1 ? "call" : "calls",
-                    signature_text(signature));
+    std::string text = fmt::format("{} {} {}", ranks_text(facts.view, ats),
+                                   ats.size() > 1 ? "call" : "calls", signature_text(signature));
     if (is_by_tags) {
       const bool is_usual = &signature == &dispute.usual;
       text += fmt::format(" with tag {}", is_usual ? dispute.usual_tag : dispute.other_tag);

@@ -31,9 +31,8 @@ std::vector<double> own_work(const Communicator& comm) {
       row.push_back(static_cast<double>(timing.own.count()));
     }
   }
-  std::erase_if(by_ordinal, [&](const auto& one) {
-    return one.second.size() != comm.members.size();
-  });
+  std::erase_if(by_ordinal,
+                [&](const auto& one) { return one.second.size() != comm.members.size(); });
   if (by_ordinal.size() < kTimingsLeast) return {};
   std::vector<double> own;
   for (std::size_t m = 0; m < comm.members.size(); ++m) {
@@ -51,8 +50,8 @@ std::vector<SlowGpu> slow_in(const Communicator& comm) {
   const bool is_pair = own.size() == 2;
   const double usual = is_pair ? std::ranges::min(own) : median(own);
   const double spread = is_pair ? 0 : deviation(own);
-  const double least = std::max({static_cast<double>(kLeastOwnLost.count()),
-                                 kLeastShareLost * usual, kDeviations * spread});
+  const double least = std::max(
+      {static_cast<double>(kLeastOwnLost.count()), kLeastShareLost * usual, kDeviations * spread});
   std::vector<SlowGpu> slow;
   for (std::size_t m = 0; m < own.size(); ++m) {
     if (own[m] > usual + least) slow.push_back({comm.members[m].at, own[m], usual});

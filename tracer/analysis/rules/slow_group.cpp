@@ -59,7 +59,8 @@ std::optional<double> change_of(const Communicator& comm) {
 }
 
 // Ranks, by index, that are members of all of these groups.
-std::vector<std::uint32_t> shared_by(const FleetView& view, const std::vector<GroupChange>& groups) {
+std::vector<std::uint32_t> shared_by(const FleetView& view,
+                                     const std::vector<GroupChange>& groups) {
   std::map<std::uint32_t, std::size_t> times;
   for (const GroupChange& group : groups) {
     for (const Member& member : view.comms()[group.comm].members) ++times[member.at];
@@ -89,9 +90,9 @@ std::optional<Verdict> rule_slow_group(const Case& facts) {
   if (shared.empty()) return std::nullopt;
   const GroupChange& worst = *std::ranges::max_element(fallen, {}, &GroupChange::factor);
   const Communicator& comm = view.comms()[worst.comm];
-  const std::string groups = group_text(view, comm) +
-                             (fallen.size() > 1 ? fmt::format(" and {} more", fallen.size() - 1)
-                                                : std::string());
+  const std::string groups =
+      group_text(view, comm) +
+      (fallen.size() > 1 ? fmt::format(" and {} more", fallen.size() - 1) : std::string());
   const std::string how = fmt::format("take {:.1f} times as long as before", worst.factor);
   Verdict verdict;
   verdict.finding = Finding::kSlowLink;
@@ -101,15 +102,18 @@ std::optional<Verdict> rule_slow_group(const Case& facts) {
   if (shared.size() == 1) {
     verdict.culprits = global_ranks(view, shared);
     verdict.nodes = nodes_of(view, shared);
-    verdict.sentence =
-        fmt::format("the links of {} are slow: collectives of {} {}, and it is the only rank that "
-                    "they share", ranks_text(view, shared), groups, how);
+    verdict.sentence = fmt::format(
+        "the links of {} are slow: collectives of {} {}, and it is the only rank that "
+        "they share",
+        ranks_text(view, shared), groups, how);
     return verdict;
   }
   std::vector<std::string> nodes = nodes_of(view, shared);
   const std::string members = ranks_text(view, shared);
-  verdict.sentence = fmt::format("collectives of {} {} ({}); which of these ranks is to blame is "
-                                 "not known", groups, how, members);
+  verdict.sentence = fmt::format(
+      "collectives of {} {} ({}); which of these ranks is to blame is "
+      "not known",
+      groups, how, members);
   if (nodes.size() == 1 && !nodes.front().empty()) verdict.nodes = std::move(nodes);
   return verdict;
 }

@@ -1,6 +1,6 @@
-// R8: the time that a byte spends in transit, of the last seconds where that is known. It is compared
-// with the link's own history, and among links of one kind: within a node, or between nodes. If
-// several slow links share a rank or a node, that is the culprit.
+// R8: the time that a byte spends in transit, of the last seconds where that is known. It is
+// compared with the link's own history, and among links of one kind: within a node, or between
+// nodes. If several slow links share a rank or a node, that is the culprit.
 //
 // In a ring every rank slows down with the slowest link, and all kernels take equally long. Only on
 // the slow link do bytes spend longer in transit: on the others they wait before they are sent,
