@@ -240,7 +240,8 @@ def analysis(runs):
 def measure(quick):
     figures = []
     if quick:
-        parts = (lambda: callbacks(1), lambda: behind(1), lambda: step_time(2, 150), lambda: [analysis(3)])
+        parts = (lambda: callbacks(1), lambda: behind(1), lambda: step_time(2, 150),
+                 lambda: [analysis(3)])
     else:
         parts = (lambda: callbacks(9), lambda: behind(9), lambda: step_time(20, 600),
                  lambda: node_loads(3, NODE_SECONDS), lambda: [analysis(10)],
