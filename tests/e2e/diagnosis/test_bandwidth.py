@@ -42,8 +42,8 @@ def test_bandwidth_is_shown_and_a_rank_with_slow_links_is_named(robustrun):
     assert row["group"] == "comm 2748" and row["size_bytes"] == SIZE
     assert near(row["algorithm_bytes_per_s"], ALGORITHM) and near(row["bus_bytes_per_s"], BUS)
     page = urllib.request.urlopen(status(job)["metrics_url"], timeout=10).read().decode()
-    measured = re.search(r'collective_bus_bytes_per_second\{[^}]*operation="all_reduce"[^}]*\} (.*)',
-                         page)
+    sample = r'collective_bus_bytes_per_second\{[^}]*operation="all_reduce"[^}]*\} (.*)'
+    measured = re.search(sample, page)
     assert near(float(measured.group(1)), BUS)
 
     time.sleep(max(0, LEARNT_S - (time.monotonic() - begun)))
