@@ -300,18 +300,6 @@ std::vector<Example> observation_kinds() {
   return {
       {"CollectiveProgress", "CollectiveProgress",
        CollectiveProgress{{2}, {1}, {{.comm = 77, .entered = 12, .done = 11, .head_age = 30ms}}}},
-      {"BandwidthReport", "BandwidthReport",
-       BandwidthReport{{2},
-                       {1},
-                       {{.comm = 77,
-                         .size = 8,
-                         .kind = 1,
-                         .size_bits = 24,
-                         .count = 5,
-                         .bytes = 80'000'000,
-                         .busy = 9ms,
-                         .has_fallen = true}},
-                       {{.comm = 77, .name = "tp"}}}},
       {"Overdue", "Overdue",
        Overdue{.attempt = {2},
                .local_rank = {1},
@@ -408,6 +396,18 @@ std::vector<robustrun::test::Example> robustrun::test::example_messages() {
         robustrun::test::example_copy_messages()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
+  all.push_back({"BandwidthReport", "BandwidthReport",
+                 BandwidthReport{{2},
+                                 {1},
+                                 {{.comm = 77,
+                                   .size = 8,
+                                   .kind = 1,
+                                   .size_bits = 24,
+                                   .count = 5,
+                                   .bytes = 80'000'000,
+                                   .busy = 9ms,
+                                   .has_fallen = true}},
+                                 {{.comm = 77, .name = "tp"}}}});
   return all;
 }
 

@@ -43,7 +43,7 @@ inline constexpr std::uint8_t kOpKinds = 13;
 // Members may legitimately pass different counts.
 [[nodiscard]] bool may_differ_in_size(OpKind kind);
 
-// Sizes and bandwidths as nccl-tests defines them (doc/PERFORMANCE.md there, and the …GetBw() of
+// Sizes and bandwidths as nccl-tests defines them (its page on performance, and the …GetBw() of
 // each test): algorithm bandwidth is a collective's size divided by its time; bus bandwidth is
 // that times bus_factor(), and can be compared with what the hardware can do.
 
