@@ -161,7 +161,15 @@ inline constexpr std::int64_t kPaceRecoveredPerCent = 110;
 inline constexpr std::chrono::seconds kPaceLookFirst{10};
 inline constexpr std::chrono::seconds kPaceLookLater{60};
 inline constexpr std::chrono::seconds kPaceLookAgain{3};
+inline constexpr std::chrono::seconds kPaceHaste{12};  // of looks because collectives became slower
 inline constexpr std::chrono::milliseconds kPaceLookPerRank{50};
+// bandwidth_watch.h: kinds and sizes of collectives on all communicators, rows that are shown and
+// journaled, and the age from which a report counts no more.
+inline constexpr std::size_t kBandwidthGroupsMax = 4096;
+inline constexpr std::size_t kBandwidthRowsMax = 64;
+inline constexpr std::size_t kBandwidthRowsJournaled = 32;
+inline constexpr std::size_t kBandwidthNameBytes = 64;
+inline constexpr std::chrono::seconds kBandwidthStale{12};
 // Shorter waits are normal (Mycroft counts stragglers from 1 s, arXiv 2509.03018).
 inline constexpr std::chrono::seconds kHangMin{1};
 // hang_watch.h: a process that lingers after its script returned is reported after this time.

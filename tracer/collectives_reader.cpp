@@ -226,7 +226,7 @@ class TablesReader {
       const std::size_t slot = (written + i) % slots;
       Row row;
       if (!load(file_, at, slot, row)) continue;
-      if (row.stamp != 0 && (row.stamp - 1) % slots == slot) take(row);
+      if (row.stamp != 0 && (row.stamp - 1) % slots == slot) take(row, slot);
     }
   }
 
@@ -234,7 +234,8 @@ class TablesReader {
     RecordCounters counters{};
     load(file_, kCountersAt, 0, counters);
     read_ring<RecordSignature>(
-        kSignaturesAt, kSignatureSlots, counters.signatures, [this](const RecordSignature& row) {
+        kSignaturesAt, kSignatureSlots, counters.signatures,
+        [this](const RecordSignature& row, std::size_t entry) {
           const std::uint64_t slot = row.what & 0xffU;
           const auto kind = static_cast<std::uint8_t>(row.what >> 8U);
           if (slot >= kCommunicatorSlots || by_slot_[slot] == kNone || kind >= kOpKinds) return;
@@ -243,8 +244,10 @@ class TablesReader {
           if (static_cast<std::uint32_t>(member.comm) != row.comm_part) return;
           if (ordinal == 0 || ordinal > member.entered) return;
           const auto type = static_cast<DataType>(static_cast<std::uint8_t>(row.what >> 16U));
+          std::uint64_t tag = 0;  // stays so in a record of an older version
+          load(file_, kTagsAt, entry, tag);
           member.recent.push_back(
-              {ordinal, {static_cast<OpKind>(kind), type, row.count, row.root}});
+              {ordinal, {static_cast<OpKind>(kind), type, row.count, row.root}, {}, tag});
         });
   }
 
@@ -252,13 +255,13 @@ class TablesReader {
     RecordCounters counters{};
     load(file_, kCountersAt, 0, counters);
     read_ring<RecordTiming>(
-        kTimingsAt, kTimingSlots, counters.timings, [this](const RecordTiming& row) {
+        kTimingsAt, kTimingSlots, counters.timings, [this](const RecordTiming& row, std::size_t) {
           const auto member =
               std::ranges::find(out_.comms, row.comm, [](const Membership& m) { return m.comm; });
           if (member == out_.comms.end()) return;
           if (row.ordinal == 0 || row.ordinal > member->entered) return;
-          member->timings.push_back(
-              {row.ordinal, span_of(row.kernel_ns), span_of(row.queued_ns), span_of(row.gap_ns)});
+          member->timings.push_back({row.ordinal, span_of(row.kernel_ns), span_of(row.queued_ns),
+                                     span_of(row.gap_ns), span_of(row.own_ns)});
         });
   }
 
@@ -272,7 +275,12 @@ class TablesReader {
       Membership& member = out_.comms[index];
       add_count(member, {peer, true, row.sends_entered, row.sends_done});
       add_count(member, {peer, false, row.recvs_entered, row.recvs_done});
-      if (row.net_wait_ns != 0) member.edges.push_back({peer, row.bytes, span_of(row.net_wait_ns)});
+      if (row.net_wait_ns == 0) continue;
+      EdgeTime edge;
+      edge.peer = peer;
+      edge.bytes = row.bytes;
+      edge.net_wait = span_of(row.net_wait_ns);
+      member.edges.push_back(edge);
     }
   }
 
@@ -338,6 +346,50 @@ std::vector<CommunicatorCount> count_communicators(std::string_view bytes) {
                       !is_source(row, RecordSource::kTorchGroup)});
   }
   return counts;
+}
+
+Traffic read_traffic(std::string_view communicators, std::string_view tables) {
+  std::array<RecordCommunicator, kCommunicatorSlots> comms{};
+  for (std::size_t slot = 0; slot < kCommunicatorSlots; ++slot) {
+    RecordCommunicator row;
+    if (!load(communicators, 0, slot, row)) break;
+    if (is_usable(row) && is_source(row, RecordSource::kNccl)) comms[slot] = row;
+  }
+  // The row of the communicator that a row of another table belongs to; null: it is left over.
+  const auto owner = [&](std::uint64_t key, std::uint64_t comm) -> const RecordCommunicator* {
+    const std::uint64_t slot = (key >> 32U) - 1;
+    const bool is_owned = comm != 0 && slot < kCommunicatorSlots && comms[slot].comm == comm;
+    return is_owned ? &comms[slot] : nullptr;
+  };
+  Traffic traffic;
+  for (std::size_t slot = 0; slot < kEdgeSlots; ++slot) {
+    RecordEdge row;
+    if (!load(tables, 0, slot, row)) return traffic;
+    const auto peer = static_cast<std::int32_t>(static_cast<std::uint32_t>(row.key));
+    if (owner(row.key, row.comm) == nullptr || peer < 0 || row.net_wait_ns == 0) continue;
+    traffic.sent.push_back({row.comm, peer, row.bytes, span_of(row.net_wait_ns)});
+  }
+  for (std::size_t slot = 0; slot < kRateSlots; ++slot) {
+    RecordRate row;
+    if (!load(tables, kRatesAt - kEdgesAt, slot, row)) return traffic;
+    const RecordCommunicator* const comm = owner(row.key, row.comm);
+    const auto kind = static_cast<std::uint8_t>(row.key >> 8U);
+    const auto bits = static_cast<std::uint32_t>(row.key & 0xffU);
+    if (comm == nullptr || kind >= kOpKinds || bits > 64 || row.count == 0) continue;
+    traffic.moved.push_back({row.comm, comm->size, static_cast<OpKind>(kind), bits, row.count,
+                             row.bytes, span_of(row.busy_ns)});
+  }
+  return traffic;
+}
+
+std::map<std::uint64_t, std::string> names_of(std::string_view bytes) {
+  std::map<std::uint64_t, std::string> names;
+  for (std::size_t slot = 0; slot < kCommunicatorSlots; ++slot) {
+    RecordCommunicator row;
+    if (!load(bytes, 0, slot, row)) break;
+    if (is_usable(row) && is_source(row, RecordSource::kNccl)) names[row.comm] = text_of(row.name);
+  }
+  return names;
 }
 
 bool has_nccl(std::string_view bytes) {

@@ -5,7 +5,9 @@
 // rows are kept. Pure.
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +46,39 @@ struct DurationHistogram {
   base::Nanos longest{};
   std::vector<std::uint32_t> buckets;  // kHistogramBuckets; see RecordHistogram
 };
+
+// What the finished collectives of one kind and size moved since the communicator was created
+// (RecordRate). Bandwidth is bytes / busy.
+struct Moved {
+  std::uint64_t comm = 0;
+  std::uint32_t size = 0;  // members; 0: unknown
+  OpKind kind = OpKind::kUnknown;
+  std::uint32_t size_bits = 0;  // of measured_bytes(), as in DurationHistogram
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  base::Nanos busy{};
+  friend bool operator==(const Moved&, const Moved&) = default;
+};
+
+// What this rank sent to one peer since the communicator was created (RecordEdge).
+struct Sent {
+  std::uint64_t comm = 0;
+  std::int32_t peer = -1;
+  std::uint64_t bytes = 0;
+  base::Nanos net_wait{};
+  friend bool operator==(const Sent&, const Sent&) = default;
+};
+struct Traffic {
+  std::vector<Moved> moved;
+  std::vector<Sent> sent;  // only to peers to which data was sent over the network
+};
+
+// `communicators` as above; `tables`: the record from kEdgesAt on, up to kTagsAt. Reads the whole
+// rows that they hold.
+[[nodiscard]] Traffic read_traffic(std::string_view communicators, std::string_view tables);
+
+// The names of the communicators that NCCL's plugin has recorded, by key. `bytes` as above.
+[[nodiscard]] std::map<std::uint64_t, std::string> names_of(std::string_view bytes);
 
 struct RecordedCollectives {
   std::vector<Membership> comms;  // recorded by the plugin or the interposer

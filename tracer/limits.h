@@ -19,6 +19,15 @@ inline constexpr std::size_t kHeadsRemembered = 64;
 inline constexpr std::chrono::nanoseconds kHeadAgeMax =
     std::chrono::hours(24);  // ages beyond this are clamped
 
+// traffic_watch: the window that counts as recent, the windows before it that make up the history,
+// and what is slower than usual.
+inline constexpr std::chrono::seconds kTrafficWindow{3};
+inline constexpr std::size_t kTrafficWindowsToLearn = 4;
+inline constexpr std::size_t kTrafficWindowsKept = 32;
+inline constexpr std::uint64_t kTrafficCountLeast = 3;  // collectives in a window
+inline constexpr double kTrafficFallen = 1.5;  // times the usual time per byte
+inline constexpr std::size_t kTrafficRowsMax = 2048;  // of both tables of a record
+
 // JSON and pickles. A dump of 2,000 operations, torch's default, has 60,000 values in 1 MiB.
 inline constexpr std::size_t kDocumentBytesMax = std::size_t{64} << 20;
 inline constexpr std::size_t kDocumentValuesMax = std::size_t{4} << 20;

@@ -1,12 +1,13 @@
 #pragma once
-// The layout of the collectives' part of a progress record, from minor version 1 on.
+// The layout of the collectives' part of a progress record, from minor version 1 on; rates and tags
+// from minor version 4 on.
 //
 // Fixed tables at fixed offsets behind the first page: communicators, operations and flows in
-// flight, and history (signatures, histograms, timings, edges). The counters lie in the first page.
-// docs/formats/collectives-record.md has the same tables. NCCL's plugin (tracer/nccl) and
-// python/robustrun write in place, each word by one aligned store; slots are never moved. A reader
-// sees each word either old or new, but the words of a slot may be of different moments: it must
-// drop rows that contradict themselves.
+// flight, and history (signatures, histograms, timings, edges, rates, tags). The counters lie in
+// the first page. docs/formats/collectives-record.md has the same tables. NCCL's plugin
+// (tracer/nccl) and python/robustrun write in place, each word by one aligned store; slots are
+// never moved. A reader sees each word either old or new, but the words of a slot may be of
+// different moments: it must drop rows that contradict themselves.
 
 #include <array>
 #include <cstddef>
@@ -23,6 +24,7 @@ inline constexpr std::size_t kSignatureSlots = 1024;
 inline constexpr std::size_t kHistogramSlots = 64;
 inline constexpr std::size_t kTimingSlots = 1024;
 inline constexpr std::size_t kEdgeSlots = 1024;
+inline constexpr std::size_t kRateSlots = 256;
 
 enum class RecordSource : std::uint32_t {
   kNone = 0,
@@ -159,14 +161,15 @@ static_assert(offsetof(RecordFlow, bytes) == 56);
 static_assert(offsetof(RecordFlow, generation) == 88);
 static_assert(sizeof(RecordFlow) == 128);
 
-// History: two rings (signatures, timings) and two tables (edges, histograms).
+// History: two rings (signatures, timings) and three tables (edges, histograms, rates).
 //
 // Entry n (from 0) of a ring is in slot n modulo the ring's size. Its `stamp` is n + 1 once the
 // other words are complete, and 0 while they are being written. Rows of a table are found by `key`,
 // whose upper half is the communicator's slot + 1; key 0 is a free row. A row whose `comm` differs
 // from that communicator's key is left over from an earlier one.
 
-// A collective that was entered; members compare it at equal ordinals.
+// A collective that was entered; members compare it at equal ordinals. Its user's tag, which
+// version 7 of NCCL's interface passes (0: none), is in the same slot of a table of tags.
 struct RecordSignature {
   std::uint64_t stamp;  //  0
   std::uint64_t what;  //  8  ordinal << 24 | DataType << 16 | OpKind << 8 | comm_slot
@@ -186,9 +189,11 @@ struct RecordTiming {
   std::uint64_t queued_ns;  // 32  from the launch to the kernel's start
   std::uint64_t gap_ns;  // 40  from the end of the previous collective to entering this one
   std::uint64_t ended_at_ns;  // 48
-  std::uint64_t reserved;  // 56
+  // Between the barriers at the begin and at the end of the kernel: this GPU's own work. 0: unknown
+  // (reported of symmetric kernels only, from version 7 of NCCL's interface on).
+  std::uint64_t own_ns;  // 56
 };
-static_assert(offsetof(RecordTiming, ended_at_ns) == 48);
+static_assert(offsetof(RecordTiming, own_ns) == 56);
 static_assert(sizeof(RecordTiming) == 64);
 
 // Totals between this rank and one peer since the communicator was created.
@@ -222,6 +227,21 @@ struct RecordHistogram {
 static_assert(offsetof(RecordHistogram, buckets) == 40);
 static_assert(sizeof(RecordHistogram) == 192);
 
+// What the finished collectives of one kind and size moved, and how long their kernels took:
+// bandwidth is bytes / busy_ns. Bytes are counted as nccl-tests counts them (measured_bytes() in
+// tracer/analysis/operation.h). `busy_ns` includes waiting for ranks that come later, unless NCCL
+// reports that apart (RecordTiming::own_ns).
+struct RecordRate {
+  std::uint64_t key;  //  0  (comm_slot + 1) << 32 | OpKind << 8 | bits of measured_bytes()
+  std::uint64_t comm;  //  8
+  std::uint64_t count;  // 16
+  std::uint64_t bytes;  // 24
+  std::uint64_t busy_ns;  // 32
+  std::uint64_t reserved[3];  // 40
+};
+static_assert(offsetof(RecordRate, busy_ns) == 32);
+static_assert(sizeof(RecordRate) == 64);
+
 // Offsets of the tables in the file, in bytes.
 
 inline constexpr std::size_t kCommunicatorsAt = 4096;
@@ -233,10 +253,12 @@ inline constexpr std::size_t kHistogramsAt =
     kSignaturesAt + kSignatureSlots * sizeof(RecordSignature);
 inline constexpr std::size_t kTimingsAt = kHistogramsAt + kHistogramSlots * sizeof(RecordHistogram);
 inline constexpr std::size_t kEdgesAt = kTimingsAt + kTimingSlots * sizeof(RecordTiming);
-inline constexpr std::size_t kCollectivesEnd = kEdgesAt + kEdgeSlots * sizeof(RecordEdge);
+inline constexpr std::size_t kRatesAt = kEdgesAt + kEdgeSlots * sizeof(RecordEdge);
+inline constexpr std::size_t kTagsAt = kRatesAt + kRateSlots * sizeof(RecordRate);
+inline constexpr std::size_t kCollectivesEnd = kTagsAt + kSignatureSlots * sizeof(std::uint64_t);
 static_assert(kOperationsAt == 36'864 && kFlowsAt == 167'936 && kSignaturesAt == 430'080);
 static_assert(kHistogramsAt == 462'848 && kTimingsAt == 475'136 && kEdgesAt == 540'672);
-static_assert(kCollectivesEnd == 606'208);
+static_assert(kRatesAt == 606'208 && kTagsAt == 622'592 && kCollectivesEnd == 630'784);
 
 // The agent's request, one word in the first page: the events that NCCL shall report (its
 // activation mask); 0: the plugin's default. Only ProxyOp, ProxyStep, ProxyCtrl and KernelLaunch

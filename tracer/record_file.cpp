@@ -210,6 +210,10 @@ base::Result<std::string> RecordFile::read_communicators() const {
   return read_at(fd_.get(), kOperationsAt - kCommunicatorsAt, kCommunicatorsAt);
 }
 
+base::Result<std::string> RecordFile::read_traffic() const {
+  return read_at(fd_.get(), kTagsAt - kEdgesAt, kEdgesAt);
+}
+
 base::Status RecordFile::set_event_mask(std::uint64_t mask) {
   return write_at(fd_.get(), &mask, sizeof mask, kWantedMaskAt);
 }

@@ -62,6 +62,8 @@ class RecordFile {
   // communicators' table, for count_communicators(). Fewer if the file was truncated.
   [[nodiscard]] base::Result<std::string> read_all() const;
   [[nodiscard]] base::Result<std::string> read_communicators() const;
+  // Those of the tables of edges and rates, for read_traffic() of collectives_reader.h.
+  [[nodiscard]] base::Result<std::string> read_traffic() const;
   // Sets the events that the worker's NCCL shall report from now on; 0: the plugin's default.
   base::Status set_event_mask(std::uint64_t mask);
   // How far the worker's script has come. Empty also if the file cannot be read.

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
+#include <functional>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "agent/node/limits.h"
 #include "tracer/head_watch.h"
+#include "tracer/traffic_watch.h"
 
 namespace robustrun::agent {
 namespace {
@@ -72,6 +76,8 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   void report_head(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head);
   void report_over(std::uint64_t comm, Watched& watched);
   void send_progress(Nanos now);
+  void look_at_traffic(const std::string& table, Nanos now);
+  void report_bandwidth(const std::string& table, Nanos now);
   void finish_collecting();
 
   NodeContext& node_;
@@ -91,6 +97,14 @@ class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
   std::vector<Membership> answered_;  // the Flight Recorder's last answer
   Nanos answered_at_{};
   std::uint64_t answered_at_step_ = 0;
+  tracer::TrafficWatch traffic_;
+  std::optional<Nanos> traffic_at_;  // last read of the tables of traffic
+  std::vector<tracer::Moved> moved_;  // then
+  // By communicator, kind and size: the totals that were reported last.
+  std::map<std::tuple<std::uint64_t, tracer::OpKind, std::uint32_t>, tracer::Moved> reported_moved_;
+  std::set<std::uint64_t> named_;  // communicators whose names were reported
+  std::optional<Nanos> bandwidth_at_, names_at_;  // last report, and the last one with names
+  bool has_fallen_ = false;  // some row, at the last look
   std::optional<Nanos> reported_at_;
   bool has_news_ = false;
   Done collecting_;
@@ -107,6 +121,7 @@ void WatchImpl::look(std::uint64_t steps) {
     const auto table = record_.read_communicators();
     if (!table) return;  // the worker broke it: there is nothing to see
     look_at_record(*table, now);
+    if (counts_progress_) look_at_traffic(*table, now);
   }
   ask_if_due(now);
   send_progress(now);
@@ -205,6 +220,62 @@ void WatchImpl::note(Key key, HeadWatch::Look look) {
   progress.head_age = head.ordinal == 0 ? Nanos::zero() : head.age;
 }
 
+void WatchImpl::look_at_traffic(const std::string& table, Nanos now) {
+  if (traffic_at_ && now - *traffic_at_ < kTrafficInterval) return;
+  if (!tracer::has_nccl(table)) return;
+  const auto tables = record_.read_traffic();
+  if (!tables) return;
+  traffic_at_ = now;
+  tracer::Traffic traffic = tracer::read_traffic(table, *tables);
+  traffic_.look(now, traffic);
+  moved_ = std::move(traffic.moved);
+  const auto has_fallen = [this](const auto& row) { return traffic_.has_fallen(row); };
+  const bool had_fallen = std::exchange(has_fallen_, std::ranges::any_of(moved_, has_fallen));
+  const Nanos interval = has_fallen_ ? kBandwidthIntervalFallen : kBandwidthInterval;
+  const bool is_due = !bandwidth_at_ || now - *bandwidth_at_ >= interval;
+  if (is_due || (has_fallen_ && !had_fallen)) report_bandwidth(table, now);
+}
+
+void WatchImpl::report_bandwidth(const std::string& table, Nanos now) {
+  bandwidth_at_ = now;
+  wire::BandwidthReport report{subject_.attempt, subject_.local_rank, {}, {}};
+  for (const tracer::Moved& row : moved_) {
+    tracer::Moved& from = reported_moved_[{row.comm, row.kind, row.size_bits}];
+    // Smaller totals are those of a new communicator with the same key.
+    if (row.count < from.count || row.bytes < from.bytes || row.busy < from.busy) from = {};
+    if (row.count == from.count) continue;
+    report.moved.push_back({row.comm, row.size, static_cast<std::uint8_t>(row.kind), row.size_bits,
+                            row.count - from.count, row.bytes - from.bytes, row.busy - from.busy,
+                            traffic_.has_fallen(row)});
+  }
+  if (report.moved.empty()) return;
+  std::ranges::sort(report.moved, std::greater{}, &wire::Moved::busy);
+  if (report.moved.size() > kBandwidthRowsMax) report.moved.resize(kBandwidthRowsMax);
+  std::erase_if(reported_moved_, [&](const auto& one) {
+    return std::ranges::none_of(moved_, [&](const tracer::Moved& row) {
+      return one.first == std::tuple(row.comm, row.kind, row.size_bits);
+    });
+  });
+  bool has_new = !names_at_ || now - *names_at_ >= kBandwidthNamesInterval;
+  for (const wire::Moved& row : report.moved) {
+    tracer::Moved& from =
+        reported_moved_[{row.comm, static_cast<tracer::OpKind>(row.kind), row.size_bits}];
+    from.count += row.count;
+    from.bytes += row.bytes;
+    from.busy += row.busy;
+    has_new = has_new || !named_.contains(row.comm);
+  }
+  if (has_new) {
+    names_at_ = now;
+    named_.clear();
+    for (auto& [comm, name] : tracer::names_of(table)) {
+      named_.insert(comm);
+      if (!name.empty()) report.names.push_back({comm, std::move(name)});
+    }
+  }
+  node_.send(report);
+}
+
 // A destroyed group takes its overdue operations with it.
 void WatchImpl::forget_missing(Source source) {
   for (auto one = watched_.begin(); one != watched_.end();) {
@@ -259,6 +330,7 @@ void WatchImpl::finish_collecting() {
   if (const auto file = record_.read_all()) {
     if (auto recorded = tracer::read_collectives(*file, now)) {
       collected.comms = std::move(recorded->comms);
+      traffic_.describe(collected.comms);
       collected.calls_still = recorded->calls_still;
       collected.proxy_still = recorded->proxy_still;
     }

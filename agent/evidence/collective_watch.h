@@ -7,7 +7,7 @@
 // while steps advance as usual, every five where only collectives do, and every second while
 // neither does. Owned by the Worker, on the agent's loop. The supervisor gets CollectiveProgress at
 // most once a second, and once, possibly empty, when the recorder first answers; Overdue once when
-// an operation becomes overdue and once when it is over.
+// an operation becomes overdue and once when it is over; BandwidthReport for NCCL.
 
 #include <functional>
 #include <memory>

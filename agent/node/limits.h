@@ -78,6 +78,13 @@ inline constexpr std::chrono::seconds kFlightIntervalMoving{5};
 inline constexpr std::chrono::seconds kStepsStillAfter{1};  // or twice the longest recent step
 inline constexpr std::size_t kStepGapsRemembered = 8;
 inline constexpr std::chrono::seconds kCollectiveProgressInterval{1};
+// How often the record's tables of traffic are read, and reports of bandwidth are sent: the rows
+// that took most of the time, and names for a supervisor that took the run over.
+inline constexpr std::chrono::seconds kTrafficInterval{1};
+inline constexpr std::chrono::seconds kBandwidthInterval{5};
+inline constexpr std::chrono::seconds kBandwidthIntervalFallen{2};  // while slower than usual
+inline constexpr std::chrono::minutes kBandwidthNamesInterval{1};
+inline constexpr std::size_t kBandwidthRowsMax = 16;
 inline constexpr std::chrono::seconds kEmptyTableInterval{1};  // between reads of a record's table
 inline constexpr std::size_t kWatchedCommunicatorsMax = 1024;  // of one worker
 // A longer answer to Observe loses its least telling parts.

@@ -5,7 +5,7 @@ import struct
 COUNTERS, COMMUNICATORS, SIGNATURES = 704, 4096, 430080
 COMMUNICATOR_SLOTS, COMMUNICATOR_BYTES = 128, 256
 SIGNATURE_SLOTS, SIGNATURE_BYTES = 1024, 32
-END = 606208
+END = 630784
 KINDS = ("unknown", "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
          "all_to_all", "gather", "scatter", "barrier", "send", "recv", "other")
 PLUGIN = 2  # a communicator's source

@@ -1,7 +1,8 @@
 """What watching collectives costs: callbacks, steps, agents, bytes, analysis; and torch's time-out.
 
-- Callbacks: tests/helpers/nccl_player plays NCCL to the plugin in one thread, in all six versions
-  of the interface; a step's callbacks and an operation's as a whole, and each one by itself.
+- Callbacks: tests/helpers/nccl_player plays NCCL to the plugin in one thread, in all seven versions
+  of the interface; a step's callbacks and an operation's as a whole, and each one by itself. Then
+  with a site's plugin behind ours, compared with the sum of both alone.
 - Steps: a DDP training over gloo with --trace=auto beside --trace=off, in turns.
 - Agent and bytes: one node with 8 healthy ranks in 32 communicators each, once of NCCL (played) and
   once of gloo. Its agent is connected over TLS, as from another machine; the processor time is the
@@ -34,7 +35,10 @@ from harness import (
 
 PLAYER = BIN.parent / "test-helpers" / "nccl_player"
 LIBRARY = BIN.parent / "share" / "robustrun" / "librobustrun_tracer.so"
-VERSIONS = range(1, 7)
+RECORDER = PLAYER.with_name("libnccl-profiler-recorder.so")
+VERSIONS = range(1, 8)
+SHARED_VERSIONS = (4, 6, 7)  # that the recorder has
+BEHIND_MAX_NS = 30
 RANKS, COMMUNICATORS = 8, 32
 CALLBACK_MAX_NS = 100
 STEP_RATIO_MAX = 1.01
@@ -48,11 +52,12 @@ QUICK = Quick(45, "1 round of callbacks instead of 9, 2 pairs of steps instead o
               "instead of 10; neither the load of a node, which takes 90 s, nor torch's time-out")
 
 
-def played(version):
+def played(version, extra=()):
     """Nanoseconds of each callback: medians of the player's rounds."""
     command = [ROBUSTRUN, "--no-python", "--nproc-per-node=1", PLAYER, LIBRARY, "bench", version]
     with Scratch() as folder:
-        done = subprocess.run(list(map(str, command)), cwd=folder, env=clean_environment(),
+        done = subprocess.run(list(map(str, command)), cwd=folder,
+                              env=clean_environment() | dict(extra),
                               capture_output=True, text=True, check=True)
     times = json.loads(done.stdout)
     assert times["mask"], "the plugin found no record"
@@ -87,6 +92,35 @@ def callbacks(runs):
                               f"below {CALLBACK_MAX_NS} ns", value < CALLBACK_MAX_NS,
                               f"version {version}" + f", {name}" * (len(candidates) > 1)))
     return figures
+
+
+def played_alone(version):
+    """Means of the site's plugin without ours."""
+    done = subprocess.run([PLAYER, RECORDER, "bench", str(version)], capture_output=True, text=True,
+                          check=True, env=clean_environment() | {"NCCL_RECORDER_QUICK": "1"})
+    times = json.loads(done.stdout)
+    return {"of a step": times["step_ns"]["median"],
+            "of an operation": times["operation_ns"]["median"]}
+
+
+def behind(runs):
+    """What a callback takes with the site's plugin behind ours, beyond the sum of both."""
+    shared = {"NCCL_PROFILER_PLUGIN": str(RECORDER), "NCCL_RECORDER_QUICK": "1"}
+    excess = {}
+    for version in SHARED_VERSIONS:
+        ours, theirs, both = in_turns(runs, lambda: played(version), lambda: played_alone(version),
+                                      lambda: played(version, shared))
+        for name in ("of a step", "of an operation"):
+            excess[version, name] = [c[name] - a[name] - b[name]
+                                     for a, b, c in zip(ours, theirs, both, strict=True)]
+            middles = [statistics.median(one[name] for one in ones)
+                       for ones in (ours, theirs, both)]
+            print(f"    v{version} {name}: ours {middles[0]:.1f}, theirs {middles[1]:.1f}, "
+                  f"both {middles[2]:.1f} ns")
+    (version, name), values = max(excess.items(), key=lambda one: statistics.median(one[1]))
+    return [Figure("site's plugin behind ours, beyond the sum of both", "ns", values, [],
+                   f"at most {BEHIND_MAX_NS} ns", statistics.median(values) <= BEHIND_MAX_NS,
+                   f"version {version}, mean {name}")]
 
 
 def trained(trace, steps):
@@ -206,9 +240,10 @@ def analysis(runs):
 def measure(quick):
     figures = []
     if quick:
-        parts = (lambda: callbacks(1), lambda: step_time(2, 150), lambda: [analysis(3)])
+        parts = (lambda: callbacks(1), lambda: behind(1), lambda: step_time(2, 150),
+                 lambda: [analysis(3)])
     else:
-        parts = (lambda: callbacks(9), lambda: step_time(20, 600),
+        parts = (lambda: callbacks(9), lambda: behind(9), lambda: step_time(20, 600),
                  lambda: node_loads(3, NODE_SECONDS), lambda: [analysis(10)],
                  lambda: [hang_peer.measure()])
     for part in parts:

@@ -56,7 +56,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
           {[this] { return job_.attempt(); }, [this] { return job_.state() == JobState::kRunning; },
            [this] { return progress_.furthest(); },
            [this] {
-             if (auto summary = progress_.summary()) dispatch(*std::move(summary));
+             if (auto summary = this->summary()) dispatch(*std::move(summary));
            },
            [this](Diagnosed diagnosed) { dispatch(std::move(diagnosed)); }}),
       slurm_(parts_.executor, nodes_, request.network.slurm.poll,

@@ -20,6 +20,7 @@ Hangs::Hangs(const base::Clock& clock, const NodeTable& nodes, WorkerLooks& look
 void Hangs::begin_attempt(base::Attempt attempt, std::uint32_t world_size) {
   watch_.begin_attempt(attempt, clock_.now());
   pace_looks_.begin_attempt(world_size);
+  bandwidth_.begin_attempt();
   collectives_done_.reset();
 }
 
@@ -37,6 +38,13 @@ void Hangs::on_report(base::NodeId node, const wire::Overdue& report) {
   if (report.attempt != hands_.attempt() || !rank) return;
   watch_.note_overdue(*rank, report.comm, report.over, report.expected);
   watch();
+}
+
+void Hangs::on_report(base::NodeId node, const wire::BandwidthReport& report) {
+  const auto rank = nodes_.rank_of(node, report.local_rank);
+  if (report.attempt != hands_.attempt() || !rank) return;
+  const base::Nanos now = clock_.now();
+  if (bandwidth_.take(*rank, report, now)) pace_looks_.hasten(now);
 }
 
 void Hangs::watch() {

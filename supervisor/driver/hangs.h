@@ -15,6 +15,7 @@
 #include "supervisor/core/types/events.h"
 #include "supervisor/driver/node_table.h"
 #include "supervisor/driver/worker_looks.h"
+#include "supervisor/watch/bandwidth_watch.h"
 #include "supervisor/watch/hang_watch.h"
 #include "supervisor/watch/pace_looks.h"
 
@@ -45,6 +46,8 @@ class Hangs {
   void look_at_pace(const LookAtPace& action);
   void on_report(base::NodeId node, const wire::CollectiveProgress& report);
   void on_report(base::NodeId node, const wire::Overdue& report);
+  void on_report(base::NodeId node, const wire::BandwidthReport& report);
+  [[nodiscard]] const BandwidthWatch& bandwidth() const { return bandwidth_; }
   // A worker of the current attempt has ended with 0.
   void note_ended() { watch_.note_ended(clock_.now()); }
 
@@ -58,6 +61,7 @@ class Hangs {
   const Hands hands_;
   HangWatch watch_;
   PaceLooks pace_looks_;
+  BandwidthWatch bandwidth_;
   // By the furthest rank, over all its communicators; none: no rank of the attempt has reported
   // any.
   std::optional<std::uint64_t> collectives_done_;

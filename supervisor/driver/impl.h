@@ -151,6 +151,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void resume(NodeLink& link);
   void journal(const JournalEntry& entry), note_journal(const base::Status& written);
   void arm_summary();
+  // The newest progress of the group, for the journal; none: nothing has changed.
+  [[nodiscard]] std::optional<Progress> summary();
   Parts parts_;
   std::optional<Journal> journal_;
   const RunRequest& request_;

@@ -30,7 +30,8 @@ template <class T>
 inline constexpr bool kIsOfChecks =
     kIsOneOf<T, wire::CheckReady, wire::NodeChecked, wire::PeersMeasured, wire::NodeReplayed>;
 template <class T>
-inline constexpr bool kIsOfHangs = kIsOneOf<T, wire::CollectiveProgress, wire::Overdue>;
+inline constexpr bool kIsOfHangs =
+    kIsOneOf<T, wire::CollectiveProgress, wire::Overdue, wire::BandwidthReport>;
 template <class T>
 inline constexpr bool kIsOfLooks = kIsOneOf<T, wire::Observed, wire::RasAnswer>;
 
@@ -201,7 +202,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
   if (request_.spec.stop_after_steps && !step_goal_sent_ &&
       progress_.steps_done() >= *request_.spec.stop_after_steps) {
     step_goal_sent_ = true;
-    if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
+    if (auto summary = this->summary()) dispatch(*std::move(summary), node);
     dispatch(StepGoalReached{report.attempt, progress_.steps_done()}, node);
   }
 }
@@ -212,7 +213,7 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerExited& report) {
   const base::Rank rank = *known;
   report.at += nodes_[node].clock_offset;
   // So that the journal knows the last step before a failure, and the final metrics.
-  if (auto summary = progress_.summary()) dispatch(*std::move(summary), node);
+  if (auto summary = this->summary()) dispatch(*std::move(summary), node);
   tell(checkpoints_.rest());
   WorkerExited exited = to_event(report, rank);
   exited.traced = request_.workers.trace;
@@ -234,10 +235,16 @@ void Driver::Impl::tell(const std::vector<CheckpointWatch::News>& news) {
   for (const CheckpointWatch::News& one : news) dispatch(one.event, one.node);
 }
 
+std::optional<Progress> Driver::Impl::summary() {
+  std::optional<Progress> made = progress_.summary();
+  if (made && made->attempt == job_.attempt()) made->bandwidth = hangs_.bandwidth().total();
+  return made;
+}
+
 void Driver::Impl::arm_summary() {
   summary_timer_.after(kSummaryInterval, [this] {
     if (finished_) return;
-    if (auto summary = progress_.summary()) dispatch(*std::move(summary));
+    if (auto summary = this->summary()) dispatch(*std::move(summary));
     tell(checkpoints_.rest());
     arm_summary();
   });

@@ -278,6 +278,7 @@ RunStatus Driver::Impl::status() const {
     status.group_wait = waits.result();
   }
   if (newest.attempt == job_.attempt()) note_steps_of_ranks(status);
+  status.bandwidth = rows_of(hangs_.bandwidth().recent(now));
   note_time_left(status);
   arrange(status);
   return status;

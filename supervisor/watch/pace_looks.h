@@ -1,6 +1,7 @@
 #pragma once
 // Decides when to look for a rank that is slow from its first step on, which no change of pace
-// reveals: pure, the caller gives the time. Owned by the driver, one for the run.
+// reveals, or whose collectives have become slower: pure, the caller gives the time. Owned by the
+// driver, one for the run.
 //
 // Such a look is cheap: it reads workers' records and torch's recorder, no stacks. The first is
 // kPaceLookFirst after the first step, then the distance doubles up to kPaceLookLater; large jobs
@@ -20,14 +21,20 @@ class PaceLooks {
   // The furthest worker has done `steps` steps, or collectives where steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);
   [[nodiscard]] bool is_due(base::Nanos now) const;
+  // Collectives have become slower: look soon. After kPaceHaste without a finding, only once a
+  // minute.
+  void hasten(base::Nanos now);
   void begin(base::Nanos now);
   // Ends the look; null: it had no result. True when it confirms the finding of the look before.
   bool take(const tracer::Verdict* verdict, base::Nanos now);
 
  private:
+  [[nodiscard]] bool is_in_haste(base::Nanos now) const;
   base::Nanos least_{};  // least time between looks, for the size of the job
   base::Nanos interval_{};
   std::optional<base::Nanos> next_;  // none: no step yet
+  base::Nanos began_{};  // the newest look
+  std::optional<base::Nanos> hastened_at_;
   bool is_looking_ = false;
   std::optional<tracer::Verdict> named_;  // by the look before
 };

@@ -48,6 +48,17 @@ class FakeNccl {
   virtual void step_state(void* handle, abi::State state, std::size_t bytes) = 0;
   virtual void op_state(void* handle, abi::State state, int steps, std::size_t bytes) = 0;
   virtual void kernel_stop(void* handle, std::uint64_t timer) = 0;
+  // A phase of the kernel of which `channel` is a channel.
+  virtual void phase(const FakeComm& comm, void* channel, int number, std::uint64_t from,
+                     std::uint64_t to) = 0;
+
+  // The collective that coll_api() and coll() play; `number`: of ncclFunc_t.
+  void play(const char* func, int number) {
+    func_ = func;
+    func_number_ = number;
+  }
+  // The user's tag of the next calls; only version 7 passes it.
+  void tag(std::uint64_t tag) { tag_ = tag; }
 
   [[nodiscard]] int mask() { return std::atomic_ref(mask_).load(); }
   [[nodiscard]] int version() const { return version_; }
@@ -58,6 +69,9 @@ class FakeNccl {
   explicit FakeNccl(int version) : version_(version) {}
   int version_;
   int mask_ = 0;
+  const char* func_ = "AllReduce";
+  int func_number_ = 4;
+  std::uint64_t tag_ = 0xfeedfacefeedface;
 };
 
 template <int V>

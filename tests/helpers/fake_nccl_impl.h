@@ -42,11 +42,11 @@ class FakeVersion final : public FakeNccl {
     if constexpr (V >= 5) {
       Event event = make(abi::kCollApi, group, 0);
       event.coll_api = {};
-      event.coll_api.func = "AllReduce";
+      event.coll_api.func = func_;
       event.coll_api.count = count;
       event.coll_api.type = "ncclBfloat16";
       event.coll_api.captured = captured;
-      if constexpr (V >= 7) event.coll_api.tag = kTag;
+      if constexpr (V >= 7) event.coll_api.tag = tag_;
       return start(comm.context, event);
     }
     return nullptr;
@@ -58,7 +58,7 @@ class FakeVersion final : public FakeNccl {
       event.p2p_api.func = send ? "Send" : "Recv";
       event.p2p_api.count = count;
       event.p2p_api.type = "ncclFloat32";
-      if constexpr (V >= 7) event.p2p_api.tag = kTag;
+      if constexpr (V >= 7) event.p2p_api.tag = tag_;
       return start(comm.context, event);
     }
     return nullptr;
@@ -80,10 +80,10 @@ class FakeVersion final : public FakeNccl {
     auto& coll = event.coll;
     coll = {};
     if constexpr (V <= 3) coll.comm = comm.key, coll.name = "named late";
-    if constexpr (V == 1) coll.func = 4, coll.type = 9, coll.algorithm = 1;
-    if constexpr (V != 1) coll.func = "AllReduce", coll.type = "ncclBfloat16";
+    if constexpr (V == 1) coll.func = static_cast<std::uint8_t>(func_number_), coll.type = 9;
+    if constexpr (V != 1) coll.func = func_, coll.type = "ncclBfloat16";
     if constexpr (V >= 5) coll.group = group;
-    if constexpr (V >= 7) coll.kernel_variant = "", coll.is_symmetric = true, coll.tag = kTag;
+    if constexpr (V >= 7) coll.kernel_variant = "", coll.is_symmetric = true, coll.tag = tag_;
     coll.count = count;
     coll.channels = static_cast<std::uint8_t>(channels);
     return start(comm.context, event);
@@ -97,7 +97,7 @@ class FakeVersion final : public FakeNccl {
     if constexpr (V != 1) p2p.func = send ? "Send" : "Recv", p2p.type = "ncclFloat32";
     if constexpr (V >= 4) p2p.channels = 0xaa;  // not to be relied on
     if constexpr (V >= 5) p2p.group = group;
-    if constexpr (V >= 7) p2p.tag = kTag;
+    if constexpr (V >= 7) p2p.tag = tag_;
     p2p.count = 10;
     p2p.peer = peer;
     return start(comm.context, event);
@@ -151,8 +151,21 @@ class FakeVersion final : public FakeNccl {
     stop(handle);
   }
 
+  void phase(const FakeComm& comm, void* channel, int number, std::uint64_t from,
+             std::uint64_t to) override {
+    if constexpr (V >= 7) {
+      Event event = make(abi::kKernelPhase, channel, 0);
+      event.kernel_phase = {0, static_cast<std::uint8_t>(number), "phase", from};
+      void* const handle = start(comm.context, event);
+      if (handle == nullptr) return;
+      Args args{};
+      args.kernel_ch.timer_ns = to;
+      must(table_->record(handle, abi::kKernelPhaseStop, &args));
+      stop(handle);
+    }
+  }
+
  private:
-  static constexpr std::uint64_t kTag = 0xfeedfacefeedface;
   static Event make(std::uint64_t type, void* parent, int rank) {
     Event event{};
     event.type = static_cast<decltype(event.type)>(type);

@@ -12,6 +12,7 @@
 #include "tests/helpers/nccl_bench.h"
 #include "tests/helpers/nccl_masks.h"
 #include "tests/helpers/nccl_player.h"
+#include "tests/helpers/nccl_rates.h"
 #include "tests/helpers/nccl_threads.h"
 
 using namespace robustrun::test;
@@ -343,6 +344,10 @@ int main(int argc, char** argv) {
       {"suspected", play_suspected},
       {"settled", play_settled},
       {"hang", play_hang},
+      {"rates", play_rates},
+      {"phases", play_phases},
+      {"tags", play_tags},
+      {"ring", play_ring},
       {"threads", play_threads},
       {"bench", play_bench},
       {"busy", play_busy},

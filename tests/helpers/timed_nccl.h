@@ -119,6 +119,11 @@ class TimedNccl final : public FakeNccl {
     if (version() >= 4) ++counts_[at(Callback::kStopKernel)];
   }
 
+  void phase(const FakeComm& comm, void* channel, int number, std::uint64_t from,
+             std::uint64_t to) override {
+    nccl_.phase(comm, channel, number, from, to);
+  }
+
   // Ends a round: the mean of each callback is kept.
   void end_round() {
     for (int i = 0; i < 1000; ++i) take(Callback::kNone, [] {});

@@ -1,6 +1,6 @@
-// libnccl-profiler-recorder.so: a profiler plugin of NCCL as a site may have one, in versions 4 and
-// 6 of the interface. It writes down every call, for tests of plugins behind ours. Made for tests
-// alone.
+// libnccl-profiler-recorder.so: a profiler plugin of NCCL as a site may have one, in versions 4, 6
+// and 7 of the interface. It writes down every call, for tests of plugins behind ours. Made for
+// tests alone.
 //
 //   NCCL_RECORDER_LOG      the file to write to, when the process ends
 //   NCCL_RECORDER_MASK     its activation mask (hexadecimal); default: all events
@@ -157,9 +157,12 @@ extern "C" {
 #pragma GCC visibility push(default)
 extern const abi::Table4<abi::Event4> ncclProfiler_v4;
 extern const abi::Table5<abi::Event6> ncclProfiler_v6;
+extern const abi::Table5<abi::Event7> ncclProfiler_v7;
 #pragma GCC visibility pop
 const abi::Table4<abi::Event4> ncclProfiler_v4 = {"recorder", init4,  start<abi::Event4>,
                                                   stop,       record, finalize};
 const abi::Table5<abi::Event6> ncclProfiler_v6 = {"recorder", init6,  start<abi::Event6>,
+                                                  stop,       record, finalize};
+const abi::Table5<abi::Event7> ncclProfiler_v7 = {"recorder", init6,  start<abi::Event7>,
                                                   stop,       record, finalize};
 }

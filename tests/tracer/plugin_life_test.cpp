@@ -122,7 +122,7 @@ TEST_CASE("the mask is the version's own, the environment's, or the agent's with
   CHECK(masks(4) == Masks{"56", "4e", "46", "56"});
   CHECK(masks(5) == Masks{"e56", "64e", "646", "e56"});
   CHECK(masks(6) == Masks{"e56", "64e", "646", "e56"});
-  CHECK(masks(7) == Masks{"e56", "64e", "646", "e56"});
+  CHECK(masks(7) == Masks{"8e56", "864e", "8646", "8e56"});
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "e46");
   CHECK(masks(5, "ROBUSTRUN_NCCL_MASK=70").front() == "46");
   CHECK(masks(4, "ROBUSTRUN_NCCL_MASK=0xE46").front() == "46");  // the bits that it knows

@@ -396,6 +396,18 @@ std::vector<robustrun::test::Example> robustrun::test::example_messages() {
         robustrun::test::example_copy_messages()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
+  all.push_back({"BandwidthReport", "BandwidthReport",
+                 BandwidthReport{{2},
+                                 {1},
+                                 {{.comm = 77,
+                                   .size = 8,
+                                   .kind = 1,
+                                   .size_bits = 24,
+                                   .count = 5,
+                                   .bytes = 80'000'000,
+                                   .busy = 9ms,
+                                   .has_fallen = true}},
+                                 {{.comm = 77, .name = "tp"}}}});
   return all;
 }
 

@@ -43,8 +43,9 @@ constexpr Rule kHangRules[] = {
     rule_calls_by_stack,     // R2, no rank is inside a recorded operation
     rule_all_outside,      // R10
 };
-// R7 and R8, and both again for gloo.
-constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_link, rule_slow_tcp, rule_late_rank};
+// R7, R7b, R8; R8 for gloo; R8c; R7 for gloo.
+constexpr Rule kSlowRules[] = {rule_slow_rank, rule_slow_gpu,   rule_slow_link,
+                               rule_slow_tcp,  rule_slow_group, rule_late_rank};
 
 bool names_the_same(const Verdict& a, const Verdict& b) {
   return a.culprits == b.culprits && a.edges == b.edges;

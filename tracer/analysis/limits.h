@@ -44,6 +44,16 @@ inline constexpr double kLeastShareLost = 0.5;  // of the median duration
 inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
 inline constexpr double kSlowEdgeFactor = 2;  // against the median edge
 inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
+// Against its own history: how much slower a link or a group has become, and how much a group may
+// change that has not.
+inline constexpr double kFallenFactor = 1.5;
+inline constexpr double kSteadyFactor = 1.2;
+inline constexpr std::uint64_t kRateCountLeast = 3;  // collectives in the last seconds
+// A GPU's own work in a kernel with barriers.
+inline constexpr base::Nanos kLeastOwnLost = std::chrono::microseconds(50);
+
+// Operations with equal tags on all members before a different tag means a different call.
+inline constexpr std::size_t kTagsAlikeLeast = 8;
 
 // Slow links by TCP throughput. A difference of several times is not chance.
 inline constexpr std::size_t kTcpLinksLeast = 3;  // of one kind

@@ -43,6 +43,29 @@ inline constexpr std::uint8_t kOpKinds = 13;
 // Members may legitimately pass different counts.
 [[nodiscard]] bool may_differ_in_size(OpKind kind);
 
+// Sizes and bandwidths as nccl-tests defines them (its page on performance, and the …GetBw() of
+// each test): algorithm bandwidth is a collective's size divided by its time; bus bandwidth is
+// that times bus_factor(), and can be compared with what the hardware can do.
+
+// The size of a collective of which one rank passes `bytes` (Signature::bytes()); 0: nccl-tests
+// does not measure that kind, or the number of members must be known and is not.
+[[nodiscard]] constexpr std::uint64_t measured_bytes(OpKind kind, std::uint64_t bytes,
+                                                     std::uint64_t members) {
+  using enum OpKind;
+  if (kind == kAllReduce || kind == kBroadcast || kind == kReduce) return bytes;
+  // One rank passes its whole input, or a part for or from each member.
+  if (kind == kReduceScatter || kind == kAllToAll) return members == 0 ? 0 : bytes;
+  if (kind == kAllGather || kind == kGather || kind == kScatter) return bytes * members;
+  return 0;
+}
+// 0: unknown.
+[[nodiscard]] constexpr double bus_factor(OpKind kind, std::uint64_t members) {
+  if (kind == OpKind::kBroadcast || kind == OpKind::kReduce) return 1;
+  if (members == 0 || measured_bytes(kind, 1, members) == 0) return 0;
+  const double all_but_one = static_cast<double>(members - 1) / static_cast<double>(members);
+  return kind == OpKind::kAllReduce ? 2 * all_but_one : all_but_one;
+}
+
 // Numbers of ncclDataType_t, from nccl.h; torch's types are mapped to them.
 enum class DataType : std::uint8_t {
   kInt8 = 0,

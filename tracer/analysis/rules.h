@@ -39,6 +39,8 @@ std::optional<Verdict> rule_proxy_stuck(const Case& facts);  // R4c
 std::optional<Verdict> rule_gpu_errors(const Case& facts);  // R4a, by reported errors
 std::optional<Verdict> rule_slow_rank(const Case& facts);  // R7
 std::optional<Verdict> rule_slow_link(const Case& facts);  // R8
+std::optional<Verdict> rule_slow_gpu(const Case& facts);  // R7b
+std::optional<Verdict> rule_slow_group(const Case& facts);  // R8c
 std::optional<Verdict> rule_slow_tcp(const Case& facts);  // R8, without flows
 std::optional<Verdict> rule_halted(const Case& facts);  // R2, at rest; no rank waits for it
 std::optional<Verdict> rule_not_seen(const Case& facts);  // R2, by missing records

@@ -24,11 +24,13 @@ struct Past {
   // Unix time at which this rank entered it; 0: unknown. Clocks of machines differ: between ranks,
   // only its change from one operation to the next may be compared.
   base::Nanos entered_at{};
+  std::uint64_t tag = 0;  // that the user gave to the call (NCCL's userProfilerTag); 0: none
   template <class V>
   void fields(V& v) {
     v(1, "ordinal", ordinal);
     v(2, "signature", signature);
     v(3, "entered_at", entered_at);
+    v(4, "tag", tag);
   }
 };
 
@@ -38,12 +40,14 @@ struct Timing {
   base::Nanos kernel{};  // on the GPU; without a GPU, from entry to completion
   base::Nanos queued{};  // from the launch to the kernel's start
   base::Nanos gap{};  // from the end of the previous operation to entering this one
+  base::Nanos own{};  // of `kernel`, this GPU's own work between two barriers; 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "ordinal", ordinal);
     v(2, "kernel", kernel);
     v(3, "queued", queued);
     v(4, "gap", gap);
+    v(5, "own", own);
   }
 };
 
@@ -66,16 +70,43 @@ struct PeerCount {
   }
 };
 
-// Bytes and time in transit to one peer since the communicator was created: for finding slow links.
+// Bytes and time in transit to one peer: for finding slow links.
 struct EdgeTime {
   std::int32_t peer = -1;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // since the communicator was created
   base::Nanos net_wait{};
+  // Of the last seconds, and ns per byte before them (traffic_watch.h); 0: unknown.
+  std::uint64_t recent_bytes = 0;
+  base::Nanos recent_wait{};
+  double usual = 0;
   template <class V>
   void fields(V& v) {
     v(1, "peer", peer);
     v(2, "bytes", bytes);
     v(3, "net_wait", net_wait);
+    v(4, "recent_bytes", recent_bytes);
+    v(5, "recent_wait", recent_wait);
+    v(6, "usual", usual);
+  }
+};
+
+// What the collectives of one kind and size moved in the last seconds: for finding groups that have
+// become slower.
+struct Rate {
+  OpKind kind = OpKind::kUnknown;
+  std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ measured_bytes() < 2^size_bits
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  base::Nanos busy{};  // of their kernels; includes waiting for ranks that came later
+  double usual = 0;  // ns per byte before (traffic_watch.h); 0: unknown
+  template <class V>
+  void fields(V& v) {
+    v(1, "kind", kind);
+    v(2, "size_bits", size_bits);
+    v(3, "count", count);
+    v(4, "bytes", bytes);
+    v(5, "busy", busy);
+    v(6, "usual", usual);
   }
 };
 
@@ -100,6 +131,7 @@ struct Membership {
   std::vector<Timing> timings;  // oldest first
   std::vector<EdgeTime> edges;
   bool tells_flows = true;  // false: pending operations may have flows that are not listed
+  std::vector<Rate> rates;
   template <class V>
   void fields(V& v) {
     v(1, "comm", comm);
@@ -120,6 +152,7 @@ struct Membership {
     v(16, "timings", timings);
     v(17, "edges", edges);
     v(18, "tells_flows", tells_flows);
+    v(19, "rates", rates);
   }
 };
 

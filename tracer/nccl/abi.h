@@ -6,8 +6,8 @@
 // NCCL's own headers are neither needed nor included; the layout is taken from
 // src/include/plugin/profiler/profiler_v1.h to profiler_v7.h of NVIDIA/nccl. NCCL looks for one
 // data object per version, ncclProfiler_v1 to ncclProfiler_v7, and takes the newest that it
-// supports. Version 7 adds a tag that the user may give to a call, and the phases of a kernel with
-// barriers, neither of which is used here.
+// supports. Version 7 adds a tag that the user may give to a call, and the phases of kernels that
+// begin and end with a barrier (symmetric kernels).
 
 #include <cstdint>
 
@@ -68,6 +68,7 @@ enum : State {
   kKernelChStop = 22,
   kGroupStartApiStop = 23,
   kGroupEndApiStart = 24,
+  kKernelPhaseStop = 31,  // from version 7 on
 };
 
 }  // namespace robustrun::tracer::nccl::abi

@@ -28,6 +28,12 @@ struct KernelCh {
   std::uint8_t channel;
   std::uint64_t timer_ns;
 };
+struct KernelPhase {
+  std::uint8_t channel;
+  std::uint8_t phase;  // 0 barrier at the begin, 1 the work, 2 barrier at the end
+  const char* name;
+  std::uint64_t timer_ns;
+};
 struct GroupApi {
   bool captured;
   int depth;

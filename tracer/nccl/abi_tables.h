@@ -110,6 +110,7 @@ struct Event7 {
     ProxyStep proxy_step;
     KernelCh kernel_ch;
     NetPlugin net_plugin;
+    KernelPhase kernel_phase;
   };
 };
 
@@ -136,7 +137,7 @@ union Args4 {
   } net_plugin;
   struct {
     std::uint64_t timer_ns;
-  } kernel_ch;
+  } kernel_ch;  // also of a phase
 };
 
 template <class Event, class Args>
@@ -176,6 +177,8 @@ static_assert(sizeof(Event7) == 136 && offsetof(Event7, coll.tag) == 128);
 static_assert(offsetof(Event7, coll.group) == 104 && offsetof(Event7, coll.is_symmetric) == 120);
 static_assert(offsetof(Event7, p2p.group) == 64 && offsetof(Event7, p2p.tag) == 72);
 static_assert(offsetof(Event7, coll_api.tag) == 72 && offsetof(Event7, p2p_api.tag) == 64);
+static_assert(offsetof(Event7, kernel_phase.phase) == 25);
+static_assert(offsetof(Event7, kernel_phase.timer_ns) == 40);
 static_assert(offsetof(Event1, parent) == 8 && offsetof(Event6, parent) == 8);
 static_assert(offsetof(Event1, rank) == 16 && offsetof(Event6, rank) == 16);
 static_assert(offsetof(Event1, coll) == 24 && offsetof(Event6, coll) == 24);

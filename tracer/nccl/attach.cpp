@@ -91,6 +91,8 @@ bool open_record() {
   g_tables.histograms = table<RecordHistogram>(base, kHistogramsAt);
   g_tables.timings = table<RecordTiming>(base, kTimingsAt);
   g_tables.edges = table<RecordEdge>(base, kEdgesAt);
+  g_tables.rates = table<RecordRate>(base, kRatesAt);
+  g_tables.tags = table<std::uint64_t>(base, kTagsAt);
   g_pid = ::getpid();
   if (claim(base) && ::pthread_atfork(nullptr, nullptr, forget) == 0) return true;
   ::munmap(base, kCollectivesEnd);

@@ -24,6 +24,8 @@ struct Tables {
   RecordHistogram* histograms = nullptr;
   RecordTiming* timings = nullptr;
   RecordEdge* edges = nullptr;
+  RecordRate* rates = nullptr;
+  std::uint64_t* tags = nullptr;  // by slot of the signature
 };
 
 // Opens the record at the first call, in any thread; if that fails, tables() stays null. Besides

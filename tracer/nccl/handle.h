@@ -22,6 +22,7 @@ enum class HandleKind : std::uint8_t {
   kChannel,   // one channel of an operation's kernel; `part`: its number
   kLaunch,    // `index`: the communicator
   kCaptured,  // a call that a CUDA graph captured; `index`: the communicator
+  kPhase,     // of the kernel of an operation; `part`: its number
   kDropped,   // a call for which no slot was free; `index`: the communicator
 };
 

@@ -39,6 +39,23 @@ Row* row_of(Tables& t, Row* rows, std::size_t count, std::uint64_t key, std::uin
   return nullptr;
 }
 
+// Of the rows of one communicator for one kind and size of collectives.
+std::uint64_t key_of(std::uint16_t comm, OpKind kind, std::uint64_t bytes) {
+  return (comm + std::uint64_t{1}) << 32U | static_cast<std::uint64_t>(kind) << 8U |
+         static_cast<std::uint64_t>(std::bit_width(bytes));
+}
+
+void add_rate(Tables& t, std::uint16_t comm, OpKind kind, const Finished& finished) {
+  const std::uint64_t bytes = measured_bytes(kind, finished.bytes, get(t.communicators[comm].size));
+  if (bytes == 0 || finished.kernel_ns <= finished.wait_ns) return;
+  RecordRate* const row =
+      row_of(t, t.rates, kRateSlots, key_of(comm, kind, bytes), get(t.communicators[comm].comm));
+  if (row == nullptr) return;
+  add<std::uint64_t>(row->count, 1);
+  add(row->bytes, bytes);
+  add(row->busy_ns, finished.kernel_ns - finished.wait_ns);
+}
+
 bool is_of_comm(std::uint64_t key, std::uint16_t comm) { return key >> 32U == comm + 1U; }
 
 std::size_t bucket_of(std::uint64_t ns) {
@@ -69,6 +86,14 @@ void forget_history(Tables& t, std::uint16_t comm) {
     for (std::uint32_t& bucket : row.buckets) set<std::uint32_t>(bucket, 0);
     publish<std::uint64_t>(row.key, 0);
   }
+  for (std::size_t i = 0; i < kRateSlots; ++i) {
+    RecordRate& row = t.rates[i];
+    if (!is_of_comm(get(row.key), comm)) continue;
+    for (std::uint64_t* word : {&row.comm, &row.count, &row.bytes, &row.busy_ns}) {
+      set<std::uint64_t>(*word, 0);
+    }
+    publish<std::uint64_t>(row.key, 0);
+  }
 }
 
 void sign(Tables& t, const Task& task, std::uint64_t ordinal) {
@@ -80,6 +105,7 @@ void sign(Tables& t, const Task& task, std::uint64_t ordinal) {
                     static_cast<std::uint64_t>(task.kind) << 8U | task.comm);
   set(row.count, task.count);
   set(row.root, task.root);
+  set(t.tags[entry % kSignatureSlots], task.tag);
   set(row.comm_part, static_cast<std::uint32_t>(get(t.communicators[task.comm].comm)));
   publish(row.stamp, entry + 1);
 }
@@ -95,13 +121,13 @@ void keep_time(Tables& t, std::uint16_t comm, OpKind kind, const Finished& finis
   set(row.kernel_ns, finished.kernel_ns);
   set(row.queued_ns, finished.queued_ns);
   set(row.gap_ns, finished.gap_ns);
+  set(row.own_ns, finished.own_ns);
   set(row.ended_at_ns, finished.ended_at_ns);
   publish(row.stamp, entry + 1);
 
-  const std::uint64_t key = (comm + std::uint64_t{1}) << 32U |
-                            static_cast<std::uint64_t>(kind) << 8U |
-                            static_cast<std::uint64_t>(std::bit_width(finished.bytes));
-  RecordHistogram* const histogram = row_of(t, t.histograms, kHistogramSlots, key, key_of_comm);
+  add_rate(t, comm, kind, finished);
+  RecordHistogram* const histogram =
+      row_of(t, t.histograms, kHistogramSlots, key_of(comm, kind, finished.bytes), key_of_comm);
   if (histogram == nullptr) return;
   add<std::uint64_t>(histogram->count, 1);
   add(histogram->sum_ns, finished.whole_ns);

@@ -16,6 +16,7 @@ struct Task {
   std::uint64_t count = 0;
   std::int32_t root = -1;  // or peer
   std::uint8_t channels = 0;
+  std::uint64_t tag = 0;  // the user's
 };
 [[nodiscard]] inline bool is_with_peer(OpKind kind) {
   return kind == OpKind::kSend || kind == OpKind::kRecv;
@@ -30,9 +31,11 @@ struct Finished {
   std::uint64_t ordinal = 0;
   std::uint64_t bytes = 0;
   std::uint64_t kernel_ns = 0, queued_ns = 0, gap_ns = 0, whole_ns = 0;
+  // Of kernel_ns: waiting for others at its begin, and the GPU's own work; 0: unknown.
+  std::uint64_t wait_ns = 0, own_ns = 0;
   std::uint64_t ended_at_ns = 0;
 };
-// Records the times of a collective that has finished.
+// Records what a collective that has finished moved, and its times.
 void keep_time(Tables& t, std::uint16_t comm, OpKind kind, const Finished& finished);
 
 // The row of the totals with `peer`; null if the table is full, which is counted.

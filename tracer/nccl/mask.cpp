@@ -13,9 +13,10 @@ namespace {
 constexpr std::uint64_t kFlows = abi::kProxyOp | abi::kProxyStep;
 constexpr std::uint64_t kSwitchable = kFlows | abi::kProxyCtrl | abi::kKernelLaunch;
 constexpr std::uint64_t kDefault = abi::kColl | abi::kP2p | abi::kProxyStep | abi::kKernelCh |
-                                   abi::kCollApi | abi::kP2pApi | abi::kKernelLaunch;
-static_assert(kDefault == 0xe56);
-static_assert(kEventsWithoutSteps == (kDefault & ~kFlows));
+                                   abi::kCollApi | abi::kP2pApi | abi::kKernelLaunch |
+                                   abi::kKernelPhase;
+static_assert(kDefault == 0x8e56);
+static_assert(kEventsWithoutSteps == (kDefault & ~kFlows & ~abi::kKernelPhase));
 constexpr std::uint64_t kSettlesAfterNs = 1'000'000'000;
 
 std::atomic<int*> g_mask{nullptr};

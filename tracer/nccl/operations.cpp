@@ -19,6 +19,8 @@ struct OperationState {
   std::uint64_t before = 0;  // Batch::before of its batch
   bool is_counted = false;   // as done
   bool awaits_kernel = false;
+  std::uint64_t wait_ns = 0, own_ns = 0;  // as in Finished
+  std::uint64_t phase_at_ns = 0;  // begin of the phase that is being reported
 };
 
 struct OperationSlot {
@@ -62,7 +64,7 @@ std::uint64_t between(std::uint64_t from, std::uint64_t to) {
   return from != 0 && to > from ? to - from : 0;
 }
 
-void keep(Tables& t, RecordOperation& row, std::uint64_t now) {
+void keep(Tables& t, RecordOperation& row, OperationState& state, std::uint64_t now) {
   const auto comm = static_cast<std::uint16_t>(get(row.comm_slot));
   const auto kind = static_cast<OpKind>(get(row.kind));
   const std::uint64_t before = get(t.communicators[comm].done_at_ns);
@@ -78,6 +80,8 @@ void keep(Tables& t, RecordOperation& row, std::uint64_t now) {
   }
   finished.queued_ns = between(get(row.started_at_ns), kernel_at);
   finished.gap_ns = between(before, get(row.entered_at_ns));
+  finished.wait_ns = get(state.wait_ns);
+  finished.own_ns = get(state.own_ns);
   finished.whole_ns = between(get(row.entered_at_ns), now);
   finished.ended_at_ns = now;
   keep_time(t, comm, kind, finished);
@@ -137,6 +141,8 @@ void fill(Tables& t, OperationSlot slot, const Task& task, std::uint64_t ordinal
   set(state.before, batch.before);
   set(state.is_counted, false);
   set(state.awaits_kernel, false);
+  set<std::uint64_t>(state.wait_ns, 0);
+  set<std::uint64_t>(state.own_ns, 0);
 }
 
 // Sets `bits` in the counts, adds `summand`, and stores the result in `after`. False when the slot
@@ -177,7 +183,7 @@ void finish_if_done(Tables& t, std::uint16_t index, std::uint64_t generation, st
   if (!is_finished(row, get(g_states[index].awaits_kernel), counts)) return;
   // The thread that wins this move is the only one to write the slot's words.
   if (!move(row, generation, RecordPhase::kStarted, RecordPhase::kWriting)) return;
-  keep(t, row, now);
+  keep(t, row, g_states[index], now);
   count_operation(t, index, true);
   publish(row.state, record_state(generation, RecordPhase::kFree));
 }
@@ -364,6 +370,22 @@ void end_channel(Tables& t, Handle channel, std::uint64_t now) {
   std::uint64_t counts = 0;
   if (!change(row, generation, 0, std::uint64_t{1} << kChannelStopsShift, counts)) return;
   finish_if_done(t, channel.index, generation, counts, now);
+}
+
+void* start_phase(Tables& t, Handle channel, std::uint32_t phase, std::uint64_t timer_ns) {
+  // All channels meet in barriers of the same ranks, so one tells what there is to know.
+  if (channel.part != 0 || (phase != kInitialSync && phase != kCompute)) return nullptr;
+  const std::uint64_t generation = in_flight(t, channel);
+  if (generation == 0) return nullptr;
+  set(g_states[channel.index].phase_at_ns, timer_ns);
+  return pack({HandleKind::kPhase, generation, channel.index, phase});
+}
+
+void set_phase_stop(Tables& t, Handle phase, std::uint64_t timer_ns) {
+  if (in_flight(t, phase) == 0) return;
+  OperationState& state = g_states[phase.index];
+  set(phase.part == kCompute ? state.own_ns : state.wait_ns,
+      between(get(state.phase_at_ns), timer_ns));
 }
 
 std::uint64_t add_flow(Tables& t, Handle task) {

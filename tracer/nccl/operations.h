@@ -33,6 +33,15 @@ void end_task(Tables& t, Handle task, std::uint64_t now);
 void set_channel_stop(Tables& t, Handle channel, std::uint64_t timer_ns);
 void end_channel(Tables& t, Handle channel, std::uint64_t now);
 
+// Phases of a kernel with barriers, as NCCL numbers them; a third is the barrier at the end. NCCL
+// reports them once a channel of the kernel has ended, just before the channel's stop. Times are of
+// the GPU's clock.
+inline constexpr std::uint32_t kInitialSync = 0;
+inline constexpr std::uint32_t kCompute = 1;
+[[nodiscard]] void* start_phase(Tables& t, Handle channel, std::uint32_t phase,
+                                std::uint64_t timer_ns);
+void set_phase_stop(Tables& t, Handle phase, std::uint64_t timer_ns);
+
 // For flows. add_flow() opens a flow of the operation and returns the operation's generation (0: it
 // is not in flight), remove_flow() closes one, and touch_operation() notes progress.
 [[nodiscard]] std::uint64_t add_flow(Tables& t, Handle task);

@@ -165,6 +165,7 @@ void* start_coll(Tables& t, std::uint16_t comm, const Event& event, std::uint64_
   if constexpr (kVersion<Event> <= 3) learn(t, comm, {coll.name, coll.comm, 0, 0, event.rank});
   Task task = collective(t, comm, coll.func, coll.count, coll.type, coll.root);
   task.channels = coll.channels;
+  if constexpr (kVersion<Event> >= 7) task.tag = coll.tag;
   std::uint64_t group = group_of(event.parent);
   if constexpr (kVersion<Event> >= 5) group = group_of(coll.group);
   return start_task(t, task, unpack(event.parent), group, now);
@@ -200,7 +201,8 @@ void* start_of_caller(Tables& t, const void* context, const Event& event, std::u
       case abi::kGroupApi: return start_group(t, comm, now);
       case abi::kCollApi: {
         const auto& api = event.coll_api;
-        const Task task = collective(t, comm, api.func, api.count, api.type, api.root);
+        Task task = collective(t, comm, api.func, api.count, api.type, api.root);
+        if constexpr (kVersion<Event> >= 7) task.tag = api.tag;
         return start_call(t, comm, task, event.parent, api, now);
       }
       case abi::kP2pApi: {
@@ -226,6 +228,14 @@ void* start_of_mover(Tables& t, const Event& event, std::uint64_t now) {
     return parent.kind == HandleKind::kFlow ? start_step(t, parent, event.proxy_step.step, now)
                                             : nullptr;
   }
+  if constexpr (kVersion<Event> >= 7) {
+    if (type == abi::kKernelPhase) {
+      const abi::KernelPhase& phase = event.kernel_phase;
+      return parent.kind == HandleKind::kChannel
+                 ? start_phase(t, parent, phase.phase, phase.timer_ns)
+                 : nullptr;
+    }
+  }
   if (type == abi::kProxyOp) {
     const abi::ProxyOp& op = event.proxy_op;
     return start_flow(t, parent, {op.pid, op.channel, op.peer, op.steps, op.is_send != 0}, now);
@@ -242,7 +252,8 @@ void* start_of_mover(Tables& t, const Event& event, std::uint64_t now) {
 
 template <class Event>
 void* start_ours(Tables& t, const void* context, const Event& event) {
-  constexpr std::uint64_t kMovers = abi::kProxyOp | abi::kProxyStep | abi::kKernelCh;
+  constexpr std::uint64_t kMovers =
+      abi::kProxyOp | abi::kProxyStep | abi::kKernelCh | abi::kKernelPhase;
   constexpr std::uint64_t kCallers = abi::kGroup | abi::kColl | abi::kP2p | abi::kGroupApi |
                                      abi::kCollApi | abi::kP2pApi | abi::kKernelLaunch;
   const auto type = static_cast<std::uint64_t>(event.type);
@@ -306,7 +317,7 @@ abi::Result stop_ours(void* pointer) {
   if (t == nullptr || handle.kind == HandleKind::kNone) return kSuccess;
   const std::uint64_t now = now_ns();
   const bool is_mover = handle.kind == HandleKind::kFlow || handle.kind == HandleKind::kStep ||
-                        handle.kind == HandleKind::kChannel;
+                        handle.kind == HandleKind::kChannel || handle.kind == HandleKind::kPhase;
   set(is_mover ? t->counters->proxy_at_ns : t->counters->calls_at_ns, now);
   switch (handle.kind) {
     case HandleKind::kStep: end_step(*t, handle, now); break;
@@ -319,6 +330,7 @@ abi::Result stop_ours(void* pointer) {
     case HandleKind::kGroupApi: end_group(*t, handle); break;
     case HandleKind::kLaunch: end_launch(*t, handle); break;
     case HandleKind::kNone:
+    case HandleKind::kPhase:
     case HandleKind::kContext:
     case HandleKind::kBatch: break;
   }
@@ -328,7 +340,7 @@ abi::Result stop_ours(void* pointer) {
 // Events to which no later event refers.
 bool is_last_use(HandleKind kind) {
   return kind == HandleKind::kStep || kind == HandleKind::kFlow || kind == HandleKind::kChannel ||
-         kind == HandleKind::kLaunch;
+         kind == HandleKind::kPhase || kind == HandleKind::kLaunch;
 }
 
 template <class Event>
@@ -367,6 +379,8 @@ abi::Result record_ours(void* pointer, abi::State state, Args* args) {
     }
   } else if (handle.kind == HandleKind::kChannel && state == abi::kKernelChStop) {
     if (args != nullptr) set_channel_stop(*t, handle, args->kernel_ch.timer_ns);
+  } else if (handle.kind == HandleKind::kPhase && state == abi::kKernelPhaseStop) {
+    if (args != nullptr) set_phase_stop(*t, handle, args->kernel_ch.timer_ns);
   }
   return kSuccess;
 }

@@ -34,15 +34,14 @@ struct Bye {
 };
 
 // The position in this list is the `kind` byte of a frame: append only.
-using Message =
-    std::variant<Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted,
-                 WorkerStartFailed, StopWorkers, SignalWorkers, WorkerProgress, WorkerExited,
-                 WorkersGone, Heartbeat, Notice, Output, Dismiss, Bye, Enrol, Enrolled, Refused,
-                 Inject, Injected, NodeEnding, CheckNode, CheckReady, ReachPeers, NodeChecked,
-                 MeasurePeers, PeersMeasured, EndCheck, StopRun, CollectiveProgress, Overdue,
-                 Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed, EndReplay,
-                 StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
-                 PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, BlockPeers,
-                 NodeStages, CodeWanted, CodeBlock, StageNews, SavingOver, CheckpointMoved>;
+using Message = std::variant<
+    Hello, Welcome, ReservePort, PortReserved, StartWorkers, WorkerStarted, WorkerStartFailed,
+    StopWorkers, SignalWorkers, WorkerProgress, WorkerExited, WorkersGone, Heartbeat, Notice,
+    Output, Dismiss, Bye, Enrol, Enrolled, Refused, Inject, Injected, NodeEnding, CheckNode,
+    CheckReady, ReachPeers, NodeChecked, MeasurePeers, PeersMeasured, EndCheck, StopRun,
+    CollectiveProgress, Overdue, Observe, Observed, RasAnswer, NodeHealth, ReplayNode, NodeReplayed,
+    EndReplay, StandbyModules, KeepStandbys, CheckpointNote, DemoteCheckpoint, CheckpointDemoted,
+    PlaceCopies, SaveHeldCopies, HeldCopiesSaved, CopiesKept, CopyRound, BlockPeers, NodeStages,
+    CodeWanted, CodeBlock, StageNews, SavingOver, CheckpointMoved, BandwidthReport>;
 
 }  // namespace robustrun::wire

@@ -43,6 +43,55 @@ struct CollectiveProgress {
   }
 };
 
+// What a worker's collectives of one kind and size moved on one communicator since its previous
+// report. Bandwidth is bytes / busy.
+struct Moved {
+  std::uint64_t comm = 0;
+  std::uint32_t size = 0;  // members; 0: unknown
+  std::uint8_t kind = 0;  // tracer::OpKind
+  std::uint32_t size_bits = 0;  // bits of a collective's bytes
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;  // as nccl-tests counts them
+  base::Nanos busy{};
+  bool has_fallen = false;  // now it is slower than usual
+  template <class V>
+  void fields(V& v) {
+    v(1, "comm", comm);
+    v(2, "size", size);
+    v(3, "kind", kind);
+    v(4, "size_bits", size_bits);
+    v(5, "count", count);
+    v(6, "bytes", bytes);
+    v(7, "busy", busy);
+    v(8, "has_fallen", has_fallen);
+  }
+};
+struct CommunicatorName {
+  std::uint64_t comm = 0;
+  std::string name;
+  template <class V>
+  void fields(V& v) {
+    v(1, "comm", comm);
+    v(2, "name", name);
+  }
+};
+
+// Agent to supervisor, every few seconds per worker that uses NCCL, and at once when something has
+// become slower: the rows that took most of the time.
+struct BandwidthReport {
+  base::Attempt attempt;
+  base::LocalRank local_rank;
+  std::vector<Moved> moved;
+  std::vector<CommunicatorName> names;  // only in some reports
+  template <class V>
+  void fields(V& v) {
+    v(1, "attempt", attempt);
+    v(2, "local_rank", local_rank);
+    v(3, "moved", moved);
+    v(4, "names", names);
+  }
+};
+
 // Agent to supervisor: a worker waits in an operation longer than its history explains. Sent once
 // when that begins, and once more, with `over`, if the operation finishes after all.
 struct Overdue {

@@ -238,6 +238,12 @@ std::vector<std::string> alarm_lines(const RunReport& report) {
   return lines;
 }
 
+void show_bandwidth(const RunReport& report, Page& page) {
+  std::vector<std::string> lines;
+  for (const BandwidthRow& row : report.bandwidth) lines.push_back(in_words(row));
+  show_list("bandwidth", lines, page);
+}
+
 void show_dropped(const RunReport& report, Page& page) {
   if (report.dropped_bytes == 0) return;
   page.item("dropped", fmt::format("{} of the workers' output could not be written",
@@ -295,6 +301,7 @@ void show_full(const RunReport& report, Page& page) {
   page.item("workers", worker_words(report));
   page.item("places", report.placement);
   page.item("progress", progress_words(report));
+  show_bandwidth(report, page);
   page.item("time", time_words(report.time));
   page.item("start", cost_words(report.costs, StartKind::kStart));
   page.item("restarts", cost_words(report.costs, StartKind::kRestart));

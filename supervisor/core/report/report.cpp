@@ -11,6 +11,7 @@
 #include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/recovery.h"
 #include "supervisor/core/types/json_writer.h"
+#include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -284,6 +285,17 @@ void take_pace(const Facts& facts, RunReport& report) {
                           report.steps_per_second);
 }
 
+void take_bandwidth(const Facts& facts, RunReport& report) {
+  BandwidthFold fold;
+  for (const auto& [number, attempt] : facts.attempts) {
+    for (const Progress* reading : attempt.progress) fold.take(number, reading->bandwidth);
+  }
+  report.bandwidth = rows_of(fold.sums());
+  if (report.bandwidth.size() > kBandwidthReportedMax) {
+    report.bandwidth.resize(kBandwidthReportedMax);
+  }
+}
+
 void take_spec(const RunStarted& run, RunReport& report) {
   report.run_id = run.spec.run_id;
   report.program = run.spec.program;
@@ -337,6 +349,7 @@ RunReport build_report(const std::vector<JournalEntry>& entries) {
   report.attempts = static_cast<std::uint32_t>(facts.attempts.size());
   take_progress(facts, report);
   take_pace(facts, report);
+  take_bandwidth(facts, report);
 
   IncidentList incidents(facts);
   const Decision* last_decision = nullptr;

@@ -101,6 +101,7 @@ struct RunReport {
   // Of the attempt that goes on; of a run that has ended, over all attempts (pace.h).
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> left;  // until --stop-after-steps, after the journal's last reading
+  std::vector<BandwidthRow> bandwidth;  // of all attempts
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -134,6 +135,7 @@ struct RunReport {
     v(29, "moved", moved);
     v(30, "steps_per_second", steps_per_second);
     v(31, "left", left);
+    v(32, "bandwidth", bandwidth);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <initializer_list>
@@ -148,6 +149,36 @@ void put_progress(Exposition& out, const MetricsFacts& facts) {
   }
 }
 
+// So that no size is too large to be rounded up.
+constexpr std::uint64_t kSizeMax = std::uint64_t{1} << 62U;
+
+// By size class, so that sizes that vary a little are one series.
+void put_bandwidth(Exposition& out, const RunStatus& run) {
+  if (run.bandwidth.empty()) return;
+  const auto put = [&](double BandwidthRow::* value) {
+    std::set<std::string> seen;  // two samples with the same labels would spoil the whole page
+    for (const BandwidthRow& row : run.bandwidth) {
+      const std::string members = fmt::format("{}", row.members);
+      const std::string first = fmt::format("{}", row.first_rank);
+      const std::string size = fmt::format("{}", std::bit_ceil(std::min(row.size_bytes, kSizeMax)));
+      const std::string group = label_text(row.group);
+      if (row.*value <= 0) continue;
+      if (!seen.insert(group + '"' + first + ' ' + members + row.operation + size).second) continue;
+      out.sample(row.*value, {{"group", row.group},
+                              {"first_rank", first},
+                              {"members", members},
+                              {"operation", row.operation},
+                              {"size", size}});
+    }
+  };
+  out.family("collective_algorithm_bytes_per_second", "gauge",
+             "Size of the collectives of a group over their time, as in nccl-tests.");
+  put(&BandwidthRow::algorithm_bytes_per_s);
+  out.family("collective_bus_bytes_per_second", "gauge",
+             "The same, times the factor of the operation and the group's size.");
+  put(&BandwidthRow::bus_bytes_per_s);
+}
+
 void put_time(Exposition& out, const TimeReport& time) {
   out.family("time_seconds", "gauge",
              "What the run's time was spent with; together its duration. What turns out to have "
@@ -194,6 +225,7 @@ std::string metrics_text(const MetricsFacts& facts) {
   put_failures(out, facts.totals);
   put_group(out, facts);
   put_progress(out, facts);
+  put_bandwidth(out, facts.status);
   if (facts.time) put_time(out, *facts.time);
   return out.take();
 }

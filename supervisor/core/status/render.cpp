@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kColumns = 6;
 constexpr std::size_t kColumnBytesMax = 40;
 constexpr std::size_t kStartsShown = 8;
+constexpr std::size_t kBandwidthShown = 8;
 using Row = std::array<std::string, kColumns>;
 
 Ink ink_of(const RunStatus& status) {
@@ -110,6 +111,16 @@ std::string start_words(const RunStatus& status) {
   return base::join(parts, "; ");
 }
 
+void show_bandwidth(const RunStatus& status, Page& page) {
+  const std::size_t shown = std::min(status.bandwidth.size(), kBandwidthShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    page.item(i == 0 ? "bandwidth" : "", in_words(status.bandwidth[i]));
+  }
+  if (shown < status.bandwidth.size()) {
+    page.item("", fmt::format("and {} more", status.bandwidth.size() - shown));
+  }
+}
+
 void show_restarts(const RunStatus& status, Page& page) {
   if (status.restarts == 0) return;
   std::string lines = fmt::format("{}", status.restarts);
@@ -200,6 +211,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("start", start_words(status));
   page.item("waiting", status.group_wait ? in_words(*status.group_wait) : "");
   page.item("progress", progress_words(status));
+  show_bandwidth(status, page);
   page.item("checkpoint", resume_words(status));
   show_restarts(status, page);
   page.item("not warm", status.cold);

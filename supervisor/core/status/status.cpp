@@ -181,6 +181,7 @@ void StatusFold::take(const Progress& progress) {
       now_.metrics.push_back({progress.metric_names[i], progress.metric_values[i]});
     }
   }
+  if (!progress.bandwidth.empty()) now_.bandwidth = rows_of(progress.bandwidth);
   pace_.take(progress);
   if (progress.steps > 0 && progress.reached_at != base::Nanos{}) stepped_at_ = progress.reached_at;
 }

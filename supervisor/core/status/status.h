@@ -171,6 +171,8 @@ struct RunStatus {
   std::vector<EarlierStart> earlier_starts;  // as in RunReport
   std::optional<GroupWait> group_wait;  // under way; only a supervisor that answers knows it
   std::optional<base::Nanos> left;  // until stop_after_steps at this speed; only while it runs
+  // Of the last seconds; from the journal alone: of this attempt.
+  std::vector<BandwidthRow> bandwidth;
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -211,6 +213,7 @@ struct RunStatus {
     v(36, "group_wait", group_wait);
     v(37, "metrics_url", metrics_url);
     v(38, "left", left);
+    v(39, "bandwidth", bandwidth);
   }
 };
 

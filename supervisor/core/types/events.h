@@ -12,6 +12,7 @@
 #include "base/core/clock.h"
 #include "base/core/ids.h"
 #include "supervisor/core/types/agent_events.h"
+#include "supervisor/core/types/bandwidth.h"
 #include "supervisor/core/types/checkpoint_events.h"
 #include "supervisor/core/types/copy_events.h"
 #include "supervisor/core/types/diagnosis.h"
@@ -77,6 +78,7 @@ struct Progress {
   std::vector<std::string> metric_names;  // of rank 0, newest reading
   std::vector<double> metric_values;
   std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
+  std::vector<Bandwidth> bandwidth{};  // of kSummary: since this attempt's start
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -87,6 +89,7 @@ struct Progress {
     v(6, "metric_names", metric_names);
     v(7, "metric_values", metric_values);
     v(8, "nodes", nodes);
+    v(9, "bandwidth", bandwidth);
   }
 };
 

@@ -15,6 +15,7 @@ inline constexpr std::uint64_t kWorkersMax = 1U << 20;
 inline constexpr std::size_t kEvidenceMax = 16;
 inline constexpr std::size_t kSignatureBytesMax = 240;
 inline constexpr std::size_t kColdReasonsMax = 8;  // reported in one run
+inline constexpr std::size_t kBandwidthReportedMax = 64;  // rows of a report
 
 // Classification of failures (fault_class.h): bytes and lines read of each source, bytes read of a
 // line, and bytes quoted.

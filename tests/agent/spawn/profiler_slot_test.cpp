@@ -125,7 +125,7 @@ TEST_CASE("only words about the plugin's own file say that it is of no use") {
 
 TEST_CASE("the helper loads a plugin as NCCL would, and lists what it has") {
   const std::string path = test_helper("libnccl-profiler-recorder.so");
-  CHECK(agent::try_plugin(path) == "\npath " + path + "\nversions 4 6\n");
+  CHECK(agent::try_plugin(path) == "\npath " + path + "\nversions 4 6 7\n");
   CHECK(agent::try_plugin("").starts_with("error "));
   CHECK(agent::try_plugin("/nowhere/x.so").starts_with("error /nowhere/x.so: cannot open"));
   // By its short name too, which the loader does not find here.

@@ -87,7 +87,7 @@ def test_a_plugin_of_the_sites_is_called_by_ours(robustrun):
     found, finished = variables_of(robustrun, str(HELPERS / "nccl_player"), env={
         "NCCL_PROFILER_PLUGIN": "recorder", "LD_LIBRARY_PATH": str(HELPERS),
         "NCCL_RECORDER_LOG": str(log)})
-    assert found == [str(LIBRARY), str(RECORDER), "1 2 3 4 6"]
+    assert found == [str(LIBRARY), str(RECORDER), "1 2 3 4 6 7"]
     assert "played 0" in finished.text
     seen = log.read_text()
     assert "comm 2748" in seen and "strange" not in seen

@@ -83,5 +83,30 @@ TEST_CASE("large jobs are looked at less often") {
   CHECK(job.wait() == 10'000 * kPaceLookPerRank);
 }
 
+TEST_CASE(
+    "when collectives become slower, looks follow soon, in large jobs, too, but not for long") {
+  for (const std::uint32_t world : {3U, 4000U}) {
+    Job job(world);
+    const base::Nanos first = job.wait();
+    job.looks.take(nullptr, job.now);
+    job.now += 5s;
+    job.looks.hasten(job.now);
+    CHECK(job.looks.is_due(job.now));
+    CHECK(job.wait() == 0s);
+    CHECK_FALSE(job.looks.take(kOne, job.now));
+    CHECK(job.wait() <= kPaceLookAgain);
+    CHECK(job.looks.take(kOne, job.now));
+    for (int i = 0; i < 40; ++i) {  // nothing is found any more
+      job.now += 1s;
+      job.looks.hasten(job.now);
+      if (!job.looks.is_due(job.now)) continue;
+      job.looks.begin(job.now);
+      job.looks.take(nullptr, job.now);
+    }
+    CHECK_FALSE(job.looks.is_due(job.now));
+    CHECK(first > 0s);
+  }
+}
+
 }  // namespace
 }  // namespace robustrun::supervisor::pace_looks_test

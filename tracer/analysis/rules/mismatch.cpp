@@ -3,10 +3,15 @@
 // Considers only ordinals that not all members have finished, because finished operations block no
 // rank. A majority of all members, seen or not, decides which ones deviate. Without a majority
 // neither side is proven healthy, and both are named if all members were seen.
+//
+// A rank that leaves out an operation which looks like the next ones hangs only much later. Tags
+// that the user gives to calls show it: members that always had the same tags under the same
+// ordinals, and from some ordinal on do not.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "tracer/analysis/accuse.h"
@@ -32,6 +37,7 @@ struct Dispute {
   Signature other;  // of the first that differs from it
   std::vector<std::uint32_t> agreeing;
   std::vector<std::uint32_t> deviating;
+  std::uint64_t usual_tag = 0, other_tag = 0;  // 0: not what they disagree about
 };
 
 bool is_comparable(const Signature& s) {
@@ -106,6 +112,41 @@ std::optional<Dispute> dispute_of(const std::vector<Call>& calls) {
   return std::nullopt;
 }
 
+// The first ordinal under which members have different tags, after kTagsAlikeLeast with the same.
+std::optional<Dispute> dispute_by_tags(const Communicator& comm) {
+  std::map<std::uint64_t, std::vector<const Past*>> by_ordinal;  // by member
+  for (std::size_t m = 0; m < comm.members.size(); ++m) {
+    for (const Past& past : comm.members[m].view->recent) {
+      std::vector<const Past*>& row = by_ordinal[past.ordinal];
+      if (past.tag != 0 && row.size() == m) row.push_back(&past);
+    }
+  }
+  std::size_t alike = 0;
+  for (const auto& [ordinal, row] : by_ordinal) {
+    if (row.size() != comm.members.size()) continue;
+    std::map<std::uint64_t, std::size_t> counts;
+    for (const Past* past : row) ++counts[past->tag];
+    if (counts.size() == 1) {
+      ++alike;
+      continue;
+    }
+    if (alike < kTagsAlikeLeast) return std::nullopt;  // tags of these members mean other things
+    const auto most =
+        std::ranges::max_element(counts, {}, [](const auto& one) { return one.second; });
+    Dispute dispute;
+    dispute.ordinal = ordinal;
+    dispute.usual_tag = most->first;
+    for (std::size_t m = 0; m < row.size(); ++m) {
+      const bool is_usual = row[m]->tag == dispute.usual_tag;
+      (is_usual ? dispute.agreeing : dispute.deviating).push_back(comm.members[m].at);
+      (is_usual ? dispute.usual : dispute.other) = row[m]->signature;
+      if (!is_usual && dispute.other_tag == 0) dispute.other_tag = row[m]->tag;
+    }
+    return dispute;
+  }
+  return std::nullopt;
+}
+
 // Without a majority among the members: whether most members of other groups of the same name call
 // this operation like the usual side (true) or like the other side (false). None: neither.
 std::optional<bool> usual_elsewhere(const Case& facts, const Communicator& comm,
@@ -147,8 +188,9 @@ Verdict verdict_of(const Case& facts, const Wait& wait, Dispute dispute) {
   const Communicator& comm = facts.view.comms()[wait.comm];
   bool is_majority = dispute.agreeing.size() * 2 > comm.size;
   const bool is_whole = dispute.agreeing.size() + dispute.deviating.size() == comm.size;
+  const bool is_by_tags = dispute.usual_tag != 0;
   const std::optional<bool> elsewhere =
-      is_majority || !is_whole ? std::nullopt : usual_elsewhere(facts, comm, dispute);
+      is_majority || !is_whole || is_by_tags ? std::nullopt : usual_elsewhere(facts, comm, dispute);
   if (elsewhere) {
     is_majority = true;
     if (!*elsewhere) {
@@ -166,8 +208,13 @@ Verdict verdict_of(const Case& facts, const Wait& wait, Dispute dispute) {
   Verdict& verdict = made.verdict;
   verdict.confidence = is_majority && !elsewhere ? Confidence::kMajority : Confidence::kInferred;
   const auto side = [&](const std::vector<std::uint32_t>& ats, const Signature& signature) {
-    return fmt::format("{} {} {}", ranks_text(facts.view, ats), ats.size() > 1 ? "call" : "calls",
-                       signature_text(signature));
+    std::string text = fmt::format("{} {} {}", ranks_text(facts.view, ats),
+                                   ats.size() > 1 ? "call" : "calls", signature_text(signature));
+    if (is_by_tags) {
+      const bool is_usual = &signature == &dispute.usual;
+      text += fmt::format(" with tag {}", is_usual ? dispute.usual_tag : dispute.other_tag);
+    }
+    return text;
   };
   std::vector<std::uint32_t> usual = dispute.agreeing;
   std::ranges::sort(usual);
@@ -203,6 +250,9 @@ std::optional<Verdict> rule_mismatch(const Case& facts) {
     const std::optional<Dispute> dispute =
         dispute_of(unfinished(facts.view, facts.view.comms()[wait.comm]));
     if (dispute) return verdict_of(facts, wait, *dispute);
+    if (auto by_tags = dispute_by_tags(facts.view.comms()[wait.comm])) {
+      return verdict_of(facts, wait, *std::move(by_tags));
+    }
   }
   return std::nullopt;
 }

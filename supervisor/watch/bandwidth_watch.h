@@ -1,0 +1,56 @@
+#pragma once
+// How fast the collectives of each process group are, from what the agents report of single ranks:
+// pure, the caller gives the time. Owned by the driver, one for the run.
+//
+// A kernel that waits for a rank that comes late takes longer, without anything being slow about
+// the transfer. So of all members the one with the least time per byte counts, which waited least.
+// For the same reason a group has become slower only if all of its members say so.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/types/bandwidth.h"
+#include "wire/messages/observation.h"
+
+namespace robustrun::supervisor {
+
+class BandwidthWatch {
+ public:
+  void begin_attempt() { *this = BandwidthWatch(); }
+  // True: all members that report this communicator say that it has become slower.
+  bool take(base::Rank rank, const wire::BandwidthReport& report, base::Nanos now);
+  // By the newest reports; groups that have reported nothing for kBandwidthStale are left out. At
+  // most kBandwidthRowsMax, those that took most of the time.
+  [[nodiscard]] std::vector<Bandwidth> recent(base::Nanos now) const;
+  // Since the attempt began; at most kBandwidthRowsJournaled.
+  [[nodiscard]] std::vector<Bandwidth> total() const;
+
+ private:
+  struct Sum {
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+    base::Nanos busy{};
+  };
+  struct Member {
+    Sum all, newest;
+    base::Nanos at{};  // of `newest`
+    bool has_fallen = false;
+  };
+  struct Row {
+    std::uint32_t size = 0;
+    std::map<base::Rank, Member> members;
+  };
+  using Key = std::tuple<std::uint64_t, tracer::OpKind, std::uint32_t>;
+  template <class Choose>
+  [[nodiscard]] std::vector<Bandwidth> gather(const Choose& choose, std::size_t rows_max) const;
+
+  std::map<Key, Row> rows_;
+  std::map<std::uint64_t, std::string> names_;
+};
+
+}  // namespace robustrun::supervisor
