@@ -18,6 +18,7 @@ import re
 import statistics
 import subprocess
 import time
+from functools import partial
 
 import hang_peer
 from fleet import Run, cpu_seconds
@@ -108,8 +109,9 @@ def behind(runs):
     shared = {"NCCL_PROFILER_PLUGIN": str(RECORDER), "NCCL_RECORDER_QUICK": "1"}
     excess = {}
     for version in SHARED_VERSIONS:
-        ours, theirs, both = in_turns(runs, lambda: played(version), lambda: played_alone(version),
-                                      lambda: played(version, shared))
+        ours, theirs, both = in_turns(runs, partial(played, version),
+                                      partial(played_alone, version),
+                                      partial(played, version, shared))
         for name in ("of a step", "of an operation"):
             excess[version, name] = [c[name] - a[name] - b[name]
                                      for a, b, c in zip(ours, theirs, both, strict=True)]

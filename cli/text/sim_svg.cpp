@@ -149,8 +149,9 @@ std::string legend(const simulator::Study& study, double top, std::size_t& rows)
     const bool occurs = std::ranges::any_of(
         study.policies, [&](const PolicyResult& one) { return share_of(one, phase) > 0; });
     if (!occurs) continue;
+    const std::size_t row = shown / kLegendColumns;
     const double x = 24 + kLegendColumn * static_cast<double>(shown % kLegendColumns);
-    const double y = top + kLegendRow * static_cast<double>(shown / kLegendColumns);
+    const double y = top + kLegendRow * static_cast<double>(row);
     out += fmt::format(
         "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"12\" height=\"12\" rx=\"2\" "
         "class=\"k{}\"/>",

@@ -163,7 +163,8 @@ void put_bandwidth(Exposition& out, const RunStatus& run) {
       const std::string size = fmt::format("{}", std::bit_ceil(std::min(row.size_bytes, kSizeMax)));
       const std::string group = label_text(row.group);
       if (row.*value <= 0) continue;
-      if (!seen.insert(group + '"' + first + ' ' + members + row.operation + size).second) continue;
+      const auto labels = fmt::format("{}\"{} {}{}{}", group, first, members, row.operation, size);
+      if (!seen.insert(labels).second) continue;
       out.sample(row.*value, {{"group", row.group},
                               {"first_rank", first},
                               {"members", members},
