@@ -67,7 +67,7 @@ void take_record(std::string_view record, base::Nanos since, std::vector<GpuRead
   constexpr std::size_t kTime = 2;
   const std::size_t text = record.find(';');
   const std::size_t xid = record.find(kXid);
-  if (text == record.npos || xid == record.npos) return;
+  if (text == record.npos || xid != text + 1) return;  // not a text that mentions one
   const auto front = base::split(record.substr(0, text), ',');
   const auto at = front.size() > kTime ? base::parse_int<std::int64_t>(front[kTime])
                                        : base::fail(base::Errc::kCorrupt, "");

@@ -22,6 +22,7 @@
 #include "base/io/log.h"
 #include "wire/net/bounded_listener.h"
 #include "wire/net/local_addresses.h"
+#include "wire/net/peer_user.h"
 
 namespace robustrun::agent {
 namespace {
@@ -173,6 +174,9 @@ class StoreClient : public std::enable_shared_from_this<StoreClient> {
         greeting_(std::in_place, socket_.get_executor(), std::move(slot)) {}
 
   void begin() {
+    greeting_->slot->give_up = [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->close();
+    };
     greeting_->deadline.expires_after(kStoreGreetingMax);
     greeting_->deadline.async_wait([weak = weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
@@ -248,6 +252,12 @@ class StoreServer final : public Store {
       const auto failed = base::fail_errno(
           fmt::format("the store at port {} cannot accept a connection", port_), os_errno);
       note(failed.error().what);
+    };
+    handlers.on_other_user = [this](uid_t user) {
+      note(fmt::format(
+          "the store at port {} has refused a connection from {} on this machine: only this user's "
+          "processes may use it",
+          port_, user == wire::kUnknownUser ? "a process" : fmt::format("user {}", user)));
     };
     listener_ = RR_TRY(
         wire::BoundedListener::open(executor_, "", port_, strangers_max(), std::move(handlers)));

@@ -1,3 +1,7 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "cli/commands/commands.h"
@@ -8,6 +12,23 @@
 #include "supervisor/run_request.h"
 
 namespace robustrun::cli {
+namespace {
+
+// A resumed run executes what its folder says: in the name of its owner only.
+base::Status check_owner(const std::filesystem::path& journal) {
+  for (const auto& path : {journal.parent_path(), journal}) {
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0 || status.st_uid == ::geteuid()) continue;
+    return base::fail(
+        base::Errc::kPermission,
+        fmt::format("cannot resume the run: {} belongs to user {}; only its owner can "
+                    "resume it",
+                    path.string(), status.st_uid));
+  }
+  return {};
+}
+
+}  // namespace
 
 int resume_command(std::span<const std::string> argv, const Surroundings& around, int announce_fd) {
   const auto line = parse_resume_line(argv);
@@ -21,6 +42,7 @@ int resume_command(std::span<const std::string> argv, const Surroundings& around
   if (!journal) return complain(journal.error());
   std::error_code error;
   const auto path = std::filesystem::absolute(*journal, error);
+  if (const auto ours = check_owner(path); !ours) return complain(ours.error());
   return supervisor::resume_job(path.parent_path().string(), announce_fd);
 }
 

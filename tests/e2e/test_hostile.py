@@ -8,6 +8,8 @@ import shutil
 import signal
 import socket
 import struct
+import subprocess
+import sys
 
 import pytest
 from helpers.jobs import kill_at_once, lockstep, read_journal
@@ -223,3 +225,91 @@ def test_a_folder_in_tmp_that_another_user_made_stops_no_run(robustrun):
         shutil.rmtree(made)
     assert finished.code == 0, finished.errors
     assert "here" in finished.text
+
+
+OTHER_USER = 65534
+NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+
+
+@NEEDS_ROOT
+def test_the_run_of_another_user_is_not_resumed(robustrun, finished_run):
+    os.chown(finished_run / "journal", OTHER_USER, OTHER_USER)
+    for words in (("latest",), (finished_run,), ()):
+        refused = robustrun.run("resume", *words, timeout=SOON_S)
+        assert refused.code == 2, refused.errors
+        assert f"journal belongs to user {OTHER_USER}; only its owner can resume" in refused.errors
+
+
+@NEEDS_ROOT
+def test_a_folder_for_runs_that_another_user_offers_is_refused(robustrun):
+    robustrun.write("end.py", "print('here')\n")
+    theirs = robustrun.folder / "robustrun-runs"
+    theirs.mkdir()
+    theirs.chmod(0o777)
+    os.chown(theirs, OTHER_USER, OTHER_USER)
+    refused = robustrun.run("end.py", timeout=SOON_S)
+    assert refused.code == 2, refused.errors
+    assert f"belongs to user {OTHER_USER}" in refused.errors
+    assert "--run-dir" in refused.errors
+    assert not list(theirs.iterdir())
+    theirs.chmod(0o775)  # a colleague's, in a folder of the project
+    assert robustrun.run("--standby=off", "end.py", timeout=SOON_S).code == 0
+
+
+FLOOD = """
+import os, resource, socket, struct, sys
+os.setuid(int(sys.argv[2]))
+resource.setrlimit(resource.RLIMIT_NOFILE, (4000, 4000))
+port, kept = int(sys.argv[1]), []
+for number in range(3000):
+    one = socket.socket()
+    one.setblocking(False)
+    one.connect_ex(("127.0.0.1", port))
+    kept.append(one)
+# A key for every rank to stumble over: the magic number, then SET.
+one = socket.socket()
+one.connect(("127.0.0.1", port))
+text = lambda value: struct.pack("<Q", len(value)) + value
+try:
+    one.sendall(b"\\x00" + struct.pack("<I", 0x3C85F7CE) + b"\\x01" + text(b"theirs") + text(b"x"))
+except OSError:
+    pass
+print("flooded", flush=True)
+sys.stdin.read()
+"""
+
+MEET = """
+import os, pathlib, time
+port = os.environ["MASTER_PORT"]
+if os.environ["RANK"] == "0":
+    pathlib.Path("port.new").write_text(port)
+    os.rename("port.new", "port")
+while not os.path.exists("go"):
+    time.sleep(0.02)
+from torch.distributed import TCPStore
+begun = time.monotonic()
+store = TCPStore("127.0.0.1", int(port), 2, is_master=False)
+store.set("ours" + os.environ["RANK"], "here")
+store.wait(["ours0", "ours1"])
+taken = time.monotonic() - begun
+print(f"met after {taken:.1f} s, theirs: {store.check(['theirs'])}")
+assert taken < 5
+"""
+
+
+@NEEDS_ROOT
+def test_another_user_neither_delays_the_ranks_at_their_store_nor_changes_its_keys(robustrun):
+    robustrun.write("meet.py", MEET)
+    run = robustrun.start("--standby=off", "--nproc-per-node=2", "meet.py")
+    port = wait_for(lambda: (robustrun.folder / "port").exists()
+                    and (robustrun.folder / "port").read_text(), what="the store's port")
+    flood = subprocess.Popen([sys.executable, "-c", FLOOD, port, str(OTHER_USER)],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert flood.stdout.readline() == "flooded\n"
+        robustrun.write("go", "")
+        finished = run.finish(timeout=SOON_S)
+    finally:
+        flood.communicate()
+    assert finished.code == 0, finished.text
+    assert finished.text.count("theirs: False") == 2, finished.text

@@ -41,8 +41,10 @@ def terminal(robustrun):
 
 def stepping(robustrun, *options):
     robustrun.write("train.py", STEPS)
-    return start_job(robustrun, "--launcher=processes", "--nnodes=2", "--hosts=alpha,beta",
-                     "--nproc-per-node=2", *options, "train.py")
+    job = start_job(robustrun, "--launcher=processes", "--nnodes=2", "--hosts=alpha,beta",
+                    "--nproc-per-node=2", *options, "train.py")
+    job.wait(lambda: (job.run / "journal").exists(), "the run's journal")
+    return job
 
 
 def command(robustrun, *words):

@@ -36,6 +36,9 @@ class PendingBulkConnection : public std::enable_shared_from_this<PendingBulkCon
     if (tls) peer_.assign(fd.get(), error);
     if (!tls || error) return;
     static_cast<void>(fd.release());
+    slot_->give_up = [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->hang_up();
+    };
     tls_ = *std::move(tls);
     deadline_.expires_after(server_->pending_time_max);
     deadline_.async_wait([self = shared_from_this()](error_code timer_error) {
@@ -118,10 +121,12 @@ base::Result<std::unique_ptr<BulkListener>> BulkListener::open(
       BulkServerState{std::move(keys), std::move(on_connection), pending_time_max});
   auto listener = RR_TRY(BoundedListener::open(
       executor, address, 0, kBulkPendingMax,
-      {.on_connection = [executor, server](base::Fd fd, BoundedListener::Slot slot) {
-        std::make_shared<PendingBulkConnection>(executor, server, std::move(slot))
-            ->begin(std::move(fd));
-      }}));
+      {.on_connection =
+           [executor, server](base::Fd fd, BoundedListener::Slot slot) {
+             std::make_shared<PendingBulkConnection>(executor, server, std::move(slot))
+                 ->begin(std::move(fd));
+           },
+       .on_other_user = [](uid_t) {}}));
   return std::make_unique<BulkListenerImpl>(std::move(server), std::move(listener));
 }
 

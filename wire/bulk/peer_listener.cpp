@@ -41,6 +41,9 @@ class PendingPeerConnection : public std::enable_shared_from_this<PendingPeerCon
     peer_.assign(fd.get(), error);
     if (error) return;
     static_cast<void>(fd.release());
+    slot_->give_up = [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->hang_up();
+    };
     deadline_.expires_after(server_->pending_time_max);
     deadline_.async_wait([self = shared_from_this()](error_code timer_error) {
       if (!timer_error) self->hang_up();
@@ -121,10 +124,12 @@ base::Result<std::unique_ptr<PeerListener>> PeerListener::open(
       PeerServerState{std::move(nonce), self, std::move(on_exchange), pending_time_max});
   auto listener = RR_TRY(BoundedListener::open(
       executor, address, 0, kPeerPendingMax,
-      {.on_connection = [executor, server](base::Fd fd, BoundedListener::Slot slot) {
-        std::make_shared<PendingPeerConnection>(executor, server, std::move(slot))
-            ->begin(std::move(fd));
-      }}));
+      {.on_connection =
+           [executor, server](base::Fd fd, BoundedListener::Slot slot) {
+             std::make_shared<PendingPeerConnection>(executor, server, std::move(slot))
+                 ->begin(std::move(fd));
+           },
+       .on_other_user = [](uid_t) {}}));
   return std::make_unique<PeerListenerImpl>(std::move(server), std::move(listener));
 }
 

@@ -12,6 +12,7 @@
 #include "wire/link/admission.h"
 #include "wire/link/stream_channel.h"
 #include "wire/net/bounded_listener.h"
+#include "wire/net/peer_user.h"
 #include "wire/net/tcp.h"
 #include "wire/net/tcp_dial.h"
 #include "wire/tls/context.h"
@@ -48,6 +49,7 @@ struct PendingConnection {
   std::shared_ptr<Channel> channel;
   const TlsStream* tls = nullptr;   // of the channel
   ConnectionAddresses addresses;
+  bool is_agents = false;  // comes from where agents were admitted
   base::Nanos since{};
   bool called = false;   // opened by us; the agent may no longer need it
   std::unique_ptr<boost::asio::steady_timer> deadline;
@@ -75,6 +77,11 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
   void on_shortage(int os_errno);
   std::optional<base::Nanos> make_room();
+  // Whether agents were admitted from that address; on this machine another user's process may
+  // have the same one.
+  [[nodiscard]] bool is_agents(const std::string& address, int connection) const {
+    return known_addresses_.contains(address) && !other_user_at(connection);
+  }
   void begin(base::Fd fd, BoundedListener::Slot slot, bool called);
   // Takes the connection out of the pending ones, gives its slot back, then calls `then` with it.
   template <class Then>
@@ -120,7 +127,7 @@ base::Status ServerState::start(const std::string& address, std::uint16_t port) 
        .is_known =
            [weak](int connection) {
              const auto self = weak.lock();
-             return self && self->known_addresses_.contains(addresses_of(connection).remote);
+             return self && self->is_agents(addresses_of(connection).remote, connection);
            },
        .on_shortage =
            [weak](int os_errno) {
@@ -162,9 +169,7 @@ void ServerState::on_shortage(int os_errno) {
 std::optional<base::Nanos> ServerState::make_room() {
   const base::Nanos now = base::SystemClock().now();
   base::Nanos wait = limits_.handshake_max;
-  const auto is_known = [&](const auto& each) {
-    return known_addresses_.contains(each.second.addresses.remote);
-  };
+  const auto is_known = [](const auto& each) { return each.second.is_agents; };
   const bool are_all_known = std::ranges::all_of(pending_, is_known);
   for (const bool after_hello : {false, true}) {
     const base::Nanos patience =
@@ -191,6 +196,7 @@ void ServerState::begin(base::Fd fd, BoundedListener::Slot slot, bool called) {
   PendingConnection pending;
   pending.slot = std::move(slot);
   pending.addresses = addresses_of(fd.get());
+  pending.is_agents = is_agents(pending.addresses.remote, fd.get());
   auto tls = TlsStream::make(context_, fd.get(), TlsStream::Side::kServer);
   if (!tls) return count_refusal(pending.addresses, tls.error().what);
   pending.tls = tls->get();

@@ -39,6 +39,8 @@ inline constexpr std::size_t kKnownAddressesMax = 65'536;
 // it (an agent may be slow).
 inline constexpr std::chrono::milliseconds kSilentBeforeHelloMax{200};
 inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
+// How long an unidentified peer of any other port keeps its place while others wait.
+inline constexpr std::chrono::milliseconds kSlotPatience{2000};
 inline constexpr int kListenBacklog = 4096;
 inline constexpr int kAcceptsPerTurn = 32;
 // TCP's part of reaching an endpoint; then TLS and the first exchange.

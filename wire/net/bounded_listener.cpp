@@ -10,9 +10,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <deque>
+#include <list>
 #include <utility>
 
+#include "base/core/clock.h"
 #include "wire/messages/limits.h"
+#include "wire/net/peer_user.h"
 #include "wire/net/tcp.h"
 
 namespace robustrun::wire {
@@ -62,7 +65,15 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
 
   BoundedListener::Slot take_slot() {
     ++taken_;
-    return {nullptr, [self = shared_from_this()](std::nullptr_t) { self->on_free_slot(); }};
+    const auto place = turns_.insert(turns_.end(), TurnSince{.since = base::SystemClock().now()});
+    BoundedListener::Slot slot(new BoundedListener::Turn, [self = shared_from_this(), place](
+                                                              const BoundedListener::Turn* turn) {
+      delete turn;
+      self->turns_.erase(place);
+      self->on_free_slot();
+    });
+    place->slot = slot;
+    return slot;
   }
 
  private:
@@ -80,7 +91,10 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
     if (known_ < kKnownHandshakesMax && handlers_.is_known(fd.get())) {
       ++known_;
       const auto self = shared_from_this();
-      return handlers_.on_connection(std::move(fd), {nullptr, [self](auto) { --self->known_; }});
+      return handlers_.on_connection(std::move(fd), {new BoundedListener::Turn, [self](auto* turn) {
+                                                       delete turn;
+                                                       --self->known_;
+                                                     }});
     }
     // One too many is closed here.
     if (strangers_.size() < strangers_max_) strangers_.push_back(std::move(fd));
@@ -90,8 +104,7 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
   void serve_strangers() {
     while (!strangers_.empty() && socket_.is_open()) {
       if (taken_ >= slots_) {
-        if (!handlers_.on_crowded) return;
-        if (const auto ask_again = handlers_.on_crowded()) {
+        if (const auto ask_again = free_a_slot()) {
           crowd_.expires_after(*ask_again);
           return crowd_.async_wait([self = shared_from_this()](error_code error) {
             if (!error) self->serve_strangers();
@@ -115,13 +128,17 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
   void accept_some() {
     for (int i = 0; i < kAcceptsPerTurn && socket_.is_open(); ++i) {
       if (taken_ >= slots_ && !handlers_.is_known) {
-        if (handlers_.on_crowded && !has_peer_waiting()) break;
+        if (!has_peer_waiting()) break;
         if (!make_room()) return;
       }
       // Asio's own accept leaves the descriptor inheritable.
       base::Fd fd(
           ::accept4(socket_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (fd && handlers_.is_known) {
+      const auto other_user =
+          fd && handlers_.on_other_user ? other_user_at(fd.get()) : std::nullopt;
+      if (other_user) {
+        handlers_.on_other_user(*other_user);
+      } else if (fd && handlers_.is_known) {
         take(std::move(fd));
       } else if (fd) {
         handlers_.on_connection(std::move(fd), take_slot());
@@ -143,16 +160,32 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
 
   // False: accepting resumes when a slot is given back, or when on_crowded is due again.
   bool make_room() {
-    const auto ask_again = handlers_.on_crowded ? handlers_.on_crowded() : std::nullopt;
+    const auto ask_again = free_a_slot();
     if (!socket_.is_open()) return false;
-    if (handlers_.on_crowded && !ask_again) return true;
+    if (!ask_again) return true;
     is_full_ = true;
-    if (ask_again) {
-      try_again_after(*ask_again, [](BoundedSocket& self) {
-        if (std::exchange(self.is_full_, false)) self.accept_some();
-      });
-    }
+    try_again_after(*ask_again, [](BoundedSocket& self) {
+      if (std::exchange(self.is_full_, false)) self.accept_some();
+    });
     return false;
+  }
+
+  // As on_crowded; without one, the oldest gives up its slot once it had its time.
+  std::optional<base::Nanos> free_a_slot() {
+    if (handlers_.on_crowded) return handlers_.on_crowded();
+    const base::Nanos now = base::SystemClock().now();
+    for (const TurnSince& turn : turns_) {
+      const base::Nanos left = turn.since + handlers_.patience - now;
+      if (left > base::Nanos{}) return left;
+      BoundedListener::Slot oldest = turn.slot.lock();
+      if (!oldest->give_up) continue;
+      std::exchange(oldest->give_up, nullptr)();
+      oldest = nullptr;
+      // The slot is free now, or on_free_slot() goes on soon.
+      if (taken_ < slots_) return std::nullopt;
+      break;
+    }
+    return handlers_.patience;
   }
 
   // Other connections may release descriptors or memory.
@@ -169,6 +202,11 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
     });
   }
 
+  struct TurnSince {
+    base::Nanos since;
+    std::weak_ptr<BoundedListener::Turn> slot = {};
+  };
+
   stream_descriptor socket_;
   boost::asio::steady_timer retry_;
   boost::asio::steady_timer crowd_;
@@ -176,6 +214,7 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
   BoundedListener::Handlers handlers_;
   std::size_t taken_ = 0;
   std::size_t known_ = 0;
+  std::list<TurnSince> turns_;  // of the taken slots, oldest first
   const std::size_t strangers_max_ = strangers_max();
   std::deque<base::Fd> strangers_;  // that wait for a slot; with is_known
   bool is_full_ = false;  // no wait for a peer is under way, until a slot is given back

@@ -2,11 +2,14 @@
 // A listening TCP socket that hands over a bounded number of connections at a time.
 //
 // Each connection comes with a slot, which its receiver keeps until it has identified the peer.
-// While all slots are taken, further peers wait in the kernel's queue. They also wait there when
-// descriptors or memory run out; accepting is retried after kAcceptRetry.
-// With `is_known`, peers that are known by their address have slots of their own, and a crowd of
-// strangers does not delay them: strangers wait here, kWaitingStrangersMax at most, and further
-// ones are disconnected. To be used on the loop of its executor.
+// While all slots are taken, further peers wait in the kernel's queue, and the oldest connection
+// that has kept its slot for `patience` has to give it up. Peers also wait there when
+// descriptors or memory run out; accepting is retried after kAcceptRetry. With `is_known`, peers
+// that are known by their address have slots of their own, and a crowd of strangers does not delay
+// them: strangers wait here, kWaitingStrangersMax at most, and further ones are disconnected. To be
+// used on the loop of its executor.
+
+#include <sys/types.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
@@ -19,24 +22,33 @@
 #include "base/core/clock.h"
 #include "base/core/result.h"
 #include "base/io/fd.h"
+#include "wire/messages/limits.h"
 
 namespace robustrun::wire {
 
 class BoundedListener {
  public:
+  struct Turn {
+    // Closes the connection because others wait. Called at most once. May be empty: it stays.
+    std::function<void()> give_up;
+  };
   // Taken until its last copy is gone; may outlive the listener.
-  using Slot = std::shared_ptr<void>;
+  using Slot = std::shared_ptr<Turn>;
   struct Handlers {
     // `connection` is non-blocking and close-on-exec. Any handler may destroy the listener.
     std::function<void(base::Fd connection, Slot slot)> on_connection;
     // A peer is waiting while all slots are taken. The handler frees a slot and returns nullopt, or
-    // returns after how long to call it again if no slot is freed by then. May be empty: peers then
-    // wait for a slot.
+    // returns after how long to call it again if no slot is freed by then. May be empty: then those
+    // that kept a slot for `patience` give it up.
     std::function<std::optional<base::Nanos>()> on_crowded = {};
     // Whether the connection comes from the address of a known peer. May be empty.
     std::function<bool(int connection)> is_known = {};
+    // A process of another user on this machine has connected, and is disconnected on return; the
+    // user as in wire/net/peer_user.h. Empty: such connections are like all others.
+    std::function<void(uid_t user)> on_other_user = {};
     // No descriptor or memory is left for a connection; called at every retry. May be empty.
     std::function<void(int os_errno)> on_shortage = {};
+    base::Nanos patience = kSlotPatience;  // without on_crowded
   };
 
   // Listens on `address` and `port`, as listen_tcp() of wire/net/tcp.h. `slots`: at least 1.

@@ -80,9 +80,19 @@ TEST_CASE("disks, file systems, memory, processors and the kernel itself are rep
        "NVSwitch"},
       {"mlx5_core 0000:3b:00.0: poll_health:825: device's health compromised - reached miss count",
        "0000:3b:00.0"},
+      {"pcieport 0000:00:01.0: AER: Uncorrected (Fatal) error received: id=0008", "PCIe"},
+      {"watchdog: CPU4: Watchdog detected hard LOCKUP on cpu 4", "processor"},
+      {"watchdog: Watchdog detected hard LOCKUP on cpu 4", "processor"},
+      {"rcu: INFO: rcu_sched self-detected stall on CPU", "processor"},
+      {"CPU0: Package temperature above threshold, cpu clock throttled (total events = 1)",
+       "processor"},
+      {"BUG: unable to handle page fault for address: ffffffffc0000000", "kernel"},
+      {"Oops: general protection fault, probably for non-canonical address 0x1: 0000 [#1]",
+       "kernel"},
+      {"kernel BUG at mm/slub.c:305!", "kernel"},
   };
   for (const auto& [line, subject] : kLines) {
-    CAPTURE(line);
+    CAPTURE(std::string(line));
     const auto news = news_of(line);
     REQUIRE(news.has_value());
     CHECK(news->finding.subject == subject);
@@ -110,6 +120,23 @@ TEST_CASE("harmless lines, drives without media and lines of programs are not re
   // Facility 3 is a daemon's; 1 is any process's that writes to /dev/kmsg, as in a drill.
   CHECK_FALSE(news_of("I/O error, dev sda, sector 1", 3 << 3).has_value());
   CHECK(news_of("I/O error, dev sda, sector 1", 1 << 3).has_value());
+}
+
+TEST_CASE("a program or file that is named like a finding is none") {
+  // The kernel cuts a process's name to 15 bytes.
+  for (const char* const line :
+       {"NVRM: Xid (PCI:[4711]: segfault at 0 ip 0 sp 0 error 4 in x): 79, y[1000+1000]",
+        "kernel BUG at x[4711]: segfault at 0 ip 0000000000000000 sp 0 error 14 in x[1000+1000]",
+        "nvme x timeout[4711]: segfault at 0 ip 0 sp 0 error 4 in nvme[1000+1000]",
+        "nvme x timeout: page allocation failure: order:0, mode:0xcc0(GFP_KERNEL)",
+        "python3[4711]: segfault at 0 ip 0 sp 0 error 4 in kernel BUG at a.so[1000+1000]",
+        "traps: kernel BUG at [4711] trap invalid opcode ip:0 sp:0 error:0 in a[1000+1000]",
+        "process '/tmp/NVRM: Xid (PCI:0000:3b:00): 79, x' started with executable stack",
+        "x 0:1: AER: (Fatal)", "python3 (4711): drop_caches: 3",
+        "audit: type=1701 comm=\"NVRM: Xid (PCI:0000:3b:00): 79, x\""}) {
+    CAPTURE(line);
+    CHECK_FALSE(news_of(line).has_value());
+  }
 }
 
 TEST_CASE("a finding is short and printable") {

@@ -318,9 +318,20 @@ class Cluster:
         self.run("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
 
     def resume(self, name):
-        """Resumes the node once Slurm has finished with its former state."""
+        """Resumes the node once Slurm has finished with its former state. Slurm refuses that for a
+        node that it has taken back by itself."""
         words = ("scontrol", "update", f"NodeName={name}", "State=RESUME")
-        wait_for(lambda: self.run(*words, check=False).returncode == 0, 60, f"{name} to resume")
+        refused = []
+
+        def is_back():
+            done = self.run(*words, check=False)
+            refused[:] = [done.stderr.strip(), self.node_state(name)]
+            return done.returncode == 0 or refused[1] in ("idle", "mixed", "allocated")
+
+        try:
+            wait_for(is_back, 60, f"{name} to resume")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {refused}") from None
 
     def node_state(self, name):
         return self.run("sinfo", "--noheader", "--nodes", name, "--partition=low",

@@ -1,5 +1,9 @@
 // A listener with slots: which connections are handed over, and which wait in the kernel.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -10,6 +14,7 @@
 
 #include "tests/support/loop.h"
 #include "wire/net/bounded_listener.h"
+#include "wire/net/peer_user.h"
 #include "wire/net/tcp.h"
 
 namespace robustrun::wire::bounded_listener_test {
@@ -84,6 +89,98 @@ TEST_CASE("when peers wait at a full listener its owner is asked for a slot, and
   ends.connect(1);
   REQUIRE(ends.comes_to(2));
   CHECK(asked == 3);
+}
+
+TEST_CASE("while peers wait, the oldest connection that had its time gives up its slot") {
+  Ends ends;
+  ends.pending.reserve(8);
+  auto handlers = ends.handlers();
+  handlers.patience = milliseconds(50);
+  ends.open(2, std::move(handlers));
+  ends.connect(2);
+  REQUIRE(ends.comes_to(2));
+  for (auto& [fd, slot] : ends.pending) {
+    slot->give_up = [&fd, &slot] {
+      fd.reset();
+      slot = nullptr;
+    };
+  }
+  ends.loop.run_for(milliseconds(80));
+  CHECK(ends.pending[0].second != nullptr);  // no peer waits
+  const auto began = std::chrono::steady_clock::now();
+  ends.connect(1);
+  REQUIRE(ends.comes_to(3));
+  CHECK(ends.pending[0].second == nullptr);
+  CHECK(ends.pending[1].second != nullptr);
+  ends.connect(2);
+  REQUIRE(ends.comes_to(4));
+  ends.loop.run_for(milliseconds(80));
+  CHECK(ends.pending.size() == 4);  // these two do not give theirs up
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+  ends.pending[2].second = nullptr;
+  CHECK(ends.comes_to(5));
+}
+
+// A process of another user that has `count` connections until it is destroyed.
+class Stranger {
+ public:
+  Stranger(std::uint16_t port, int count) {
+    int until[2];
+    REQUIRE(::pipe2(until, O_CLOEXEC) == 0);
+    end_ = base::Fd(until[1]);
+    const base::Fd their_end(until[0]);
+    const TcpAddress address = parse_address("127.0.0.1", port).value();
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ > 0) return;
+    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(1);
+    ::close(until[1]);
+    for (int i = 0; i < count; ++i) static_cast<void>(begin_connect(address)->release());
+    char byte = 0;
+    ::_exit(::read(until[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+  ~Stranger() {
+    end_.reset();
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  base::Fd end_;
+  pid_t pid_ = -1;
+};
+
+TEST_CASE("another user's processes get no place, and delay none of ours" *
+          doctest::skip(::geteuid() != 0)) {
+  Ends ends;
+  int others = 0;
+  auto handlers = ends.handlers();
+  handlers.on_other_user = [&](uid_t user) {
+    CHECK(user == 65534);
+    ++others;
+  };
+  ends.open(4, std::move(handlers));
+  const Stranger stranger(ends.listener->port(), 200);
+  CHECK(ends.loop.run_until([&] { return others == 200; }));
+  CHECK(ends.pending.empty());
+  ends.connect(3);
+  REQUIRE(ends.comes_to(3));
+  CHECK(others == 200);
+}
+
+TEST_CASE("the user at the other end is told apart, in both families") {
+  for (const char* const address : {"127.0.0.1", "::1"}) {
+    CAPTURE(address);
+    const base::Fd listening = listen_tcp(address, 0).value();
+    const TcpAddress to = parse_address(address, local_port(listening.get())).value();
+    base::Fd caller = begin_connect(to).value();
+    const base::Fd taken(::accept(listening.get(), nullptr, nullptr));
+    REQUIRE(taken);
+    CHECK_FALSE(other_user_at(taken.get()).has_value());
+    caller.reset();
+    CHECK(other_user_at(taken.get()).value_or(0) == kUnknownUser);
+  }
 }
 
 TEST_CASE("a connection that came another way takes a slot") {
