@@ -4,7 +4,7 @@
 #   scripts/install-deps.sh build        compiler, CMake, libraries
 #   scripts/install-deps.sh demo         and a Python with PyTorch, if the user's has none
 #   scripts/install-deps.sh test         and .venv with PyTorch and pytest, node_modules, and clang
-#   scripts/install-deps.sh torches      and older versions of PyTorch in .venv-torches, 5 GB each:
+#   scripts/install-deps.sh torches      and other versions of PyTorch in .venv-torches, 5 GB each:
 #                                        with those that are there, `make nightly` tests, too
 #   scripts/install-deps.sh packages     and what training scripts import, in .venv-packages, 5 GB:
 #                                        `make nightly` sees what their imports read
@@ -26,7 +26,7 @@ TORCH="torch==2.13.0 numpy"
 TRAINERS="tqdm rich transformers lightning accelerate"
 TRACKERS="tensorboard mlflow-skinny wandb"
 TRACKER_MODULES="tensorboard mlflow wandb"
-TORCHES="2.1.2 2.3.1 2.6.0 2.8.0"
+TORCHES="2.1.2 2.3.1 2.6.0 2.8.0 2.14.1"
 PACKAGES="aim albumentations bitsandbytes boto3 clearml comet-ml datasets deepspeed diffusers einops
   evaluate ftfy gymnasium h5py hydra-core jax jsonargparse kornia litgpt loguru matplotlib
   mlflow-skinny monai nltk numba nvidia-resiliency-ext omegaconf open_clip_torch

@@ -11,6 +11,8 @@ PYTHONS = sorted(TESTS.parent.glob(".venv-torches/*/bin/python"))
 SUITES = [
     "python/test_step.py",
     "e2e/checkpoint/test_dcp.py e2e/checkpoint/test_dcp_own.py",
+    "e2e/test_torchrun_options.py",
+    "e2e/test_demo.py e2e/recovery/test_restart.py",
 ]
 with_each_torch = pytest.mark.parametrize("python", PYTHONS, ids=lambda path: path.parts[-3])
 

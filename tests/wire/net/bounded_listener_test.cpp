@@ -1,12 +1,12 @@
 // A listener with slots: which connections are handed over, and which wait in the kernel.
 #include <doctest/doctest.h>
-#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -124,31 +124,21 @@ TEST_CASE("while peers wait, the oldest connection that had its time gives up it
 // A process of another user that has `count` connections until it is destroyed.
 class Stranger {
  public:
-  Stranger(std::uint16_t port, int count) {
-    int until[2];
-    REQUIRE(::pipe2(until, O_CLOEXEC) == 0);
-    end_ = base::Fd(until[1]);
-    const base::Fd their_end(until[0]);
-    const TcpAddress address = parse_address("127.0.0.1", port).value();
-    pid_ = ::fork();
-    REQUIRE(pid_ >= 0);
-    if (pid_ > 0) return;
-    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(1);
-    ::close(until[1]);
-    for (int i = 0; i < count; ++i) static_cast<void>(begin_connect(address)->release());
-    char byte = 0;
-    ::_exit(::read(until[0], &byte, 1) == 0 ? 0 : 1);
+  Stranger(std::uint16_t port, int count)
+      : shell_(::popen(fmt::format("setpriv --reuid=65534 --clear-groups bash -c "
+                                   "'for i in {{1..{}}}; do exec {{one}}<>/dev/tcp/127.0.0.1/{}; "
+                                   "done; read end'",
+                                   count, port)
+                           .c_str(),
+                       "we")) {
+    REQUIRE(shell_ != nullptr);
   }
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
-  ~Stranger() {
-    end_.reset();
-    ::waitpid(pid_, nullptr, 0);
-  }
+  ~Stranger() { ::pclose(shell_); }
 
  private:
-  base::Fd end_;
-  pid_t pid_ = -1;
+  FILE* shell_;
 };
 
 TEST_CASE("another user's processes get no place, and delay none of ours" *
