@@ -44,7 +44,7 @@ base::Result<ReplayShown> play_again(const SimLine& line, std::vector<std::strin
 }
 
 base::Status write_picture(const std::string& path, const std::string& picture) {
-  const auto written = base::write_file_atomically(path, picture, kPictureMode);
+  const auto written = base::write_output(path, picture, kPictureMode);
   if (written) return {};
   return std::unexpected(
       base::Error{written.error().code, written.error().os_errno,
