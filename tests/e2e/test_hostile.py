@@ -54,6 +54,44 @@ def test_a_flipped_bit_in_a_journal_is_reported_and_costs_one_record(robustrun, 
     assert "end.py succeeded" in shown.text, shown.text
 
 
+@pytest.mark.parametrize("words", [
+    ["status"], ["logs"], ["ls"], ["attach"], ["nodes", "--run"], ["update", "--list"],
+    ["sim", "--replay"],
+], ids=" ".join)
+def test_each_command_tells_once_that_a_journal_is_damaged(robustrun, finished_run, words):
+    offsets = records_of(finished_run / "journal")
+    flip(finished_run / "journal", offsets[1] + 20)
+    shown = robustrun.run(*words, *([] if words == ["ls"] else [finished_run]), timeout=SOON_S)
+    told = f"{finished_run}/journal is damaged: 1 record is lost"
+    assert shown.errors.count(told) == 1, shown
+
+
+def test_a_flipped_bit_in_the_last_record_is_reported_and_a_cut_record_is_not(
+    robustrun, finished_run
+):
+    journal = finished_run / "journal"
+    offsets = records_of(journal)
+    whole = journal.read_bytes()
+    for at in (offsets[-2], offsets[-2] + 8, offsets[-2] + 18, offsets[-1] - 1):
+        journal.write_bytes(whole)
+        flip(journal, at)
+        shown = robustrun.run("report", timeout=SOON_S)
+        assert shown.code == 1 and "is damaged: 1 record is lost" in shown.errors, (at, shown)
+        assert f"from byte {offsets[-2]} on" in shown.errors
+    journal.write_bytes(whole[:-3])
+    shown = robustrun.run("report", timeout=SOON_S)
+    assert shown.code == 0 and "damaged" not in shown.errors, shown
+
+
+@pytest.mark.parametrize("words", [["logs"], ["nodes", "--run"], ["update", "--list"]],
+                         ids=" ".join)
+def test_a_journal_that_cannot_be_read_is_an_error(robustrun, finished_run, words):
+    flip(finished_run / "journal", 20)
+    shown = robustrun.run(*words, finished_run, timeout=SOON_S)
+    assert shown.code == 2 and "the journal's header is damaged" in shown.errors, shown
+    assert shown.text == ""
+
+
 def test_a_run_with_a_damaged_first_record_is_resumed_and_its_orphans_end(nodes):
     job = nodes("--nnodes=2", "--orphan-grace=600", "--standby=off", *lockstep(nodes.runner))
     job.moves(world=2)
