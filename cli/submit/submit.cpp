@@ -36,6 +36,11 @@ base::Status check_options(const Settings& settings, const Surroundings& around)
       return cannot_use(settings, foreign.id, foreign.why);
     }
   }
+  const std::string config = settings.text(OptionId::kConfig);
+  if (!config.empty() && around.machine->kind(config) == PathKind::kOther) {
+    return cannot_use(settings, OptionId::kConfig,
+                      "the job reads it when it starts, and a pipe is gone then; name a file");
+  }
   if (!settings.has(OptionId::kNodes)) {
     return fail(Errc::kInvalidArgument,
                 "cannot submit: the number of nodes is missing; add --nodes=N");

@@ -158,6 +158,19 @@ def test_hosts_may_come_from_a_pipe(robustrun):
     assert "4 ranks on 2 nodes" in finished.text, finished.errors
 
 
+def test_settings_may_come_from_a_pipe(robustrun):
+    robustrun.write("end.py", "import os; print('of', os.environ['WORLD_SIZE'])\n")
+    script = (f"exec {robustrun.binary} -c <(printf 'nproc-per-node = 3\\n') --standby=off end.py")
+    finished = robustrun.run("-c", script, argv0="/bin/bash", timeout=SOON_S)
+    assert finished.code == 0 and "of 3" in finished.text, finished
+    os.mkfifo(robustrun.folder / "unwritten")
+    finished = robustrun.run("-c", "unwritten", "end.py", timeout=SOON_S)
+    assert finished.code == 2 and "brought nothing for 10 s" in finished.errors, finished.errors
+    script = f"exec {robustrun.binary} submit -c <(echo 'standby = \"off\"') --nodes=1 end.py"
+    finished = robustrun.run("-c", script, argv0="/bin/bash", timeout=SOON_S)
+    assert finished.code == 2 and "a pipe is gone then" in finished.errors, finished.errors
+
+
 def test_a_pipe_without_a_writer_is_given_up(robustrun):
     os.mkfifo(robustrun.folder / "hosts")
     finished = robustrun.run("plan", "--hostfile", "hosts", timeout=SOON_S)
