@@ -309,6 +309,7 @@ class Top {
           if (!status) {
             view_.note_failure(status.error().what);
             is_lost_ = true;
+            is_busy_ = status.error().code == base::Errc::kTimeout;
             return;
           }
           is_lost_ = false;
@@ -339,6 +340,7 @@ class Top {
           view_.take(std::move(news->facts));
           const bool is_over = news->status.exit_code.has_value();
           if (is_over || (is_lost_ && !view_.is_live())) {
+            news->status.is_busy = is_busy_;
             view_.take(std::move(news->status), clock_.now());
           }
         });
@@ -408,6 +410,7 @@ class Top {
   std::array<char, 256> typed_{};
   std::array<bool, kThreads> under_way_{};  // by lane
   bool is_lost_ = false;  // the last question had no answer
+  bool is_busy_ = false;  // then the supervisor's process was there
   std::string damage_;
   std::string known_;  // when this changes, the journal has news
   base::Nanos journal_read_at_{};
