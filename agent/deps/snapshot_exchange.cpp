@@ -1,6 +1,5 @@
 #include "agent/deps/snapshot_exchange.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "agent/staging/limits.h"
 #include "agent/staging/staged_file.h"
 #include "base/core/text.h"
+#include "base/io/fd.h"
 #include "base/io/log.h"
 #include "base/io/sha256.h"
 #include "bootstrap/store/staged_about.h"
@@ -35,8 +35,7 @@ bootstrap::Blob blob_of(const Snapshot& snapshot) {
 
 Result<std::string> read_snapshot_block(const std::string& path, std::uint64_t length,
                                         std::uint64_t block) {
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return base::fail_errno("cannot read " + path, errno);
+  const base::Fd file = RR_TRY(base::open_regular(path));
   std::string bytes(bootstrap::bytes_of_block(length, block), '\0');
   std::size_t have = 0;
   while (have < bytes.size()) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -132,6 +133,16 @@ Result<std::string> read_input(const std::string& path, std::size_t limit) {
   return read_bounded(path, limit, 0, true);
 }
 
+Result<Fd> open_regular(const std::string& path, Links links) {
+  const int no_links = links == Links::kRefuse ? O_NOFOLLOW : 0;
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | no_links));
+  if (!fd) return fail_errno("cannot read " + path, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return fail_errno("cannot look at " + path, errno);
+  if (S_ISREG(status.st_mode)) return fd;
+  return fail(Errc::kCorrupt, "cannot read " + path + ": it is not a regular file");
+}
+
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode) {
   std::string temporary = path + ".XXXXXX";
   const Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
@@ -146,6 +157,62 @@ Status write_file_atomically(const std::string& path, std::string_view bytes, un
   if (status) return {};
   ::unlink(temporary.c_str());
   return fail_errno("cannot write " + path, status.error().os_errno);
+}
+
+namespace {
+
+// A link to /proc, as /dev/stdout, leads to what a process has open: its name is not replaced.
+bool leads_into_proc(const std::string& path) {
+  constexpr std::string_view kProc = "/proc/";
+  std::array<char, kProc.size()> target{};
+  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  return size == static_cast<ssize_t>(kProc.size()) &&
+         std::string_view(target.data(), target.size()) == kProc;
+}
+
+Status wait_for_room(int fd, const std::string& path) {
+  pollfd output{fd, POLLOUT, 0};
+  const int ready = ::poll(&output, 1, static_cast<int>(kOutputWait.count()));
+  if (ready > 0 || (ready < 0 && errno == EINTR)) return {};
+  if (ready < 0) return fail_errno("cannot write " + path, errno);
+  return fail(Errc::kTimeout, "cannot write " + path + ": its reader took nothing for " +
+                                  std::to_string(kOutputWait.count() / 1000) + " s");
+}
+
+Status write_in_place(const std::string& path, std::string_view bytes) {
+  // Without O_NONBLOCK open() would wait for a FIFO's reader. O_APPEND: behind what stdout has
+  // already written to the same file.
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd && errno == ENXIO) {
+    return fail(Errc::kUnavailable,
+                "cannot write " + path + ": no process reads it; start its reader first");
+  }
+  if (!fd) return fail_errno("cannot write " + path, errno);
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return fail_errno("cannot write " + path, errno);
+    RR_TRY(wait_for_room(fd.get(), path));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status write_output(const std::string& path, std::string_view bytes, unsigned mode) {
+  struct stat status{};
+  const bool is_special = ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode) &&
+                          (!S_ISREG(status.st_mode) || leads_into_proc(path));
+  if (!is_special) return write_file_atomically(path, bytes, mode);
+  if (S_ISBLK(status.st_mode)) {
+    return fail(Errc::kInvalidArgument,
+                "cannot write " + path + ": it is a disk, whose data would be lost; name a file");
+  }
+  return write_in_place(path, bytes);
 }
 
 Status make_directories(const std::string& path, unsigned mode) {

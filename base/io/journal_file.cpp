@@ -124,6 +124,47 @@ bool skip_damage(std::string_view& bytes, std::uint64_t seed, std::uint64_t from
   return false;
 }
 
+// Whether `bytes`, all that is left of the file, is one record but for a damaged length.
+bool has_wrong_length(std::string_view bytes, std::uint64_t seed, std::uint64_t sequence) {
+  constexpr std::size_t kLeast = kRecordHeadBytes + kHashBytes;
+  if (bytes.size() < kLeast || bytes.size() - kLeast > kJournalRecordBytesMax) return false;
+  std::string mended;
+  put(mended, static_cast<std::uint32_t>(bytes.size() - kLeast));
+  mended += bytes.substr(mended.size());
+  std::string_view rest = mended;
+  JournalRecord record;
+  return take_record(rest, seed, record) && record.sequence == sequence;
+}
+
+// The length of the damaged record at the front of `bytes`, a tail without good records, if it was
+// once whole; 0 for one that was cut while it was written: that is shorter than its length says, or
+// what the disk did not get is zeros. Random bytes are no record either: their length must be all
+// that is left, or their sequence number be the next.
+std::size_t damaged_record(std::string_view bytes, std::uint64_t sequence) {
+  if (bytes.size() < kRecordHeadBytes + kHashBytes) return 0;
+  const std::size_t hashed = kRecordHeadBytes + get<std::uint32_t>(bytes, 0);
+  const std::size_t whole = hashed + kHashBytes;
+  if (whole > bytes.size() || get<std::uint64_t>(bytes, hashed) == 0) return 0;
+  return whole == bytes.size() || get<std::uint64_t>(bytes, 8) == sequence ? whole : 0;
+}
+
+// Takes what was once whole from the front of a tail without good records.
+JournalDamage take_damaged_tail(std::string_view& bytes, std::uint64_t seed, std::uint64_t next) {
+  JournalDamage damage;
+  if (has_wrong_length(bytes, seed, next)) {
+    damage.bytes = bytes.size();
+    damage.records = 1;
+  }
+  for (std::size_t size;
+       damage.bytes < bytes.size() &&
+       (size = damaged_record(bytes.substr(damage.bytes), next + damage.records)) > 0;) {
+    damage.bytes += size;
+    ++damage.records;
+  }
+  bytes.remove_prefix(damage.bytes);
+  return damage;
+}
+
 Result<JournalContents> parse(const std::string& path, std::string_view bytes) {
   JournalContents contents;
   if (!RR_TRY(check_header(path, bytes))) {
@@ -149,6 +190,13 @@ Result<JournalContents> parse(const std::string& path, std::string_view bytes) {
     contents.damage.push_back({whole - before.size(), before.size() - bytes.size(), found - next});
     next = found;
   }
+  const std::size_t tail = whole - bytes.size();
+  if (JournalDamage damage = take_damaged_tail(bytes, seed, next); damage.records > 0) {
+    damage.offset = tail;
+    next += damage.records;
+    contents.damage.push_back(damage);
+  }
+  contents.next_sequence = next;
   contents.torn_bytes = bytes.size();
   return contents;
 }
@@ -204,7 +252,7 @@ Result<JournalWriter> JournalWriter::open(const std::string& path) {
   if (!state->fd) return fail_errno("cannot open the journal " + path, errno);
   std::string bytes = RR_TRY(read_file(path, kJournalBytesMax));
   const JournalContents contents = RR_TRY(parse(path, bytes));
-  if (!contents.records.empty()) state->next_sequence = contents.records.back().sequence + 1;
+  state->next_sequence = contents.next_sequence;
   if (bytes.size() < kHeaderBytes) {
     bytes = make_header();
     RR_TRY(state->write(bytes));

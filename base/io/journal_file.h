@@ -3,11 +3,11 @@
 //
 // Layout (docs/formats/journal.md): 64-byte header (magic "RRJOURNL", u32 format version, u32
 // segment, 16-byte random key, zeros, u64 XXH3), then records  u32 payload length | u32 kind |
-// u64 sequence | payload | u64 XXH3 of all before.  Little endian. A cut or damaged record without
-// a good one behind it ends the file; a writer truncates the file there (torn tail). Damage before
-// good records is passed over and reported. A damaged header is an error for readers and writers,
-// so that no good record is ever cut off.
-// Idea and discipline: leveldb's log_format.
+// u64 sequence | payload | u64 XXH3 of all before.  Little endian. A record that was cut while it
+// was written ends the file; a writer truncates the file there (torn tail). Damage before good
+// records, and whole records at the end that are damaged, are passed over and reported. A damaged
+// header is an error for readers and writers, so that no good record is ever cut off. Idea and
+// discipline: leveldb's log_format.
 
 #include <cstdint>
 #include <memory>
@@ -25,17 +25,20 @@ struct JournalRecord {
   std::string payload;
 };
 
-// Bytes before good records that do not form a record.
+// Bytes before good records that do not form a record, or whole damaged records behind the last
+// one.
 struct JournalDamage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t records = 0;  // that are lost, by the sequence numbers around it
+  std::uint64_t records =
+      0;  // that are lost, by the sequence numbers around it; at the end, at least
 };
 
 struct JournalContents {
   std::vector<JournalRecord> records;
   std::vector<JournalDamage> damage;  // in order of offsets
-  std::uint64_t torn_bytes = 0;  // bytes after the last good record
+  std::uint64_t torn_bytes = 0;  // bytes after the last whole record
+  std::uint64_t next_sequence = 0;  // of the record that a writer appends
 };
 
 inline constexpr std::uint32_t kJournalFormatVersion = 1;
@@ -47,7 +50,7 @@ Result<JournalContents> read_journal(const std::string& path);
 
 class JournalWriter {
  public:
-  // Creates the file (0600), or opens an existing one after its last good record.
+  // Creates the file (0600), or opens an existing one after its last whole record.
   static Result<JournalWriter> open(const std::string& path);
   JournalWriter(JournalWriter&&) noexcept;
   JournalWriter& operator=(JournalWriter&&) noexcept;

@@ -10,6 +10,8 @@ namespace robustrun::base {
 inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
 // How long read_input() waits for more bytes from a pipe that the user names as a file.
 inline constexpr std::chrono::milliseconds kInputWait{10'000};
+// How long write_output() waits for the reader of a pipe that the user names as a file.
+inline constexpr std::chrono::milliseconds kOutputWait{10'000};
 // How much is hashed, beyond the file itself, in search of records behind damage.
 inline constexpr std::size_t kJournalSearchBytesMax = std::size_t{256} << 20;
 // One file of a process in /proc; its environment may be long.

@@ -77,8 +77,7 @@ bool is_worth_retrying(const base::Error& error) {
 base::Result<std::unique_ptr<Origin>> open_path_origin(const std::string& path,
                                                        const base::Clock& clock) {
   Blob blob = RR_TRY(blob_of_file(path));
-  base::Fd fd(::open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC));
-  if (!fd) return base::fail_errno(fmt::format("cannot open '{}'", path), errno);
+  base::Fd fd = RR_TRY(base::open_regular(path));
   // Other nodes read the neighbouring blocks: no read-ahead here.
   static_cast<void>(::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_RANDOM));
   return std::make_unique<PathOrigin>(path, std::move(blob), std::move(fd), clock);

@@ -14,6 +14,7 @@
 
 #include "base/core/hash.h"
 #include "base/core/text.h"
+#include "base/io/fd.h"
 #include "base/io/private_dir.h"
 #include "bootstrap/image/file_system.h"
 #include "bootstrap/store/limits.h"
@@ -79,9 +80,9 @@ std::string damage_of(const std::string& path, const Snapshot& snapshot) {
   if (static_cast<std::uint64_t>(status->st_size) != snapshot.bytes) {
     return fmt::format("it has {} bytes instead of {}", status->st_size, snapshot.bytes);
   }
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const auto file = base::open_regular(path, base::Links::kRefuse);
   if (!file) return "it cannot be opened";
-  const auto ends = sum_of_ends(file.get(), snapshot.bytes);
+  const auto ends = sum_of_ends(file->get(), snapshot.bytes);
   if (!ends) return ends.error().what;
   return *ends == snapshot.ends ? "" : "its bytes have changed since it was made";
 }
@@ -109,8 +110,8 @@ std::vector<std::string> names_in(const std::string& folder) {
 }
 
 bool is_locked(const std::string& path) {
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  return file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const auto file = base::open_regular(path, base::Links::kRefuse);
+  return file && ::flock(file->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 bool is_snapshot_key(std::string_view text) {
@@ -190,9 +191,9 @@ std::optional<Snapshot> find_snapshot(const std::string& cache, const std::strin
 
 Result<Snapshot> finish_snapshot(const std::string& cache, Snapshot snapshot) {
   const std::string unfinished = unfinished_path(cache, snapshot.key, snapshot.id);
-  const base::Fd file(::open(unfinished.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const base::Fd file = RR_TRY(base::open_regular(unfinished, base::Links::kRefuse));
   struct stat status{};
-  if (!file || ::fstat(file.get(), &status) != 0) {
+  if (::fstat(file.get(), &status) != 0) {
     return base::fail_errno("cannot open " + unfinished, errno);
   }
   if (::fchmod(file.get(), 0600) != 0 || ::fsync(file.get()) != 0) {
@@ -226,16 +227,15 @@ base::Status verify_snapshot(const std::string& cache, const Snapshot& snapshot)
   if (const std::string damage = damage_of(path, snapshot); !damage.empty()) {
     return base::fail(Errc::kCorrupt, damage);
   }
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return base::fail_errno("cannot open it", errno);
+  const base::Fd file = RR_TRY(base::open_regular(path, base::Links::kRefuse));
   if (RR_TRY(sum_of_all(file.get(), snapshot.bytes)) == snapshot.sum) return {};
   return base::fail(Errc::kCorrupt, "its bytes have changed since it was made");
 }
 
 base::Fd hold_snapshot(const std::string& cache, const std::string& key) {
-  base::Fd file(::open(about_path(cache, key).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0) file.reset();
-  return file;
+  auto file = base::open_regular(about_path(cache, key), base::Links::kRefuse);
+  if (!file || ::flock(file->get(), LOCK_SH | LOCK_NB) != 0) return {};
+  return *std::move(file);
 }
 
 void touch_snapshot(const std::string& cache, const std::string& key) {

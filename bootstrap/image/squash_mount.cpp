@@ -77,8 +77,7 @@ struct Loop {
 base::Result<Loop> take_loop(const std::string& image) {
   const base::Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return base::fail_errno("/dev/loop-control", errno);
-  const base::Fd file(::open(image.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return base::fail_errno(image, errno);
+  const base::Fd file = RR_TRY(base::open_regular(image));
   for (unsigned draw = 0; draw < kLoopDrawsMax; ++draw) {
     const int number = ::ioctl(control.get(), LOOP_CTL_GET_FREE);
     if (number < 0) return base::fail_errno("no loop device is free", errno);

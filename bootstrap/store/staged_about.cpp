@@ -72,9 +72,9 @@ base::Result<StagedAbout> parse_staged_about(std::string_view text) {
 base::Result<std::string> read_staged_block(const std::string& path, const Blob& blob,
                                             std::uint64_t block) {
   RR_ASSERT(block < blocks_of(blob.length));
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const base::Fd file = RR_TRY(base::open_regular(path));
   struct stat status{};
-  if (!file || ::fstat(file.get(), &status) != 0) {
+  if (::fstat(file.get(), &status) != 0) {
     return base::fail_errno("cannot read " + path, errno);
   }
   const auto mtime_ns =

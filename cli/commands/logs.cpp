@@ -22,8 +22,8 @@
 #include "cli/runs/find_run.h"
 #include "cli/runs/follow.h"
 #include "cli/runs/log_files.h"
+#include "cli/runs/read_journal.h"
 #include "supervisor/core/types/exit_code.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -112,7 +112,7 @@ class LogView {
       : line_(line), directory_(std::move(directory)), pattern_(std::move(pattern)) {}
 
   base::Status open() {
-    const auto journal = RR_TRY(supervisor::read_run_journal(directory_ + "/journal"));
+    const auto journal = RR_TRY(read_journal(directory_ + "/journal"));
     has_ended_ = std::ranges::any_of(journal.entries, [](const auto& entry) {
       return std::holds_alternative<supervisor::Finish>(entry.what);
     });

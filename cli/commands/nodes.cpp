@@ -11,6 +11,7 @@
 #include "cli/options/parser.h"
 #include "cli/runs/blamed.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "supervisor/core/status/node_standing.h"
 #include "supervisor/core/types/json_writer.h"
 #include "supervisor/group/node_history.h"
@@ -78,6 +79,7 @@ base::Result<supervisor::NodeHistory> read_notes(const NodesLine& line, const st
   }
   if (line.run) {
     const std::filesystem::path journal = RR_TRY(find_journal(*line.run, around));
+    static_cast<void>(RR_TRY(read_journal(journal)));
     history.notes = notes_of_chain(journal.parent_path().string(), history);
   }
   if (!line.hosts.empty()) {

@@ -101,8 +101,7 @@ base::Result<std::string> text_of(const Settings& settings, const Surroundings& 
 base::Status write_svg(const Settings& settings, const PlacementPlan& plan) {
   if (!settings.has(OptionId::kSvg)) return {};
   const std::string picture = RR_TRY(placement_svg(plan, kind_of(settings)));
-  const auto written =
-      base::write_file_atomically(settings.text(OptionId::kSvg), picture, kSvgMode);
+  const auto written = base::write_output(settings.text(OptionId::kSvg), picture, kSvgMode);
   if (written) return {};
   return base::fail(
       written.error().code,

@@ -11,12 +11,12 @@
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "cli/runs/run_chain.h"
 #include "supervisor/core/report/html/html.h"
 #include "supervisor/core/report/render.h"
 #include "supervisor/core/report/trace.h"
 #include "supervisor/core/types/exit_code.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -79,10 +79,9 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
   }
   const auto journal = find_journal(line->run, around);
   if (!journal) return complain(journal.error());
-  const auto readout = supervisor::read_run_journal(*journal);
+  const auto readout = read_journal(*journal);
   if (!readout) return complain(readout.error());
   // What is left is shown all the same.
-  if (!readout->damage.empty()) say(readout->damage);
   const int exit_code = readout->damage.empty() ? 0 : supervisor::kExitFailure;
   if (to_files) {
     const int written = write_files(*line, *journal, readout->entries, around);

@@ -7,13 +7,13 @@
 #include "cli/options/help_text.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "cli/runs/sim_journals.h"
 #include "cli/sim/plan.h"
 #include "cli/text/sim_replay_text.h"
 #include "cli/text/sim_svg.h"
 #include "cli/text/sim_text.h"
 #include "simulator/study_figures.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -30,7 +30,7 @@ base::Result<std::optional<simulator::Site>> site_of_journals(
 base::Result<ReplayShown> play_again(const SimLine& line, std::vector<std::string> journals,
                                      const Surroundings& around) {
   const std::string path = RR_TRY(find_journal(*line.replay, around));
-  const supervisor::JournalReadout readout = RR_TRY(supervisor::read_run_journal(path));
+  const supervisor::JournalReadout readout = RR_TRY(read_journal(path));
   ReplayShown shown;
   if (journals.empty()) journals = {path};
   shown.calibrated_by_itself = std::ranges::find(journals, path) != journals.end();
@@ -44,7 +44,7 @@ base::Result<ReplayShown> play_again(const SimLine& line, std::vector<std::strin
 }
 
 base::Status write_picture(const std::string& path, const std::string& picture) {
-  const auto written = base::write_file_atomically(path, picture, kPictureMode);
+  const auto written = base::write_output(path, picture, kPictureMode);
   if (written) return {};
   return std::unexpected(
       base::Error{written.error().code, written.error().os_errno,

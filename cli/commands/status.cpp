@@ -39,13 +39,13 @@ class Source {
     if (client_) {
       auto status = ask_status(*client_);
       if (status) return status;
-      why_ = status.error().what;
+      note_failure(status.error(), status.error().code != base::Errc::kUnavailable);
       client_.reset();
     }
     auto status = read_journal_status(directory_, around_);
-    if (status && status->supervisor == supervisor::SupervisorStatus::kSilent) {
-      say(fmt::format("the supervisor does not answer ({})", why_));
-    }
+    if (!status || status->supervisor != supervisor::SupervisorStatus::kSilent) return status;
+    status->is_busy = is_busy_;
+    say(is_busy_ ? why_ : fmt::format("the supervisor does not answer ({})", why_));
     return status;
   }
 
@@ -56,12 +56,23 @@ class Source {
   }
 
  private:
+  void note_failure(const base::Error& error, bool is_busy) {
+    is_busy_ = is_busy;
+    why_ = error.what;  // of a refusal: it says what to do
+    if (!is_busy || error.code != base::Errc::kTimeout) return;
+    if (client_) {
+      why_ = fmt::format("the supervisor did not answer within {} s, but its process is there",
+                         kSupervisorAnswerMax.count());
+    }
+    why_ += "; try again";
+  }
+
   void connect() {
     auto client = ControlClient::connect(directory_);
     if (client) {
       client_ = *std::move(client);
     } else {
-      why_ = client.error().what;
+      note_failure(client.error(), client.error().code == base::Errc::kTimeout);
     }
   }
 
@@ -69,6 +80,7 @@ class Source {
   const Surroundings& around_;
   std::optional<ControlClient> client_;
   std::string why_;
+  bool is_busy_ = false;  // its process is there
 };
 
 std::size_t table_lines(bool watch) {

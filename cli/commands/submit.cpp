@@ -18,6 +18,7 @@
 #include "cli/options/settings.h"
 #include "cli/runs/blamed.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "cli/runs/run_chain.h"
 #include "cli/runs/run_status.h"
 #include "cli/submit/batch_script.h"
@@ -25,7 +26,6 @@
 #include "launcher/slurm/avoidance.h"
 #include "supervisor/core/status/node_standing.h"
 #include "supervisor/core/types/exit_code.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -161,7 +161,7 @@ base::Result<Facts> gather(const std::string& directory, const Scheduler& slurm,
     }
   }
   if (facts.blamed.empty()) return facts;
-  const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
+  const auto readout = RR_TRY(read_journal(directory + "/journal"));
   const supervisor::RunStatus status = supervisor::status_of_journal(readout.entries);
   for (const supervisor::NodeStatus& node : status.nodes) facts.had.push_back(node.name);
   auto words = launcher::list_hosts_argv("");

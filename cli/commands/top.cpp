@@ -172,6 +172,7 @@ std::string carry_out(const Run& run, const Order& order) {
 struct JournalNews {
   RunFacts facts;
   RunStatus status;
+  std::string damage;
 };
 
 bool exists(const std::string& path) {
@@ -179,10 +180,10 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-base::Result<JournalNews> read_journal(const Run& run) {
+base::Result<JournalNews> read_news(const Run& run) {
   const auto readout = RR_TRY(supervisor::read_run_journal(run.directory + "/journal"));
   return JournalNews{facts_of(readout.entries, exists),
-                     status_of_entries(readout.entries, run.directory, run.around)};
+                     status_of_entries(readout.entries, run.directory, run.around), readout.damage};
 }
 
 LogTail read_log(const RankLog& log) {
@@ -225,6 +226,8 @@ class Top {
     loop_.run();
     return exit_code_;
   }
+  // Of the journal, for people; empty: none.
+  [[nodiscard]] const std::string& damage() const { return damage_; }
 
  private:
   void await_signal() {
@@ -306,6 +309,7 @@ class Top {
           if (!status) {
             view_.note_failure(status.error().what);
             is_lost_ = true;
+            is_busy_ = status.error().code == base::Errc::kTimeout;
             return;
           }
           is_lost_ = false;
@@ -322,13 +326,21 @@ class Top {
     if (journal_read_at_ != base::Nanos{} && now - journal_read_at_ < kTopJournalPause) return;
     journal_read_at_ = now;
     begin(
-        kJournalLane, [](Run& run) { return read_journal(run); },
+        kJournalLane, [](Run& run) { return read_news(run); },
         [this](base::Result<JournalNews> news) {
-          if (!news) return;  // it may be on another machine
+          if (!news) {  // it may be on another machine
+            if (is_lost_) view_.note_failure(news.error().what);
+            return;
+          }
+          if (std::exchange(damage_, news->damage) != damage_ && !damage_.empty()) {
+            view_.take_outcome("the journal is damaged; `robustrun report` says what is lost",
+                               clock_.now());
+          }
           logs_ = news->facts.logs;
           view_.take(std::move(news->facts));
           const bool is_over = news->status.exit_code.has_value();
           if (is_over || (is_lost_ && !view_.is_live())) {
+            news->status.is_busy = is_busy_;
             view_.take(std::move(news->status), clock_.now());
           }
         });
@@ -398,6 +410,8 @@ class Top {
   std::array<char, 256> typed_{};
   std::array<bool, kThreads> under_way_{};  // by lane
   bool is_lost_ = false;  // the last question had no answer
+  bool is_busy_ = false;  // then the supervisor's process was there
+  std::string damage_;
   std::string known_;  // when this changes, the journal has news
   base::Nanos journal_read_at_{};
   base::Nanos use_asked_at_{};
@@ -438,10 +452,18 @@ int top_command(std::span<const std::string> argv, const Surroundings& around) {
   run->directory = *directory;
   run->around = around;
   run->stop = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const auto screen = open_ansi_screen(around.takes_colour(around.stdout_is_terminal));
+  auto screen = open_ansi_screen(around.takes_colour(around.stdout_is_terminal));
   if (!screen) return complain(screen.error());
-  Top top(std::move(run), **screen, takes_unicode(around));
-  return top.show();
+  int exit_code = 0;
+  std::string damage;
+  {
+    Top top(std::move(run), **screen, takes_unicode(around));
+    exit_code = top.show();
+    damage = top.damage();
+  }
+  screen->reset();
+  if (!damage.empty()) say(damage);
+  return exit_code;
 }
 
 }  // namespace robustrun::cli

@@ -3,10 +3,10 @@
 #include "cli/options/parser.h"
 #include "cli/plan/update_plan.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "cli/runs/run_update.h"
 #include "supervisor/core/status/fold.h"
 #include "supervisor/core/status/version_list.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr int kExitNotTaken = 1;
 
 int list_versions(const std::string& directory, bool json) {
-  const auto readout = supervisor::read_run_journal(directory + "/journal");
+  const auto readout = read_journal(directory + "/journal");
   if (!readout) return complain(readout.error());
   const auto folded = supervisor::fold(readout->entries);
   if (!folded) return complain(folded.error());

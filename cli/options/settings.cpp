@@ -78,7 +78,8 @@ Result<std::optional<FileConfig>> read_config(const RunLine& line, const Surroun
   }
   if (!path) return std::optional<FileConfig>();
   switch (around.machine->kind(*path)) {
-    case PathKind::kFile: break;
+    case PathKind::kFile:
+    case PathKind::kOther: break;  // perhaps a pipe, as from <(command)
     case PathKind::kMissing:
       return fail(Errc::kNotFound, fmt::format("cannot read the configuration {}: No such "
                                                "file or directory; check --config",
@@ -89,10 +90,9 @@ Result<std::optional<FileConfig>> read_config(const RunLine& line, const Surroun
                                                       "directory; --config needs a TOML file",
                                                       *path));
     case PathKind::kUnreadableFile:
-    case PathKind::kOther:
-      return fail(Errc::kPermission, fmt::format("cannot read the configuration {}: permission "
-                                                 "denied, or not a regular file",
-                                                 *path));
+      return fail(Errc::kPermission,
+                  fmt::format("cannot read the configuration {}: permission denied; check --config",
+                              *path));
   }
   const std::string text = RR_TRY(around.machine->read_file(*path));
   return std::optional(RR_TRY(parse_config(text, *path)));

@@ -4,8 +4,9 @@
 #include <iterator>
 #include <tuple>
 
+#include "cli/runs/read_journal.h"
 #include "cli/runs/run_chain.h"
-#include "supervisor/run_dir/journal.h"
+#include "cli/text/terminal.h"
 
 namespace robustrun::cli {
 
@@ -16,8 +17,11 @@ std::vector<NodeNote> notes_of_chain(const std::string& run_directory,
                                      const supervisor::NodeHistory& history) {
   std::vector<NodeNote> notes;
   for (const KnownRun& run : chain_of(run_directory).starts) {
-    const auto readout = supervisor::read_run_journal(run.directory + "/journal");
-    if (!readout) continue;
+    const auto readout = read_journal(run.directory + "/journal");
+    if (!readout) {
+      say(readout.error().what + "; what it notes about hosts is left out");
+      continue;
+    }
     std::vector<NodeNote> own = supervisor::notes_of(readout->entries);
     std::ranges::move(own, std::back_inserter(notes));
   }

@@ -5,9 +5,9 @@
 
 #include "base/core/words.h"
 #include "base/io/fd.h"
+#include "cli/runs/read_journal.h"
 #include "cli/text/terminal.h"
 #include "supervisor/run/final_report.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -22,14 +22,13 @@ bool is_compat(const std::vector<supervisor::JournalEntry>& entries) {
 }  // namespace
 
 base::Result<supervisor::RunReport> report_of(const std::string& directory) {
-  const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
+  const auto readout = RR_TRY(read_journal(directory + "/journal"));
   return supervisor::build_report(readout.entries);
 }
 
 void print_final_report(const std::string& directory, const Surroundings& around, bool quiet) {
-  const auto readout = supervisor::read_run_journal(directory + "/journal");
+  const auto readout = read_journal(directory + "/journal");
   if (!readout) return say(readout.error().what);
-  if (!readout->damage.empty()) say(readout->damage);
   const std::string words = supervisor::final_report(
       readout->entries,
       {is_compat(readout->entries),

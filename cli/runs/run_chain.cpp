@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/core/text.h"
-#include "supervisor/run_dir/journal.h"
+#include "cli/runs/read_journal.h"
+#include "cli/text/terminal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -74,8 +75,11 @@ std::vector<supervisor::EarlierStart> earlier_starts(const std::string& run_dire
   std::vector<supervisor::EarlierStart> earlier;
   for (const KnownRun& run : chain_of(run_directory).starts) {
     if (run.directory == run_directory) break;
-    const auto readout = supervisor::read_run_journal(run.directory + "/journal");
-    if (!readout) continue;
+    const auto readout = read_journal(run.directory + "/journal");
+    if (!readout) {
+      say(readout.error().what + "; this start is left out");
+      continue;
+    }
     const supervisor::RunReport report = supervisor::build_report(readout->entries);
     earlier.push_back({run.id, run.directory, report.exit_code, report.started, report.duration,
                        report.steps, static_cast<std::uint32_t>(report.incidents.size()),

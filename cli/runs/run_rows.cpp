@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "supervisor/control/file.h"
 #include "supervisor/core/status/status.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -19,7 +19,7 @@ RunRow row_of(const KnownRun& run, const Surroundings& around) {
   RunRow row;
   row.id = run.id;
   row.directory = run.directory;
-  const auto readout = supervisor::read_run_journal(run.directory + "/journal");
+  const auto readout = read_journal(run.directory + "/journal");
   if (!readout) {
     row.trouble = readout.error().what;
     return row;

@@ -1,12 +1,11 @@
 #include "cli/runs/run_status.h"
 
 #include "cli/options/limits.h"
-#include "cli/text/terminal.h"
+#include "cli/runs/read_journal.h"
 #include "supervisor/console/console_log.h"
 #include "supervisor/control/file.h"
 #include "supervisor/control/json.h"
 #include "supervisor/control/operation_rows.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 
@@ -52,8 +51,7 @@ RunStatus status_of_entries(const std::vector<supervisor::JournalEntry>& entries
 
 base::Result<RunStatus> read_journal_status(const std::string& directory,
                                             const Surroundings& around) {
-  const auto readout = RR_TRY(supervisor::read_run_journal(directory + "/journal"));
-  if (!readout.damage.empty()) say(readout.damage);
+  const auto readout = RR_TRY(read_journal(directory + "/journal"));
   return status_of_entries(readout.entries, directory, around);
 }
 

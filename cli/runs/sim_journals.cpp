@@ -8,8 +8,8 @@
 #include "base/core/text.h"
 #include "cli/options/limits.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "cli/text/terminal.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::cli {
 namespace {
@@ -78,8 +78,7 @@ base::Result<std::vector<simulator::RunRecord>> read_sim_journals(
     const std::vector<std::string>& journals) {
   std::vector<simulator::RunRecord> records;
   for (const std::string& path : journals) {
-    const supervisor::JournalReadout readout = RR_TRY(supervisor::read_run_journal(path));
-    if (!readout.damage.empty()) say(readout.damage);
+    const supervisor::JournalReadout readout = RR_TRY(read_journal(path));
     if (readout.torn_bytes > 0) {
       say(fmt::format("{}: {} bytes after its last complete record are skipped", path,
                       readout.torn_bytes));

@@ -11,7 +11,6 @@
 
 #include "base/core/text.h"
 #include "cli/options/command_words.h"
-#include "cli/options/values.h"
 #include "cli/submit/slurm_time.h"
 
 namespace robustrun::cli {
@@ -41,6 +40,17 @@ bool asks_for_memory(const std::vector<std::string>& sbatch) {
   return has_any(sbatch, kOptions);
 }
 
+// "200G", "0", "200000": Slurm takes anything that begins with a number, and ignores the rest.
+bool is_memory(std::string_view text) {
+  constexpr std::string_view kUnits = "KMGTPkmgtp";
+  if (text.size() > 1 && std::string_view("Bb").contains(text.back()) &&
+      kUnits.contains(text[text.size() - 2])) {
+    text.remove_suffix(1);
+  }
+  if (!text.empty() && kUnits.contains(text.back())) text.remove_suffix(1);
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
 bool is_without_limit(std::string time) {
   std::ranges::transform(time, time.begin(), [](unsigned char c) { return std::tolower(c); });
   return time == "unlimited" || time == "infinite";
@@ -61,6 +71,12 @@ Result<std::vector<std::string>> sbatch_options(const Settings& settings, bool r
     if (const std::string value = settings.text(id); !value.empty()) {
       out.push_back(fmt::format("--{}={}", option(id).name, value));
     }
+  }
+  const std::string memory = settings.text(OptionId::kMem);
+  if (!memory.empty() && !is_memory(memory)) {
+    return cannot_use(settings, OptionId::kMem,
+                      fmt::format("'{}': expected sbatch's notation: 200G, or 0 for all",
+                                  base::printable(memory)));
   }
   const std::string more = settings.text(OptionId::kSbatch);
   std::vector<std::string> extra;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 #include <string_view>
 
 #include "base/core/text.h"
 #include "cli/options/values.h"
+#include "cli/placement/wishes.h"
 #include "cli/submit/sbatch_options.h"
 #include "supervisor/core/types/exit_code.h"
 
@@ -16,6 +18,20 @@ namespace {
 using base::Errc;
 using base::fail;
 using base::Result;
+
+// What the job itself would refuse only when Slurm starts it.
+base::Status check_placement(const Settings& settings) {
+  const PlacementWishes wishes = RR_TRY(placement_wishes(settings));
+  const bool is_fixed = !settings.given(OptionId::kNnodes) && !settings.given(OptionId::kSpares);
+  const auto workers = parse_integer(settings.text(
+      settings.given(OptionId::kNprocPerNode) ? OptionId::kNprocPerNode : OptionId::kGpusPerNode));
+  const auto nodes = parse_integer(settings.text(OptionId::kNodes));
+  if (!settings.has(OptionId::kParallel) || !is_fixed || !workers || !nodes) return {};
+  if (*workers < 1 || *nodes < 1 || *workers > UINT32_MAX / *nodes) return {};  // refused elsewhere
+  const auto fits = topo::resolve(wishes.parallel, static_cast<std::uint32_t>(*workers * *nodes));
+  if (!fits) return cannot_use(settings, OptionId::kParallel, fits.error().what);
+  return {};
+}
 
 base::Status check_options(const Settings& settings, const Surroundings& around) {
   struct Foreign {
@@ -35,6 +51,11 @@ base::Status check_options(const Settings& settings, const Surroundings& around)
     if (settings.given(foreign.id) && !settings.text(foreign.id).empty()) {
       return cannot_use(settings, foreign.id, foreign.why);
     }
+  }
+  const std::string config = settings.text(OptionId::kConfig);
+  if (!config.empty() && around.machine->kind(config) == PathKind::kOther) {
+    return cannot_use(settings, OptionId::kConfig,
+                      "the job reads it when it starts, and a pipe is gone then; name a file");
   }
   if (!settings.has(OptionId::kNodes)) {
     return fail(Errc::kInvalidArgument,
@@ -101,6 +122,7 @@ std::vector<std::string> run_words(const RunLine& line, const Settings& settings
 Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
                              const Surroundings& around) {
   RR_TRY(check_options(settings, around));
+  RR_TRY(check_placement(settings));
   BatchJob job;
   job.requeue_codes = RR_TRY(requeue_codes(settings));
   job.sbatch = RR_TRY(sbatch_options(settings, !job.requeue_codes.empty()));

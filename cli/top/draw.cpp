@@ -50,7 +50,9 @@ std::string letter_of(CellState state, bool unicode) {
 
 Style state_style(const supervisor::RunStatus& status) {
   if (status.exit_code) return {*status.exit_code == 0 ? Ink::kGreen : Ink::kRed, true};
-  if (status.supervisor == SupervisorStatus::kSilent) return {Ink::kRed, true};
+  if (status.supervisor == SupervisorStatus::kSilent) {
+    return {status.is_busy ? Ink::kYellow : Ink::kRed, true};
+  }
   return {status.state == JobState::kRunning ? Ink::kGreen : Ink::kYellow, true};
 }
 
@@ -96,9 +98,11 @@ void View::draw_run(Canvas& canvas) const {
   const std::string program =
       status_.program.empty() ? "run" : status_.program.substr(status_.program.rfind('/') + 1);
   const bool is_silent = status_.supervisor == SupervisorStatus::kSilent;
+  const char* const text = !is_silent        ? to_string(status_.state)
+                           : status_.is_busy ? "supervisor busy"
+                                             : "no supervisor";
   int column = canvas.put(0, 1, program, kBold, columns / 2);
-  column = canvas.put(0, column + 2, is_silent ? "no supervisor" : to_string(status_.state),
-                      state_style(status_));
+  column = canvas.put(0, column + 2, text, state_style(status_));
   const std::string up = fmt::format("up {}, {}", age_words(status_.uptime), restarts_of(status_));
   column = canvas.put(0, column + 2, up, {}, columns - 1);
   canvas.put_right(0, columns - 1, status_.run_id, kDim, column + 2);

@@ -49,7 +49,7 @@ class RenewedFile final : public MetricsFile, public std::enable_shared_from_thi
     const base::Status submitted = pool_.submit(
         lane_,
         [written, path = path_, text = text_()] {
-          *written = base::write_file_atomically(path, text, 0644);
+          *written = base::write_output(path, text, 0644);
         },
         [weak = weak_from_this(), written] {
           if (const auto self = weak.lock()) self->on_written(*written);

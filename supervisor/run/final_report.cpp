@@ -20,7 +20,7 @@ namespace {
 void print(const std::string& text) { static_cast<void>(base::write_all(STDERR_FILENO, text)); }
 
 void write_file(const std::string& path, const std::string& content) {
-  if (auto written = base::write_file_atomically(path, content, 0644); !written) {
+  if (auto written = base::write_output(path, content, 0644); !written) {
     RR_LOG(kError, {}, "{}", written.error().what);
   }
 }

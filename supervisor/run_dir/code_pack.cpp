@@ -1,6 +1,5 @@
 #include "supervisor/run_dir/code_pack.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -22,8 +21,7 @@ base::Result<std::string> read_code_block(const std::string& path, std::uint64_t
   if (block >= (bytes + kBytes - 1) / kBytes) {
     return base::fail(base::Errc::kInvalidArgument, fmt::format("{} has no block {}", path, block));
   }
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return base::fail_errno("cannot read " + path, errno);
+  const base::Fd file = RR_TRY(base::open_regular(path));
   std::string found(std::min(kBytes, bytes - block * kBytes), '\0');
   std::size_t have = 0;
   while (have < found.size()) {

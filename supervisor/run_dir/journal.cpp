@@ -202,7 +202,7 @@ std::string damage_words(const std::string& path, const std::vector<base::Journa
   if (std::cmp_greater(damage.size(), kDamagesNamedMax)) {
     places += fmt::format(", {} places in all", damage.size());
   }
-  return fmt::format("{} is damaged: {} {} lost ({}); the records behind are used", path, records,
+  return fmt::format("{} is damaged: {} {} lost ({}); the other records are used", path, records,
                      records == 1 ? "record is" : "records are", places);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -89,6 +90,22 @@ TEST_CASE("read_file waits for no FIFO, reads no device or folder, and follows l
   CHECK(read_file(scratch / "none", 4).error().os_errno == ENOENT);
 }
 
+TEST_CASE("open_regular opens files alone, and waits for no FIFO") {
+  const Scratch scratch;
+  const std::string path = scratch / "file";
+  REQUIRE(write_file_atomically(path, "text", 0600));
+  CHECK(is_cloexec(open_regular(path).value()));
+  REQUIRE(::symlink(path.c_str(), (scratch / "link").c_str()) == 0);
+  CHECK(open_regular(scratch / "link"));
+  CHECK(open_regular(scratch / "link", Links::kRefuse).error().os_errno == ELOOP);
+  REQUIRE(::mkfifo((scratch / "fifo").c_str(), 0600) == 0);
+  for (const std::string& other : {scratch / "fifo", scratch.path(), std::string("/dev/null")}) {
+    CAPTURE(other);
+    CHECK(open_regular(other).error().code == Errc::kCorrupt);
+  }
+  CHECK(open_regular(scratch / "none").error().os_errno == ENOENT);
+}
+
 TEST_CASE("a file whose size is above the limit is refused before it is read") {
   const Scratch scratch;
   const std::string path = scratch / "sparse";
@@ -128,6 +145,71 @@ TEST_CASE("write_file_atomically replaces the file, sets its mode and leaves no 
   CHECK_FALSE(write_file_atomically(scratch / "folder", "x", 0600));
   const std::filesystem::directory_iterator entries(scratch.path());
   CHECK(std::distance(begin(entries), end(entries)) == 2);
+}
+
+TEST_CASE("write_output replaces a file and a link to one, as write_file_atomically does") {
+  const Scratch scratch;
+  const std::string path = scratch / "file";
+  REQUIRE(write_output(path, "old", 0600));
+  REQUIRE(write_output(path, "new", 0640));
+  CHECK(read_file(path, 10).value() == "new");
+  CHECK(mode_of(path) == 0640);
+  REQUIRE(::symlink(path.c_str(), (scratch / "link").c_str()) == 0);
+  REQUIRE(write_output(scratch / "link", "own", 0600));
+  CHECK(read_file(scratch / "link", 10, Links::kRefuse).value() == "own");
+  CHECK(read_file(path, 10).value() == "new");
+}
+
+TEST_CASE("write_output writes into a FIFO, and refuses one without a reader") {
+  const Scratch scratch;
+  const std::string path = scratch / "fifo";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK(write_output(path, "text", 0600).error().code == Errc::kUnavailable);
+  const Fd reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  REQUIRE(reader);
+  REQUIRE(write_output(path, "text", 0600));
+  std::string got(10, '\0');
+  CHECK(::read(reader.get(), got.data(), got.size()) == 4);
+  CHECK(got.starts_with("text"));
+  struct stat status{};
+  REQUIRE(::lstat(path.c_str(), &status) == 0);
+  CHECK(S_ISFIFO(status.st_mode));
+}
+
+TEST_CASE("write_output keeps a link into /proc and writes behind what is in its file") {
+  const Scratch scratch;
+  REQUIRE(write_file_atomically(scratch / "file", "first ", 0600));
+  const Fd fd(::open((scratch / "file").c_str(), O_RDONLY | O_CLOEXEC));
+  const std::string link = scratch / "stdout";
+  REQUIRE(::symlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), link.c_str()) == 0);
+  REQUIRE(write_output(link, "second", 0600));
+  CHECK(read_file(scratch / "file", 20).value() == "first second");
+  CHECK(std::filesystem::is_symlink(link));
+}
+
+TEST_CASE("write_output never replaces a device and never writes onto a disk") {
+  const Scratch scratch;
+  const auto device = [&](const char* name, mode_t kind, unsigned major, unsigned minor) {
+    const std::string path = scratch / name;
+    return ::mknod(path.c_str(), kind | 0600, ::makedev(major, minor)) == 0 ? path : std::string();
+  };
+  const std::string null = device("null", S_IFCHR, 1, 3);
+  if (null.empty() || !Fd(::open(null.c_str(), O_WRONLY | O_CLOEXEC))) {
+    MESSAGE("skipped: only root may make devices, on a file system that opens them");
+    return;
+  }
+  CHECK(write_output(null, "text", 0600));
+  const std::string full = device("full", S_IFCHR, 1, 7);
+  CHECK(write_output(full, "text", 0600).error().os_errno == ENOSPC);
+  const std::string disk = device("disk", S_IFBLK, 240, 77);  // of no driver
+  CHECK(write_output(disk, "text", 0600).error().code == Errc::kInvalidArgument);
+  struct stat status{};
+  for (const std::string& path : {null, full}) {
+    REQUIRE(::lstat(path.c_str(), &status) == 0);
+    CHECK(S_ISCHR(status.st_mode));
+  }
+  REQUIRE(::lstat(disk.c_str(), &status) == 0);
+  CHECK(S_ISBLK(status.st_mode));
 }
 
 TEST_CASE("make_directories makes every folder of a path once") {

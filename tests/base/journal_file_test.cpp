@@ -147,9 +147,8 @@ TEST_CASE("a flipped byte costs its record alone, or makes the header invalid") 
       const bool is_last = lost == 2;
       REQUIRE(contents->records.size() == 2);
       CHECK(contents->records.back().sequence == (is_last ? 1 : 2));
-      CHECK(contents->torn_bytes == (is_last ? whole.size() - ends[2] : 0));
-      REQUIRE(contents->damage.size() == (is_last ? 0 : 1));
-      if (is_last) continue;
+      CHECK(contents->torn_bytes == 0);
+      REQUIRE(contents->damage.size() == 1);
       CHECK(contents->damage[0].offset == ends[lost]);
       CHECK(contents->damage[0].bytes == ends[lost + 1] - ends[lost]);
       CHECK(contents->damage[0].records == 1);
@@ -173,6 +172,40 @@ TEST_CASE(
   REQUIRE(contents->records.size() == 3);
   CHECK(contents->records.back().sequence == 3);
   REQUIRE(contents->damage.size() == 1);
+}
+
+TEST_CASE("a writer leaves damaged records at the end, and continues after them") {
+  const Scratch scratch;
+  const std::string path = scratch / "journal";
+  std::vector<std::size_t> ends;
+  std::string damaged = write_sample(path, ends);
+  damaged[ends[1] + 20] ^= 1;
+  damaged[ends[2] + 20] ^= 1;
+  replace(path, damaged + std::string(40, '\0'));  // and a record that was cut
+  CHECK(read_journal(path).value().torn_bytes == 40);
+  REQUIRE(JournalWriter::open(path).value().append(9, "after"));
+  CHECK(bytes_of(path).starts_with(damaged));
+  const auto contents = read_journal(path);
+  REQUIRE(contents);
+  CHECK(contents->torn_bytes == 0);
+  REQUIRE(contents->records.size() == 2);
+  CHECK(contents->records.back().sequence == 3);
+  REQUIRE(contents->damage.size() == 1);
+  CHECK(contents->damage[0].records == 2);
+  CHECK(contents->damage[0].bytes == damaged.size() - ends[1]);
+}
+
+TEST_CASE("a last record whose end is zeros was not written whole: it is no damage") {
+  const Scratch scratch;
+  const std::string path = scratch / "journal";
+  std::vector<std::size_t> ends;
+  std::string cut = write_sample(path, ends);
+  std::fill(cut.begin() + static_cast<std::ptrdiff_t>(ends[2]) + 18, cut.end(), '\0');
+  replace(path, cut);
+  const auto contents = read_journal(path);
+  REQUIRE(contents);
+  CHECK(contents->damage.empty());
+  CHECK(contents->torn_bytes == cut.size() - ends[2]);
 }
 
 TEST_CASE("records that were cut out exactly are missed by their numbers") {

@@ -56,6 +56,44 @@ def test_a_flipped_bit_in_a_journal_is_reported_and_costs_one_record(robustrun, 
     assert "end.py succeeded" in shown.text, shown.text
 
 
+@pytest.mark.parametrize("words", [
+    ["status"], ["logs"], ["ls"], ["attach"], ["nodes", "--run"], ["update", "--list"],
+    ["sim", "--replay"],
+], ids=" ".join)
+def test_each_command_tells_once_that_a_journal_is_damaged(robustrun, finished_run, words):
+    offsets = records_of(finished_run / "journal")
+    flip(finished_run / "journal", offsets[1] + 20)
+    shown = robustrun.run(*words, *([] if words == ["ls"] else [finished_run]), timeout=SOON_S)
+    told = f"{finished_run}/journal is damaged: 1 record is lost"
+    assert shown.errors.count(told) == 1, shown
+
+
+def test_a_flipped_bit_in_the_last_record_is_reported_and_a_cut_record_is_not(
+    robustrun, finished_run
+):
+    journal = finished_run / "journal"
+    offsets = records_of(journal)
+    whole = journal.read_bytes()
+    for at in (offsets[-2], offsets[-2] + 8, offsets[-2] + 18, offsets[-1] - 1):
+        journal.write_bytes(whole)
+        flip(journal, at)
+        shown = robustrun.run("report", timeout=SOON_S)
+        assert shown.code == 1 and "is damaged: 1 record is lost" in shown.errors, (at, shown)
+        assert f"from byte {offsets[-2]} on" in shown.errors
+    journal.write_bytes(whole[:-3])
+    shown = robustrun.run("report", timeout=SOON_S)
+    assert shown.code == 0 and "damaged" not in shown.errors, shown
+
+
+@pytest.mark.parametrize("words", [["logs"], ["nodes", "--run"], ["update", "--list"]],
+                         ids=" ".join)
+def test_a_journal_that_cannot_be_read_is_an_error(robustrun, finished_run, words):
+    flip(finished_run / "journal", 20)
+    shown = robustrun.run(*words, finished_run, timeout=SOON_S)
+    assert shown.code == 2 and "the journal's header is damaged" in shown.errors, shown
+    assert shown.text == ""
+
+
 def test_a_run_with_a_damaged_first_record_is_resumed_and_its_orphans_end(nodes):
     job = nodes("--nnodes=2", "--orphan-grace=600", "--standby=off", *lockstep(nodes.runner))
     job.moves(world=2)
@@ -120,6 +158,19 @@ def test_hosts_may_come_from_a_pipe(robustrun):
     script = f"exec {robustrun.binary} plan --nproc-per-node 2 --hostfile <(printf 'a\\nb\\n')"
     finished = robustrun.run("-c", script, argv0="/bin/bash", timeout=SOON_S)
     assert "4 ranks on 2 nodes" in finished.text, finished.errors
+
+
+def test_settings_may_come_from_a_pipe(robustrun):
+    robustrun.write("end.py", "import os; print('of', os.environ['WORLD_SIZE'])\n")
+    script = (f"exec {robustrun.binary} -c <(printf 'nproc-per-node = 3\\n') --standby=off end.py")
+    finished = robustrun.run("-c", script, argv0="/bin/bash", timeout=SOON_S)
+    assert finished.code == 0 and "of 3" in finished.text, finished
+    os.mkfifo(robustrun.folder / "unwritten")
+    finished = robustrun.run("-c", "unwritten", "end.py", timeout=SOON_S)
+    assert finished.code == 2 and "brought nothing for 10 s" in finished.errors, finished.errors
+    script = f"exec {robustrun.binary} submit -c <(echo 'standby = \"off\"') --nodes=1 end.py"
+    finished = robustrun.run("-c", script, argv0="/bin/bash", timeout=SOON_S)
+    assert finished.code == 2 and "a pipe is gone then" in finished.errors, finished.errors
 
 
 def test_a_pipe_without_a_writer_is_given_up(robustrun):

@@ -110,6 +110,9 @@ def test_status_does_not_wait_for_a_stopped_supervisor(detached):
         assert time.monotonic() - began < 40
         assert done.code == 1
         assert json.loads(done.text)["supervisor"] == "silent"
+        assert "did not answer within" in done.errors and "try again" in done.errors, done.errors
+        shown = run.do("status")
+        assert "busy or stopped" in shown.text and "resume" not in shown.text, shown.text
         assert run.do("stop").code == 1
     finally:
         os.kill(pid, signal.SIGCONT)

@@ -104,6 +104,28 @@ def test_a_page_tells_what_happened_and_needs_nothing_else(killed):
     assert data["readings"][-1][3] == STEPS
 
 
+def test_a_page_leaves_a_device_in_its_place(killed):
+    full = killed.folder / "full"
+    try:
+        os.mknod(full, 0o600 | stat.S_IFCHR, os.makedev(1, 7))
+        os.close(os.open(full, os.O_WRONLY))
+    except PermissionError:
+        full.unlink(missing_ok=True)
+        pytest.skip("only root may make devices, on a file system that opens them")
+    done = killed.run("report", "--html", "full")
+    assert done.code == 2, done.errors
+    assert "cannot write" in done.errors and "No space left" in done.errors, done.errors
+    assert stat.S_ISCHR(os.lstat(full).st_mode)
+
+
+def test_a_page_goes_through_a_pipe(killed):
+    script = f"exec {killed.binary} report --html >(cat > piped.html)"
+    done = killed.run("-c", script, argv0="/bin/bash")
+    assert done.code == 0, done.errors
+    wait_for(lambda: (killed.folder / "piped.html").exists() and
+             "</html>" in (killed.folder / "piped.html").read_text(), what="the page")
+
+
 def test_a_page_and_a_trace_of_an_active_run(robustrun):
     running = robustrun.start("--nproc-per-node=2", *lockstep(robustrun))
     wait_for(lambda: (robustrun.folder / "steps").exists(), what="a step")

@@ -21,7 +21,7 @@ constexpr std::size_t kBandwidthShown = 8;
 using Row = std::array<std::string, kColumns>;
 
 Ink ink_of(const RunStatus& status) {
-  if (status.supervisor == SupervisorStatus::kSilent) return Ink::kBad;
+  if (status.supervisor == SupervisorStatus::kSilent && !status.is_busy) return Ink::kBad;
   if (status.exit_code) return *status.exit_code == 0 ? Ink::kGood : Ink::kBad;
   return status.state == JobState::kRunning ? Ink::kGood : Ink::kWarn;
 }
@@ -44,10 +44,15 @@ std::string supervisor_words(const RunStatus& status) {
   std::string where = status.pid > 0 ? fmt::format("pid {}", status.pid) : "";
   if (!status.host.empty()) where += (where.empty() ? "on " : " on ") + status.host;
   if (status.supervisor != SupervisorStatus::kSilent) return where;
-  const std::string text =
-      where.empty() ? "does not answer" : fmt::format("does not answer; it was {}", where);
-  return text + "; status from the journal; to take over: robustrun resume " +
-         (status.run_id.empty() ? "RUN" : status.run_id);
+  if (status.is_busy) {
+    return fmt::format("busy or stopped{}; status from the journal",
+                       where.empty() ? "" : fmt::format(", {}", where));
+  }
+  return fmt::format(
+      "does not answer{}; status from the journal\n"
+      "to take over, if it is gone: robustrun resume {}",
+      where.empty() ? "" : fmt::format("; it was {}", where),
+      status.run_id.empty() ? "RUN" : status.run_id);
 }
 
 bool is_live(const RunStatus& status) { return status.supervisor == SupervisorStatus::kAnswers; }

@@ -138,6 +138,7 @@ struct RunStatus {
   std::vector<std::string> command;  // redacted
   std::string version;
   SupervisorStatus supervisor = SupervisorStatus::kSilent;
+  bool is_busy = false;  // kSilent, but its process is there; not in the JSON object
   std::string host;  // of the supervisor; empty: unknown
   std::int32_t pid = 0;  // of the supervisor; 0: unknown
   JobState state = JobState::kIdle;

@@ -130,6 +130,23 @@ TEST_CASE("the longest unused go first, and those in use stay") {
   CHECK(find_snapshot(cache, key_of(0)).has_value());
 }
 
+TEST_CASE("a FIFO in the place of a snapshot's files is not waited for") {
+  const test::ScratchFolder scratch;
+  const std::string cache = scratch / "cache";
+  store(cache, kKey, "bytes");
+  for (const char* const ending : {".about", ".sqfs"}) {
+    const std::string path = cache + "/deps/" + kKey + ending;
+    fs::remove(path);
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  }
+  CHECK_FALSE(find_snapshot(cache, kKey).has_value());
+  CHECK_FALSE(hold_snapshot(cache, kKey));
+  const auto all = list_snapshots(cache, 2000);
+  REQUIRE(all.size() == 1);
+  CHECK_FALSE(all[0].damage.empty());
+  CHECK(remove_snapshot(cache, kKey));
+}
+
 TEST_CASE("snapshots long unused go, and files unfinished for a day") {
   const test::ScratchFolder scratch;
   const std::string cache = scratch / "cache";

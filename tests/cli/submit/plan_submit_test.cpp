@@ -133,6 +133,13 @@ TEST_CASE("impossible jobs are refused in one line") {
       {{"--nodes=1", "--time=1x", "train.py"}, "'1x': expected sbatch's notation"},
       {{"--nodes=1", "--time=-5", "train.py"}, "'-5': expected sbatch's notation"},
       {{"--nodes=1", "--cpus-per-task=0", "train.py"}, "--cpus-per-task"},
+      {{"--nodes=1", "--mem=much", "train.py"}, "cannot use --mem=much: 'much': expected sbatch's"},
+      {{"--nodes=1", "--mem=200 GB", "train.py"}, "expected sbatch's notation: 200G, or 0"},
+      {{"--nodes=1", "--mem=-5G", "train.py"}, "expected sbatch's notation: 200G, or 0"},
+      {{"--nodes=1", "--parallel=xp=8", "train.py"}, "cannot use --parallel=xp=8: 'xp=8': a size"},
+      {{"--nodes=2", "--gpus-per-node=8", "--parallel=tp=3", "train.py"},
+       "cannot use --parallel=tp=3"},
+      {{"--nodes=2", "--rank-order=x", "train.py"}, "--rank-order"},
   };
   for (const auto& [words, part] : cases) {
     const std::string text = refusal(words);
@@ -140,6 +147,18 @@ TEST_CASE("impossible jobs are refused in one line") {
     CHECK(text.find(part) != std::string::npos);
     CHECK(text.find('\n') == std::string::npos);
   }
+}
+
+TEST_CASE("sizes of memory as sbatch has them, and ranks that may fit, are taken") {
+  for (const char* const option :
+       {"--mem=0", "--mem=200000", "--mem=200G", "--mem=200gb", "--mem=4T"}) {
+    CAPTURE(option);
+    const auto job = plan({"--nodes=1", option, "train.py"});
+    REQUIRE(job);
+    CHECK(has(job->sbatch, option));
+  }
+  CHECK(plan({"--nodes=2", "--gpus-per-node=8", "--parallel=tp=8", "train.py"}));
+  CHECK(plan({"--nodes=2", "--parallel=tp=3", "train.py"}));  // the nodes decide
 }
 
 TEST_CASE("a run refuses options of submit") {

@@ -300,6 +300,17 @@ TEST_CASE("without an answer the last picture stays, with the time and the reaso
   CHECK(picture(view, kSmall).contains("all 4 ranks run"));
 }
 
+TEST_CASE("a take-over is advised only if no supervisor's process is there") {
+  RunStatus status = training(2, 2);
+  status.supervisor = SupervisorStatus::kSilent;
+  View gone = view_of(status);
+  CHECK(picture(gone, kSmall).contains("robustrun resume brave-otter-4711"));
+  status.is_busy = true;
+  View busy = view_of(status);
+  CHECK(picture(busy, kSmall).contains("the supervisor is busy or stopped"));
+  CHECK_FALSE(picture(busy, kSmall).contains("robustrun resume"));
+}
+
 TEST_CASE("the end of a run is told, and q leaves") {
   RunStatus status = training(2, 2);
   status.exit_code = 0;

@@ -158,6 +158,16 @@ TEST_CASE("a start under way says what its nodes are at, those that take longest
   CHECK(text.find("gamma: image 12.00 s; alpha: imports 2.10 s (rank 1)") != std::string::npos);
 }
 
+TEST_CASE("a take-over is advised only if no supervisor's process is there") {
+  RunStatus status = status_of_journal(replaced().entries);
+  CHECK(render_status(status, false, 200, 100).find("robustrun resume") != std::string::npos);
+  status.is_busy = true;
+  const std::string text = render_status(status, false, 200, 100);
+  CAPTURE(text);
+  CHECK(text.find("busy or stopped") != std::string::npos);
+  CHECK(text.find("robustrun resume") == std::string::npos);
+}
+
 TEST_CASE("ranks that are missing in init_process_group are told, also over the socket") {
   RunStatus status = live(replaced());
   CHECK(render_status(status, false, 90, 100).find("  waiting ") == std::string::npos);

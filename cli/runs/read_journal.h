@@ -1,0 +1,15 @@
+#pragma once
+// The journal of a run, for subcommands: what of it is damaged is told once, in one way.
+
+#include <string>
+
+#include "base/core/result.h"
+#include "supervisor/run_dir/journal.h"
+
+namespace robustrun::cli {
+
+// Reads the journal at `path` and says on stderr what of it is lost, once per process. Errors name
+// the file. Blocking; not on a screen that top has taken.
+[[nodiscard]] base::Result<supervisor::JournalReadout> read_journal(const std::string& path);
+
+}  // namespace robustrun::cli
