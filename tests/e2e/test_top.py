@@ -114,6 +114,27 @@ def test_keys_sizes_and_texts(robustrun, terminal):
     assert job.process.wait(timeout=60) == 0
 
 
+@pytest.mark.nightly
+def test_it_works_over_ssh(robustrun, terminal, farm):
+    (host,) = farm(1)
+    client = host.farm.home.client
+    job = stepping(robustrun)
+    shown = terminal(120, 30)
+    shown.type(f"{client} -t h1 {command(robustrun, job.run)}")
+    shown.wait("train.py  running", "all 4 ranks run", "rank 0 on alpha")
+    shown.press("Down")
+    shown.wait("rank 2 on beta")
+    shown.resize(80, 24)
+    screen = wait_for(lambda: len(shown.screen().splitlines()) <= 24 and shown.screen(), 20,
+                      "the smaller picture")
+    assert "q quit" in screen.splitlines()[-1]
+    shown.press("?")
+    shown.wait("I, E, U and X ask first")
+    shown.press("q")
+    shown.press("q")
+    wait_for(lambda: not shown.is_alternate(), 20, "the shell")
+
+
 @pytest.mark.parametrize("way", ["q", pytest.param("ctrl-c", marks=pytest.mark.nightly), "SIGTERM"])
 def test_the_terminal_is_restored(robustrun, terminal, way):
     job = stepping(robustrun)
