@@ -65,14 +65,16 @@ constexpr auto kKernelTexts = std::to_array<KernelText>({
     {"INFO: rcu", "self-detected stall", Named::kNone, "processor"},
     {"INFO: task ", " blocked for more than ", Named::kWord, "INFO: task "},
     {"CPU", "temperature above threshold, cpu clock throttled", Named::kNone, "processor"},
+    {"CPU", "temperature is above threshold, cpu clock is throttled", Named::kNone, "processor"},
     {"BUG: unable to handle ", "", Named::kNone, "kernel"},
     {"general protection fault, probably for ", "", Named::kNone, "kernel"},
     {"kernel BUG at ", "", Named::kNone, "kernel"},
 });
 
 // What the kernel puts before such a text, by its version and the part that reports.
-constexpr auto kReporters = std::to_array<std::string_view>(
-    {"blk_update_request: ", "print_req_error: ", "mce: ", "watchdog: ", "rcu: ", "Oops: "});
+constexpr auto kReporters =
+    std::to_array<std::string_view>({"blk_update_request: ", "print_req_error: ", "mce: ",
+                                     "watchdog: ", "NMI watchdog: ", "rcu: ", "Oops: "});
 
 constexpr std::string_view kXidMark = "NVRM: Xid (PCI:";
 

@@ -129,13 +129,6 @@ class StoreAnswer {
   std::string& out_;
 };
 
-bool is_of_this_machine(const wire::ConnectionAddresses& addresses) {
-  const std::string& from = addresses.remote;
-  if (from == addresses.local || from.starts_with("127.") || from == "::1") return true;
-  const auto own = wire::local_addresses();
-  return own && std::ranges::find(*own, from) != own->end();
-}
-
 // Connections that may wait for their greeting. Most descriptors are for other things.
 std::size_t strangers_max() {
   rlimit files{};
@@ -254,10 +247,12 @@ class StoreServer final : public Store {
       note(failed.error().what);
     };
     handlers.on_other_user = [this](uid_t user) {
+      if (user == wire::kUnknownUser)
+        return;  // as from a script that tries whether the port is open
       note(fmt::format(
-          "the store at port {} has refused a connection from {} on this machine: only this user's "
-          "processes may use it",
-          port_, user == wire::kUnknownUser ? "a process" : fmt::format("user {}", user)));
+          "the store at port {} has refused a connection from user {} on this machine: it serves "
+          "only the user of the run (ranks that change their user need --store=worker)",
+          port_, user));
     };
     listener_ = RR_TRY(
         wire::BoundedListener::open(executor_, "", port_, strangers_max(), std::move(handlers)));
@@ -299,7 +294,7 @@ class StoreServer final : public Store {
 
   void accept(Peer peer) {
     const wire::ConnectionAddresses addresses = wire::addresses_of(peer.socket.get());
-    if (accepted_ == Clients::kThisMachine && !is_of_this_machine(addresses)) {
+    if (accepted_ == Clients::kThisMachine && !wire::is_of_this_machine(addresses)) {
       return note(fmt::format(
           "the store at port {} has refused a connection from {}: all ranks of this run are on "
           "this machine",

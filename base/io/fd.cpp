@@ -164,6 +164,7 @@ namespace {
 // A link to /proc, as /dev/stdout, leads to what a process has open: its name is not replaced.
 bool leads_into_proc(const std::string& path) {
   constexpr std::string_view kProc = "/proc/";
+  if (path.starts_with(kProc) || path.starts_with("/dev/fd/")) return true;
   std::array<char, kProc.size()> target{};
   const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
   return size == static_cast<ssize_t>(kProc.size()) &&
@@ -183,7 +184,8 @@ Status write_in_place(const std::string& path, std::string_view bytes) {
   // Without O_NONBLOCK open() would wait for a FIFO's reader. O_APPEND: behind what stdout has
   // already written to the same file.
   const Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!fd && errno == ENXIO) {
+  struct stat status{};
+  if (!fd && errno == ENXIO && ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode)) {
     return fail(Errc::kUnavailable,
                 "cannot write " + path + ": no process reads it; start its reader first");
   }

@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "base/io/fd.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/detach.h"
 #include "cli/options/help_text.h"
@@ -14,18 +17,23 @@
 namespace robustrun::cli {
 namespace {
 
-// A resumed run executes what its folder says: in the name of its owner only.
+// A resumed run executes what its folder says: for its owner only. On a network file system our
+// files may belong to another user than we are, so a file that is made there is compared.
 base::Status check_owner(const std::filesystem::path& journal) {
-  for (const auto& path : {journal.parent_path(), journal}) {
-    struct stat status{};
-    if (::stat(path.c_str(), &status) != 0 || status.st_uid == ::geteuid()) continue;
-    return base::fail(
-        base::Errc::kPermission,
-        fmt::format("cannot resume the run: {} belongs to user {}; only its owner can "
-                    "resume it",
-                    path.string(), status.st_uid));
+  struct stat status{};
+  if (::stat(journal.c_str(), &status) != 0) return {};  // resume_job() tells
+  uid_t ours = ::geteuid();
+  std::string trial = (journal.parent_path() / ".owner.XXXXXX").string();
+  if (const base::Fd made(::mkostemp(trial.data(), O_CLOEXEC)); made) {
+    struct stat own{};
+    if (::fstat(made.get(), &own) == 0) ours = own.st_uid;
+    ::unlink(trial.c_str());
   }
-  return {};
+  if (status.st_uid == ours) return {};
+  return base::fail(base::Errc::kPermission,
+                    fmt::format("cannot resume the run: {} belongs to user {}; only its owner can "
+                                "resume it",
+                                journal.string(), status.st_uid));
 }
 
 }  // namespace

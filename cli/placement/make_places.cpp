@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "base/io/fd.h"
 #include "cli/placement/places.h"
@@ -33,18 +32,6 @@ base::Status make_private(const std::string& path) {
                   path));
 }
 
-// Another user who offers a folder to everyone can put another run in the place of ours.
-base::Status check_parent(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return base::fail_errno("cannot inspect " + path, errno);
-  const bool is_of_another = status.st_uid != ::geteuid() && status.st_uid != 0;
-  if (!is_of_another || (status.st_mode & S_IWOTH) == 0) return {};
-  return base::fail(base::Errc::kPermission,
-                    fmt::format("cannot keep the run in {}: it belongs to user {}, and every user "
-                                "may change it",
-                                path, status.st_uid));
-}
-
 }  // namespace
 
 base::Status make_places(const Places& places) {
@@ -52,14 +39,6 @@ base::Status make_places(const Places& places) {
   if (auto made = base::make_directories(places.run_directory, kPrivate); !made) {
     made.error().what += "; name another place with --run-dir";
     return made;
-  }
-  const std::filesystem::path directory(places.run_directory);
-  if (directory.has_parent_path()) {
-    if (auto safe = check_parent(directory.parent_path().string()); !safe) {
-      static_cast<void>(::rmdir(places.run_directory.c_str()));  // not one with content
-      safe.error().what += "; name another place with --run-dir";
-      return safe;
-    }
   }
   if (!places.log_base.empty()) RR_TRY(base::make_directories(places.log_base, kAsUmask));
   if (!places.log_directory.empty()) {

@@ -19,7 +19,7 @@ std::vector<NodeNote> notes_of_chain(const std::string& run_directory,
   for (const KnownRun& run : chain_of(run_directory).starts) {
     const auto readout = read_journal(run.directory + "/journal");
     if (!readout) {
-      say(readout.error().what + "; what it notes about hosts is left out");
+      say(readout.error().what + "; its notes about hosts are missing here");
       continue;
     }
     std::vector<NodeNote> own = supervisor::notes_of(readout->entries);

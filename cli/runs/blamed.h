@@ -12,7 +12,7 @@ namespace robustrun::cli {
 
 // What the run in `run_directory` and its earlier starts (run_chain.h) note about hosts, the oldest
 // first, without what is forgotten in `history`. Journals that cannot be read
-// are left out, which is said on stderr.
+// are left out; stderr names them.
 [[nodiscard]] std::vector<supervisor::NodeNote> notes_of_chain(
     const std::string& run_directory, const supervisor::NodeHistory& history);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The journal of a run, for subcommands: what of it is damaged is told once, in one way.
+// The journal of a run, for subcommands: damage is reported once, in one way.
 
 #include <string>
 

@@ -54,8 +54,9 @@ base::Status check_options(const Settings& settings, const Surroundings& around)
   }
   const std::string config = settings.text(OptionId::kConfig);
   if (!config.empty() && around.machine->kind(config) == PathKind::kOther) {
-    return cannot_use(settings, OptionId::kConfig,
-                      "the job reads it when it starts, and a pipe is gone then; name a file");
+    return cannot_use(
+        settings, OptionId::kConfig,
+        "the job reads this file when it starts; a pipe no longer exists then. Name a file");
   }
   if (!settings.has(OptionId::kNodes)) {
     return fail(Errc::kInvalidArgument,

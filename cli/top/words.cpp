@@ -142,11 +142,11 @@ Headline headline_of(const RunStatus& status, const std::vector<NodeCells>& cell
             status.decision, is_good ? CellState::kRunning : CellState::kFailed};
   }
   if (status.supervisor == SupervisorStatus::kSilent && status.is_busy) {
-    return {"the supervisor is busy or stopped; this is what its journal tells", "trying again",
+    return {"the supervisor is busy or stopped; this is from its journal", "trying again",
             CellState::kSilent};
   }
   if (status.supervisor == SupervisorStatus::kSilent) {
-    return {"the supervisor does not answer; this is what its journal tells",
+    return {"the supervisor does not answer; this is from its journal",
             "to take over, if it is gone: robustrun resume " + status.run_id, CellState::kLost};
   }
   if (status.hang) return hang_headline(*status.hang);

@@ -170,7 +170,7 @@ def test_settings_may_come_from_a_pipe(robustrun):
     assert finished.code == 2 and "brought nothing for 10 s" in finished.errors, finished.errors
     script = f"exec {robustrun.binary} submit -c <(echo 'standby = \"off\"') --nodes=1 end.py"
     finished = robustrun.run("-c", script, argv0="/bin/bash", timeout=SOON_S)
-    assert finished.code == 2 and "a pipe is gone then" in finished.errors, finished.errors
+    assert finished.code == 2 and "a pipe no longer exists then" in finished.errors, finished.errors
 
 
 def test_a_pipe_without_a_writer_is_given_up(robustrun):
@@ -289,22 +289,6 @@ def test_the_run_of_another_user_is_not_resumed(robustrun, finished_run):
         refused = robustrun.run("resume", *words, timeout=SOON_S)
         assert refused.code == 2, refused.errors
         assert f"journal belongs to user {OTHER_USER}; only its owner can resume" in refused.errors
-
-
-@NEEDS_ROOT
-def test_a_folder_for_runs_that_another_user_offers_is_refused(robustrun):
-    robustrun.write("end.py", "print('here')\n")
-    theirs = robustrun.folder / "robustrun-runs"
-    theirs.mkdir()
-    theirs.chmod(0o777)
-    os.chown(theirs, OTHER_USER, OTHER_USER)
-    refused = robustrun.run("end.py", timeout=SOON_S)
-    assert refused.code == 2, refused.errors
-    assert f"belongs to user {OTHER_USER}" in refused.errors
-    assert "--run-dir" in refused.errors
-    assert not list(theirs.iterdir())
-    theirs.chmod(0o775)  # a colleague's, in a folder of the project
-    assert robustrun.run("--standby=off", "end.py", timeout=SOON_S).code == 0
 
 
 FLOOD = """

@@ -116,8 +116,7 @@ def test_keys_sizes_and_texts(robustrun, terminal):
 
 @pytest.mark.nightly
 def test_it_works_over_ssh(robustrun, terminal, farm):
-    (host,) = farm(1)
-    client = host.farm.home.client
+    client = farm(1).home.client
     job = stepping(robustrun)
     shown = terminal(120, 30)
     shown.type(f"{client} -t h1 {command(robustrun, job.run)}")

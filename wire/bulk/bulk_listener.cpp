@@ -6,8 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/io/log.h"
 #include "wire/bulk/keys.h"
 #include "wire/net/bounded_listener.h"
+#include "wire/net/peer_user.h"
 #include "wire/tls/stream.h"
 
 namespace robustrun::wire {
@@ -126,7 +128,15 @@ base::Result<std::unique_ptr<BulkListener>> BulkListener::open(
              std::make_shared<PendingBulkConnection>(executor, server, std::move(slot))
                  ->begin(std::move(fd));
            },
-       .on_other_user = [](uid_t) {}}));
+       .on_other_user =
+           [is_noted = false](uid_t user) mutable {
+             if (user == kUnknownUser || std::exchange(is_noted, true)) return;
+             RR_LOG(kWarn, {},
+                    "refused a connection from user {} on this machine: the port for copies of "
+                    "checkpoints in memory serves "
+                    "only the user of the run",
+                    user);
+           }}));
   return std::make_unique<BulkListenerImpl>(std::move(server), std::move(listener));
 }
 

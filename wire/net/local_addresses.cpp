@@ -60,4 +60,11 @@ base::Result<std::vector<std::string>> local_addresses(const std::string& interf
   return addresses;
 }
 
+bool is_of_this_machine(const ConnectionAddresses& addresses) {
+  const std::string& from = addresses.remote;
+  if (from == addresses.local || from.starts_with("127.") || from == "::1") return true;
+  static const auto own = local_addresses();  // of the process's first connections
+  return own && std::ranges::find(*own, from) != own->end();
+}
+
 }  // namespace robustrun::wire

@@ -22,4 +22,8 @@ struct ConnectionAddresses {
 [[nodiscard]] base::Result<std::vector<std::string>> local_addresses(
     const std::string& interface = {});
 
+// Whether the other end is on this machine. Interfaces that came after the process's first
+// connections are not known.
+[[nodiscard]] bool is_of_this_machine(const ConnectionAddresses& addresses);
+
 }  // namespace robustrun::wire

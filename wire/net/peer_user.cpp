@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/io/fd.h"
+#include "wire/net/local_addresses.h"
 
 namespace robustrun::wire {
 namespace {
@@ -101,6 +102,7 @@ std::optional<inet_diag_msg> ask_kernel(const Order& order) {
 }  // namespace
 
 std::optional<uid_t> other_user_at(int connection) {
+  if (!is_of_this_machine(addresses_of(connection))) return std::nullopt;
   const auto local = end_of(connection, ::getsockname);
   const auto remote = end_of(connection, ::getpeername);
   if (!local || !remote || local->family != remote->family) return std::nullopt;
