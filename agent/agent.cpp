@@ -377,7 +377,9 @@ class Agent {
                              [this](wire::FaultKind kind, base::Nanos duration, base::Nanos delay) {
                                link_->disturb(kind, duration, delay);
                              }});
-    next_heartbeat_ = clock_.now() + heartbeat_interval_;
+    // Agents that are welcomed at once do not beat at once: the supervisor would take thousands of
+    // heartbeats in one burst.
+    next_heartbeat_ = clock_.now() + base::Nanos(rng_.below(heartbeat_interval_.count()));
     stepped_at_ = clock_.now();
     tick();
   }

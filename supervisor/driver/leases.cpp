@@ -30,10 +30,12 @@ void Leases::end() {
 void Leases::check_all() {
   const auto goes_on = std::weak_ptr(goes_on_);
   hands_.on_check();
-  const bool beats = checks_++ % kLeaseChecksPerBeat == 0;
+  // A part of the nodes each time: all heartbeats at once would delay everything else.
+  const std::uint64_t number = checks_ / kLeaseChecksPerBeat;
+  const std::uint64_t turn = checks_++ % kLeaseChecksPerBeat;
   for (std::uint32_t i = 0; i < nodes_.size() && !goes_on.expired(); ++i) {
     const base::NodeId node{i};
-    if (beats) hands_.beat(node, checks_ / kLeaseChecksPerBeat);
+    if (i % kLeaseChecksPerBeat == turn) hands_.beat(node, number);
     check(node);
   }
 }

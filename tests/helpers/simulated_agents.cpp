@@ -66,7 +66,8 @@ class SimulatedAgent {
   void on_message(const Message& message) {
     if (const auto* welcome = std::get_if<Welcome>(&message)) {
       interval_ = welcome->heartbeat_interval;
-      beat();
+      base::Rng rng(base::system_seed());
+      beat(base::Nanos(rng.below(interval_.count())));
     } else if (const auto* port = std::get_if<ReservePort>(&message)) {
       channel_->send(PortReserved{port->attempt, 29999, {}});
     } else if (const auto* start = std::get_if<StartWorkers>(&message)) {
@@ -87,8 +88,8 @@ class SimulatedAgent {
     }
   }
 
-  void beat() {
-    timer_.expires_after(interval_);
+  void beat(base::Nanos after) {
+    timer_.expires_after(after);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error || ended_) return;
       const base::Nanos now = clock_.now();
@@ -101,7 +102,7 @@ class SimulatedAgent {
         progress.user_code_at = progress.first_step_at = progress.last_step_at = now;
         channel_->send(progress);
       }
-      beat();
+      beat(interval_);
     });
   }
 

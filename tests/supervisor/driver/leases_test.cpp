@@ -1,10 +1,14 @@
 // When a silent node is suspected, asked on the second channel, and given up.
 #include "supervisor/driver/leases.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
+#include "supervisor/limits.h"
 #include "tests/supervisor/driver/fake_nodes.h"
 #include "tests/support/loop.h"
 
@@ -28,8 +32,15 @@ struct Watched {
     };
     hands.has_probe = [this](base::NodeId node) { return !volunteers.contains(node.value); };
     hands.peers_progress = [this] { return progress; };
-    hands.on_check = [this] { ++checks; };
-    hands.beat = [this](base::NodeId node, std::uint64_t) { beats.insert(node.value); };
+    hands.on_check = [this] {
+      ++checks;
+      most_at_once = std::max(most_at_once, std::exchange(beats_at_once, 0));
+    };
+    hands.beat = [this](base::NodeId node, std::uint64_t number) {
+      ++beats_at_once;
+      beats.insert(node.value);
+      numbers[node.value].push_back(number);
+    };
     leases.emplace(loop.executor(), clock, times, nodes.table, std::move(hands));
     leases->begin();
   }
@@ -46,7 +57,8 @@ struct Watched {
   std::map<std::uint32_t, bool> answered;
   std::map<std::uint32_t, std::function<void(bool)>> probes;
   std::set<std::uint32_t> volunteers, beats;
-  std::size_t checks = 0;
+  std::size_t checks = 0, beats_at_once = 0, most_at_once = 0;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> numbers;
   bool progress = false;
   std::optional<Leases> leases;
 };
@@ -58,6 +70,17 @@ TEST_CASE("a node that is heard keeps its lease, and gets heartbeats") {
   CHECK(run.lost.empty());
   CHECK(run.probes.empty());
   REQUIRE(run.loop.run_until([&] { return run.beats.size() == 2; }));
+}
+
+TEST_CASE("heartbeats go to a part of the nodes at each check, in order for each") {
+  Watched run(10);
+  REQUIRE(run.loop.run_until([&] { return run.checks >= 3 * kLeaseChecksPerBeat; }));
+  CHECK(run.beats.size() == 10);
+  CHECK(run.most_at_once == 3);
+  for (const auto& [node, numbers] : run.numbers) {
+    CHECK(numbers.size() >= 2);
+    for (std::size_t i = 0; i < numbers.size(); ++i) CHECK(numbers[i] == i);
+  }
 }
 
 TEST_CASE("a silent node is asked once, and lost when the silence outlasts the lease") {
