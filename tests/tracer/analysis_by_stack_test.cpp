@@ -64,6 +64,36 @@ TEST_CASE("a rank that waits for its own request is recognised by the line that 
   CHECK(numbers(fleet.verdict().victims) == Ranks{0});
 }
 
+TEST_CASE("where ranks wait for each other, the lines of all of them are the script's place") {
+  Row3 ring;
+  ring.stack(1, {c10d("recv"), own(30, "dist.recv(x, src=2)")});
+  CHECK(ring.verdict().finding == Finding::kUndecided);
+  CHECK(ring.verdict().script_line == "p2p.py:20, p2p.py:30, p2p.py:40");
+  Fleet pair(2);
+  pair.world();
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    pair.stack(r, {c10d("recv"), own(20, "dist.recv(x, src=1 - rank)")});
+    pair.rank(r).step_age = seconds(18);
+  }
+  CHECK(pair.verdict().finding == Finding::kUndecided);
+  CHECK(pair.verdict().script_line == "p2p.py:20");
+}
+
+TEST_CASE("ranks that are absent at different lines have their lines as place") {
+  Fleet fleet(5);
+  fleet.world();
+  for (std::uint32_t r = 0; r < 5; ++r) {
+    fleet.rank(r).step_age = seconds(18);
+    if (r < 2) {
+      fleet.stack(r, {own(30 + r)});
+    } else {
+      fleet.stack(r, {c10d("recv"), own(40, "dist.recv(x, src=1)")});
+    }
+  }
+  CHECK(numbers(fleet.verdict().culprits) == Ranks{0, 1});
+  CHECK(fleet.verdict().script_line == "p2p.py:30, p2p.py:31");
+}
+
 TEST_CASE("data loaders, checkpoints and stopped processes keep their names") {
   Row3 loads;
   loads.stack(1, loader_stack());

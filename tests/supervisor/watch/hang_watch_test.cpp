@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "supervisor/limits.h"
@@ -232,6 +233,24 @@ TEST_CASE("a rank that moves is convicted when patience ends") {
   CHECK(w.look(moving(60s)).empty());
   CHECK(w.look(moving(599s)).empty());
   CHECK(w.look(moving(600s)) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("looks that blame different ranks by turns do not put off --hang-timeout") {
+  const HangPolicy policy{.timeout = 100s};
+  Verdict spins = verdict(tracer::Finding::kNeverEntered, 99s, true);
+  Verdict unclear = verdict(tracer::Finding::kUndecided, 99s);
+  unclear.culprits.clear();
+  Watch w(policy);
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto is_convicted = [&](const Verdict& found) {
+    const Stages stages = w.look(found);
+    return std::ranges::find(stages, Stage::kConvicted) != stages.end();
+  };
+  CHECK_FALSE(is_convicted(spins));
+  CHECK_FALSE(is_convicted(unclear));
+  spins.lasting = unclear.lasting = policy.timeout;
+  CHECK_FALSE(is_convicted(spins));  // the first one alone proves nothing
+  CHECK(is_convicted(unclear));
 }
 
 TEST_CASE("a checkpoint or an evaluation is reported late, and convicted when patience ends") {
