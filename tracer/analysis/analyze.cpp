@@ -201,16 +201,6 @@ void reopen_last_call(RankSnapshot& rank) {
   comm->pending.push_back(operation);
 }
 
-std::string lines_text(const std::set<std::string>& places) {
-  std::string text;
-  for (const std::string& place : places) {
-    if (text.size() + place.size() + 2 > kSentenceBytes) break;
-    if (!text.empty()) text += ", ";
-    text += place;
-  }
-  return text;
-}
-
 // The lines at which the culprits are, if what keeps them there is the script's own.
 std::string script_lines_of(const Case& facts, const Verdict& verdict) {
   std::set<std::string> places;
@@ -221,17 +211,6 @@ std::string script_lines_of(const Case& facts, const Verdict& verdict) {
     places.insert(facts.where[*at].place);
   }
   return lines_text(places);
-}
-
-// The lines of ranks that wait for each other, or of which it is unknown which one blocks the
-// others. Empty if all wait in one call that is recorded: the network or a device may be the cause.
-std::string lines_of_undecided(const Case& facts, const Verdict& verdict) {
-  std::set<std::string> places;
-  for (const Whereabouts& where : facts.where) {
-    if (where.reason == Reason::kCheckpoint || where.reason == Reason::kOwnGpu) return "";
-    if (!where.place.empty()) places.insert(where.place);
-  }
-  return places.size() < 2 && !verdict.by_stacks ? "" : lines_text(places);
 }
 
 Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
@@ -249,9 +228,7 @@ Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
   const WaitGraph graph = WaitGraph::of(view, elsewhere);
   const Case facts{.view = view, .where = stacks.where, .same = stacks.same, .graph = graph};
   Verdict verdict = chosen(facts);
-  const bool names_nobody = verdict.finding == Finding::kUndecided && verdict.culprits.empty();
-  verdict.script_line =
-      names_nobody ? lines_of_undecided(facts, verdict) : script_lines_of(facts, verdict);
+  if (!verdict.culprits.empty()) verdict.script_line = script_lines_of(facts, verdict);
   make_printable(verdict);
   return verdict;
 }

@@ -85,8 +85,8 @@ struct Verdict {
   // one attempt are compared by it.
   std::string place;
   // The lines in which the culprits' script itself keeps them, such as "train.py:87" or
-  // "train.py:30, train.py:41"; if undecided, those of all ranks. Empty: a device, the network or
-  // storage may be the cause.
+  // "train.py:30, train.py:41". Without a culprit: those of all ranks, if they wait for each other
+  // in calls that cannot match. Empty: a device, the network or storage may be the cause.
   std::string script_line;
   bool by_stacks = false;  // based on stacks only: it may hold just for a moment
   // All other ranks wait for one that only sleeps, or waits for a lock, in a line of the script.
