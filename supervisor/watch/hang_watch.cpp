@@ -207,12 +207,17 @@ bool HangWatch::has_timed_out(const tracer::Verdict& verdict) const {
   return is_hang && verdict.lasting >= policy_.timeout;
 }
 
+// Both looks found the same recorded operation unfinished, without a step in between: nothing goes
+// on, even if they blame different ranks. By stacks alone, another rank to blame may be progress.
+bool HangWatch::is_stuck(const tracer::Verdict& verdict) const {
+  const bool is_recorded = verdict.ordinal != 0 && !verdict.by_stacks && !last_->by_stacks;
+  return is_recorded && is_one_operation(*last_, verdict) && steps_ == last_steps_;
+}
+
 bool HangWatch::is_proved(const tracer::Verdict& verdict, base::Nanos now) const {
   if (!policy_.act || is_slowness(verdict.finding)) return false;
   if (verdict.finding == tracer::Finding::kNothing || !last_ || is_only_seen(verdict)) return false;
-  // A rank that polls is seen at other places by each look: which ranks block the others may then
-  // differ, and yet nothing goes on.
-  if (has_timed_out(verdict) && has_timed_out(*last_)) return true;
+  if (is_stuck(verdict) && has_timed_out(verdict) && has_timed_out(*last_)) return true;
   if (!is_the_same(*last_, verdict)) return false;
   const bool is_moving = verdict.is_moving || last_->is_moving;
   if (verdict.finding == tracer::Finding::kNotEnded) {

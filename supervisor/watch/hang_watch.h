@@ -98,6 +98,7 @@ class HangWatch {
   [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
   // A hang that has lasted for --hang-timeout.
   [[nodiscard]] bool has_timed_out(const tracer::Verdict& verdict) const;
+  [[nodiscard]] bool is_stuck(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_only_seen(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_proved(const tracer::Verdict& verdict, base::Nanos now) const;
   Diagnosed diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,
