@@ -60,6 +60,7 @@ std::uint32_t HangPlaces::note(const std::string& place) {
       places_, [&](const Place& before) { return is_same_place(before.line, place); });
   if (known != places_.end()) {
     noted.hangs = known->hangs;
+    noted.line = known->line;  // all are near the first: a place does not drift
     places_.erase(known);
   }
   ++noted.hangs;

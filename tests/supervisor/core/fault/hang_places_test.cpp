@@ -34,6 +34,14 @@ TEST_CASE("hangs at neighbouring lines add up, and are forgotten together") {
   CHECK(places.note("train.py:301") == 1);
 }
 
+TEST_CASE("a place does not drift: all of its lines are near the first") {
+  HangPlaces places;
+  CHECK(places.note("train.py:87") == 1);
+  CHECK(places.note("train.py:92") == 2);
+  CHECK(places.note("train.py:97") == 1);
+  CHECK(places.note("train.py:82") == 3);
+}
+
 TEST_CASE("the number of places is bounded") {
   HangPlaces places;
   for (std::size_t i = 0; i <= kHangPlacesMax; ++i) {
