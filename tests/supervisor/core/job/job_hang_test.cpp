@@ -196,6 +196,24 @@ TEST_CASE("hangs of ranks that poll, or wait for each other, come back at neighb
   third_ends(undecided, undecided, undecided);
 }
 
+TEST_CASE("of a hang in many lines three are named") {
+  Harness h(with_restarts(1));
+  h.run();
+  hang(h, hang_in("a.py:10, a.py:20, a.py:30, a.py:40, b.py:50"));
+  CHECK(h.text(Rule::kRestart)
+            .ends_with("; another hang in a.py:10, a.py:20, a.py:30 and 2 more will count as the "
+                       "script's"));
+  start_again(h);
+  hang(h, hang_in("a.py:10, a.py:20, a.py:30, a.py:40, b.py:50"));
+  CHECK(h.text(Rule::kRestart)
+            .ends_with("; the hang in a.py:10, a.py:20, a.py:30 and 2 more came back, and 3 of "
+                       "them end the run"));
+  start_again(h);
+  hang(h, hang_in("a.py:10, a.py:20, a.py:30, a.py:40, b.py:50"));
+  CHECK(h.text(Rule::kCrashLoop).find("in a.py:10, a.py:20, a.py:30 and 2 more (if") !=
+        std::string::npos);
+}
+
 TEST_CASE("a returning hang without a restart left is the script's failure, not a requeue") {
   Harness h(with_restarts(0));
   h.run();
