@@ -17,6 +17,15 @@ bool is_one_operation(const tracer::Verdict& one, const tracer::Verdict& other) 
   return one.comm == other.comm && one.ordinal == other.ordinal;
 }
 
+// "load (train.py), data loader" for "load (train.py:87), data loader": a rank that polls is seen
+// in any line of its loop.
+std::string without_line(const std::string& place) {
+  const std::size_t colon = place.find(':');
+  if (colon == std::string::npos) return place;
+  const std::size_t end = std::min(place.find_first_not_of("0123456789", colon + 1), place.size());
+  return end == colon + 1 ? place : std::string(place).erase(colon, end - colon);
+}
+
 // While a group works, some rank always waits for a moment; findings that are wrong by themselves
 // count at once.
 bool is_usual(const tracer::Verdict& verdict) {
@@ -191,11 +200,25 @@ bool HangWatch::is_only_seen(const tracer::Verdict& verdict) const {
   return verdict.by_stacks && gaps_ < kGapsToLearn;
 }
 
+bool HangWatch::has_timed_out(const tracer::Verdict& verdict) const {
+  using tracer::Finding;
+  const bool is_hang = verdict.finding != Finding::kNothing &&
+                       verdict.finding != Finding::kNotEnded && !is_slowness(verdict.finding);
+  return is_hang && verdict.lasting >= policy_.timeout;
+}
+
+// Both looks found the same recorded operation unfinished, without a step in between: nothing goes
+// on, even if they blame different ranks. By stacks alone, another rank to blame may be progress.
+bool HangWatch::is_stuck(const tracer::Verdict& verdict) const {
+  const bool is_recorded = verdict.ordinal != 0 && !verdict.by_stacks && !last_->by_stacks;
+  return is_recorded && is_one_operation(*last_, verdict) && steps_ == last_steps_;
+}
+
 bool HangWatch::is_proved(const tracer::Verdict& verdict, base::Nanos now) const {
   if (!policy_.act || is_slowness(verdict.finding)) return false;
-  if (verdict.finding == tracer::Finding::kNothing || !last_ || !is_the_same(*last_, verdict))
-    return false;
-  if (is_only_seen(verdict)) return false;
+  if (verdict.finding == tracer::Finding::kNothing || !last_ || is_only_seen(verdict)) return false;
+  if (is_stuck(verdict) && has_timed_out(verdict) && has_timed_out(*last_)) return true;
+  if (!is_the_same(*last_, verdict)) return false;
   const bool is_moving = verdict.is_moving || last_->is_moving;
   if (verdict.finding == tracer::Finding::kNotEnded) {
     return verdict.lasting >= policy_.timeout && verdict.is_finished && !is_moving &&
@@ -264,7 +287,8 @@ tracer::Verdict HangWatch::aged(const tracer::Verdict& verdict, base::Nanos now)
     return known;
   }
   const bool is_same = same_since_ && last_ && is_the_same(*last_, verdict) &&
-                       last_->place == verdict.place && !verdict.is_moving;
+                       without_line(last_->place) == without_line(verdict.place) &&
+                       !verdict.is_moving;
   if (!is_same) same_since_ = now;
   if (now - *same_since_ >= kStacksSameFor) known.lasting = now - *same_since_;
   return known;

@@ -96,6 +96,9 @@ class HangWatch {
   [[nodiscard]] bool has_ended_attempt(const tracer::Verdict& verdict) const;
   [[nodiscard]] Prospect prospect_of(const tracer::Verdict& verdict, base::Nanos now) const;
   [[nodiscard]] bool is_worth_saying(const tracer::Verdict& verdict) const;
+  // A hang that has lasted for --hang-timeout.
+  [[nodiscard]] bool has_timed_out(const tracer::Verdict& verdict) const;
+  [[nodiscard]] bool is_stuck(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_only_seen(const tracer::Verdict& verdict) const;
   [[nodiscard]] bool is_proved(const tracer::Verdict& verdict, base::Nanos now) const;
   Diagnosed diagnosis(Diagnosed::Stage stage, const tracer::Verdict& verdict,

@@ -64,6 +64,79 @@ TEST_CASE("a rank that waits for its own request is recognised by the line that 
   CHECK(numbers(fleet.verdict().victims) == Ranks{0});
 }
 
+// Ranks that wait, each with one stack, at lines 20, 30, …
+Verdict where_all_wait(const std::vector<std::vector<Frame>>& stacks) {
+  Fleet fleet(static_cast<std::uint32_t>(stacks.size()));
+  fleet.world(1, 0);
+  for (std::uint32_t r = 0; r < stacks.size(); ++r) {
+    std::vector<Frame> frames = stacks[r];
+    frames.push_back(own(20 + 10 * r));
+    fleet.stack(r, frames);
+    fleet.rank(r).step_age = seconds(18);
+  }
+  const Verdict verdict = fleet.verdict();
+  CHECK(verdict.finding == Finding::kUndecided);
+  CHECK(verdict.by_stacks);
+  return verdict;
+}
+
+TEST_CASE("where ranks wait in calls that cannot match, their lines are the script's place") {
+  CHECK(where_all_wait({{c10d("recv")}, {c10d("recv")}}).script_line == "p2p.py:20, p2p.py:30");
+  CHECK(where_all_wait({{c10d("send")}, {c10d("send")}}).script_line == "p2p.py:20, p2p.py:30");
+  CHECK(where_all_wait({{c10d("all_reduce")}, {c10d("barrier")}, {c10d("barrier")}}).script_line ==
+        "p2p.py:20, p2p.py:30, p2p.py:40");
+  Fleet pair(2);
+  pair.world();
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    pair.stack(r, {c10d("recv"), own(20, "dist.recv(x, src=1 - rank)")});
+    pair.rank(r).step_age = seconds(18);
+  }
+  CHECK(pair.verdict().script_line == "p2p.py:20");
+}
+
+TEST_CASE("where the network may be the cause, ranks that wait for each other have no place") {
+  const auto has_none = [](const std::vector<std::vector<Frame>>& stacks) {
+    return where_all_wait(stacks).script_line.empty();
+  };
+  const std::vector<Frame> reduces = {c10d("all_reduce")}, receives = {c10d("recv")};
+  CHECK(has_none({reduces, reduces, reduces}));
+  CHECK(has_none({receives, {c10d("send")}}));
+  CHECK(has_none({receives, {c10d("send")}, reduces}));
+  CHECK(has_none({{c10d("batch_isend_irecv")}, receives}));
+  // Of these ranks it is unknown what they wait for.
+  CHECK(has_none({{c10d("new_group")}, reduces}));
+  CHECK(has_none({{}, {}, reduces}));  // as in backward()
+  CHECK(has_none({{{"traceback", "/usr/lib/python3/traceback.py", 7}}, reduces}));
+  CHECK(
+      has_none({{{"all_reduce", "/v/torch/distributed/_functional_collectives.py", 7}}, receives}));
+}
+
+TEST_CASE("ranks inside a recorded operation that all have entered have no place") {
+  Fleet fleet(2);
+  fleet.world();
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    fleet.enter(1, r, 18);
+    fleet.stack(r, {c10d("all_reduce"), own(20 + 10 * r)});
+  }
+  CHECK(fleet.verdict().finding == Finding::kUndecided);
+  CHECK(fleet.verdict().script_line.empty());
+}
+
+TEST_CASE("ranks that are absent at different lines have their lines as place") {
+  Fleet fleet(5);
+  fleet.world();
+  for (std::uint32_t r = 0; r < 5; ++r) {
+    fleet.rank(r).step_age = seconds(18);
+    if (r < 2) {
+      fleet.stack(r, {own(30 + r)});
+    } else {
+      fleet.stack(r, {c10d("recv"), own(40, "dist.recv(x, src=1)")});
+    }
+  }
+  CHECK(numbers(fleet.verdict().culprits) == Ranks{0, 1});
+  CHECK(fleet.verdict().script_line == "p2p.py:30, p2p.py:31");
+}
+
 TEST_CASE("data loaders, checkpoints and stopped processes keep their names") {
   Row3 loads;
   loads.stack(1, loader_stack());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "base/core/text.h"
@@ -160,7 +161,7 @@ void make_printable(Verdict& verdict) {
   clean(verdict.sentence, kSentenceBytes);
   clean(verdict.runner_up.sentence, kSentenceBytes);
   clean(verdict.group, kNameBytes);
-  clean(verdict.script_line, kNameBytes);
+  clean(verdict.script_line, kSentenceBytes);
   for (std::string& node : verdict.nodes) clean(node, kNameBytes);
   if (verdict.evidence.size() > kEvidenceLines) verdict.evidence.resize(kEvidenceLines);
   for (std::string& line : verdict.evidence) clean(line, kSentenceBytes);
@@ -200,17 +201,16 @@ void reopen_last_call(RankSnapshot& rank) {
   comm->pending.push_back(operation);
 }
 
-// The line at which all culprits are, if what keeps them there is the script's own.
-std::string script_line_of(const Case& facts, const Verdict& verdict) {
-  std::string line;
+// The lines at which the culprits are, if what keeps them there is the script's own.
+std::string script_lines_of(const Case& facts, const Verdict& verdict) {
+  std::set<std::string> places;
   for (const base::Rank rank : verdict.culprits) {
     const std::optional<std::uint32_t> at = facts.view.find(rank);
     if (!at || !is_in_script(facts.where[*at].reason)) return "";
-    const std::string& place = facts.where[*at].place;
-    if (place.empty() || (!line.empty() && line != place)) return "";
-    line = place;
+    if (facts.where[*at].place.empty()) return "";
+    places.insert(facts.where[*at].place);
   }
-  return line;
+  return lines_text(places);
 }
 
 Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
@@ -228,7 +228,7 @@ Verdict judge(const FleetSnapshot& fleet, Verdict (*chosen)(const Case&)) {
   const WaitGraph graph = WaitGraph::of(view, elsewhere);
   const Case facts{.view = view, .where = stacks.where, .same = stacks.same, .graph = graph};
   Verdict verdict = chosen(facts);
-  verdict.script_line = script_line_of(facts, verdict);
+  if (!verdict.culprits.empty()) verdict.script_line = script_lines_of(facts, verdict);
   make_printable(verdict);
   return verdict;
 }

@@ -52,6 +52,16 @@ std::string list_text(const std::vector<std::uint32_t>& numbers) {
   return text;
 }
 
+std::string lines_text(const std::set<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    if (text.size() + line.size() + 2 > kSentenceBytes) break;
+    if (!text.empty()) text += ", ";
+    text += line;
+  }
+  return text;
+}
+
 std::string ranks_text(const FleetView& view, const std::vector<std::uint32_t>& ats) {
   RR_ASSERT(!ats.empty());
   if (ats.size() == 1) {

@@ -3,6 +3,7 @@
 // analyze() makes names that come from workers safe to print, once, at the end.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ namespace robustrun::tracer {
 [[nodiscard]] std::string amount_text(std::uint64_t bytes);
 // "3", "3 and 7", "3, 7 and 9", "0, 1, …, 7 and 12 more".
 [[nodiscard]] std::string list_text(const std::vector<std::uint32_t>& numbers);
+// "train.py:30, train.py:41", as many as fit into kSentenceBytes.
+[[nodiscard]] std::string lines_text(const std::set<std::string>& lines);
 // "rank 11 (node3, local 3)", "ranks 3, 7 and 9 (node1)". `ats`: at least one, ascending.
 [[nodiscard]] std::string ranks_text(const FleetView& view, const std::vector<std::uint32_t>& ats);
 // "group dp_2", or "16 ranks".

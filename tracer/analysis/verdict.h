@@ -84,8 +84,9 @@ struct Verdict {
   // Where all culprits are: "load (train.py:87), data loader"; empty: not at one place. Verdicts of
   // one attempt are compared by it.
   std::string place;
-  // The line in which the culprits' script itself keeps them, such as "train.py:87". Empty: they
-  // are in different lines, or a device, the network or storage may be the cause.
+  // The lines in which the culprits' script itself keeps them, such as "train.py:87" or
+  // "train.py:30, train.py:41". Without a culprit: those of all ranks, if they wait for each other
+  // in calls that cannot match. Empty: a device, the network or storage may be the cause.
   std::string script_line;
   bool by_stacks = false;  // based on stacks only: it may hold just for a moment
   // All other ranks wait for one that only sleeps, or waits for a lock, in a line of the script.

@@ -1,25 +1,31 @@
 #pragma once
-// Lines of the script at which hangs have ended attempts: a hang that returns at the same line is
+// Places of the script at which hangs have ended attempts: a hang that returns at the same place is
 // the script's. Pure.
 //
-// A line is forgotten when a hang there resolves itself, and after an hour of progress; all lines
+// A place is a line, "train.py:87", or the lines of several ranks, "train.py:30, train.py:41". A
+// rank that polls is seen in any line of its loop, so lines at most kHangLinesApart apart count as
+// one. A place is forgotten when a hang there resolves itself, and after an hour of progress; all
 // are forgotten with another version of the script.
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/clock.h"
 
 namespace robustrun::supervisor {
 
+// Whether each line of either place is near one of the other.
+[[nodiscard]] bool is_same_place(std::string_view one, std::string_view other);
+
 class HangPlaces {
  public:
-  // Counts a hang at `line` that ends an attempt; returns how many there were.
-  std::uint32_t note(const std::string& line);
-  void forget(const std::string& line);
+  // Counts a hang at `place` that ends an attempt; returns how many there were.
+  std::uint32_t note(const std::string& place);
+  void forget(const std::string& place);
   void forget_all() { places_.clear(); }
-  // `amount`: time in which steps were done; after `window` of it a line is forgotten.
+  // `amount`: time in which steps were done; after `window` of it a place is forgotten.
   void note_progress(base::Nanos amount, base::Nanos window);
 
   template <class V>

@@ -60,12 +60,13 @@ std::string outlook_in_words(const Diagnosed& what) {
   return "";
 }
 
-// The script's line at which a rank holds up the others; empty where the cause is a device, a link
-// or a stopped process.
+// The lines of the script at which ranks hold up the others, or wait for each other; empty where
+// the cause is a device, a link or a stopped process.
 std::string script_line_of(const tracer::Verdict& verdict) {
   using tracer::Finding;
   constexpr std::array kInTheScript = {Finding::kNeverEntered, Finding::kInputStall,
-                                       Finding::kLongPhase, Finding::kGroupFailure};
+                                       Finding::kLongPhase, Finding::kGroupFailure,
+                                       Finding::kUndecided};
   const bool is_in_script = std::ranges::find(kInTheScript, verdict.finding) != kInTheScript.end();
   return is_in_script ? verdict.script_line : "";
 }

@@ -37,14 +37,30 @@ std::vector<std::string> alternatives_in_words(const std::vector<PassedStep>& pa
   return lines;
 }
 
+// "train.py:30, train.py:41, train.py:87 and 5 more"
+std::string lines_in_words(std::string_view place) {
+  constexpr std::size_t kLinesNamed = 3;
+  constexpr std::string_view kBetween = ", ";
+  std::size_t lines = 1;
+  std::size_t named = place.size();  // where the names end
+  for (std::size_t at = place.find(kBetween); at != std::string_view::npos;
+       at = place.find(kBetween, at + kBetween.size())) {
+    if (lines == kLinesNamed) named = at;
+    ++lines;
+  }
+  if (lines <= kLinesNamed) return std::string(place);
+  return fmt::format("{} and {} more", place.substr(0, named), lines - kLinesNamed);
+}
+
 // What the next hang in the same line of the script leads to.
 std::string hangs_in_words(const Fault& root) {
   if (root.hangs_there == 0) return "";
   if (root.hangs_there == 1) {
-    return fmt::format("; another hang in {} will count as the script's", root.script_line);
+    return fmt::format("; another hang in {} will count as the script's",
+                       lines_in_words(root.script_line));
   }
-  return fmt::format("; the hang in {} came back, and {} of them end the run", root.script_line,
-                     kHangsAtLineMax);
+  return fmt::format("; the hang in {} came back, and {} of them end the run",
+                     lines_in_words(root.script_line), kHangsAtLineMax);
 }
 
 }  // namespace
@@ -187,7 +203,7 @@ OutageVerdict Job::Impl::verdict() const {
     return {Answer::kNone, Rule::kCrashLoop, kExitCrashLoop,
             fmt::format("giving up: the script hung {} in {} (if it waits there on purpose, use "
                         "--hang-timeout=0)",
-                        times_in_words(root.hangs_there), root.script_line)};
+                        times_in_words(root.hangs_there), lines_in_words(root.script_line))};
   }
   if (is_failed_start(root) && !may_start_again(now)) {
     return {Answer::kNone, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec.compat),

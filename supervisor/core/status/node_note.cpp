@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/core/text.h"
+#include "supervisor/core/fault/hang_places.h"
 #include "supervisor/core/preflight/verdict.h"
 #include "supervisor/core/report/facts.h"
 
@@ -100,10 +101,13 @@ class NoteTaker {
     }
   }
 
-  // A hang that returns to the same line is the script's: its hosts are not blamed for the first
+  // A hang that returns to the same place is the script's: its hosts are not blamed for the first
   // one.
   bool returns_to(const std::string& line) {
-    const auto before = line.empty() ? hung_at_.end() : hung_at_.find(line);
+    const auto before =
+        line.empty() ? hung_at_.end() : std::ranges::find_if(hung_at_, [&](const auto& row) {
+          return is_same_place(row.first, line);
+        });
     if (before == hung_at_.end()) return false;
     for (const std::string& host : std::exchange(before->second, {})) {
       noted_.erase({host, NoteKind::kHang});
@@ -118,7 +122,7 @@ class NoteTaker {
   std::set<base::NodeId> joined_;  // at least once
   std::set<base::NodeId> leaving_;
   std::set<std::pair<std::string, NoteKind>> noted_;
-  std::map<std::string, std::set<std::string>> hung_at_;  // a line of the script: hosts
+  std::map<std::string, std::set<std::string>> hung_at_;  // a place of the script: hosts
 };
 
 }  // namespace

@@ -53,9 +53,10 @@ inline constexpr std::size_t kBrokenTimesMax = 2;
 // while the run waits for nodes, or as a spare.
 inline constexpr std::uint32_t kReturnsMax = 2;
 
-// Hangs at one line of the script (hang_places.h): from the second one on they are the script's,
-// and this many end the run.
+// Hangs at one place of the script (hang_places.h): from the second one on they are the script's,
+// and this many end the run. Lines at most so far apart are one place: a loop that polls.
 inline constexpr std::uint32_t kHangsAtLineMax = 3;
+inline constexpr std::int64_t kHangLinesApart = 5;
 inline constexpr std::size_t kHangPlacesMax = 64;
 
 // Restarts that `robustrun status` lists; the report has them all.

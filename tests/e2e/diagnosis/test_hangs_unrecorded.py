@@ -82,6 +82,20 @@ def test_hangs_in_the_same_line_are_counted_and_the_third_ends_the_run(robustrun
     assert re.search(r"the script hung 3 times in returning_hang_job\.py:\d+", errors)
 
 
+def test_a_deadlock_of_all_ranks_is_named_and_ends_the_run_when_it_comes_back(robustrun):
+    job = start(robustrun, "deadlocked_job.py",
+                options=["--max-restarts=1", "--hang-timeout=10"], ranks=2)
+    line = hang_said(job, ["rank 0 waits in recv ", "rank 1 waits in recv "])
+    assert "deadlocked_job.py:" in line
+    ended = job.finish(400)
+    errors = ended.errors
+    assert ended.code == 95, errors
+    at = r"deadlocked_job\.py:\d+"
+    assert re.search(rf"free restart.*another hang in {at} will count", errors)
+    assert re.search(rf"restart 1 of 1: .*; the hang in {at} came back", errors)
+    assert re.search(rf"the script hung 3 times in {at}", errors)
+
+
 @pytest.mark.parametrize("saves", [3, *nightly(6)])
 def test_a_wait_is_not_reported_with_a_later_stack(robustrun, saves):
     """Saves of some seconds: no report has the line after the barrier that waited for it."""

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "supervisor/limits.h"
@@ -232,6 +233,64 @@ TEST_CASE("a rank that moves is convicted when patience ends") {
   CHECK(w.look(moving(60s)).empty());
   CHECK(w.look(moving(599s)).empty());
   CHECK(w.look(moving(600s)) == Stages{Stage::kConvicted});
+}
+
+TEST_CASE("looks that blame different ranks by turns do not put off --hang-timeout") {
+  const HangPolicy policy{.timeout = 100s};
+  Verdict spins = verdict(tracer::Finding::kNeverEntered, 99s, true);
+  Verdict unclear = verdict(tracer::Finding::kUndecided, 99s);
+  unclear.culprits.clear();
+  spins.comm = unclear.comm = kComm;
+  spins.ordinal = unclear.ordinal = 40;
+  Watch w(policy);
+  w.watch.note_overdue({0}, kComm, false, 2s);
+  const auto is_convicted = [&](const Verdict& found) {
+    const Stages stages = w.look(found);
+    return std::ranges::find(stages, Stage::kConvicted) != stages.end();
+  };
+  CHECK_FALSE(is_convicted(spins));
+  CHECK_FALSE(is_convicted(unclear));
+  spins.lasting = unclear.lasting = policy.timeout;
+  CHECK_FALSE(is_convicted(spins));  // the first one alone proves nothing
+  CHECK(is_convicted(unclear));
+}
+
+TEST_CASE("a group that goes on is not convicted, however old what each look finds is") {
+  const HangPolicy policy{.timeout = 100s};
+  const auto is_convicted = [&](const std::function<void(Verdict&, std::uint32_t)>& goes_on,
+                                std::uint64_t steps_a_look) {
+    Watch w(policy);
+    std::uint64_t steps = 0;
+    while (steps < 20) w.watch.note_steps(++steps, w.now += 1s);
+    w.now += policy.timeout;
+    w.watch.note_overdue({0}, kComm, false, 2s);
+    for (std::uint32_t i = 0; i < 6; ++i) {
+      Verdict found = verdict(tracer::Finding::kNeverEntered, policy.timeout, true);
+      found.comm = kComm;
+      found.ordinal = 40;
+      found.culprits = {{i}};
+      goes_on(found, i);
+      if (!w.watch.wants_look(w.now)) w.wait_for_look();
+      const Stages stages = w.look(found);
+      if (std::ranges::find(stages, Stage::kConvicted) != stages.end()) return true;
+      if (steps_a_look > 0) w.watch.note_steps(steps += steps_a_look, w.now);
+    }
+    return false;
+  };
+  CHECK(is_convicted([](Verdict&, std::uint32_t) {}, 0));  // the same operation, without steps
+  CHECK_FALSE(is_convicted([](Verdict& found, std::uint32_t i) { found.ordinal += i; }, 0));
+  CHECK_FALSE(is_convicted([](Verdict& found, std::uint32_t i) { found.comm += i; }, 0));
+  CHECK_FALSE(is_convicted([](Verdict&, std::uint32_t) {}, 1));
+  for (const bool moves : {false, true}) {
+    CHECK_FALSE(is_convicted(
+        [&](Verdict& found, std::uint32_t i) {
+          found.comm = found.ordinal = 0;
+          found.by_stacks = true;
+          found.is_moving = moves;
+          found.place = "train.py:" + std::to_string(i);
+        },
+        0));
+  }
 }
 
 TEST_CASE("a checkpoint or an evaluation is reported late, and convicted when patience ends") {

@@ -10,6 +10,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <span>
 
 #include "base/core/text.h"
 #include "tracer/analysis/accuse.h"
@@ -154,6 +157,30 @@ std::string calls_text(const Case& facts, const Ranks& ranks) {
   return base::join(parts, ", ");
 }
 
+// The lines of all ranks, if each waits in a call that its stack names, and these calls cannot be
+// the sides of one operation: all receive, all send, or they differ. Else empty, as the network may
+// be the cause.
+std::string lines_of_all(const Case& facts, const Ranks& ranks) {
+  constexpr std::string_view kReceives[] = {"recv", "recv_object_list"};
+  constexpr std::string_view kSends[] = {"send", "send_object_list"};
+  constexpr std::string_view kBoth = "batch_isend_irecv";
+  if (ranks.waiting.size() < facts.view.rank_count()) return "";
+  std::set<std::string, std::less<>> functions;
+  std::set<std::string> places;
+  for (const std::uint32_t at : ranks.waiting) {
+    const Whereabouts& where = facts.where[at];
+    if (where.reason != Reason::kCommunication || where.place.empty()) return "";
+    functions.insert(function_of(*main_python(facts.view.rank(at).evidence)));
+    places.insert(where.place);
+  }
+  const auto is_any_in = [&](std::span<const std::string_view> names) {
+    return std::ranges::any_of(names, [&](auto name) { return functions.contains(name); });
+  };
+  const bool receives = is_any_in(kReceives), sends = is_any_in(kSends);
+  if ((receives && sends) || functions.contains(kBoth) || functions.contains("")) return "";
+  return receives || sends || functions.size() > 1 ? lines_text(places) : "";
+}
+
 }  // namespace
 
 std::optional<Verdict> rule_calls_by_stack(const Case& facts) {
@@ -166,6 +193,7 @@ std::optional<Verdict> rule_calls_by_stack(const Case& facts) {
   Verdict verdict;
   if (accused.ats.empty() || accused.ats.size() * 2 > view.rank_count()) {
     verdict.finding = Finding::kUndecided;
+    verdict.script_line = lines_of_all(facts, ranks);
     verdict.sentence =
         fmt::format("no operation is recorded; {}{}", calls_text(facts, ranks), for_text(lasting));
     for (std::uint32_t at = 0; at < view.rank_count(); ++at) {

@@ -174,6 +174,46 @@ TEST_CASE("a hang that comes back in the same line of the script counts, the thi
   CHECK(h.exit_code() == kExitCrashLoop);
 }
 
+TEST_CASE("hangs of ranks that poll, or wait for each other, come back at neighbouring lines") {
+  const auto third_ends = [](const tracer::Verdict& first, const tracer::Verdict& second,
+                             const tracer::Verdict& third) {
+    Harness h(with_restarts(1));
+    h.run();
+    hang(h, first);
+    start_again(h);
+    hang(h, second);
+    CHECK(h.text(Rule::kRestart).starts_with("restart 1 of 1: "));
+    start_again(h);
+    hang(h, third);
+    CHECK(h.exit_code() == kExitCrashLoop);
+  };
+  third_ends(hang_in("train.py:87"), hang_in("train.py:88"), hang_in("train.py:86"));
+  third_ends(hang_in("train.py:30, train.py:87"), hang_in("train.py:30, train.py:88"),
+             hang_in("train.py:30, train.py:87, train.py:89"));
+  tracer::Verdict undecided = hang_in("train.py:30, train.py:41");
+  undecided.finding = tracer::Finding::kUndecided;
+  undecided.culprits.clear();
+  third_ends(undecided, undecided, undecided);
+}
+
+TEST_CASE("of a hang in many lines three are named") {
+  Harness h(with_restarts(1));
+  h.run();
+  hang(h, hang_in("a.py:10, a.py:20, a.py:30, a.py:40, b.py:50"));
+  CHECK(h.text(Rule::kRestart)
+            .ends_with("; another hang in a.py:10, a.py:20, a.py:30 and 2 more will count as the "
+                       "script's"));
+  start_again(h);
+  hang(h, hang_in("a.py:10, a.py:20, a.py:30, a.py:40, b.py:50"));
+  CHECK(h.text(Rule::kRestart)
+            .ends_with("; the hang in a.py:10, a.py:20, a.py:30 and 2 more came back, and 3 of "
+                       "them end the run"));
+  start_again(h);
+  hang(h, hang_in("a.py:10, a.py:20, a.py:30, a.py:40, b.py:50"));
+  CHECK(h.text(Rule::kCrashLoop).find("in a.py:10, a.py:20, a.py:30 and 2 more (if") !=
+        std::string::npos);
+}
+
 TEST_CASE("a returning hang without a restart left is the script's failure, not a requeue") {
   Harness h(with_restarts(0));
   h.run();
@@ -193,7 +233,7 @@ TEST_CASE(
     CHECK(h.text(Rule::kRestart).starts_with("free restart"));
     start_again(h);
   };
-  for (int i = 0; i < 4; ++i) goes_on(hang_in("train.py:" + std::to_string(i)));
+  for (int i = 0; i < 4; ++i) goes_on(hang_in("train.py:" + std::to_string(100 * i)));
   for (int i = 0; i < 4; ++i) goes_on(hang_in(""));
   auto stopped = hang_in("train.py:50");
   stopped.finding = tracer::Finding::kStopped;
