@@ -167,8 +167,9 @@ class Agent {
   void await_signal() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
-      if (!over_network_) return leave();  // the supervisor is gone, or its machine shuts down
-      if (signal == SIGTERM && ends_with_node_ && workers_) {
+      if (!over_network_) {
+        pass_on(signal);
+      } else if (signal == SIGTERM && ends_with_node_ && workers_) {
         ending_ = {"Slurm sent SIGTERM to its agent (preemption, time limit or scancel)", 0};
         send_ending();
       } else {
@@ -188,6 +189,32 @@ class Agent {
 
   void send_ending() {
     if (!ending_.why.empty()) send(ending_);
+  }
+
+  // On one machine a signal often goes to all processes of a run (docker stop, systemd, the end of
+  // a CI job), so that the workers still have their time to save: the supervisor is told, and as
+  // long as it lives, its stop order is awaited.
+  void pass_on(int signal) {
+    const bool is_supervisor_gone = ::getppid() != parent_;
+    if (left_by_ != 0 || !workers_ || is_supervisor_gone) return leave();
+    left_by_ = signal;
+    send(wire::StopRun{signal, {}, "its agent"});
+    if (was_stopped_) return;
+    await_stop_order([this] {
+      is_alone_ = true;
+      workers_->when_gone([this] { leave(); });
+    });
+  }
+
+  // Stops the workers if no stop order comes; calls `on_none` first.
+  void await_stop_order(std::function<void()> on_none) {
+    order_awaited_.expires_after(kStopOrderMax);
+    order_awaited_.async_wait(
+        [this, on_none = std::move(on_none)](const boost::system::error_code& error) {
+          if (error) return;
+          on_none();
+          workers_->stop_all(left_by_, shutdown_grace_);
+        });
   }
 
   // This node leaves the run. The supervisor stops the workers of all nodes, so that they can save
@@ -210,15 +237,13 @@ class Agent {
       static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
     }
     workers_->when_gone([this] { leave(); });
-    order_awaited_.expires_after(kStopOrderMax);
-    order_awaited_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) workers_->stop_all(left_by_, shutdown_grace_);
-    });
+    await_stop_order([] {});
   }
 
   // Uses the signal that the agent got: a worker may handle SIGINT better than SIGTERM.
   void stop(wire::StopWorkers order) {
     was_stopped_ = true;
+    is_alone_ = false;
     if (left_by_ != 0) order_awaited_.cancel();
     if (left_by_ != 0 && order.signal == SIGTERM) order.signal = left_by_;
     workers_->stop(order);
@@ -229,6 +254,12 @@ class Agent {
     if (const auto* stop = std::get_if<wire::StopRun>(&message); stop && node_.own_command) {
       // This command is to end, as if it had been signalled itself.
       return base::signal_self(stop->signal == SIGINT ? SIGINT : SIGTERM);
+    }
+    // Workers that the agent has stopped by itself have not done their work, whatever their exit
+    // codes say.
+    if (is_alone_ && (std::holds_alternative<wire::WorkerExited>(message) ||
+                      std::holds_alternative<wire::WorkersGone>(message))) {
+      return;
     }
     if (was_stopped_ && std::holds_alternative<wire::WorkersGone>(message)) store_.end_attempt();
     const auto* output = std::get_if<wire::Output>(&message);
@@ -482,6 +513,8 @@ class Agent {
   bool ends_with_node_ = false;
   wire::NodeEnding ending_;  // of this node; sent on every connection unless its reason is empty
   int left_by_ = 0;
+  bool is_alone_ = false;  // the supervisor lives, but has not answered the signal
+  const pid_t parent_ = ::getppid();
   base::Nanos shutdown_grace_{};
   bool leaving_ = false;  // the link is closed
 };
@@ -519,6 +552,7 @@ int run_agent(base::Fd channel) {
     link->send(hello);
     return link;
   });
+  agent.leave_on({SIGHUP, SIGQUIT}, kStopAloneGrace);
   loop.run();
   return 0;
 }

@@ -25,6 +25,9 @@ inline constexpr std::chrono::seconds kQuietAfter{3};
 inline constexpr std::chrono::seconds kLeaveMax{10};
 // How long a node that was told to end waits for a stop order before it stops its workers itself.
 inline constexpr std::chrono::milliseconds kStopOrderMax{2000};
+// What its workers then have to save on one machine, where a supervisor that lives seldom fails to
+// answer.
+inline constexpr std::chrono::seconds kStopAloneGrace{30};
 // How long an ending agent waits until its last bytes are sent to the supervisor.
 inline constexpr std::chrono::milliseconds kLastBytesMax{1500};
 inline constexpr std::chrono::milliseconds kLastBytesPoll{1};

@@ -176,6 +176,7 @@ void Driver::Impl::end_parts() {
 }
 
 void Driver::Impl::signal_received(int signal, bool forward_only) {
+  if (!forward_only && was_relayed(signal)) return;
   if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
   dispatch(SignalReceived{signal, forward_only});
 }
