@@ -245,15 +245,48 @@ def test_going_through_all_variables_is_not_reading_them(standby, tmp_path, way)
     assert {"RANK", "MASTER_PORT"} & set(both.ready()["read"]) == {"MASTER_PORT"}
 
 
-@pytest.mark.parametrize("kept", ["env = dict(os.environ)",
-                                  "env = {k: v for k, v in os.environ.items() if k[0] == 'R'}"])
-def test_a_copy_of_the_variables_that_a_module_keeps_was_read(standby, tmp_path, kept):
+KEEPS = {
+    "dictionary": "env = dict(os.environ)",
+    "some of it": "env = {k: v for k, v in os.environ.items() if k[0] == 'R'}",
+    "all of it": "env = {k: v for k, v in os.environ.items()}",
+    "nested": "settings = {'child': {'env': {**os.environ}}}",
+    "in a list": "commands = [('run', [dict(os.environ)])]",
+    "class": "class Child:\n    env = os.environ.copy()",
+    "object": "class Child:\n    def __init__(self): self.env = os.environ.copy()\nchild = Child()",
+    "slot": "class Child:\n    __slots__ = ['env']\nchild = Child()\nchild.env = dict(os.environ)",
+    "default": "def child(env=dict(os.environ)): pass",
+    "closure": "def made():\n    env = dict(os.environ)\n    return lambda: env\nchild = made()",
+    "partial": "import functools, subprocess\n"
+               "run = functools.partial(subprocess.run, env=os.environ | {'A': 'B'})",
+    "ordered": "import collections\nenv = collections.OrderedDict(os.environ)",
+    "read only": "import types\nenv = types.MappingProxyType(dict(os.environ))",
+    "pairs": "env = list(os.environ.items())",
+    "lines": "env = ['%s=%s' % pair for pair in os.environ.items()]",
+}
+
+
+@pytest.mark.parametrize("way", KEEPS)
+def test_a_copy_of_the_variables_that_a_module_keeps_was_read(standby, tmp_path, way):
     libraries = tmp_path / "site-packages"
     libraries.mkdir()
-    (libraries / "keeps.py").write_text(f"import os\n{kept}\n")
+    (libraries / "keeps.py").write_text(f"import os\n{KEEPS[way]}\n")
     (tmp_path / "job.py").write_text("")
     waiting = standby("job.py", "keeps", RANK="1", PYTHONPATH=str(libraries))
     assert "RANK" in waiting.ready()["read"]
+
+
+@pytest.mark.parametrize("library, reads", [
+    ("torch", set()), ("transformers", set()),
+    ("lightning", {"RANK", "LOCAL_RANK"}),  # by their names
+])
+def test_large_libraries_keep_no_copy_of_the_variables(standby, tmp_path, library, reads):
+    pytest.importorskip(library)
+    (tmp_path / "job.py").write_text("")
+    of_rank = {"RANK": "13", "LOCAL_RANK": "5", "WORLD_SIZE": "16", "MASTER_PORT": "31243"}
+    waiting = standby("job.py", library, **of_rank)
+    read = set(waiting.ready().get("read", []))
+    assert read  # they do read some variables
+    assert of_rank.keys() & read <= reads
 
 
 def test_a_script_may_set_what_is_only_gone_through(standby, tmp_path):

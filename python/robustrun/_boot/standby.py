@@ -16,6 +16,7 @@ VERSION = b"ready 1"
 # training fails meanwhile, its processors are free, and the imports go on at full speed.
 _NICE, _NICE_LATER, _LATER_S = 19, 10, 60
 _USER_STAMPS_BYTES_MAX = 64 << 10  # of modules for robustrun.prepare()
+_HOLDERS_AT_ONCE = 4096  # objects whose contents are looked through together
 # Variables that libraries read in C while they are loaded, which cannot be observed.
 _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "TF_", "XLA_",
               "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
@@ -154,8 +155,8 @@ class _Watch:
     Iterating over all variables does not count as reading them: tqdm and fsspec iterate to find
     names with their prefix, others copy the environment. So looking up a name object that an
     iteration has just yielded is not counted. What an iterating package really used is estimated:
-    variables with the package's name as prefix (_prefix_of), and values that modules still hold
-    after the import (_kept).
+    variables with the package's name as prefix (_prefix_of), and copies that are still held after
+    the import (_kept).
     """
 
     def __enter__(self):
@@ -195,7 +196,7 @@ class _Watch:
         kind = self._kind
         kind.__getitem__, kind.__setitem__, kind.__delitem__, kind.__iter__ = self._own
         if self._prefixes:
-            self.read |= _kept(list(sys.modules.values()))
+            self.read |= _kept()
 
     def has_read(self, name):
         """Whether an import may have used the variable, in Python or (by the name) in C."""
@@ -212,18 +213,35 @@ def _prefix_of(frame):
     return (name or "os").partition(".")[0].upper() + "_"
 
 
-def _kept(modules):
-    """Variables of which a module holds a copy in one of its dictionaries."""
+def _kept():
+    """Variables of which anything still holds a copy: a dictionary, pairs, or "NAME=value", in
+    whatever container, object, class or function.
+
+    The garbage collector knows all objects that may hold others. It does not know a dictionary of
+    mere strings itself, but what holds it.
+    """
+    import gc
+
     variables = dict(os.environ)
+    names = variables.keys()
+    lines = {"%s=%s" % pair: pair[0] for pair in variables.items()}
     found = set()
-    for module in modules:
-        for value in list(getattr(module, "__dict__", {}).values()):
-            if type(value) is not dict:
-                continue
-            for name in variables.keys() & value.keys():
-                held = value[name]
-                if type(held) is str and held == variables[name]:
-                    found.add(name)
+    holders = gc.get_objects()
+    for at in range(0, len(holders), _HOLDERS_AT_ONCE):
+        for held in gc.get_referents(*holders[at:at + _HOLDERS_AT_ONCE]):
+            kind = type(held)
+            if kind is str:
+                if held in lines:
+                    found.add(lines[held])
+            elif kind is tuple:
+                if len(held) == 2 and type(held[0]) is str and type(held[1]) is str:
+                    if variables.get(held[0]) == held[1]:
+                        found.add(held[0])
+            elif issubclass(kind, dict) and held is not variables:
+                for name in names & dict.keys(held):
+                    value = dict.get(held, name)
+                    if type(value) is str and value == variables[name]:
+                        found.add(name)
     return found
 
 
