@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test.
 # Before that line come the skipped cases with their reasons, and the failed tests with the lines
-# that show the cause.
+# that show the cause. Cases that are skipped for want of a Python package which install-deps.sh
+# installs count as a failed test.
 #
 # Tests with real processes and deadlines run beside each other and beside a compiler. If few of them
 # fail, these run once more, alone; a test that then passes counts as passed and is listed as
@@ -123,6 +124,12 @@ tell_of_ctest() {  # verdict, folder, its log; names on stdin
   done
 }
 
+# Of lines about skipped tests on stdin: those for want of a Python package that install-deps.sh
+# installs. Nightly files also test with packages that not every machine can have.
+lacking_packages() {
+  grep -E "could not import '|[a-zA-Z_.]+ is not installed" | grep -vE '/nightly_[^/]*\.py:'
+}
+
 run_ctest() {  # folder, ctest's options…
   local folder=$1 log=$1/ctest.log again=$1/ctest-again.log
   shift
@@ -130,7 +137,15 @@ run_ctest() {  # folder, ctest's options…
   # More tests at once than processors: tests mostly wait.
   ctest --test-dir "$folder" --output-on-failure -j $((2 * jobs)) "$@" | tee "$log"
   # ctest shows nothing of a test that passed.
-  sed -nE 's/^SKIPPED /skipped: /p' "$folder/Testing/Temporary/LastTest.log" >> "$skipped"
+  sed -nE 's/^SKIPPED /skipped: /p' "$folder/Testing/Temporary/LastTest.log" > "$folder/skipped"
+  cat "$folder/skipped" >> "$skipped"
+  local lacking
+  lacking=$(lacking_packages < "$folder/skipped")
+  if [ -n "$lacking" ]; then
+    echo "failed: scripts/install-deps.sh test was not run:
+$lacking" >> "$failures"
+    count 0 1
+  fi
   local bad all
   read -r bad all < <(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+)/\1 \2/p' "$log")
   [ -n "${all:-}" ] || { count 0 1; return; }

@@ -13,6 +13,7 @@ def test_the_demo_loses_a_rank_and_recovers(robustrun):
     assert "rank 1 kills itself with SIGKILL" in finished.text
     assert "steps done again after the restart, each with the same loss" in finished.errors
     assert "restart 1 of 3" in finished.errors
+    assert "2 workers started warm" in finished.errors
     # Found from any folder, in which the demo leaves nothing.
     assert robustrun.run("report", "latest").code == 0
     assert not (robustrun.folder / "robustrun-runs").exists()
