@@ -2,6 +2,7 @@
 end it, whichever process gets it first: the ranks have their time to save."""
 
 import contextlib
+import json
 import os
 import signal
 import time
@@ -203,7 +204,8 @@ def test_a_signal_that_the_supervisor_may_ignore_is_only_passed_on(robustrun, nu
 def test_a_late_order_of_the_supervisor_is_answered_with_the_ranks_exits(robustrun):
     """While the supervisor could not answer, a rank has ended, and others have not."""
     robustrun.write("saves.py", SAVES.replace("time.sleep(1)", "time.sleep(int(rank) * 600)"))
-    running = robustrun.start(f"--nproc-per-node={RANKS}", "--shutdown-timeout=1", "saves.py")
+    running = robustrun.start(f"--nproc-per-node={RANKS}", "--shutdown-timeout=1",
+                              "--events=events.jsonl", "saves.py")
     ranks = running.workers(RANKS)
     await_files(robustrun, "started")
     agent = running.agent()
@@ -214,4 +216,7 @@ def test_a_late_order_of_the_supervisor_is_answered_with_the_ranks_exits(robustr
     finished = running.finish(60)
     assert finished.code == 143, finished.errors
     assert "restart" not in finished.errors, finished.errors
+    events = [json.loads(line) for line in (robustrun.folder / "events.jsonl").open()]
+    exited = [event["rank"] for event in events if event["event"] == "worker_exited"]
+    assert sorted(exited) == list(range(RANKS))
     robustrun.expect_nothing_left()
