@@ -192,26 +192,38 @@ class Agent {
   }
 
   // On one machine a signal often goes to all processes of a run (docker stop, systemd, the end of
-  // a CI job), so that the workers still have their time to save: the supervisor is told, and as
-  // long as it lives, its stop order is awaited.
+  // a CI job), so that the workers still have their time to save: the supervisor is told. It knows
+  // whether the signal ends the run, and when. Only if it does not answer, SIGTERM and SIGINT end
+  // the workers here.
   void pass_on(int signal) {
     const bool is_supervisor_gone = ::getppid() != parent_;
-    if (left_by_ != 0 || !workers_ || is_supervisor_gone) return leave();
-    left_by_ = signal;
+    const bool ends_alone = signal == SIGTERM || signal == SIGINT;
+    if (is_supervisor_gone || (ends_alone && (left_by_ != 0 || !workers_))) return leave();
     send(wire::StopRun{signal, {}, "its agent"});
+    if (!ends_alone) return;
+    left_by_ = signal;
     if (was_stopped_) return;
-    await_stop_order([this] {
+    await_order(kAnswerMax, [this] {
       is_alone_ = true;
-      workers_->when_gone([this] { leave(); });
+      workers_->when_gone([this] {
+        if (is_alone_) leave();
+      });
     });
   }
 
-  // Stops the workers if no stop order comes; calls `on_none` first.
-  void await_stop_order(std::function<void()> on_none) {
-    order_awaited_.expires_after(kStopOrderMax);
+  // The supervisor has the signal, and decides.
+  void on_answer() {
+    if (over_network_ || is_alone_) return;
+    left_by_ = 0;
+    order_awaited_.cancel();
+  }
+
+  // Stops the workers if no order comes; calls `on_none` first.
+  void await_order(base::Nanos max, std::function<void()> on_none) {
+    order_awaited_.expires_after(max);
     order_awaited_.async_wait(
         [this, on_none = std::move(on_none)](const boost::system::error_code& error) {
-          if (error) return;
+          if (error || was_stopped_ || left_by_ == 0) return;  // the order came just before
           on_none();
           workers_->stop_all(left_by_, shutdown_grace_);
         });
@@ -237,7 +249,7 @@ class Agent {
       static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
     }
     workers_->when_gone([this] { leave(); });
-    await_stop_order([] {});
+    await_order(kStopOrderMax, [] {});
   }
 
   // Uses the signal that the agent got: a worker may handle SIGINT better than SIGTERM.
@@ -245,6 +257,8 @@ class Agent {
     was_stopped_ = true;
     is_alone_ = false;
     if (left_by_ != 0) order_awaited_.cancel();
+    is_alone_ = false;
+    for (const wire::Message& exit : std::exchange(held_exits_, {})) send(exit);
     if (left_by_ != 0 && order.signal == SIGTERM) order.signal = left_by_;
     workers_->stop(order);
   }
@@ -256,9 +270,10 @@ class Agent {
       return base::signal_self(stop->signal == SIGINT ? SIGINT : SIGTERM);
     }
     // Workers that the agent has stopped by itself have not done their work, whatever their exit
-    // codes say.
-    if (is_alone_ && (std::holds_alternative<wire::WorkerExited>(message) ||
-                      std::holds_alternative<wire::WorkersGone>(message))) {
+    // codes say. A later stop order is answered by WorkersGone.
+    if (is_alone_ && std::holds_alternative<wire::WorkersGone>(message)) return;
+    if (is_alone_ && std::holds_alternative<wire::WorkerExited>(message)) {
+      held_exits_.push_back(message);
       return;
     }
     if (was_stopped_ && std::holds_alternative<wire::WorkersGone>(message)) store_.end_attempt();
@@ -303,6 +318,8 @@ class Agent {
       peers_->begin_attempt();
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
       this->stop(*stop);
+    } else if (std::holds_alternative<wire::StopRun>(message)) {
+      on_answer();
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
       workers_->signal(*signal);
     } else if (const auto* keep = std::get_if<wire::KeepStandbys>(&message)) {
@@ -516,6 +533,7 @@ class Agent {
   wire::NodeEnding ending_;  // of this node; sent on every connection unless its reason is empty
   int left_by_ = 0;
   bool is_alone_ = false;  // the supervisor lives, but has not answered the signal
+  std::vector<wire::Message> held_exits_;  // of workers while alone
   const pid_t parent_ = ::getppid();
   base::Nanos shutdown_grace_{};
   bool leaving_ = false;  // the link is closed

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs every test; the last line is "N passed, N failed". An entry of CTest or a fuzzer is one test.
 # Before that line come the skipped cases with their reasons, and the failed tests with the lines
-# that show the cause. Cases that are skipped for want of a Python package which install-deps.sh
-# installs count as a failed test.
+# that show the cause. Cases that are skipped because a Python package is missing which
+# install-deps.sh installs count as a failed test.
 #
 # Tests with real processes and deadlines run beside each other and beside a compiler. If few of them
 # fail, these run once more, alone; a test that then passes counts as passed and is listed as
@@ -124,8 +124,8 @@ tell_of_ctest() {  # verdict, folder, its log; names on stdin
   done
 }
 
-# Of lines about skipped tests on stdin: those for want of a Python package that install-deps.sh
-# installs. Nightly files also test with packages that not every machine can have.
+# Of lines about skipped tests on stdin: those skipped because a Python package is missing which
+# install-deps.sh installs. Nightly files also test with packages that not every machine can have.
 lacking_packages() {
   grep -E "could not import '|[a-zA-Z_.]+ is not installed" | grep -vE '/nightly_[^/]*\.py:'
 }

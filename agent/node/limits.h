@@ -25,8 +25,9 @@ inline constexpr std::chrono::seconds kQuietAfter{3};
 inline constexpr std::chrono::seconds kLeaveMax{10};
 // How long a node that was told to end waits for a stop order before it stops its workers itself.
 inline constexpr std::chrono::milliseconds kStopOrderMax{2000};
-// What its workers then have to save on one machine, where a supervisor that lives seldom fails to
-// answer.
+// On one machine: how long its supervisor may take to answer a signal that was passed on, and what
+// the workers have to save if it does not, which is seldom while it lives.
+inline constexpr std::chrono::seconds kAnswerMax{5};
 inline constexpr std::chrono::seconds kStopAloneGrace{30};
 // How long an ending agent waits until its last bytes are sent to the supervisor.
 inline constexpr std::chrono::milliseconds kLastBytesMax{1500};

@@ -56,7 +56,8 @@ void Driver::Impl::on_stop(const wire::StopRun& order) {
 
 // A worker signalled its parent, as to end the launcher, or an agent of this machine got a signal:
 // as that signal to us. All ranks may do so at once, and the second signal to us would kill them.
-void Driver::Impl::on_report(base::NodeId, const wire::StopRun& order) {
+void Driver::Impl::on_report(base::NodeId node, const wire::StopRun& order) {
+  if (!agent_listener_) nodes_.send(node, order);  // the agent need not stop the workers by itself
   const bool is_ending = job_.state() == JobState::kFinishing || finished_;
   if (is_ending ||
       std::ranges::find(request_.end_signals, order.signal) == request_.end_signals.end()) {
@@ -65,14 +66,17 @@ void Driver::Impl::on_report(base::NodeId, const wire::StopRun& order) {
   relayed_signal_ = order.signal;
   relayed_at_ = parts_.clock.now();
   if (order.signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
+  relayed_signal_ = order.signal;
+  relayed_at_ = parts_.clock.now();
   const std::string origin = base::printable(order.host.substr(0, HOST_NAME_MAX));
   dispatch(
       SignalReceived{order.signal, false, {}, base::signal_name(order.signal) + " from " + origin});
 }
 
 bool Driver::Impl::was_relayed(int signal) {
-  const bool is_same = std::exchange(relayed_signal_, 0) == signal;
-  return is_same && parts_.clock.now() - relayed_at_ < kRelayedSignalMax;
+  const bool is_first = !std::exchange(was_signalled_, true);
+  return is_first && relayed_signal_ == signal &&
+         parts_.clock.now() - relayed_at_ < kRelayedSignalMax;
 }
 
 std::optional<RunAuthority> Driver::Impl::authority() const {

@@ -143,7 +143,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   void on_report(base::NodeId node, const wire::NodeStages& report);
   void on_report(base::NodeId node, wire::StageNews& news);
   void on_report(base::NodeId node, const wire::StopRun& order);
-  // A signal to us was also sent to a worker's parent or an agent, which was faster.
+  // Our first signal was also sent to a worker's parent or an agent, which was faster.
   [[nodiscard]] bool was_relayed(int signal);
   void on_report(base::NodeId node, const wire::StandbyModules& report);
   void tell(const std::vector<CheckpointWatch::News>& news);
@@ -197,8 +197,9 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   std::array<LoopTimer, kTimers> timers_;  // by TimerId
   std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
   base::Nanos stepped_at_{};  // when they last rose
-  int relayed_signal_ = 0;  // the last one that a worker or an agent passed on to us; 0: none
+  int relayed_signal_ = 0;  // the last one passed on to us that stopped the run; 0: none
   base::Nanos relayed_at_{};
+  bool was_signalled_ = false;  // ourselves, to end
   LoopTimer summary_timer_, live_timer_, shutdown_timer_;
 };
 

@@ -2,8 +2,10 @@
 end it, whichever process gets it first: the ranks have their time to save."""
 
 import contextlib
+import json
 import os
 import signal
+import time
 
 import pytest
 from helpers.jobs import descendants
@@ -24,6 +26,7 @@ time.sleep(1)
 open("saved." + rank, "w").close()
 """
 RANKS = 3
+ANSWER_MAX_S = 6  # longer than the agent waits for an answer (kAnswerMax)
 
 
 def files(robustrun, kind):
@@ -47,23 +50,52 @@ def is_told(robustrun):
     return len(files(robustrun, "told")) == RANKS
 
 
+def start_with_words(robustrun, *options):
+    with (robustrun.folder / "err").open("wb") as err:
+        return start(robustrun, *options, stderr=err)
+
+
+def words(robustrun):
+    """What the run has written, where standard error is the file "err"."""
+    return (robustrun.folder / "err").read_text()
+
+
+def await_words(robustrun, expected):
+    wait_for(lambda: expected in words(robustrun), what=expected)
+
+
 def ends_well(robustrun, running, code):
     finished = running.finish(60)
-    assert finished.code == code, finished.errors
-    assert len(files(robustrun, "saved")) == RANKS, finished.errors
-    assert "killing all workers" not in finished.errors, finished.errors
-    assert "restart" not in finished.errors, finished.errors
+    errors = words(robustrun) if (robustrun.folder / "err").exists() else finished.errors
+    assert finished.code == code, errors
+    assert len(files(robustrun, "saved")) == RANKS, errors
+    assert "killing all workers" not in errors, errors
+    assert "restart" not in errors, errors
     robustrun.expect_nothing_left()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT],
                          ids=lambda number: number.name)
 def test_the_agent_gets_the_signal_first(robustrun, number):
-    running = start(robustrun)
+    running = start_with_words(robustrun)
     os.kill(running.agent(), number)
-    wait_for(lambda: is_told(robustrun), what="the stop order")
+    await_words(robustrun, f"stopping ({number.name} from its agent)")
     os.kill(running.pid, number)  # is the same order
     ends_well(robustrun, running, 128 + number)
+
+
+def test_a_second_signal_to_the_supervisor_is_one_although_the_agent_got_the_first(robustrun):
+    running = start_with_words(robustrun, "--shutdown-timeout=600")
+    for pid in running.workers(RANKS):
+        os.kill(pid, signal.SIGSTOP)  # it cannot save
+    os.kill(running.agent(), signal.SIGTERM)
+    await_words(robustrun, "stopping (SIGTERM from its agent)")
+    os.kill(running.pid, signal.SIGTERM)
+    wait_for(lambda: not pending(running.pid, signal.SIGTERM), what="the first signal's receipt")
+    os.kill(running.pid, signal.SIGTERM)
+    assert running.finish(60).code == 143
+    assert "SIGTERM again: killing all workers" in words(robustrun)
+    robustrun.expect_nothing_left()
 
 
 def test_the_supervisor_gets_the_signal_first(robustrun):
@@ -129,14 +161,62 @@ def test_without_an_answer_of_the_supervisor_the_agent_stops_the_ranks_itself(ro
     ends_well(robustrun, running, 143)
 
 
-def test_when_the_supervisor_does_not_end_by_the_signal_its_ranks_are_not_done(robustrun):
-    """Ranks that end with 0 because their agent stopped them have not done the job."""
-    err = (robustrun.folder / "err").open("wb")
-    running = start(robustrun, "--signals-to-handle=SIGINT", "--max-restarts=0", stderr=err)
-    err.close()
-    os.kill(running.agent(), signal.SIGTERM)
-    await_files(robustrun, "saved", 30)
-    wait_for(lambda: "free restart" in (robustrun.folder / "err").read_text(), what="a restart")
+@pytest.mark.parametrize("number, option, around", [
+    (signal.SIGTERM, "--signals-to-handle=SIGINT", []),
+    (signal.SIGHUP, "--signals-to-handle=SIGTERM,SIGINT,SIGHUP,SIGQUIT", ["/usr/bin/nohup"]),
+], ids=["not handled", "nohup"])
+def test_a_signal_that_does_not_end_the_run_does_not_end_it_at_the_agent(robustrun, number, option,
+                                                                         around):
+    robustrun.write("saves.py", SAVES)
+    options = [f"--nproc-per-node={RANKS}", option, "saves.py"]
+    if around:
+        running = robustrun.start(robustrun.binary, *options, argv0=around[0])
+    else:
+        running = robustrun.start(*options)
+    running.workers(RANKS)
+    await_files(robustrun, "started")
+    agent = running.agent()
+    for _ in range(2):  # the second one ends nothing, either
+        os.kill(agent, number)
+        wait_for(lambda: not pending(agent, number), what="the signal's receipt")
+        time.sleep(0.5)  # for the supervisor's answer
+    time.sleep(ANSWER_MAX_S)  # nothing shows that nothing happens
+    assert running.agent() == agent
+    assert not files(robustrun, "told")
     os.kill(running.pid, signal.SIGINT)
-    assert running.finish(60).code == 130
+    ends_well(robustrun, running, 130)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT], ids=lambda number: number.name)
+def test_a_signal_that_the_supervisor_may_ignore_is_only_passed_on(robustrun, number):
+    running = start(robustrun)
+    agent = running.agent()
+    os.kill(running.pid, signal.SIGSTOP)
+    for _ in range(2):
+        os.kill(agent, number)
+        wait_for(lambda: not pending(agent, number), what="the signal's receipt")
+    time.sleep(ANSWER_MAX_S)
+    assert not files(robustrun, "told")
+    os.kill(running.pid, signal.SIGCONT)
+    ends_well(robustrun, running, 128 + number)
+
+
+def test_a_late_order_of_the_supervisor_is_answered_with_the_ranks_exits(robustrun):
+    """While the supervisor could not answer, a rank has ended, and others have not."""
+    robustrun.write("saves.py", SAVES.replace("time.sleep(1)", "time.sleep(int(rank) * 600)"))
+    running = robustrun.start(f"--nproc-per-node={RANKS}", "--shutdown-timeout=1",
+                              "--events=events.jsonl", "saves.py")
+    ranks = running.workers(RANKS)
+    await_files(robustrun, "started")
+    agent = running.agent()
+    os.kill(running.pid, signal.SIGSTOP)
+    os.kill(agent, signal.SIGTERM)
+    wait_for(lambda: not set(ranks) <= set(robustrun.marked()), what="the end of rank 0")
+    os.kill(running.pid, signal.SIGCONT)
+    finished = running.finish(60)
+    assert finished.code == 143, finished.errors
+    assert "restart" not in finished.errors, finished.errors
+    events = [json.loads(line) for line in (robustrun.folder / "events.jsonl").open()]
+    exited = [event["rank"] for event in events if event["event"] == "worker_exited"]
+    assert sorted(exited) == list(range(RANKS))
     robustrun.expect_nothing_left()

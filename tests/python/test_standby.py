@@ -271,18 +271,36 @@ def test_a_copy_of_the_variables_that_a_module_keeps_was_read(standby, tmp_path,
     libraries.mkdir()
     (libraries / "keeps.py").write_text(f"import os\n{KEEPS[way]}\n")
     (tmp_path / "job.py").write_text("")
-    waiting = standby("job.py", "keeps", RANK="1", PYTHONPATH=str(libraries))
+    waiting = standby("job.py", "keeps", RANK="0", WORLD_SIZE="1", PYTHONPATH=str(libraries))
     assert "RANK" in waiting.ready()["read"]
 
 
+@pytest.mark.parametrize("default", ["env = {'MASTER_PORT': '29500'}", "env = [('RANK', '0')]",
+                                     "env = ['WORLD_SIZE=1']", "env = {'RANK': '0', 'A': 'b'}",
+                                     "env = [{'RANK': '0'}, {'WORLD_SIZE': '1'}]",
+                                     "a = [('RANK', '0')]\nb = [('WORLD_SIZE', '1')]"])
+def test_a_library_s_default_that_is_a_variables_value_is_no_copy(standby, tmp_path, default):
+    libraries = tmp_path / "site-packages"
+    libraries.mkdir()
+    (libraries / "keeps.py").write_text(f"import os\nlist(os.environ.items())\n{default}\n")
+    (tmp_path / "job.py").write_text("")
+    waiting = standby("job.py", "keeps", PYTHONPATH=str(libraries), **FIRST_RANK)
+    assert not FIRST_RANK.keys() & set(waiting.ready().get("read", []))
+
+
+FIRST_RANK = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1",
+              "MASTER_PORT": "29500"}
+SOME_RANK = {"RANK": "13", "LOCAL_RANK": "5", "WORLD_SIZE": "16", "MASTER_PORT": "31243"}
+
+
+@pytest.mark.parametrize("of_rank", [FIRST_RANK, SOME_RANK], ids=["first rank", "some rank"])
 @pytest.mark.parametrize("library, reads", [
-    ("torch", set()), ("transformers", set()),
+    ("torch", set()), ("transformers", set()), ("accelerate", set()),
     ("lightning", {"RANK", "LOCAL_RANK"}),  # by their names
 ])
-def test_large_libraries_keep_no_copy_of_the_variables(standby, tmp_path, library, reads):
+def test_large_libraries_keep_no_copy_of_the_variables(standby, tmp_path, library, reads, of_rank):
     pytest.importorskip(library)
     (tmp_path / "job.py").write_text("")
-    of_rank = {"RANK": "13", "LOCAL_RANK": "5", "WORLD_SIZE": "16", "MASTER_PORT": "31243"}
     waiting = standby("job.py", library, **of_rank)
     read = set(waiting.ready().get("read", []))
     assert read  # they do read some variables

@@ -16,7 +16,7 @@ def lacking(lines):
     return done.stdout.splitlines()
 
 
-def test_a_test_skipped_for_want_of_a_package_fails_the_gate():
+def test_a_test_skipped_because_a_package_is_missing_fails_the_gate():
     import_ = "skipped: [1] tests/e2e/test_demo.py:7: could not import 'torch': No module named"
     mark = "skipped: [3] tests/e2e/trainers/test_trackers.py:78: mlflow is not installed"
     others = ["skipped: [1] tests/e2e/helpers/machines.py:28: network namespaces take root",

@@ -17,6 +17,8 @@ VERSION = b"ready 1"
 _NICE, _NICE_LATER, _LATER_S = 19, 10, 60
 _USER_STAMPS_BYTES_MAX = 64 << 10  # of modules for robustrun.prepare()
 _HOLDERS_AT_ONCE = 4096  # objects whose contents are looked through together
+# Values that a library may have as a default: one variable that has such a value is no copy.
+_DEFAULTS = {"", "0", "1", "29500", "127.0.0.1", "localhost"}
 # Variables that libraries read in C while they are loaded, which cannot be observed.
 _READ_IN_C = ("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "GLOG_", "TF_", "XLA_",
               "PYTORCH_", "TORCH_CPP_LOG_LEVEL", "TORCH_SHOW_CPP_STACKTRACES")
@@ -222,26 +224,41 @@ def _kept():
     """
     import gc
 
+    holders = gc.get_objects()
     variables = dict(os.environ)
     names = variables.keys()
     lines = {"%s=%s" % pair: pair[0] for pair in variables.items()}
-    found = set()
-    holders = gc.get_objects()
-    for at in range(0, len(holders), _HOLDERS_AT_ONCE):
-        for held in gc.get_referents(*holders[at:at + _HOLDERS_AT_ONCE]):
+
+    def is_copy(found):
+        return len(found) > 1 or any(variables[name] not in _DEFAULTS for name in found)
+
+    def copied(*holders):
+        found, single = set(), set()  # in dictionaries; as pairs and lines
+        for held in gc.get_referents(*holders):
             kind = type(held)
             if kind is str:
                 if held in lines:
-                    found.add(lines[held])
+                    single.add(lines[held])
             elif kind is tuple:
                 if len(held) == 2 and type(held[0]) is str and type(held[1]) is str:
                     if variables.get(held[0]) == held[1]:
-                        found.add(held[0])
+                        single.add(held[0])
             elif issubclass(kind, dict) and held is not variables:
+                same = set()
                 for name in names & dict.keys(held):
                     value = dict.get(held, name)
                     if type(value) is str and value == variables[name]:
-                        found.add(name)
+                        same.add(name)
+                if is_copy(same):
+                    found |= same
+        return found | single if is_copy(single) else found
+
+    found = set()
+    for at in range(0, len(holders), _HOLDERS_AT_ONCE):
+        some = holders[at:at + _HOLDERS_AT_ONCE]
+        if copied(*some):  # pairs and lines in different containers are no copy
+            for holder in some:
+                found |= copied(holder)
     return found
 
 
