@@ -255,7 +255,6 @@ class Agent {
   // Uses the signal that the agent got: a worker may handle SIGINT better than SIGTERM.
   void stop(wire::StopWorkers order) {
     was_stopped_ = true;
-    is_alone_ = false;
     if (left_by_ != 0) order_awaited_.cancel();
     is_alone_ = false;
     for (const wire::Message& exit : std::exchange(held_exits_, {})) send(exit);
