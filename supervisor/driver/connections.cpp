@@ -63,8 +63,6 @@ void Driver::Impl::on_report(base::NodeId node, const wire::StopRun& order) {
       std::ranges::find(request_.end_signals, order.signal) == request_.end_signals.end()) {
     return;
   }
-  relayed_signal_ = order.signal;
-  relayed_at_ = parts_.clock.now();
   if (order.signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
   relayed_signal_ = order.signal;
   relayed_at_ = parts_.clock.now();
