@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/io/log.h"
 #include "wire/bulk/keys.h"
 #include "wire/net/bounded_listener.h"
 #include "wire/net/peer_user.h"
@@ -128,15 +127,7 @@ base::Result<std::unique_ptr<BulkListener>> BulkListener::open(
              std::make_shared<PendingBulkConnection>(executor, server, std::move(slot))
                  ->begin(std::move(fd));
            },
-       .on_other_user =
-           [is_noted = false](uid_t user) mutable {
-             if (user == kUnknownUser || std::exchange(is_noted, true)) return;
-             RR_LOG(kWarn, {},
-                    "refused a connection from user {} on this machine: the port for copies of "
-                    "checkpoints in memory serves "
-                    "only the user of the run",
-                    user);
-           }}));
+       .on_other_user = note_other_user("copies of checkpoints in memory")}));
   return std::make_unique<BulkListenerImpl>(std::move(server), std::move(listener));
 }
 

@@ -8,7 +8,6 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
-#include "base/io/log.h"
 #include "wire/messages/enrolment.h"
 #include "wire/messages/limits.h"
 #include "wire/net/bounded_listener.h"
@@ -131,15 +130,7 @@ base::Result<std::unique_ptr<PeerListener>> PeerListener::open(
              std::make_shared<PendingPeerConnection>(executor, server, std::move(slot))
                  ->begin(std::move(fd));
            },
-       .on_other_user =
-           [is_noted = false](uid_t user) mutable {
-             if (user == kUnknownUser || std::exchange(is_noted, true)) return;
-             RR_LOG(kWarn, {},
-                    "refused a connection from user {} on this machine: the port for tests of the "
-                    "network serves "
-                    "only the user of the run",
-                    user);
-           }}));
+       .on_other_user = note_other_user("tests of the network")}));
   return std::make_unique<PeerListenerImpl>(std::move(server), std::move(listener));
 }
 

@@ -11,8 +11,10 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "base/io/fd.h"
+#include "base/io/log.h"
 #include "wire/net/local_addresses.h"
 
 namespace robustrun::wire {
@@ -112,6 +114,17 @@ std::optional<uid_t> other_user_at(int connection) {
   if (found->idiag_inode == 0) return kUnknownUser;
   if (found->idiag_uid == ::geteuid() || found->idiag_uid == 0) return std::nullopt;
   return found->idiag_uid;
+}
+
+std::function<void(uid_t)> note_other_user(std::string purpose) {
+  return [purpose = std::move(purpose), is_noted = false](uid_t user) mutable {
+    if (user == kUnknownUser || std::exchange(is_noted, true)) return;
+    RR_LOG(
+        kWarn, {},
+        "refused a connection from user {} on this machine: the port for {} serves only the user "
+        "of the run",
+        user, purpose);
+  };
 }
 
 }  // namespace robustrun::wire

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
+#include <string>
 
 namespace robustrun::wire {
 
@@ -14,5 +16,8 @@ namespace robustrun::wire {
 // machine's; takes microseconds.
 inline constexpr uid_t kUnknownUser = static_cast<uid_t>(-1);
 [[nodiscard]] std::optional<uid_t> other_user_at(int connection);
+
+// For a listener that refuses other users: logs the first one. `purpose`: what the port is for.
+[[nodiscard]] std::function<void(uid_t)> note_other_user(std::string purpose);
 
 }  // namespace robustrun::wire
