@@ -12,6 +12,7 @@ using supervisor::GroupFormed;
 
 // What the journal says of folders and groups.
 struct Facts {
+  bool has_begun = false;  // the first record is there
   std::string log_directory;
   std::vector<const GroupFormed*> groups;  // in order; an attempt with the same nodes forms none
   std::uint32_t last_attempt = 0;
@@ -35,7 +36,9 @@ Facts facts_of(const std::vector<supervisor::JournalEntry>& journal) {
     } else if (const auto* event = std::get_if<supervisor::Event>(&entry.what)) {
       facts.last_attempt = std::max(facts.last_attempt, attempt_of(*event));
       const auto* run = std::get_if<supervisor::RunStarted>(&event->body);
-      if (run != nullptr) facts.log_directory = run->spec.log_directory;
+      if (run == nullptr) continue;
+      facts.has_begun = true;
+      facts.log_directory = run->spec.log_directory;
     }
   }
   return facts;
@@ -58,6 +61,10 @@ base::Result<AttemptLogs> logs_of(const std::vector<supervisor::JournalEntry>& j
   using base::Errc;
   const Facts facts = facts_of(journal);
   if (facts.groups.empty()) return base::fail(Errc::kNotFound, "no worker was started");
+  if (!facts.has_begun) {
+    return base::fail(Errc::kNotFound,
+                      "the record of the journal that names them is lost; see the run's folder");
+  }
   if (facts.log_directory.empty()) {
     return base::fail(Errc::kNotFound, "the run keeps no logs (--log-dir=/dev/null)");
   }

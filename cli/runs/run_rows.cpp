@@ -1,6 +1,9 @@
 #include "cli/runs/run_rows.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "cli/runs/find_run.h"
@@ -12,6 +15,12 @@ namespace robustrun::cli {
 namespace {
 
 constexpr std::size_t kFilesCountedMax = 100'000;
+
+base::Nanos changed_at(const KnownRun& run) {
+  struct stat status{};
+  if (::stat((run.directory + "/journal").c_str(), &status) != 0) return {};
+  return std::chrono::seconds(status.st_mtim.tv_sec);
+}
 
 }  // namespace
 
@@ -31,7 +40,9 @@ RunRow row_of(const KnownRun& run, const Surroundings& around) {
   row.workers = status.workers;
   row.nodes = static_cast<std::uint32_t>(std::ranges::count_if(
       status.nodes, [](const supervisor::NodeStatus& node) { return node.node_rank.has_value(); }));
-  row.age = around.wall_time - status.started;
+  // Of a journal that has lost its first record only the last change is known.
+  const base::Nanos began = status.started > base::Nanos{} ? status.started : changed_at(run);
+  row.age = around.wall_time - began;
   row.step = status.step;
   if (!row.step && status.steps > 0) row.step = static_cast<std::int64_t>(status.steps);
   row.incidents =

@@ -2,6 +2,7 @@
 clean."""
 
 import glob
+import json
 import os
 import resource
 import shutil
@@ -92,6 +93,15 @@ def test_a_journal_that_cannot_be_read_is_an_error(robustrun, finished_run, word
     shown = robustrun.run(*words, finished_run, timeout=SOON_S)
     assert shown.code == 2 and "the journal's header is damaged" in shown.errors, shown
     assert shown.text == ""
+
+
+def test_a_run_with_a_damaged_first_record_is_listed_with_its_age(robustrun, finished_run):
+    flip(finished_run / "journal", records_of(finished_run / "journal")[0] + 60)
+    (row,) = json.loads(robustrun.run("ls", "--json", timeout=SOON_S).out)["runs"]
+    assert 0 <= row["age_s"] < SOON_S * 10, row
+    shown = robustrun.run("logs", timeout=SOON_S)
+    assert shown.code == 2
+    assert "the record of the journal that names them is lost" in shown.errors, shown.errors
 
 
 def test_a_run_with_a_damaged_first_record_is_resumed_and_its_orphans_end(nodes):

@@ -183,7 +183,7 @@ def test_orders_are_given_after_a_yes(robustrun, terminal):
     shown.press("y")
     shown.wait("alpha is being evicted")
     job.wait(lambda: "alpha is evicted: a user's order" in job.err(), "the eviction", 60)
-    shown.wait("all 2 ranks run", "gamma")
+    shown.wait("all 2 ranks run", "1 out of the run", "rank 0 on gamma")
     shown.press("I")
     shown.wait("fault for rank")
     shown.press("kill", "Enter")
