@@ -17,7 +17,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr int kLogMode = 0644;
+constexpr int kLogMode = 0600;
 
 class SideBySide {
  public:
