@@ -80,6 +80,9 @@ def _executor(processes, recipes):
     except BaseException:  # a transform may hang
         for process in list((pool._processes or {}).values()):
             process.kill()
+        # The rest of a result in whose middle one was killed would be awaited for ever, because
+        # this process could write it, too.
+        pool._result_queue._writer.close()
         raise
     finally:
         pool.shutdown()

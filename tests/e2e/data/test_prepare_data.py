@@ -290,6 +290,39 @@ def test_an_interrupted_call_goes_on_where_it_was(tmp_path, end):
     assert documents(tmp_path, "c.jsonl") == letters([*words(30_000, "c"), "wait"])
 
 
+LARGE = """
+import os, sys, time
+from robustrun._data import prepare
+
+class Large:
+    def tokens_of(self, path, first, batch):
+        open(path, "w").close()
+        return bytes(1 << 28)
+
+if __name__ == "__main__":
+    for number, pause in enumerate((0.1, 0.2, 0.3, 0.4)):
+        path = f"began{number}"
+        try:
+            with prepare._executor(2, {"all": Large()}) as pool:
+                pool.submit(prepare._tokenize, "all", path, 0, 0)
+                while not os.path.exists(path):
+                    time.sleep(0.01)
+                time.sleep(pause)  # now the result is on its way
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            print("ended", flush=True)
+"""
+
+
+def test_an_interrupt_in_the_middle_of_a_large_result_ends_the_processes(tmp_path):
+    (tmp_path / "large.py").write_text(LARGE)
+    done = subprocess.run([sys.executable, "large.py"], cwd=tmp_path, timeout=120,
+                          stdout=subprocess.PIPE, text=True,
+                          env=dict(os.environ, PYTHONPATH=str(BUILD / "share/robustrun/python")))
+    assert done.stdout.split() == ["ended"] * 4
+    assert done.returncode == 0
+
+
 def test_compressed_with_zstandard(tmp_path):
     zstandard = pytest.importorskip("zstandard")
     texts = words(50_000)

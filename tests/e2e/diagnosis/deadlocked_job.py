@@ -16,5 +16,5 @@ for step in range(1000):
     model(torch.ones(1, 4)).sum().backward()
     optimizer.step()
     optimizer.zero_grad()
-    time.sleep(0.02)
+    time.sleep(0.1)
 dist.destroy_process_group()
