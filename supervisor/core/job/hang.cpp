@@ -50,7 +50,8 @@ std::string outlook_in_words(const Diagnosed& what) {
     case Outlook::kWhileMoves:
       return fmt::format("; {}: the attempt ends in {} (--hang-timeout), or sooner if {}", it_moves,
                          in, it_stops);
-    case Outlook::kNoSteps: return "; nothing is done about it, as the script has reported too few steps";
+    case Outlook::kNoSteps:
+      return "; nothing is done about it, as the script has reported too few steps";
     case Outlook::kExitHandlers:
       return "; nothing is done about it, as its exit handlers may still save or upload something";
     case Outlook::kEndsProcess:
