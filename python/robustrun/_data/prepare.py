@@ -198,7 +198,9 @@ def _write(files, values, recipes, processes):
                 if not waiting:
                     return made
                 file, future = waiting.popleft()
-                writer = writer or TokenWriter(file.prefix)
+                if writer is None:
+                    writer = TokenWriter(file.prefix)
+                    writer.open()
                 if future is not None:
                     _add(writer, *future.result())
                     news.tell(values["source"][file.source]["name"], writer.tokens)

@@ -25,16 +25,20 @@ def remove_abandoned(folder):
 
 
 class TokenWriter:
-    """A context: leaves nothing behind unless finish() was called."""
+    """A context: leaves nothing behind unless finish() was called. open() makes the first file: a
+    signal within it finds the object that removes the file."""
 
     def __init__(self, prefix):
         self.prefix = prefix
         mark = os.urandom(8).hex()  # another call may write the same set
         self._names = ["%s.%s.part-%s" % (prefix, kind, mark) for kind in ("bin", "idx")]
-        self._tokens = open(self._names[0], "xb")
+        self._tokens = None
         self._kind = "H"  # until a token is too large for it
         self._lengths = array.array("i")
         self.tokens = 0
+
+    def open(self):
+        self._tokens = open(self._names[0], "xb")
 
     @property
     def samples(self):
@@ -88,11 +92,13 @@ class TokenWriter:
         os.replace(self._names[1], self.prefix + ".idx")
 
     def __enter__(self):
+        self.open()
         return self
 
     def __exit__(self, *exception):
-        with contextlib.suppress(OSError):  # what could not be written before
-            self._tokens.close()
+        if self._tokens is not None:
+            with contextlib.suppress(OSError):  # what could not be written before
+                self._tokens.close()
         for name in self._names:
             _remove(name)
 
