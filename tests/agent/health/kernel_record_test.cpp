@@ -116,6 +116,7 @@ TEST_CASE("harmless lines, drives without media and lines of programs are not re
   for (const char* const line :
        {"usb 1-1: new high-speed USB device number 2", "I/O error, dev fd0, sector 0",
         "I/O error, dev sr0, sector 0", "Buffer I/O error on dev loop3, logical block 1",
+        "[Hardware Error]: Corrected error, no action required.",
         "EXT4-fs (sda1): mounted filesystem with ordered data mode", "EDAC MC0: 1 CE on DIMM_A1"}) {
     CAPTURE(line);
     CHECK_FALSE(news_of(line).has_value());
@@ -125,7 +126,7 @@ TEST_CASE("harmless lines, drives without media and lines of programs are not re
   CHECK(news_of("I/O error, dev sda, sector 1", 1 << 3).has_value());
 }
 
-TEST_CASE("a program or file that is named like a finding is none") {
+TEST_CASE("a program or file with the name of a finding is no finding") {
   // The kernel cuts a process's name to 15 bytes.
   for (const char* const line :
        {"NVRM: Xid (PCI:[4711]: segfault at 0 ip 0 sp 0 error 4 in x): 79, y[1000+1000]",

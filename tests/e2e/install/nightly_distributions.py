@@ -91,7 +91,7 @@ def test_the_wheel(root):
     before = root.content()
     root.run("/srv/venv/bin/pip install --no-index /packages/*.whl; /srv/venv/bin/pip check")
     root.expect_two_ranks("robustrun", "/srv/venv/bin:$PATH")
-    root.run("cd /work; /srv/venv/bin/python -c "
+    root.run("cd /job; /srv/venv/bin/python -c "
              "'from robustrun._checkpoint import c_api; c_api._load()'")
     root.run("/srv/venv/bin/pip uninstall -y robustrun")
     assert root.content() - before == set()
@@ -117,7 +117,7 @@ def test_the_debian_package(root):
 def test_the_demo(root, venv):
     """With torch where the system's Python is that of the tests."""
     root.run(f"{venv}/bin/pip install --no-index /packages/*.whl", USER)
-    demo = f"PATH={venv}/bin:$PATH; cd /work; robustrun demo"
+    demo = f"PATH={venv}/bin:$PATH; cd /job; robustrun demo"
     if root.python() != sys.version_info[:2]:
         done = root.attempt(demo, USER)
         assert done.returncode == 2
@@ -179,7 +179,7 @@ def test_an_agent_of_this_build_is_pushed_to_another_distribution(roots, here, t
 def test_a_source_over_http_without_libcurl_is_refused_in_words(root):
     root.run("tar xf /packages/*.tar.gz -C /opt")
     out = root.run(
-        "cd /work; mkdir -p mount cache; /opt/robustrun-*/libexec/robustrun-blocks serve "
+        "cd /job; mkdir -p mount cache; /opt/robustrun-*/libexec/robustrun-blocks serve "
         "--source http://127.0.0.1:9/image.sqsh --mount mount --cache cache --socket socket "
         "--retry-budget 1 2>&1 || true")
     assert "libcurl cannot be loaded" in out and "install it: libcurl4 on Debian" in out

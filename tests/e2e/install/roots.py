@@ -39,9 +39,9 @@ class Root:
         (folder / "packages").mkdir()
         for path in (packages.wheel(), packages.tarball(), packages.debian_package()):
             shutil.copy(path, folder / "packages")
-        (folder / "work").mkdir(mode=0o777)
-        (folder / "work").chmod(0o777)
-        (folder / "work" / "script.py").write_text(packages.SCRIPT)
+        (folder / "job").mkdir(mode=0o777)
+        (folder / "job").chmod(0o777)
+        (folder / "job" / "script.py").write_text(packages.SCRIPT)
         # "*": no password, and not a locked account either.
         self.run(f"useradd --uid {USER_ID} --create-home --shell /bin/bash --password '*' {USER}; "
                  "mkdir -p /run/sshd")
@@ -72,7 +72,7 @@ class Root:
         return done.stdout
 
     def expect_two_ranks(self, robustrun, path="$PATH"):
-        out = self.run(f'PATH="{path}"; export PATH; cd /work; '
+        out = self.run(f'PATH="{path}"; export PATH; cd /job; '
                        f"{robustrun} --nproc-per-node=2 script.py")
         assert out.count(" of 2 by ") == 2, out
 
@@ -109,7 +109,7 @@ class Servers:
         try:
             for number, root in enumerate(roots, 1):
                 name, address = f"h{number}", f"{network}.{number}"
-                self.give(root, "/work/host_key", host_key.read_text(), 0)
+                self.give(root, "/job/host_key", host_key.read_text(), 0)
                 self.give(root, f"/home/{USER}/.ssh/authorized_keys",
                           (folder / "key.pub").read_text(), USER_ID)
                 self.boot(root, address)
@@ -134,13 +134,13 @@ class Servers:
         os.chown(path, owner, owner)
 
     def boot(self, root, address):
-        config, log = (root.folder / "work" / f"{kind}_{address}" for kind in ("sshd", "log"))
+        config, log = (root.folder / "job" / f"{kind}_{address}" for kind in ("sshd", "log"))
         config.write_text(f"ListenAddress {address}\nPort {self.held.number}\n"
-                          "HostKey /work/host_key\nUsePAM no\nPasswordAuthentication no\n"
+                          "HostKey /job/host_key\nUsePAM no\nPasswordAuthentication no\n"
                           "PidFile none\nMaxStartups 512\nSubsystem sftp internal-sftp\n")
         with open(log, "wb") as file:
             process = subprocess.Popen(
-                root.command(["/usr/sbin/sshd", "-D", "-e", "-f", f"/work/{config.name}"]),
+                root.command(["/usr/sbin/sshd", "-D", "-e", "-f", f"/job/{config.name}"]),
                 stdin=subprocess.DEVNULL, stdout=file, stderr=file)
         self.processes.append(process)
 

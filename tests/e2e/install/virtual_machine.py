@@ -25,14 +25,14 @@ INIT = """\
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
-mkdir -p /dev/shm /sys/fs/cgroup /work /root
+mkdir -p /dev/shm /sys/fs/cgroup /job /root
 mount -t tmpfs none /dev/shm
 mount -t tmpfs -o mode=1777 none /tmp
 mount -t cgroup2 none /sys/fs/cgroup
 ip link set lo up
 hostname machine
 export HOME=/root PATH=/opt/robustrun/bin:/usr/bin:/bin:/sbin LANG=C.UTF-8
-cd /work
+cd /job
 echo ==== begin
 sh /script < /dev/null 2>&1
 echo ==== end $?
@@ -56,7 +56,7 @@ def kernel():
 
 
 class VirtualMachine:
-    """`files`: name below /work -> text."""
+    """`files`: name below /job -> text."""
 
     def __init__(self, folder, files):
         self.folder = folder
@@ -66,12 +66,12 @@ class VirtualMachine:
             shutil.copytree(PARTS / name, self.root / name, symlinks=True,
                             ignore=shutil.ignore_patterns("modules", "doc", "man", "locale"))
         (self.root / "bin" / "sh").symlink_to("busybox")
-        for name in ("proc", "sys", "dev", "tmp", "work"):
+        for name in ("proc", "sys", "dev", "tmp", "job"):
             (self.root / name).mkdir()
         (self.root / "opt").mkdir()
         packages.unpack(self.root / "opt", ARCH).rename(self.root / "opt" / "robustrun")
         for name, text in files.items():
-            (self.root / "work" / name).write_text(text)
+            (self.root / "job" / name).write_text(text)
 
     def run(self, script):
         """What the script prints, and its exit code."""
