@@ -114,7 +114,7 @@ void close_communicator(Tables& t, const void* context) {
   if (comm == kNoSlot) return;
   State& state = g_states[comm];
   std::uint64_t generation = unpack(context).generation;
-  generation |= get(state.generation) & ~kGenerationBits;
+  generation |= get(state.generation) & ~kGenerationMask;
   if (!exchange(state.generation, generation, generation + 1)) return;
   forget_operations(t, comm);
   publish(t.communicators[comm].in_use, kFree);
@@ -123,7 +123,7 @@ void close_communicator(Tables& t, const void* context) {
 bool is_current(std::uint16_t comm, std::uint64_t generation) {
   if (comm >= kCommunicatorSlots) return false;
   const std::uint64_t current = get_published(g_states[comm].generation);
-  return current % 2 == 1 && (current & kGenerationBits) == (generation & kGenerationBits);
+  return current % 2 == 1 && (current & kGenerationMask) == (generation & kGenerationMask);
 }
 
 std::uint64_t generation_of_communicator(std::uint16_t comm) {

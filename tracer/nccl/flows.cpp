@@ -208,7 +208,7 @@ void end_flow(Tables& t, Handle flow, std::uint64_t now) {
 }
 
 void* start_step(Tables& t, Handle flow, int number, std::uint64_t now) {
-  if (number < 0 || static_cast<std::uint32_t>(number) > kPartBits) return nullptr;
+  if (number < 0 || static_cast<std::uint32_t>(number) > kPartMask) return nullptr;
   RecordFlow* const row = open_flow(t, flow);
   if (row == nullptr) return nullptr;
   const auto part = static_cast<std::uint32_t>(number);

@@ -36,25 +36,25 @@ struct Handle {
   std::uint32_t part = 0;        // 20 bits
 };
 
-inline constexpr std::uint64_t kGenerationBits = (1U << 24U) - 1;
-inline constexpr std::uint32_t kPartBits = (1U << 20U) - 1;
+inline constexpr std::uint64_t kGenerationMask = (1U << 24U) - 1;
+inline constexpr std::uint32_t kPartMask = (1U << 20U) - 1;
 
 // From the top: 4 bits kind, 24 generation, 16 index, 20 part.
 [[nodiscard]] inline void* pack(Handle handle) {
   const std::uint64_t number = static_cast<std::uint64_t>(handle.kind) << 60U |
-                               (handle.generation & kGenerationBits) << 36U |
+                               (handle.generation & kGenerationMask) << 36U |
                                static_cast<std::uint64_t>(handle.index) << 20U |
-                               (handle.part & kPartBits);
+                               (handle.part & kPartMask);
   return std::bit_cast<void*>(number);
 }
 [[nodiscard]] inline Handle unpack(const void* pointer) {
   const auto number = std::bit_cast<std::uint64_t>(pointer);
-  return {static_cast<HandleKind>(number >> 60U), number >> 36U & kGenerationBits,
+  return {static_cast<HandleKind>(number >> 60U), number >> 36U & kGenerationMask,
           static_cast<std::uint16_t>(number >> 20U),
-          static_cast<std::uint32_t>(number) & kPartBits};
+          static_cast<std::uint32_t>(number) & kPartMask};
 }
 [[nodiscard]] inline bool is_of(Handle handle, std::uint64_t generation) {
-  return handle.generation == (generation & kGenerationBits);
+  return handle.generation == (generation & kGenerationMask);
 }
 
 }  // namespace robustrun::tracer::nccl
