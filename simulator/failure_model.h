@@ -33,10 +33,11 @@ struct FailureModel {
   std::string about;  // for people: "Llama 3, 16,384 H100, 54 days"
   Figure<double> per_node_day;  // all kinds together, per machine in use
   Figure<std::array<double, kKinds>> mix;  // weights by kind; their sum is positive
-  // Of machine faults (gpu, machine): the share that takes other machines along, and how many.
+  // The share of machine faults (gpu, machine) that take other machines along, and how many they
+  // take.
   Figure<double> shared;
   Figure<std::uint32_t> neighbours;
-  // Of hangs: the share in which the machine is broken and hangs again until it is repaired.
+  // The share of hangs in which the machine is broken and hangs again until it is repaired.
   Figure<double> hang_stays;
   Figure<Nanos> repair;  // mean, exponential: until a broken machine is back
   Figure<Nanos> maintained;  // mean: until a machine in maintenance is back

@@ -16,8 +16,9 @@ struct TracedFault {
   std::uint32_t machine = 0;
   FaultKind kind = FaultKind::kGpu;
   bool stays = false;  // every restart on the same machine fails the same way until it is repaired
-  // How long the machine is away once it was removed, until it is repaired; if the fault itself
-  // takes it away (kMachine, kMaintenance), or for kSlow, counted from `at`.
+  // For kMachine and kMaintenance: how long the machine is away, from `at`. For kSlow: how long it
+  // is slow, from `at`. For kGpu, and for kHang if it `stays`: how long its repair takes, from its
+  // removal on.
   Nanos lasts{};
   double slows = 1;  // for kSlow: factor by which steps take longer meanwhile
   // For a real run that is replayed (replay.h):

@@ -1,7 +1,8 @@
 #pragma once
 // Faults of a run, by the simulator's kinds, from its journal. Internal to simulator/
-// (run_record.h). An attempt that was ended counts as one fault, of the kind of the cause that the
-// core decided on first; so does a slow machine that was not replaced.
+// (run_record.h). Each attempt that a fault ended counts as one fault. Its kind is that of the
+// first cause that the core decided on. A slow machine is one fault, too; if it was replaced, the
+// end of that attempt is not counted in addition.
 
 #include <map>
 #include <vector>

@@ -54,7 +54,7 @@ struct Site {
   [[nodiscard]] const SeenTime& of(Stage stage) const {
     return times[static_cast<std::size_t>(stage)];
   }
-  // Of the usual kind of start.
+  // The times of the usual kind of start, warm or not.
   [[nodiscard]] const SeenTime& script() const {
     return of(is_warm ? Stage::kScriptWarm : Stage::kScript);
   }

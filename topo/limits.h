@@ -12,9 +12,11 @@ constexpr std::size_t kLevelsMax = 16;
 constexpr std::size_t kNameBytesMax = 255;
 constexpr std::size_t kTextBytesMax = std::size_t{64} << 20;  // of one description
 constexpr std::uint32_t kRanksMax = 2'000'000;
-constexpr std::uint32_t kParallelMax = 1'000'000;  // for one size
+constexpr std::uint32_t kParallelMax = 1'000'000;  // each of tp, cp, ep, dp and pp
 
-// The solver's effort, counted in steps, not in time, so that results are the same everywhere.
+// The solver's effort. No limit is a time, so results are the same everywhere. With more than
+// kExchangePlacesMax or kExactPlacesMax places that search is left out; with more than
+// kCrossingPlacesMax, the sharper lower bound.
 constexpr std::uint32_t kExchangePlacesMax = 256;
 constexpr std::uint64_t kExchangeStepsPerPlace = 100;
 constexpr std::uint64_t kExchangeStepsMax = 20'000;

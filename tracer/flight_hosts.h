@@ -6,8 +6,9 @@
 // Two observations prove it. A rank that has finished every operation it called waits for no peer;
 // unless no other rank has called more, in which case it may be at the end of its program. And if
 // another rank at the same place of the program went on while the same operation was unfinished,
-// the program does not wait for the GPU there, so this rank would have gone on as well. A place is
-// identified by the two calls before it and their numbers. Pure.
+// the program does not wait for the GPU there, so this rank would have gone on as well. Two ranks
+// are at the same place if their last two calls, and the numbers of these calls, are the same.
+// Pure.
 
 #include <cstddef>
 #include <cstdint>

@@ -31,7 +31,7 @@ using ForPci = int (*)(NvmlDevice*, NvmlPciInfo*);
 using ForEcc = int (*)(NvmlDevice*, int, int, unsigned long long*);
 }  // namespace nvml
 
-// The library's functions, each found when it is first called.
+// The library's functions. Each call looks its function up by name.
 class NvmlLibrary {
  public:
   explicit NvmlLibrary(void* handle) : handle_(handle) {}

@@ -16,7 +16,7 @@ struct ClockReading {
   base::Nanos boot{};  // which continues while the machine is suspended
 };
 
-// Of /proc/uptime, "350735.47 234388.90". Pure.
+// The time since boot from `text` of /proc/uptime, "350735.47 234388.90". Pure.
 [[nodiscard]] std::optional<base::Nanos> parse_uptime(std::string_view text);
 
 // A finding when the two clocks drifted apart by more than kClockJumpMin between two readings.

@@ -47,7 +47,7 @@ struct LogPumpOptions {
 class LogPump {
  public:
   struct Handlers {
-    // All bytes as they come; may be empty.
+    // Receives all bytes as they come. This handler may be empty.
     std::function<void(std::string_view bytes)> on_bytes;
     // At most kLogReadBytes + kLineBytesMax. `partial`: the bytes do not end with a line's end.
     std::function<void(std::string_view bytes, bool partial)> on_console;

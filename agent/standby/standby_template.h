@@ -39,8 +39,8 @@ class StandbyTemplate {
   virtual ~StandbyTemplate() = default;
 
   [[nodiscard]] virtual const LaunchSpec& spawn() const = 0;
-  // Of the imports; ready().unforkable says why no standby can be forked from it. Only after
-  // on_ready.
+  // What the template reported after its imports. If `unforkable` is not empty, no standby can be
+  // forked from it, and it says why. Only after on_ready.
   [[nodiscard]] virtual const Ready& ready() const = 0;
   [[nodiscard]] virtual bool is_ready() const = 0;
   // It has neither reported nor been killed by its owner.

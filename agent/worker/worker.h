@@ -54,8 +54,10 @@ class Worker : public FaultTarget {
   // Reads the progress record and reports what changed. True when the worker has done a step since
   // the last call.
   virtual bool report_progress() = 0;
-  // Answers with one Observed, which repeats `workers`; also when the worker is dead. While a
-  // question without evidence is unanswered, a stop waits, for at most kLastLookMax (last_look.h).
+  // Answers with one Observed, also when the worker is dead. `workers`: how many workers of this
+  // node are asked, which the Observed repeats. If `question.evidence` is false, a stop waits for
+  // the answer, for at most kLastLookMax (last_look.h). With `question.use_of` the Observed says 1,
+  // and no stop waits.
   virtual void observe(const wire::Observe& question, std::uint32_t workers) = 0;
   // Whether an operation of the worker takes longer than its history explains (head_watch.h).
   [[nodiscard]] virtual bool has_overdue() const = 0;

@@ -24,7 +24,8 @@ using LocalRank = Id<struct LocalRankTag, std::uint32_t>;
 using NodeId = Id<struct NodeTag, std::uint32_t>;
 // Counts the starts of the worker group: 0 for the first (TORCHELASTIC_RESTART_COUNT).
 using Attempt = Id<struct AttemptTag, std::uint32_t>;
-// Counts the agents started for one node: a message of an older one is dropped.
+// Counts the agents started for one node; messages of an older agent are dropped. Not the
+// generation of a checkpoint store.
 using Generation = Id<struct GenerationTag, std::uint32_t>;
 
 }  // namespace robustrun::base

@@ -11,7 +11,7 @@ namespace robustrun::checkpoint {
 
 class Arena {
  public:
-  // `bytes` is rounded up to whole pages, to huge pages (2 MiB) from the size of one on.
+  // `bytes` is rounded up to whole pages; from 2 MiB on, to whole huge pages (2 MiB).
   static base::Result<Arena> make(std::size_t bytes);
   Arena() = default;
   Arena(Arena&& other) noexcept

@@ -2,11 +2,12 @@
 // Plans which extents share parity and which mount stores it. The members of a group lie on
 // different mounts, so a lost mount takes at most one member of each group. Pure planning.
 //
-// Extents are kExtentBytes of a file (without its header), grouped by descending size, so that
-// extents of equal size meet and parity is no longer than necessary. Each group takes the next
-// extent from the mounts with the most extents left, all but `parity` of them. Its parity goes to
-// the remaining mounts, first to the one that would finish it first. On mounts of equal speed this
-// is RAID's rotation.
+// A file's header and its data are cut separately into extents of at most kExtentBytes. Each mount
+// gives its largest extents first: so extents of equal size meet, and parity is no longer than
+// necessary. A group takes one extent from each of several mounts: those with the most extents
+// left, and at most as many as there are usable mounts less `parity`. Its parity goes to usable
+// mounts that gave no extent, first to the one that would be done with all its writes first. On
+// mounts of equal speed this is RAID's rotation.
 
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
 #pragma once
-// Decisions about attempts, given what the directories hold of them: an attempt's state, which of
-// two is newer, which one a job may start from, and the next sequence and generation numbers. Pure;
-// catalog.h, store.h and retention.h read and act, and tests/sim plays the same choices on disks
-// that come and go.
+// Decisions about attempts to save a step (AttemptId), which are not the run's attempts. What the
+// directories hold of them decides: an attempt's state, which of two is newer, which one a job may
+// start from, and the next sequence and generation numbers. Pure; catalog.h, store.h and
+// retention.h read and act, and tests/sim plays the same choices on disks that come and go.
 //
 // Attempts are ordered by generation, then by the commit's sequence number. Clocks of nodes may be
 // wrong by years, and steps do not order attempts: a job that was rolled back counts the same steps

@@ -2,8 +2,8 @@
 // Agents inside a Slurm allocation: one srun for all agents that are ordered together, and one more
 // for each later restart (slurm/step.h). Agents survive the loss of their srun, and our death.
 //
-// A new agent itself ends an older agent of the run on its node, because Slurm can only end whole
-// steps. kill_all() does that, with scancel, to the steps of every supervisor of the run.
+// Slurm can only end whole steps. So a new agent itself ends an older agent of the run on its node.
+// kill_all() ends whole steps, with scancel: those of every supervisor of the run.
 
 #include <memory>
 #include <vector>

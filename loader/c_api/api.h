@@ -102,14 +102,17 @@ RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // is where it was.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
 // Waits for the batch after the one that was received last; while the caller uses it, a thread
-// reads the next one. It is the same batch until rr_data_receive(), and each call gives the caller
-// a share of its memory. The call after an error tries again.
+// reads the next one. Until rr_data_receive() or rr_data_seek() each call returns the same batch,
+// with one more handle to its memory, which the caller gives back with rr_data_release(). The call
+// after an error tries again.
 RR_DATA_API int rr_data_ready(rr_data* data, rr_data_batch* batch);
-// Moves on from the batch that rr_data_ready() has given; without effect if that is not this one.
+// Moves on from the batch that rr_data_ready() has given. No effect if that batch has another step
+// or micro-batch number.
 RR_DATA_API void rr_data_receive(rr_data* data, uint64_t step, uint32_t micro);
 // May be called by any thread, also after rr_data_close().
 RR_DATA_API void rr_data_release(rr_data_memory* memory);
-// Of the plan of the step whose batch was received last; 0 before the first one.
+// Digest of the plan of the step whose batch was received last. 0 until a batch is received, and
+// again after rr_data_seek().
 RR_DATA_API uint64_t rr_data_digest(const rr_data* data);
 // Where the next batch is, after the one that was received last. The caller provides the arrays:
 // `positions` and `owed` with one element per source, and `carry` with carry_count =

@@ -39,17 +39,20 @@ class ReadAhead {
   // Feed::seek(), or a step has no such micro-batch; the loader is then where it was.
   [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
 
-  // Waits for the batch after the one that was received last, and has the one after it read. It is
-  // valid until receive() or seek(). The call after one that returned an error tries again.
+  // Waits for the batch after the one that was received last, and returns it. Then the thread
+  // starts to read the batch after that. The returned batch is valid until receive() or seek(). The
+  // call after one that returned an error tries again.
   [[nodiscard]] base::Result<const Batch*> ready();
-  // Moves on from the batch that ready() has returned; without effect if that is not this one.
+  // Moves on from the batch that ready() has returned. No effect if that batch has another `step`
+  // or `micro`.
   void receive(std::uint64_t step, std::uint32_t micro);
 
   // Where the next batch is, as for seek(): after the one that was received last, whatever has been
   // read ahead.
   [[nodiscard]] const Cursor& cursor() const;
   [[nodiscard]] std::uint32_t micro() const;
-  // The step of that batch; null before the first one.
+  // The step of the batch that was received last. Null until a batch is received, and again after
+  // seek().
   [[nodiscard]] const std::shared_ptr<const Feed::Step>& step() const { return step_; }
   [[nodiscard]] const Feed& feed() const;
 
@@ -57,11 +60,12 @@ class ReadAhead {
   struct Reader;
   struct Thread;
 
-  // Has the next batch read, unless that is under way.
+  // Starts the thread on the next batch, unless it reads that batch already.
   [[nodiscard]] base::Status begin();
   // Forgets what was read ahead. Waits for the thread like the destructor.
   void drop();
-  // Replaces the reader with one that is there.
+  // Replaces the reader with a new one, which begins with micro-batch `micro` of the step after
+  // `cursor`.
   [[nodiscard]] base::Status renew(Cursor cursor, std::uint32_t micro);
   // In a child process: without the parent's thread, and without the memory that it may have been
   // writing when the child was forked.
@@ -71,10 +75,12 @@ class ReadAhead {
   std::unique_ptr<Thread> thread_;
   int process_;  // that has the thread
   bool begun_ = false;  // the thread has been told to read
-  bool stale_ = false;  // the reader is elsewhere, and has to be renewed
+  bool stale_ = false;  // the reader is not at cursor() and micro(): begin() replaces it
   std::optional<Batch> ready_;  // the thread reads the one after it
   std::shared_ptr<const Feed::Step> step_;  // of the batch received last
-  std::uint32_t micro_ = 0;  // the next one, of step_ or else of the step after begin_
+  // Number of the next micro-batch: of step_; if that is null, of the step after begin_. If it is
+  // the number of micro-batches of a step, the next one is number 0 of the step after step_.
+  std::uint32_t micro_ = 0;
   Cursor begin_;
 };
 

@@ -1,10 +1,11 @@
 #pragma once
 // Fillings of switches by blocks, one switch after another. Internal to topo/.
 //
-// This is the closed form of Arnold's problem (arXiv 2509.15940, eq. 4 to 10, with whole nodes): if
-// every block of L places stays below one switch, it takes the fewest switches with sum of floor(c
-// / L) >= blocks, the largest first; if blocks may be divided, the fewest with sum of c >= places,
-// and a block then touches two switches if all used ones hold at least L - 1.
+// This is the closed form of Arnold's problem (arXiv 2509.15940, eq. 4 to 10, with whole nodes).
+// Let c be the number of places below a switch. If each block of L places must stay below one
+// switch, the largest switches are taken until the sum of floor(c / L) reaches the number of
+// blocks. If blocks may be divided, they are taken until the sum of c reaches the number of places;
+// a block then touches at most two switches if c >= L - 1 for each used one.
 
 #include "topo/solve/blocks.h"
 #include "topo/solve/level_problem.h"
@@ -14,9 +15,10 @@ namespace robustrun::topo {
 // Blocks stay whole while some switch has room for one; the rest is divided.
 Assignment fill_whole(const LevelProblem& problem, const Blocks& blocks);
 
-// Fills each switch completely before the next one, and uses as few as possible: every `stride`-th
-// in descending size, around and around. A group across several small switches touches fewer if
-// large ones are among them. Empty if the stride misses some switches.
+// Uses as few switches as possible, and fills each completely before the next. Their order: every
+// `stride`-th by descending size, cyclically. This mixes large switches with small ones, so a group
+// touches fewer switches than it would in a row of small ones. Empty if this order misses some
+// switches: `stride` and their number have a common divisor.
 Assignment fill_packed(const LevelProblem& problem, const Blocks& blocks, std::uint32_t stride);
 
 }  // namespace robustrun::topo

@@ -2,9 +2,9 @@
 // Chooses spares among the unused nodes. Internal to topo/.
 //
 // A lost place is best filled from below its own switch: then no group spreads further. So a spare
-// is worth the places below its switches without another spare nearby, weighted by level; at equal
-// worth, racks and power supplies with fewer spares come first, so that one outage does not take
-// all spares.
+// is worth the places below those of its switches that have no other spare below them, weighted by
+// the switch's level. At equal worth, racks and power supplies with fewer spares come first, so
+// that one outage does not take all spares.
 
 #include <cstdint>
 #include <span>

@@ -18,12 +18,12 @@ namespace robustrun::tracer {
 // missing.
 [[nodiscard]] Verdict analyze(const FleetSnapshot& fleet);
 
-// Analyzes a job in which a rank has failed: had ranks called different operations (R6), which
-// makes some libraries end the process that receives the wrong data? Uses the last state that each
-// rank reported, dead or not. The last operation of a rank counts as unfinished, because a call
-// that failed looks like one that completed. No other rule is tried, except for ranks that ended
-// early with exit code 0 (R1): the rank that failed is known, and the others were waiting for it.
-// kNothing: no difference is known.
+// Analyzes a job in which a rank has failed. Finds whether ranks had called different operations
+// (R6): some libraries then end the process that receives the wrong data. Otherwise finds whether a
+// rank ended early with exit code 0 while others waited for it (R1). No other rule is tried,
+// because the rank that failed is known, and the others were waiting for it. Uses the last state
+// that each rank reported, dead or not. The last operation of a rank counts as unfinished, because
+// a call that failed looks like one that completed. kNothing: neither was found.
 [[nodiscard]] Verdict analyze_failed(FleetSnapshot fleet);
 
 }  // namespace robustrun::tracer

@@ -15,8 +15,8 @@ struct Connection {
   const SocketState* far = nullptr;  // the other end; never null
 };
 
-// The connections between the ranks `ats` of which both ends were seen, once per direction.
-// Connections of a rank with itself are left out.
+// The connections between the ranks `ats` (indices into FleetView::ranks()), once per direction;
+// only connections whose two ends were both seen. Connections of a rank with itself are left out.
 [[nodiscard]] std::vector<Connection> connections_of(const FleetView& view,
                                                      const std::vector<std::uint32_t>& ats);
 

@@ -93,7 +93,7 @@ struct ProcessState {
   std::string state;  // one letter, from /proc/PID/stat; empty: unknown
   std::string wait_channel;  // /proc/PID/wchan of the main thread
   bool frozen = false;  // by its cgroup
-  // Of the worker and all its descendants, between two looks.
+  // What the worker and all its descendants used between two looks.
   base::Nanos watched{};  // the time between the looks; 0: there was only one
   base::Nanos cpu{};  // CPU time used
   base::Nanos cpu_delay{};  // time that main threads spent runnable without a CPU

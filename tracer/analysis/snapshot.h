@@ -75,7 +75,7 @@ struct EdgeTime {
   std::int32_t peer = -1;
   std::uint64_t bytes = 0;  // since the communicator was created
   base::Nanos net_wait{};
-  // Of the last seconds, and ns per byte before them (traffic_watch.h); 0: unknown.
+  // In the last seconds; `usual`: ns per byte before them (traffic_watch.h). 0: unknown.
   std::uint64_t recent_bytes = 0;
   base::Nanos recent_wait{};
   double usual = 0;

@@ -23,7 +23,8 @@ namespace robustrun::tracer {
 [[nodiscard]] inline bool waits_for_peer(const Flow& f) {
   return f.is_send && f.ready > f.transmitted && f.peer_refuses;
 }
-// Of a send: handed over, not known to have arrived; of a receive: posted, nothing has come.
+// A send was handed over and is not known to have arrived, or a receive was posted and nothing has
+// come.
 [[nodiscard]] inline bool waits_for_network(const Flow& f) {
   return f.is_send ? f.transmitted > f.done : f.posted > f.ready;
 }
@@ -59,8 +60,8 @@ class Transport {
   bool is_complete_ = true;
 };
 
-// Of the waits in operations that all seen members have entered, the longest one whose unfinished
-// flows are known and have not moved for kFlowStill. None: there is no such wait.
+// The longest of the waits that are in an operation that all seen members have entered, and whose
+// unfinished flows are known and have not moved for kFlowStill. None: there is no such wait.
 [[nodiscard]] std::optional<Transport> stuck_transport(const Case& facts);
 // Sends whose data has left and not arrived although the receiver is ready for it, or was not seen.
 [[nodiscard]] std::vector<FlowAt> stuck_sends(const Transport& transport);

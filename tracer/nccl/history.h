@@ -31,7 +31,7 @@ struct Finished {
   std::uint64_t ordinal = 0;
   std::uint64_t bytes = 0;
   std::uint64_t kernel_ns = 0, queued_ns = 0, gap_ns = 0, whole_ns = 0;
-  // Of kernel_ns: waiting for others at its begin, and the GPU's own work; 0: unknown.
+  // Parts of kernel_ns: waiting for others at its begin, and the GPU's own work; 0: unknown.
   std::uint64_t wait_ns = 0, own_ns = 0;
   std::uint64_t ended_at_ns = 0;
 };

@@ -29,8 +29,9 @@ class Channel {
     std::function<void()> on_drained;
     // While reading is paused: the connection is dead (a reset, a closed socket pair, a peer that
     // the kernel has given up). The peer's last messages and on_closed follow once reading resumes.
-    // An orderly end of TCP does not show until what precedes it was read, or a send fails. Called
-    // once per pause. May be empty.
+    // If the peer ends a TCP connection in order, this is called only if a send fails; otherwise
+    // the end shows after resume_reading(), when all before it was read. Called once per pause. May
+    // be empty.
     std::function<void()> on_peer_gone = {};
   };
 

@@ -38,6 +38,8 @@ struct ListenerCounters {
 struct ListenerLimits {
   std::size_t handshakes_max = kHandshakesMax;
   std::chrono::milliseconds handshake_max = kHandshakeMax;
+  // How long a silent connection keeps its place while others wait: before its TLS hello (not the
+  // message Hello), and after it.
   std::chrono::milliseconds silent_before_hello_max = kSilentBeforeHelloMax;
   std::chrono::milliseconds silent_after_hello_max = kSilentAfterHelloMax;
 };

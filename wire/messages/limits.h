@@ -28,7 +28,7 @@ inline constexpr std::chrono::milliseconds kCloseLinger{1000};
 // The first message of an unidentified peer.
 inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
-// Connections of unidentified peers; further ones wait in the kernel's queue.
+// Connections of unidentified peers; further ones wait (wire/net/bounded_listener.h).
 inline constexpr std::size_t kHandshakesMax = 256;
 // Connections from addresses of admitted agents, which have places of their own; strangers that
 // wait for a place.

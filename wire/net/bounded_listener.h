@@ -2,12 +2,15 @@
 // A listening TCP socket that hands over a bounded number of connections at a time.
 //
 // Each connection comes with a slot, which its receiver keeps until it has identified the peer.
-// While all slots are taken, further peers wait in the kernel's queue, and the oldest connection
-// that has kept its slot for `patience` has to give it up. Peers also wait there when
-// descriptors or memory run out; accepting is retried after kAcceptRetry. With `is_known`, peers
-// that are known by their address have slots of their own, and a crowd of strangers does not delay
-// them: strangers wait here, kWaitingStrangersMax at most, and further ones are disconnected. To be
-// used on the loop of its executor.
+// While all slots are taken, further peers wait in the kernel's queue. They also wait there when
+// descriptors or memory run out; accepting is retried after kAcceptRetry. Without `on_crowded`, the
+// oldest connection has to give its slot up once it has kept it for `patience`.
+//
+// With `is_known`, peers of known addresses have slots of their own, so that a crowd of strangers
+// does not delay them. Strangers are then accepted, and wait in this object for a slot,
+// kWaitingStrangersMax at most; further ones are disconnected.
+//
+// To be used on the loop of its executor.
 
 #include <sys/types.h>
 

@@ -13,7 +13,7 @@ struct ConnectionAddresses {
   std::string local;
   std::string remote;
 };
-// Of a connected socket; "?" for an address that the kernel no longer reports.
+// The addresses of a connected socket; "?" for an address that the kernel no longer reports.
 [[nodiscard]] ConnectionAddresses addresses_of(int fd);
 
 // Numeric addresses of this machine's interfaces that are up, loopback last. `interface`: only the
