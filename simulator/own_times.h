@@ -21,11 +21,11 @@ struct OwnTimes {
   Figure<Nanos> hang_convicted{seconds(16), Origin::kMeasured,
                                "what a hang of a small job costs (bench/run ettr)"};
   Figure<std::uint32_t> hang_steps{2, Origin::kAssumed,
-                                   "steps that pass beside that, where steps are long"};
+                                   "added to both times of a hang: long steps delay its signs"};
   Figure<Nanos> slow_suspected{seconds(10), Origin::kMeasured,
                                "slow ranks and links (bench/run tracer)"};
   Figure<std::uint32_t> slow_steps{5, Origin::kAssumed,
-                                   "steps that pass beside that, where steps are long"};
+                                   "added to the time of slowness: long steps delay its signs"};
   Figure<Nanos> look{milliseconds(100), Origin::kMeasured,
                      "analysis of 16,384 ranks 0.04 s (bench/run tracer)"};
   Figure<Nanos> stop{seconds(1), Origin::kAssumed,
@@ -41,8 +41,9 @@ struct OwnTimes {
   Figure<Nanos> replay{minutes(5), Origin::kAssumed, "one wave of a dual-phase replay"};
   Figure<Nanos> tested{hours(1), Origin::kAssumed,
                        "of an evicted machine with which nothing is wrong, until it is back"};
-  Figure<Nanos> device_again{seconds(5), Origin::kAssumed,
-                             "from the start until a broken device that stayed ends a worker"};
+  Figure<Nanos> device_again{
+      seconds(5), Origin::kAssumed,
+      "from the start of an attempt until a broken device that stayed in the group ends a worker"};
   Figure<Nanos> hang_again{seconds(30), Origin::kAssumed,
                            "from the first step until a machine that hung hangs again"};
   Figure<Nanos> requeue{minutes(10), Origin::kPublished,

@@ -47,7 +47,7 @@ void add_failures(const FailureModel& model, FigureList& list) {
   list.add("repair of a machine, mean", model.repair);
   list.add("maintenance of a machine, mean", model.maintained);
   list.add("a machine stays slow for, mean", model.slow_for);
-  list.add("steps beside a slow machine, times", model.slow_factor);
+  list.add("steps with a slow machine, times", model.slow_factor);
 }
 
 void add_job(const JobTerms& job, FigureList& list) {
@@ -66,9 +66,9 @@ void add_own(const OwnTimes& times, FigureList& list) {
   list.add("robustrun: machine's death noticed", times.machine_death);
   list.add("robustrun: hang suspected", times.hang_suspected);
   list.add("robustrun: hang convicted", times.hang_convicted);
-  list.add("robustrun: steps beside that", times.hang_steps);
+  list.add("robustrun: steps added to a hang", times.hang_steps);
   list.add("robustrun: slowness suspected", times.slow_suspected);
-  list.add("robustrun: steps beside that", times.slow_steps);
+  list.add("robustrun: steps added to slowness", times.slow_steps);
   list.add("robustrun: one look at the pace", times.look);
   list.add("robustrun: workers stop", times.stop);
   list.add("robustrun: workers stop after a hang", times.stop_hung);

@@ -140,7 +140,8 @@ constexpr std::string_view kStopPage =
 
 Stops a run as SIGTERM to its supervisor does: the workers get the signal and time to end, then
 SIGKILL. The run's exit code is 128 plus the signal's number. Waits for the end. RUN is a run's id
-or directory; default: the only active run. A second stop kills the workers at once.
+or directory; default: the only active run of this folder, or else of all folders. A second stop
+kills the workers at once.
 
   --signal NAME   send this signal instead of SIGTERM
   --grace TIME    instead of the run's --shutdown-timeout; 0: kill at once
@@ -207,7 +208,8 @@ constexpr std::string_view kUpdatePage =
 
 Gives the workers of an active run new code, variables or arguments, from the next restart on or at
 once. If the workers fail with them before first progress, the run rolls back to the previous
-version. RUN is a run's id or directory; default: the only active run.
+version. RUN is a run's id or directory; default: the only active run of this folder, or else of all
+folders.
 
   --now               restart the workers for it at once
   --within TIME       otherwise restart them after this time at the latest [24h; 0: no limit]

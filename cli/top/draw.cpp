@@ -368,7 +368,7 @@ void View::draw_panel(Canvas& canvas, int row, int end) {
     case Panel::kDiagnosis: title = "diagnosis"; break;
     case Panel::kStacks:
       title = stacks_rank_ ? fmt::format("stack of rank {}", *stacks_rank_)
-                           : std::string("stacks of all ranks, equal ones together");
+                           : std::string("the stacks of all ranks, each distinct one once");
       break;
     case Panel::kTimeline:
       title = "timeline";

@@ -34,7 +34,7 @@ s             the most urgent nodes first; again: by node rank
 
 l             the end of the rank's log
 d             which rank blocks the job, with evidence (robustrun diagnose)
-S, A          the stack of the rank; of all ranks, equal stacks together
+S, A          the stack of the rank; those of all ranks, each distinct one once
 i, t          incidents so far; where the time went
 
 I, E, U and X ask first; nothing else here changes the run:
