@@ -13,6 +13,7 @@ inline constexpr std::chrono::seconds kBreakpointSaveMax{8};  // less than kLeav
 inline constexpr std::chrono::seconds kRescueLook{4};
 inline constexpr std::uint64_t kRescueBytesPerSecond = 200'000'000;
 inline constexpr std::chrono::seconds kRescueMax{45};
+inline constexpr std::size_t kRescueThreads = 4;  // ranks whose copies are saved at once
 // From StartWorkers on, which is sent after every rescue has begun; a worker waits for 90 s.
 inline constexpr std::chrono::seconds kSavesGateMax{50};
 // Limits for one directory that hangs: in its first call, and in a later call.

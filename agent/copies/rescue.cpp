@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "agent/copies/limits.h"
 #include "base/core/text.h"
+#include "base/io/blocking_pool.h"
 #include "checkpoint/memory/staging.h"
 
 namespace robustrun::agent {
@@ -54,7 +56,7 @@ bool is_over(const RescueWatch& watch, base::Nanos now) {
   return now >= watch.until || watch.given_up;
 }
 
-// One store per set of directories, so that a directory that hangs is waited for once.
+// One store per set of directories, so that a thread waits once for a directory that hangs.
 using Stores = std::map<std::vector<std::string>, Result<checkpoint::Store>>;
 
 Result<checkpoint::Store> open_store(const std::vector<std::string>& directories,
@@ -91,29 +93,54 @@ Result<checkpoint::Completion> rescue(const LeftCopy& left, const RescueWatch& w
   return checkpoint::drain_copy(left.slot, store, "rescue");
 }
 
-// Returns whether the step is committed now.
-bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock,
-                 const RescueWatch& watch, Stores& stores, std::vector<RescueLine>& lines) {
-  bool committed = false;
-  for (const LeftCopy& left : copies) {
-    if (is_over(watch, clock.now())) return true;  // no further save is begun
-    const auto saved = rescue(left, watch, stores);
+struct StepLines {
+  bool is_committed = false;
+  std::vector<RescueLine> lines;
+};
+
+// Saves `copies`, one after another.
+StepLines rescue_in_turn(const std::vector<const LeftCopy*>& copies, const base::Clock& clock,
+                         const RescueWatch& watch, Stores& stores) {
+  StepLines step;
+  for (const LeftCopy* left : copies) {
+    if (is_over(watch, clock.now())) break;  // no further save is begun
+    const auto saved = rescue(*left, watch, stores);
     if (!saved) {
       // A copy of an attempt that was over before: it was saved then, or is not wanted now.
       if (saved.error().code == Errc::kConflict) continue;
-      lines.push_back({left.rank, true, saved.error().what});
+      step.lines.push_back({left->rank, true, saved.error().what});
       continue;
     }
-    committed = committed || saved->committed;
-    if (left.copy.state != checkpoint::SlotState::kComplete) continue;
-    lines.push_back({left.rank, false,
-                     fmt::format("saved the copy in memory of step {}{}{}{}",
-                                 left.copy.manifest.head.attempt.step,
-                                 saved->committed ? ", which is committed" : "",
-                                 saved->notes.empty() ? "" : "; ",
-                                 saved->notes.empty() ? "" : saved->notes.front())});
+    step.is_committed = step.is_committed || saved->committed;
+    if (left->copy.state != checkpoint::SlotState::kComplete) continue;
+    step.lines.push_back({left->rank, false,
+                          fmt::format("saved the copy in memory of step {}{}{}{}",
+                                      left->copy.manifest.head.attempt.step,
+                                      saved->committed ? ", which is committed" : "",
+                                      saved->notes.empty() ? "" : "; ",
+                                      saved->notes.empty() ? "" : saved->notes.front())});
   }
-  return committed;
+  return step;
+}
+
+// Saves the copies of one step, several at once. Returns whether the step is committed now.
+bool rescue_step(const std::vector<LeftCopy>& copies, const base::Clock& clock,
+                 const RescueWatch& watch, std::vector<Stores>& stores,
+                 std::vector<RescueLine>& lines) {
+  std::vector<StepLines> results(std::min(copies.size(), stores.size()));
+  base::run_in_parallel(results.size(), [&](std::size_t thread) {
+    std::vector<const LeftCopy*> mine;
+    for (std::size_t at = thread; at < copies.size(); at += results.size()) {
+      mine.push_back(&copies[at]);
+    }
+    results[thread] = rescue_in_turn(mine, clock, watch, stores[thread]);
+  });
+  bool is_committed = false;
+  for (StepLines& each : results) {
+    is_committed = is_committed || each.is_committed;
+    std::ranges::move(each.lines, std::back_inserter(lines));
+  }
+  return is_committed || is_over(watch, clock.now());
 }
 
 }  // namespace
@@ -134,7 +161,8 @@ std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const
   std::vector<checkpoint::MemoryArea> areas;
   ByAttempt steps;
   for (RescuedMemory& each : memories) {
-    auto area = checkpoint::MemoryArea::shared(std::move(each.memory));
+    auto area = checkpoint::MemoryArea::shared(std::move(each.memory),
+                                               checkpoint::MemoryArea::Pages::kWhenUsed);
     if (!area) {
       lines.push_back({each.rank, true, area.error().what});
       continue;
@@ -149,7 +177,7 @@ std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const
     }
     areas.push_back(*std::move(area));
   }
-  Stores stores;
+  std::vector<Stores> stores(kRescueThreads);
   base::Nanos longest{};
   for (base::Nanos began = clock.now(); !steps.empty() && !is_over(watch, began);) {
     const auto next = next_step(steps, watch.until - began, longest);
@@ -158,6 +186,11 @@ std::vector<RescueLine> rescue_copies(std::vector<RescuedMemory> memories, const
     longest = std::max(longest, clock.now() - began);
     began = clock.now();
   }
+  // A second per 10 GiB, which workers wait for.
+  const std::size_t threads = std::min(areas.size(), kRescueThreads);
+  base::run_in_parallel(threads, [&](std::size_t thread) {
+    for (std::size_t at = thread; at < areas.size(); at += threads) areas[at] = {};
+  });
   return lines;
 }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <condition_variable>
@@ -11,6 +12,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -160,6 +162,23 @@ Status BlockingPool::submit(Lane lane, std::move_only_function<void()> work,
     state_->wake.notify_one();
   }
   return {};
+}
+
+void run_in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
+  boost::asio::io_context loop;
+  std::optional<BlockingPool> pool;
+  std::size_t next = 0;
+  try {
+    if (count > 1) pool.emplace(loop.get_executor(), count - 1, count);
+  } catch (const std::system_error&) {
+    // This thread does all of it.
+  }
+  for (; pool && next + 1 < count; ++next) {
+    const auto lane = static_cast<BlockingPool::Lane>(next);
+    if (!pool->submit(lane, [&work, next] { work(next); }, [] {})) break;
+  }
+  for (; next < count; ++next) work(next);
+  loop.run();  // until the last one is done
 }
 
 }  // namespace robustrun::base

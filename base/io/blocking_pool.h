@@ -35,4 +35,8 @@ class BlockingPool {
   std::shared_ptr<State> state_;
 };
 
+// Calls work(0) … work(count - 1) at the same time, one of them on this thread, and returns when
+// all have returned. Where threads run out, some of them wait for others.
+void run_in_parallel(std::size_t count, const std::function<void(std::size_t)>& work);
+
 }  // namespace robustrun::base

@@ -89,7 +89,7 @@ Result<MemoryArea> MemoryArea::own(std::uint64_t slot_bytes) {
   return area;
 }
 
-Result<MemoryArea> MemoryArea::shared(Fd memory) {
+Result<MemoryArea> MemoryArea::shared(Fd memory, Pages pages) {
   struct stat status{};
   if (::fstat(memory.get(), &status) != 0) return fail_errno("cannot use shared memory", errno);
   const int seals = ::fcntl(memory.get(), F_GET_SEALS);
@@ -98,8 +98,8 @@ Result<MemoryArea> MemoryArea::shared(Fd memory) {
   if (seals < 0 || (seals & kSeals) != kSeals || !shape) {
     return fail(Errc::kInvalidArgument, "cannot use shared memory: it was not made for copies");
   }
-  void* start =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory.get(), 0);
+  const int flags = MAP_SHARED | (pages == Pages::kNow ? MAP_POPULATE : 0);
+  void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, memory.get(), 0);
   if (start == MAP_FAILED) return fail_errno("cannot map shared memory", errno);
   MemoryArea area;
   area.mapped_ = static_cast<char*>(start);

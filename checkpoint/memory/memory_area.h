@@ -33,8 +33,11 @@ class MemoryArea {
  public:
   // Allocates kCopiesWithoutBoard slots of at least `slot_bytes` in this process.
   static base::Result<MemoryArea> own(std::uint64_t slot_bytes);
+  // When the pages of a mapping are mapped: all at once, which makes the first copy fast, or each
+  // when it is used, for a process that reads a part of them.
+  enum class Pages : std::uint8_t { kNow, kWhenUsed };
   // Maps `memory`. kInvalidArgument: make_sealed_memory() did not make it.
-  static base::Result<MemoryArea> shared(base::Fd memory);
+  static base::Result<MemoryArea> shared(base::Fd memory, Pages pages = Pages::kNow);
   MemoryArea() = default;
   MemoryArea(MemoryArea&& other) noexcept { swap(other); }
   MemoryArea& operator=(MemoryArea&& other) noexcept {
@@ -55,7 +58,7 @@ class MemoryArea {
  private:
   void swap(MemoryArea& other) noexcept;
 
-  Arena arena_;             // if the memory is this process's own
+  Arena arena_;  // if the memory is this process's own
   char* mapped_ = nullptr;  // else: the mapped memfd
   std::uint64_t bytes_ = 0;
   AreaShape shape_;

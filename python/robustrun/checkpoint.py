@@ -24,6 +24,7 @@ from ._checkpoint import (
     earlier_saves,
     loading,
     local_disks,
+    page_in,
     rank_group,
     sessions,
     staged_saves,
@@ -192,6 +193,7 @@ def load_latest(state, directories=None, own=None, dataloader=None, random=True,
     """
     group = None if read_only else rank_group.group()
     with stages.loading(), _lock:
+        page_in.begin(state)
         earlier_saves.settle()
         if group is not None:
             return _load_with(group, state, directories, own, dataloader, random, remap, drain_rate)

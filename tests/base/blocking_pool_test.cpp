@@ -158,4 +158,18 @@ TEST_CASE(
   pipe->second.reset();  // the job ends; ASan would now detect a use of the loop
 }
 
+TEST_CASE("parts of a task run at the same time, one of them on the calling thread") {
+  constexpr std::size_t kParts = 4;
+  std::latch all_run(kParts);
+  std::vector<std::thread::id> threads(kParts);
+  run_in_parallel(kParts, [&](std::size_t part) {
+    threads[part] = std::this_thread::get_id();
+    all_run.arrive_and_wait();  // hangs if one waits for another
+  });
+  std::ranges::sort(threads);
+  CHECK(std::ranges::adjacent_find(threads) == threads.end());
+  CHECK(std::ranges::count(threads, std::this_thread::get_id()) == 1);
+  run_in_parallel(0, [](std::size_t) { FAIL("there is nothing to do"); });
+}
+
 }  // namespace blocking_pool_test
