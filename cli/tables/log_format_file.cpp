@@ -30,6 +30,7 @@ struct Meaning {
 
 constexpr Meaning kMeanings[] = {
     {"step", "step"},
+    {"steps_total", "steps_total"},
     {"loss", "loss"},
     {"grad_norm", "grad_norm"},
     {"tokens_per_s", "tokens_per_s"},

@@ -2,8 +2,8 @@
 // Reads the table of known projects' log lines from TOML (docs/metrics.md), for
 // --line-metrics=auto. Pure but for questions to Surroundings::machine.
 //
-//   [[format]]   project, line, step, loss, grad_norm, tokens_per_s, tokens_per_s_per_gpu, mfu,
-//                mfu_percent, step_time_s, step_time_ms, steps_per_s
+//   [[format]]   project, line, step, steps_total, loss, grad_norm, tokens_per_s,
+//                tokens_per_s_per_gpu, mfu, mfu_percent, step_time_s, step_time_ms, steps_per_s
 
 #include <string>
 #include <string_view>

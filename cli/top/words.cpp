@@ -178,9 +178,8 @@ std::string progress_of(const RunStatus& status) {
   const std::int64_t done = status.step.value_or(static_cast<std::int64_t>(status.steps));
   if (status.step || status.steps > 0) parts.push_back(fmt::format("step {}", done));
   const double rate = status.steps_per_second.value_or(0);
-  if (status.stop_after_steps && !parts.empty()) {
-    parts.back() += fmt::format(" of {}", *status.stop_after_steps);
-  }
+  const auto goal = supervisor::step_goal(status.stop_after_steps, status.metrics);
+  if (goal && !parts.empty()) parts.back() += fmt::format(" of {}", *goal);
   const bool is_live = !status.exit_code && status.supervisor == SupervisorStatus::kAnswers;
   if (rate >= 1) {
     parts.push_back(fmt::format("{:.3g} steps/s", rate));
@@ -189,8 +188,7 @@ std::string progress_of(const RunStatus& status) {
   } else if (is_live && status.stepped && status.steps > 0) {
     parts.push_back("no step for " + age_words(*status.stepped));
   }
-  const double left =
-      static_cast<double>(status.stop_after_steps.value_or(0)) - static_cast<double>(done);
+  const double left = static_cast<double>(goal.value_or(0)) - static_cast<double>(done);
   if (is_live && left > 0 && rate > 0 && left / rate < 1e9) {
     const base::Nanos time = std::chrono::seconds(static_cast<std::int64_t>(left / rate));
     parts.push_back(age_words(time) + " left");

@@ -18,6 +18,7 @@ def step(n, loss=None, **metrics):
     instead of optimizer steps. Metrics are numbers or 0-dim tensors; at most 16 are kept, and names
     are cut to 24 bytes. Costs a few microseconds. A tensor on an accelerator is read at most once a
     second, because reading it waits for the device; pass floats to have every value recorded.
+    The metric steps_total, the number of steps that will be done, gives an ETA.
     Outside robustrun it does nothing.
     """
     record = progress.current()

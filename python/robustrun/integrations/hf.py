@@ -20,6 +20,7 @@ import torch
 from transformers import TrainerCallback
 
 from .. import checkpoint
+from .._api.calls import note_metrics
 from .._checkpoint import arguments, c_api, loading, manifest
 
 __all__ = ["RobustSaves"]
@@ -45,6 +46,7 @@ class RobustSaves(TrainerCallback):
             if getattr(args, sharded, None):
                 raise ValueError("RobustSaves saves whole states and cannot be used with %s; use "
                                  "robustrun.dcp there" % sharded)
+        note_metrics(steps_total=state.max_steps)  # for the ETA
 
     def on_step_end(self, args, state, control, **kwargs):
         self._save_if_due(args, state, control, **kwargs)

@@ -49,6 +49,17 @@ std::optional<double> PaceFold::mean() const {
   return Stretch{earlier_.steps + current_.steps, later(earlier_.time, current_.time)}.rate();
 }
 
+std::optional<std::uint64_t> step_goal(std::optional<std::uint64_t> stop_after_steps,
+                                       const std::vector<wire::Metric>& metrics) {
+  if (stop_after_steps) return stop_after_steps;
+  constexpr double kStepsMax = 1e15;  // a double has whole numbers up to 9e15
+  const auto found = std::ranges::find(metrics, kStepsTotal, &wire::Metric::name);
+  if (found == metrics.end() || !(found->value >= 1 && found->value < kStepsMax)) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(found->value);
+}
+
 std::optional<base::Nanos> time_left(std::optional<std::uint64_t> goal, std::uint64_t steps,
                                      std::optional<std::int64_t> step,
                                      std::optional<double> steps_per_second) {

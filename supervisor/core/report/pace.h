@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/core/clock.h"
 #include "base/core/ids.h"
+#include "wire/messages/facts.h"
 
 namespace robustrun::supervisor {
 
@@ -37,7 +40,13 @@ class PaceFold {
   std::uint64_t first_steps_ = 0;
 };
 
-// Until `goal` steps (--stop-after-steps) are done at this rate. `step` is the script's own number,
+// The metric by which a script, or a line of its log, says how many steps it will do.
+inline constexpr std::string_view kStepsTotal = "steps_total";
+// The step after which the run is over: that of --stop-after-steps if it is given, else that of the
+// metric kStepsTotal. nullopt: neither tells.
+[[nodiscard]] std::optional<std::uint64_t> step_goal(std::optional<std::uint64_t> stop_after_steps,
+                                                     const std::vector<wire::Metric>& metrics);
+// Until `goal` steps (step_goal()) are done at this rate. `step` is the script's own number,
 // which counts for the goal where there is one, and otherwise `steps`. nullopt: there is no goal,
 // it is reached, or the rate gives no sensible time.
 [[nodiscard]] std::optional<base::Nanos> time_left(std::optional<std::uint64_t> goal,

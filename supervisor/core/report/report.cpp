@@ -281,8 +281,8 @@ void take_pace(const Facts& facts, RunReport& report) {
   if (facts.attempts.empty() || facts.attempts.rbegin()->second.gone) return;
   report.steps_per_second = pace.of(base::Attempt{facts.attempts.rbegin()->first});
   if (facts.run == nullptr) return;
-  report.left = time_left(facts.run->spec.stop_after_steps, report.steps, report.step,
-                          report.steps_per_second);
+  report.left = time_left(step_goal(facts.run->spec.stop_after_steps, report.metrics), report.steps,
+                          report.step, report.steps_per_second);
 }
 
 void take_bandwidth(const Facts& facts, RunReport& report) {

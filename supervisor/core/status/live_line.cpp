@@ -61,7 +61,7 @@ std::string live_line(const RunStatus& status) {
     const std::uint64_t done =
         status.step ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, *status.step))
                     : status.steps;
-    const auto& goal = status.stop_after_steps;
+    const auto goal = step_goal(status.stop_after_steps, status.metrics);
     parts.push_back(goal ? fmt::format("step {}/{}", done, *goal) : fmt::format("step {}", done));
     if (status.stepped && *status.stepped > kLate) {
       parts.push_back(fmt::format("last step {} ago", base::clock_words(*status.stepped)));

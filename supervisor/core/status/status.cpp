@@ -248,8 +248,8 @@ RunStatus StatusFold::status(base::Nanos now) const {
 void note_time_left(RunStatus& status) {
   status.left.reset();
   if (status.state != JobState::kRunning) return;
-  status.left =
-      time_left(status.stop_after_steps, status.steps, status.step, status.steps_per_second);
+  status.left = time_left(step_goal(status.stop_after_steps, status.metrics), status.steps,
+                          status.step, status.steps_per_second);
 }
 
 void arrange(RunStatus& status) {

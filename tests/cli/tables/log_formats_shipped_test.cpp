@@ -30,7 +30,11 @@ const std::vector<Example>& examples() {
        "learning rate: 1.500000E-04 | global batch size:   256 | lm loss: 2.345678E+00 | loss "
        "scale: 1.0 | grad norm: 1.234 | number of skipped iterations:   0 | number of nan "
        "iterations:   0 |",
-       {{"step", 100}, {"loss", 2.345678}, {"grad_norm", 1.234}, {"step_time", 1.2345}}},
+       {{"step", 100},
+        {"steps_total", 500000},
+        {"loss", 2.345678},
+        {"grad_norm", 1.234},
+        {"step_time", 1.2345}}},
       // Megatron-DeepSpeed
       {"Megatron-LM",
        " iteration      199/  317892 | consumed samples:       152832 | consumed tokens:    "
@@ -38,7 +42,7 @@ const std::vector<Example>& examples() {
        "batch size:   768 | lm loss: 5.905366E+00 | loss scale: 8192.0 | actual seqlen:  4096 | "
        "number of skipped iterations:   0 | number of nan iterations:   0 | samples per second: "
        "53.753 |",
-       {{"step", 199}, {"loss", 5.905366}, {"step_time", 14.2875}}},
+       {{"step", 199}, {"steps_total", 317892}, {"loss", 5.905366}, {"step_time", 14.2875}}},
       {"NeMo",
        "Training epoch 0, iteration 97/99 | lr: 1.469e-05 | global_batch_size: 128 | global_step: "
        "97 | reduced_train_loss: 6.265 | train_step_timing in s: 12.22 | tokens_per_sec_per_gpu: "

@@ -295,6 +295,23 @@ TEST_CASE("the time that is left is told while the run goes on towards a goal") 
   CHECK_FALSE(status.left);
 }
 
+TEST_CASE("the goal is that of the option, else the number that the script reports") {
+  RunStatus status = live(replaced());
+  status.metrics = {{"loss", 2.5}, {"steps_total", 1000}};
+  note_time_left(status);
+  REQUIRE(status.left);
+  CHECK(*status.left == ms(59'800));  // 598 steps, 10 a second
+  status.stop_after_steps = 502;
+  note_time_left(status);
+  CHECK(*status.left == ms(10'000));
+  status.stop_after_steps.reset();
+  for (const double wrong : {0.0, -5.0, 1e300, std::nan("")}) {
+    status.metrics.back().value = wrong;
+    note_time_left(status);
+    CHECK_FALSE(status.left);
+  }
+}
+
 TEST_CASE("of many restarts the last ones are kept") {
   Story story;
   story.run({{"alpha", "10.0.0.1", 1}});
