@@ -39,6 +39,7 @@ class MemoryTierImpl final : public MemoryTier,
     if (run_) run_->abandon();
     pool_.reset();
     done_.clear();
+    fetched_for_.clear();
   }
 
  private:
@@ -52,6 +53,10 @@ class MemoryTierImpl final : public MemoryTier,
     return *pool_;
   }
   void give_own(base::Rank rank, std::uint64_t bytes, Answer answer);
+  // Copies that other nodes have of it, once at a time; `then` is called when they are here, or
+  // when there are none.
+  void fetch(base::Rank rank, std::function<void()> then);
+  void take_fetched(base::Rank rank, GivenMemory fetched);
   // Calls `answer`, and logs a rank's first refusal since it was last given memory.
   [[nodiscard]] Answer with_refusal_logged(base::Rank rank, std::uint64_t bytes, Answer answer);
   void log_refusal(base::Rank rank, std::uint64_t bytes, const std::string& why);
@@ -61,6 +66,8 @@ class MemoryTierImpl final : public MemoryTier,
   NodeContext& node_;
   std::map<base::Rank, Area> areas_;
   std::optional<base::BlockingPool> pool_;  // made when first needed
+  std::set<base::Rank> here_;     // of the attempt; empty: none has begun
+  std::map<base::Rank, std::vector<std::function<void()>>> fetched_for_;  // who waits for a fetch
   std::set<base::Rank> refused_;  // and logged
   std::shared_ptr<RescueRun> run_;
   std::vector<std::function<void()>> done_;  // callers that wait for the rescue until it is late
@@ -71,13 +78,39 @@ class MemoryTierImpl final : public MemoryTier,
 };
 
 void MemoryTierImpl::keep(const std::vector<wire::WorkerSlot>& slots) {
+  here_.clear();
+  for (const wire::WorkerSlot& slot : slots) here_.insert(slot.rank);
   for (auto area = areas_.begin(); area != areas_.end();) {
     const auto left = area++;
     const base::Rank rank = left->first;
-    if (std::ranges::find(slots, rank, &wire::WorkerSlot::rank) != slots.end()) continue;
+    if (here_.contains(rank)) continue;
     if (peers_ != nullptr) peers_->adopt(rank, std::move(left->second.given));
     areas_.erase(left);
   }
+  if (peers_ == nullptr) return;
+  for (const base::Rank rank : here_) {
+    if (!areas_.contains(rank)) fetch(rank, {});
+  }
+}
+
+void MemoryTierImpl::fetch(base::Rank rank, std::function<void()> then) {
+  const auto [waiting, is_new] = fetched_for_.try_emplace(rank);
+  if (then) waiting->second.push_back(std::move(then));
+  if (!is_new) return;
+  peers_->fetch(rank, [weak = weak_from_this(), rank](GivenMemory fetched) {
+    if (const auto tier = weak.lock()) tier->take_fetched(rank, std::move(fetched));
+  });
+}
+
+void MemoryTierImpl::take_fetched(base::Rank rank, GivenMemory fetched) {
+  // The rank may have left meanwhile.
+  if (fetched.memory && !here_.empty() && !here_.contains(rank)) {
+    if (peers_ != nullptr) peers_->adopt(rank, std::move(fetched));
+  } else if (fetched.memory) {
+    areas_.try_emplace(rank, std::move(fetched), ++serials_);
+  }
+  const auto waiting = fetched_for_.extract(rank);
+  for (const auto& then : waiting.mapped()) then();
 }
 
 std::vector<MemoryTier::Own> MemoryTierImpl::memories() const {
@@ -115,12 +148,8 @@ void MemoryTierImpl::log_refusal(base::Rank rank, std::uint64_t bytes, const std
 void MemoryTierImpl::give(base::Rank rank, std::uint64_t bytes, Answer plain) {
   Answer answer = with_refusal_logged(rank, bytes, std::move(plain));
   if (areas_.contains(rank) || peers_ == nullptr) return give_own(rank, bytes, std::move(answer));
-  peers_->fetch(rank, [weak = weak_from_this(), rank, bytes,
-                       shared = std::make_shared<Answer>(std::move(answer))](GivenMemory fetched) {
-    const auto tier = weak.lock();
-    if (!tier) return;
-    if (fetched.memory) tier->areas_.try_emplace(rank, std::move(fetched), ++tier->serials_);
-    tier->give_own(rank, bytes, std::move(*shared));
+  fetch(rank, [this, rank, bytes, shared = std::make_shared<Answer>(std::move(answer))] {
+    give_own(rank, bytes, std::move(*shared));
   });
 }
 

@@ -58,7 +58,9 @@ class MemoryTier {
   // Calls `go`, perhaps at once, when new workers may load and save: copies of this node's and of
   // other nodes' ranks are saved, or no longer waited for (rescue_run.h).
   virtual void after_saving(std::function<void()> go) = 0;
-  // All ranks but those of `slots` run on other nodes now: their memory goes to peers or is freed.
+  // An attempt begins with `slots`. All other ranks run on other nodes now: their memory goes to
+  // peers or is freed. Copies that other nodes have of these ranks are fetched while the workers
+  // start.
   virtual void keep(const std::vector<wire::WorkerSlot>& slots) = 0;
 
   // nullptr: there are no peers any more.

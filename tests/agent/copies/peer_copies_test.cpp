@@ -126,6 +126,25 @@ TEST_CASE("a rank that leaves a living node is fetched from there") {
   CHECK(newest_step(after.give(0, 0).value()) == 6);
 }
 
+TEST_CASE("a rank's copy is fetched while its worker starts, and not a second time") {
+  const TwoMounts mounts("/dev/shm");
+  Run run;
+  Node before(run, 1), after(run, 2);
+  before.stage(0, 6, mounts.directories);
+  after.place({}, {}, {before.route(0)});
+  after.tier->keep({slot_of(0)});
+  SUBCASE("the worker asks later") {
+    run.run_until([&] { return !after.tier->memories().empty(); });
+    CHECK(newest_step(after.give(0, 0).value()) == 6);
+  }
+  SUBCASE("the worker asks meanwhile") { CHECK(newest_step(after.give(0, 0).value()) == 6); }
+  SUBCASE("the rank leaves meanwhile") {
+    after.tier->keep({slot_of(1)});
+    CHECK_FALSE(after.give(0, 0).value().memory);  // it waits for the fetch
+    CHECK(after.tier->memories().empty());
+  }
+}
+
 TEST_CASE("copies are accepted only for ranks, and from nodes, that the supervisor named") {
   const TwoMounts mounts("/dev/shm");
   Run run;
