@@ -44,7 +44,7 @@ PYTHON_LAYERS = {
     "_data/": ["_api/", "_state/", "_checkpoint/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],
-    "integrations/": ["_checkpoint/", None],  # None: what users import
+    "integrations/": ["_api/", "_checkpoint/", None],  # None: what users import
 }
 
 # The shim is a static program of its own: of ours it has only what kills a tree of processes.
