@@ -50,6 +50,10 @@ inline constexpr std::size_t kSavingOverKeptMax = 8;
 // worker
 inline constexpr std::size_t kTrackerRunsBytesMax = 1024;
 
+// Descriptors that the agent has open or needs for a moment, beside those of each worker; for
+// texts.
+inline constexpr std::uint64_t kDescriptorsOwn = 20;
+
 // worker_set
 inline constexpr std::uint32_t kSingleLane = 0;  // lane of a pool for one kind of work
 

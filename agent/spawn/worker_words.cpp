@@ -1,8 +1,14 @@
 #include "agent/spawn/worker_words.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+
+#include "agent/node/limits.h"
+#include "agent/spawn/worker_stream.h"
 #include "base/core/text_template.h"
+#include "base/core/words.h"
 
 namespace robustrun::agent {
 namespace {
@@ -49,6 +55,25 @@ wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
   progress.last_step_at = reading.last_step_at;
   for (const auto& [name, value] : reading.metrics) progress.metrics.push_back({name, value});
   return progress;
+}
+
+std::string start_failure_words(const base::Error& error, const wire::WorkerTemplate& workers,
+                                const std::vector<wire::WorkerSlot>& slots, std::uint64_t limit) {
+  if (error.os_errno != EMFILE) return error.what;
+  std::uint64_t needed = kDescriptorsOwn;
+  for (const wire::WorkerSlot& slot : slots) {
+    ++needed;                                      // its shim's socket
+    if (!workers.python_path.empty()) needed += 2;  // its record and its own socket
+    for (const wire::StreamRoute route : {slot.out, slot.err}) {
+      if (is_captured(route)) needed += 2;  // a pipe and a file
+    }
+  }
+  const std::string why = needed > limit
+                              ? fmt::format(", and {} on one node take about {}",
+                                            base::counted(slots.size(), "worker"), needed)
+                              : std::string();
+  return fmt::format("{}; the hard limit of open files (ulimit -Hn) is {}{}", error.what, limit,
+                     why);
 }
 
 std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers,

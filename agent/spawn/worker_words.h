@@ -1,12 +1,15 @@
 #pragma once
 // Texts and progress reports about one worker. Pure.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/output/line_metrics.h"
+#include "base/core/result.h"
 #include "tracer/record_file.h"
 #include "wire/messages/messages.h"
 
@@ -19,6 +22,14 @@ std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerS
 
 wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
                                  const tracer::Reading& reading);
+
+// Why a worker of this node's `slots` could not be started. Without descriptors: also `limit`, this
+// process's own one (base/io/descriptor_limit.h: the hard limit), and what all the workers take, if
+// that is more.
+[[nodiscard]] std::string start_failure_words(const base::Error& error,
+                                              const wire::WorkerTemplate& workers,
+                                              const std::vector<wire::WorkerSlot>& slots,
+                                              std::uint64_t limit);
 
 // For --line-metrics; nullopt: not asked for. Invalid patterns are skipped: cli has checked them.
 [[nodiscard]] std::optional<LineMetrics> line_metrics_of(const wire::WorkerTemplate& workers,

@@ -1,6 +1,7 @@
 #include "agent/worker/worker_set.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -18,6 +19,7 @@
 #include "agent/spawn/usable_cpus.h"
 #include "agent/spawn/worker_spawn.h"
 #include "agent/spawn/worker_version.h"
+#include "agent/spawn/worker_words.h"
 #include "agent/standby/known_imports.h"
 #include "agent/standby/planned_standbys.h"
 #include "agent/standby/standby_set.h"
@@ -87,6 +89,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   void tell(const HalfWritten::Outcome& checkpoints) const;
   [[nodiscard]] bool is_to_start(base::Attempt attempt) const;
   void start_next();
+  [[nodiscard]] std::string why_not_started(const base::Error& error) const;
   void give_up_start(const base::Error& error);
   void on_worker_gone(const Worker::Gone& gone);
   void finish_if_empty();
@@ -175,10 +178,16 @@ void WorkerSet::Impl::await_standbys() {
   });
 }
 
+std::string WorkerSet::Impl::why_not_started(const base::Error& error) const {
+  rlimit files{RLIM_INFINITY, RLIM_INFINITY};
+  static_cast<void>(::getrlimit(RLIMIT_NOFILE, &files));  // never fails for this limit
+  return start_failure_words(error, node_.workers, order_->slots, files.rlim_cur);
+}
+
 // The attempt starts no worker here.
 void WorkerSet::Impl::give_up_start(const base::Error& error) {
   node_.send(wire::WorkerStartFailed{order_->attempt, order_->slots.front().local_rank,
-                                     error.os_errno, error.what});
+                                     error.os_errno, why_not_started(error)});
   stopping_ = true;
   finish_if_empty();
 }
@@ -277,7 +286,7 @@ void WorkerSet::Impl::start_next() {
     workers_.back()->set_congested(congested_);
   } else {
     node_.send(wire::WorkerStartFailed{order_->attempt, slot.local_rank, worker.error().os_errno,
-                                       worker.error().what});
+                                       why_not_started(worker.error())});
   }
   asio::post(node_.executor, [self = weak_from_this()] {
     if (auto set = self.lock()) set->start_next();

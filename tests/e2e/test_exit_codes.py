@@ -54,9 +54,9 @@ def test_compat_restarts_as_often_as_allowed(robustrun):
     assert (robustrun.folder / "starts").read_text() == 4 * "x"
 
 
-def descriptors(most):
-    """For Popen: a shell's `ulimit -n`, which lowers both limits."""
-    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))}
+def descriptors(most, hard=None):
+    """For Popen: a shell's `ulimit -n`, which lowers both limits; with `hard`, `ulimit -Sn`."""
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard or most))}
 
 
 NOTE_START = "import os\nopen('starts', 'a').write(os.environ['TORCHELASTIC_RESTART_COUNT'])\n"
@@ -69,6 +69,26 @@ def test_compat_starts_as_many_workers_as_torchrun_under_a_low_limit_of_descript
     )
     assert finished.code == 0, finished.errors
     assert (robustrun.folder / "starts").read_text() == 16 * "0"
+
+
+@pytest.mark.parametrize("rest", [[], ["--compat=torchrun"]])
+def test_a_low_soft_limit_of_descriptors_does_not_matter(robustrun, rest):
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    robustrun.write("note.py", NOTE_START)
+    finished = robustrun.run(
+        *rest, "--nproc-per-node=16", "--standby=off", "note.py", **descriptors(40, hard)
+    )
+    assert finished.code == 0, finished.errors
+    assert (robustrun.folder / "starts").read_text() == 16 * "0"
+
+
+def test_a_hard_limit_that_is_too_low_for_all_workers_is_named_with_what_they_take(robustrun):
+    robustrun.write("note.py", NOTE_START)
+    finished = robustrun.run("--nproc-per-node=16", "note.py", **descriptors(40))
+    assert finished.code == 94, finished.errors
+    assert "the hard limit of open files (ulimit -Hn) is 40, and 16 workers on one node take " in (
+        " ".join(finished.errors.split())), finished.errors
+    robustrun.expect_nothing_left()
 
 
 def test_any_lack_of_descriptors_is_a_line_and_an_exit_code(robustrun):

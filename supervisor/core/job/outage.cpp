@@ -264,7 +264,7 @@ void Job::Impl::conclude_if_gone() {
   take_step(next.step);
   leave_drained();
   judge_checkpoint();
-  const base::Nanos delay = last.is_spent() ? restart_delay() : base::Nanos{};
+  const base::Nanos delay = last.is_spent() ? restart_delay(outage->root.rule) : base::Nanos{};
   std::string text = fmt::format("{}: starting {} again", last.text, workers_in_words());
   const bool lacks_one = next.step == Step::kEvict || outage->root.rule == Rule::kNodeLeft;
   if (lacks_one && nodes_there < min_nodes()) {
@@ -300,8 +300,12 @@ void Job::Impl::give_up_by_policy(StepChoice last, std::vector<std::string> evid
   finish();
 }
 
-base::Nanos JobQuestions::restart_delay() const {
-  return backoff.delay(budget.policy(), base::Rng(seed + attempt.value).next());
+// A node of an open group that was lost is not launched again: its command is started again from
+// outside, at a pace of its own, and should find the group at work soon.
+base::Nanos JobQuestions::restart_delay(Rule rule) const {
+  const base::Nanos delay = backoff.delay(budget.policy(), base::Rng(seed + attempt.value).next());
+  const bool is_lost_volunteer = spec.group.open && rule == Rule::kAgentLost;
+  return is_lost_volunteer ? std::min(delay, kLostVolunteerWaitMax) : delay;
 }
 
 }  // namespace robustrun::supervisor

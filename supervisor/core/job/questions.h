@@ -44,7 +44,7 @@ struct JobQuestions : JobMemory {
   // Whether the loss of this machine explains the failure that the outage began with. `last_word`:
   // when the machine was last heard of.
   [[nodiscard]] bool explains_root(base::NodeId lost, std::optional<base::Nanos> last_word) const;
-  [[nodiscard]] base::Nanos restart_delay() const;
+  [[nodiscard]] base::Nanos restart_delay(Rule rule) const;
   // escalation.cpp
   [[nodiscard]] Obstacles obstacles() const;
   // Why the run cannot do without these machines. `may_shrink`: min_nodes() are enough.

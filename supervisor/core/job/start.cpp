@@ -121,7 +121,7 @@ void Job::Impl::setback(Rule rule, std::string text) {
         fmt::format("{}; giving up after {} infrastructure faults in a row without progress", text,
                     budget.used_uncounted() + 1));
   }
-  const base::Nanos delay = restart_delay();
+  const base::Nanos delay = restart_delay(rule);
   budget.spend(spec.compat ? FaultClass::kUser : FaultClass::kInfrastructure, {});
   backoff.note_restart();
   if (is_failed_start) budget.note_failed_start(now);

@@ -4,7 +4,8 @@
 
 STYLE: blocking (send, recv), requests (isend, irecv, wait) or batch (batch_isend_irecv); with
 "-stepless" appended, no optimizer steps, so that the job has no visible progress. FAULT, at that
-rank and step, of the first attempt: sleep, or gil (a C call that keeps the interpreter's lock).
+rank and step, of the first attempt: sleep, pause (a sleep of PAUSE_S), or gil (a C call that keeps
+the interpreter's lock).
 """
 
 import ctypes
@@ -18,6 +19,7 @@ import torch.distributed as dist
 STEPS, PACE_S, STYLE = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
 FAULT, VICTIM, AT = (sys.argv[4], int(sys.argv[5]), int(sys.argv[6])) if len(sys.argv) > 6 else (
     "", -1, -1)
+PAUSE_S = 40
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
@@ -44,6 +46,9 @@ def err():
     print("fault", FAULT, RANK, time.time(), flush=True)
     if FAULT == "sleep":
         time.sleep(3600)
+    elif FAULT == "pause":
+        time.sleep(PAUSE_S)
+        print("fault over", flush=True)
     elif FAULT == "gil":
         library, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)
         library.pthread_mutex_lock(mutex)

@@ -10,6 +10,7 @@ import pytest
 from helpers.jobs import start_job
 
 HERE = pathlib.Path(__file__).parent
+PAUSE_S = 40  # of p2p_job.py
 NAMED_WITHIN_S = 150  # generous: others use the processors
 
 
@@ -33,6 +34,12 @@ def diagnosed(job):
     return json.loads(asked.stdout)
 
 
+def steps_of(job):
+    status = subprocess.run([job.runner.binary, "status", str(job.run), "--json"],
+                            capture_output=True, text=True, timeout=60)
+    return json.loads(status.stdout)["steps"] if status.returncode == 0 else 0
+
+
 def nightly(*values):
     return [pytest.param(each, marks=pytest.mark.nightly) for each in values]
 
@@ -50,6 +57,23 @@ def test_a_rank_that_blocks_point_to_point_peers_is_named_and_no_healthy_one(rob
     assert verdict["culprits"] == [1]
     assert 2 in verdict["victims"]
     job.stop()
+
+
+def test_a_pause_of_a_rank_in_a_chain_of_sends_is_stalled_time_and_not_productive(robustrun):
+    job = start(robustrun, "p2p_job.py", 100000, 0.02, "blocking", "pause", 1, 300,
+                options=["--hang-timeout=300"])
+    job.wait(lambda: "fault pause" in job.out(), "300 steps", NAMED_WITHIN_S)
+    hang_said(job, ["rank 1 ", "p2p_job.py:", "rank 2 waits in "])
+    assert "fault over" not in job.out()
+    verdict = diagnosed(job)
+    assert verdict["culprits"] == [1] and 2 in verdict["victims"], verdict
+    job.wait(lambda: "fault over" in job.out(), "the end of the pause", 90)
+    steps = steps_of(job)
+    job.wait(lambda: steps_of(job) > steps + 50, "further steps", 90)
+    job.stop()  # before robustrun has looked again: the end of the hang is in no record
+    shares = robustrun.report(job.run)["time"]["shares"]
+    stalled = sum(share["duration_s"] for share in shares if share["spent"] == "stalled")
+    assert stalled > 0.9 * PAUSE_S, shares
 
 
 @pytest.mark.parametrize("style", nightly("blocking", "requests-stepless"))

@@ -8,7 +8,7 @@ pytest.importorskip("torch")
 
 # Every rank works for 0.1 s; rank 1 for FACTOR times as long, from step FROM on.
 SCRIPT = """
-import sys, time
+import os, sys, time
 import torch, torch.distributed as dist
 factor, begins = float(sys.argv[1]), int(sys.argv[2])
 dist.init_process_group("gloo")
@@ -20,16 +20,22 @@ for n in range(100000):
     optimizer.zero_grad()
     model(torch.ones(4, 8)).sum().backward()
     optimizer.step()
+    if dist.get_rank() == 0:
+        with open("step.new", "w") as file:
+            file.write(str(n))
+        os.replace("step.new", "step")
 """
 NAMED_WITHIN_S = 150  # generous: others use the processors
 
 
-@pytest.mark.parametrize(("factor", "begins"), [
-    (2, 0), pytest.param(3, 120, marks=pytest.mark.nightly)])
-def test_a_slow_rank_is_named_while_the_job_runs(robustrun, factor, begins):
+# It is named STEPS steps after it became slow at the latest.
+@pytest.mark.parametrize(("factor", "begins", "steps"), [(1.5, 0, 300), (3, 120, 300)])
+def test_a_slow_rank_is_named_while_the_job_runs(robustrun, factor, begins, steps):
     robustrun.write("job.py", SCRIPT)
-    job = start_job(robustrun, "--nproc-per-node=3", "job.py", factor, begins)
+    job = start_job(robustrun, "--nproc-per-node=3", "--standby=off", "job.py", factor, begins)
     job.says("slow: rank 1 ", NAMED_WITHIN_S)
+    named_at = int((robustrun.folder / "step").read_text())
+    assert begins < named_at <= begins + steps, job.err()
     (line,) = [line for line in job.err().splitlines() if "slow: " in line]
     assert "arrives last" in line
     assert "hang: " not in job.err()

@@ -47,6 +47,12 @@ struct Pause {
   Nanos to{};
 };
 
+// A hang that was reported, and how long a step took before it (0: unknown).
+struct Suspicion {
+  Pause seen;  // from its beginning to its report
+  Nanos step{};
+};
+
 // What went wrong in one attempt, and when.
 struct Trouble {
   std::optional<Nanos> began;  // something had gone wrong
@@ -104,17 +110,19 @@ class Troubles {
     const std::uint32_t attempt = diagnosed.attempt.value;
     const Nanos began = before(at, diagnosed.verdict.lasting);
     switch (diagnosed.stage) {
-      case Diagnosed::Stage::kSuspected: suspected_.try_emplace(attempt, Pause{began, at}); break;
+      case Diagnosed::Stage::kSuspected:
+        suspected_.try_emplace(attempt, Suspicion{{began, at}, diagnosed.period});
+        break;
       case Diagnosed::Stage::kConvicted: {
-        const auto [first, is_new] = suspected_.try_emplace(attempt, Pause{began, at});
-        of_[attempt].note(std::min(began, first->second.from), first->second.to);
+        const auto [first, is_new] = suspected_.try_emplace(attempt, Suspicion{{began, at}, {}});
+        of_[attempt].note(std::min(began, first->second.seen.from), first->second.seen.to);
         suspected_.erase(first);
         break;
       }
       case Diagnosed::Stage::kPassed: {
         const auto first = suspected_.find(attempt);
         if (first == suspected_.end()) break;
-        of_[attempt].stalls.push_back({first->second.from, at});
+        of_[attempt].stalls.push_back({first->second.seen.from, at});
         suspected_.erase(first);
         break;
       }
@@ -124,17 +132,46 @@ class Troubles {
   }
 
   // A hang without a journaled end lasts as long as the attempt; if steps were done after all, it
-  // ended when it was last seen.
-  void keep_open(const Facts& facts, std::uint32_t number, const Pause& hang) {
-    Nanos to = Nanos::max();
-    if (const auto attempt = facts.attempts.find(number); attempt != facts.attempts.end()) {
-      std::uint64_t before = 0;
-      for (const Progress* reading : attempt->second.progress) {
-        if (reading->reached_at <= hang.to) before = std::max(before, reading->steps);
-        if (reading->reached_at > hang.to && reading->steps > before) to = hang.to;
+  // ended before the first of them.
+  void keep_open(const Facts& facts, std::uint32_t number, const Suspicion& hang) {
+    const auto attempt = facts.attempts.find(number);
+    const Nanos to = attempt != facts.attempts.end() ? end_of(hang, attempt->second) : Nanos::max();
+    of_[number].stalls.push_back({hang.seen.from, to});
+  }
+
+  // The steps of a reading after the hang took their usual time, as did those between the reading
+  // before the hang and its beginning. The hang is what remains.
+  static Nanos end_of(const Suspicion& hang, const AttemptFacts& attempt) {
+    const Progress* last = nullptr;  // before the hang was reported
+    for (const Progress* reading : attempt.progress) {
+      const std::uint64_t before = last != nullptr ? last->steps : 0;
+      if (reading->reached_at <= hang.seen.to) {
+        if (reading->steps >= before) last = reading;
+      } else if (reading->steps > before) {
+        return end_before(*reading, hang, last, attempt);
       }
     }
-    of_[number].stalls.push_back({hang.from, to});
+    return Nanos::max();
+  }
+
+  static Nanos end_before(const Progress& reading, const Suspicion& hang, const Progress* last,
+                          const AttemptFacts& attempt) {
+    const Nanos step = hang.step > Nanos{} ? hang.step : usual_step(last, attempt);
+    if (last == nullptr || step <= Nanos{}) return hang.seen.to;
+    const auto one = static_cast<double>(step.count());
+    const double all = one * static_cast<double>(reading.steps - last->steps);
+    const auto earlier = static_cast<double>(elapsed(last->reached_at, hang.seen.from).count());
+    const double worked = std::max(all - earlier, one);
+    const Nanos most = elapsed(hang.seen.to, reading.reached_at);
+    if (worked >= static_cast<double>(most.count())) return hang.seen.to;
+    return before(reading.reached_at, Nanos(static_cast<std::int64_t>(worked)));
+  }
+
+  // Before the hang; 0: unknown.
+  static Nanos usual_step(const Progress* last, const AttemptFacts& attempt) {
+    if (last == nullptr || !attempt.first_step || last->steps <= 1) return {};
+    const auto whole = static_cast<double>(elapsed(*attempt.first_step, last->reached_at).count());
+    return Nanos(static_cast<std::int64_t>(whole / static_cast<double>(last->steps - 1)));
   }
 
   void note(Nanos at, const Decision& decision) {
@@ -157,7 +194,7 @@ class Troubles {
   }
 
   std::map<std::uint32_t, Trouble> of_;
-  std::map<std::uint32_t, Pause> suspected_;  // from its beginning to its report
+  std::map<std::uint32_t, Suspicion> suspected_;
   std::optional<Nanos> silent_since_;  // of the agent that was lost last
   std::optional<Nanos> ended_;
   std::optional<std::uint32_t> checking_;  // after this attempt nodes are checked or replayed

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "supervisor/core/job/job.h"
+#include "supervisor/core/types/limits.h"
 #include "tests/supervisor/job_harness.h"
 
 namespace robustrun::supervisor::test::job_open_group_test {
@@ -98,6 +99,28 @@ TEST_CASE("volunteers that were lost are never launched again") {
     h.all_gone();
     CHECK(h.group == Nodes{0, 2});
   }
+}
+
+TEST_CASE("however often volunteers are lost, the restart without them comes soon") {
+  Harness h(open_spec(1, 2));
+  offer_and_join(h, "a");
+  offer_and_join(h, "b");
+  h.begin();
+  for (std::uint32_t losses = 1; losses <= 10; ++losses) {
+    const Nanos lost_at = h.now;
+    h.lose(losses);
+    h.gone(0);
+    offer_and_join(h, "b");
+    if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
+    CHECK(h.now - lost_at <= kLostVolunteerWaitMax);
+    CHECK(h.group == Nodes{0, losses + 1});
+    h.begin();
+  }
+  // A failing script waits as long as ever.
+  h.tell_exit(exited(h.job.attempt().value, 0, 1));
+  h.all_gone();
+  REQUIRE(h.job.state() == JobState::kBackoff);
+  CHECK(h.timers[static_cast<std::size_t>(TimerId::kBackoff)].at - h.now > kLostVolunteerWaitMax);
 }
 
 TEST_CASE("a volunteer that does not stop its workers is dismissed") {

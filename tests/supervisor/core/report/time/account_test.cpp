@@ -120,18 +120,48 @@ TEST_CASE("a hang that is still open when the run ends, or when something fails,
   CHECK(spent(still_running) == "starting 1.000 productive 19.000 stalled 21.000");
 }
 
-TEST_CASE("a hang that came right unseen ends when it was last seen") {
+TEST_CASE("a hang that came right unseen ends when its next steps began") {
+  Story story = begun();
+  story.progress(19000, 0, Mark::kSummary, 19000, 181);  // a step in 0.1 s
+  Diagnosed hang = diagnosed(Diagnosed::Stage::kSuspected, 3s);
+  SUBCASE("the pace is that of the readings before it") {
+    story.event(23000, hang);
+    story.progress(30000, 0, Mark::kSummary, 29500, 201).finish(30000, 0);
+    // Ten of the twenty steps were done before the hang.
+    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 8.500 productive 1.500");
+  }
+  SUBCASE("the pace came with the report") {
+    hang.period = 200ms;
+    story.event(23000, hang);
+    story.progress(30000, 0, Mark::kSummary, 29500, 196).finish(30000, 0);
+    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 7.500 productive 2.500");
+  }
+  SUBCASE("it lasted until it was reported at least") {
+    story.event(23000, hang);
+    story.progress(30000, 0, Mark::kSummary, 29500, 500).finish(30000, 0);
+    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 3.000 productive 7.000");
+  }
+  SUBCASE("only the first step after it counts") {
+    story.event(23000, hang);
+    story.progress(27000, 0, Mark::kSummary, 26500, 192);
+    story.progress(30000, 0, Mark::kSummary, 29500, 222).finish(30000, 0);
+    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 6.400 productive 3.600");
+  }
+}
+
+TEST_CASE("a hang that came right unseen, at an unknown pace, ends when it was last seen") {
+  Story story = begun();
+  story.event(23000, diagnosed(Diagnosed::Stage::kSuspected, 3s));
+  story.progress(30000, 0, Mark::kSummary, 29500, 101).finish(30000, 0);
+  CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 3.000 productive 7.000");
+}
+
+TEST_CASE("a hang in which one rank went on by itself lasts to the end") {
   Story story = begun();
   story.progress(19000, 0, Mark::kSummary, 18000, 100);
   story.event(23000, diagnosed(Diagnosed::Stage::kSuspected, 3s));
-  SUBCASE("steps were done since") {
-    story.progress(30000, 0, Mark::kSummary, 29500, 101).finish(30000, 0);
-    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 3.000 productive 7.000");
-  }
-  SUBCASE("one rank went on by itself, the group did not") {
-    story.progress(30000, 0, Mark::kSummary, 29500, 100).finish(30000, 0);
-    CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 10.000");
-  }
+  story.progress(30000, 0, Mark::kSummary, 29500, 100).finish(30000, 0);
+  CHECK(spent(story) == "starting 1.000 productive 19.000 stalled 10.000");
 }
 
 TEST_CASE("in a run without steps the productive time is unknown") {
