@@ -106,6 +106,7 @@ class ThisMachine final : public Machine {
     if (S_ISREG(status.st_mode)) {
       return ::access(path.c_str(), R_OK) == 0 ? PathKind::kFile : PathKind::kUnreadableFile;
     }
+    if (S_ISSOCK(status.st_mode)) return PathKind::kSocket;
     if (!S_ISDIR(status.st_mode)) return PathKind::kOther;
     std::error_code error;
     const bool empty = fs::is_empty(path, error);

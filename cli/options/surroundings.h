@@ -23,6 +23,7 @@ enum class PathKind : std::uint8_t {
   kUnreadableFile,
   kDirectory,
   kEmptyDirectory,
+  kSocket,  // no program can read it by its name
   kOther,
 };
 

@@ -282,8 +282,66 @@ def test_a_stopped_shim_hides_no_death_and_delays_no_end(robustrun):
     for shim in shims:
         os.kill(shim, signal.SIGSTOP)
     os.kill(workers[0], signal.SIGKILL)
+    began = time.monotonic()
     assert running.finish(SOON_S).code == 128 + signal.SIGKILL
+    assert time.monotonic() - began < 5
     robustrun.expect_nothing_left()
+
+
+def test_a_stopped_shim_does_not_hold_up_a_stop(robustrun, live_run):
+    _, running = live_run
+    (shim,) = running.shims()
+    os.kill(shim, signal.SIGSTOP)
+    running.process.terminate()
+    began = time.monotonic()
+    assert running.finish(SOON_S).code == 128 + signal.SIGTERM
+    assert time.monotonic() - began < 5
+    robustrun.expect_nothing_left()
+
+
+@pytest.mark.parametrize("words", [["report"], ["report", "--json"], ["ls"], ["status"],
+                                   ["nodes"], ["logs"]], ids=" ".join)
+def test_a_full_output_is_a_failure_with_its_cause(robustrun, finished_run, words):
+    with open("/dev/full", "wb") as full:
+        shown = robustrun.start(*words, stdout=full).finish(SOON_S)
+    assert shown.code == 1, shown
+    assert shown.errors.count("cannot write to the standard output: No space left on device") == 1
+
+
+NAMES = 100_000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.parametrize("writable", [True, False])
+def test_very_many_names_of_others_in_tmp_end_in_bounded_time(robustrun, writable):
+    """The test's own folder is at /mnt meanwhile, as /tmp holds the names."""
+    robustrun.write("end.py", "print('here')\n")
+    names = robustrun.folder / "names"
+    names.mkdir()
+    usual = f"robustrun-{os.geteuid()}"
+    (names / usual).touch()
+    for number in range(NAMES):
+        os.symlink("gone", names / f"{usual}-{number:06}")
+    script = f"mount --rbind {robustrun.folder} /mnt && mount --rbind /mnt/names /tmp && "
+    script += "" if writable else "mount -o remount,bind,ro /tmp && "
+    script += f"cd /mnt && exec {robustrun.binary} --standby=off end.py"
+    elsewhere = {"XDG_RUNTIME_DIR": "", "TMPDIR": "/mnt", "XDG_STATE_HOME": "/mnt/state",
+                 "XDG_CACHE_HOME": "/mnt/cache"}
+    began = time.monotonic()
+    finished = robustrun.run("-m", "sh", "-c", script, argv0="unshare", env=elsewhere,
+                             timeout=SOON_S)
+    took = time.monotonic() - began
+    made = [each for each in names.iterdir() if not each.is_symlink() and each.name != usual]
+    shutil.rmtree(names)
+    assert took < 20, finished.errors
+    if writable:
+        assert finished.code == 0 and "here" in finished.text, finished.errors
+        assert len(made) == 1
+    else:
+        assert finished.code == 2, finished.errors
+        assert finished.errors.count("\n") <= 2, finished.errors
+        assert f"cannot use /tmp/{usual}: it is not a private folder of this user" in (
+            finished.errors)
 
 
 def test_a_busy_supervisor_is_not_taken_for_a_dead_one(robustrun):
