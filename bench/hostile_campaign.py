@@ -17,13 +17,13 @@ import sys
 import time
 
 from harness import ROOT
-from hostile import files, floods, images, limits, processes, records
+from hostile import files, floods, images, limits, other_user, processes, records
 from hostile.place import NOT_LOADED, PASSED
 
 NOT_PLAYED = "not played: "  # the campaign's own fault
 RESULTS = ROOT / "bench" / "campaigns" / "hostile.jsonl"
 FAMILIES = {"floods": floods, "records": records, "files": files, "limits": limits,
-            "images": images, "processes": processes}
+            "images": images, "processes": processes, "other-user": other_user}
 
 
 def played():

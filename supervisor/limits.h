@@ -53,6 +53,7 @@ inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
 inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
 inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;  // of that pool
+inline constexpr std::uint32_t kLookUpLane = 0x5348'1007;  // of that pool
 // driver/slurm_side.h, driver/job_end.h: at most this part of the interval is added to it, at
 // random.
 inline constexpr int kSlurmPollJitter = 4;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -180,7 +181,24 @@ Status wait_for_room(int fd, const std::string& path) {
                                   std::to_string(kOutputWait.count() / 1000) + " s");
 }
 
+// A reader that goes away is an error of write(). Of the whole process, for as long as it lives.
+class IgnoredSigpipe {
+ public:
+  IgnoredSigpipe() {
+    struct sigaction ignored{};
+    ignored.sa_handler = SIG_IGN;
+    ::sigaction(SIGPIPE, &ignored, &before_);
+  }
+  ~IgnoredSigpipe() { ::sigaction(SIGPIPE, &before_, nullptr); }
+  IgnoredSigpipe(const IgnoredSigpipe&) = delete;
+  IgnoredSigpipe& operator=(const IgnoredSigpipe&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
+
 Status write_in_place(const std::string& path, std::string_view bytes) {
+  const IgnoredSigpipe ignored;
   // Without O_NONBLOCK open() would wait for a FIFO's reader. O_APPEND: behind what stdout has
   // already written to the same file.
   const Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));

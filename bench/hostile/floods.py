@@ -65,10 +65,11 @@ def targets_of(place, job):
 
 
 class Flood:
-    """Connections that stay open until close(). TCP ones come from many addresses of loopback."""
+    """Connections that stay open until close(). TCP ones come from many addresses of loopback, or
+    from that of the agents."""
 
-    def __init__(self, kind, draw):
-        self.kind, self.draw, self.held = kind, draw, []
+    def __init__(self, kind, draw, spread=True):
+        self.kind, self.draw, self.spread, self.held = kind, draw, spread, []
 
     def add(self, place):
         count = TCP_CONNECTIONS if isinstance(place, int) else UNIX_CONNECTIONS
@@ -80,9 +81,8 @@ class Flood:
         one.setblocking(False)
         try:
             if isinstance(place, int):
-                host = ".".join(str(self.draw.randrange(1, 255)) for _ in range(3))
-                with contextlib.suppress(OSError):
-                    one.bind((f"127.{host}", 0))
+                if self.spread:
+                    self.bind(one)
                 code = one.connect_ex(("127.0.0.1", place))
             else:
                 code = one.connect_ex(place)
@@ -93,6 +93,11 @@ class Flood:
             return False
         self.speak(one)
         return True
+
+    def bind(self, one):
+        host = ".".join(str(self.draw.randrange(1, 255)) for _ in range(3))
+        with contextlib.suppress(OSError):
+            one.bind((f"127.{host}", 0))
 
     def speak(self, one):
         said = {"silent": b"", "closed": b"", "half a handshake": HALF,

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -27,7 +29,7 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
       {"doctor", Command::kDoctor},   {"completion", Command::kCompletion},
       {"requeue", Command::kRequeue}, {"k8s", Command::kKubernetes},
   });
-  const Choice run{Command::kRun, argv};
+  const Choice run{Command::kRun, argv, {}};
   if (argv.empty() || is_name_of_torch(around.program_name)) return run;
   const auto found =
       std::ranges::find_if(kNames, [&](const Name& name) { return argv.front() == name.word; });
@@ -38,9 +40,21 @@ Choice choose_command(std::span<const std::string> argv, const Surroundings& aro
   // Python can run a folder with this file; any other folder is data.
   const bool is_program = is_folder
                               ? around.machine->kind(path + "/__main__.py") != PathKind::kMissing
-                              : kind != PathKind::kMissing;
-  if (is_program) return run;
-  return {found->command, argv.subspan(1)};
+                              : kind == PathKind::kFile || kind == PathKind::kUnreadableFile;
+  Choice choice{found->command, argv.subspan(1), {}};
+  if (!is_program) return choice;
+  if (kind == PathKind::kUnreadableFile) {
+    choice.passed_over =
+        fmt::format("{} in this directory cannot be read and is not started", argv.front());
+  } else if (around.machine->is_others(path)) {
+    choice.passed_over = fmt::format(
+        "{0} in this directory belongs to another user and is not started; `robustrun ./{0}` "
+        "starts it",
+        argv.front());
+  } else {
+    return run;
+  }
+  return choice;
 }
 
 }  // namespace robustrun::cli

@@ -49,11 +49,13 @@ enum class Command : std::uint8_t {
 struct Choice {
   Command command = Command::kRun;
   std::span<const std::string> argv;  // the caller's memory, without the subcommand's name
+  std::string passed_over;  // a file of the subcommand's name is not started, and why; or empty
 };
 
 // Chooses by the first word of `argv` (without the program's name). A program of that name in the
-// working directory (a file, or a folder with a __main__.py) wins over the subcommand. Under the
-// name torchrun there are no subcommands. Pure, except for that look at the directory.
+// working directory (a file, or a folder with a __main__.py) wins over the subcommand, unless it
+// cannot be read or another user put it there. Under the name torchrun there are no subcommands.
+// Pure, except for that look at the directory.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
 // `announce_fd`: in the supervisor of a detached run, the socket on which it announces the run

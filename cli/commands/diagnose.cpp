@@ -11,6 +11,7 @@
 #include "cli/options/limits.h"
 #include "cli/options/parser.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "cli/text/diagnose_page.h"
 #include "cli/text/diagnose_text.h"
 #include "supervisor/control/client.h"
@@ -88,6 +89,7 @@ int diagnose_files(const DiagnoseLine& line, const Surroundings& around) {
 int diagnose_run(const DiagnoseLine& line, const Surroundings& around) {
   const auto directory = find_run(line.run, Pick::kLive, around);
   if (!directory) return complain(directory.error());
+  note_damage(*directory);
   auto client = supervisor::ControlClient::connect(*directory);
   const auto answer =
       client ? client->ask({{"command", "diagnose"}})

@@ -69,6 +69,7 @@ int dispatch(const std::vector<std::string>& argv) {
   std::span<const std::string> rest(argv);
   if (!rest.empty()) rest = rest.subspan(1);
   const Choice choice = choose_command(rest, around);
+  if (!choice.passed_over.empty()) say(choice.passed_over);
   switch (choice.command) {
     case Command::kRun: return run_command(choice.argv, around);
     case Command::kReport: return report_command(choice.argv, around);

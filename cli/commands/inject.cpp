@@ -8,6 +8,7 @@
 #include "cli/options/parser.h"
 #include "cli/plan/inject_plan.h"
 #include "cli/runs/find_run.h"
+#include "cli/runs/read_journal.h"
 #include "supervisor/control/client.h"
 
 namespace robustrun::cli {
@@ -62,7 +63,9 @@ int inject_command(std::span<const std::string> argv, const Surroundings& around
   if (!plan) return complain_of_usage(around, "inject", plan.error().what);
   const auto journal = find_journal(plan->run, around);
   if (!journal) return complain(journal.error());
-  auto client = ControlClient::connect(std::filesystem::path(*journal).parent_path().string());
+  const std::string directory = std::filesystem::path(*journal).parent_path().string();
+  note_damage(directory);
+  auto client = ControlClient::connect(directory);
   if (!client) return complain(client.error());
   if (plan->draws) say(fmt::format("the target is drawn with --seed {}", plan->seed));
   return inject(*client, *plan);

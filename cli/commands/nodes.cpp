@@ -90,15 +90,28 @@ base::Result<supervisor::NodeHistory> read_notes(const NodesLine& line, const st
   return history;
 }
 
-int forget(const std::vector<std::string>& hosts, const std::string& folder, base::Nanos now) {
+int forget(const NodesLine& line, const std::string& folder, const Surroundings& around) {
+  const auto history = read_notes(line, folder, around);
+  if (!history) return complain(history.error());
+  const bool is_whole = history->unread.empty() && history->skipped_lines == 0;
   std::vector<NodeNote> notes;
-  for (const std::string& host : hosts) {
-    notes.push_back({host, now, "forgotten", supervisor::NoteKind::kForgotten, "by the user"});
+  std::vector<std::string> known;
+  for (const std::string& host : line.hosts) {
+    // What cannot be read now may be readable later.
+    if (is_whole &&
+        std::ranges::find(history->notes, host, &NodeNote::host) == history->notes.end()) {
+      say(fmt::format("nothing is noted about {}", host));
+      continue;
+    }
+    known.push_back(host);
+    notes.push_back(
+        {host, around.wall_time, "forgotten", supervisor::NoteKind::kForgotten, "by the user"});
   }
+  if (known.empty()) return 0;
   if (const auto noted = supervisor::append_notes(folder, notes); !noted) {
     return complain(noted.error());
   }
-  print(fmt::format("forgot what was noted about {}\n", base::join(hosts, ", ")));
+  print(fmt::format("forgot what was noted about {}\n", base::join(known, ", ")));
   return 0;
 }
 
@@ -120,7 +133,7 @@ int nodes_command(std::span<const std::string> argv, const Surroundings& around)
                     "cannot find the history: --node-history is off, or HOME is not set; "
                     "name its folder with --node-history=DIR"});
   }
-  if (line->forget) return forget(line->hosts, folder, around.wall_time);
+  if (line->forget) return forget(*line, folder, around);
   auto history = read_notes(*line, folder, around);
   if (!history) return complain(history.error());
   if (line->names) {

@@ -118,7 +118,11 @@ int rm_command(std::span<const std::string> argv, const Surroundings& around) {
   for (const KnownRun& run : known_runs(around)) {
     if (around.wall_time - run.touched < *age) continue;
     const RunRow row = row_of(run, around);
-    if (obstacle(row).empty() && !is_chain_in_use(run, around)) removal.remove(row);
+    if (!row.trouble.empty()) {
+      removal.keep(row, obstacle(row));
+    } else if (obstacle(row).empty() && !is_chain_in_use(run, around)) {
+      removal.remove(row);
+    }
   }
   return removal.end();
 }

@@ -62,7 +62,7 @@ int say_why_not(const std::string& directory, const base::Error& why) {
   const auto report = report_of(directory);
   if (report && report->exit_code) return say_the_end(directory);
   say(why.what);
-  say("its journal has no end; robustrun status shows more");
+  say(report ? "its journal has no end; robustrun status shows more" : report.error().what);
   return kExitNotDone;
 }
 

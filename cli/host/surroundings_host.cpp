@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -23,6 +22,7 @@
 #include "cli/options/values.h"
 #include "topo/limits.h"
 #include "wire/net/local_addresses.h"
+#include "wire/net/look_up.h"
 
 namespace robustrun::cli {
 namespace {
@@ -106,10 +106,16 @@ class ThisMachine final : public Machine {
     if (S_ISREG(status.st_mode)) {
       return ::access(path.c_str(), R_OK) == 0 ? PathKind::kFile : PathKind::kUnreadableFile;
     }
+    if (S_ISSOCK(status.st_mode)) return PathKind::kSocket;
     if (!S_ISDIR(status.st_mode)) return PathKind::kOther;
     std::error_code error;
     const bool empty = fs::is_empty(path, error);
     return empty && !error ? PathKind::kEmptyDirectory : PathKind::kDirectory;
+  }
+
+  [[nodiscard]] bool is_others(const std::string& path) const override {
+    struct stat status{};
+    return ::stat(path.c_str(), &status) == 0 && status.st_uid != 0 && status.st_uid != ::geteuid();
   }
 
   [[nodiscard]] base::Result<std::string> find_executable(const std::string& name,
@@ -176,23 +182,7 @@ class ThisNetwork final : public Network {
 
   [[nodiscard]] base::Result<std::vector<std::string>> look_up(
       const std::string& host) const override {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* list = nullptr;
-    if (const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list); error != 0) {
-      return base::fail(base::Errc::kNotFound,
-                        fmt::format("cannot look up {}: {}", host, ::gai_strerror(error)));
-    }
-    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
-    std::vector<std::string> addresses;
-    for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
-      std::array<char, NI_MAXHOST> text{};
-      if (::getnameinfo(each->ai_addr, each->ai_addrlen, text.data(), text.size(), nullptr, 0,
-                        NI_NUMERICHOST) == 0) {
-        addresses.emplace_back(text.data());
-      }
-    }
-    return addresses;
+    return wire::look_up(host);
   }
 };
 

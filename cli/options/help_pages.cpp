@@ -401,7 +401,7 @@ pass; `forget` drops what is noted about hosts, as after a repair.
   --names             only the names of the hosts to avoid, in one line for sbatch --exclude
   --json              one JSON array
 
-Exit codes: 0 shown, 2 bad input.
+Exit codes: 0 shown, or nothing is noted about these hosts any more; 2 bad input.
 
 Example:
   robustrun nodes node07)";

@@ -16,7 +16,8 @@ inline constexpr std::string_view kIntroduction =
     "happened. A drop-in for torchrun: same options, same environment.";
 
 inline constexpr std::string_view kShadowed =
-    "A script named like a subcommand, in this directory, is started instead.";
+    "A script named like a subcommand, in this directory, is started instead, unless another user "
+    "put it there.";
 
 // Of options.
 inline constexpr std::string_view kValues =

@@ -79,6 +79,7 @@ Result<std::optional<FileConfig>> read_config(const RunLine& line, const Surroun
   if (!path) return std::optional<FileConfig>();
   switch (around.machine->kind(*path)) {
     case PathKind::kFile:
+    case PathKind::kSocket:  // cannot be read, as below
     case PathKind::kOther: break;  // perhaps a pipe, as from <(command)
     case PathKind::kMissing:
       return fail(Errc::kNotFound, fmt::format("cannot read the configuration {}: No such "

@@ -23,6 +23,7 @@ enum class PathKind : std::uint8_t {
   kUnreadableFile,
   kDirectory,
   kEmptyDirectory,
+  kSocket,  // no program can read it by its name
   kOther,
 };
 
@@ -39,6 +40,8 @@ class Machine {
   virtual ~Machine() = default;
   [[nodiscard]] virtual base::Result<std::string> read_file(const std::string& path) const = 0;
   [[nodiscard]] virtual PathKind kind(const std::string& path) const = 0;
+  // Whether it belongs to a user other than this one and root.
+  [[nodiscard]] virtual bool is_others(const std::string& path) const = 0;
   [[nodiscard]] virtual base::Result<std::string> find_executable(
       const std::string& name, const std::string& path) const = 0;
   // `name`: gpu, xpu, auto, or a backend's own name. If the machine has no device files, no

@@ -60,6 +60,9 @@ base::Status check_script(const std::string& script, const Surroundings& around)
       return fail(
           Errc::kPermission,
           fmt::format("cannot start {}: permission denied; make it readable (chmod u+r)", script));
+    case PathKind::kSocket:
+      return fail(Errc::kInvalidArgument,
+                  fmt::format("cannot start {}: it is a socket, which Python cannot read", script));
     case PathKind::kOther: return {};  // a pipe, as in <(…)
   }
   return {};

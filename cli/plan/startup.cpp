@@ -59,6 +59,7 @@ base::Status check_image_file(const Settings& settings, const Surroundings& arou
       return cannot_use(settings, OptionId::kImage, Errc::kPermission,
                         "permission denied; make it readable (chmod u+r)");
     case PathKind::kFile:
+    case PathKind::kSocket:
     case PathKind::kOther: return {};
   }
   return {};

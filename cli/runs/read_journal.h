@@ -8,8 +8,13 @@
 
 namespace robustrun::cli {
 
-// Reads the journal at `path` and says on stderr what of it is lost, once per process. Errors name
-// the file. Blocking; not on a screen that top has taken.
+// Reads the journal at `path` and says on stderr what of it is lost, once per process. A journal
+// without a record counts as damaged. Errors name the file. Blocking; not on a screen that top has
+// taken.
 [[nodiscard]] base::Result<supervisor::JournalReadout> read_journal(const std::string& path);
+
+// For commands that do without the journal: says on stderr what of it is lost, or why none of it
+// can be read.
+void note_damage(const std::string& run_directory);
 
 }  // namespace robustrun::cli

@@ -56,6 +56,8 @@ class AgentListener {
   // Calls an agent that listens at `endpoint` (wire::Hello::listens) and does not know where we
   // are.
   void call(const std::string& endpoint) { listener_->call(endpoint); }
+  // An agent is expected from this address (numeric): strangers do not delay it.
+  void expect(const std::string& address) { listener_->expect(address); }
 
  private:
   AgentListener() = default;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <climits>
 #include <csignal>
 #include <type_traits>
@@ -15,6 +16,7 @@
 #include "supervisor/driver/impl.h"
 #include "supervisor/limits.h"
 #include "supervisor/run_dir/private_file.h"
+#include "wire/net/local_addresses.h"
 
 namespace robustrun::supervisor {
 
@@ -36,10 +38,33 @@ base::Status Driver::Impl::open_listener(const RunAuthority* before) {
   host.on_stop = [this](const wire::StopRun& order) { on_stop(order); };
   agent_listener_ =
       RR_TRY(AgentListener::open(parts_.executor, request_.network, std::move(host), before));
+  expect_agents();
   const std::string& invitation = request_.network.invitation;
   if (invitation.empty()) return {};
   RR_TRY(base::make_directories(invitation.substr(0, invitation.rfind('/')), 0700));
   return write_private_file(invitation, agent_listener_->invitation());
+}
+
+// On this machine, and on the hosts that the user or the scheduler named. Hosts that join by
+// themselves are not known before.
+void Driver::Impl::expect_agents() {
+  if (const auto own = wire::local_addresses()) {
+    for (const std::string& address : *own) agent_listener_->expect(address);
+  }
+  if (parts_.look_up && !request_.network.hosts.empty()) look_up_host(0);
+}
+
+// One at a time: a resolver may take seconds.
+void Driver::Impl::look_up_host(std::size_t index) {
+  parts_.look_up(request_.network.hosts[index].name,
+                 [self = weak_from_this(), index](const std::vector<std::string>& addresses) {
+                   const auto driver = self.lock();
+                   if (!driver || !driver->agent_listener_) return;
+                   for (const auto& each : addresses) driver->agent_listener_->expect(each);
+                   if (index + 1 < driver->request_.network.hosts.size()) {
+                     driver->look_up_host(index + 1);
+                   }
+                 });
 }
 
 void Driver::Impl::on_stop(const wire::StopRun& order) {

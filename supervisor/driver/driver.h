@@ -42,6 +42,10 @@ class Driver {
     int out_fd = 1;
     int err_fd = 2;
     // Each of the following functions answers once, from the loop.
+    // Looks up the numeric addresses of a host, none of an unknown one; null: no agent is on
+    // another machine.
+    std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
+        look_up{};
     // Asks Slurm why it signals the job; null without Slurm.
     std::function<void(std::function<void(launcher::SlurmNotice)>)> ask_slurm{};
     // Asks Slurm what it plans for the run's nodes, by their names; null without Slurm.

@@ -102,6 +102,8 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] bool all_agents_left() const;
   void say_goodbye();
   // Agents connect and reconnect.
+  void expect_agents();
+  void look_up_host(std::size_t index);
   void on_channel(base::NodeId node, base::Generation generation, base::Fd socket);
   void on_agent(const wire::PeerName& peer, wire::Hello hello,
                 std::shared_ptr<wire::Channel> channel);

@@ -23,6 +23,11 @@ void Driver::Impl::resume(Folded folded) {
   resumed.pid = ::getpid();
   resumed.wall_time = parts_.clock.wall_time();
   resumed.away = parts_.clock.now() - folded.last;
+  if (agent_listener_) {
+    for (const NodeStatus& node : status_.status(parts_.clock.now()).nodes) {
+      if (!node.address.empty()) agent_listener_->expect(node.address);
+    }
+  }
   dispatch(std::move(resumed));
   if (!finished_) attend(folded.run.wall_time);
 }

@@ -1,12 +1,18 @@
 #include "supervisor/run/earlier_saves.h"
 
+#include <fmt/format.h>
+
 #include "supervisor/limits.h"
 #include "supervisor/run_dir/journal.h"
 
 namespace robustrun::supervisor {
 
-SaveTimes earlier_saves(const std::string& directory, std::uint32_t restarts) {
-  SaveTimes saves;
+EarlierSaves earlier_saves(const std::string& directory, std::uint32_t restarts) {
+  EarlierSaves saves;
+  std::size_t damaged = 0;
+  const auto note = [&](const std::string& trouble) {
+    if (++damaged == 1) saves.trouble = trouble;
+  };
   const std::string own = "-" + std::to_string(restarts);
   if (restarts == 0 || !directory.ends_with(own)) return saves;
   const std::string first = directory.substr(0, directory.size() - own.size());
@@ -14,10 +20,19 @@ SaveTimes earlier_saves(const std::string& directory, std::uint32_t restarts) {
     const std::uint32_t start = restarts - back;
     const auto readout =
         read_run_journal((start == 0 ? first : first + "-" + std::to_string(start)) + "/journal");
-    if (!readout) continue;
+    if (!readout) {
+      if (readout.error().code != base::Errc::kNotFound) {
+        note(readout.error().what + "; how long saves took in that start is not known");
+      }
+      continue;
+    }
+    if (!readout->damage.empty()) note(readout->damage);
     SaveTimes of_start;
     for (const JournalEntry& entry : readout->entries) of_start.take(entry);
-    saves.add(of_start);
+    saves.times.add(of_start);
+  }
+  if (damaged > 1) {
+    saves.trouble += fmt::format(" ({} journals of earlier starts have damage)", damaged);
   }
   return saves;
 }

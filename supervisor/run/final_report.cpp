@@ -11,7 +11,6 @@
 #include "supervisor/core/report/child_failed.h"
 #include "supervisor/core/report/ci.h"
 #include "supervisor/core/report/report.h"
-#include "supervisor/run_dir/journal.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -47,18 +46,12 @@ std::string final_report(const std::vector<JournalEntry>& entries, const FinalRe
   return words;
 }
 
-void write_final_report(const RunRequest& request, const std::string& journal_path) {
-  auto readout = read_run_journal(journal_path);
-  if (!readout) {
-    RR_LOG(kError, {}, "{}; there is no summary", readout.error().what);
-    return;
-  }
-  if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
-  const RunReport report = build_report(readout->entries);
+void write_final_report(const RunRequest& request, const std::vector<JournalEntry>& entries) {
+  const RunReport report = build_report(entries);
   // Files first, as writing to stderr may block: its reader may be stopped.
   if (!request.summary_json.empty()) write_file(request.summary_json, report_json(report));
   if (!request.nested_error_file.empty()) {
-    if (auto content = nested_error_json(readout->entries); !content.empty()) {
+    if (auto content = nested_error_json(entries); !content.empty()) {
       write_file(request.nested_error_file, content);
     }
   }
@@ -66,9 +59,9 @@ void write_final_report(const RunRequest& request, const std::string& journal_pa
   if (!ci.junit_file.empty()) write_file(ci.junit_file, report_junit(report));
   if (!ci.summary_file.empty()) append_file(ci.summary_file, report_markdown(report));
   if (ci.annotate) print(github_annotations(report, ci.workspace));
-  print(final_report(readout->entries, {request.print_child_failed,
-                                        request.print_report,
-                                        {request.console.colour_err, stderr_width()}}));
+  print(final_report(entries, {request.print_child_failed,
+                               request.print_report,
+                               {request.console.colour_err, stderr_width()}}));
 }
 
 }  // namespace robustrun::supervisor

@@ -25,8 +25,8 @@ struct FinalReport {
 // Columns of the terminal at stderr; 100 without a terminal.
 [[nodiscard]] int stderr_width();
 
-// Writes everything. Failures (a full disk, an unreadable journal) are logged and do not change the
-// exit code.
-void write_final_report(const RunRequest& request, const std::string& journal_path);
+// Writes everything, from the run's journal. Failures (a full disk) are logged and do not change
+// the exit code.
+void write_final_report(const RunRequest& request, const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

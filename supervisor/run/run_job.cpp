@@ -38,6 +38,7 @@
 #include "supervisor/run_dir/saved_request.h"
 #include "supervisor/run_request.h"
 #include "tracer/analysis/analyze.h"
+#include "wire/net/look_up.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -99,6 +100,23 @@ std::unique_ptr<launcher::AgentLauncher> make_launcher(asio::io_context& loop,
   return launcher::make_local_launcher(loop.get_executor(), executable);
 }
 
+// Driver::Parts::look_up
+std::function<void(const std::string&, std::function<void(std::vector<std::string>)>)>
+address_finder(base::BlockingPool& pool, const NetworkPlan& network) {
+  if (network.hosts.empty()) return {};
+  return [&pool](const std::string& name, std::function<void(std::vector<std::string>)> done) {
+    auto found = std::make_shared<std::vector<std::string>>();
+    const bool is_bracketed = name.starts_with('[') && name.ends_with(']');
+    const base::Status submitted = pool.submit(
+        kLookUpLane,
+        [name = is_bracketed ? name.substr(1, name.size() - 2) : name, found] {
+          if (auto addresses = wire::look_up(name)) *found = *std::move(addresses);
+        },
+        [found, done] { done(std::move(*found)); });
+    if (!submitted) RR_LOG(kDebug, {}, "{}", submitted.error().what);
+  };
+}
+
 // Driver::Parts::ask_slurm
 std::function<void(std::function<void(launcher::SlurmNotice)>)> slurm_question(
     base::BlockingPool& pool, const NetworkPlan& network) {
@@ -153,11 +171,14 @@ std::function<void(std::function<void(SaveTimes)>)> earlier_saves_reader(
   const std::uint32_t restarts = request.network.slurm.restarts;
   if (request.network.launch != NetworkPlan::Launch::kSlurm || restarts == 0) return {};
   return [&pool, directory = request.run_directory, restarts](std::function<void(SaveTimes)> done) {
-    auto read = std::make_shared<SaveTimes>();
+    auto read = std::make_shared<EarlierSaves>();
     const base::Status submitted = pool.submit(
         kEarlierStartsLane,
         [read, directory, restarts] { *read = earlier_saves(directory, restarts); },
-        [read, done] { done(*read); });
+        [read, done] {
+          if (!read->trouble.empty()) RR_LOG(kWarn, {}, "{}", read->trouble);
+          done(read->times);
+        });
     if (!submitted) RR_LOG(kDebug, {}, "{}", submitted.error().what);
   };
 }
@@ -291,13 +312,24 @@ struct Predecessor {
 };
 
 // A failure here does not matter to the run.
-void remember_nodes(const RunRequest& request) {
+void remember_nodes(const RunRequest& request, const std::vector<JournalEntry>& entries) {
   if (request.node_history.empty()) return;
-  const auto readout = read_run_journal(journal_path(request));
-  if (!readout) return;
-  if (auto noted = append_notes(request.node_history, notes_of(readout->entries)); !noted) {
+  if (auto noted = append_notes(request.node_history, notes_of(entries)); !noted) {
     RR_LOG(kWarn, {}, "the notes about this run's nodes are lost: {}", noted.error().what);
   }
+}
+
+// What is made of the journal at the end of the run.
+void close_accounts(const RunRequest& request) {
+  const auto readout = read_run_journal(journal_path(request));
+  if (!readout) {
+    RR_LOG(kError, {}, "{}; there is no summary{}", readout.error().what,
+           request.node_history.empty() ? "" : ", and no notes about the run's nodes");
+    return;
+  }
+  if (!readout->damage.empty()) RR_LOG(kError, {}, "{}", readout->damage);
+  write_final_report(request, readout->entries);
+  remember_nodes(request, readout->entries);
 }
 
 void publish(Outlets& outlets, Driver& driver, Predecessor* predecessor) {
@@ -326,10 +358,11 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     std::unique_ptr<Outlets> outlets;  // used by the driver until its end
     Driver driver(
         {loop.get_executor(), clock, *launcher, STDOUT_FILENO, STDERR_FILENO,
-         slurm_question(pool, request.network), node_states_question(pool, request.network),
-         job_end_question(pool, request.network), earlier_saves_reader(pool, request),
-         placement_solver(pool, request.placement), analyzer(pool), failure_analyzer(pool),
-         backup_solver(pool, request.placement), code_reader(pool, request)},
+         address_finder(pool, request.network), slurm_question(pool, request.network),
+         node_states_question(pool, request.network), job_end_question(pool, request.network),
+         earlier_saves_reader(pool, request), placement_solver(pool, request.placement),
+         analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
+         code_reader(pool, request)},
         request, [&](int code) {
           exit_code = code;
           loop.stop();
@@ -374,8 +407,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     std::error_code error;
     std::filesystem::remove(request.network.invitation, error);  // no host may join any more
   }
-  write_final_report(request, journal_path(request));
-  remember_nodes(request);
+  close_accounts(request);
   return exit_code;
 }
 

@@ -1,10 +1,16 @@
 #include "base/io/private_dir.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
+#include <latch>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "tests/scratch_folder.h"
 
@@ -131,6 +137,50 @@ TEST_CASE("in the place of a folder that another user took, one of another name 
   CHECK(usable_private_name(path) == other);
   REQUIRE(::chmod(path.c_str(), 0700) == 0);
   CHECK(usable_private_name(path) == path);
+}
+
+TEST_CASE("processes that replace a taken name at the same time get the same folder") {
+  for (int round = 0; round < 20; ++round) {
+    const ScratchFolder folder;
+    const std::string path = folder / "robustrun-7";
+    folder.write("robustrun-7", "taken");
+    std::vector<std::future<std::string>> all;
+    std::latch begun(4);
+    for (int i = 0; i < 4; ++i) {
+      all.push_back(std::async(std::launch::async, [&] {
+        begun.arrive_and_wait();
+        return usable_private_name(path);
+      }));
+    }
+    std::set<std::string> names;
+    for (auto& each : all) names.insert(each.get());
+    names.insert(usable_private_name(path));
+    CHECK(names.size() == 1);
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
+  }
+}
+
+TEST_CASE("of two folders of ours the older one is used, whatever their names") {
+  const ScratchFolder folder;
+  const std::string path = folder / "robustrun-7";
+  folder.write("robustrun-7", "taken");
+  REQUIRE(::mkdir((path + "-zzzzzz").c_str(), 0700) == 0);
+  struct statx info{};
+  if (::statx(AT_FDCWD, (path + "-zzzzzz").c_str(), 0, STATX_BTIME, &info) != 0 ||
+      (info.stx_mask & STATX_BTIME) == 0) {
+    MESSAGE("skipped: this file system does not tell when a folder was made");
+    return;
+  }
+  const auto born = [&](const std::string& name) {
+    REQUIRE(::statx(AT_FDCWD, name.c_str(), 0, STATX_BTIME, &info) == 0);
+    return std::pair(info.stx_btime.tv_sec, info.stx_btime.tv_nsec);
+  };
+  const auto first = born(path + "-zzzzzz");
+  do {
+    ::rmdir((path + "-aaaaaa").c_str());
+    REQUIRE(::mkdir((path + "-aaaaaa").c_str(), 0700) == 0);
+  } while (born(path + "-aaaaaa") == first);
+  CHECK(usable_private_name(path) == path + "-zzzzzz");
 }
 
 TEST_CASE("a missing parent is an error and is not created") {

@@ -32,6 +32,10 @@ class FakeMachine final : public Machine {
     const auto found = kinds.find(path);
     return found == kinds.end() ? PathKind::kMissing : found->second;
   }
+  std::set<std::string> of_others;
+  [[nodiscard]] bool is_others(const std::string& path) const override {
+    return of_others.contains(path);
+  }
   [[nodiscard]] base::Result<std::string> find_executable(const std::string& name,
                                                           const std::string& path) const override {
     for (std::string_view rest = path;;) {

@@ -100,3 +100,18 @@ def test_report_of_no_run(robustrun):
     finished = robustrun.run("report", "nowhere")
     assert finished.code == 2 and "nowhere" in finished.errors
     assert robustrun.run("report").code == 2
+
+
+@pytest.mark.parametrize("words, why", [
+    (["--hosts", "127.0.0.1"], "it compares machines, and this one alone is named"),
+    ([], "no machines are named; add --hosts=LIST or --hostfile=FILE"),
+], ids=["one", "none"])
+def test_a_replay_on_one_machine_is_refused(robustrun, refused, words, why):
+    robustrun.write("t.py", "")
+    assert refused("replay", *words, "t.py") == f"robustrun: cannot replay: {why}\n"
+
+
+def test_a_socket_is_not_a_script(robustrun, refused):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(robustrun.folder / "t.py"))
+        assert "t.py: it is a socket, which Python cannot read" in refused("t.py")

@@ -1,6 +1,7 @@
 """Hostile and broken surroundings: each ends within a bound, with one line, and the next start is
 clean."""
 
+import fcntl
 import glob
 import json
 import os
@@ -11,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 from helpers.jobs import kill_at_once, lockstep, read_journal
@@ -93,6 +95,70 @@ def test_a_journal_that_cannot_be_read_is_an_error(robustrun, finished_run, word
     shown = robustrun.run(*words, finished_run, timeout=SOON_S)
     assert shown.code == 2 and "the journal's header is damaged" in shown.errors, shown
     assert shown.text == ""
+
+
+@pytest.fixture
+def live_run(robustrun):
+    """The folder of a run of one worker that goes on."""
+    robustrun.write("wait.py", "import time\nopen('up', 'w').close()\ntime.sleep(300)\n")
+    running = robustrun.start("--standby=off", "wait.py")
+    wait_for((robustrun.folder / "up").exists, what="the worker")
+    yield robustrun.newest_run(), running
+    if running.process.poll() is None:
+        running.process.terminate()
+        running.finish()
+
+
+@pytest.mark.parametrize("offset", [20, 64 + 20], ids=["header", "record"])
+def test_commands_about_a_live_run_tell_that_its_journal_is_damaged_and_do_their_work(
+    robustrun, live_run, offset
+):
+    run, running = live_run
+    flip(run / "journal", offset)
+    told = "the journal's header is damaged" if offset == 20 else "is damaged: 1 record is lost"
+    diagnosed = robustrun.run("diagnose", run, timeout=SOON_S)
+    assert diagnosed.code == 0 and diagnosed.text, diagnosed
+    assert diagnosed.errors.count(told) == 1, diagnosed.errors
+    injected = robustrun.run("inject", run, "stop", "--rank=0", "--for=1", timeout=SOON_S)
+    assert injected.code == 0 and "stop" in injected.text, injected
+    assert injected.errors.count(told) == 1, injected.errors
+    kept = robustrun.run("rm", run, timeout=SOON_S)
+    assert kept.code == 1 and kept.errors.count(told) == 1, kept.errors
+    running.process.terminate()
+    assert running.finish(SOON_S).errors.count(told) == 1
+
+
+def test_at_the_end_of_a_run_its_log_tells_once_that_the_journal_cannot_be_read(live_run):
+    run, running = live_run
+    flip(run / "journal", 20)
+    running.process.terminate()
+    ended = running.finish(SOON_S)
+    assert ended.errors.count("the journal's header is damaged") == 1, ended.errors
+    assert "the journal's header is damaged; there is no summary" in ended.errors
+
+
+def test_rm_names_the_runs_whose_journal_cannot_be_read_and_removes_the_others(
+    robustrun, finished_run
+):
+    bad = finished_run.parent / "bad"
+    shutil.copytree(finished_run, bad)
+    flip(bad / "journal", 20)
+    removed = robustrun.run("rm", "--older-than=0", timeout=SOON_S)
+    assert (removed.code, removed.text) == (1, f"{finished_run}\n"), removed
+    assert removed.errors.count("cannot remove the run bad: ") == 1, removed.errors
+    assert "the journal's header is damaged; remove its folder by hand" in removed.errors
+    assert bad.exists()
+
+
+@pytest.mark.parametrize("size", [0, 40, 64], ids=["empty", "half a header", "header"])
+def test_a_journal_without_a_record_is_named(robustrun, finished_run, size):
+    os.truncate(finished_run / "journal", size)
+    for words in (["report"], ["status"], ["logs"], ["rm"], ["nodes", "--run"], ["diagnose"],
+                  ["stop"], ["ls"]):
+        shown = robustrun.run(*words, *([] if words == ["ls"] else [finished_run]),
+                              timeout=SOON_S)
+        told = "journal has no record: its run has just begun, or it is damaged"
+        assert shown.errors.count(told) == 1, (words, shown)
 
 
 def test_a_run_with_a_damaged_first_record_is_listed_with_its_age(robustrun, finished_run):
@@ -216,8 +282,66 @@ def test_a_stopped_shim_hides_no_death_and_delays_no_end(robustrun):
     for shim in shims:
         os.kill(shim, signal.SIGSTOP)
     os.kill(workers[0], signal.SIGKILL)
+    began = time.monotonic()
     assert running.finish(SOON_S).code == 128 + signal.SIGKILL
+    assert time.monotonic() - began < 5
     robustrun.expect_nothing_left()
+
+
+def test_a_stopped_shim_does_not_hold_up_a_stop(robustrun, live_run):
+    _, running = live_run
+    (shim,) = running.shims()
+    os.kill(shim, signal.SIGSTOP)
+    running.process.terminate()
+    began = time.monotonic()
+    assert running.finish(SOON_S).code == 128 + signal.SIGTERM
+    assert time.monotonic() - began < 5
+    robustrun.expect_nothing_left()
+
+
+@pytest.mark.parametrize("words", [["report"], ["report", "--json"], ["ls"], ["status"],
+                                   ["nodes"], ["logs"]], ids=" ".join)
+def test_a_full_output_is_a_failure_with_its_cause(robustrun, finished_run, words):
+    with open("/dev/full", "wb") as full:
+        shown = robustrun.start(*words, stdout=full).finish(SOON_S)
+    assert shown.code == 1, shown
+    assert shown.errors.count("cannot write to the standard output: No space left on device") == 1
+
+
+NAMES = 100_000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.parametrize("writable", [True, False])
+def test_very_many_names_of_others_in_tmp_end_in_bounded_time(robustrun, writable):
+    """The test's own folder is at /mnt meanwhile, as /tmp holds the names."""
+    robustrun.write("end.py", "print('here')\n")
+    names = robustrun.folder / "names"
+    names.mkdir()
+    usual = f"robustrun-{os.geteuid()}"
+    (names / usual).touch()
+    for number in range(NAMES):
+        os.symlink("gone", names / f"{usual}-{number:06}")
+    script = f"mount --rbind {robustrun.folder} /mnt && mount --rbind /mnt/names /tmp && "
+    script += "" if writable else "mount -o remount,bind,ro /tmp && "
+    script += f"cd /mnt && exec {robustrun.binary} --standby=off end.py"
+    elsewhere = {"XDG_RUNTIME_DIR": "", "TMPDIR": "/mnt", "XDG_STATE_HOME": "/mnt/state",
+                 "XDG_CACHE_HOME": "/mnt/cache"}
+    began = time.monotonic()
+    finished = robustrun.run("-m", "sh", "-c", script, argv0="unshare", env=elsewhere,
+                             timeout=SOON_S)
+    took = time.monotonic() - began
+    made = [each for each in names.iterdir() if not each.is_symlink() and each.name != usual]
+    shutil.rmtree(names)
+    assert took < 20, finished.errors
+    if writable:
+        assert finished.code == 0 and "here" in finished.text, finished.errors
+        assert len(made) == 1
+    else:
+        assert finished.code == 2, finished.errors
+        assert finished.errors.count("\n") <= 2, finished.errors
+        assert f"cannot use /tmp/{usual}: it is not a private folder of this user" in (
+            finished.errors)
 
 
 def test_a_busy_supervisor_is_not_taken_for_a_dead_one(robustrun):
@@ -299,6 +423,52 @@ def test_the_run_of_another_user_is_not_resumed(robustrun, finished_run):
         refused = robustrun.run("resume", *words, timeout=SOON_S)
         assert refused.code == 2, refused.errors
         assert f"journal belongs to user {OTHER_USER}; only its owner can resume" in refused.errors
+
+
+@NEEDS_ROOT
+def test_a_file_named_like_a_subcommand_that_another_user_made_is_not_started(
+    robustrun, finished_run
+):
+    robustrun.write("report", "open('started', 'w')\n")
+    os.chown(robustrun.folder / "report", OTHER_USER, OTHER_USER)
+    shown = robustrun.run("report", timeout=SOON_S)
+    assert shown.code == 0 and "end.py succeeded" in shown.text, shown
+    assert shown.errors == ("robustrun: report in this directory belongs to another user and is "
+                            "not started; `robustrun ./report` starts it\n")
+    assert not (robustrun.folder / "started").exists()
+    assert robustrun.run("--standby=off", "./report", timeout=SOON_S).code == 0
+    assert (robustrun.folder / "started").exists()
+
+
+def test_a_host_that_was_never_noted_cannot_be_forgotten(robustrun):
+    history = robustrun.folder / "history"
+    asked = robustrun.run("nodes", "forget", "nohost", f"--node-history={history}")
+    assert (asked.code, asked.text) == (0, ""), asked
+    assert asked.errors == "robustrun: nothing is noted about nohost\n"
+    assert not history.exists()
+    history.mkdir()
+    (history / "one.jsonl").write_text(json.dumps({
+        "host": "n1", "at_ms": str(int(time.time() * 1000)), "run": "one", "kind": "lost",
+        "text": "it was silent"}) + "\n")
+    asked = robustrun.run("nodes", "forget", "n1", "nohost", f"--node-history={history}")
+    assert (asked.code, asked.text) == (0, "forgot what was noted about n1\n"), asked
+    assert asked.errors == "robustrun: nothing is noted about nohost\n"
+    assert "No run has noted anything" in robustrun.run(
+        "nodes", f"--node-history={history}").text
+
+
+@pytest.mark.parametrize("words", [["report", "--html"],
+                                   ["plan", "--hosts=a[1-200]", "--svg"]], ids=" ".join)
+def test_a_reader_that_goes_away_is_one_line(robustrun, finished_run, words):
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    running = robustrun.start(*words, f"/dev/fd/{write}", pass_fds=[write])
+    os.close(write)
+    assert os.read(read, 1)
+    os.close(read)
+    ended = running.finish(SOON_S)
+    assert ended.code == 2, ended
+    assert ended.errors.count("Broken pipe") == 1 and ended.errors.count("\n") == 1, ended.errors
 
 
 FLOOD = """

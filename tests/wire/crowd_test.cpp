@@ -74,6 +74,22 @@ TEST_CASE("a crowd of strangers does not delay an agent from an address that is 
   check_still_admits(server);
 }
 
+TEST_CASE("a crowd of strangers does not delay the first agent from an address that is expected") {
+  boost::asio::io_context loop;
+  Server server(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = 10'000ms}});
+  const auto& counters = server.listener->counters();
+  server.listener->expect("127.0.0.1");
+  std::vector<Fd> crowd;
+  for (std::size_t i = 0; i < kWaitingStrangersMax + 100; ++i) {
+    crowd.push_back(tcp_to(server.listener->port(), "127.7.7.7"));
+    loop.restart();
+    loop.poll();
+  }
+  REQUIRE(run_until(loop, [&] { return is_closed(crowd.back()); }));  // more than may wait
+  CHECK(counters.admitted == 0);
+  check_still_admits(server);
+}
+
 TEST_CASE("strangers give way before a silent peer from an address that is known") {
   boost::asio::io_context loop;
   Server server(loop, {.limits = {.handshakes_max = 2, .silent_before_hello_max = 20ms}});

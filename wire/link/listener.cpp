@@ -49,7 +49,7 @@ struct PendingConnection {
   std::shared_ptr<Channel> channel;
   const TlsStream* tls = nullptr;   // of the channel
   ConnectionAddresses addresses;
-  bool is_agents = false;  // comes from where agents were admitted
+  bool is_agents = false;  // comes from a known address
   base::Nanos since{};
   bool called = false;   // opened by us; the agent may no longer need it
   std::unique_ptr<boost::asio::steady_timer> deadline;
@@ -68,6 +68,9 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
   base::Status start(const std::string& address, std::uint16_t port);
   void call(const std::string& endpoint);
+  void expect(const std::string& address) {
+    if (known_addresses_.size() < kKnownAddressesMax) known_addresses_.insert(address);
+  }
   void stop();
   [[nodiscard]] std::uint16_t port() const { return listener_->port(); }
   [[nodiscard]] const ListenerCounters& counters() const { return counters_; }
@@ -77,8 +80,8 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
 
   void on_shortage(int os_errno);
   std::optional<base::Nanos> make_room();
-  // Whether agents were admitted from that address; on this machine another user's process may
-  // have the same one.
+  // Whether agents were admitted or are expected from that address; on this machine another user's
+  // process may have the same one.
   [[nodiscard]] bool is_agents(const std::string& address, int connection) const {
     return known_addresses_.contains(address) && !other_user_at(connection);
   }
@@ -100,7 +103,7 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
   ListenerLimits limits_;
   ListenerCounters counters_;
   LineLimit lines_;
-  std::set<std::string> known_addresses_;  // from which agents were admitted
+  std::set<std::string> known_addresses_;  // from which agents were admitted or are expected
   std::map<Id, PendingConnection> pending_;
   std::map<Id, std::shared_ptr<TcpDial>> calls_;
   Id next_id_ = 0;
@@ -292,7 +295,7 @@ void ServerState::on_hello(PendingConnection peer, Hello hello) {
     return refuse(peer, same.error());
   }
   ++counters_.admitted;
-  if (known_addresses_.size() < kKnownAddressesMax) known_addresses_.insert(peer.addresses.remote);
+  expect(peer.addresses.remote);
   handlers_.on_agent(*name, peer.addresses, std::move(hello), std::move(peer.channel));
 }
 
@@ -322,6 +325,7 @@ class TlsListener final : public Listener {
   ~TlsListener() override { server_->stop(); }
 
   void call(const std::string& endpoint) override { server_->call(endpoint); }
+  void expect(const std::string& address) override { server_->expect(address); }
   [[nodiscard]] std::uint16_t port() const override { return server_->port(); }
   [[nodiscard]] const ListenerCounters& counters() const override { return server_->counters(); }
 

@@ -6,9 +6,9 @@
 // channel; its certificate identifies it, never what it sends. Anything else (no TLS, another CA,
 // garbage, an oversized or late first message) ends that one connection and is counted. At most
 // kHandshakesMax are pending; further ones wait (wire/net/bounded_listener.h), and silent ones give
-// way to them, those without a TLS hello first. Addresses from which agents were admitted have
-// places of their own. Every step of a connection has a deadline (wire/messages/limits.h). To be
-// used on the loop of its executor.
+// way to them, those without a TLS hello first. Addresses from which agents were admitted or are
+// expected have places of their own. Every step of a connection has a deadline
+// (wire/messages/limits.h). To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -76,6 +76,9 @@ class Listener {
   // Connects to an agent that listens at `endpoint` (numeric, with a port), within kConnectMax, and
   // treats the connection as if the agent had opened it. Failure to connect is not reported.
   virtual void call(const std::string& endpoint) = 0;
+  // Agents are expected from this address (numeric, as ConnectionAddresses has it). At most
+  // kKnownAddressesMax are kept.
+  virtual void expect(const std::string& address) = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   [[nodiscard]] virtual const ListenerCounters& counters() const = 0;
 };

@@ -43,6 +43,9 @@ inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
 inline constexpr std::chrono::milliseconds kSlotPatience{2000};
 inline constexpr int kListenBacklog = 4096;
 inline constexpr int kAcceptsPerTurn = 32;
+// Where known peers have places of their own: between two turns the handshakes of all strangers may
+// take a step, and a known peer is behind strangers in the kernel's queue.
+inline constexpr int kAcceptsPerTurnOfMany = 512;
 // TCP's part of reaching an endpoint; then TLS and the first exchange.
 inline constexpr std::chrono::milliseconds kConnectMax{3000};
 inline constexpr std::chrono::milliseconds kHandshakeMax{10000};

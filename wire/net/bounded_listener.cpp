@@ -126,7 +126,8 @@ class BoundedSocket : public std::enable_shared_from_this<BoundedSocket> {
 
   // A bounded number per turn, so that a flood of connections does not monopolise the loop.
   void accept_some() {
-    for (int i = 0; i < kAcceptsPerTurn && socket_.is_open(); ++i) {
+    const int most = handlers_.is_known ? kAcceptsPerTurnOfMany : kAcceptsPerTurn;
+    for (int i = 0; i < most && socket_.is_open(); ++i) {
       if (taken_ >= slots_ && !handlers_.is_known) {
         if (!has_peer_waiting()) break;
         if (!make_room()) return;

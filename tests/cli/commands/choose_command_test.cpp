@@ -44,6 +44,26 @@ TEST_CASE("a script of the same name wins over the subcommand") {
   CHECK(choose_command(report, world.around).argv.size() == 2);
 }
 
+TEST_CASE("what another user put there, or what cannot be read, does not win") {
+  World world;
+  const Words report{"report", "x"};
+  world.machine.files["/job/report"] = "";
+  world.machine.of_others = {"/job/report"};
+  CHECK(choose_command(report, world.around).command == Command::kReport);
+  CHECK(choose_command(report, world.around).passed_over ==
+        "report in this directory belongs to another user and is not started; `robustrun "
+        "./report` starts it");
+  world.machine.files.clear();
+  world.machine.of_others.clear();
+  world.machine.kinds["/job/report"] = PathKind::kUnreadableFile;
+  CHECK(choose_command(report, world.around).command == Command::kReport);
+  CHECK(choose_command(report, world.around).passed_over ==
+        "report in this directory cannot be read and is not started");
+  world.machine.kinds["/job/report"] = PathKind::kOther;  // a socket
+  CHECK(choose_command(report, world.around).command == Command::kReport);
+  CHECK(choose_command(report, world.around).passed_over.empty());
+}
+
 TEST_CASE("a folder of the same name wins only where Python would run it") {
   World world;
   world.machine.kinds["/job/cache"] = PathKind::kDirectory;

@@ -10,6 +10,7 @@ import pathlib
 import shlex
 import signal
 import subprocess
+import sys
 
 import pytest
 from helpers.processes import is_alive, is_standby, program_of, read_environ, wait_for
@@ -17,6 +18,39 @@ from helpers.ssh_server import SSHD, Home, make_key, need_sshd, server_config
 
 NET4, NET6 = "10.77.0", "fd00:77:"
 HUB = 250
+
+# Begins TLS from many addresses, over and over, and then is silent: each connection takes the place
+# of an older one.
+FLOOD = """
+import collections, resource, socket, ssl, sys, time
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.check_hostname = False
+out = ssl.MemoryBIO()
+try:
+    context.wrap_bio(ssl.MemoryBIO(), out).do_handshake()
+except ssl.SSLWantReadError:
+    hello = out.read()
+port, kept, number = int(sys.argv[1]), collections.deque(), 0
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+while True:
+    one = socket.socket()
+    one.bind((f"127.7.{number // 250 % 250}.{1 + number % 250}", 0))
+    one.setblocking(False)
+    one.connect_ex(("127.0.0.1", port))
+    try:
+        one.send(hello)
+    except OSError:
+        pass
+    kept.append(one)
+    number += 1
+    if len(kept) > 2500:
+        kept.popleft().close()
+    if number == 2500:
+        print("flooded", flush=True)
+    if number >= 2500:
+        time.sleep(0.005)
+"""
 
 
 def address(number, six):
@@ -186,6 +220,7 @@ class Lab:
         make_key(self.host_key, "ed25519")
         self.machines = {}
         self.former_hubs = []
+        self.floods = []
         self.hub = subprocess.Popen(
             ["unshare", "--net", "sleep", "infinity"], stdin=subprocess.DEVNULL
         )
@@ -239,6 +274,13 @@ class Lab:
         self.within_hub("ip", "link", "set", "lo", "up")
         self.give_address(self.within_hub, address(HUB + 1, self.six))
 
+    def flood(self, port):
+        """Keeps this port of the hub full of strangers' connections from now on."""
+        self.floods.append(subprocess.Popen(
+            [*self.prefix, sys.executable, "-c", FLOOD, str(port)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, text=True))
+        assert self.floods[-1].stdout.readline() == "flooded\n"
+
     def add(self, count):
         for _ in range(count):
             machine = Machine(self, len(self.machines) + 1)
@@ -248,6 +290,9 @@ class Lab:
         return self
 
     def close(self):
+        for process in self.floods:
+            process.kill()
+            process.communicate()
         for machine in self.machines.values():
             machine.shut_down()
         for hub in [self.hub, *self.former_hubs]:

@@ -1,10 +1,21 @@
 """Machines that lose their network or their power: namespaces with veth cables on a bridge, an sshd
 in each. Heartbeats are five times a second, except in tests of the default."""
 
+import os
+import signal
 import time
 
 import pytest
-from helpers.jobs import QUICK, dice, lockstep, rounds, start_job, wait_until_gone
+from helpers.jobs import (
+    AGENT_JOINED,
+    QUICK,
+    dice,
+    listening_ports,
+    lockstep,
+    rounds,
+    start_job,
+    wait_until_gone,
+)
 
 
 @pytest.fixture
@@ -186,3 +197,23 @@ def test_cables_and_power_fail_at_random(lab, run, robustrun, seed):
             victim.boot()
     job.stop()
     robustrun.expect_nothing_left()
+
+
+def test_a_flood_before_the_first_agent_does_not_delay_it(lab, robustrun):
+    """The agents' addresses are known because the user has named the hosts."""
+    machines = lab(2)
+    sshds = [machine.init for machine in machines.machines.values()]
+    for pid in sshds:
+        os.kill(pid, signal.SIGSTOP)
+    job = start_job(robustrun, "--hosts=10.77.0.[1-2]", "--iface=eth0", "--standby=off",
+                    *lockstep(robustrun), env=machines.home.environment(), prefix=machines.prefix)
+    job.wait(lambda: listening_ports(job.pid), "the port")
+    (port,) = listening_ports(job.pid)
+    machines.flood(port)
+    began = time.monotonic()
+    for pid in sshds:
+        os.kill(pid, signal.SIGCONT)
+    job.wait(lambda: len(job.records(AGENT_JOINED)) == 2, "the agents")
+    assert time.monotonic() - began < 2
+    job.moves(world=2)
+    job.stop()

@@ -18,6 +18,7 @@ from helpers.jobs import (
     WORKER_STARTED,
     dice,
     kill_at_once,
+    listening_ports,
     lockstep,
     read_journal,
     rounds,
@@ -386,6 +387,24 @@ def test_a_run_is_resumed_from_another_machine(lab, robustrun):
     assert third.stop().code == 128 + signal.SIGTERM
     for machine in machines.machines.values():
         wait_for(lambda m=machine: not m.workers() and not m.agents(), what="the end on the nodes")
+
+
+def test_a_flood_does_not_delay_agents_that_return_to_a_resumed_run(lab, robustrun):
+    """Their addresses are known from the journal: no name service knows these hosts."""
+    machines = lab(2)
+    options = {"env": machines.home.environment(), "prefix": machines.prefix}
+    job = start_job(robustrun, "--hosts=h[1-2]", "--iface=eth0", *GRACE, *lockstep(robustrun),
+                    **options)
+    job.moves(world=2)
+    (port,) = listening_ports(job.pid)
+    kill_supervisor(job)
+    machines.flood(port)
+    began = time.monotonic()
+    again = resume(job, **options)
+    again.wait(lambda: again.err().count("connected again") >= 2, "all agents")
+    assert time.monotonic() - began < 3
+    again.moves(world=2)
+    again.stop()
 
 
 def test_a_folder_without_a_run_is_an_error(robustrun, tmp_path):

@@ -175,6 +175,22 @@ TEST_CASE_TEMPLATE("a port that accepts connections and stays silent fails at th
          has(agent->end->why, "did not start the agent within 1 s")));
 }
 
+TEST_CASE_TEMPLATE("a host that stays silent is named within 2 s, before its time is over", Over,
+                   RR_BOTH_TRANSPORTS) {
+  SshRig rig(Over::kTransport);
+  const Listener silent;
+  rig.options.start_timeout = std::chrono::seconds(3);
+  rig.make_launcher(1, silent.port);
+  const CapturedLog log;
+  const auto began = std::chrono::steady_clock::now();
+  const auto agent = rig.launch("wait");
+  REQUIRE(rig.wait([&] { return has(log.text(), "no answer over SSH yet") || agent->end; }));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(2));
+  INFO(log.text());
+  CHECK(has(log.text(), "waiting for at most 3 s"));
+  CHECK_FALSE(agent->end);
+}
+
 // Accepts connections and closes them at once.
 class Dropper {
  public:

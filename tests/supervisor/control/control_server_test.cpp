@@ -2,10 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <random>
 
@@ -75,6 +77,44 @@ bool is_refusal(const std::string& answer) {
   const auto fields = read_control_message(answer);
   return fields && fields->contains("message") && fields->at("type") == "error" &&
          answer.size() < 1024;
+}
+
+// A socket that no process listens on any more, or one whose listener is returned.
+base::Fd make_socket(const std::string& path, bool listens) {
+  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  REQUIRE(path.size() < sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  REQUIRE(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  if (!listens) return {};
+  REQUIRE(::listen(fd.get(), 1) == 0);
+  return fd;
+}
+
+TEST_CASE("a new server removes the sockets of dead ones, and nothing else") {
+  namespace fs = std::filesystem;
+  Fixture fixture;
+  const fs::path base = fs::path(fixture.socket()).parent_path();
+  REQUIRE(base == fs::path(fixture.runtime.path()) / "robustrun");
+  fixture.server.reset();
+  make_socket(base / "dead", false);
+  make_socket(base / "young", false);
+  const base::Fd live = make_socket(base / "live", true);
+  std::ofstream(base / "file") << "kept";
+  make_socket(base / "target", false);
+  fs::create_symlink("target", base / "link");
+  const auto old = fs::file_time_type::clock::now() - 2 * kControlSocketYoung;
+  for (const char* name : {"dead", "live", "file"}) fs::last_write_time(base / name, old);
+  const auto opened = ControlServer::open(
+      fixture.loop.executor(),
+      {fixture.run.path(), "new", {"XDG_RUNTIME_DIR=" + fixture.runtime.path()}}, {});
+  REQUIRE_MESSAGE(opened, opened.error().what);
+  CHECK_FALSE(fs::exists(fs::symlink_status(base / "dead")));
+  for (const char* name : {"young", "live", "file", "target", "link"}) {
+    CAPTURE(name);
+    CHECK(fs::exists(fs::symlink_status(base / name)));
+  }
 }
 
 TEST_CASE("a client finds the server through the run's folder, and is answered") {
