@@ -344,14 +344,15 @@ class Agent {
   void begin_attempt(const wire::StartWorkers& order) {
     was_stopped_ = false;
     link_->begin_attempt(order.attempt, order.ordered_by);
-    begin_store(order);
+    begin_store(order, order.store_clients);
   }
 
   template <class Order>
-  void begin_store(const Order& order) {
+  void begin_store(const Order& order, std::vector<std::string> clients = {}) {
     const bool has_rank_zero = std::ranges::any_of(
         order.slots, [](const wire::WorkerSlot& slot) { return slot.rank.value == 0; });
-    store_.begin_attempt({order.master_port, has_rank_zero, order.group_world_size == 1});
+    store_.begin_attempt(
+        {order.master_port, has_rank_zero, order.group_world_size == 1, std::move(clients)});
   }
 
   void use_own_streams(wire::StartWorkers& order) const {

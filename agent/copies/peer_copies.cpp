@@ -44,19 +44,24 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
 
  private:
   struct Fetch {
-    explicit Fetch(const boost::asio::any_io_executor& executor) : deadline(executor) {}
+    explicit Fetch(const boost::asio::any_io_executor& executor)
+        : deadline(executor), pause(executor) {}
     boost::asio::steady_timer deadline;
+    boost::asio::steady_timer pause;  // until the next try
     CopyPeer peer;
     base::Result<GivenMemory> got = base::fail(base::Errc::kTimeout, "it took too long");
     std::shared_ptr<wire::BulkStream> stream = std::make_shared<wire::BulkStream>();
     std::function<void(GivenMemory)> answer;
+    std::function<void()> work;  // blocks; fills `got`
   };
   void let_in(wire::BulkConnection connection) {
     const bool wants_blocks = connection.request.purpose == wire::BulkPurpose::kBlocks;
     if (!wants_blocks) return held_->take(std::move(connection));
     if (blocks_.serve) blocks_.serve(std::move(connection));
   }
-  void begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch, std::function<void()> work);
+  void begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch);
+  void submit(base::Rank rank, const std::shared_ptr<Fetch>& fetch);
+  void submit_again(base::Rank rank, const std::shared_ptr<Fetch>& fetch);
   void finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late);
 
   NodeContext& node_;
@@ -117,7 +122,8 @@ void PeerCopies::Impl::fetch(base::Rank rank, std::function<void(GivenMemory)> a
     if (!with_board || has_board(*held)) return answer(*std::move(held));
     fetch->answer = std::move(answer);
     fetch->got = *std::move(held);
-    return begin(rank, fetch, [fetch] { fetch->got = widened(*std::move(fetch->got)); });
+    fetch->work = [at = fetch.get()] { at->got = widened(*std::move(at->got)); };
+    return begin(rank, fetch);
   }
   const auto source = sources_.find(rank);
   if (source == sources_.end() || source->second.endpoint.empty() || !keys_) return answer({});
@@ -125,20 +131,17 @@ void PeerCopies::Impl::fetch(base::Rank rank, std::function<void(GivenMemory)> a
   sources_.erase(source);
   fetch->peer = {keys_, route.endpoint, {run_id_, false, route.node, route.generation}};
   fetch->answer = std::move(answer);
-  begin(rank, fetch, [fetch, rank, with_board] {
-    fetch->got = fetch_copies(fetch->peer, rank, with_board, *fetch->stream);
-  });
+  fetch->work = [at = fetch.get(), rank, with_board] {
+    at->got = fetch_copies(at->peer, rank, with_board, *at->stream);
+  };
+  begin(rank, fetch);
 }
 
-void PeerCopies::Impl::begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch,
-                             std::function<void()> work) {
+void PeerCopies::Impl::begin(base::Rank rank, const std::shared_ptr<Fetch>& fetch) {
   fetches_[rank] = fetch;
   if (!pool_) pool_.emplace(node_.executor, kCopyStreamThreads, kCopiesWaitingMax);
-  const auto submitted =
-      pool_->submit(rank.value, std::move(work), [weak = weak_from_this(), rank, fetch] {
-        if (const auto self = weak.lock()) self->finish(rank, fetch, false);
-      });
-  if (!submitted) return finish(rank, fetch, true);
+  submit(rank, fetch);
+  if (!fetch->answer) return;
   fetch->deadline.expires_after(kCopyFetchMax);
   fetch->deadline.async_wait(
       [weak = weak_from_this(), rank, fetch](const boost::system::error_code& error) {
@@ -147,10 +150,35 @@ void PeerCopies::Impl::begin(base::Rank rank, const std::shared_ptr<Fetch>& fetc
       });
 }
 
+void PeerCopies::Impl::submit(base::Rank rank, const std::shared_ptr<Fetch>& fetch) {
+  const auto submitted = pool_->submit(
+      rank.value, [fetch] { fetch->work(); },
+      [weak = weak_from_this(), rank, fetch] {
+        const auto self = weak.lock();
+        if (self) self->finish(rank, fetch, false);
+      });
+  if (!submitted) finish(rank, fetch, true);
+}
+
+// A copy was still arriving at the peer, from a node that is lost: that ends soon.
+void PeerCopies::Impl::submit_again(base::Rank rank, const std::shared_ptr<Fetch>& fetch) {
+  fetch->stream = std::make_shared<wire::BulkStream>();
+  fetch->pause.expires_after(kCopyRetryFirst);
+  fetch->pause.async_wait(
+      [weak = weak_from_this(), rank, fetch](const boost::system::error_code& error) {
+        const auto self = error ? nullptr : weak.lock();
+        if (self && fetch->answer) self->submit(rank, fetch);
+      });
+}
+
 // `late`: the thread is still at work, and `got` belongs to it.
 void PeerCopies::Impl::finish(base::Rank rank, const std::shared_ptr<Fetch>& fetch, bool late) {
-  fetch->deadline.cancel();
   if (!fetch->answer) return;
+  const bool is_busy =
+      !late && fetch->peer.keys && !fetch->got && fetch->got.error().code == base::Errc::kConflict;
+  if (is_busy) return submit_again(rank, fetch);
+  fetch->deadline.cancel();
+  fetch->pause.cancel();
   const auto answer = std::exchange(fetch->answer, nullptr);
   fetches_.erase(rank);
   if (!late && fetch->got) return answer(*std::move(fetch->got));
@@ -166,6 +194,7 @@ void PeerCopies::Impl::abandon() {
   listener_.reset();
   for (const auto& [rank, fetch] : std::exchange(fetches_, {})) {
     fetch->deadline.cancel();
+    fetch->pause.cancel();
     fetch->answer = nullptr;
     fetch->stream->hang_up();
   }

@@ -42,7 +42,8 @@ void AttemptStore::begin_attempt(const Place& place) {
     }
   }
   is_used_ = true;
-  store_->serve(place.is_alone ? Store::Clients::kThisMachine : Store::Clients::kAll);
+  const std::set<std::string> others(place.clients.begin(), place.clients.end());
+  store_->serve(place.is_alone || !others.empty() ? Store::Clients(others) : std::nullopt);
 }
 
 void AttemptStore::end_attempt() {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "agent/node/node_context.h"
 #include "agent/store/store.h"
@@ -24,6 +26,8 @@ class AttemptStore {
     std::uint32_t port = 0;  // MASTER_PORT
     bool has_rank_zero = false;  // on this node
     bool is_alone = false;  // no ranks on other nodes
+    // Else: addresses of the other nodes; empty: not all are known, so all addresses are accepted.
+    std::vector<std::string> clients{};
   };
   // Call it before workers start: serves a store without keys if rank 0 is here, closes the one of
   // the attempt before. If the port is not available, rank 0's worker serves the store from now on.

@@ -239,7 +239,7 @@ class StoreServer final : public Store {
     wire::BoundedListener::Handlers handlers;
     handlers.on_connection = [this](base::Fd peer, wire::BoundedListener::Slot slot) {
       Peer arrived{std::move(peer), std::move(slot)};
-      accepted_ ? accept(std::move(arrived)) : early_.push_back(std::move(arrived));
+      is_served_ ? accept(std::move(arrived)) : early_.push_back(std::move(arrived));
     };
     handlers.on_shortage = [this](int os_errno) {
       const auto failed = base::fail_errno(
@@ -260,7 +260,8 @@ class StoreServer final : public Store {
   }
 
   void serve(Clients clients) override {
-    accepted_ = clients;
+    clients_accepted_ = std::move(clients);
+    is_served_ = true;
     for (Peer& peer : std::exchange(early_, {})) accept(std::move(peer));
   }
 
@@ -294,11 +295,13 @@ class StoreServer final : public Store {
 
   void accept(Peer peer) {
     const wire::ConnectionAddresses addresses = wire::addresses_of(peer.socket.get());
-    if (accepted_ == Clients::kThisMachine && !wire::is_of_this_machine(addresses)) {
+    if (clients_accepted_ && !clients_accepted_->contains(addresses.remote) &&
+        !wire::is_of_this_machine(addresses)) {
       return note(fmt::format(
-          "the store at port {} has refused a connection from {}: all ranks of this run are on "
-          "this machine",
-          port_, addresses.remote));
+          "the store at port {} has refused a connection from {}: {}", port_, addresses.remote,
+          clients_accepted_->empty() ? "all ranks of this run are on this machine"
+                                     : "no node of this run has that address (ranks behind another "
+                                       "address need --store=worker)"));
     }
     if (clients_.size() >= kStoreConnectionsMax) {
       return note(fmt::format("the store at port {} has {} connections, its limit: it closes more",
@@ -322,7 +325,8 @@ class StoreServer final : public Store {
   asio::any_io_executor executor_;
   const std::uint16_t port_;
   OnUnknown on_unknown_;
-  std::optional<Clients> accepted_;  // none: not served yet
+  Clients clients_accepted_;
+  bool is_served_ = false;
   std::vector<Peer> early_;          // before that
   std::unique_ptr<wire::BoundedListener> listener_;
   StoreKeys keys_;

@@ -1,8 +1,8 @@
 #pragma once
 // A server of torch's TCPStore protocol: the store at MASTER_ADDR:MASTER_PORT through which ranks
 // find each other. With torchrun, too, the agent serves it (docs/compat.md, L4). The protocol has
-// neither authentication nor encryption: processes of other users on this machine are refused;
-// connections and memory are bounded.
+// neither authentication nor encryption: processes of other users on this machine, and machines
+// that are not of the run, are refused; connections and memory are bounded.
 //
 // To be used on the loop of its executor.
 
@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "base/core/result.h"
@@ -18,8 +20,8 @@ namespace robustrun::agent {
 
 class Store {
  public:
-  // Whose connections are accepted.
-  enum class Clients : std::uint8_t { kThisMachine, kAll };
+  // Numeric addresses, besides those of this machine, whose connections are accepted; nullopt: all.
+  using Clients = std::optional<std::set<std::string>>;
   // A client of torch sent a query that this server does not know.
   using OnUnknown = std::function<void(const std::string& what)>;
 

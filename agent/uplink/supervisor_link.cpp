@@ -164,6 +164,7 @@ class NetworkLink final : public SupervisorLink {
     wait_ = kRedialFirst;
     retry_.cancel();
     hello_.address = address_of(connected.addresses.local);
+    hello_.addresses = addresses_of_workers(connected.addresses.local);
     listen();
     if (const auto& self = dialer_->identity(); self && open_bulk_) {
       hello_.bulk = open_bulk_(connected.run_id, *self, hello_.address);
@@ -258,6 +259,19 @@ class NetworkLink final : public SupervisorLink {
     if (interface_.empty()) return carrying;
     const auto own = wire::local_addresses(interface_);
     return own && !own->empty() ? own->front() : carrying;
+  }
+
+  // Those of other machines' networks, and the one of this connection.
+  static std::vector<std::string> addresses_of_workers(const std::string& carrying) {
+    std::vector<std::string> addresses{carrying};
+    const auto own = wire::local_addresses();
+    for (const std::string& each : own ? *own : std::vector<std::string>()) {
+      const bool is_local = each.starts_with("127.") || each == "::1" || each.contains('%');
+      if (!is_local && each != carrying && addresses.size() < wire::kNodeAddressesMax) {
+        addresses.push_back(each);
+      }
+    }
+    return addresses;
   }
 
   void on_message(wire::Message message) {

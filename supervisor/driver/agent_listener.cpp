@@ -43,9 +43,11 @@ base::Result<std::unique_ptr<AgentListener>> AgentListener::open(
                                             const wire::ConnectionAddresses& from) {
     return self->decide(enrol, from);
   };
-  handlers.on_agent = [self = opened.get()](const wire::PeerName& peer,
-                                            const wire::ConnectionAddresses&, wire::Hello hello,
-                                            std::shared_ptr<wire::Channel> channel) {
+  handlers.on_agent = [self = opened.get()](
+                          const wire::PeerName& peer, const wire::ConnectionAddresses& from,
+                          wire::Hello hello, std::shared_ptr<wire::Channel> channel) {
+    // Its workers may be seen under the same address, even if the node itself does not have it.
+    if (!hello.addresses.empty()) hello.addresses.push_back(from.remote);
     self->host_.on_agent(peer, std::move(hello), std::move(channel));
   };
   handlers.on_stop = [self = opened.get()](const wire::StopRun& order) {

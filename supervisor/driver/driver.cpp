@@ -383,6 +383,8 @@ void Driver::Impl::perform(const StartWorkers& action) {
     }
     message.version = to_message(request_.run_directory, action.version, *content);
   }
+  const bool has_rank_zero = std::ranges::find(link.ranks, base::Rank{0}) != link.ranks.end();
+  if (has_rank_zero && action.group_world_size > 1) message.store_clients = nodes_.addresses();
   spare_standbys_.note_start(action.node, message);
   nodes_.order(action.node, message);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/messages/limits.h"
+
 namespace robustrun::supervisor {
 
 NodeTable::NodeTable(const std::vector<NodeSpec>& planned) : links_(planned.size()) {
@@ -25,6 +27,16 @@ base::NodeId NodeTable::add(std::string name) {
   names_.push_back(std::move(name));
   links_.emplace_back();
   return base::NodeId{static_cast<std::uint32_t>(links_.size() - 1)};
+}
+
+std::vector<std::string> NodeTable::addresses() const {
+  std::vector<std::string> all;
+  for (const NodeLink& link : links_) {
+    if (!link.joined || link.lost) continue;
+    if (link.addresses.empty()) return {};
+    all.insert(all.end(), link.addresses.begin(), link.addresses.end());
+  }
+  return all.size() <= wire::kStoreClientsMax ? all : std::vector<std::string>();
 }
 
 void NodeTable::adopt(base::NodeId node, std::string name) {

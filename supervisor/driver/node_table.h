@@ -34,6 +34,10 @@ class NodeTable {
   [[nodiscard]] std::optional<base::Rank> rank_of(base::NodeId node,
                                                   base::LocalRank local_rank) const;
 
+  // From which ranks of the nodes that are there connect to other nodes; empty if that is not known
+  // of all, or if they are more than kStoreClientsMax.
+  [[nodiscard]] std::vector<std::string> addresses() const;
+
   base::NodeId add(std::string name);
   // A node that a journal knows; nodes before it that are missing are made, without a name.
   void adopt(base::NodeId node, std::string name);

@@ -139,6 +139,7 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Hello& hello) {
     link.address = planned[node.value].address;
   }
   link.host = hello.host;
+  link.addresses = hello.addresses;
   link.bulk = hello.bulk;
   nodes_.send(node, welcome_for(node));
   if (std::exchange(link.joined, true)) {

@@ -22,6 +22,7 @@ struct NodeLink {
   std::shared_ptr<wire::Channel> channel;    // null until connected and after it closed
   std::string address;                       // numeric, from its Hello or its NodeSpec
   std::string host;                          // its machine's own name, from its Hello
+  std::vector<std::string> addresses;        // from which its workers connect; empty: unknown
   // Endpoint of an agent that we took over from another supervisor, until it is connected.
   std::string listens;
   bool joined = false;                       // its Hello was accepted

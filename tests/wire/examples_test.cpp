@@ -120,7 +120,7 @@ namespace {
 
 std::vector<Example> first_kinds() {
   return {
-      {"Hello", "Hello-6",
+      {"Hello", "Hello-7",
        Hello{.protocol = 1,
              .host = "host",
              .pid = 4242,
@@ -131,7 +131,8 @@ std::vector<Example> first_kinds() {
              .listens = "[fe80::1%eth0]:4711",
              .bulk = "[fe80::1%eth0]:4712",
              .began = 4s,
-             .ordered_by = 2}},
+             .ordered_by = 2,
+             .addresses = {"10.0.0.2", "fd00::2"}}},
       {"Welcome", "Welcome-17",
        Welcome{.protocol = 1,
                .node = NodeId{2},
@@ -145,7 +146,7 @@ std::vector<Example> first_kinds() {
       {"ReservePort", "ReservePort", ReservePort{.attempt = Attempt{300}}},
       {"PortReserved", "PortReserved",
        PortReserved{.attempt = Attempt{1}, .port = 29400, .error = "none free"}},
-      {"StartWorkers", "StartWorkers-5",
+      {"StartWorkers", "StartWorkers-6",
        StartWorkers{.attempt = Attempt{1},
                     .slots = {{.rank = Rank{8},
                                .local_rank = LocalRank{0},
@@ -172,7 +173,8 @@ std::vector<Example> first_kinds() {
                                              .arguments = {"--lr", "\xff not UTF-8", ""}},
                     .ordered_by = 2,
                     .saving = true,
-                    .restarts = 1}},
+                    .restarts = 1,
+                    .store_clients = {"10.0.0.2", "fd00::2"}}},
       {"WorkerStarted", "WorkerStarted-4",
        WorkerStarted{.attempt = Attempt{1},
                      .local_rank = LocalRank{2},

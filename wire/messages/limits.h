@@ -41,6 +41,9 @@ inline constexpr std::chrono::milliseconds kSilentBeforeHelloMax{200};
 inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
 // How long an unidentified peer of any other port keeps its place while others wait.
 inline constexpr std::chrono::milliseconds kSlotPatience{2000};
+inline constexpr std::size_t kNodeAddressesMax = 64;  // of one node, in Hello
+// In StartWorkers, for the store; with more, its node accepts all.
+inline constexpr std::size_t kStoreClientsMax = 65536;
 inline constexpr int kListenBacklog = 4096;
 inline constexpr int kAcceptsPerTurn = 32;
 // Where known peers have places of their own: between two turns the handshakes of all strangers may

@@ -93,6 +93,9 @@ struct StartWorkers {
   // Counted restarts so far, without membership changes and infrastructure faults. None: an older
   // supervisor, which does not send it.
   std::optional<std::uint32_t> restarts{};
+  // To the node of rank 0: the addresses of the other nodes, whose ranks may use its store. Empty:
+  // not all are known.
+  std::vector<std::string> store_clients{};
   // Attempts of two supervisors may have the same number: the later supervisor's are newer.
   [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
     const bool are_of_two =
@@ -116,6 +119,7 @@ struct StartWorkers {
     v(9, "ordered_by", ordered_by);
     v(10, "saving", saving);
     v(11, "restarts", restarts);
+    v(12, "store_clients", store_clients);
   }
 };
 

@@ -32,6 +32,9 @@ struct Hello {
   std::string bulk{};  // numeric endpoint for its peers (wire/bulk/bulk_listener.h); empty: none
   base::Nanos began{};  // start of its process, by the same clock; 0: unknown
   std::uint32_t ordered_by = 0;  // of `attempt`, from StartWorkers; 0: unknown
+  // All addresses of this machine from which its workers may connect to others, at most
+  // kNodeAddressesMax; empty: unknown.
+  std::vector<std::string> addresses{};
   template <class V>
   void fields(V& v) {
     v(1, "protocol", protocol);
@@ -45,6 +48,7 @@ struct Hello {
     v(9, "bulk", bulk);
     v(10, "began", began);
     v(11, "ordered_by", ordered_by);
+    v(12, "addresses", addresses);
   }
 };
 

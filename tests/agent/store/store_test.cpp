@@ -146,13 +146,13 @@ TEST_CASE("clients that come early are served once the attempt begins") {
   Client early(f);
   early.send(request(StoreQuery::kPing, number(std::uint32_t{77})));
   CHECK(!early.has_bytes());
-  f.store->serve(Store::Clients::kThisMachine);
+  f.store->serve(Store::Clients(std::in_place));
   CHECK(early.take(4) == number(std::uint32_t{77}));
 }
 
 TEST_CASE("a value of one client ends the wait of another, also byte by byte") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   Client waits(f);
   Client sets(f);
   waits.send(request(StoreQuery::kWait, number(std::uint64_t{1}) + text("key")));
@@ -167,7 +167,7 @@ TEST_CASE("a value of one client ends the wait of another, also byte by byte") {
 
 TEST_CASE("a client that goes while it waits is forgotten") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   {
     Client gone(f);
     gone.send(request(StoreQuery::kWait, number(std::uint64_t{1}) + text("key")));
@@ -179,7 +179,7 @@ TEST_CASE("a client that goes while it waits is forgotten") {
 
 TEST_CASE("who does not begin with the magic number is disconnected") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   Client http(f, false);
   http.send("GET / HTTP/1.1\r\n\r\n");
   CHECK(http.is_closed());
@@ -191,7 +191,7 @@ TEST_CASE("who does not begin with the magic number is disconnected") {
 
 TEST_CASE("a query of a newer torch is told, and ends the connection alone") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   Client newer(f);
   newer.send({"\x13", 1});
   CHECK(newer.is_closed());
@@ -203,7 +203,7 @@ TEST_CASE("a query of a newer torch is told, and ends the connection alone") {
 
 TEST_CASE("a client that does not read its answers is disconnected at a limit") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   Client greedy(f);
   const std::string value(agent::kStoreValueBytesMax, 'x');
   greedy.send(request(StoreQuery::kSet, text("big") + text(value)));
@@ -221,7 +221,7 @@ TEST_CASE("a client that does not read its answers is disconnected at a limit") 
 
 TEST_CASE("small answers that are not read do not stop the store either") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   Client greedy(f);
   std::string pings;
   while (pings.size() < agent::kStoreReadBytes) {
@@ -235,7 +235,7 @@ TEST_CASE("small answers that are not read do not stop the store either") {
 
 TEST_CASE("a client that ends its own wait, and is gone by then") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   for (unsigned round = 0; round < 20; ++round) {
     const std::string key = text("key" + std::to_string(round));
     Client gone(f, false);
@@ -253,7 +253,7 @@ TEST_CASE("a client that ends its own wait, and is gone by then") {
 
 TEST_CASE("a client of torch 2.1 is told apart by its first bytes") {
   Fixture f;
-  f.store->serve(Store::Clients::kAll);
+  f.store->serve(std::nullopt);
   Client old(f, false);
   old.send("\x03" + text("init/") + number(std::int64_t{1}));  // numbers began with SET then
   CHECK(old.is_closed());
