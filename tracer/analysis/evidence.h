@@ -61,7 +61,8 @@ struct SocketState {
   base::Nanos watched{};
   std::uint64_t acked_meanwhile = 0;
   base::Nanos busy_meanwhile{};
-  bool nothing_acked = false;  // although bytes waited to be acknowledged at both looks
+  // No byte was acknowledged between two looks, although bytes waited for it at both.
+  bool nothing_acked = false;
   template <class V>
   void fields(V& v) {
     v(1, "local", local);
