@@ -60,7 +60,7 @@ struct NodeHealth {
     v(5, "over", over);
   }
 };
-inline constexpr std::size_t kHealthSources = 7;  // that agents report: without the last two
+inline constexpr std::size_t kHealthSources = 7;  // sources of agents: all but the last two
 
 // The answer to ReservePort.
 struct PortReserved {

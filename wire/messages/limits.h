@@ -77,18 +77,18 @@ inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;
 
 // Calls between peers during a preflight check.
 inline constexpr std::size_t kPeerPendingMax = 256;  // further ones wait in the kernel's queue
-// until a peer has proved itself
+// How long a peer may take to prove itself.
 inline constexpr std::chrono::milliseconds kPeerPendingTimeMax{5000};
 inline constexpr std::size_t kPeerNonceBytes = 32;
 
 // Bulk data between agents.
 inline constexpr std::size_t kBulkPendingMax = 32;  // connections without a request yet
-inline constexpr std::chrono::milliseconds kBulkPendingTimeMax{5000};  // until there is one
+inline constexpr std::chrono::milliseconds kBulkPendingTimeMax{5000};  // until a request has come
 inline constexpr std::uint64_t kBulkBytesMax = std::uint64_t{1} << 42;  // of one copy
-// without a byte in either direction
+// A stream on which no byte moves in either direction for this long is closed.
 inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};
 inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // between checks for hang_up()
-// that a sender may catch up on after a pause
+// After a pause, a sender may catch up on this much time (pace.h).
 inline constexpr std::chrono::milliseconds kBulkBurst{20};
 
 // Blocks that nodes pass on to each other.
