@@ -30,8 +30,8 @@ inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
 // Connections of unidentified peers; further ones wait (wire/net/bounded_listener.h).
 inline constexpr std::size_t kHandshakesMax = 256;
-// Places for connections from addresses of admitted agents; then how many other connections may
-// wait for a place, and how many addresses are remembered.
+// Places for connections from addresses of admitted or expected agents; how many other connections
+// may wait for a place; how many addresses are remembered.
 inline constexpr std::size_t kKnownHandshakesMax = 64;
 inline constexpr std::size_t kWaitingStrangersMax = 512;
 inline constexpr std::size_t kKnownAddressesMax = 65'536;
