@@ -138,7 +138,7 @@ union Args4 {
   } net_plugin;
   struct {
     std::uint64_t timer_ns;
-  } kernel_ch;  // also of a phase
+  } kernel_ch;  // of a kernel's channel, or of a phase
 };
 
 template <class Event, class Args>
