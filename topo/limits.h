@@ -14,9 +14,9 @@ constexpr std::size_t kTextBytesMax = std::size_t{64} << 20;  // of one descript
 constexpr std::uint32_t kRanksMax = 2'000'000;
 constexpr std::uint32_t kParallelMax = 1'000'000;  // each of tp, cp, ep, dp and pp
 
-// The solver's effort. No limit is a time, so results are the same everywhere. With more than
-// kExchangePlacesMax or kExactPlacesMax places that search is left out; with more than
-// kCrossingPlacesMax, the sharper lower bound.
+// The solver's effort. No limit is a time, so results are the same everywhere. With more places
+// than kExchangePlacesMax the search by exchanges is left out, with more than kExactPlacesMax the
+// exhaustive search, and with more than kCrossingPlacesMax the sharper lower bound.
 constexpr std::uint32_t kExchangePlacesMax = 256;
 constexpr std::uint64_t kExchangeStepsPerPlace = 100;
 constexpr std::uint64_t kExchangeStepsMax = 20'000;

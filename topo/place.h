@@ -43,7 +43,7 @@ struct Placement {
   std::vector<NodeIndex> spares;  // most useful first (spares/spares.h)
   Shape shape;
   Score score;
-  Cost bound;  // lower bound of the cost; none for `mean` (0)
+  Cost bound;  // lower bound of Cost::worst; Cost::mean has no bound and is 0 here
   Method method = Method::kHeuristic;
   std::string how;  // the method in words
 };

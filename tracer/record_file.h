@@ -34,9 +34,10 @@ struct EndMarks {
 
 struct Reading {
   std::uint64_t worker_pid = 0;
-  std::uint64_t steps = 0;
-  std::optional<std::int64_t> step;
-  std::optional<std::uint64_t> steps_before;  // by earlier processes, from its optimizer's state
+  std::uint64_t steps = 0;  // optimizer steps (or robustrun.step calls) of this process
+  std::optional<std::int64_t> step;  // the number last given to robustrun.step(n)
+  // Steps of earlier processes, as the state of this worker's optimizer says.
+  std::optional<std::uint64_t> steps_before;
   std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
   std::vector<std::pair<std::string, double>> metrics;  // names are printable UTF-8
   StartMarks start;
@@ -62,7 +63,7 @@ class RecordFile {
   // communicators' table, for count_communicators(). Fewer if the file was truncated.
   [[nodiscard]] base::Result<std::string> read_all() const;
   [[nodiscard]] base::Result<std::string> read_communicators() const;
-  // Those of the tables of edges and rates, for read_traffic() of collectives_reader.h.
+  // The bytes of the tables of edges and rates, for read_traffic() of collectives_reader.h.
   [[nodiscard]] base::Result<std::string> read_traffic() const;
   // Sets the events that the worker's NCCL shall report from now on; 0: the plugin's default.
   base::Status set_event_mask(std::uint64_t mask);

@@ -38,7 +38,7 @@ class TrafficWatch {
     base::Nanos at{};
     Total total;
   };
-  // One row's.
+  // The pace of one row.
   struct Pace {
     std::deque<Sample> recent;  // from the begin of the recent window on
     Sample counted;  // end of the newest window in `before`

@@ -1,10 +1,12 @@
 #pragma once
-// One file that is brought to this node's block store: from the store itself, from peers, from the
-// file where this node can read it, or else from a node that can; or from an origin of its own.
+// Brings one file into this node's block store. Each block is taken from the first of these that
+// has it: the store, peers, the file itself, or, if this node cannot read the file, a node that
+// can. A StagedOrigin takes the place of the file.
 //
-// Owned by StageFiles, on the agent's loop. The identity of the file's blob spreads in the same
-// way: the first node in the tree of the file's name reads the file, the others learn it from the
-// nodes before them.
+// Owned by StageFiles, on the agent's loop. Without a StagedOrigin the nodes first learn which blob
+// the file is. For this they form a tree, ordered by a hash of the file's name
+// (bootstrap/store/block_tree.h): the first node reads the file, and the others learn the blob
+// from nodes before them.
 
 #include <chrono>
 #include <cstdint>

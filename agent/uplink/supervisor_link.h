@@ -66,7 +66,8 @@ class SupervisorLink {
   [[nodiscard]] virtual bool congested() const = 0;
   // The supervisor welcomed us: `limits` say how long it may be away.
   virtual void set_limits(const Limits& limits) = 0;
-  // An attempt begins: reports of the previous one are dropped.
+  // An attempt begins: reports of the previous one are dropped. `ordered_by`: incarnation of the
+  // supervisor that ordered it; 0: unknown.
   virtual void begin_attempt(base::Attempt attempt, std::uint32_t ordered_by) = 0;
   // The workers made progress just now.
   virtual void note_progress() = 0;

@@ -57,9 +57,10 @@ Result<Fd> open_regular(const std::string& path, Links links = Links::kFollow);
 // Replaces `path` through a temporary file in the same folder and rename(): a reader sees either
 // the old or the new bytes. Not synced to the disk.
 Status write_file_atomically(const std::string& path, std::string_view bytes, unsigned mode);
-// The same for a file that the user names. A device, a FIFO or a link into /proc (/dev/stdout)
-// stays and is written in place. kUnavailable: a FIFO without a reader; kTimeout: a reader took
-// nothing for kOutputWait (base/io/limits.h); kInvalidArgument: a disk.
+// The same for a file that the user names. A character device, a FIFO or a link into /proc
+// (/dev/stdout) stays and is written in place. kUnavailable: a FIFO without a reader; kTimeout: a
+// reader took nothing for kOutputWait (base/io/limits.h); kInvalidArgument: a block device, whose
+// data would be lost.
 Status write_output(const std::string& path, std::string_view bytes, unsigned mode);
 // mkdir -p; every folder that is created gets `mode`.
 Status make_directories(const std::string& path, unsigned mode);

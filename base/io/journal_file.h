@@ -30,8 +30,9 @@ struct JournalRecord {
 struct JournalDamage {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t records =
-      0;  // that are lost, by the sequence numbers around it; at the end, at least
+  // Number of lost records, from the sequence numbers before and after the damage. Damage at the
+  // end of the file has no number after it: then at least so many are lost.
+  std::uint64_t records = 0;
 };
 
 struct JournalContents {

@@ -30,7 +30,7 @@ inline constexpr std::size_t kStateBytesMax = 64U << 20U;
 inline constexpr std::size_t kGroupMembersMax = 255;  // data and parity together; GF(2^8)
 inline constexpr std::uint64_t kMemoryBytesMax = 1ULL << 42U;  // of one rank's copies in memory
 inline constexpr std::size_t kSlotHeaderBytes = 4096;  // of one copy in memory
-inline constexpr std::size_t kAttemptsMax = 100'000;  // that a listing reads
+inline constexpr std::size_t kAttemptsMax = 100'000;  // in one listing
 inline constexpr std::size_t kTakenNamesMax = 16;  // file names that earlier writers may have taken
 
 }  // namespace robustrun::checkpoint

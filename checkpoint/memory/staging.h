@@ -87,8 +87,9 @@ base::Result<FoundCopy> find_copy(const MemoryArea& area, const AttemptId& attem
 // All complete copies, newest first; damaged ones are left out.
 [[nodiscard]] std::vector<FoundCopy> complete_copies(const MemoryArea& area);
 
-// Index in `committed`, which also has the shards of other writers, of the copy's first shard.
-// nullopt: `committed` is of another attempt, or does not have all shards of the copy in a row.
+// Where the copy's shards begin in `committed`, which also has the shards of other writers: the
+// index of the first one. nullopt: `committed` is of another attempt, or does not have all shards
+// of the copy in a row.
 [[nodiscard]] std::optional<std::size_t> first_shard_of(const MemoryCopy& copy,
                                                         const Manifest& committed);
 

@@ -20,7 +20,7 @@
 namespace robustrun::checkpoint {
 
 struct PlannedParity {
-  // File indices of parity follow those of the data files.
+  // File indices of parity continue after those of the data files.
   std::vector<ParityGroup> groups;
   struct File {
     std::uint32_t mount = 0;

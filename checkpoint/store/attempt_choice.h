@@ -1,7 +1,7 @@
 #pragma once
-// Decisions about attempts to save a step (AttemptId), which are not the run's attempts. What the
-// directories hold of them decides: an attempt's state, which of two is newer, which one a job may
-// start from, and the next sequence and generation numbers. Pure; catalog.h, store.h and
+// Decisions about attempts to save a step (AttemptId), which are not the run's attempts: an
+// attempt's state, which of two is newer, which one a job may start from, and the next sequence and
+// generation numbers. All follow from what the directories hold. Pure; catalog.h, store.h and
 // retention.h read and act, and tests/sim plays the same choices on disks that come and go.
 //
 // Attempts are ordered by generation, then by the commit's sequence number. Clocks of nodes may be

@@ -23,10 +23,11 @@ struct FoundAttempt : AttemptMarks {
   AttemptState state = AttemptState::kIncomplete;
   std::vector<std::string> folders;  // the attempt's folders, in the order of the directories
   Manifest manifest;  // if committed; with kSums and kHeads only its head
-  std::uint64_t tensors = 0;  // if committed; not with kHeads
-  std::uint64_t data_bytes = 0;  // of all tensors; likewise
-  std::string digest;  // of the manifest's bytes; likewise
-  std::vector<std::string> nodes;  // machines whose local disks it was saved to; likewise
+  // If committed, and not with kHeads:
+  std::uint64_t tensors = 0;
+  std::uint64_t data_bytes = 0;  // of all tensors
+  std::string digest;  // of the manifest's bytes
+  std::vector<std::string> nodes;  // machines whose local disks hold files of it
   bool drained = false;  // all data on local disks is also on shared storage
   std::vector<std::string> notes;  // damaged copies; directories that do not answer
 

@@ -42,8 +42,8 @@ struct LocalDrainOptions {
   const base::Clock* clock = nullptr;  // null: the system's
 };
 
-// Ranks of one machine see the same files and share the work: of `of` ranks, rank `number` copies
-// the files of every `of`-th writer.
+// Ranks of one machine see the same files and share the work. Each copies the files of every
+// `of`-th writer, beginning with writer `number`; `of`: how many ranks share.
 struct Turn {
   std::size_t number = 0;
   std::size_t of = 1;

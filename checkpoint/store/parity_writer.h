@@ -31,7 +31,7 @@ struct ParityRequest {
 };
 
 struct ParitySaved {
-  std::vector<DataFile> files;  // indices follow those of the data files
+  std::vector<DataFile> files;  // in `groups`, their indices continue after those of the data files
   std::vector<ParityGroup> groups;
   std::vector<std::string> notes;
 };

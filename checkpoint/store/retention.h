@@ -44,7 +44,7 @@ struct Pruned {
 // pinned ones; poisoned ones do not count. Unverified ones among those to keep are verified first;
 // if one of them is damaged, verification stops, and no more are counted as verified. Folders of
 // uncommitted attempts are removed if older than generation `fence` (nullopt: the one in FENCE).
-// While a directory does not answer, nothing is removed: its part of an attempt would come back
+// Once a directory does not answer, nothing more is removed: its part of an attempt would come back
 // without the rest. kTimeout: the home's lock was held for all of `lock_patience`.
 // directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,

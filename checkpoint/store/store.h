@@ -67,8 +67,8 @@ struct PartContents {
   std::vector<std::string_view> sources;  // one per shard
   std::vector<RankState> states;
   bool crcs_known = false;  // the shards' CRCs are set; if bytes differ, kCorrupt names the shard
-  // Appended to the writer's name in file names, if the writer may have begun before; empty:
-  // nothing.
+  // Appended to the writer's name in file names, for a writer that may have begun this part before;
+  // empty: nothing is appended.
   std::string file_tag{};
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// A specification of data, in TOML (docs/data.md), to what loader/ plans with. Pure.
+// Reads a specification of data, in TOML (docs/data.md), into the Spec that loader/ plans with.
+// Pure.
 
 #include <string>
 #include <string_view>

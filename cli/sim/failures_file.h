@@ -1,5 +1,5 @@
 #pragma once
-// A site's failure rates, in TOML (docs/sim.md), to the model that the simulator takes. Pure.
+// Reads a site's failure rates, in TOML (docs/sim.md), into the simulator's FailureModel. Pure.
 //
 //   rate_per_node_day, repair, maintained, slow_for, slow_factor, hang_stays, source
 //   [mix]        gpu, machine, hang, slow, software, passing, maintenance

@@ -78,7 +78,7 @@ typedef struct rr_data_batch {
   // tokens, labels and positions: int64_t, sequences * context of each; then the segments: int32_t,
   // the ends of documents' pieces and of padding, in tokens, after a first 0 (cu_seqlens).
   void* block;
-  size_t block_bytes;  // the same for all batches; at least what lies in it
+  size_t block_bytes;  // size of the block, the same for all batches; the end may be unused
   rr_data_memory* memory;  // of the block: the caller's, until rr_data_release()
 } rr_data_batch;
 

@@ -33,7 +33,7 @@ struct MegatronIndex {
   std::uint64_t bin_bytes = 0;         // least size of PREFIX.bin
 };
 
-// `bytes` is a whole index. The error names what is wrong and where, without the path.
+// Parses a whole index. The error names what is wrong and where, without the path.
 [[nodiscard]] base::Result<MegatronIndex> parse_megatron_index(std::string_view bytes);
 
 // Reads PREFIX.idx (`path` with or without ".idx" or ".bin") and compares it with the size of

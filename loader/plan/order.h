@@ -13,7 +13,8 @@ namespace robustrun::loader {
 
 class Order {
  public:
-  // All sizes at least 1: `samples` of the source, `block` samples each, `window` blocks each.
+  // `samples`: of the source; `block`: samples in a block; `window`: blocks in a window. All at
+  // least 1.
   Order(std::uint64_t key, std::uint64_t samples, std::uint64_t block, std::uint64_t window);
 
   // `position` below the number of samples.

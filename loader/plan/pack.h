@@ -11,21 +11,24 @@ namespace robustrun::loader {
 inline constexpr std::uint32_t kLeft = 0xFFFFFFFFU;
 using Packing = std::vector<std::uint32_t>;
 
-// In the given order, each into the current bin or the next one. The first piece for which no bin
-// remains is left out, and so are all after it. Lengths are between 1 and `capacity`.
+// Takes the pieces in the given order, each into the current bin or the next one. The first piece
+// for which no bin remains is left out, and so are all after it. Lengths are between 1 and
+// `capacity`.
 [[nodiscard]] Packing next_fit(std::span<const std::uint32_t> lengths, std::uint32_t capacity,
                                std::uint32_t bins);
 
-// In the given order, each into the fullest bin that has room (best-fit).
+// Takes the pieces in the given order, each into the fullest bin that has room (best-fit).
 [[nodiscard]] Packing best_fit_in_order(std::span<const std::uint32_t> lengths,
                                         std::uint32_t capacity, std::uint32_t bins);
 
-// The same, longest first (best-fit decreasing), but the first `urgent` pieces before all others.
+// As best_fit_in_order(), but the longest piece first (best-fit decreasing), and the first `urgent`
+// pieces before all others.
 [[nodiscard]] Packing best_fit(std::span<const std::uint32_t> lengths, std::uint32_t capacity,
                                std::uint32_t bins, std::size_t urgent = 0);
 
-// Costliest first, each into the cheapest bin that has room (LPT under a cap on tokens), in the
-// same order of urgency. It evens the cost of bins at the price of more padding.
+// Takes the costliest piece first, each into the cheapest bin that has room (LPT under a cap on
+// tokens); again the first `urgent` pieces before all others. This evens the cost of bins at the
+// price of more padding.
 [[nodiscard]] Packing even_cost(std::span<const std::uint32_t> lengths,
                                 std::span<const std::uint64_t> costs, std::uint32_t capacity,
                                 std::uint32_t bins, std::size_t urgent = 0);

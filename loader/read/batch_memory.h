@@ -34,8 +34,9 @@ class BatchMemories : public std::enable_shared_from_this<BatchMemories> {
   BatchMemories(const BatchMemories&) = delete;
   BatchMemories& operator=(const BatchMemories&) = delete;
 
-  // Its last owner gives it back, also after the end of all other users of this object. One spare
-  // is kept; what is given back beyond it is freed.
+  // When the last shared_ptr to the memory ends, the memory comes back here, even if nothing else
+  // uses this object any more. The memory that came back last is kept as the spare; an earlier
+  // spare is freed.
   [[nodiscard]] std::shared_ptr<BatchMemory> take();
 
  private:

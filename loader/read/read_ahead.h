@@ -73,7 +73,7 @@ class ReadAhead {
 
   std::shared_ptr<Reader> reader_;  // the thread's while `begun_`, until it has ended
   std::unique_ptr<Thread> thread_;
-  int process_;  // that has the thread
+  int process_;  // pid of the process that has the thread
   bool begun_ = false;  // the thread has been told to read
   bool stale_ = false;  // the reader is not at cursor() and micro(): begin() replaces it
   std::optional<Batch> ready_;  // the thread reads the one after it

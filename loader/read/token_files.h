@@ -24,7 +24,8 @@ class RawTokens {
   RawTokens(TokenType type, const char* bytes, std::size_t count)
       : type_(type), bytes_(bytes), count_(count) {}
 
-  // Writes the tokens from number `first` on; they are at least `out.size()`.
+  // Fills `out` with the tokens from number `first` on. There must be at least `out.size()` of
+  // them.
   void widen(std::size_t first, std::span<std::int64_t> out) const;
 
  private:

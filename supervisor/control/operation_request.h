@@ -32,7 +32,8 @@ struct OutputNews {
   std::optional<std::int32_t> exit_code;  // once the output has ended
 };
 [[nodiscard]] ControlFields to_fields(const OutputNews& news);
-// kCorrupt when the pieces do not match the bytes.
+// kCorrupt: the sizes of the answer's pieces (OutputAnswer) do not add up to its bytes, or a piece
+// is of an unknown stream.
 [[nodiscard]] base::Result<OutputNews> read_output_news(const ControlFields& fields);
 
 }  // namespace robustrun::supervisor

@@ -11,7 +11,7 @@ namespace robustrun::topo {
 
 struct Crossing {
   std::uint32_t groups = 0;  // groups of ranks with members below the switch
-  std::uint32_t beyond = 0;  // those of them that have other members elsewhere
+  std::uint32_t beyond = 0;  // groups that also have members elsewhere
 };
 
 // By level of the cluster, then by switch. `nodes`: by place, its node. Groups within one node are

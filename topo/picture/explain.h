@@ -2,8 +2,8 @@
 // Explains in a few lines why a node has its place, or none. Pure.
 //
 // Lists its groups and the places of their other members; then the alternatives: an exchange with a
-// node of another switch, a spare instead of it, or it instead of a working node. At most kTriesMax
-// of each are scored, one per switch, and the cheapest is shown.
+// node of another switch, a spare instead of this node, or this node instead of a working one. At
+// most kTriesMax of each are scored, one per switch, and the cheapest is shown.
 
 #include <cstddef>
 #include <string>

@@ -16,8 +16,8 @@
 
 namespace robustrun::topo {
 
-// A switch and the label `rack` for every rack; `source` names the rule. nullopt: the names show no
-// racks.
+// Describes each rack as a switch on the level "rack", and sets NodeEntry::rack of its nodes.
+// Description::source names the rule. nullopt: the names show no racks.
 std::optional<Description> read_names(std::span<const std::string> hosts);
 
 }  // namespace robustrun::topo

@@ -5,10 +5,13 @@
 // These labels of a node count, newer names first:
 //   fabric.topograph.run/tier-N               its switch of tier N, from 0 at the bottom
 //   network.topology.nvidia.com/tier-N        the same
-//   network.topology.nvidia.com/leaf, spine, core        tiers 0, 1, 2
-//   network.topology.nvidia.com/block, spine, datacenter, and network.topology.kubernetes.io/...
-//   accelerator.topograph.run/domain, or .../accelerator of these, or nvidia.com/gpu.clique
-//                                             its NVLink domain (Node::nvl_domain)
+//   network.topology.nvidia.com/NAME, network.topology.kubernetes.io/NAME
+//                                             NAME leaf or block: tier 0; spine: tier 1; core or
+//                                             datacenter: tier 2
+//   accelerator.topograph.run/domain, network.topology.nvidia.com/accelerator,
+//   network.topology.kubernetes.io/accelerator, nvidia.com/gpu.clique
+//                                             its NVLink domain (Node::nvl_domain); the first that
+//                                             the node has
 // Nodes without a tier are left out: their place is unknown. JSON and YAML are not supported.
 
 #include <string>

@@ -19,11 +19,14 @@ namespace robustrun::topo {
 
 struct Descent {
   std::vector<NodeIndex> nodes;  // by place
-  // The highest level on which the places were divided among switches:
-  bool divided = false;  // among all candidates, not only those below a switch that was tried
+  // True: the places were divided among all candidates. False: among the candidates below one
+  // switch that has enough of them, or not at all. The members below are about the highest level on
+  // which they were divided.
+  bool divided = false;
   std::uint32_t level = 0;
   std::int64_t level_bound = 0;  // LevelSolution::bound: without the weight of the level
-  bool searched = false;  // this and the next two: see LevelSolution
+  // As in LevelSolution.
+  bool searched = false;
   bool filled = false;
   std::string how;
 };

@@ -23,7 +23,7 @@ class BackupSets {
   }
   // By place: its possible keepers while the kinds from `first` on count; never itself.
   [[nodiscard]] BitRows allowed(std::size_t first) const;
-  // The same, restricted to places below the same switch of that level.
+  // `allowed`, restricted to places below the same switch of that level.
   [[nodiscard]] BitRows near(const BitRows& allowed, std::size_t level) const;
   [[nodiscard]] std::size_t levels() const { return switch_at_.size(); }
   // (dp + 1, pp + 1) by place; empty: the machines form no grid of dp and pp.

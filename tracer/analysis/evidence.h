@@ -61,7 +61,8 @@ struct SocketState {
   base::Nanos watched{};
   std::uint64_t acked_meanwhile = 0;
   base::Nanos busy_meanwhile{};
-  bool nothing_acked = false;  // although bytes waited to be acknowledged at both looks
+  // No byte was acknowledged between two looks, although bytes waited for it at both.
+  bool nothing_acked = false;
   template <class V>
   void fields(V& v) {
     v(1, "local", local);
@@ -100,9 +101,9 @@ struct ProcessState {
   std::uint64_t io_bytes = 0;  // read and written
   // At the last look.
   std::uint32_t children = 0;  // all descendants
-  std::uint32_t children_blocked = 0;  // of them, those in state D
+  std::uint32_t children_blocked = 0;  // descendants in state D
   double io_pressure = 0;  // of its cgroup: PSI some avg10, in per cent
-  double memory_pressure = 0;  // likewise
+  double memory_pressure = 0;  // of its cgroup, likewise
   MainWait main_wait = MainWait::kOther;
   // Its other threads and its descendants wait for work, and no connection to another machine
   // carries data. False: one may be at work, or it is unknown.

@@ -28,7 +28,7 @@ struct Member {
   bool counts = false;  // false: its progress, and all below, is unknown
   Place place = Place::kAbsent;
   std::uint64_t ordinal = 0;  // of its earliest unfinished collective
-  const Operation* pending = nullptr;  // that one; nullptr: not entered, or not listed
+  const Operation* pending = nullptr;  // that collective; nullptr: not entered, or not listed
   base::Nanos age{};  // since it was entered; 0: not entered
 };
 

@@ -30,8 +30,8 @@ inline constexpr std::int64_t kShareOfLongestWait = 2;  // 1/2
 // A shorter wait is not a hang; only then are slow ranks and links looked for (Mycroft's threshold
 // for stragglers, arXiv 2509.03018, section 5).
 inline constexpr base::Nanos kShortWait = std::chrono::seconds(1);
-// A process that has not ended for this long after its script returned is late: before, exit
-// handlers end, and threads are joined.
+// A process that has not ended this long after its script returned is late. Exit handlers and the
+// joining of threads take a while.
 inline constexpr base::Nanos kLateEnd = std::chrono::seconds(10);
 // A flow whose counters have not changed for this long is stuck.
 inline constexpr base::Nanos kFlowStill = std::chrono::seconds(2);
@@ -44,8 +44,8 @@ inline constexpr double kLeastShareLost = 0.5;  // of the median duration
 inline constexpr base::Nanos kLeastLost = std::chrono::milliseconds(1);
 inline constexpr double kSlowEdgeFactor = 2;  // against the median edge
 inline constexpr std::uint64_t kEdgeBytesLeast = 1U << 20U;
-// Against its own history: how much slower a link or a group has become, and how much a group may
-// change that has not.
+// Against its own history: the factor from which a link or a group has become slower, and the
+// factor below which a group counts as unchanged.
 inline constexpr double kFallenFactor = 1.5;
 inline constexpr double kSteadyFactor = 1.2;
 inline constexpr std::uint64_t kRateCountLeast = 3;  // collectives in the last seconds

@@ -69,7 +69,7 @@ struct Absent {
 // both lists ascending.
 struct Unseen {
   std::vector<base::Rank> certain;  // no other member can be the one that is missing
-  std::vector<base::Rank> possible;  // those, and the ones that cannot be told apart
+  std::vector<base::Rank> possible;  // `certain`, and the ones that cannot be told apart
 };
 [[nodiscard]] Unseen unseen_suspects(const Case& facts);
 

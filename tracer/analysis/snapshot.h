@@ -24,7 +24,7 @@ struct Past {
   // Unix time at which this rank entered it; 0: unknown. Clocks of machines differ: between ranks,
   // only its change from one operation to the next may be compared.
   base::Nanos entered_at{};
-  std::uint64_t tag = 0;  // that the user gave to the call (NCCL's userProfilerTag); 0: none
+  std::uint64_t tag = 0;  // given to the call by the user (NCCL's userProfilerTag); 0: none
   template <class V>
   void fields(V& v) {
     v(1, "ordinal", ordinal);

@@ -40,7 +40,7 @@ struct Whereabouts {
   // kUserCode: it is in a line of the user's code, or in Python's own waiting for a lock called
   // from there; not in another function of a library.
   bool is_in_own_line = false;
-  bool is_in_pythons_wait = false;  // of that: in Python's own waiting for a lock
+  bool is_in_pythons_wait = false;  // is_in_own_line, and in Python's own waiting for a lock
 };
 
 // Where the main thread is; Reason::kUnknown if `evidence` has no stack of it.

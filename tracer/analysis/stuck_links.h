@@ -18,7 +18,7 @@ struct StuckLinks {
   bool is_proved = false;  // both ends of every link confirm it
 };
 
-// None: no rank waits in an operation that all have entered, or no data is stuck.
+// nullopt: no rank waits in an operation that all have entered, or no data is stuck.
 [[nodiscard]] std::optional<StuckLinks> stuck_links(const Case& facts);
 
 }  // namespace robustrun::tracer

@@ -18,7 +18,7 @@
 namespace robustrun::tracer {
 
 [[nodiscard]] inline bool is_finished(const Flow& f) { return f.done >= f.steps; }
-// Sends.
+// Whether a send waits for its GPU to fill a slot; for its peer to post a buffer.
 [[nodiscard]] inline bool waits_for_gpu(const Flow& f) { return f.is_send && f.posted > f.ready; }
 [[nodiscard]] inline bool waits_for_peer(const Flow& f) {
   return f.is_send && f.ready > f.transmitted && f.peer_refuses;
@@ -28,7 +28,7 @@ namespace robustrun::tracer {
 [[nodiscard]] inline bool waits_for_network(const Flow& f) {
   return f.is_send ? f.transmitted > f.done : f.posted > f.ready;
 }
-// Receives.
+// Whether a receive waits for its GPU to consume the data that has come.
 [[nodiscard]] inline bool waits_to_be_consumed(const Flow& f) {
   return !f.is_send && f.transmitted > f.done;
 }

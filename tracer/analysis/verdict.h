@@ -81,8 +81,8 @@ struct Verdict {
   // The culprit uses CPU time, does I/O, or its stack changes: it may still go on by itself.
   bool is_moving = false;
   double lost_share = 0;  // slowness: lost part of the group's time, 0 to 1; 0: unknown
-  // Where all culprits are: "load (train.py:87), data loader"; empty: not at one place. Verdicts of
-  // one attempt are compared by it.
+  // Where all culprits are: "load (train.py:87), data loader"; empty: at different places, or
+  // unknown. Verdicts of one attempt are compared by it.
   std::string place;
   // The lines in which the culprits' script itself keeps them, such as "train.py:87" or
   // "train.py:30, train.py:41". Without a culprit: those of all ranks, if they wait for each other

@@ -48,7 +48,7 @@ inline constexpr int kNewestVersion = 7;
 }
 
 enum : State {
-  // Of ProxyOp, versions 1 to 3 only.
+  // States of ProxyOp, versions 1 to 3 only.
   kSendPosted = 0,
   kSendRemFifoWait = 1,
   kSendTransmitted = 2,
@@ -57,14 +57,14 @@ enum : State {
   kRecvReceived = 5,
   kRecvTransmitted = 6,
   kRecvDone = 7,
-  // Of ProxyStep.
+  // States of ProxyStep.
   kSendGpuWait = 8,
   kSendWait = 9,
   kRecvWait = 10,
   kRecvFlushWait = 11,
   kRecvGpuWait = 12,
   kSendPeerWait = 20,  // from version 4 on
-  // Of KernelCh from version 4 on, of GroupApi from version 5 on.
+  // States of KernelCh, from version 4 on, and of GroupApi, from version 5 on.
   kKernelChStop = 22,
   kGroupStartApiStop = 23,
   kGroupEndApiStart = 24,

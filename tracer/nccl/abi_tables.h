@@ -115,7 +115,7 @@ struct Event7 {
 };
 
 // Versions 1 to 3. `op` goes with states of ProxyOp; its counts are cumulative. The pointer to the
-// union is null for states of ProxyStep in NCCL 2.26, and may be null for states of GroupApi.
+// union is null for states of ProxyStep in NCCL 2.26.
 union Args1 {
   struct {
     std::size_t bytes;
@@ -125,6 +125,7 @@ union Args1 {
     int appended;
   } proxy_ctrl;
 };
+// From version 4 on. The pointer to the union may be null for states of GroupApi.
 union Args4 {
   struct {
     std::size_t bytes;
@@ -137,7 +138,7 @@ union Args4 {
   } net_plugin;
   struct {
     std::uint64_t timer_ns;
-  } kernel_ch;  // also of a phase
+  } kernel_ch;  // of a kernel's channel, or of a phase
 };
 
 template <class Event, class Args>

@@ -53,17 +53,17 @@ struct TableOf<abi::Event7> {
   using Table = abi::Table5<abi::Event7>;
 };
 
-// Loads it at the first call, which may block. `own`: our table of this version. If the other
-// plugin is ours, under another name, no plugin is behind ours.
+// Loads the other plugin at the first call, which may block. `own`: our table of this version. If
+// the other plugin is ours, under another name, no plugin is behind ours.
 void load_behind(int version, const void* own);
-// Its function table of this version; null: it has none. Costs one load.
+// The other plugin's function table of this version; null: it has none. Costs one load.
 [[nodiscard]] const void* behind(int version);
 
-// Its activation mask: it may write there at any time, as it would into NCCL's.
+// The other plugin's activation mask, into which it may write at any time, as into NCCL's.
 [[nodiscard]] int* mask_behind();
 [[nodiscard]] std::uint64_t events_behind();
-// Whether NCCL would report events of this type for the mask `events`: also those of which events
-// that it asks for are a part (src/plugin/profiler.cc of NVIDIA/nccl).
+// Whether NCCL would report events of this type for the mask `events`. NCCL also reports an event
+// that is not in the mask if it contains events that are (src/plugin/profiler.cc of NVIDIA/nccl).
 [[nodiscard]] bool is_wanted(std::uint64_t type, std::uint64_t events);
 
 }  // namespace robustrun::tracer::nccl

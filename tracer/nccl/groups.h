@@ -10,8 +10,8 @@
 
 namespace robustrun::tracer::nccl {
 
-// Returns the group's handle, never null: operations of one group have the same parent. `comm` is
-// just the first communicator of the group.
+// Returns the group's handle, never null, because operations of one group are recognised by their
+// common parent. `comm`: the first communicator of the group; the group may have others.
 [[nodiscard]] void* start_group(Tables& t, std::uint16_t comm, std::uint64_t now);
 // Notes a call on `comm` within the group; the call is inside NCCL until end_call().
 void enter_group(Tables& t, Handle group, std::uint16_t comm, std::uint64_t now);

@@ -18,11 +18,11 @@ enum class HandleKind : std::uint8_t {
   kCall,      // an operation as the user called it
   kTask,      // an operation as it was handed to the device
   kFlow,
-  kStep,      // `part`: its number
+  kStep,      // a step of a flow; `part`: its number
   kChannel,   // one channel of an operation's kernel; `part`: its number
   kLaunch,    // `index`: the communicator
   kCaptured,  // a call that a CUDA graph captured; `index`: the communicator
-  kPhase,     // of the kernel of an operation; `part`: its number
+  kPhase,     // a phase of an operation's kernel; `part`: its number
   kDropped,   // a call for which no slot was free; `index`: the communicator
 };
 

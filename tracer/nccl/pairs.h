@@ -8,9 +8,9 @@
 //
 // The table has room for all events in flight many times over. When a row is full, the entry that
 // was made first makes room: its event is then unknown to us, as if its slot had been dropped.
-// Entries of communicators stay until they are forgotten. What finds no room among them is unknown
-// to us, and so is an event for which the other plugin gives the handle of a communicator. Any
-// thread may call these functions; none of them waits.
+// Entries of communicators stay until they are forgotten. A communicator for which there is no room
+// is unknown to us, and so is an event for which the other plugin gives the handle of a
+// communicator. Any thread may call these functions; none of them waits.
 
 #include <cstdint>
 

@@ -48,7 +48,7 @@ enum class BlockVerdict : std::uint32_t {
 struct BlockAnswer {
   std::uint32_t id = 0;  // of the question
   BlockVerdict verdict = BlockVerdict::kNone;
-  std::uint32_t bytes = 0;  // that follow this answer; kHere: at least 1, else 0
+  std::uint32_t bytes = 0;  // size of what follows this answer; kHere: at least 1, else 0
   base::Hash128 sum{};  // hash of these bytes; kHere only
   bool operator==(const BlockAnswer&) const = default;
 };

@@ -27,7 +27,7 @@ enum class BulkPurpose : std::uint32_t {
 struct BulkRequest {
   BulkPurpose purpose = BulkPurpose::kKeep;
   base::Rank rank;
-  std::uint64_t bytes = 0;  // that follow; 0 with kFetch and kBlocks
+  std::uint64_t bytes = 0;  // size of what follows; 0 with kFetch and kBlocks
   std::uint64_t slot_bytes = 0;  // size of the slot that the copy comes from; at least `bytes`
   bool operator==(const BulkRequest&) const = default;
 };
@@ -35,7 +35,8 @@ struct BulkRequest {
 // The round that the caller's rank is in (CopyRound).
 struct BulkRound {
   std::uint64_t round = 0;  // never 0
-  // The last complete round, another one; 0: none. Its copy stays until `round` is complete, too.
+  // The last complete round, never equal to `round`; 0: none. Its copy is kept until `round` is
+  // complete as well.
   std::uint64_t complete = 0;
   bool operator==(const BulkRound&) const = default;
 };

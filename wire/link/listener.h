@@ -5,10 +5,10 @@
 // ends. A peer with a certificate of this run's CA sends Hello and is handed to on_agent with its
 // channel; its certificate identifies it, never what it sends. Anything else (no TLS, another CA,
 // garbage, an oversized or late first message) ends that one connection and is counted. At most
-// kHandshakesMax are pending; further ones wait (wire/net/bounded_listener.h), and silent ones give
-// way to them, those without a TLS hello first. Addresses from which agents were admitted or are
-// expected have places of their own. Every step of a connection has a deadline
-// (wire/messages/limits.h). To be used on the loop of its executor.
+// kHandshakesMax connections are pending; further ones wait (wire/net/bounded_listener.h). While
+// others wait, silent connections are closed, those without a TLS hello first. Connections from
+// addresses of admitted or expected agents have places of their own. Every step of a connection has
+// a deadline (wire/messages/limits.h). To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

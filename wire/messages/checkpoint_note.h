@@ -16,8 +16,9 @@
 
 namespace robustrun::wire {
 
-// At most one of each event per worker and kCheckpointNoteInterval, except for loads of another
-// checkpoint. It covers all such events since the worker's start, and names the newest checkpoint.
+// Within kCheckpointNoteInterval a worker's agent sends at most one note of each event; only the
+// load of another checkpoint is reported at once. A note covers all such events since the worker's
+// start, and names the newest checkpoint.
 struct CheckpointNote {
   enum class Event : std::uint8_t { kSaved, kCommitted, kLoaded };
   base::Attempt attempt;
@@ -31,8 +32,8 @@ struct CheckpointNote {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   base::Nanos blocking{};  // time that the script waited, in total
-  base::Nanos blocking_median{}, blocking_most{};  // of the newest kBlockingSamplesMax
-  base::Nanos total{};  // of the newest, from its begin to its end
+  base::Nanos blocking_median{}, blocking_most{};  // over the newest kBlockingSamplesMax events
+  base::Nanos total{};  // of the newest event: from its begin to its end
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

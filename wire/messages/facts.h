@@ -26,7 +26,7 @@ namespace robustrun::wire {
 // have been stopped (StopWorkers). Sent again on every new connection, and possibly more than once.
 struct NodeEnding {
   std::string why;
-  std::int32_t signal = 0;  // that the agent received and exits for; 0: it continues
+  std::int32_t signal = 0;  // the signal that ends the agent; 0: the agent continues
   template <class V>
   void fields(V& v) {
     v(1, "why", why);
@@ -44,7 +44,7 @@ struct NodeHealth {
     kProcessor,
     kClock,
     kUser,  // an order to evict the machine: from the supervisor's control socket, not an agent
-    kScheduler,  // what it plans for the machine: from the supervisor, not an agent
+    kScheduler,  // Slurm's plans for the machine: from the supervisor, not an agent
   };
   Source source = Source::kKernel;
   std::string subject{};  // "GPU 3", "eth0", "/data"; printable, at most kHealthSubjectBytesMax
@@ -60,7 +60,7 @@ struct NodeHealth {
     v(5, "over", over);
   }
 };
-inline constexpr std::size_t kHealthSources = 7;  // those of agents
+inline constexpr std::size_t kHealthSources = 7;  // sources of agents: all but the last two
 
 // The answer to ReservePort.
 struct PortReserved {
@@ -99,7 +99,8 @@ struct StageTimeOf {
   StageName stage = StageName::kAllocate;
   base::Nanos begin{};
   base::Nanos end{};  // 0: not ended yet
-  base::Nanos took{};  // by the slowest rank; until now if the stage has not ended
+  // For a worker's stage: by the slowest rank. Until now, if the stage has not ended.
+  base::Nanos took{};
   std::optional<Worker> slowest{};  // for a worker's stage
   template <class V>
   void fields(V& v) {
@@ -212,7 +213,7 @@ struct HeldCopiesSaved {
 // The saving that WorkersGone or HeldCopiesSaved announced has ended, or is not waited for any
 // more. Sent if the template says `overlap_saves`, and again on every connection.
 struct SavingOver {
-  base::Attempt made_in;  // as there: the attempt whose workers made the copies
+  base::Attempt made_in;  // the attempt whose workers made the copies
   std::uint64_t order = 0;  // from SaveHeldCopies; 0: copies of the node's own workers
   template <class V>
   void fields(V& v) {
@@ -244,8 +245,8 @@ struct RoundPart {
 struct KeptCopy {
   base::Rank rank;
   bool here = false;  // a complete copy in the memory of its own node
-  bool at_peer = false;  // one, perhaps of an older step, in its peer's memory
-  std::uint64_t step = 0;  // of the newest complete copy here; without `here`, of the peer's
+  bool at_peer = false;  // a complete copy, perhaps of an older step, in its peer's memory
+  std::uint64_t step = 0;  // of the newest complete copy here; if `here` is false, at the peer
   // None: an older agent, or no memory to hold copies; never in a journal.
   std::optional<RoundPart> part{};
   bool operator==(const KeptCopy&) const = default;

@@ -30,8 +30,8 @@ inline constexpr std::size_t kFirstMessageBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kFirstReadBytes = std::size_t{4} << 10;
 // Connections of unidentified peers; further ones wait (wire/net/bounded_listener.h).
 inline constexpr std::size_t kHandshakesMax = 256;
-// Connections from addresses of admitted agents, which have places of their own; strangers that
-// wait for a place.
+// Places for connections from addresses of admitted or expected agents; how many other connections
+// may wait for a place; how many addresses are remembered.
 inline constexpr std::size_t kKnownHandshakesMax = 64;
 inline constexpr std::size_t kWaitingStrangersMax = 512;
 inline constexpr std::size_t kKnownAddressesMax = 65'536;
@@ -80,18 +80,18 @@ inline constexpr std::size_t kModulesBytesMax = std::size_t{256} << 10;
 
 // Calls between peers during a preflight check.
 inline constexpr std::size_t kPeerPendingMax = 256;  // further ones wait in the kernel's queue
-// until a peer has proved itself
+// How long a peer may take to prove itself.
 inline constexpr std::chrono::milliseconds kPeerPendingTimeMax{5000};
 inline constexpr std::size_t kPeerNonceBytes = 32;
 
 // Bulk data between agents.
 inline constexpr std::size_t kBulkPendingMax = 32;  // connections without a request yet
-inline constexpr std::chrono::milliseconds kBulkPendingTimeMax{5000};  // until there is one
+inline constexpr std::chrono::milliseconds kBulkPendingTimeMax{5000};  // until a request has come
 inline constexpr std::uint64_t kBulkBytesMax = std::uint64_t{1} << 42;  // of one copy
-// without a byte in either direction
+// A stream on which no byte moves in either direction for this long is closed.
 inline constexpr std::chrono::milliseconds kBulkSilenceMax{10000};
 inline constexpr std::chrono::milliseconds kBulkLookEvery{100};  // between checks for hang_up()
-// that a sender may catch up on after a pause
+// After a pause, a sender may catch up on this much time (pace.h).
 inline constexpr std::chrono::milliseconds kBulkBurst{20};
 
 // Blocks that nodes pass on to each other.

@@ -30,7 +30,8 @@ struct CommunicatorProgress {
   }
 };
 
-// Agent to supervisor, at most once a second per worker, when one moved: all its communicators.
+// Agent to supervisor, at most once a second per worker: all of the worker's communicators, if one
+// of them has moved.
 struct CollectiveProgress {
   base::Attempt attempt;
   base::LocalRank local_rank;

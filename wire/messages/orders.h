@@ -1,8 +1,8 @@
 #pragma once
 // Orders of a supervisor to an agent, as plain structs.
 //
-// Orders about workers carry their attempt: only StartWorkers may name a new one, and an agent
-// ignores the others unless they name the current one. A repeated order has no further effect. The
+// Orders about workers carry their attempt. StartWorkers may name a new attempt; an agent ignores
+// every other order that does not name the current one. A repeated order has no further effect. The
 // same in protobuf's schema language: docs/formats/robustrun.proto; numbers are never reused.
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Welcome {
   base::NodeId node;
   base::Generation generation;
   WorkerTemplate workers;
-  base::Nanos heartbeat_interval = std::chrono::seconds(1);   // both ways
+  base::Nanos heartbeat_interval = std::chrono::seconds(1);  // both ways
   base::Nanos silence_max{};  // without a message: the agent then takes the connection for broken
   base::Nanos orphan_grace{};  // how long workers may continue without a supervisor
   std::uint32_t incarnation = 1;  // of the supervisor; higher after each takeover of the run
@@ -165,8 +165,8 @@ struct Dismiss {
 
 // Ends the run. From `robustrun stop` on another machine: the only message of its connection,
 // answered by Bye or Refused. From an agent: a worker has sent its parent a signal that stops a
-// run, or the agent of a run on one machine got such a signal; there the supervisor sends it back,
-// whether or not the run ends by it.
+// run, or the agent of a run on one machine got such a signal. In a run on one machine the
+// supervisor sends the message back, whether or not the run ends by it.
 struct StopRun {
   std::int32_t signal = 15;
   std::optional<base::Nanos> grace{};  // none: the grace that the run was started with

@@ -51,8 +51,8 @@ struct SaveHeldCopies {
 
 // Supervisor to every agent of the attempt, once all its ranks are ready: each rank holds its first
 // copy of `from_step` or later, and its agent sends that copy even if newer ones exist. The copy of
-// the round before is released, unless that round is `complete`: it then replaces the one that was
-// complete before it.
+// the round before is released, unless that round is `complete`. If it is, the copy of the round
+// that was complete earlier is released instead.
 struct CopyRound {
   base::Attempt attempt;
   std::uint64_t round = 0;  // never 0, and never reused in a run

@@ -36,7 +36,7 @@ struct CheckNode {
   }
 };
 
-// Sent at once: the time between CheckNode and this is only that of the messages.
+// Sent at once, so that the time between CheckNode and CheckReady is only that of the messages.
 struct CheckReady {
   std::uint64_t check = 0;
   std::uint32_t port = 0;     // of the listener; 0: none

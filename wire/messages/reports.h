@@ -98,10 +98,10 @@ struct WorkerProgress {
   std::optional<base::Nanos> first_step_at;
   std::optional<base::Nanos> last_step_at;
   std::vector<Metric> metrics;
-  std::uint64_t lines = 0;  // of its output that held a metric (WorkerTemplate::metrics)
+  std::uint64_t lines = 0;  // lines of output that held a metric (WorkerTemplate::metrics)
   // in earlier processes, according to its optimizer's state
   std::optional<std::uint64_t> steps_before;
-  std::uint64_t lines_read = 0;  // of its output that were searched for metrics
+  std::uint64_t lines_read = 0;  // lines of output that were searched for metrics
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

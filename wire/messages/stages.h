@@ -28,7 +28,7 @@ struct NodeStages {
 
 // Where one rank of a node is in its start.
 struct RankStage {
-  // the stage under way, or the last one that is over; none: the rank has not begun
+  // The stage under way, or the last one that is over. None: the rank has not begun.
   std::optional<StageName> stage{};
   base::Nanos since{};  // the node's clock: the stage's begin, or its end if it is over
   bool is_over = false;
@@ -48,10 +48,10 @@ struct RankStage {
 // authoritative.
 struct StageNews {
   base::Attempt attempt;
-  // for a worker's stage, that of the last rank; none: the start is over
+  // A worker's stage is that of the rank which is furthest behind. None: the start is over.
   std::optional<StageName> stage{};
   base::Nanos since{};  // the node's clock
-  std::optional<base::LocalRank> rank{};  // for a worker's stage
+  std::optional<base::LocalRank> rank{};  // that rank, for a worker's stage
   std::vector<RankStage> ranks{};  // by local rank; later ranks have not begun
   bool operator==(const StageNews&) const = default;
   template <class V>

@@ -26,7 +26,7 @@ struct StandbyModules {
 // start, whatever their ranks will be. A repeated order has no further effect.
 struct KeepStandbys {
   StartWorkers like;
-  std::string list;  // empty: keep none, and end those there are
+  std::string list;  // empty: keep none, and end those that exist
   template <class V>
   void fields(V& v) {
     v(1, "like", like);

@@ -28,8 +28,9 @@ enum class LaunchMode : std::uint8_t { kScript, kModule, kExecutable, kRunPath }
 // Which nodes keep standby workers: none; all, including spares; spares only.
 enum class StandbyMode : std::uint8_t { kOff, kAll, kSpares };
 
-// Whether files that one start reads are read ahead at the next: never; those on shared storage, if
-// the interpreter or program is there; always.
+// Which of the files that one start reads are read ahead at the next start. kOff: none. kAuto:
+// those on shared storage, and only if the interpreter or the program is on shared storage itself.
+// kOn: all.
 enum class PrefetchMode : std::uint8_t { kOff, kAuto, kOn };
 
 // How blocks of an image are read: through the file system that holds it, or through our own
@@ -72,7 +73,8 @@ struct LineValue {
 // The log lines of a known project (configs/log_formats.toml).
 struct LineFormat {
   std::string project;
-  std::vector<std::string> lines;  // texts of which its lines contain one; * stands for any bytes
+  // A line is the project's if it contains at least one of these texts; * stands for any bytes.
+  std::vector<std::string> lines;
   std::vector<LineValue> values;
   template <class V>
   void fields(V& v) {
@@ -122,7 +124,7 @@ struct WorkerTemplate {
   ContainerRuntime container = ContainerRuntime::kAuto;
   std::vector<std::string> container_mounts;  // SOURCE:TARGET[:ro], for workers in a container
   std::string deps;  // absolute path of a file that lists dependencies; empty: none
-  std::vector<std::string> setup_command;  // that installs the dependencies; empty: none
+  std::vector<std::string> setup_command;  // installs the dependencies; empty: none
   base::Nanos deps_ttl{};  // how long unpinned dependencies stay valid
   bool stages = false;  // the agent sends NodeStages
   std::vector<std::string> stage;  // files that are copied to each node before workers start

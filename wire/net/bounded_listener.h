@@ -32,7 +32,7 @@ namespace robustrun::wire {
 class BoundedListener {
  public:
   struct Turn {
-    // Closes the connection because others wait. Called at most once. May be empty: it stays.
+    // Closes the connection because others wait. Called at most once. Empty: the connection stays.
     std::function<void()> give_up;
   };
   // Taken until its last copy is gone; may outlive the listener.
@@ -41,8 +41,8 @@ class BoundedListener {
     // `connection` is non-blocking and close-on-exec. Any handler may destroy the listener.
     std::function<void(base::Fd connection, Slot slot)> on_connection;
     // A peer is waiting while all slots are taken. The handler frees a slot and returns nullopt, or
-    // returns after how long to call it again if no slot is freed by then. May be empty: then those
-    // that kept a slot for `patience` give it up.
+    // returns after how long to call it again if no slot is freed by then. May be empty: then
+    // connections that kept a slot for `patience` give it up.
     std::function<std::optional<base::Nanos>()> on_crowded = {};
     // Whether the connection comes from the address of a known peer. May be empty.
     std::function<bool(int connection)> is_known = {};

@@ -2,11 +2,12 @@
 // How two agents of one run authenticate each other when one calls the other during a preflight
 // check: both know a nonce that only their supervisor can have given them, and neither sends it.
 //
-//   caller → PeerCall      caller, callee, purpose and a challenge          (33 bytes)
-//   callee → PeerAnswer    a challenge, HMAC(nonce, "answer" ‖ call ‖ it)   (48 bytes)
-//   caller → proof         HMAC(nonce, "caller" ‖ call ‖ that challenge)    (32 bytes)
-// The answer names the callee, so that another machine with the same address is detected. These
-// connections carry no secret of the run, so they need no key exchange. Pure but for random bytes.
+//   caller → PeerCall      caller, callee, purpose, challenge 1                        (33 bytes)
+//   callee → PeerAnswer    challenge 2, HMAC(nonce, "answer" ‖ PeerCall ‖ challenge 2) (48 bytes)
+//   caller → proof         HMAC(nonce, "caller" ‖ PeerCall ‖ challenge 2)              (32 bytes)
+// The call names the callee, and the answer's HMAC covers the call. So another machine with the
+// same address is detected: it hangs up. These connections carry no secret of the run, so they need
+// no key exchange. Pure but for random bytes.
 
 #include <cstddef>
 #include <cstdint>

@@ -4,8 +4,9 @@
 //   verdict → a round every `every` → named in most of them? → worth its price, a spare there? →
 //   drain_within passes → workers are asked to save, and stopped → eviction → restart, not counted
 //
-// A look that finds the job as fast as before ends it. After the end of a vote only another verdict
-// begins a new one, and a machine that stays is reported once in an attempt.
+// A look that finds the job as fast as before ends the vote. The next vote begins with the next
+// verdict that is reported: with other culprits, or with the same ones after the job had recovered.
+// A machine that stays is reported once in an attempt.
 
 #include <fmt/core.h>
 
