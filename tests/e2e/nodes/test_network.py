@@ -3,6 +3,8 @@ in each. Heartbeats are five times a second, except in tests of the default."""
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -16,6 +18,7 @@ from helpers.jobs import (
     start_job,
     wait_until_gone,
 )
+from helpers.processes import read_environ
 
 
 @pytest.fixture
@@ -215,5 +218,39 @@ def test_a_flood_before_the_first_agent_does_not_delay_it(lab, robustrun):
         os.kill(pid, signal.SIGCONT)
     job.wait(lambda: len(job.records(AGENT_JOINED)) == 2, "the agents")
     assert time.monotonic() - began < 2
+    job.moves(world=2)
+    job.stop()
+
+
+# A client of torch's store; prints how many bytes of the answer to a ping it gets.
+PING = """
+import socket, struct, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 20) as store:
+    try:
+        store.sendall(bytes(1) + struct.pack("<I", 0x3C85F7CE) + bytes([13]) + b"ping")
+        print(len(store.recv(4)))
+    except ConnectionError:
+        print(0)
+"""
+
+
+def test_the_store_of_the_ranks_serves_machines_of_the_run_alone(lab, robustrun):
+    machines = lab(3)
+    job = start_job(robustrun, "--hosts=h[1-2]", "--iface=eth0", *lockstep(robustrun),
+                    env=machines.home.environment(), prefix=machines.prefix)
+    job.moves(world=2)
+    worker = read_environ(machines["h1"].workers()[0]).decode().split("\0")
+    variables = dict(each.split("=", 1) for each in worker if "=" in each)
+    assert variables["TORCHELASTIC_USE_AGENT_STORE"] == "True"
+
+    def answer_to(machine):
+        return int(subprocess.run(
+            ["nsenter", "-t", str(machine.init), "-n", sys.executable, "-c", PING,
+             variables["MASTER_ADDR"], variables["MASTER_PORT"]],
+            capture_output=True, check=True).stdout)
+
+    assert answer_to(machines["h2"]) == answer_to(machines["h1"]) == 4
+    assert answer_to(machines["h3"]) == 0
+    job.says(f"has refused a connection from {machines['h3'].address}: no node of this run", 20)
     job.moves(world=2)
     job.stop()
