@@ -2,24 +2,24 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string_view>
-#include <tuple>
-#include <utility>
+
+#include "base/io/fd.h"
 
 namespace robustrun::base {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFileClockTickMs = 20;  // more than a tick of any kernel
+constexpr int kLockTries = 50;
+constexpr int kLockPauseMs = 10;
 constexpr std::string_view kXdgName = "XDG_RUNTIME_DIR=";
 
 // The XDG base directory specification ignores relative paths: they would name another folder for a
@@ -41,31 +41,27 @@ Found look_at(const std::string& path) {
   return is_ours ? Found::kOurs : Found::kUnusable;
 }
 
-// When the folder was made, for two of them to be compared; 0 if the file system does not tell.
-std::pair<std::int64_t, std::uint32_t> birth_of(const std::string& path) {
-  struct statx info{};
-  const bool known =
-      ::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BTIME, &info) == 0 &&
-      (info.stx_mask & STATX_BTIME) != 0;
-  return known ? std::pair(std::int64_t{info.stx_btime.tv_sec}, info.stx_btime.tv_nsec)
-               : std::pair(std::int64_t{0}, std::uint32_t{0});
-}
-
-// This user's folder whose name begins with `begin`; the oldest, so that processes that made one
-// each at the same time agree. Empty: there is none.
+// This user's folder whose name begins with `begin`, the first by name. Empty: there is none.
 std::string find_ours(const std::string& begin) {
-  using Age = std::tuple<std::int64_t, std::uint32_t, std::string>;
-  std::optional<Age> oldest;
+  std::string first;
   std::error_code error;
   for (fs::directory_iterator entry(fs::path(begin).parent_path(), error), end;
        !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().string();
-    if (!name.starts_with(begin) || look_at(name) != Found::kOurs) continue;
-    const auto [seconds, ns] = birth_of(name);
-    const Age age(seconds, ns, name);
-    if (!oldest || age < *oldest) oldest = age;
+    if (!name.starts_with(begin) || (!first.empty() && first < name)) continue;
+    if (look_at(name) == Found::kOurs) first = name;
   }
-  return oldest ? std::get<std::string>(*oldest) : "";
+  return first;
+}
+
+// Locks the folder, so that processes that begin at the same time make one folder in it. Any user
+// may hold that lock: after kLockTries it goes on without.
+Fd lock_against_others(const std::string& folder) {
+  Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; fd && i < kLockTries && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    ::poll(nullptr, 0, kLockPauseMs);
+  }
+  return fd;
 }
 
 }  // namespace
@@ -75,15 +71,10 @@ std::string usable_private_name(const std::string& path) {
   // Others cannot guess the name, and do not own a folder that is found by it.
   const std::string begin = path + "-";
   if (std::string found = find_ours(begin); !found.empty()) return found;
+  const Fd lock = lock_against_others(fs::path(path).parent_path().string());
+  if (std::string found = find_ours(begin); !found.empty()) return found;
   std::string made = begin + "XXXXXX";
-  if (::mkdtemp(made.data()) == nullptr) return path;
-  // Another process may have made one meanwhile: those of the same tick of the file system's clock
-  // are there once it is over.
-  ::poll(nullptr, 0, kFileClockTickMs);
-  std::string found = find_ours(begin);
-  if (found.empty() || found == made) return made;
-  static_cast<void>(::rmdir(made.c_str()));
-  return found;
+  return ::mkdtemp(made.data()) == nullptr ? path : made;
 }
 
 std::string private_base_directory(const std::vector<std::string>& environment) {

@@ -11,8 +11,9 @@
 namespace robustrun::base {
 
 // Returns `path` unless a thing is there that this user must not use: any local user may make one
-// in /tmp. Then returns this user's oldest folder PATH-XXXXXX, which is created (0700) if there is
-// none; processes that do so at the same time get the same one. If that fails, `path`.
+// in /tmp. Then returns this user's folder PATH-XXXXXX, which is created (0700) if there is none;
+// processes that do so at the same time get the same one. If that fails, `path`. May take 0.5 s if
+// another user locks the folder that holds it.
 [[nodiscard]] std::string usable_private_name(const std::string& path);
 
 // Returns its path, by usable_private_name(). XDG_RUNTIME_DIR is looked up in `environment`

@@ -18,6 +18,7 @@
 #include "base/io/descriptor_limit.h"
 #include "base/io/log.h"
 #include "base/io/munge.h"
+#include "base/io/private_dir.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/detach.h"
 #include "cli/host/installed_files.h"
@@ -194,6 +195,14 @@ int carry_out(RunPlan plan, const Surroundings& around) {
                        (meeting->part == Meeting::Part::kEither &&
                         around.network->check_port(meeting->control.port));
     if (!leads) return join(plan, around);
+  }
+  using Launch = supervisor::NetworkPlan::Launch;
+  const Launch launch = plan.request.network.launch;
+  if (launch == Launch::kSocketPair || launch == Launch::kProcesses) {
+    // No agent of this machine can start without it.
+    const auto made =
+        base::make_private_directory(base::private_base_directory(around.environment));
+    if (!made) return complain(made.error());
   }
   if (auto made = make_places(plan.places); !made) return complain(made.error());
   if (!plan.request.spec.check_only) note_run(around, plan.places.run_directory);

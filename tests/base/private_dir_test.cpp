@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,9 +10,9 @@
 #include <future>
 #include <latch>
 #include <set>
-#include <utility>
 #include <vector>
 
+#include "base/io/fd.h"
 #include "tests/scratch_folder.h"
 
 namespace private_dir_test {
@@ -160,27 +161,15 @@ TEST_CASE("processes that replace a taken name at the same time get the same fol
   }
 }
 
-TEST_CASE("of two folders of ours the older one is used, whatever their names") {
+TEST_CASE("a lock that another user holds delays a replacement briefly") {
   const ScratchFolder folder;
   const std::string path = folder / "robustrun-7";
   folder.write("robustrun-7", "taken");
-  REQUIRE(::mkdir((path + "-zzzzzz").c_str(), 0700) == 0);
-  struct statx info{};
-  if (::statx(AT_FDCWD, (path + "-zzzzzz").c_str(), 0, STATX_BTIME, &info) != 0 ||
-      (info.stx_mask & STATX_BTIME) == 0) {
-    MESSAGE("skipped: this file system does not tell when a folder was made");
-    return;
-  }
-  const auto born = [&](const std::string& name) {
-    REQUIRE(::statx(AT_FDCWD, name.c_str(), 0, STATX_BTIME, &info) == 0);
-    return std::pair(info.stx_btime.tv_sec, info.stx_btime.tv_nsec);
-  };
-  const auto first = born(path + "-zzzzzz");
-  do {
-    ::rmdir((path + "-aaaaaa").c_str());
-    REQUIRE(::mkdir((path + "-aaaaaa").c_str(), 0700) == 0);
-  } while (born(path + "-aaaaaa") == first);
-  CHECK(usable_private_name(path) == path + "-zzzzzz");
+  const robustrun::base::Fd theirs(::open(folder.path().c_str(), O_RDONLY | O_CLOEXEC));
+  REQUIRE(::flock(theirs.get(), LOCK_EX | LOCK_NB) == 0);
+  const std::string found = usable_private_name(path);
+  CHECK(found.starts_with(path + "-"));
+  CHECK(usable_private_name(path) == found);
 }
 
 TEST_CASE("a missing parent is an error and is not created") {
