@@ -7,6 +7,9 @@
 namespace robustrun::agent {
 
 inline constexpr std::chrono::seconds kStandbyForkMax{10};  // for one of them
+// After the start of an attempt. A fork copies the page tables of all that standbys have prepared:
+// meanwhile the workers that have just started should load and do their first step.
+inline constexpr std::chrono::seconds kForkPause{1};
 // For a small file in the user's cache, which may lie on a file system that hangs.
 inline constexpr std::chrono::seconds kImportsKnownMax{2};
 inline constexpr std::size_t kScriptBytesMax = std::size_t{4} << 20;

@@ -141,6 +141,7 @@ void StandbySet::begin(const wire::StartWorkers& order) {
     }
     if (!has_expected && !given_up_) slot.spawn.reset();
   }
+  fork_from_ = node_.clock.now() + kForkPause;
   paused_ = is_spare_ = false;
   list_.clear();
   modules_wanted_by_.reset();
@@ -485,7 +486,7 @@ void StandbySet::on_template_gone(std::uint64_t serial) {
 void StandbySet::prepare() {
   if (paused_ || slots_.empty()) return;
   if (!is_wanted()) return kill_templates();
-  fork_missing();
+  if (node_.clock.now() >= fork_from_) fork_missing();
   if (importing_.size() >= kStandbysAtOnce) return;
   const auto is_importing = [](const auto& each) { return each.second->is_importing(); };
   if (std::ranges::any_of(templates_, is_importing)) return;

@@ -175,6 +175,7 @@ class StandbySet {
   First first_ = First::kNo;
   std::string known_;  // that list, while it is in use
   bool is_outdated_ = false;  // it is, or cannot be used just now: nothing is wrong with it
+  base::Nanos fork_from_{};  // a restart that comes sooner forks them itself
   bool paused_ = true;
   bool given_up_ = false;
   std::string given_up_for_;
