@@ -29,7 +29,9 @@ enum class Stage : std::uint8_t {
   kStart,  // all is ready → the last worker was started
   kScript,  // → the first step, including the load of a checkpoint
   kScriptWarm,  // the same if every worker was a standby worker
-  kAgent,  // an agent was lost → its successor joined; if none was: the start of the run's agents
+  // An agent was lost → its successor joined. In a run that lost no agent: the start of its first
+  // agents.
+  kAgent,
   kSlowFor,  // a machine was slow until it recovered by itself
   kEnding,  // the end of a run after an order to stop
 };

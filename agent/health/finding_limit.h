@@ -1,6 +1,7 @@
 #pragma once
-// Limits what is reported: kFindingsPerMinute findings of each source and as many ends, and the
-// same trouble once, however many records or sources report it. Pure.
+// Limits what is reported: of each source kFindingsPerMinute new findings, and as many messages
+// that a finding is over. The same trouble is reported once, however many records or sources report
+// it. Pure.
 
 #include <array>
 #include <cstdint>
@@ -25,7 +26,7 @@ class FindingLimit {
     std::deque<base::Nanos> reported;  // within the last minute
     std::uint32_t left_out = 0;
   };
-  std::array<Quota, 2 * wire::kHealthSources> quotas_;  // findings, then ends
+  std::array<Quota, 2 * wire::kHealthSources> quotas_;  // new findings, then those that are over
 };
 
 // Remembers what was reported lately; a repetition within `apart` is recognised.

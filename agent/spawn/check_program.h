@@ -1,6 +1,6 @@
 #pragma once
-// Whether this machine has what its workers are to run, so that a host that lacks it is named at
-// once, instead of an interpreter that ends with code 2.
+// Whether this machine has what its workers are to run. A host that lacks it is named at once;
+// without this check the interpreter there would end with code 2.
 
 #include "agent/node/worker_home.h"
 #include "base/core/result.h"

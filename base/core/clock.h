@@ -9,7 +9,8 @@
 
 namespace robustrun::base {
 
-// Nanoseconds of CLOCK_MONOTONIC of this machine; never compared across machines.
+// A duration, or a point of time as the duration since its clock's origin. Points that now()
+// returns are of this machine's CLOCK_MONOTONIC: they are never compared across machines.
 using Nanos = std::chrono::nanoseconds;
 
 class Clock {

@@ -79,8 +79,8 @@ class BlockSupply {
   // Called with a sentence when the origin begins to fail, and when it answers again.
   using OnEvent = std::function<void(const std::string&, bool is_well)>;
   void on_event(OnEvent event);
-  // `unkept` is called once, with the cause, when a block cannot be kept although the store has its
-  // files.
+  // `unkept` is called at most once, with the cause, when the store is open but cannot keep a block
+  // (its cache is full, say). A store that could not be opened is reported elsewhere.
   void on_unkept(std::function<void(const std::string&)> unkept);
 
  private:
@@ -117,7 +117,7 @@ class BlockSupply {
   Origin& origin_;
   const base::Clock& clock_;
   const SupplyOptions options_;
-  std::atomic<base::Nanos> last_read_;  // the beginning counts as a read, because a start follows
+  std::atomic<base::Nanos> last_read_;  // at first the time of construction: reads follow soon
 
   mutable std::mutex mutex_;  // guards the members below
   std::condition_variable local_wake_;
@@ -144,7 +144,7 @@ class BlockSupply {
   std::uint64_t peer_bytes_ = 0;
   std::uint64_t origin_bytes_ = 0;
   std::uint64_t origin_failures_ = 0;
-  std::uint64_t passed_ = 0;
+  std::uint64_t passed_ = 0;  // blocks that were delivered but not kept
   std::vector<std::thread> threads_;
 };
 

@@ -26,8 +26,9 @@ enum class DepsKind : std::uint8_t {
 struct SnapshotInputs {
   std::string digest;  // SHA-256 in hex, defined in docs/formats/snapshot-key.md
   bool pinned = true;  // equal inputs always give the same environment
-  // kRequirements: the same requirements as one list with absolute paths and nothing editable. A
-  // copy of an editable package is correct here, because its key changes with its files.
+  // kRequirements: the same requirements as one list with absolute paths. Editable packages are
+  // listed as ordinary ones, so they are copied into the snapshot. The copy is never stale: when
+  // the package's files change, the snapshot's key changes.
   std::string requirements{};
   bool has_local = false;  // some packages are local
   // kCommand: the result may depend on more in the working directory than `digest` covers.

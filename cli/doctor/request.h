@@ -1,9 +1,10 @@
 #pragma once
-// How `robustrun doctor --hosts` asks a host for its checks. A build asks the same build alone
-// (launcher/ssh/errand.h), so neither text has a version. Pure but for answer_doctor_request().
+// How `robustrun doctor --hosts` asks a host for its checks. Both sides are the same build
+// (launcher/ssh/errand.h), so request and answer have no version. Pure but for
+// answer_doctor_request().
 //
-// A host looks around as a run from here would find it: the variables that name the interpreter and
-// NCCL's profiler are the asking user's, all others the host's own.
+// The host's checks see what a run started from here would see there: the variables that name the
+// interpreter and NCCL's profiler are the asking user's, all others the host's own.
 
 #include <string>
 #include <string_view>

@@ -33,7 +33,7 @@ class Mixture {
 
  private:
   std::vector<std::int64_t> owed_;
-  std::vector<std::int64_t> share_;  // of each sample; the sum is kOne
+  std::vector<std::int64_t> share_;  // by source: what each draw adds to owed_; the sum is kOne
 };
 
 }  // namespace robustrun::loader

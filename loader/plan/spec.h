@@ -63,7 +63,7 @@ struct Spec {
     Long longer = Long::kSplit;  // documents longer than the context
   } batch;
   struct {
-    std::uint32_t block = 4096;  // samples that stay near each other on disk
+    std::uint32_t block = 4096;  // neighbouring samples that are read near each other
     std::uint32_t window = 8;    // blocks whose samples are mixed
   } shuffle;
   struct {

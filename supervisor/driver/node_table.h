@@ -1,6 +1,6 @@
 #pragma once
 // The nodes of a run as the driver knows them, by NodeId: names and links to their agents. It grows
-// as volunteers come.
+// when nodes join whose agents the user started (volunteers, core/types/job_spec.h).
 //
 // Bookkeeping, owned by the driver, on its loop. All parts of the driver share it.
 
@@ -34,8 +34,8 @@ class NodeTable {
   [[nodiscard]] std::optional<base::Rank> rank_of(base::NodeId node,
                                                   base::LocalRank local_rank) const;
 
-  // From which ranks of the nodes that are there connect to other nodes; empty if that is not known
-  // of all, or if they are more than kStoreClientsMax.
+  // The addresses from which workers connect to other nodes, of all nodes that have joined and are
+  // not lost. Empty if those of one node are unknown, or if there are more than kStoreClientsMax.
   [[nodiscard]] std::vector<std::string> addresses() const;
 
   base::NodeId add(std::string name);
@@ -55,8 +55,8 @@ class NodeTable {
   // Agents are on other machines and may reconnect: orders of an attempt are kept for that.
   void keep_orders() { keeps_orders_ = true; }
   [[nodiscard]] bool keeps_orders() const { return keeps_orders_; }
-  // Without a channel the message is lost on purpose: the node's agent is, and the core hears of
-  // it; or it comes back and hears its orders again.
+  // Without a channel the message is dropped on purpose. Either the node's agent is lost, and the
+  // core will learn so; or the agent reconnects, and the orders that were kept are sent again.
   void send(base::NodeId node, const wire::Message& message);
   // Sends an order of an attempt, and keeps it to be repeated.
   void order(base::NodeId node, const wire::Message& message);

@@ -7,17 +7,17 @@
 
 namespace robustrun::supervisor {
 
-EarlierSaves earlier_saves(const std::string& directory, std::uint32_t restarts) {
+EarlierSaves earlier_saves(const std::string& directory, std::uint32_t requeues) {
   EarlierSaves saves;
   std::size_t damaged = 0;
   const auto note = [&](const std::string& trouble) {
     if (++damaged == 1) saves.trouble = trouble;
   };
-  const std::string own = "-" + std::to_string(restarts);
-  if (restarts == 0 || !directory.ends_with(own)) return saves;
+  const std::string own = "-" + std::to_string(requeues);
+  if (requeues == 0 || !directory.ends_with(own)) return saves;
   const std::string first = directory.substr(0, directory.size() - own.size());
-  for (std::uint32_t back = 1; back <= restarts && back <= kEarlierStartsRead; ++back) {
-    const std::uint32_t start = restarts - back;
+  for (std::uint32_t back = 1; back <= requeues && back <= kEarlierStartsRead; ++back) {
+    const std::uint32_t start = requeues - back;
     const auto readout =
         read_run_journal((start == 0 ? first : first + "-" + std::to_string(start)) + "/journal");
     if (!readout) {

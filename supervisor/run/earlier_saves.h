@@ -13,10 +13,11 @@ struct EarlierSaves {
   std::string trouble;  // the journals that are damaged or cannot be read, for people; empty: none
 };
 
-// `directory`: of the start after `restarts` requeues, whose name `robustrun submit` has made:
-// slurm-JOB-3 after slurm-JOB-2, slurm-JOB-1 and slurm-JOB. With another name no start is known.
-// Blocking; journals that cannot be read are left out, and only the newest kEarlierStartsRead
-// starts are looked for. A start that has left no journal is no trouble.
-[[nodiscard]] EarlierSaves earlier_saves(const std::string& directory, std::uint32_t restarts);
+// `directory`: the run directory of this start, the one after `requeues` requeues. `robustrun
+// submit` has made its name: slurm-JOB-3 follows slurm-JOB-2, slurm-JOB-1 and slurm-JOB. With
+// another name no earlier start is known. Blocking; journals that cannot be read are left out, and
+// only the newest kEarlierStartsRead starts are looked for. A start that has left no journal is no
+// trouble.
+[[nodiscard]] EarlierSaves earlier_saves(const std::string& directory, std::uint32_t requeues);
 
 }  // namespace robustrun::supervisor

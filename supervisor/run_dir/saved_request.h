@@ -11,7 +11,7 @@ namespace robustrun::supervisor {
 struct SavedRequest {
   RunRequest request;
   std::string boot_id;   // of the machine whose clock the journal uses
-  JobSpec spec;          // without a run_id: an older version saved it
+  JobSpec spec;          // run_id empty: an older version wrote the file, and there is no spec
   template <class V>
   void fields(V& v) {
     v(1, "request", request);

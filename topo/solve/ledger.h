@@ -18,6 +18,7 @@ class Ledger {
   [[nodiscard]] Cost cost() const;  // O(families); `mean` is the weighted sum, not divided
   [[nodiscard]] std::int64_t worst() const { return cost().worst; }
   [[nodiscard]] const Assignment& assignment() const { return assignment_; }
+  // Number of free nodes of class `which` below switch `at`.
   [[nodiscard]] std::uint32_t room(std::uint32_t which, std::uint32_t at) const {
     return room_[which * problem_.switches + at];
   }
@@ -38,11 +39,11 @@ class Ledger {
   Assignment assignment_;
   std::vector<std::uint32_t> room_;                  // as LevelProblem::capacities
   std::vector<std::vector<std::uint32_t>> counts_;   // by family, then group and switch
-  std::vector<std::vector<std::uint32_t>> touched_;  // by family, then group: switches
-  std::vector<std::vector<std::uint32_t>> tally_;    // by family, then switches: groups
-  std::vector<std::vector<std::uint32_t>> first_;    // by family, then place: index in groups_
-  std::vector<std::vector<std::uint32_t>> groups_;   // by family: groups of the places
-  std::vector<std::uint64_t> sums_;                  // by family: spreads of its groups
+  std::vector<std::vector<std::uint32_t>> touched_;  // by family, then group: number of switches
+  std::vector<std::vector<std::uint32_t>> tally_;  // by family, then number of switches: groups
+  std::vector<std::vector<std::uint32_t>> first_;  // by family, then place: index in groups_
+  std::vector<std::vector<std::uint32_t>> groups_;  // by family: groups of the places
+  std::vector<std::uint64_t> sums_;  // by family: spreads of its groups
 };
 
 }  // namespace robustrun::topo

@@ -1,5 +1,6 @@
 #pragma once
-// The sets of backup.h that may fail at once, as rows of bits: one square of places per kind.
+// The sets of backup.h that may fail at once, as rows of bits: for each kind, a matrix of places ×
+// places, whose bit says that the two places are in one set.
 
 #include <array>
 #include <optional>
@@ -26,7 +27,8 @@ class BackupSets {
   // `allowed`, restricted to places below the same switch of that level.
   [[nodiscard]] BitRows near(const BitRows& allowed, std::size_t level) const;
   [[nodiscard]] std::size_t levels() const { return switch_at_.size(); }
-  // (dp + 1, pp + 1) by place; empty: the machines form no grid of dp and pp.
+  // By place: the keeper, one position further in the dp group and in the pp group, cyclically.
+  // Empty: the machines form no grid of dp and pp.
   [[nodiscard]] const std::vector<PlaceIndex>& closed_form() const { return closed_form_; }
   // The names of the kinds that count: "pp or dp group", "rack"; empty: no set of that kind.
   [[nodiscard]] const std::string& name(Together kind) const {

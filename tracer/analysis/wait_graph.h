@@ -8,8 +8,9 @@
 // rank that others wait for and that waits for no rank is a sink: the culprit, unless it is an
 // unseen member. Ranks that wait for each other without an exit form a knot.
 //
-// The ranks of one communicator wait for the same members, so their edges lead through one node per
-// distance, which limits them to O(memberships).
+// In one communicator, ranks that have come equally far wait for the same members. So the graph has
+// one auxiliary vertex for each such level, through which all edges lead: their number stays
+// O(memberships).
 
 #include <cstdint>
 #include <vector>

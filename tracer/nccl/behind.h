@@ -56,7 +56,7 @@ struct TableOf<abi::Event7> {
 // Loads the other plugin at the first call, which may block. `own`: our table of this version. If
 // the other plugin is ours, under another name, no plugin is behind ours.
 void load_behind(int version, const void* own);
-// The other plugin's function table of this version; null: it has none. Costs one load.
+// The other plugin's function table of this version; null: it has none. Cheap: one atomic read.
 [[nodiscard]] const void* behind(int version);
 
 // The other plugin's activation mask, into which it may write at any time, as into NCCL's.

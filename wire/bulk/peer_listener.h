@@ -26,9 +26,9 @@ class PeerListener {
   // Receives a proven peer that wants to exchange (PeerPurpose::kExchange), and its connection.
   using OnExchange = std::function<void(base::NodeId peer, base::Fd connection)>;
 
-  // Listens on a free port of `address` (numeric), which port() returns. `nonce`: the secret of the
-  // check, with which proofs are made. `self`: calls meant for another node are closed.
-  // `pending_time_max`: how long a peer may take to prove itself.
+  // Listens on a free port of `address` (numeric), which port() returns. `nonce`: the secret that
+  // all nodes of the check share, the key of all proofs. `self`: calls meant for another node are
+  // closed. `pending_time_max`: how long a peer may take to prove itself.
   static base::Result<std::unique_ptr<PeerListener>> open(
       boost::asio::any_io_executor executor, const std::string& address, std::string nonce,
       base::NodeId self, OnExchange on_exchange,

@@ -50,7 +50,7 @@ struct Moved {
   std::uint64_t comm = 0;
   std::uint32_t size = 0;  // members; 0: unknown
   std::uint8_t kind = 0;  // tracer::OpKind
-  std::uint32_t size_bits = 0;  // bits of a collective's bytes
+  std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes of one < 2^size_bits; 0: no bytes
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  // as nccl-tests counts them
   base::Nanos busy{};
@@ -125,7 +125,7 @@ struct Observe {
   base::Nanos within{};
   bool ras = false;  // also query NCCL's RAS once: answered by RasAnswer
   // Look only at what this worker uses (processor, memory, GPUs): answered only by its Observed.
-  // An older agent answers for all workers, without it.
+  // An older agent ignores this member: it answers for all workers, and not what they use.
   std::optional<base::LocalRank> use_of{};
   template <class V>
   void fields(V& v) {
@@ -142,7 +142,7 @@ struct Observed {
   std::uint64_t number = 0;
   base::Attempt attempt;
   base::LocalRank local_rank;
-  std::uint32_t workers = 0;  // of this node, and so the number of answers
+  std::uint32_t workers = 0;  // number of answers of this node: one per worker; 1 for use_of
   std::string snapshot;  // tracer::RankSnapshot; its rank and node are not trusted
   template <class V>
   void fields(V& v) {
