@@ -34,6 +34,7 @@ inline constexpr std::chrono::milliseconds kCopiesLookEvery{20};
 inline constexpr std::chrono::milliseconds kCopiesKeptInterval{1000};
 inline constexpr std::chrono::milliseconds kCopyRetryFirst{100};  // after a failure; then doubled
 inline constexpr std::chrono::milliseconds kCopyRetryMax{10000};
+inline constexpr std::chrono::milliseconds kCopyBusyRetryMax{1000};  // a fetch from a busy peer
 inline constexpr std::chrono::seconds kCopyFetchMax{40};  // a worker waits for 60 s
 inline constexpr unsigned kCopyStreamThreads = 4;  // for receiving and serving
 inline constexpr std::size_t kCopyStreamsMax = 32;

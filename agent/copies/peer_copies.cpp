@@ -48,6 +48,7 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
         : deadline(executor), pause(executor) {}
     boost::asio::steady_timer deadline;
     boost::asio::steady_timer pause;  // until the next try
+    base::Nanos wait = kCopyRetryFirst;
     CopyPeer peer;
     base::Result<GivenMemory> got = base::fail(base::Errc::kTimeout, "it took too long");
     std::shared_ptr<wire::BulkStream> stream = std::make_shared<wire::BulkStream>();
@@ -163,7 +164,8 @@ void PeerCopies::Impl::submit(base::Rank rank, const std::shared_ptr<Fetch>& fet
 // A copy was still arriving at the peer, from a node that is lost: that ends soon.
 void PeerCopies::Impl::submit_again(base::Rank rank, const std::shared_ptr<Fetch>& fetch) {
   fetch->stream = std::make_shared<wire::BulkStream>();
-  fetch->pause.expires_after(kCopyRetryFirst);
+  fetch->pause.expires_after(fetch->wait);
+  fetch->wait = std::min<base::Nanos>(2 * fetch->wait, kCopyBusyRetryMax);
   fetch->pause.async_wait(
       [weak = weak_from_this(), rank, fetch](const boost::system::error_code& error) {
         const auto self = error ? nullptr : weak.lock();

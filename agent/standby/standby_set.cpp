@@ -461,7 +461,8 @@ void StandbySet::use(StandbyTemplate& made) {
     return give_up(too_large(1, ready.memory_kb, available));
   if (!is_wanted() || paused_) return;
   if (first_ == First::kWaiting && !serves_all(made)) return made.kill();
-  fork_missing();
+  // A start may wait for them; otherwise the next prepare() is soon enough.
+  if (settled_ || node_.clock.now() >= fork_from_) fork_missing();
   const auto first = slots_.begin();
   const bool is_own = !is_spare_ && first != slots_.end() && first->second.has_whole_list;
   if (is_own && serves_all(made)) handlers_.on_proven(modules_path(first->first));

@@ -295,7 +295,8 @@ class StoreServer final : public Store {
 
   void accept(Peer peer) {
     const wire::ConnectionAddresses addresses = wire::addresses_of(peer.socket.get());
-    if (clients_accepted_ && !clients_accepted_->contains(addresses.remote) &&
+    if (clients_accepted_ &&
+        !clients_accepted_->contains(std::string(wire::without_zone(addresses.remote))) &&
         !wire::is_of_this_machine(addresses)) {
       return note(fmt::format(
           "the store at port {} has refused a connection from {}: {}", port_, addresses.remote,

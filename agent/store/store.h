@@ -2,7 +2,8 @@
 // A server of torch's TCPStore protocol: the store at MASTER_ADDR:MASTER_PORT through which ranks
 // find each other. With torchrun, too, the agent serves it (docs/compat.md, L4). The protocol has
 // neither authentication nor encryption: processes of other users on this machine, and machines
-// that are not of the run, are refused; connections and memory are bounded.
+// that are not of the run, as far as all of them are known, are refused; connections and memory are
+// bounded.
 //
 // To be used on the loop of its executor.
 
@@ -20,7 +21,8 @@ namespace robustrun::agent {
 
 class Store {
  public:
-  // Numeric addresses, besides those of this machine, whose connections are accepted; nullopt: all.
+  // Numeric addresses without zones, besides those of this machine, whose connections are accepted;
+  // nullopt: all.
   using Clients = std::optional<std::set<std::string>>;
   // A client of torch sent a query that this server does not know.
   using OnUnknown = std::function<void(const std::string& what)>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/steady_timer.hpp>
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -164,7 +165,7 @@ class NetworkLink final : public SupervisorLink {
     wait_ = kRedialFirst;
     retry_.cancel();
     hello_.address = address_of(connected.addresses.local);
-    hello_.addresses = addresses_of_workers(connected.addresses.local);
+    hello_.addresses = addresses_of_workers({connected.addresses.local, hello_.address});
     listen();
     if (const auto& self = dialer_->identity(); self && open_bulk_) {
       hello_.bulk = open_bulk_(connected.run_id, *self, hello_.address);
@@ -261,17 +262,17 @@ class NetworkLink final : public SupervisorLink {
     return own && !own->empty() ? own->front() : carrying;
   }
 
-  // Those of other machines' networks, and the one of this connection.
-  static std::vector<std::string> addresses_of_workers(const std::string& carrying) {
-    std::vector<std::string> addresses{carrying};
+  // `known` and those of all interfaces that lead to other machines; empty: not all are known.
+  static std::vector<std::string> addresses_of_workers(std::vector<std::string> known) {
     const auto own = wire::local_addresses();
-    for (const std::string& each : own ? *own : std::vector<std::string>()) {
-      const bool is_local = each.starts_with("127.") || each == "::1" || each.contains('%');
-      if (!is_local && each != carrying && addresses.size() < wire::kNodeAddressesMax) {
-        addresses.push_back(each);
-      }
+    if (!own) return {};
+    known.insert(known.end(), own->begin(), own->end());
+    std::set<std::string> addresses;
+    for (const std::string& each : known) {
+      if (!each.starts_with("127.") && each != "::1") addresses.emplace(wire::without_zone(each));
     }
-    return addresses;
+    if (addresses.size() > wire::kNodeAddressesMax) return {};
+    return {addresses.begin(), addresses.end()};
   }
 
   void on_message(wire::Message message) {

@@ -80,8 +80,9 @@ def recovery(trainer, command, *, is_warm):
                      "standby workers that have done their imports", 120)
         time.sleep(SETTLED_S)
         before = steps_done(folder)
+        victim = held_process(process.pid)
         killed = time.monotonic()
-        os.kill(held_process(process.pid), signal.SIGKILL)
+        os.kill(victim, signal.SIGKILL)
         hold.unlink()
         while steps_done(folder) == before:
             if time.monotonic() > killed + BACK_MAX_S:

@@ -47,7 +47,7 @@ base::Result<std::unique_ptr<AgentListener>> AgentListener::open(
                           const wire::PeerName& peer, const wire::ConnectionAddresses& from,
                           wire::Hello hello, std::shared_ptr<wire::Channel> channel) {
     // Its workers may be seen under the same address, even if the node itself does not have it.
-    if (!hello.addresses.empty()) hello.addresses.push_back(from.remote);
+    if (!hello.addresses.empty()) hello.addresses.emplace_back(wire::without_zone(from.remote));
     self->host_.on_agent(peer, std::move(hello), std::move(channel));
   };
   handlers.on_stop = [self = opened.get()](const wire::StopRun& order) {

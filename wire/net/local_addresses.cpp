@@ -60,6 +60,10 @@ base::Result<std::vector<std::string>> local_addresses(const std::string& interf
   return addresses;
 }
 
+std::string_view without_zone(std::string_view address) {
+  return address.substr(0, address.find('%'));
+}
+
 bool is_of_this_machine(const ConnectionAddresses& addresses) {
   const std::string& from = addresses.remote;
   if (from == addresses.local || from.starts_with("127.") || from == "::1") return true;

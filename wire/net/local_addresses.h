@@ -2,6 +2,7 @@
 // Addresses of this machine and of connections, numeric, as text: "10.0.0.1", "fe80::1%eth0".
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/result.h"
@@ -21,6 +22,9 @@ struct ConnectionAddresses {
 // the interfaces that could be used.
 [[nodiscard]] base::Result<std::vector<std::string>> local_addresses(
     const std::string& interface = {});
+
+// "fe80::1" of "fe80::1%eth0": machines name their interfaces differently.
+[[nodiscard]] std::string_view without_zone(std::string_view address);
 
 // Whether the other end is on this machine. Interfaces that came after the process's first
 // connections are not known.

@@ -6,6 +6,7 @@ workers, and new ones may have none. Contents do not change.
 """
 
 import ctypes
+import errno
 import mmap
 import os
 import threading
@@ -16,23 +17,27 @@ WORTH_IT = 64 << 20  # bytes; fewer are there in a few ms
 
 def begin(state):
     """Starts it in a thread and returns that, or None where it is not worth it. It is worth it in a
-    restart under robustrun, for large tensors of the host."""
+    restart under robustrun, for large tensors of the host. Raises nothing: the load tells what is
+    wrong with a state."""
     if not os.environ.get("ROBUSTRUN_SOCKET") or \
             os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
         return None
-    tensors = [each for each in _tensors(state)
-               if each.device.type == "cpu" and each.is_contiguous()]
-    if sum(each.numel() * each.element_size() for each in tensors) < WORTH_IT:
+    try:
+        memory = [(each.data_ptr(), each.numel() * each.element_size(), each)
+                  for each in _tensors(state)
+                  if each.device.type == "cpu" and each.is_contiguous()]
+        if sum(size for _, size, _ in memory) < WORTH_IT:
+            return None
+        thread = threading.Thread(target=_page_in, args=(memory,), name="robustrun-page-in",
+                                  daemon=True)
+        thread.start()
+        return thread
+    except Exception:
         return None
-    thread = threading.Thread(target=_page_in, args=(tensors,), name="robustrun-page-in",
-                              daemon=True)
-    thread.start()
-    return thread
 
 
 def _tensors(state):
-    """The tensors that are found without calling anything of the script's, such as
-    state_dict()."""
+    """The tensors that are found without state_dict(), which may be slow and the script's own."""
     import torch
 
     if isinstance(state, torch.Tensor):
@@ -50,11 +55,12 @@ def _tensors(state):
             yield from _tensors(each)
 
 
-def _page_in(tensors):
+def _page_in(memory):
     madvise = ctypes.CDLL(None, use_errno=True).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    for tensor in tensors:
-        begin = tensor.data_ptr() // mmap.PAGESIZE * mmap.PAGESIZE
-        end = tensor.data_ptr() + tensor.numel() * tensor.element_size()
-        if end > begin and madvise(begin, end - begin, MADV_POPULATE_WRITE) != 0:
-            return  # an older kernel, or memory that cannot be written: the load will tell
+    for address, size, _ in memory:
+        begin = address // mmap.PAGESIZE * mmap.PAGESIZE
+        end = address + size
+        if end > begin and madvise(begin, end - begin, MADV_POPULATE_WRITE) != 0 and \
+                ctypes.get_errno() == errno.EINVAL:
+            return  # an older kernel

@@ -300,12 +300,13 @@ void Job::Impl::give_up_by_policy(StepChoice last, std::vector<std::string> evid
   finish();
 }
 
-// A node of an open group that was lost is not launched again: its command is started again from
-// outside, at a pace of its own, and should find the group at work soon.
+// In an open group a lost node's command is started again from outside, at a pace of its own, and
+// should find the group at work soon. One that is lost again and again is waited for longer.
 base::Nanos JobQuestions::restart_delay(Rule rule) const {
   const base::Nanos delay = backoff.delay(budget.policy(), base::Rng(seed + attempt.value).next());
-  const bool is_lost_volunteer = spec.group.open && rule == Rule::kAgentLost;
-  return is_lost_volunteer ? std::min(delay, kLostVolunteerWaitMax) : delay;
+  const bool may_be_back_soon =
+      spec.group.open && rule == Rule::kAgentLost && budget.used_uncounted() < kLostVolunteerWaits;
+  return may_be_back_soon ? std::min(delay, kLostVolunteerWaitMax) : delay;
 }
 
 }  // namespace robustrun::supervisor

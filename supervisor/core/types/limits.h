@@ -39,8 +39,10 @@ inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 inline constexpr base::Nanos kGrowAgainFirst = std::chrono::seconds(10);
 inline constexpr base::Nanos kGrowAgainMax = std::chrono::minutes(5);
 
-// The longest wait before a restart because of a lost node that had joined by itself.
+// The longest wait before a restart because of a lost node of an open group, for the first of those
+// that are lost in a row without progress.
 inline constexpr base::Nanos kLostVolunteerWaitMax = std::chrono::seconds(5);
+inline constexpr std::uint32_t kLostVolunteerWaits = 8;
 
 // Starts that failed in a row because of the infrastructure. After kFailedStartsMax of them the run
 // ends, but not before kFailedStartsFor unless --wait-for-nodes is shorter; on a single machine,

@@ -150,6 +150,14 @@ TEST_CASE("clients that come early are served once the attempt begins") {
   CHECK(early.take(4) == number(std::uint32_t{77}));
 }
 
+TEST_CASE("with addresses of other machines, this machine is served as well") {
+  Fixture f;
+  f.store->serve(std::set<std::string>{"10.1.1.1"});
+  Client client(f);
+  client.send(request(StoreQuery::kPing, number(std::uint32_t{77})));
+  CHECK(client.take(4) == number(std::uint32_t{77}));
+}
+
 TEST_CASE("a value of one client ends the wait of another, also byte by byte") {
   Fixture f;
   f.store->serve(std::nullopt);

@@ -217,7 +217,7 @@ def test_a_flood_before_the_first_agent_does_not_delay_it(lab, robustrun):
     for pid in sshds:
         os.kill(pid, signal.SIGCONT)
     job.wait(lambda: len(job.records(AGENT_JOINED)) == 2, "the agents")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 5  # 7 s if they are strangers
     job.moves(world=2)
     job.stop()
 

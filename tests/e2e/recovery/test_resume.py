@@ -402,7 +402,7 @@ def test_a_flood_does_not_delay_agents_that_return_to_a_resumed_run(lab, robustr
     began = time.monotonic()
     again = resume(job, **options)
     again.wait(lambda: again.err().count("connected again") >= 2, "all agents")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 5
     again.moves(world=2)
     again.stop()
 

@@ -101,12 +101,12 @@ TEST_CASE("volunteers that were lost are never launched again") {
   }
 }
 
-TEST_CASE("however often volunteers are lost, the restart without them comes soon") {
+TEST_CASE("several times in a row, the restart without a lost volunteer comes soon") {
   Harness h(open_spec(1, 2));
   offer_and_join(h, "a");
   offer_and_join(h, "b");
   h.begin();
-  for (std::uint32_t losses = 1; losses <= 10; ++losses) {
+  for (std::uint32_t losses = 1; losses <= kLostVolunteerWaits; ++losses) {
     const Nanos lost_at = h.now;
     h.lose(losses);
     h.gone(0);
