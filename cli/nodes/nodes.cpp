@@ -185,7 +185,7 @@ base::Status plan_secret(const Settings& settings, const Surroundings& around, N
     }
     plan.secret = *std::move(secret);
     plan.trust = Trust::kSecret;
-  } else if (around.machine->kind(kMungeSocket) == PathKind::kOther &&
+  } else if (around.machine->kind(kMungeSocket) == PathKind::kSocket &&
              !settings.flag(OptionId::kInsecureRdzv)) {
     plan.trust = Trust::kMunge;
   }

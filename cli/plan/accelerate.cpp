@@ -58,7 +58,8 @@ std::int64_t known_workers(const Settings& settings, const Surroundings& around)
 
 Result<AccelerateAnswer> ask_accelerate(const Settings& settings, const Surroundings& around) {
   // Reading a pipe that no process writes to would not end.
-  if (around.machine->kind(settings.text(kAccelerateOption)) == PathKind::kOther) {
+  const PathKind kind = around.machine->kind(settings.text(kAccelerateOption));
+  if (kind == PathKind::kOther || kind == PathKind::kSocket) {
     return cannot_use(settings, kAccelerateOption, Errc::kInvalidArgument,
                       "it is not a regular file");
   }

@@ -53,7 +53,8 @@ base::Status check_options(const Settings& settings, const Surroundings& around)
     }
   }
   const std::string config = settings.text(OptionId::kConfig);
-  if (!config.empty() && around.machine->kind(config) == PathKind::kOther) {
+  const PathKind kind = config.empty() ? PathKind::kFile : around.machine->kind(config);
+  if (kind == PathKind::kOther || kind == PathKind::kSocket) {
     return cannot_use(
         settings, OptionId::kConfig,
         "the job reads this file when it starts; a pipe no longer exists then. Name a file");

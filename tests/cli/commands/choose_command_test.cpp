@@ -59,7 +59,7 @@ TEST_CASE("what another user put there, or what cannot be read, does not win") {
   CHECK(choose_command(report, world.around).command == Command::kReport);
   CHECK(choose_command(report, world.around).passed_over ==
         "report in this directory cannot be read and is not started");
-  world.machine.kinds["/job/report"] = PathKind::kOther;  // a socket
+  world.machine.kinds["/job/report"] = PathKind::kSocket;
   CHECK(choose_command(report, world.around).command == Command::kReport);
   CHECK(choose_command(report, world.around).passed_over.empty());
 }

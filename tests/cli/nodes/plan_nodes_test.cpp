@@ -54,7 +54,7 @@ Argv joined(Argv more) {
 
 TEST_CASE("how agents get onto nodes") {
   World world;
-  world.machine.kinds["/run/munge/munge.socket.2"] = PathKind::kOther;
+  world.machine.kinds["/run/munge/munge.socket.2"] = PathKind::kSocket;
   const auto way = [&](const Argv& argv) { return plan(world, argv).value().way; };
   CHECK(way({}) == Way::kLocal);
   CHECK(way({"--standalone", "--nnodes=1:4"}) == Way::kLocal);
@@ -189,7 +189,7 @@ TEST_CASE("nodes that are started by hand need a secret, munge, or --insecure-rd
   CHECK(compat->trust == Trust::kNone);
   CHECK(compat->warnings == Argv{"any process that reaches port 29400 of node1 can join this run, "
                                  "as with torchrun; --secret-file=FILE prevents it"});
-  world.machine.kinds["/run/munge/munge.socket.2"] = PathKind::kOther;
+  world.machine.kinds["/run/munge/munge.socket.2"] = PathKind::kSocket;
   CHECK(plan(world, kC10d)->trust == Trust::kMunge);
   CHECK(plan(world, joined({"--insecure-rdzv"}))->trust == Trust::kNone);
   world.machine.secrets["k"] = std::string(32, 'k');

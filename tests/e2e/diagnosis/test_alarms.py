@@ -62,7 +62,8 @@ def test_the_log_lines_of_a_known_project_are_recognised_on_the_last_rank(robust
     assert finished.code == 0, finished.errors
     assert finished.errors.count("--line-metrics: reading Megatron-LM's numbers") == 1
     metrics = {metric["name"]: metric["value"] for metric in robustrun.report()["metrics"]}
-    assert metrics == {"step": 39, "loss": 0.2307692, "grad_norm": 0.026, "step_time": 0.05}
+    assert metrics == {"step": 39, "steps_total": 500, "loss": 0.2307692, "grad_norm": 0.026,
+                       "step_time": 0.05}
 
 
 def test_output_without_a_number_is_told_once(robustrun):

@@ -245,7 +245,10 @@ def test_munge_admits_the_same_user_without_a_secret(meeting, robustrun, tmp_pat
     )
     socket_path = pathlib.Path(f"/proc/{daemon.pid}/root/run/munge/munge.socket.2")
     try:
-        wait_for(socket_path.exists, what="munged")
+        wait_for(socket_path.exists, what="munged's socket")
+        works = ["nsenter", "-t", str(daemon.pid), "-m", "sh", "-c", "munge -n | unmunge"]
+        wait_for(lambda: subprocess.run(works, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL).returncode == 0, what="munged")
         robustrun.write("t.py", "print('ran')\n")
         prefix = ("nsenter", "-t", daemon.pid, "-m", "sh", "-c", 'cd "$0" && exec "$@"',
                   robustrun.folder)
