@@ -41,7 +41,8 @@ Found look_at(const std::string& path) {
   return is_ours ? Found::kOurs : Found::kUnusable;
 }
 
-// This user's folder whose name begins with `begin`, the first by name. Empty if no such folder exists.
+// This user's folder whose name begins with `begin`, the first by name. Empty if no such folder
+// exists.
 std::string find_ours(const std::string& begin) {
   std::string first;
   std::error_code error;
