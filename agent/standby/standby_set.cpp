@@ -187,7 +187,7 @@ void StandbySet::settle_first() {
   if (std::ranges::all_of(slots_, is_there)) {
     first_ = First::kTaken;
     if (modules_wanted_by_) {
-      node_.send(wire::StandbyModules{*modules_wanted_by_, without_files(known_)});
+      node_.send(wire::StandbyModules{*modules_wanted_by_, without_files(known_), true});
     }
     return;
   }
@@ -388,7 +388,8 @@ void StandbySet::take_modules(std::uint32_t rank, Slot& slot, bool is_early) {
 
 void StandbySet::tell_modules(std::uint32_t rank) const {
   auto list = base::read_file(modules_path(rank), wire::kModulesBytesMax);
-  if (list) return node_.send(wire::StandbyModules{*modules_wanted_by_, without_files(*list)});
+  if (list)
+    return node_.send(wire::StandbyModules{*modules_wanted_by_, without_files(*list), false});
   RR_LOG(kDebug, {}, "spare nodes keep no standby workers: {}", list.error().what);
 }
 

@@ -22,10 +22,10 @@ void SpareStandbys::note_start(base::NodeId node, const wire::StartWorkers& orde
 void SpareStandbys::note_modules(const wire::StandbyModules& report) {
   if (!newest_ || report.attempt != newest_->attempt || report.list.empty()) return;
   if (report.list.size() > wire::kModulesBytesMax) return;
-  const bool is_known = report.list == keep_.list &&
-                        version_of(*newest_) == version_of(keep_.like) &&
-                        newest_->slots.size() == keep_.like.slots.size();
-  if (is_known) return;
+  const bool fits_kept = !keep_.list.empty() && version_of(*newest_) == version_of(keep_.like) &&
+                         newest_->slots.size() == keep_.like.slots.size();
+  // Ranks import different modules, and any rank may have made the earlier run's list.
+  if (fits_kept && (report.list == keep_.list || report.is_of_earlier_run)) return;
   keep_ = {*newest_, report.list};
   ++serial_;
 }

@@ -15,8 +15,10 @@ using robustrun::base::Rank;
 
 std::vector<robustrun::test::Example> robustrun::test::example_standby_messages() {
   return {
-      {"StandbyModules", "StandbyModules",
-       StandbyModules{.attempt = {2}, .list = "robustrun-modules 1\nmodule json\n"}},
+      {"StandbyModules", "StandbyModules-2",
+       StandbyModules{.attempt = {2},
+                      .list = "robustrun-modules 1\nmodule json\n",
+                      .is_of_earlier_run = true}},
       {"KeepStandbys", "KeepStandbys-3",
        KeepStandbys{.like = {.attempt = {2},
                              .slots = {{Rank{8}, LocalRank{0}, 0, StreamRoute::kFileAndConsole,

@@ -10,15 +10,18 @@
 
 namespace robustrun::wire {
 
-// Agent to supervisor, from the last node of the group, once for an attempt whose workers there had
-// a cold start. The list has the format of docs/formats/standby.md, at most kModulesBytesMax.
+// Agent to supervisor, from the last node of the group, for an attempt whose workers there had a
+// cold start, or began with the list of an earlier run. The list has the format of
+// docs/formats/standby.md, at most kModulesBytesMax.
 struct StandbyModules {
   base::Attempt attempt;
   std::string list;
+  bool is_of_earlier_run = false;
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
     v(2, "list", list);
+    v(3, "is_of_earlier_run", is_of_earlier_run);
   }
 };
 

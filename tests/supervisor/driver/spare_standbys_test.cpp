@@ -70,6 +70,21 @@ TEST_CASE("the same list of another attempt is no news, another list is") {
   CHECK(relay.tell(kSpare, kOne)->list == "longer list");
 }
 
+TEST_CASE("an earlier run's list does not replace a list, a worker's list replaces it") {
+  SpareStandbys relay;
+  begin(relay, 0);
+  relay.note_modules({Attempt{0}, "earlier", true});
+  CHECK(relay.tell(kSpare, kOne)->list == "earlier");
+  relay.note_modules({Attempt{0}, "own"});
+  CHECK(relay.tell(kSpare, kOne)->list == "own");
+  begin(relay, 1);
+  relay.note_modules({Attempt{1}, "earlier", true});
+  CHECK_FALSE(relay.tell(kSpare, kOne));
+  begin(relay, 2, 1);
+  relay.note_modules({Attempt{2}, "earlier", true});
+  CHECK(relay.tell(kSpare, kOne)->list == "earlier");
+}
+
 TEST_CASE("late lists, empty ones and too long ones are not passed on") {
   SpareStandbys relay;
   relay.note_modules({Attempt{0}, "before any order"});
