@@ -8,13 +8,13 @@
 # fail, these run once more, alone; a test that then passes counts as passed and is listed as
 # unsteady.
 #
-#   scripts/test.sh [--times] [SECONDS [LABELS]]   SECONDS per fuzzer (default 5); LABELS of CTest, a
+#   scripts/test.sh [--times] [SECONDS [LABELS]]   SECONDS per fuzzer (default 2); LABELS of CTest, a
 #                                                  regular expression; --times prints durations, too
 set -uo pipefail
 cd "$(dirname "$0")/.."
 times=
 [ "${1:-}" != --times ] || { times=$(mktemp); shift; }
-fuzz_seconds=${1:-5}
+fuzz_seconds=${1:-2}
 labels=${2:-^ci$}
 jobs=$(nproc)
 unsteady_max=6  # more failures than this are not chance
@@ -177,7 +177,7 @@ fuzz() {
 sanitized_units() {  # a regular expression of CTest: the tests that were built
   local names=${asan_targets//test_/unit.}
   # shellcheck disable=SC2086
-  printf '^(%s)$' "$(echo ${names/fuzzers/} | tr ' ' '|')"
+  printf '^(%s)(\.apart)?$' "$(echo ${names/fuzzers/} | tr ' ' '|')"
 }
 
 # Unit tests under AddressSanitizer and UBSan, and the fuzzers.
@@ -192,7 +192,7 @@ asan() {
 # Tests of code with threads: pool, channel, writers, pumps and console; NCCL's plugin; checkpoints'
 # mounts and copies.
 tsan() {
-  local tests around=() log=build/tsan/tests.log
+  local tests around=() running=() log
   # Threads that touch mounts and memory. The test of a tensor that changes while it is copied has an
   # intended race.
   local threaded='*/directory_lock_*,*/mount_threads_*,*/stuck_mount_*,*/bulk_read_*,*/staging_*'
@@ -206,14 +206,20 @@ tsan() {
   for tests in test_base test_wire "test_agent -sf=*/log_*,*/health_*" "test_supervisor -sf=*/console_*" \
       "test_tracer -sf=*/plugin_*" "test_checkpoint -sf=$threaded -tce=$race"; do
     [[ " $tsan_targets " == *" ${tests%% *} "* ]] || continue
-    echo "tsan: $tests"
     # shellcheck disable=SC2086
-    if (set -f; set -o pipefail; "${around[@]}" build/tsan/bin/$tests 2>&1 | tee "$log"); then
-      count 1 0
-    else
+    (set -f; "${around[@]}" build/tsan/bin/$tests > "build/tsan/${tests%% *}.log" 2>&1) &
+    running+=("$! $tests")
+  done
+  for tests in "${running[@]}"; do
+    local pid=${tests%% *}
+    tests=${tests#* }
+    log=build/tsan/${tests%% *}.log
+    if wait "$pid"; then count 1 0; else
       count 0 1
       tell failed "$tests (build/tsan)" < "$log" >> "$failures"
     fi
+    echo "tsan: $tests"
+    cat "$log"
   done
 }
 

@@ -1,6 +1,7 @@
 // The largest possible dump, by a malicious worker: it must not delay the others.
 #include <doctest/doctest.h>
 
+#include "tests/support/sanitized.h"
 #include "tracer/flight_memberships.h"
 #include "tracer/limits.h"
 
@@ -8,7 +9,8 @@ namespace flight_many_test {
 
 using namespace robustrun;
 
-TEST_CASE("the maximum of groups, and even more streams, are processed in time") {
+TEST_CASE("the maximum of groups, and even more streams, are processed in time" *
+          doctest::skip(test::kSanitized)) {
   constexpr std::size_t kStreams = tracer::kFlightEntriesMax / 4;
   std::string entries;
   for (std::size_t i = 0; i < kStreams; ++i) {

@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 
+import light_torch  # noqa: F401
 import torch
 import torch.distributed as dist
 import torch.distributed.nn  # noqa: F401  before there is a group: see diagnosis/faulty_job.py

@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 
+import light_torch  # noqa: F401
 import torch
 import torch.distributed as dist
 import torch.distributed.nn  # noqa: F401  before there is a group: see diagnosis/faulty_job.py

@@ -3,6 +3,7 @@
 import os
 import time
 
+import light_torch  # noqa: F401
 import torch
 import torch.distributed as dist
 

@@ -33,6 +33,7 @@ import random
 import sys
 import time
 
+import light_torch  # noqa: F401
 import torch
 import torch.distributed as dist
 

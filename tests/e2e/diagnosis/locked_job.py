@@ -3,6 +3,7 @@
 import ctypes
 import os
 
+import light_torch  # noqa: F401
 import torch
 import torch.distributed as dist
 

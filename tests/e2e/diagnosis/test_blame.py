@@ -11,8 +11,11 @@ from helpers.jobs import start_job
 
 pytest.importorskip("torch")
 
-TRAIN = """
+HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
+TRAIN = f"""
 import os, signal, sys, time
+sys.path.append({HELPERS!r})
+import light_torch
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 rank, attempt = dist.get_rank(), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
@@ -99,7 +102,7 @@ def incident(robustrun, index=0):
 
 def test_a_rank_that_ends_early_is_blamed_and_not_the_one_that_waits_for_it(robustrun):
     robustrun.write("job.py", ENDS_EARLY)
-    finished = robustrun.run("--nproc-per-node=2", "--max-restarts=0", "job.py")
+    finished = robustrun.run("--standby=off", "--nproc-per-node=2", "--max-restarts=0", "job.py")
     assert finished.code != 0
     # Rank 0 is in the backward pass, or in the all-reduce that follows.
     assert "rank 1 ended with 0 at step 30 while rank 0 waited in all_reduce" in finished.errors
@@ -110,7 +113,8 @@ def test_a_rank_that_ends_early_is_blamed_and_not_the_one_that_waits_for_it(robu
 
 def test_a_process_that_does_not_end_is_named_and_ended_without_a_restart(robustrun):
     robustrun.write("job.py", LINGERS)
-    finished = robustrun.run("--nproc-per-node=2", "--hang-timeout=25s", "job.py", timeout=200)
+    finished = robustrun.run("--standby=off", "--nproc-per-node=2", "--hang-timeout=25s", "job.py",
+                             timeout=200)
     assert finished.code == 0, finished.errors
     assert re.search(r"rank 0 \(.*\) has not ended, \d\d\.\d s after its script returned and its "
                      r"exit handlers had run.*; the other rank has ended; will be ended in \d+ s",
@@ -121,7 +125,8 @@ def test_a_process_that_does_not_end_is_named_and_ended_without_a_restart(robust
 
 def test_a_process_that_lingers_in_an_exit_handler_is_named_and_left_alone(robustrun):
     robustrun.write("job.py", LINGERS)
-    job = start_job(robustrun, "--nproc-per-node=2", "--hang-timeout=25s", "job.py", "handler")
+    job = start_job(robustrun, "--standby=off", "--nproc-per-node=2", "--hang-timeout=25s",
+                    "job.py", "handler")
     job.says("its exit handlers may still save or upload something", 150)
     assert "rank 0 (" in job.err() and "; the other rank has ended" in job.err()
     verdict = json.loads(robustrun.run("diagnose", str(job.run), "--json").text)
@@ -131,7 +136,7 @@ def test_a_process_that_lingers_in_an_exit_handler_is_named_and_left_alone(robus
 
 def test_a_restart_from_the_beginning_is_reported_first_and_counts_lost_steps(robustrun):
     robustrun.write("job.py", STARTS_OVER)
-    finished = robustrun.run("--nproc-per-node=2", "job.py")
+    finished = robustrun.run("--standby=off", "--nproc-per-node=2", "job.py")
     assert finished.code == 0, finished.errors
     assert "the script did not resume: step 0 after 40" in finished.errors
     report = robustrun.run("report", str(robustrun.newest_run())).text
@@ -144,7 +149,7 @@ def test_a_restart_from_the_beginning_is_reported_first_and_counts_lost_steps(ro
 
 def test_a_restart_from_a_checkpoint_counts_as_resumed(robustrun):
     robustrun.write("job.py", RESUMES)
-    finished = robustrun.run("--nproc-per-node=2", "job.py")
+    finished = robustrun.run("--standby=off", "--nproc-per-node=2", "job.py")
     assert finished.code == 0, finished.errors
     assert "did not resume" not in finished.errors
     assert incident(robustrun)["steps_lost"] == 10
@@ -152,7 +157,7 @@ def test_a_restart_from_a_checkpoint_counts_as_resumed(robustrun):
 
 def test_an_open_hang_at_the_end_does_not_count_as_training(robustrun):
     robustrun.write("job.py", HANGS)
-    job = start_job(robustrun, "--nproc-per-node=2", "job.py")
+    job = start_job(robustrun, "--standby=off", "--nproc-per-node=2", "job.py")
     job.says("hang: rank 1 ", 150)
     job.stop()
     time = robustrun.report(job.run)["time"]

@@ -1,14 +1,19 @@
 """A rank that is slower than the others from its first step on, or from some step on, is named
 while the job runs: over gloo, without any change of the script."""
 
+import pathlib
+
 import pytest
 from helpers.jobs import start_job
 
 pytest.importorskip("torch")
 
 # Every rank works for 0.1 s; rank 1 for FACTOR times as long, from step FROM on.
-SCRIPT = """
+HELPERS = str(pathlib.Path(__file__).parent.parent / "helpers")
+SCRIPT = f"""
 import os, sys, time
+sys.path.append({HELPERS!r})
+import light_torch
 import torch, torch.distributed as dist
 factor, begins = float(sys.argv[1]), int(sys.argv[2])
 dist.init_process_group("gloo")
