@@ -1,5 +1,5 @@
 #pragma once
-// The machine behind Job: a handler for each cell of the table in job.cpp that is not `ignore`, in
+// The machine behind Job: the handlers that the table in job.cpp names, in
 // one file per phase. Internal to core/. Handlers run with `now` set and append to `out`; none
 // calls another handler.
 

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -32,6 +34,33 @@ constexpr bool kFromNode =
     std::is_same_v<Body, HeldCopiesSaved> || std::is_same_v<Body, StartStages> ||
     std::is_same_v<Body, SavingOver> || std::is_same_v<Body, CheckpointMoved>;
 
+// A set of states.
+class States {
+ public:
+  constexpr States(std::initializer_list<JobState> states) {
+    for (const JobState state : states) bits_ |= bit(state);
+  }
+  constexpr States operator+(States other) const { return States(bits_ | other.bits_); }
+  constexpr States operator+(JobState state) const { return States(bits_ | bit(state)); }
+  constexpr States operator-(States other) const { return States(bits_ & ~other.bits_); }
+  constexpr States operator-(JobState state) const { return States(bits_ & ~bit(state)); }
+  [[nodiscard]] constexpr bool has(JobState state) const { return (bits_ & bit(state)) != 0; }
+
+ private:
+  explicit constexpr States(std::uint32_t bits) : bits_(bits) {}
+  static constexpr std::uint32_t bit(JobState state) {
+    return 1U << static_cast<std::uint32_t>(state);
+  }
+  std::uint32_t bits_ = 0;
+};
+
+// No worker has been started yet.
+constexpr States kForming = {JobState::kJoining, JobState::kChecking, JobState::kReplaying,
+                             JobState::kPlacing, JobState::kReserving};
+constexpr States kWorking = {JobState::kStarting, JobState::kRunning};
+constexpr States kWithWorkers = kWorking + JobState::kStopping;
+constexpr States kUnderWay = kForming + kWithWorkers + JobState::kBackoff;
+
 }  // namespace
 
 const char* to_string(JobState state) {
@@ -52,78 +81,97 @@ const char* to_string(JobState state) {
   return "unknown";
 }
 
-// The machine at a glance: what happens (rows) in which state (columns). `no`: ignored on purpose,
-// as it comes too late, comes twice, or cannot come.
+// The machine at a glance: in which states a stimulus is handled, and by what. What is not listed
+// is ignored on purpose: it comes too late, comes twice, cannot come, or is for the report alone
+// (FaultInjected, StartStages, CheckpointMoved).
 Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   using I = Impl;
-  constexpr Handler no = &I::ignore, run = &I::run_started;
-  constexpr Handler join = &I::agent_joined, la = &I::agent_lost_idle;
-  constexpr Handler lw = &I::agent_lost_working, ls = &I::agent_lost_stopping;
-  constexpr Handler lf = &I::agent_lost_finishing, lb = &I::agent_lost_waiting;
-  constexpr Handler port = &I::port_reserved, up = &I::worker_started, bad = &I::start_failed;
-  constexpr Handler bads = &I::start_failed_stopping, exit = &I::worker_exited;
-  constexpr Handler exs = &I::worker_exited_stopping, exf = &I::worker_exited_finishing;
-  constexpr Handler gone = &I::workers_gone, gos = &I::workers_gone_stopping;
-  constexpr Handler gof = &I::workers_gone_finishing;
-  constexpr Handler prog = &I::progress, goal = &I::step_goal;
-  constexpr Handler end = &I::end_signal, end2 = &I::end_signal_again, usr = &I::user_signal;
-  constexpr Handler th = &I::join_overdue, tp = &I::port_overdue, ts = &I::start_overdue;
-  constexpr Handler to = &I::stop_overdue, tf = &I::finish_overdue;
-  constexpr Handler back = &I::backoff_over, lim = &I::time_limit, tick = &I::uptime;
-  constexpr Handler tn = &I::nodes_timer, offer = &I::node_offered;
-  constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
-  constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
-  constexpr Handler ne = &I::node_ending, nw = &I::node_ending_working;
-  constexpr Handler nes = &I::node_ending_stopping;
-  constexpr Handler dia = &I::diagnosed, dead = &I::looked_back, odd = &I::metric_alarm;
-  constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
-  constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
-  constexpr Handler upd = &I::update_requested, slo = &I::slow_timer;
-  constexpr Handler rep = &I::nodes_replayed, tr = &I::replay_overdue;
-  constexpr Handler ckp = &I::checkpoint_noted, dem = &I::checkpoint_demoted;
-  constexpr Handler bak = &I::backup_solved, kep = &I::copies_kept;
-  constexpr Handler hel = &I::held_copies_saved, sav = &I::saving_over;
-  static constexpr Handler kTable[kStimuli][kJobStates] = {
-      // idle joining reserving starting running stopping backoff finishing finished checking
-      // placing replaying
-      {run, no, no, no, no, no, no, no, no, no, no, no},  // RunStarted
-      {no, join, join, join, join, join, join, join, no, join, join, join},  // AgentJoined
-      {no, la, la, lw, lw, ls, lb, lf, no, la, la, la},  // AgentLost
-      {no, no, port, no, no, no, no, no, no, no, no, no},  // PortReserved
-      {no, no, no, up, no, no, no, no, no, no, no, no},  // WorkerStarted
-      {no, no, no, bad, no, bads, no, no, no, no, no, no},  // WorkerStartFailed
-      {no, no, no, exit, exit, exs, no, exf, no, no, no, no},  // WorkerExited
-      {no, no, no, gone, gone, gos, no, gof, no, no, no, no},  // WorkersGone
-      {no, no, no, prog, prog, prog, no, no, no, no, no, no},  // Progress
-      {no, no, no, goal, goal, no, no, no, no, no, no, no},  // StepGoalReached
-      {no, end, end, end, end, end, end, end2, no, end, end, end},  // SignalReceived: ends the run
-      {no, no, no, usr, usr, no, no, no, no, no, no, no},  // SignalReceived: the user's own
-      {no, th, tp, ts, no, to, no, tf, no, tc, tpl, tr},  // TimerFired: the state's deadline
-      {no, no, no, no, no, no, back, no, no, no, no, no},  // TimerFired: back-off
-      {no, lim, lim, lim, lim, lim, lim, no, no, lim, lim, lim},  // TimerFired: time limit
-      {no, no, no, no, tick, no, no, no, no, no, no, no},  // TimerFired: uptime
-      {no, tn, tn, tn, tn, tn, tn, no, no, tn, tn, tn},  // TimerFired: nodes
-      {no, offer, offer, offer, offer, offer, offer, no, no, offer, offer, offer},  // NodeOffered
-      {no, no, no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
-      {no, res, res, res, res, res, res, res, resf, res, res, res},  // SupervisorResumed
-      {no, ne, ne, nw, nw, nes, ne, no, no, ne, ne, ne},  // NodeEnding
-      {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl, okl},  // NodesChecked
-      {no, no, no, no, no, no, no, no, no, no, set, no},  // PlacementSolved
-      {no, no, no, no, dia, dead, no, no, no, no, no, no},  // Diagnosed
-      {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea, hea},  // NodeHealth
-      {no, upd, upd, upd, upd, upd, upd, no, no, upd, upd, upd},  // UpdateRequested
-      {no, no, no, no, odd, no, no, no, no, no, no, no},  // MetricAlarm
-      {no, no, no, no, slo, no, no, no, no, no, no, no},  // TimerFired: slow
-      {no, no, no, no, no, no, no, no, no, no, no, rep},  // NodesReplayed
-      {no, no, no, ckp, ckp, ckp, no, ckp, no, no, no, no},  // CheckpointNoted
-      {no, no, no, no, no, no, dem, no, no, no, no, no},  // CheckpointDemoted
-      {no, no, bak, bak, bak, no, no, no, no, no, no, no},  // BackupSolved
-      {no, no, no, kep, kep, kep, no, no, no, no, no, no},  // CopiesKept
-      {no, no, no, no, no, no, hel, no, no, no, no, no},  // HeldCopiesSaved
-      {no, no, no, no, no, no, no, no, no, no, no, no},  // StartStages: for the report alone
-      {no, sav, sav, sav, sav, sav, sav, no, no, sav, sav, sav},  // SavingOver
-      {no, no, no, no, no, no, no, no, no, no, no, no},  // CheckpointMoved: for the report alone
+  struct Row {
+    Stimulus stimulus;
+    States states;
+    Handler handler;
   };
+  static constexpr Row kRows[] = {
+      {Stimulus::kRunStarted, {JobState::kIdle}, &I::run_started},
+
+      {Stimulus::kAgentJoined, kUnderWay + JobState::kFinishing, &I::agent_joined},
+      {Stimulus::kAgentLost, kForming, &I::agent_lost_idle},
+      {Stimulus::kAgentLost, kWorking, &I::agent_lost_working},
+      {Stimulus::kAgentLost, {JobState::kStopping}, &I::agent_lost_stopping},
+      {Stimulus::kAgentLost, {JobState::kBackoff}, &I::agent_lost_waiting},
+      {Stimulus::kAgentLost, {JobState::kFinishing}, &I::agent_lost_finishing},
+      {Stimulus::kNodesTimer, kUnderWay, &I::nodes_timer},
+      {Stimulus::kNodeOffered, kUnderWay, &I::node_offered},
+      {Stimulus::kNodeEnding, kForming + JobState::kBackoff, &I::node_ending},
+      {Stimulus::kNodeEnding, kWorking, &I::node_ending_working},
+      {Stimulus::kNodeEnding, {JobState::kStopping}, &I::node_ending_stopping},
+      {Stimulus::kNodeHealth, kUnderWay - kWorking, &I::node_health},
+      {Stimulus::kNodeHealth, kWorking, &I::node_health_working},
+
+      {Stimulus::kStateTimer, {JobState::kJoining}, &I::join_overdue},
+      {Stimulus::kStateTimer, {JobState::kChecking}, &I::check_overdue},
+      {Stimulus::kStateTimer, {JobState::kReplaying}, &I::replay_overdue},
+      {Stimulus::kStateTimer, {JobState::kPlacing}, &I::placement_overdue},
+      {Stimulus::kStateTimer, {JobState::kReserving}, &I::port_overdue},
+      {Stimulus::kStateTimer, {JobState::kStarting}, &I::start_overdue},
+      {Stimulus::kStateTimer, {JobState::kStopping}, &I::stop_overdue},
+      {Stimulus::kStateTimer, {JobState::kFinishing}, &I::finish_overdue},
+
+      {Stimulus::kNodesChecked, {JobState::kChecking}, &I::nodes_checked},
+      {Stimulus::kNodesChecked, kUnderWay - JobState::kChecking, &I::spare_checked},
+      {Stimulus::kNodesReplayed, {JobState::kReplaying}, &I::nodes_replayed},
+      {Stimulus::kPlacementSolved, {JobState::kPlacing}, &I::placement_solved},
+
+      {Stimulus::kPortReserved, {JobState::kReserving}, &I::port_reserved},
+      {Stimulus::kWorkerStarted, {JobState::kStarting}, &I::worker_started},
+      {Stimulus::kWorkerStartFailed, {JobState::kStarting}, &I::start_failed},
+      {Stimulus::kWorkerStartFailed, {JobState::kStopping}, &I::start_failed_stopping},
+      {Stimulus::kWorkerExited, kWorking, &I::worker_exited},
+      {Stimulus::kWorkerExited, {JobState::kStopping}, &I::worker_exited_stopping},
+      {Stimulus::kWorkerExited, {JobState::kFinishing}, &I::worker_exited_finishing},
+      {Stimulus::kWorkersGone, kWorking, &I::workers_gone},
+      {Stimulus::kWorkersGone, {JobState::kStopping}, &I::workers_gone_stopping},
+      {Stimulus::kWorkersGone, {JobState::kFinishing}, &I::workers_gone_finishing},
+
+      {Stimulus::kProgress, kWorking + JobState::kStopping, &I::progress},
+      {Stimulus::kUptimeTimer, {JobState::kRunning}, &I::uptime},
+      {Stimulus::kMetricAlarm, {JobState::kRunning}, &I::metric_alarm},
+      {Stimulus::kDiagnosed, {JobState::kRunning}, &I::diagnosed},
+      {Stimulus::kDiagnosed, {JobState::kStopping}, &I::looked_back},
+      {Stimulus::kSlowTimer, {JobState::kRunning}, &I::slow_timer},
+      {Stimulus::kUpdateRequested, kUnderWay, &I::update_requested},
+
+      {Stimulus::kCheckpointNoted, kWithWorkers + JobState::kFinishing, &I::checkpoint_noted},
+      {Stimulus::kCheckpointDemoted, {JobState::kBackoff}, &I::checkpoint_demoted},
+      {Stimulus::kBackupSolved, kWorking + JobState::kReserving, &I::backup_solved},
+      {Stimulus::kCopiesKept, kWithWorkers, &I::copies_kept},
+      {Stimulus::kHeldCopiesSaved, {JobState::kBackoff}, &I::held_copies_saved},
+      {Stimulus::kSavingOver, kUnderWay, &I::saving_over},
+      {Stimulus::kBackoffTimer, {JobState::kBackoff}, &I::backoff_over},
+
+      {Stimulus::kEndSignal, kUnderWay, &I::end_signal},
+      {Stimulus::kEndSignal, {JobState::kFinishing}, &I::end_signal_again},
+      {Stimulus::kUserSignal, kWorking, &I::user_signal},
+      {Stimulus::kTimeLimit, kUnderWay, &I::time_limit},
+      {Stimulus::kStepGoal, kWorking, &I::step_goal},
+
+      {Stimulus::kSupervisorResumed, kUnderWay + JobState::kFinishing, &I::resumed},
+      {Stimulus::kSupervisorResumed, {JobState::kFinished}, &I::resumed_finished},
+  };
+  using Table = std::array<std::array<Handler, kJobStates>, kStimuli>;
+  static constexpr Table kTable = [] {
+    Table table{};
+    for (auto& states : table) states.fill(&I::ignore);
+    for (const Row& row : kRows) {
+      for (std::size_t i = 0; i < kJobStates; ++i) {
+        if (!row.states.has(static_cast<JobState>(i))) continue;
+        Handler& cell = table[static_cast<std::size_t>(row.stimulus)][i];
+        RR_ASSERT(cell == &I::ignore);  // one handler for each stimulus and state
+        cell = row.handler;
+      }
+    }
+    return table;
+  }();
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
 
