@@ -73,21 +73,26 @@ def rule_layers():
                 yield name, f"includes {included}"
 
 
-def sub_room_of(name):
-    """The sub-folder of a room in which a file lies; None for files in the room's own folder."""
+def sub_rooms_of(name, included):
+    """The sub-folders of one folder of a room in which the two files lie; None if one of them lies
+    in that folder itself, or in another room."""
     room = room_of(name)
-    inner = name[len(room):].split("/") if room else []
-    return room + inner[0] + "/" if len(inner) > 1 else None
+    if not room or room != room_of(included):
+        return None
+    here, there = os.path.dirname(name).split("/"), os.path.dirname(included).split("/")
+    same = len(os.path.commonprefix([here, there]))
+    if same in (len(here), len(there)):
+        return None
+    return "/".join(here[:same + 1]) + "/", "/".join(there[:same + 1]) + "/"
 
 
 def rule_sub_rooms():
-    """Includes between the sub-rooms of a room run one way."""
+    """Includes between the sub-rooms of a room, and of a sub-room, run one way."""
     uses = {}
     for name in matching(*CPP):
         for included in includes(name):
-            here, there = sub_room_of(name), sub_room_of(included)
-            if here and there and here != there and room_of(name) == room_of(included):
-                uses.setdefault(here, {})[there] = f"{name} includes {included}"
+            if pair := sub_rooms_of(name, included):
+                uses.setdefault(pair[0], {})[pair[1]] = f"{name} includes {included}"
 
     for here, there in circles(uses):
         yield here, f"is in a circle: {uses[here][there]}"

@@ -2,8 +2,8 @@
 // Which places of a job communicate with each other. Pure.
 //
 // A place is a node's share of the ranks: place p holds the ranks from first_rank(p) to the first
-// rank of the next place, in the job's order (supervisor/core/job/assign.h). Nodes may differ in
-// size, and groups need not end where nodes do. A family is all groups of one kind: ranks that
+// rank of the next place, in the job's order (supervisor/core/job/facts/assign.h). Nodes may differ
+// in size, and groups need not end where nodes do. A family is all groups of one kind: ranks that
 // agree in every digit but those of the kind. In the data-parallel family cp counts, too: gradients
 // are reduced over both (Megatron's dp-cp groups).
 

@@ -2,7 +2,8 @@
 // Back-off: how long to wait before something that failed is tried again. Pure.
 //
 // All waits double up to a cap: those between restarts of the workers (Backoff), between launches
-// of a node's agent (job/agents.cpp) and between restarts for a larger group (job/job_group.cpp).
+// of a node's agent (job/nodes/agents.h) and between restarts for a larger group
+// (job/phases/growth.h).
 
 #include <cstdint>
 

@@ -1,15 +1,25 @@
+// The machine behind Job: its parts, the table of its states, and the transitions between them.
+
 #include "supervisor/core/job/job.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "base/core/result.h"
-#include "supervisor/core/job/impl.h"
-#include "supervisor/core/types/state_hash.h"
+#include "base/core/words.h"
+#include "supervisor/core/job/blame/metric_alarms.h"
+#include "supervisor/core/job/digest.h"
+#include "supervisor/core/job/nodes/health.h"
+#include "supervisor/core/job/phases/agent_news.h"
+#include "supervisor/core/job/phases/worker_exits.h"
+#include "supervisor/core/job/states.h"
+#include "supervisor/core/types/limits.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -32,6 +42,18 @@ constexpr bool kFromNode =
     std::is_same_v<Body, HeldCopiesSaved> || std::is_same_v<Body, StartStages> ||
     std::is_same_v<Body, SavingOver> || std::is_same_v<Body, CheckpointMoved>;
 
+// Whether the group has at least one worker, as far as is known by now.
+bool can_start(const JobSpec& spec) {
+  if (spec.group.open && spec.group.max_nodes == 0) return false;
+  std::vector<Place> places;
+  bool any_open = spec.group.open;
+  for (std::uint32_t i = 0; i < spec.nodes.size(); ++i) {
+    places.push_back({base::NodeId{i}, spec.nodes[i].slots});
+    any_open = any_open || spec.nodes[i].slots == 0;
+  }
+  return can_be_planned(places) || (any_open && places.size() <= kNodesMax);
+}
+
 }  // namespace
 
 const char* to_string(JobState state) {
@@ -52,78 +74,207 @@ const char* to_string(JobState state) {
   return "unknown";
 }
 
-// The machine at a glance: what happens (rows) in which state (columns). `no`: ignored on purpose,
-// as it comes too late, comes twice, or cannot come.
+// Each part owns its memory, and names the parts that it uses. Facts first, then what follows from
+// them; Transitions, which this implements, leads back.
+struct Job::Impl final : Transitions {
+  using Handler = void (*)(Impl&, const Event&);
+
+  Run run;
+  Orders orders;
+  Nodes nodes{run.spec};
+  Group group;
+  Workers workers{nodes, group};
+  AttemptProgress progress;
+
+  Checkpoints checkpoints{orders, run.spec, nodes, group, progress};
+  Copies copies{orders, run.spec, nodes, group, checkpoints.resume_point()};
+
+  Agents agents{orders, run.spec, nodes, group, workers, copies};
+  CheckOrders checks{nodes};
+  Probation probation{orders, run.spec, nodes, agents, checks, *this};
+  Evictions evictions{orders, run.spec, nodes, group, probation};
+  Drains drains{orders, run.spec, nodes, group, workers, evictions, *this};
+  Health health{orders, run.spec, nodes, group, workers, evictions, drains, *this};
+
+  Restarts restarts{orders, run};
+  EarlyEnds early_ends{orders, run.spec, group};
+  SlowMachines slow{orders, run, nodes, group, workers, progress, copies, evictions, *this};
+  Diagnoses diagnoses{orders, run.spec, group, workers, early_ends, slow, *this};
+  MetricAlarms alarms{orders, run, restarts, *this};
+  BrokenMachine broken{run.spec, nodes, restarts, evictions};
+  Updates updates{orders, group, progress, *this};
+  Remedies remedies{orders, run.spec, nodes, group, evictions, broken, updates};
+
+  Formation formation{orders, run.spec, nodes, group, drains, *this};
+  Growth growth{orders, nodes, group, workers, progress, restarts, formation, *this};
+  Checking checking{orders, run.spec, nodes, group, checks, probation, *this};
+  Replaying replaying{orders, run.spec, nodes, evictions, checking, *this};
+  Placing placing{orders, run.spec, nodes, group, drains, formation, checking};
+  Joining joining{orders,    run.spec, nodes,     group,   agents, probation,
+                  formation, checking, replaying, placing, *this};
+  StartOrders starts{orders, run.spec, nodes, group, updates, restarts, copies};
+  BackoffWait wait{orders, run.spec, copies, checkpoints, agents, restarts, starts, *this};
+  Running running{orders, run.spec,  nodes,    group,   progress, restarts,
+                  slow,   diagnoses, remedies, updates, growth};
+  Starting starting{orders,   run.spec,    nodes,      group, workers,   progress,
+                    copies,   checkpoints, early_ends, slow,  diagnoses, updates,
+                    restarts, starts,      running,    wait,  *this};
+  StopOrders stops{orders, run.spec, nodes, workers};
+  Finishing finishing{orders, run, nodes, workers, copies, agents, stops};
+  Verdicts verdicts{run.spec, nodes,   workers, progress, checkpoints,
+                    restarts, updates, broken,  joining};
+  Conclusion conclusion{orders,      nodes,     group,     workers,   progress, copies,
+                        checkpoints, evictions, drains,    broken,    remedies, updates,
+                        restarts,    checking,  replaying, finishing, verdicts};
+  Stopping stopping{orders, run,    nodes,     group,    workers,   progress,
+                    copies, agents, restarts,  slow,     diagnoses, growth,
+                    stops,  wait,   finishing, verdicts, conclusion};
+  WorkerExits exits{orders, run.spec,   nodes,    group,    workers,
+                    copies, early_ends, starting, stopping, *this};
+  AgentNews news{orders, run.spec, nodes,    group, workers,   agents, checking,
+                 growth, starts,   stopping, wait,  finishing, *this};
+
+  void join_agents() override { joining.begin(); }
+  void resume_joining() override { joining.resume(); }
+  void group_changed() override {
+    if (orders.state() == JobState::kJoining) return joining.consider();
+    if (orders.state() == JobState::kPlacing) joining.reconsider();
+  }
+  void begin_attempt() override { starting.begin(); }
+  void break_down(Fault fault, FaultNotes notes) override {
+    stopping.break_down(std::move(fault), std::move(notes));
+  }
+  [[nodiscard]] FaultContext context(base::NodeId node) const override {
+    return stopping.context(node);
+  }
+  void setback(Rule rule, std::string text) override { wait.setback(rule, std::move(text)); }
+  void end_backoff() override { wait.hurry(); }
+  void succeed(const std::string& note, std::vector<std::string> evidence) override {
+    exits.succeed(note, std::move(evidence));
+  }
+  void give_up(std::string text, std::vector<std::string> evidence,
+               std::optional<int> exit_code) override {
+    finishing.give_up(std::move(text), std::move(evidence), exit_code);
+  }
+  void end_run(Ending how, int signal, base::Nanos grace) override {
+    finishing.end_run(how, signal, grace);
+  }
+
+  static Handler handler(JobState state, Stimulus stimulus);
+  static Stimulus stimulus_of(const EventBody& body);
+  [[nodiscard]] bool is_current(const Event& event) const;  // generation, attempt, timer, node
+  void handle(const Event& event);
+  [[nodiscard]] std::uint64_t digest();
+
+  void begin_run(const Event& event);
+  void take_over(const Event& event);
+  void take_over_finished(const Event& event);
+  void order_again();
+
+  static void ignore(Impl&, const Event&) {}
+  template <auto kHandle>
+  static void on(Impl& job, const Event& event) {
+    (job.*kHandle)(event);
+  }
+  template <auto kPart, auto kHandle>
+  static void on(Impl& job, const Event& event) {
+    ((job.*kPart).*kHandle)(event);
+  }
+};
+
+// The machine at a glance: in which states a stimulus is handled, and by what. What is not listed
+// is ignored on purpose: it comes too late, comes twice, cannot come, or is for the report alone
+// (FaultInjected, StartStages, CheckpointMoved).
 Job::Impl::Handler Job::Impl::handler(JobState state, Stimulus stimulus) {
   using I = Impl;
-  constexpr Handler no = &I::ignore, run = &I::run_started;
-  constexpr Handler join = &I::agent_joined, la = &I::agent_lost_idle;
-  constexpr Handler lw = &I::agent_lost_working, ls = &I::agent_lost_stopping;
-  constexpr Handler lf = &I::agent_lost_finishing, lb = &I::agent_lost_waiting;
-  constexpr Handler port = &I::port_reserved, up = &I::worker_started, bad = &I::start_failed;
-  constexpr Handler bads = &I::start_failed_stopping, exit = &I::worker_exited;
-  constexpr Handler exs = &I::worker_exited_stopping, exf = &I::worker_exited_finishing;
-  constexpr Handler gone = &I::workers_gone, gos = &I::workers_gone_stopping;
-  constexpr Handler gof = &I::workers_gone_finishing;
-  constexpr Handler prog = &I::progress, goal = &I::step_goal;
-  constexpr Handler end = &I::end_signal, end2 = &I::end_signal_again, usr = &I::user_signal;
-  constexpr Handler th = &I::join_overdue, tp = &I::port_overdue, ts = &I::start_overdue;
-  constexpr Handler to = &I::stop_overdue, tf = &I::finish_overdue;
-  constexpr Handler back = &I::backoff_over, lim = &I::time_limit, tick = &I::uptime;
-  constexpr Handler tn = &I::nodes_timer, offer = &I::node_offered;
-  constexpr Handler res = &I::resumed, resf = &I::resumed_finished;
-  constexpr Handler ok = &I::nodes_checked, okl = &I::spare_checked, tc = &I::check_overdue;
-  constexpr Handler ne = &I::node_ending, nw = &I::node_ending_working;
-  constexpr Handler nes = &I::node_ending_stopping;
-  constexpr Handler dia = &I::diagnosed, dead = &I::looked_back, odd = &I::metric_alarm;
-  constexpr Handler set = &I::placement_solved, tpl = &I::placement_overdue;
-  constexpr Handler hea = &I::node_health, hew = &I::node_health_working;
-  constexpr Handler upd = &I::update_requested, slo = &I::slow_timer;
-  constexpr Handler rep = &I::nodes_replayed, tr = &I::replay_overdue;
-  constexpr Handler ckp = &I::checkpoint_noted, dem = &I::checkpoint_demoted;
-  constexpr Handler bak = &I::backup_solved, kep = &I::copies_kept;
-  constexpr Handler hel = &I::held_copies_saved, sav = &I::saving_over;
-  static constexpr Handler kTable[kStimuli][kJobStates] = {
-      // idle joining reserving starting running stopping backoff finishing finished checking
-      // placing replaying
-      {run, no, no, no, no, no, no, no, no, no, no, no},  // RunStarted
-      {no, join, join, join, join, join, join, join, no, join, join, join},  // AgentJoined
-      {no, la, la, lw, lw, ls, lb, lf, no, la, la, la},  // AgentLost
-      {no, no, port, no, no, no, no, no, no, no, no, no},  // PortReserved
-      {no, no, no, up, no, no, no, no, no, no, no, no},  // WorkerStarted
-      {no, no, no, bad, no, bads, no, no, no, no, no, no},  // WorkerStartFailed
-      {no, no, no, exit, exit, exs, no, exf, no, no, no, no},  // WorkerExited
-      {no, no, no, gone, gone, gos, no, gof, no, no, no, no},  // WorkersGone
-      {no, no, no, prog, prog, prog, no, no, no, no, no, no},  // Progress
-      {no, no, no, goal, goal, no, no, no, no, no, no, no},  // StepGoalReached
-      {no, end, end, end, end, end, end, end2, no, end, end, end},  // SignalReceived: ends the run
-      {no, no, no, usr, usr, no, no, no, no, no, no, no},  // SignalReceived: the user's own
-      {no, th, tp, ts, no, to, no, tf, no, tc, tpl, tr},  // TimerFired: the state's deadline
-      {no, no, no, no, no, no, back, no, no, no, no, no},  // TimerFired: back-off
-      {no, lim, lim, lim, lim, lim, lim, no, no, lim, lim, lim},  // TimerFired: time limit
-      {no, no, no, no, tick, no, no, no, no, no, no, no},  // TimerFired: uptime
-      {no, tn, tn, tn, tn, tn, tn, no, no, tn, tn, tn},  // TimerFired: nodes
-      {no, offer, offer, offer, offer, offer, offer, no, no, offer, offer, offer},  // NodeOffered
-      {no, no, no, no, no, no, no, no, no, no, no, no},  // FaultInjected: for the report alone
-      {no, res, res, res, res, res, res, res, resf, res, res, res},  // SupervisorResumed
-      {no, ne, ne, nw, nw, nes, ne, no, no, ne, ne, ne},  // NodeEnding
-      {no, okl, okl, okl, okl, okl, okl, no, no, ok, okl, okl},  // NodesChecked
-      {no, no, no, no, no, no, no, no, no, no, set, no},  // PlacementSolved
-      {no, no, no, no, dia, dead, no, no, no, no, no, no},  // Diagnosed
-      {no, hea, hea, hew, hew, hea, hea, no, no, hea, hea, hea},  // NodeHealth
-      {no, upd, upd, upd, upd, upd, upd, no, no, upd, upd, upd},  // UpdateRequested
-      {no, no, no, no, odd, no, no, no, no, no, no, no},  // MetricAlarm
-      {no, no, no, no, slo, no, no, no, no, no, no, no},  // TimerFired: slow
-      {no, no, no, no, no, no, no, no, no, no, no, rep},  // NodesReplayed
-      {no, no, no, ckp, ckp, ckp, no, ckp, no, no, no, no},  // CheckpointNoted
-      {no, no, no, no, no, no, dem, no, no, no, no, no},  // CheckpointDemoted
-      {no, no, bak, bak, bak, no, no, no, no, no, no, no},  // BackupSolved
-      {no, no, no, kep, kep, kep, no, no, no, no, no, no},  // CopiesKept
-      {no, no, no, no, no, no, hel, no, no, no, no, no},  // HeldCopiesSaved
-      {no, no, no, no, no, no, no, no, no, no, no, no},  // StartStages: for the report alone
-      {no, sav, sav, sav, sav, sav, sav, no, no, sav, sav, sav},  // SavingOver
-      {no, no, no, no, no, no, no, no, no, no, no, no},  // CheckpointMoved: for the report alone
+  using enum Stimulus;
+  using enum JobState;
+  struct Row {
+    Stimulus stimulus;
+    States states;
+    Handler handler;
   };
+  static constexpr Row kRows[] = {
+      {kRunStarted, {kIdle}, &on<&I::begin_run>},
+
+      {kAgentJoined, kUnderWay + kFinishing, &on<&I::news, &AgentNews::joined>},
+      {kAgentLost, kForming, &on<&I::news, &AgentNews::lost_idle>},
+      {kAgentLost, kWorking, &on<&I::news, &AgentNews::lost_working>},
+      {kAgentLost, {kStopping}, &on<&I::news, &AgentNews::lost_stopping>},
+      {kAgentLost, {kBackoff}, &on<&I::news, &AgentNews::lost_waiting>},
+      {kAgentLost, {kFinishing}, &on<&I::news, &AgentNews::lost_finishing>},
+      {kNodesTimer, kUnderWay, &on<&I::news, &AgentNews::timer>},
+      {kNodeOffered, kUnderWay, &on<&I::news, &AgentNews::offered>},
+      {kNodeEnding, kForming + kBackoff, &on<&I::news, &AgentNews::ending>},
+      {kNodeEnding, kWorking, &on<&I::news, &AgentNews::ending_working>},
+      {kNodeEnding, {kStopping}, &on<&I::news, &AgentNews::ending_stopping>},
+      {kNodeHealth, kUnderWay - kWorking, &on<&I::health, &Health::noted>},
+      {kNodeHealth, kWorking, &on<&I::health, &Health::noted_working>},
+
+      {kStateTimer, {kJoining}, &on<&I::joining, &Joining::overdue>},
+      {kStateTimer, {kChecking}, &on<&I::checking, &Checking::overdue>},
+      {kStateTimer, {kReplaying}, &on<&I::replaying, &Replaying::overdue>},
+      {kStateTimer, {kPlacing}, &on<&I::placing, &Placing::overdue>},
+      {kStateTimer, {kReserving}, &on<&I::starting, &Starting::port_overdue>},
+      {kStateTimer, {kStarting}, &on<&I::starting, &Starting::overdue>},
+      {kStateTimer, {kStopping}, &on<&I::stopping, &Stopping::overdue>},
+      {kStateTimer, {kFinishing}, &on<&I::finishing, &Finishing::overdue>},
+
+      {kNodesChecked, {kChecking}, &on<&I::checking, &Checking::checked>},
+      {kNodesChecked, kUnderWay - kChecking, &on<&I::checking, &Checking::spare_checked>},
+      {kNodesReplayed, {kReplaying}, &on<&I::replaying, &Replaying::replayed>},
+      {kPlacementSolved, {kPlacing}, &on<&I::placing, &Placing::solved>},
+
+      {kPortReserved, {kReserving}, &on<&I::starting, &Starting::port_reserved>},
+      {kWorkerStarted, {kStarting}, &on<&I::starting, &Starting::worker_started>},
+      {kWorkerStartFailed, {kStarting}, &on<&I::starting, &Starting::start_failed>},
+      {kWorkerStartFailed, {kStopping}, &on<&I::stopping, &Stopping::start_failed>},
+      {kWorkerExited, kWorking, &on<&I::exits, &WorkerExits::exited>},
+      {kWorkerExited, {kStopping}, &on<&I::stopping, &Stopping::worker_exited>},
+      {kWorkerExited, {kFinishing}, &on<&I::finishing, &Finishing::worker_exited>},
+      {kWorkersGone, kWorking, &on<&I::exits, &WorkerExits::gone>},
+      {kWorkersGone, {kStopping}, &on<&I::stopping, &Stopping::workers_gone>},
+      {kWorkersGone, {kFinishing}, &on<&I::finishing, &Finishing::workers_gone>},
+
+      {kProgress, kWorking + kStopping, &on<&I::running, &Running::progress>},
+      {kUptimeTimer, {kRunning}, &on<&I::running, &Running::uptime>},
+      {kMetricAlarm, {kRunning}, &on<&I::alarms, &MetricAlarms::heard>},
+      {kDiagnosed, {kRunning}, &on<&I::diagnoses, &Diagnoses::diagnosed>},
+      {kDiagnosed, {kStopping}, &on<&I::stopping, &Stopping::looked_back>},
+      {kSlowTimer, {kRunning}, &on<&I::slow, &SlowMachines::timer>},
+      {kUpdateRequested, kUnderWay, &on<&I::updates, &Updates::requested>},
+
+      {kCheckpointNoted, kWithWorkers + kFinishing, &on<&I::checkpoints, &Checkpoints::noted>},
+      {kCheckpointDemoted, {kBackoff}, &on<&I::wait, &BackoffWait::checkpoint_demoted>},
+      {kBackupSolved, kWorking + kReserving, &on<&I::copies, &Copies::backup_solved>},
+      {kCopiesKept, kWithWorkers, &on<&I::copies, &Copies::kept>},
+      {kHeldCopiesSaved, {kBackoff}, &on<&I::wait, &BackoffWait::held_copies_saved>},
+      {kSavingOver, kUnderWay, &on<&I::wait, &BackoffWait::saving_over>},
+      {kBackoffTimer, {kBackoff}, &on<&I::wait, &BackoffWait::over>},
+
+      {kEndSignal, kUnderWay, &on<&I::finishing, &Finishing::signal>},
+      {kEndSignal, {kFinishing}, &on<&I::finishing, &Finishing::signal_again>},
+      {kUserSignal, kWorking, &on<&I::finishing, &Finishing::user_signal>},
+      {kTimeLimit, kUnderWay, &on<&I::finishing, &Finishing::time_limit>},
+      {kStepGoal, kWorking, &on<&I::finishing, &Finishing::step_goal>},
+
+      {kSupervisorResumed, kUnderWay + kFinishing, &on<&I::take_over>},
+      {kSupervisorResumed, {kFinished}, &on<&I::take_over_finished>},
+  };
+  using Table = std::array<std::array<Handler, kJobStates>, kStimuli>;
+  static constexpr Table kTable = [] {
+    Table table{};
+    for (auto& states : table) states.fill(&ignore);
+    for (const Row& row : kRows) {
+      for (std::size_t i = 0; i < kJobStates; ++i) {
+        if (!row.states.has(static_cast<JobState>(i))) continue;
+        Handler& cell = table[static_cast<std::size_t>(row.stimulus)][i];
+        RR_ASSERT(cell == &ignore);  // one handler for each stimulus and state
+        cell = row.handler;
+      }
+    }
+    return table;
+  }();
   return kTable[static_cast<std::size_t>(stimulus)][static_cast<std::size_t>(state)];
 }
 
@@ -165,21 +316,19 @@ bool Job::Impl::is_current(const Event& event) const {
         using Body = std::decay_t<decltype(what)>;
         if constexpr (kFromNode<Body>) {
           if (event.node.value >= nodes.size()) return false;
-          const NodeState& node = nodes[event.node.value];
+          const NodeState& node = nodes.at(event.node);
           if (event.generation != node.generation) return false;
           if (node.agent == NodeState::Agent::kLost) return false;
         }
         if constexpr (requires { what.attempt; }) {
-          if (what.attempt != attempt) return false;
+          if (what.attempt != orders.attempt()) return false;
         }
         if constexpr (requires { what.rank; }) {
+          const RankPlan& plan = group.plan();
           if (what.rank.value >= plan.world_size()) return false;
           if (plan.node_of[what.rank.value] != event.node) return false;
         }
-        if constexpr (std::is_same_v<Body, TimerFired>) {
-          const auto id = static_cast<std::size_t>(what.id);
-          return id < live_timers.size() && what.sequence != 0 && live_timers[id] == what.sequence;
-        }
+        if constexpr (std::is_same_v<Body, TimerFired>) return orders.awaits(what);
         return true;
       },
       event.body);
@@ -187,56 +336,87 @@ bool Job::Impl::is_current(const Event& event) const {
 
 void Job::Impl::handle(const Event& event) {
   if (!is_current(event)) return;
-  now = event.at;
-  const Handler chosen = handler(state, stimulus_of(event.body));
+  orders.set_now(event.at);
+  const Handler chosen = handler(orders.state(), stimulus_of(event.body));
   if (const auto* timer = std::get_if<TimerFired>(&event.body)) {
-    live_timers[static_cast<std::size_t>(timer->id)] = 0;  // fires once
+    orders.cancel(timer->id);  // fires once
   }
-  (this->*chosen)(event);
+  chosen(*this, event);
 }
 
-void Job::Impl::enter(JobState next) {
-  state = next;
-  for (const TimerId id : {TimerId::kState, TimerId::kBackoff, TimerId::kUptime, TimerId::kSlow}) {
-    live_timers[static_cast<std::size_t>(id)] = 0;
+void Job::Impl::begin_run(const Event& event) {
+  const auto& started = body<RunStarted>(event);
+  if (!can_start(started.spec)) return;
+  run = {started.spec, started.seed, orders.now(), started.wall_time};
+  restarts.begin_run();
+  updates.begin_run();
+  for (std::uint32_t i = 0; i < run.spec.nodes.size(); ++i) {
+    nodes.add(run.spec.nodes[i]);
+    if (group.size() < nodes.max_wanted()) group.want({i});
   }
+  if (run.spec.time_limit) {
+    orders.set_timer(TimerId::kTimeLimit, orders.now() + *run.spec.time_limit);
+  }
+  agents.launch_due();
+  joining.begin();
 }
 
-void Job::Impl::set_timer(TimerId id, base::Nanos at) {
-  live_timers[static_cast<std::size_t>(id)] = ++timer_sequence;
-  timers_at[static_cast<std::size_t>(id)] = at;
-  out.push_back(SetTimer{id, timer_sequence, at});
+// Another supervisor takes the run over: everything that its predecessor may not have done, or not
+// have heard of, is ordered again. Agents recognise orders that they have carried out, and repeat
+// their reports of the attempt; repeated reports change nothing here.
+void Job::Impl::take_over(const Event& event) {
+  const auto& what = body<SupervisorResumed>(event);
+  starts.take_over(what.incarnation);
+  const bool has_started = group.plan().world_size() != 0;
+  orders.decide(
+      Rule::kResumed,
+      fmt::format(
+          "supervisor {} takes over, {} after its predecessor was last heard of (on {}, pid "
+          "{}); {} {}",
+          starts.incarnation(), base::duration_words(what.away), what.host, what.pid,
+          has_started ? group.workers_in_words() + " should still run, in state"
+                      : "no worker was started yet",
+          has_started ? to_string(orders.state()) : ""));
+  const bool ends = orders.state() == JobState::kFinishing ||
+                    (orders.state() == JobState::kStopping && !stopping.will_restart());
+  agents.adopt(!ends);
+  order_again();
+  // Deadlines for answers count from when the agents can be heard again.
+  orders.repeat_timers(orders.now() + kReunionMax);
 }
 
-void Job::Impl::decide(Rule rule, std::string text, std::vector<std::string> evidence,
-                       std::vector<std::string> alternatives, std::optional<Classification> looks) {
-  out.push_back(Decision{rule,
-                         attempt,
-                         std::move(text),
-                         std::move(evidence),
-                         std::move(alternatives),
-                         std::move(looks),
-                         {}});
+// The end was decided, and perhaps not carried out.
+void Job::Impl::take_over_finished(const Event& event) {
+  starts.take_over(body<SupervisorResumed>(event).incarnation);
+  agents.adopt(false);
+  finishing.order_end();
 }
 
-void Job::Impl::note_answer(Answer answer, std::vector<PassedStep> passed) {
-  auto& decision = std::get<Decision>(out.back());
-  decision.answer = answer;
-  decision.passed = std::move(passed);
+void Job::Impl::order_again() {
+  const JobState state = orders.state();
+  const bool is_working = state == JobState::kStarting || state == JobState::kRunning;
+  const bool may_run = orders.workers_may_run();
+  if (state == JobState::kReserving) starting.reserve_port();
+  if (state == JobState::kChecking) checking.begin();  // what was found so far is lost
+  if (state == JobState::kReplaying) replaying.send_wave();  // as above
+  if (state == JobState::kPlacing) placing.begin(formation.choice());
+  if (state == JobState::kBackoff && checkpoints.is_demoting()) checkpoints.repeat_demotion();
+  if (state == JobState::kBackoff) copies.repeat_saves();
+  if (state == JobState::kReserving || may_run) copies.ask();
+  if (is_working) copies.place();
+  if (may_run) checking.check_spares();
+  if (may_run || state == JobState::kFinishing) starts.repeat();
+  if (state == JobState::kStopping) stops.send(SIGTERM, stopping.stop_reason());
+  if (state == JobState::kFinishing) stops.send(SIGTERM, finishing.reason());
 }
 
-FaultContext Job::Impl::context(base::NodeId node) const {
-  return {node,
-          name(node),
-          spec.compat,
-          !spec.compat && spec.master_port == 0 && !made_progress && budget.port_may_conflict(),
-          unix_seconds(attempt_started),
-          unix_seconds(now),
-          made_progress ? FaultPhase::kProgressing
-          : script_runs ? FaultPhase::kBeforeFirstStep
-                        : FaultPhase::kStarting,
-          !outage || outage->may_classify() ? &spec.faults : nullptr,
-          spec.policy.is_on()};
+std::uint64_t Job::Impl::digest() {
+  Digest digest;
+  const auto add = [&digest](auto&... parts) { (parts.fields(digest), ...); };
+  add(run, orders, nodes, group, workers, progress, checkpoints, copies, checks, restarts,
+      early_ends, slow, diagnoses, alarms, updates, remedies, growth, checking, replaying, placing,
+      joining, starts, wait, running, starting, stops, finishing, stopping);
+  return digest.value();
 }
 
 Job::Job() : impl_(std::make_unique<Impl>()) {}
@@ -252,52 +432,53 @@ std::vector<Action> Job::handle(const Event& event) {
 
 void Job::handle(const Event& event, std::vector<Action>& actions) {
   actions.clear();
-  impl_->out.swap(actions);
+  impl_->orders.actions().swap(actions);
   impl_->handle(event);
-  impl_->out.swap(actions);
+  impl_->orders.actions().swap(actions);
 }
 
-JobState Job::state() const { return impl_->state; }
+JobState Job::state() const { return impl_->orders.state(); }
 
-base::Attempt Job::attempt() const { return impl_->attempt; }
+base::Attempt Job::attempt() const { return impl_->orders.attempt(); }
 
-const std::string& Job::drained(base::NodeId node) const { return impl_->at(node).drained; }
+const std::string& Job::drained(base::NodeId node) const { return impl_->nodes.at(node).drained; }
 
 std::string Job::why_not_evict(base::NodeId node) const {
+  const NodeState& asked = impl_->nodes.at(node);
   if (!acts_on(state(), Stimulus::kNodeHealth)) return "the run is ending";
-  if (impl_->at(node).unfit) return "it has been evicted already";
-  if (impl_->at(node).agent == NodeState::Agent::kLost) return "its agent is lost";
-  if (!impl_->spec.policy.is_on()) return "the run does not evict nodes (--compat=torchrun)";
-  return in_words(impl_->eviction_obstacle({node}, true));
+  if (asked.unfit) return "it has been evicted already";
+  if (asked.agent == NodeState::Agent::kLost) return "its agent is lost";
+  if (!impl_->run.spec.policy.is_on()) return "the run does not evict nodes (--compat=torchrun)";
+  return in_words(impl_->evictions.obstacle({node}, true));
 }
 
-std::uint32_t Job::restarts_used() const { return impl_->budget.used(); }
+std::uint32_t Job::restarts_used() const { return impl_->restarts.budget().used(); }
 
-std::uint32_t Job::incarnation() const { return impl_->incarnation; }
+std::uint32_t Job::incarnation() const { return impl_->starts.incarnation(); }
 
-const Versions& Job::versions() const { return impl_->versions; }
+const Versions& Job::versions() const { return impl_->updates.versions(); }
 
 const Assignment* Job::assignment(base::Rank rank) const {
-  const auto& workers = impl_->plan.workers;
+  const auto& workers = impl_->group.plan().workers;
   return rank.value < workers.size() ? &workers[rank.value] : nullptr;
 }
 
 bool Job::is_foreign(base::NodeId node, base::Attempt attempt, std::uint32_t ordered_by) const {
-  const Impl& it = *impl_;
-  const bool is_over = it.state == JobState::kIdle || it.state == JobState::kFinishing ||
-                       it.state == JobState::kFinished;
+  const JobState now = state();
+  const bool is_over =
+      now == JobState::kIdle || now == JobState::kFinishing || now == JobState::kFinished;
   if (is_over) return false;
-  const std::uint32_t ours = it.attempt_orders.by(attempt);
+  const std::uint32_t ours = impl_->starts.ordered_by(attempt);
   const bool is_anothers = ordered_by != 0 && ours != 0 && ordered_by != ours;
-  if (attempt.value < it.attempt.value || is_anothers) return is_anothers;
-  const bool is_ordered = it.state == JobState::kStarting || it.state == JobState::kRunning ||
-                          it.state == JobState::kStopping;
-  return attempt != it.attempt || !is_ordered || it.plan.slots(node) == 0;
+  const base::Attempt present = impl_->orders.attempt();
+  if (attempt.value < present.value || is_anothers) return is_anothers;
+  return attempt != present || !impl_->orders.workers_may_run() ||
+         impl_->group.plan().slots(node) == 0;
 }
 
 std::optional<Stimulus> Job::acts_on(const Event& event) const {
   const Stimulus stimulus = Impl::stimulus_of(event.body);
-  if (!impl_->is_current(event) || !acts_on(impl_->state, stimulus)) return std::nullopt;
+  if (!impl_->is_current(event) || !acts_on(state(), stimulus)) return std::nullopt;
   return stimulus;
 }
 
@@ -305,11 +486,6 @@ bool Job::acts_on(JobState state, Stimulus stimulus) {
   return Impl::handler(state, stimulus) != &Impl::ignore;
 }
 
-std::uint64_t Job::digest() const {
-  StateHash hash;
-  JobMemory& memory = *impl_;  // fields() serves readers and writers alike, so it is not const
-  hash.add(memory);
-  return hash.value();
-}
+std::uint64_t Job::digest() const { return impl_->digest(); }
 
 }  // namespace robustrun::supervisor

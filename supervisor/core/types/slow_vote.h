@@ -1,6 +1,6 @@
 #pragma once
 // Which machine slows a job down, and whether a restart without it is worth its price. Pure data
-// and arithmetic; core/job/slow.cpp asks, counts and decides.
+// and arithmetic; core/job/blame/slow_machines.cpp asks, counts and decides.
 //
 // After ByteRobust's rule for fail-slow (arXiv 2509.16293, section 5): all workers are looked at in
 // five rounds, ten seconds apart, and the machine named most often is replaced. Here it must be

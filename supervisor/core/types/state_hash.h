@@ -46,6 +46,8 @@ class StateHash {
     }
   }
 
+  // What `other` has hashed follows.
+  void append(const StateHash& other) { bytes_ += other.bytes_; }
   [[nodiscard]] std::uint64_t value() const { return base::hash64(bytes_); }
 
  private:

@@ -1,4 +1,4 @@
-#include "supervisor/core/job/assign.h"
+#include "supervisor/core/job/facts/assign.h"
 
 #include <doctest/doctest.h>
 

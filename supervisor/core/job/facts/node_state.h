@@ -1,0 +1,93 @@
+#pragma once
+// What a Job remembers of one node, as plain data, by the parts that remember it.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/ids.h"
+#include "supervisor/core/fault/fault_class.h"
+
+namespace robustrun::supervisor {
+
+// The retry time of a node that is not tried again.
+inline constexpr base::Nanos kNever = base::Nanos::max();
+
+struct NodeState {
+  enum class Agent : std::uint8_t { kLaunched, kJoined, kLost };
+  // Every decision about the group reads these of all nodes, so they lie side by side.
+  Agent agent = Agent::kLost;
+  bool gone = true;                    // no process of the current attempt is left on the node
+  bool unfit = false;                  // a check or the policy excluded it
+  bool checked = false;                // a check has looked at it, with or without a result
+  bool ending = false;                 // its agent reports that the node will be taken away soon
+  bool leaving = false;                // its newest agent was told to end: nothing starts here
+  bool lacks_program = false;  // script, folder or interpreter is missing, as on any node
+  bool on_probation = false;  // unfit, and being tested again
+  std::uint32_t slots = 0;  // workers; from the spec or the agent
+  // Of the current agent, and of those before it (agents.h).
+  base::Generation generation;
+  std::uint32_t failed_launches = 0;  // in a row, without a hello
+  std::uint32_t ended = 0;  // workers of the current attempt that have ended (workers.h)
+  std::uint32_t losses = 0;  // agents lost after their hello, in this run
+  base::Nanos launched_at{};
+  base::Nanos retry_at{};  // when a lost agent is launched again
+  std::string address;  // numeric; from the agent or the spec
+  std::string trouble;  // how the last agent was lost, or why the node is unfit
+  std::string listens;  // endpoint of its agent; empty: none
+  std::string bulk;  // endpoint for copies in memory; empty: none
+  // The agent's last finding that could explain a failure, and its time; times of recent findings
+  // (health.h).
+  std::optional<Classification> suspicion;
+  base::Nanos suspected_at{};
+  std::vector<base::Nanos> tolerated;
+  // Times of recent failures that were traced to the node, and that are surely this machine's
+  // (remedies.h).
+  std::vector<base::Nanos> blamed;
+  std::vector<base::Nanos> broken;
+  // Of an unfit node while the run waits for nodes (probation.h).
+  std::uint32_t retests = 0;  // since it was left out
+  std::uint32_t returns = 0;  // how often it took part again in this run, also as a spare
+  base::Nanos retest_at{};  // zero: not planned yet
+  // What the scheduler plans for it (drains.h).
+  std::string drained;  // empty: nothing
+  bool left_drained = false;  // unfit only because of that
+  template <class V>
+  void fields(V& v) {
+    v(1, "agent", agent);
+    v(2, "gone", gone);
+    v(3, "generation", generation);
+    v(4, "launched_at", launched_at);
+    v(5, "failed_launches", failed_launches);
+    v(6, "ended", ended);
+    v(7, "address", address);
+    v(8, "slots", slots);
+    v(9, "losses", losses);
+    v(10, "retry_at", retry_at);
+    v(11, "trouble", trouble);
+    v(12, "ending", ending);
+    v(13, "listens", listens);
+    v(16, "unfit", unfit);
+    v(14, "checked", checked);
+    v(15, "lacks_program", lacks_program);
+    v(17, "suspicion", suspicion);
+    v(18, "suspected_at", suspected_at);
+    v(19, "tolerated", tolerated);
+    v(20, "blamed", blamed);
+    v(21, "on_probation", on_probation);
+    v(22, "bulk", bulk);
+    v(23, "broken", broken);
+    v(24, "retests", retests);
+    v(25, "returns", returns);
+    v(26, "retest_at", retest_at);
+    v(27, "leaving", leaving);
+    v(28, "drained", drained);
+    v(29, "left_drained", left_drained);
+  }
+  [[nodiscard]] bool may_work() const { return !unfit && !leaving; }
+  [[nodiscard]] bool is_there() const { return agent == Agent::kJoined && may_work(); }
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,56 @@
+#pragma once
+// Agents of the nodes: when they are launched, and what the loss of one means for its node. Their
+// memory is in NodeState.
+
+#include <cstdint>
+#include <string>
+
+#include "supervisor/core/job/facts/group.h"
+#include "supervisor/core/job/facts/nodes.h"
+#include "supervisor/core/job/facts/orders.h"
+#include "supervisor/core/job/facts/workers.h"
+#include "supervisor/core/job/saves/copies.h"
+
+namespace robustrun::supervisor {
+
+class Agents {
+ public:
+  Agents(Orders& orders, const JobSpec& spec, Nodes& nodes, const Group& group, Workers& workers,
+         Copies& copies)
+      : orders_(orders),
+        spec_(spec),
+        nodes_(nodes),
+        group_(group),
+        workers_(workers),
+        copies_(copies) {}
+
+  void launch(base::NodeId node);
+  // Every lost node that is due for a retry.
+  void launch_due();
+  // The agent is lost, and with it the node's workers and copies.
+  void drop(base::NodeId node, const std::string& why, bool node_answers);
+  // Drops agents whose hello is overdue, then launches those that are due.
+  void look_after();
+  // "the agent of n3 was lost: why"; to be called before drop().
+  [[nodiscard]] std::string loss_in_words(base::NodeId node, const std::string& why) const;
+  // After drop(). Launches the agent again if it is due.
+  void report_loss(base::NodeId node, std::string text);
+  // Another supervisor takes the run over: it adopts the agents of all nodes. `may_launch`: those
+  // on the way are launched again.
+  void adopt(bool may_launch);
+  void arm_timer();
+  // The wait after so many troubles with a node.
+  [[nodiscard]] base::Nanos retry_delay(std::uint32_t troubles) const;
+
+ private:
+  [[nodiscard]] bool may_be_awaited() const;
+
+  Orders& orders_;
+  const JobSpec& spec_;
+  Nodes& nodes_;
+  const Group& group_;
+  Workers& workers_;
+  Copies& copies_;
+};
+
+}  // namespace robustrun::supervisor

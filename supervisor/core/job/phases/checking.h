@@ -1,0 +1,72 @@
+#pragma once
+// The check of nodes before the first attempt, and before another one where the policy wants it:
+// kChecking lasts from CheckNodes to NodesChecked.
+//
+// All nodes that have joined take part, spares included. An unfit node is treated like one that was
+// lost for good: a spare takes its place, or the run gives up and says why. A spare that comes
+// later is checked together with one node of the group, while the run goes on.
+
+#include <string>
+#include <vector>
+
+#include "supervisor/core/job/facts/group.h"
+#include "supervisor/core/job/facts/group_choice.h"
+#include "supervisor/core/job/facts/nodes.h"
+#include "supervisor/core/job/facts/orders.h"
+#include "supervisor/core/job/facts/transitions.h"
+#include "supervisor/core/job/nodes/check_orders.h"
+#include "supervisor/core/job/nodes/probation.h"
+#include "supervisor/core/types/job_spec.h"
+
+namespace robustrun::supervisor {
+
+class Checking {
+ public:
+  Checking(Orders& orders, const JobSpec& spec, Nodes& nodes, const Group& group,
+           CheckOrders& checks, Probation& probation, Transitions& moves)
+      : orders_(orders),
+        spec_(spec),
+        nodes_(nodes),
+        group_(group),
+        checks_(checks),
+        probation_(probation),
+        moves_(moves) {}
+
+  // Before the first attempt: nodes that came while others were checked are checked, too.
+  [[nodiscard]] bool is_due(const GroupChoice& choice) const;
+  // All nodes, before the next attempt, as the cause `why` is not clear.
+  void want(const std::string& why);
+  void begin();  // → kChecking
+  void checked(const Event& event);
+  void overdue(const Event& event);
+
+  // Once the first attempt has begun.
+  void check_spare(base::NodeId node);
+  // Spares without a result: they came in the middle of a check, or their answer was lost.
+  void check_spares();
+  void spare_checked(const Event& event);
+
+  template <class V>
+  void fields(V& v) {
+    v(39, "check_due", is_due_);
+  }
+
+ private:
+  [[nodiscard]] PreflightDepth depth() const;
+  [[nodiscard]] const char* check_name() const;
+  [[nodiscard]] std::vector<NodeVerdict> judge_nodes(const NodesChecked& result);
+  void leave_out_unfit(std::vector<NodeVerdict>& verdicts);
+  void announce_findings(const std::vector<NodeVerdict>& verdicts);
+  void end_check(std::vector<NodeVerdict> verdicts);  // of a run that only checks
+
+  Orders& orders_;
+  const JobSpec& spec_;
+  Nodes& nodes_;
+  const Group& group_;
+  CheckOrders& checks_;
+  Probation& probation_;
+  Transitions& moves_;
+  bool is_due_ = false;  // of all nodes, before the next attempt
+};
+
+}  // namespace robustrun::supervisor
