@@ -17,8 +17,8 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "supervisor/driver/loop_timer.h"
-#include "supervisor/driver/node_table.h"
+#include "supervisor/agents/node_table.h"
+#include "supervisor/loop_timer.h"
 #include "wire/messages/block_peers.h"
 
 namespace robustrun::supervisor {

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/core/clock.h"
+#include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/copy_events.h"
-#include "supervisor/driver/loop_timer.h"
-#include "supervisor/driver/node_table.h"
+#include "supervisor/loop_timer.h"
 #include "supervisor/watch/copies_watch.h"
 #include "supervisor/watch/copy_rounds.h"
 

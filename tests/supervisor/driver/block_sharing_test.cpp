@@ -1,7 +1,7 @@
 // When nodes get the list of those that pass blocks on.
 #include "supervisor/driver/block_sharing.h"
 
-#include "tests/supervisor/driver/fake_nodes.h"
+#include "tests/supervisor/agents/fake_nodes.h"
 #include "tests/support/loop.h"
 
 namespace robustrun::supervisor::test::block_sharing_test {

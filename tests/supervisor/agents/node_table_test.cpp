@@ -1,4 +1,4 @@
-#include "supervisor/driver/node_table.h"
+#include "supervisor/agents/node_table.h"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/driver/node_table.h"
+#include "supervisor/agents/node_table.h"
 
 namespace robustrun::supervisor::test {
 

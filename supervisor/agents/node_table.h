@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/core/ids.h"
+#include "supervisor/agents/node_link.h"
 #include "supervisor/core/types/job_spec.h"
-#include "supervisor/watch/node_link.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
