@@ -1,6 +1,5 @@
 #include "agent/agent.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 
 #include "agent/copies/memory_tier.h"
 #include "agent/copies/peer_copies.h"
+#include "agent/departure.h"
 #include "agent/faults/inject.h"
 #include "agent/health/watch.h"
 #include "agent/node/environment.h"
@@ -35,7 +35,6 @@
 #include "agent/worker/checkpoint_demotion.h"
 #include "agent/worker/worker_set.h"
 #include "base/core/clock.h"
-#include "base/core/exit_status.h"
 #include "base/io/blocking_pool.h"
 #include "base/io/child_self.h"
 #include "base/io/descriptor_limit.h"
@@ -71,7 +70,12 @@ class Agent {
               {}},
         tick_(loop),
         give_up_(loop),
-        order_awaited_(loop),
+        departure_(node_, over_network, {},
+                   {[this] { return welcomed(); }, [this] { return ::getppid() != parent_; },
+                    [this](const wire::Message& m) { send(m); },
+                    [this](int signal, base::Nanos grace) { workers_->stop_all(signal, grace); },
+                    [this](std::function<void()> then) { workers_->when_gone(std::move(then)); },
+                    [this] { leave(); }}),
         signals_(loop, SIGTERM, SIGINT),
         forwarded_(loop) {
     base::redirect_log(
@@ -104,13 +108,13 @@ class Agent {
     stage_.reset();
   }
 
-  void end_with_node() { ends_with_node_ = true; }
+  void end_with_node() { departure_.end_with_node(); }
   void leave_on(const std::vector<int>& signals, base::Nanos grace) {
     for (const int signal : signals) {
       boost::system::error_code error;  // nothing can be done about it
       signals_.add(signal, error);
     }
-    shutdown_grace_ = grace;
+    departure_.set_grace(grace);
   }
   void forward(const std::vector<int>& signals) {
     for (const int signal : signals) {
@@ -141,7 +145,7 @@ class Agent {
   // The run's exit code, once the supervisor has dismissed us.
   [[nodiscard]] std::optional<int> exit_code() const { return exit_code_; }
   // The signal that made us leave; 0: none.
-  [[nodiscard]] int left_by() const { return left_by_; }
+  [[nodiscard]] int left_by() const { return departure_.left_by(); }
   // Why we left without either.
   [[nodiscard]] const std::string& why() const { return why_; }
   // It ended because the supervisor could not be reached.
@@ -167,14 +171,7 @@ class Agent {
   void await_signal() {
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
-      if (!over_network_) {
-        pass_on(signal);
-      } else if (signal == SIGTERM && ends_with_node_ && workers_) {
-        ending_ = {"Slurm sent SIGTERM to its agent (preemption, time limit or scancel)", 0};
-        send_ending();
-      } else {
-        depart(signal);
-      }
+      departure_.signalled(signal);
       await_signal();
     });
   }
@@ -187,95 +184,15 @@ class Agent {
     });
   }
 
-  void send_ending() {
-    if (!ending_.why.empty()) send(ending_);
-  }
-
-  // On one machine a signal often goes to all processes of a run (docker stop, systemd, the end of
-  // a CI job), so that the workers still have their time to save: the supervisor is told. It knows
-  // whether the signal ends the run, and when. Only if it does not answer, SIGTERM and SIGINT end
-  // the workers here.
-  void pass_on(int signal) {
-    const bool is_supervisor_gone = ::getppid() != parent_;
-    const bool ends_alone = signal == SIGTERM || signal == SIGINT;
-    if (is_supervisor_gone || (ends_alone && (left_by_ != 0 || !workers_))) return leave();
-    send(wire::StopRun{signal, {}, "its agent"});
-    if (!ends_alone) return;
-    left_by_ = signal;
-    if (was_stopped_) return;
-    await_order(kAnswerMax, [this] {
-      is_alone_ = true;
-      workers_->when_gone([this] {
-        if (is_alone_) leave();
-      });
-    });
-  }
-
-  // The supervisor has the signal, and decides.
-  void on_answer() {
-    if (over_network_ || is_alone_) return;
-    left_by_ = 0;
-    order_awaited_.cancel();
-  }
-
-  // Stops the workers if no order comes; calls `on_none` first.
-  void await_order(base::Nanos max, std::function<void()> on_none) {
-    order_awaited_.expires_after(max);
-    order_awaited_.async_wait(
-        [this, on_none = std::move(on_none)](const boost::system::error_code& error) {
-          if (error || was_stopped_ || left_by_ == 0) return;  // the order came just before
-          on_none();
-          workers_->stop_all(left_by_, shutdown_grace_);
-        });
-  }
-
-  // This node leaves the run. The supervisor stops the workers of all nodes, so that they can save
-  // together, and starts nothing here any more. If it does not answer, the agent stops its own
-  // workers.
-  void depart(int signal) {
-    if (left_by_ != 0) return leave();
-    left_by_ = signal;
-    if (!workers_) return leave();
-    ending_ = {
-        (node_.own_command ? "its command got " : "its agent got ") + base::signal_name(signal),
-        signal};
-    send_ending();
-    if (node_.own_command) {
-      const std::string line = fmt::format(
-          "robustrun: {}: this node leaves the run; its workers get the signal, too, and have {} "
-          "s\n",
-          base::signal_name(signal),
-          std::chrono::ceil<std::chrono::seconds>(shutdown_grace_).count());
-      static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
-    }
-    workers_->when_gone([this] { leave(); });
-    await_order(kStopOrderMax, [] {});
-  }
-
-  // Uses the signal that the agent got: a worker may handle SIGINT better than SIGTERM.
-  void stop(wire::StopWorkers order) {
-    was_stopped_ = true;
-    if (left_by_ != 0) order_awaited_.cancel();
-    is_alone_ = false;
-    for (const wire::Message& exit : std::exchange(held_exits_, {})) send(exit);
-    if (left_by_ != 0 && order.signal == SIGTERM) order.signal = left_by_;
-    workers_->stop(order);
-  }
-
   void send(const wire::Message& message) {
     if (leaving_ || !link_) return;
     if (const auto* stop = std::get_if<wire::StopRun>(&message); stop && node_.own_command) {
       // This command is to end, as if it had been signalled itself.
       return base::signal_self(stop->signal == SIGINT ? SIGINT : SIGTERM);
     }
-    // Workers that the agent has stopped by itself have not done their work, whatever their exit
-    // codes say. A later stop order is answered by WorkersGone.
-    if (is_alone_ && std::holds_alternative<wire::WorkersGone>(message)) return;
-    if (is_alone_ && std::holds_alternative<wire::WorkerExited>(message)) {
-      held_exits_.push_back(message);
-      return;
-    }
-    if (was_stopped_ && std::holds_alternative<wire::WorkersGone>(message)) store_.end_attempt();
+    if (departure_.withholds(message)) return;
+    if (departure_.was_stopped() && std::holds_alternative<wire::WorkersGone>(message))
+      store_.end_attempt();
     const auto* output = std::get_if<wire::Output>(&message);
     if (output != nullptr && console_) {
       console_->write(*output);
@@ -316,9 +233,10 @@ class Agent {
       stepped_at_ = clock_.now();
       peers_->begin_attempt();
     } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
-      this->stop(*stop);
+      departure_.take(*stop);
+      workers_->stop(*stop);
     } else if (std::holds_alternative<wire::StopRun>(message)) {
-      on_answer();
+      departure_.on_answer();
     } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
       workers_->signal(*signal);
     } else if (const auto* keep = std::get_if<wire::KeepStandbys>(&message)) {
@@ -342,7 +260,7 @@ class Agent {
   }
 
   void begin_attempt(const wire::StartWorkers& order) {
-    was_stopped_ = false;
+    departure_.begin_attempt();
     link_->begin_attempt(order.attempt, order.ordered_by);
     begin_store(order, order.store_clients);
   }
@@ -367,7 +285,7 @@ class Agent {
     base::raise_descriptor_limit();  // where the process that started us has lowered it
     if (workers_) {  // a later welcome, after a new connection
       node_.stages.forget_news();
-      return send_ending();
+      return departure_.tell_again();
     }
     if (own_workers_) {
       own_workers_->run_id = welcome.workers.run_id;
@@ -477,7 +395,7 @@ class Agent {
     leaving_ = true;
     tick_.cancel();
     signals_.cancel();
-    order_awaited_.cancel();
+    departure_.cancel();
     wait_for_last_bytes(link_->close(), clock_.now() + kLastBytesMax);
   }
 
@@ -515,7 +433,7 @@ class Agent {
   std::unique_ptr<HealthWatch> health_;  // null: findings are not wanted
   asio::steady_timer tick_;
   asio::steady_timer give_up_;
-  asio::steady_timer order_awaited_;
+  Departure departure_;
   asio::signal_set signals_;
   asio::signal_set forwarded_;
   std::uint64_t heartbeats_ = 0;  // sent so far
@@ -526,16 +444,9 @@ class Agent {
   std::string why_ = "ended by a signal";
   bool is_cut_off_ = false;
   bool congested_ = false;
-  bool was_stopped_ = false;  // the attempt's workers, by an order
   std::optional<std::uint64_t> replay_;  // the last one
   std::vector<std::string> node_environment_;
-  bool ends_with_node_ = false;
-  wire::NodeEnding ending_;  // of this node; sent on every connection unless its reason is empty
-  int left_by_ = 0;
-  bool is_alone_ = false;  // the supervisor lives, but has not answered the signal
-  std::vector<wire::Message> held_exits_;  // of workers while alone
   const pid_t parent_ = ::getppid();
-  base::Nanos shutdown_grace_{};
   bool leaving_ = false;  // the link is closed
 };
 

@@ -26,6 +26,8 @@ struct SnapshotView {
   std::string minor;  // version of their interpreter: 3.11
 };
 
+class Processes;  // process/processes.h
+
 struct NodeContext {
   boost::asio::any_io_executor executor;
   const base::Clock& clock;
@@ -46,6 +48,7 @@ struct NodeContext {
   // From now on rank 0's worker serves torch's store, at a port that is free when this returns.
   std::function<void()> leave_store{};
   ProfilerShare profiler{};   // of the current attempt's workers
+  Processes* processes = nullptr;  // null: workers are started below shims
   std::set<std::string> line_formats{};  // projects whose log lines were recognised here
 };
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "agent/node/limits.h"
-#include "agent/process/shim_link.h"
+#include "agent/process/processes.h"
 #include "agent/spawn/usable_cpus.h"
 #include "agent/spawn/worker_command.h"
 #include "base/io/fd.h"
@@ -131,7 +131,7 @@ class Replay::Run : public std::enable_shared_from_this<Run> {
       fail(Outcome::kFailed, fmt::format("{}: {}", rank_name, base::describe(status)));
     };
     handlers.on_gone = [this](unsigned, const std::string&) { on_gone(); };
-    processes_[place] = RR_TRY(ShimLink::start(node_.executor, options, std::move(handlers)));
+    processes_[place] = RR_TRY(start_process(node_, options, std::move(handlers)));
     return {};
   }
 

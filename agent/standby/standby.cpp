@@ -8,6 +8,7 @@
 #include "agent/node/environment.h"
 #include "agent/node/limits.h"
 #include "agent/process/priority.h"
+#include "agent/process/processes.h"
 #include "agent/spawn/worker_stream.h"
 #include "base/io/log.h"
 
@@ -89,10 +90,10 @@ base::Status StandbyImpl::launch(NodeContext& node) {
   options.err_fd = err.second.get();
   if (cgroup_) options.cgroup = cgroup_->path();
   if (plan_.made == nullptr) {
-    shim_ = RR_TRY(ShimLink::start(node.executor, options, shim_handlers()));
+    shim_ = RR_TRY(start_process(node, options, shim_handlers()));
   } else {
     const StandbyTemplate::Order order{options, path, plan_.changes};
-    shim_ = RR_TRY(ShimLink::adopt(node.executor, options, shim_handlers(), [&](int control) {
+    shim_ = RR_TRY(adopt_process(node, options, shim_handlers(), [&](int control) {
       return plan_.made->request(order, control);
     }));
   }

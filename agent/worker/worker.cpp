@@ -18,7 +18,7 @@
 #include "agent/node/worker_file.h"
 #include "agent/process/cgroup.h"
 #include "agent/process/oom.h"
-#include "agent/process/shim_link.h"
+#include "agent/process/processes.h"
 #include "agent/spawn/worker_spawn.h"
 #include "agent/spawn/worker_stream.h"
 #include "agent/spawn/worker_words.h"
@@ -246,7 +246,7 @@ base::Status WorkerImpl::start_fresh(const Plan& plan, const LaunchSpec& spawn) 
   options.out_fd = out.fd;
   options.err_fd = err.fd;
   if (cgroup_) options.cgroup = cgroup_->path();
-  shim_ = RR_TRY(ShimLink::start(node_.executor, options, shim_handlers()));
+  shim_ = RR_TRY(start_process(node_, options, shim_handlers()));
   return {};
 }
 

@@ -17,6 +17,11 @@ void BlockSharing::end() {
   goes_on_.reset();
 }
 
+void BlockSharing::on_connected_again(base::NodeId node) {
+  on_joined();
+  if (list_) nodes_.send(node, *list_);
+}
+
 void BlockSharing::share(bool is_formed) {
   if (!plan_.is_wanted || !goes_on_) return;
   bool are_all_here = !plan_.is_open;

@@ -17,8 +17,8 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
-#include "supervisor/driver/loop_timer.h"
-#include "supervisor/driver/node_table.h"
+#include "supervisor/agents/node_table.h"
+#include "supervisor/loop_timer.h"
 #include "wire/messages/block_peers.h"
 
 namespace robustrun::supervisor {
@@ -40,8 +40,8 @@ class BlockSharing {
   void on_joined() { share(false); }
   void on_group_formed() { share(true); }
   void on_report(base::NodeId node, const wire::CodeWanted& wanted);
-  // The list that was sent last, for an agent that is connected again; none: no list yet.
-  [[nodiscard]] const std::optional<wire::BlockPeers>& list() const { return list_; }
+  // The agent may have missed the list that was sent last.
+  void on_connected_again(base::NodeId node);
   void end();
 
  private:
@@ -51,7 +51,7 @@ class BlockSharing {
   const base::Clock& clock_;
   NodeTable& nodes_;
   const Plan plan_;
-  std::optional<wire::BlockPeers> list_;
+  std::optional<wire::BlockPeers> list_;  // that was sent last; none: no list yet
   std::optional<base::Nanos> since_;  // when the first node for the list joined
   LoopTimer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);

@@ -28,6 +28,11 @@ void CopyOrders::on_report(base::NodeId node, const wire::CopiesKept& report) {
   if (auto news = watch_.take(report)) plan_.on_news(*std::move(news), node);
 }
 
+void CopyOrders::on_connected_again(base::NodeId node) {
+  const auto& round = rounds_.order();
+  if (round && !nodes_[node].ranks.empty()) nodes_.send(node, *round);
+}
+
 void CopyOrders::begin_round() {
   if (const auto round = rounds_.next(clock_.now())) nodes_.send_to_group(*round);
   const auto at = rounds_.next_at();

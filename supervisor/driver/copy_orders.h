@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/core/clock.h"
+#include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/copy_events.h"
-#include "supervisor/driver/loop_timer.h"
-#include "supervisor/driver/node_table.h"
+#include "supervisor/loop_timer.h"
 #include "supervisor/watch/copies_watch.h"
 #include "supervisor/watch/copy_rounds.h"
 
@@ -28,11 +28,11 @@ class CopyOrders {
              NodeTable& nodes, Plan plan);
 
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // Replaces all orders before; repeated before the start order when the agent reconnects.
+  // Replaces all orders before; NodeTable::repeat_orders() repeats it.
   void place(const PlaceCopies& action);
   void on_report(base::NodeId node, const wire::CopiesKept& report);
-  // What an agent that is connected again has to know of the round.
-  [[nodiscard]] const std::optional<wire::CopyRound>& round() const { return rounds_.order(); }
+  // The agent may have missed the order of the round under way. After its start order.
+  void on_connected_again(base::NodeId node);
   void end() { timer_.cancel(); }
 
  private:

@@ -1,24 +1,44 @@
 #include "supervisor/driver/driver.h"
 
-#include <fmt/core.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <boost/asio/post.hpp>
-#include <csignal>
+#include <array>
 #include <cstdint>
+#include <deque>
+#include <type_traits>
 #include <utility>
 
+#include "base/io/fd.h"
 #include "base/io/log.h"
+#include "supervisor/agents/connections.h"
+#include "supervisor/agents/leases.h"
+#include "supervisor/agents/node_table.h"
+#include "supervisor/console/run_console.h"
+#include "supervisor/control/file.h"
+#include "supervisor/core/job/job.h"
 #include "supervisor/core/report/pace.h"
-#include "supervisor/driver/impl.h"
-#include "supervisor/driver/translate.h"
+#include "supervisor/core/status/live_line.h"
+#include "supervisor/core/types/exit_code.h"
+#include "supervisor/driver/agent_reports.h"
+#include "supervisor/driver/block_sharing.h"
+#include "supervisor/driver/copy_orders.h"
+#include "supervisor/driver/end_signals.h"
+#include "supervisor/driver/group_progress.h"
+#include "supervisor/driver/hangs.h"
+#include "supervisor/driver/job_end.h"
+#include "supervisor/driver/node_checks.h"
+#include "supervisor/driver/run_control.h"
+#include "supervisor/driver/run_end.h"
+#include "supervisor/driver/run_record.h"
+#include "supervisor/driver/slurm_side.h"
+#include "supervisor/driver/status_view.h"
+#include "supervisor/driver/worker_looks.h"
+#include "supervisor/driver/worker_orders.h"
 #include "supervisor/group/placer.h"
 #include "supervisor/limits.h"
-#include "supervisor/outlets/outlets.h"
-#include "supervisor/run_dir/version_store.h"
+#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
-
 namespace {
 
 // Agents connect over a network, and may come back after a broken connection.
@@ -26,18 +46,158 @@ bool is_remote(const RunRequest& request) {
   return request.network.launch != NetworkPlan::Launch::kSocketPair || request.spec.group.open;
 }
 
+// A successor must know of these, even after a loss of power: that an attempt began, and that
+// another supervisor took over.
+bool is_irrevocable(const Action& action) {
+  return std::holds_alternative<StartWorkers>(action) || std::holds_alternative<AdoptNode>(action);
+}
+
+// What only a supervisor sends, and what opens a connection before there is an agent.
+template <class T, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
+template <class T>
+inline constexpr bool kIsOrder =
+    kIsOneOf<T, wire::Welcome, wire::ReservePort, wire::StartWorkers, wire::StopWorkers,
+             wire::SignalWorkers, wire::Dismiss, wire::Enrol, wire::Enrolled, wire::Inject,
+             wire::CheckNode, wire::ReachPeers, wire::MeasurePeers, wire::EndCheck, wire::Observe,
+             wire::ReplayNode, wire::EndReplay, wire::KeepStandbys, wire::DemoteCheckpoint,
+             wire::PlaceCopies, wire::SaveHeldCopies, wire::CopyRound, wire::BlockPeers,
+             wire::CodeBlock>;
+
+// Gives a report to the first part that takes it.
+template <class Report, class Part, class... Others>
+void deliver(base::NodeId node, Report& report, Part& part, Others&... others) {
+  if constexpr (requires { part.on_report(node, report); }) {
+    part.on_report(node, report);
+  } else {
+    static_assert(sizeof...(others) > 0, "no part takes this report");
+    deliver(node, report, others...);
+  }
+}
+
 }  // namespace
+
+class Driver::Impl {
+ public:
+  Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished);
+
+  base::Status open_listener(const RunAuthority* before);
+  void start();
+  void resume(Folded folded);
+  // Reports of agents that no part takes.
+  void on_report(base::NodeId node, const wire::Output& output);
+  void on_report(base::NodeId node, const wire::Refused& refused);
+
+  // Used by Driver's functions of the same names.
+  RunRecord& record() { return record_; }
+  RunConsole& console() { return console_; }
+  EndSignals& signals() { return signals_; }
+  [[nodiscard]] const AgentConnections& connections() const { return connections_; }
+
+ private:
+  using Sink = std::function<void(EventBody, base::NodeId)>;
+  [[nodiscard]] Sink sink() {
+    return [this](EventBody event, base::NodeId node) { dispatch(std::move(event), node); };
+  }
+  // For an answer that may come after the run's end, or after ours.
+  template <class Answer>
+  [[nodiscard]] std::function<void(Answer)> later() {
+    return [this, alive = std::weak_ptr(alive_)](Answer answer) {
+      if (!alive.expired() && !end_.is_over()) dispatch(std::move(answer));
+    };
+  }
+  [[nodiscard]] std::function<base::Attempt()> attempt() const {
+    return [this] { return job_.attempt(); };
+  }
+  [[nodiscard]] std::function<bool()> is_running() const {
+    return [this] { return job_.state() == JobState::kRunning; };
+  }
+  [[nodiscard]] bool is_ending() const {
+    return job_.state() == JobState::kFinishing || end_.is_over();
+  }
+  [[nodiscard]] bool peers_progress() const;
+  [[nodiscard]] JobEnd::Hands job_end_hands();
+  [[nodiscard]] Leases::Hands lease_hands();
+  [[nodiscard]] AgentConnections::Hands connection_hands();
+  [[nodiscard]] RunControl::Hands control_hands();
+  [[nodiscard]] RunEnd::Hands end_hands(std::function<void(int)> on_finished);
+
+  // Begins the activities that last as long as the run, whose start was at `since` (Unix time).
+  void attend(base::Nanos since);
+  void end_parts();
+  void begin_attempt(const StartWorkers& first, base::Nanos began);
+  void dispatch(EventBody body, base::NodeId node = {});
+  void deliver_report(base::NodeId node, wire::Message message);
+  void on_connected(base::NodeId node, bool is_again);
+  void on_lost(base::NodeId node, AgentLost lost);
+
+  // Actions of the core, one by one: an action without an overload does not compile.
+  void perform(const LaunchAgent& action) { connections_.perform(action); }
+  void perform(const AdoptNode& action) { connections_.perform(action); }
+  void perform(const ReservePort& action) { orders_.perform(action); }
+  void perform(const StartWorkers& action);
+  void perform(const StopWorkers& action) { orders_.perform(action); }
+  void perform(const ForwardSignal& action) { orders_.perform(action); }
+  void perform(const DismissAgent& action) { orders_.perform(action); }
+  void perform(const DemoteCheckpoint& action) { orders_.perform(action); }
+  void perform(const SaveHeldCopies& action) { orders_.perform(action); }
+  void perform(const PlaceCopies& action) { copies_.place(action); }
+  void perform(const CheckNodes& action) { checks_.check(action); }
+  void perform(const ReplayNodes& action) { checks_.replay(action, job_.attempt()); }
+  void perform(const NodesJudged& judged);
+  void perform(const LookAtPace& action) { hangs_.look_at_pace(action); }
+  void perform(const LookBack& action);
+  void perform(const SolvePlacement& action);
+  void perform(const SolveBackup& action);
+  void perform(const SetTimer& action);
+  void perform(const Decision& decision);
+  void perform(const GroupFormed& group);
+  void perform(const Finish& action);
+
+  const Parts parts_;
+  const RunRequest& request_;
+  Job job_;
+  std::deque<Event> queue_;
+  bool handling_ = false;
+  NodeTable nodes_;
+  RunRecord record_;
+  RunEnd end_;
+  RunConsole console_;
+  GroupProgress progress_;
+  CopyOrders copies_;
+  BlockSharing blocks_;
+  NodeChecks checks_;
+  WorkerLooks looks_;
+  Hangs hangs_;
+  SlurmSide slurm_;
+  JobEnd job_end_;
+  EndSignals signals_;
+  WorkerOrders orders_;
+  AgentConnections connections_;
+  AgentReports reports_;
+  Leases leases_;
+  StatusView status_;
+  RunControl control_;
+  std::array<LoopTimer, kTimers> timers_;  // by TimerId
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
 
 Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
     : parts_(std::move(parts)),
       request_(request),
-      on_finished_(std::move(on_finished)),
       nodes_(request.spec.nodes),
-      racks_(request.placement.cluster),
-      line_news_(!request.workers.metrics.empty() || !request.workers.line_formats.empty()),
-      copies_(parts_.executor, parts_.clock, nodes_,
-              {request.network.copies_rate,
-               [this](CopiesKept news, base::NodeId node) { dispatch(std::move(news), node); }}),
+      end_(parts_.executor, {}, end_hands(std::move(on_finished))),
+      console_(parts_.executor, request,
+               {[this] {
+                  nodes_.each([this](base::NodeId node, const NodeLink&) {
+                    nodes_.resume(node, parts_.clock.now());
+                  });
+                },
+                [this] { return live_line(status_.status()); }}),
+      progress_(parts_.executor, parts_.clock, nodes_, request.spec.stop_after_steps,
+                !request.workers.metrics.empty() || !request.workers.line_formats.empty(),
+                {attempt(), [this] { return hangs_.bandwidth().total(); }, sink()}),
+      copies_(parts_.executor, parts_.clock, nodes_, {request.network.copies_rate, sink()}),
       blocks_(parts_.executor, parts_.clock, nodes_,
               {request.workers.share_blocks && is_remote(request), request.spec.group.open,
                request.network.peers_rate,
@@ -46,60 +206,53 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
           parts_.executor, parts_.clock, nodes_,
           {[this](NodesChecked result) { dispatch(std::move(result)); },
            [this](NodesReplayed result) { dispatch(std::move(result)); }, request.replay_command}),
-      looks_(
-          parts_.executor, nodes_,
-          {[this] { return job_.attempt(); }, [this] { return job_.state() == JobState::kRunning; },
-           request.placement.parallel, parts_.analyze, parts_.analyze_failed}),
-      hangs_(
-          parts_.clock, nodes_, looks_,
-          {request.hangs, request.spec.policy.hang_still, request.workers.trace},
-          {[this] { return job_.attempt(); }, [this] { return job_.state() == JobState::kRunning; },
-           [this] { return progress_.furthest(); },
-           [this] {
-             if (auto summary = this->summary()) dispatch(*std::move(summary));
-           },
-           [this](Diagnosed diagnosed) { dispatch(std::move(diagnosed)); }}),
+      looks_(parts_.executor, nodes_,
+             {attempt(), is_running(), request.placement.parallel, parts_.analyze,
+              parts_.analyze_failed}),
+      hangs_(parts_.clock, nodes_, looks_,
+             {request.hangs, request.spec.policy.hang_still, request.workers.trace},
+             {attempt(), is_running(), [this] { return progress_.readings().furthest(); },
+              [this] { progress_.journal_steps(); },
+              [this](Diagnosed diagnosed) { dispatch(std::move(diagnosed)); }}),
       slurm_(parts_.executor, nodes_, request.network.slurm.poll,
              {parts_.ask_slurm, parts_.ask_node_states,
               [this](SignalReceived received) { dispatch(std::move(received)); },
               [this](base::Nanos end) { return job_end_.timed_save(end); },
               [this](base::Nanos end) { return job_end_.time_to_save(end); },
-              [this](base::NodeId node) { return job_.drained(node); },
-              [this](NodeHealth health, base::NodeId node) { dispatch(std::move(health), node); }}),
+              [this](base::NodeId node) { return job_.drained(node); }, sink()}),
       job_end_(parts_.executor, parts_.clock,
                {request.network.slurm.job, request.network.slurm.poll,
                 request.spec.deadlines.shutdown_grace, kJobEndPatience},
                job_end_hands()),
-      leases_(parts_.executor, parts_.clock, request.network.lease, nodes_,
-              {[this](base::NodeId node, const std::string& why, bool node_answers) {
-                 lose(node, why, node_answers);
-               },
-               [this](base::NodeId node, std::function<void(bool)> done) {
-                 parts_.launcher.probe(node, std::move(done));
-               },
-               // A volunteer has no second channel.
-               [this](base::NodeId node) { return node.value < request_.spec.nodes.size(); },
-               [this] { return peers_progress(); },
-               [this] {
-                 note_steps();
-                 note_group_wait();
-                 hangs_.watch();
-               },
-               [this](base::NodeId node, std::uint64_t number) { beat(node, number); }}),
+      signals_(parts_.clock, nodes_, slurm_, request.end_signals,
+               {[this] { return is_ending(); }, [this] { return end_.is_over(); }, sink()}),
+      orders_(
+          parts_.clock, request, nodes_,
+          {[this](const StartWorkers& first, base::Nanos began) { begin_attempt(first, began); },
+           sink()}),
+      connections_(parts_.executor, parts_.clock, {request, job_, nodes_, parts_.launcher},
+                   connection_hands()),
+      reports_(
+          job_, nodes_, progress_, request.workers.trace,
+          {sink(), [this](base::NodeId node) { connections_.lose(node, kUsedByAnother, true); },
+           [this] { hangs_.note_ended(); },
+           [this](base::NodeId node, const wire::PortReserved& report) {
+             return checks_.takes_port(node, report);
+           }}),
+      leases_(parts_.executor, parts_.clock, request.network.lease, nodes_, lease_hands()),
+      status_(parts_.clock, {request, job_, record_, nodes_, progress_, hangs_.bandwidth()}),
+      control_(parts_.executor, {request, job_, nodes_, looks_, console_.hub()}, control_hands()),
       timers_{LoopTimer(parts_.executor), LoopTimer(parts_.executor), LoopTimer(parts_.executor),
-              LoopTimer(parts_.executor), LoopTimer(parts_.executor), LoopTimer(parts_.executor)},
-      summary_timer_(parts_.executor),
-      live_timer_(parts_.executor),
-      shutdown_timer_(parts_.executor) {
+              LoopTimer(parts_.executor), LoopTimer(parts_.executor), LoopTimer(parts_.executor)} {
   if (is_remote(request)) nodes_.keep_orders();
 }
 
 JobEnd::Hands Driver::Impl::job_end_hands() {
   JobEnd::Hands hands;
   hands.ask_end = parts_.ask_job_end;
-  hands.longest_saves = [this] { return save_times_.longest(); };
-  hands.step_time = [this] { return step_time(status_.steps_per_second()); };
-  hands.is_ending = [this] { return job_.state() == JobState::kFinishing || finished_; };
+  hands.longest_saves = [this] { return record_.longest_saves(); };
+  hands.step_time = [this] { return step_time(record_.status().steps_per_second()); };
+  hands.is_ending = [this] { return is_ending(); };
   hands.on_save = [this](SignalReceived received) {
     slurm_.note_end();
     dispatch(std::move(received));
@@ -107,10 +260,89 @@ JobEnd::Hands Driver::Impl::job_end_hands() {
   return hands;
 }
 
+AgentConnections::Hands Driver::Impl::connection_hands() {
+  AgentConnections::Hands hands;
+  hands.on_event = sink();
+  hands.on_message = [this](base::NodeId node, wire::Message message) {
+    deliver_report(node, std::move(message));
+  };
+  hands.on_connected = [this](base::NodeId node, bool is_again) { on_connected(node, is_again); };
+  hands.on_broken = [this](base::NodeId node, const std::string& why) {
+    leases_.suspect(node, why);
+  };
+  hands.on_lost = [this](base::NodeId node, AgentLost lost) { on_lost(node, std::move(lost)); };
+  hands.on_left = [this] { end_.on_agent_left(); };
+  return hands;
+}
+
+Leases::Hands Driver::Impl::lease_hands() {
+  Leases::Hands hands;
+  hands.lose = [this](base::NodeId node, const std::string& why, bool node_answers) {
+    connections_.lose(node, why, node_answers);
+  };
+  hands.probe = [this](base::NodeId node, std::function<void(bool)> done) {
+    parts_.launcher.probe(node, std::move(done));
+  };
+  // A volunteer has no second channel.
+  hands.has_probe = [this](base::NodeId node) { return node.value < request_.spec.nodes.size(); };
+  hands.peers_progress = [this] { return peers_progress(); };
+  hands.on_check = [this] {
+    progress_.watch();
+    status_.watch_group_wait();
+    hangs_.watch();
+  };
+  hands.beat = [this](base::NodeId node, std::uint64_t number) {
+    connections_.beat(node, number);
+    if (job_.state() == JobState::kRunning) orders_.prepare_spare(node);
+  };
+  return hands;
+}
+
+RunControl::Hands Driver::Impl::control_hands() {
+  RunControl::Hands hands;
+  hands.status = [this] { return status_.status(); };
+  hands.tell = [this](OutputNews& news) {
+    news.state = to_string(job_.state());
+    news.up = record_.was_up();
+    if (news.output.ended) news.exit_code = end_.exit_code();
+  };
+  hands.is_over = [this] { return end_.is_over(); };
+  hands.on_event = sink();
+  return hands;
+}
+
+RunEnd::Hands Driver::Impl::end_hands(std::function<void(int)> on_finished) {
+  RunEnd::Hands hands;
+  hands.have_agents_left = [this] { return connections_.have_left(); };
+  hands.kill_agents = [this] { parts_.launcher.kill_all(); };
+  // Watchers of the console see the end, too.
+  hands.flush = [this](std::function<void()> done) {
+    console_.stop_live();
+    record_.end_outlets([this, alive = std::weak_ptr(alive_), done = std::move(done)] {
+      if (!alive.expired()) console_.end(done);
+    });
+  };
+  hands.on_finished = std::move(on_finished);
+  return hands;
+}
+
+// Steps that were done before the silence are still reported for a moment after its start. So what
+// counts is that the furthest rank went on lately; and when a group is being stopped, nothing does.
+bool Driver::Impl::peers_progress() const {
+  const auto stepped_at = progress_.stepped_at();
+  return job_.state() == JobState::kRunning && stepped_at &&
+         parts_.clock.now() - *stepped_at < request_.network.lease.suspect_after;
+}
+
+base::Status Driver::Impl::open_listener(const RunAuthority* before) {
+  return connections_.listen(
+      {parts_.look_up, [this](const wire::StopRun& order) { signals_.on_stop(order); }, before});
+}
+
 void Driver::Impl::start() {
-  open_console();
-  introduce();
-  show_live();
+  console_.open(parts_.out_fd, parts_.err_fd);
+  console_.introduce(parts_.clock);
+  console_.show_live();
   RunStarted started;
   started.spec = request_.spec;
   started.spec.placement = placement_use(request_.placement);
@@ -122,74 +354,50 @@ void Driver::Impl::start() {
   attend(since);
 }
 
+// What the agents and orders of the other supervisor were is known from its journal.
+void Driver::Impl::resume(Folded folded) {
+  console_.open(parts_.out_fd, parts_.err_fd);
+  orders_.take_over(folded.started);
+  record_.take_over(folded);
+  job_ = std::move(folded.job);
+  for (const NodeStatus& node : record_.status().status(parts_.clock.now()).nodes) {
+    if (!node.address.empty()) connections_.expect(node.address);
+  }
+  SupervisorResumed resumed;
+  resumed.incarnation = job_.incarnation() + 1;
+  resumed.host = this_host();
+  resumed.pid = ::getpid();
+  resumed.wall_time = parts_.clock.wall_time();
+  resumed.away = parts_.clock.now() - folded.last;
+  dispatch(std::move(resumed));
+  if (!end_.is_over()) attend(folded.run.wall_time);
+}
+
 void Driver::Impl::attend(base::Nanos since) {
-  arm_summary();
+  progress_.begin();
   leases_.begin();
-  open_control();
+  control_.open();
   slurm_.watch_nodes();
   job_end_.begin(since);
   if (parts_.read_earlier_saves) {
-    parts_.read_earlier_saves([self = weak_from_this()](const SaveTimes& earlier) {
-      if (const auto driver = self.lock()) driver->save_times_.add(earlier);
+    parts_.read_earlier_saves([this, alive = std::weak_ptr(alive_)](const SaveTimes& earlier) {
+      if (!alive.expired()) record_.add_saves(earlier);
     });
   }
-  if (outlets_ != nullptr) outlets_->begin([this] { return status(); });
-}
-
-Injector::Group Driver::Impl::reachable_group() const {
-  Injector::Group group{job_.attempt(), {}};
-  nodes_.each([&](base::NodeId node, const NodeLink& link) {
-    if (!link.joined || link.lost || !link.channel) return;
-    group.nodes.push_back({node, nodes_.name(node), link.address, link.ranks});
-  });
-  std::ranges::stable_sort(group.nodes, {}, [](const Injector::Node& node) {
-    return node.ranks.empty() ? base::Rank{UINT32_MAX} : node.ranks.front();
-  });
-  return group;
-}
-
-void Driver::Impl::close() {
-  base::copy_log(nullptr);
-  control_.reset();
-  injector_.reset();
-  end_parts();
-  checks_.drop();
-  looks_.drop();
-  agent_listener_.reset();
-  nodes_.each([](base::NodeId, const NodeLink& link) {
-    if (link.channel) link.channel->close();
-  });
-  for (auto& timer : timers_) timer.cancel();
-  summary_timer_.cancel();
-  live_timer_.cancel();
-  shutdown_timer_.cancel();
+  record_.begin_outlets([this] { return status_.status(); });
 }
 
 // The run is over: nothing is reported to the core any more.
 void Driver::Impl::end_parts() {
   leases_.end();
+  progress_.end();
   slurm_.end();
   job_end_.end();
   blocks_.end();
   copies_.end();
   looks_.end();
+  connections_.end();
 }
-
-void Driver::Impl::signal_received(int signal, bool forward_only) {
-  if (!forward_only && was_relayed(signal)) return;
-  if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
-  dispatch(SignalReceived{signal, forward_only});
-}
-
-namespace {
-
-// A successor must know of these, even after a loss of power: that an attempt began, and that
-// another supervisor took over.
-bool is_irrevocable(const Action& action) {
-  return std::holds_alternative<StartWorkers>(action) || std::holds_alternative<AdoptNode>(action);
-}
-
-}  // namespace
 
 void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
   Event event;
@@ -200,70 +408,81 @@ void Driver::Impl::dispatch(EventBody body, base::NodeId node) {
   queue_.push_back(std::move(event));
   if (handling_) return;  // an action below caused it; the loop that is running takes it
   handling_ = true;
-  while (!queue_.empty() && !finished_) {
+  while (!queue_.empty() && !end_.is_over()) {
     const Event next = std::move(queue_.front());
     queue_.pop_front();
-    journal({next.at, next});
+    record_.write({next.at, next});
     bool is_settled = false;
     for (const Action& action : job_.handle(next)) {
       if (!is_settled && is_irrevocable(action)) {
-        if (const base::Status synced = journal_->sync(); !synced) note_journal(synced);
+        record_.sync();
         is_settled = true;
       }
       std::visit([this](const auto& what) { perform(what); }, action);
     }
-    up_ = up_ || job_.state() == JobState::kRunning;
-    if (outlets_ != nullptr) outlets_->take(job_.state(), parts_.clock.now());
+    record_.take(job_.state(), parts_.clock.now());
   }
   handling_ = false;
 }
 
-void Driver::Impl::journal(const JournalEntry& entry) {
-  status_.take(entry);
-  save_times_.take(entry);
-  if (outlets_ != nullptr) outlets_->take(entry);
-  note_journal(journal_->append(entry));
+void Driver::Impl::deliver_report(base::NodeId node, wire::Message message) {
+  std::visit(
+      [&](auto& report) {
+        // An order would be one of ours, and never comes back.
+        if constexpr (!kIsOrder<std::decay_t<decltype(report)>>) {
+          deliver(node, report, reports_, progress_, connections_, signals_, hangs_, looks_,
+                  checks_, copies_, blocks_, orders_, control_, *this);
+        }
+      },
+      message);
 }
 
-void Driver::Impl::note_journal(const base::Status& written) {
-  if (written) {
-    if (std::exchange(journal_failed_, false))
-      RR_LOG(kWarn, {}, "the journal can be written again");
-  } else if (!std::exchange(journal_failed_, true)) {
-    // A full disk must not end the training; the report will have a gap, and tells so.
-    RR_LOG(kError, {}, "{}; the run goes on, its report will be incomplete", written.error().what);
-  }
+void Driver::Impl::on_report(base::NodeId node, const wire::Output& output) {
+  console_.write(output, nodes_[node].host);
+  if (console_.is_congested()) nodes_.pause(node);
 }
 
-void Driver::Impl::perform(const ReservePort& action) {
-  nodes_[action.node].orders.clear();
-  nodes_.order(action.node, wire::ReservePort{action.attempt});
+// The agent obeys another supervisor: the run is not ours any more, and neither is its journal.
+void Driver::Impl::on_report(base::NodeId node, const wire::Refused& refused) {
+  if (!end_.begin(kExitFailure)) return;
+  end_parts();
+  RR_LOG(kError, ({.node = nodes_.name(node)}), "{}; this supervisor steps down", refused.text);
+  connections_.leave_to_successor();
+  end_.say_goodbye();
 }
 
-void Driver::Impl::perform(const StopWorkers& action) {
-  nodes_[action.node].kill_at = parts_.clock.now() + action.grace;
-  nodes_.order(action.node, to_message(action));
+void Driver::Impl::on_connected(base::NodeId node, bool is_again) {
+  if (!is_again) return blocks_.on_joined();
+  checks_.on_connected_again(node);
+  blocks_.on_connected_again(node);
+  orders_.on_connected_again(node);
+  copies_.on_connected_again(node);
 }
 
-void Driver::Impl::perform(const ForwardSignal& action) {
-  nodes_.send(action.node, wire::SignalWorkers{action.attempt, action.signal});
+void Driver::Impl::on_lost(base::NodeId node, AgentLost lost) {
+  const std::string why = lost.why;
+  control_.on_agent_lost(node);
+  dispatch(std::move(lost), node);
+  checks_.on_agent_lost(node, why);
+  looks_.on_agent_lost(node);
 }
 
-void Driver::Impl::perform(const DismissAgent& action) {
-  nodes_.send(action.node, wire::Dismiss{action.exit_code});
+void Driver::Impl::begin_attempt(const StartWorkers& first, base::Nanos began) {
+  progress_.begin_attempt(first.attempt, first.world_size, began);
+  copies_.begin_attempt(first.attempt, first.world_size);
+  hangs_.begin_attempt(first.attempt, first.world_size);
+  status_.begin_attempt();
 }
 
-void Driver::Impl::perform(const DemoteCheckpoint& action) {
-  nodes_.send(action.node, to_message(action));
+void Driver::Impl::perform(const StartWorkers& action) {
+  console_.begin_workers();
+  orders_.perform(action);
 }
 
-void Driver::Impl::perform(const SaveHeldCopies& action) {
-  nodes_.order(action.node, to_message(action));
-}
-
-void Driver::Impl::perform(const Decision& decision) {
-  journal({parts_.clock.now(), decision});
-  announce(decision);
+// For `robustrun check`. stdout may be closed; the exit code has the result, too.
+void Driver::Impl::perform(const NodesJudged& judged) {
+  if (!request_.spec.check_only) return;
+  static_cast<void>(base::write_all(parts_.out_fd, checks_.table(judged)));
 }
 
 void Driver::Impl::perform(const LookBack& action) {
@@ -276,117 +495,12 @@ void Driver::Impl::perform(const LookBack& action) {
 
 // Which node gets which place: asked by the core, worked out elsewhere.
 void Driver::Impl::perform(const SolvePlacement& action) {
-  if (!parts_.place) {
-    return dispatch(PlacementSolved{action.digest, {}, "no topology is known any more", {}, {}});
-  }
-  parts_.place(action, [self = weak_from_this()](PlacementSolved solved) {
-    const auto driver = self.lock();
-    if (driver && !driver->finished_) driver->dispatch(std::move(solved));
-  });
+  if (parts_.place) return parts_.place(action, later<PlacementSolved>());
+  dispatch(PlacementSolved{action.digest, {}, "no topology is known any more", {}, {}});
 }
 
 void Driver::Impl::perform(const SolveBackup& action) {
-  if (!parts_.keep_copies) return;  // no copies are kept
-  parts_.keep_copies(action, [self = weak_from_this()](BackupSolved solved) {
-    const auto driver = self.lock();
-    if (driver && !driver->finished_) driver->dispatch(std::move(solved));
-  });
-}
-
-void Driver::Impl::perform(const LaunchAgent& action) {
-  NodeLink& link = nodes_[action.node];
-  if (link.channel) link.channel->close();
-  link = NodeLink{};
-  link.generation = action.generation;
-  link.heard_at = parts_.clock.now();
-  if (action.node.value >= request_.spec.nodes.size()) return;  // a volunteer calls by itself
-  link.asked_at = link.heard_at;
-  const auto node = action.node;
-  const auto generation = action.generation;
-  launcher::AgentLauncher::Handlers handlers;
-  handlers.on_channel = [self = weak_from_this(), node, generation](base::Fd socket) {
-    if (auto driver = self.lock()) driver->on_channel(node, generation, std::move(socket));
-  };
-  handlers.on_lost = [self = weak_from_this(), node, generation](const launcher::AgentEnd& end) {
-    auto driver = self.lock();
-    if (!driver || driver->nodes_[node].generation != generation) return;
-    if (!driver->finished_) {
-      driver->on_launcher_lost(node, end);
-    } else if (driver->all_agents_left()) {
-      driver->say_goodbye();
-    }
-  };
-  launcher::LaunchOrder order{node, generation, {}};
-  if (agent_listener_) order.credential = agent_listener_->credential(node, generation);
-  // Posted: a launcher may answer at once, and the action list is still being carried out.
-  boost::asio::post(parts_.executor, [self = weak_from_this(), order = std::move(order),
-                                      handlers = std::move(handlers)]() mutable {
-    auto driver = self.lock();
-    if (driver && !driver->finished_) {
-      driver->parts_.launcher.launch(std::move(order), std::move(handlers));
-    }
-  });
-}
-
-// Places of the nodes; reports of an earlier group no longer name ranks.
-void Driver::Impl::perform(const GroupFormed& group) {
-  journal({parts_.clock.now(), group});
-  nodes_.each([](base::NodeId, NodeLink& link) { link.ranks.clear(); });
-  show_group(group);
-  blocks_.on_group_formed();
-}
-
-// Only where there are several machines.
-void Driver::Impl::show_group(const GroupFormed& group) const {
-  if (group.members.size() + group.spares.size() <= 1) return;
-  for (std::size_t i = 0; i < group.members.size(); ++i) {
-    const GroupMember& member = group.members[i];
-    if (i == kTableLinesMax) {
-      RR_LOG(kInfo, {}, "  … and {} more nodes (robustrun report)", group.members.size() - i);
-      break;
-    }
-    const std::string ranks = member.slots == 1 ? fmt::format("rank {}", member.first_rank)
-                                                : fmt::format("ranks {}-{}", member.first_rank,
-                                                              member.first_rank + member.slots - 1);
-    RR_LOG(kInfo, {}, "  node {:<3} {:<20} {:<16} {}", i, member.name, member.address, ranks);
-  }
-  for (std::size_t i = 0; i < group.spares.size() && i < kTableLinesMax; ++i) {
-    RR_LOG(kInfo, {}, "  spare    {}", group.spares[i]);
-  }
-}
-
-void Driver::Impl::perform(const StartWorkers& action) {
-  console_->fold_tracebacks(false);
-  console_->end_bars();
-  NodeLink& link = nodes_[action.node];
-  link.ranks.clear();
-  link.orders.clear();
-  for (const Assignment worker : action.workers) link.ranks.push_back(worker.rank);
-  if (std::exchange(started_attempt_, action.attempt) != action.attempt) {
-    progress_.begin_attempt(action.attempt, action.world_size);
-    checkpoints_.begin_attempt(
-        action.attempt, action.world_size,
-        std::exchange(taken_over_since_, std::nullopt).value_or(parts_.clock.now()));
-    copies_.begin_attempt(action.attempt, action.world_size);
-    hangs_.begin_attempt(action.attempt, action.world_size);
-    group_wait_watch_.begin_attempt(parts_.clock.now());
-    step_goal_sent_ = false;
-  }
-  wire::StartWorkers message = to_message(action, request_.routes);
-  if (action.version != 0) {
-    auto content = load_version(request_.run_directory, action.version);
-    if (!content) {
-      // As the agent would say it; nothing was ordered, so nothing is left there, either.
-      const std::string why =
-          fmt::format("version {} is lost: {}", action.version, content.error().what);
-      return dispatch(WorkerStartFailed{action.attempt, link.ranks.front(), 0, why}, action.node);
-    }
-    message.version = to_message(request_.run_directory, action.version, *content);
-  }
-  const bool has_rank_zero = std::ranges::find(link.ranks, base::Rank{0}) != link.ranks.end();
-  if (has_rank_zero && action.group_world_size > 1) message.store_clients = nodes_.addresses();
-  spare_standbys_.note_start(action.node, message);
-  nodes_.order(action.node, message);
+  if (parts_.keep_copies) parts_.keep_copies(action, later<BackupSolved>());
 }
 
 void Driver::Impl::perform(const SetTimer& action) {
@@ -396,71 +510,49 @@ void Driver::Impl::perform(const SetTimer& action) {
   });
 }
 
+void Driver::Impl::perform(const Decision& decision) {
+  record_.write({parts_.clock.now(), decision});
+  console_.announce(decision);
+}
+
+// Places of the nodes; reports of an earlier group no longer name ranks.
+void Driver::Impl::perform(const GroupFormed& group) {
+  record_.write({parts_.clock.now(), group});
+  nodes_.each([](base::NodeId, NodeLink& link) { link.ranks.clear(); });
+  console_.show(group);
+  blocks_.on_group_formed();
+}
+
 void Driver::Impl::perform(const Finish& action) {
-  journal({parts_.clock.now(), action});
-  finished_ = true;
-  static_cast<void>(journal_->sync());  // the report is only poorer without it
-  exit_code_ = action.exit_code;
+  record_.write_last({parts_.clock.now(), action});
+  static_cast<void>(end_.begin(action.exit_code));
   end_parts();
-  nodes_.each([](base::NodeId, NodeLink& link) {
-    // An agent that has not joined yet was not dismissed: the end of its channel makes it end.
-    if (!link.joined && link.channel) std::exchange(link.channel, nullptr)->close();
-  });
-  if (all_agents_left()) return say_goodbye();
-  // Otherwise the agents send the last output and end; on_lost reports it.
-  shutdown_timer_.after(kShutdownMax, [this] { kill_agents(); });
-}
-
-// Agents that we did not start (volunteers, those of another supervisor) end their connection.
-bool Driver::Impl::all_agents_left() const {
-  bool is_connected = false;
-  nodes_.each([&](base::NodeId, const NodeLink& link) { is_connected |= link.channel != nullptr; });
-  return parts_.launcher.idle() && !is_connected;
-}
-
-// An agent that does not end (stopped, hung) would keep its workers for ever.
-void Driver::Impl::kill_agents() {
-  parts_.launcher.kill_all();
-  shutdown_timer_.after(kKillMax, [this] { say_goodbye(); });
-}
-
-void Driver::Impl::say_goodbye() {
-  if (std::exchange(said_goodbye_, true)) return;
-  shutdown_timer_.cancel();
-  auto part = [self = shared_from_this()] {
-    self->console_->flush([self] {
-      if (!self->end_line_.empty()) RR_LOG(kInfo, {}, "{}", self->end_line_);
-      // Watchers see the end, too.
-      self->hub_->end([self] { self->on_finished_(self->exit_code_); });
-    });
-  };
-  if (outlets_ == nullptr) return part();
-  outlets_->end(std::move(part));
+  end_.wait_for_agents();
 }
 
 Driver::Driver(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
-    : impl_(std::make_shared<Impl>(std::move(parts), request, std::move(on_finished))) {}
+    : impl_(std::make_unique<Impl>(std::move(parts), request, std::move(on_finished))) {}
 
-Driver::~Driver() { impl_->close(); }
+Driver::~Driver() = default;
 
 base::Status Driver::open_listener(const RunAuthority* before) {
   return impl_->open_listener(before);
 }
 
-std::optional<RunAuthority> Driver::authority() const { return impl_->authority(); }
+std::optional<RunAuthority> Driver::authority() const { return impl_->connections().authority(); }
 
-void Driver::record_to(Journal journal) { impl_->record_to(std::move(journal)); }
+void Driver::record_to(Journal journal) { impl_->record().record_to(std::move(journal)); }
 
-void Driver::log_console_to(ConsoleLog& log) { impl_->log_console_to(log); }
+void Driver::log_console_to(ConsoleLog& log) { impl_->console().log_to(log); }
 
-void Driver::publish_to(Outlets& outlets) { impl_->publish_to(outlets); }
+void Driver::publish_to(Outlets& outlets) { impl_->record().publish_to(outlets); }
 
 void Driver::start() { impl_->start(); }
 
 void Driver::resume(Folded folded) { impl_->resume(std::move(folded)); }
 
 void Driver::signal_received(int signal, bool forward_only) {
-  impl_->signal_received(signal, forward_only);
+  impl_->signals().received(signal, forward_only);
 }
 
 }  // namespace robustrun::supervisor

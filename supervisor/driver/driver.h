@@ -101,7 +101,7 @@ class Driver {
 
  private:
   class Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace robustrun::supervisor

@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "base/core/clock.h"
+#include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/actions.h"
 #include "supervisor/core/types/events.h"
-#include "supervisor/driver/node_table.h"
 #include "supervisor/driver/worker_looks.h"
 #include "supervisor/watch/bandwidth_watch.h"
 #include "supervisor/watch/hang_watch.h"

@@ -20,7 +20,7 @@
 #include "base/core/result.h"
 #include "supervisor/core/status/save_times.h"
 #include "supervisor/core/types/events.h"
-#include "supervisor/driver/loop_timer.h"
+#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 

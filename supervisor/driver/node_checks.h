@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/actions.h"
-#include "supervisor/driver/node_table.h"
 #include "supervisor/group/group_replay.h"
 #include "supervisor/group/preflight_check.h"
 

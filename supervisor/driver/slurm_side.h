@@ -15,9 +15,9 @@
 #include "base/core/result.h"
 #include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
+#include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/events.h"
-#include "supervisor/driver/loop_timer.h"
-#include "supervisor/driver/node_table.h"
+#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/core/ids.h"
+#include "supervisor/agents/node_table.h"
 #include "supervisor/control/stacks_row.h"
 #include "supervisor/control/view_rows.h"
 #include "supervisor/core/types/actions.h"
-#include "supervisor/driver/node_table.h"
 #include "supervisor/watch/observation.h"
 #include "topo/network/parallel.h"
 #include "tracer/analysis/snapshot.h"

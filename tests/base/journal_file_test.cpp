@@ -1,20 +1,20 @@
 #include "base/io/journal_file.h"
 
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <csignal>
 
 #include "base/core/clock.h"
 #include "base/core/hash.h"
 #include "base/io/fd.h"
 #include "tests/base/support.h"
 #include "tests/paths.h"
+#include "tests/support/file_size_limit.h"
 
 namespace journal_file_test {
 
 using namespace robustrun::base;
+using robustrun::test::FileSizeLimit;
 using robustrun::test::Scratch;
 
 namespace {
@@ -45,27 +45,6 @@ std::size_t whole_records(const std::vector<std::size_t>& ends, std::size_t size
   while (count + 1 < ends.size() && ends[count + 1] <= size) ++count;
   return count;
 }
-
-// Limits the size of files for its lifetime: the next byte beyond it fails with EFBIG, as it
-// would with ENOSPC on a full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
-    const rlimit limited{bytes, before_.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limited) == 0);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 }  // namespace
 

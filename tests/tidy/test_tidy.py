@@ -320,6 +320,15 @@ def rule_citations():
                 yield name, f"names {cited}"
 
 
+def rule_named_files():
+    """Every file of a room that a page of docs/ names is in the repository."""
+    rooms = {room.split("/")[0] for room in rules.LAYERS} | {"bench", "scripts", "tests"}
+    for name in matching(".md", under="docs/"):
+        for named in set(re.findall(r"(?<![\w/.*{<-])[\w-]+(?:/[\w-]+)+\.\w+", text(name))):
+            if named.split("/")[0] in rooms and not (ROOT / named).exists():
+                yield name, f"names {named}"
+
+
 def anchors(page):
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text(page), flags=re.DOTALL),

@@ -1,40 +1,20 @@
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "tests/support/file_size_limit.h"
 #include "tests/support/log_pump_fixture.h"
 
 namespace log_pump_trouble_test {
 
 using namespace robustrun;
 using namespace std::chrono_literals;
+using test::FileSizeLimit;
 using test::PumpFixture;
 
 namespace {
-
-// A disk that is full at `bytes`, for this process alone.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : previous_(::signal(SIGXFSZ, SIG_IGN)) {
-    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
-    const rlimit limit{bytes, before_.rlim_max};
-    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, previous_);
-  }
-
- private:
-  rlimit before_{};
-  sighandler_t previous_;
-};
 
 std::string lines(std::size_t bytes, char c) {
   std::string text(bytes, c);

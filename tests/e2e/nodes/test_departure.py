@@ -164,18 +164,6 @@ def test_a_user_signal_to_one_command_reaches_its_own_workers(elastic):
     jobs[0].stop()
 
 
-def test_a_second_signal_does_not_wait(elastic):
-    jobs, ranks = three(elastic, "--shutdown-timeout=600", script=["stubborn"])
-    worker = elastic.worker_of(jobs[2], ranks)
-    jobs[2].process.send_signal(signal.SIGTERM)
-    told = [*worker, str(int(signal.SIGTERM))]
-    wait_for(lambda: told in elastic.notes("told"), what="the worker told to end")
-    jobs[2].process.send_signal(signal.SIGTERM)
-    assert jobs[2].end(60) == 143
-    for job in jobs[:2]:
-        job.process.kill()
-
-
 def test_workers_may_save_even_if_the_leader_does_not_answer(elastic):
     jobs, ranks = three(elastic)
     worker = elastic.worker_of(jobs[2], ranks)

@@ -41,13 +41,13 @@ wire::Output line(std::uint64_t number) {
 }
 
 TEST_CASE("a console that is full goes on in a new file, and nothing is lost between the two") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   const std::string path = folder / "console.log";
   std::string all;
   std::string kept;
   {
     const Descriptors descriptors;
-    test::Loop loop;
+    robustrun::test::Loop loop;
     const auto log = ConsoleLog::open(path, 20'000);
     if (!log) return;
     auto console =
@@ -80,7 +80,7 @@ TEST_CASE("a console that is full goes on in a new file, and nothing is lost bet
 }
 
 TEST_CASE("a console that cannot be opened is an error, and so is a link") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   const Descriptors descriptors;
   CHECK_FALSE(ConsoleLog::open(folder / "missing/console.log"));
   const std::string victim = folder.write("victim", "precious");
@@ -90,7 +90,7 @@ TEST_CASE("a console that cannot be opened is an error, and so is a link") {
 }
 
 TEST_CASE("a console that is there already is appended to") {
-  const test::ScratchFolder folder;
+  const robustrun::test::ScratchFolder folder;
   const std::string path = folder.write("console.log", "before\n");
   {
     const Descriptors descriptors;

@@ -79,7 +79,7 @@ struct Fixture {
     return in_time;
   }
 
-  test::Loop loop;
+  robustrun::test::Loop loop;
   base::FdPair out;
   base::FdPair err;
   std::string out_text;
@@ -252,7 +252,7 @@ TEST_CASE("a destination without space drops and counts") {
 }
 
 TEST_CASE("a regular file gets everything, and closed descriptors are no console at all") {
-  test::Scratch scratch;
+  robustrun::test::Scratch scratch;
   Fixture f;
   const base::Fd file(::open(scratch.path("out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   f.open(file.get(), -1);

@@ -22,14 +22,14 @@ namespace robustrun::supervisor::control_server_test {
 namespace {
 
 using base::Errc;
-using test::framed;
-using test::FramedClient;
+using robustrun::test::framed;
+using robustrun::test::FramedClient;
 
 // Knows "echo", and "wait", which never answers.
 struct Fixture {
-  test::ScratchFolder run;
-  test::ScratchFolder runtime;
-  test::Loop loop;
+  robustrun::test::ScratchFolder run;
+  robustrun::test::ScratchFolder runtime;
+  robustrun::test::Loop loop;
   std::vector<ControlServer::Reply> waiting;
   std::unique_ptr<ControlServer> server;
 
@@ -243,7 +243,7 @@ TEST_CASE("a supervisor removes the sockets of dead ones, and leaves those of ot
   const timespec then[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
   REQUIRE(::utimensat(AT_FDCWD, f.socket().c_str(), then, 0) == 0);
   std::filesystem::create_directory(base + "/folder");
-  const test::ScratchFolder run;
+  const robustrun::test::ScratchFolder run;
   const auto other = ControlServer::open(
       f.loop.executor(), {run.path(), "other", {"XDG_RUNTIME_DIR=" + f.runtime.path()}}, {});
   REQUIRE(other);
@@ -298,7 +298,7 @@ TEST_CASE("a refusal comes back in its words") {
 }
 
 TEST_CASE("a run that is over is not found, whatever its folder says") {
-  const test::ScratchFolder run;
+  const robustrun::test::ScratchFolder run;
   const auto reason = [&] {
     const auto client = ControlClient::connect(run.path());
     REQUIRE_FALSE(client);
@@ -331,10 +331,10 @@ TEST_CASE("the socket's path is short and harmless whatever the run is called") 
 }
 
 TEST_CASE("without a private place nothing is opened") {
-  test::ScratchFolder run;
-  test::ScratchFolder runtime;
+  robustrun::test::ScratchFolder run;
+  robustrun::test::ScratchFolder runtime;
   REQUIRE(::mkdir((runtime / "robustrun").c_str(), 0755) == 0);
-  test::Loop loop;
+  robustrun::test::Loop loop;
   const auto opened = ControlServer::open(
       loop.executor(), {run.path(), "x", {"XDG_RUNTIME_DIR=" + runtime.path()}}, {});
   REQUIRE_FALSE(opened);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "supervisor/limits.h"
-#include "tests/supervisor/driver/fake_nodes.h"
+#include "tests/supervisor/agents/fake_nodes.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/loop.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "tests/supervisor/driver/fake_nodes.h"
+#include "tests/supervisor/agents/fake_nodes.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/loop.h"
 

@@ -6,7 +6,7 @@
 
 #include "supervisor/driver/hangs.h"
 #include "supervisor/limits.h"
-#include "tests/supervisor/driver/fake_nodes.h"
+#include "tests/supervisor/agents/fake_nodes.h"
 #include "tests/support/loop.h"
 #include "wire/messages/field_codec.h"
 

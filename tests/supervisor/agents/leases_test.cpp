@@ -1,5 +1,5 @@
 // When a silent node is suspected, asked on the second channel, and given up.
-#include "supervisor/driver/leases.h"
+#include "supervisor/agents/leases.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "supervisor/limits.h"
-#include "tests/supervisor/driver/fake_nodes.h"
+#include "tests/supervisor/agents/fake_nodes.h"
 #include "tests/support/loop.h"
 
 namespace robustrun::supervisor::test::leases_test {

@@ -1,4 +1,4 @@
-#include "supervisor/driver/leases.h"
+#include "supervisor/agents/leases.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/driver/node_table.h"
+#include "supervisor/agents/node_table.h"
 
 #include <algorithm>
 #include <utility>
@@ -54,6 +54,32 @@ void NodeTable::send(base::NodeId node, const wire::Message& message) {
 void NodeTable::order(base::NodeId node, const wire::Message& message) {
   if (keeps_orders_) links_[node.value].orders.push_back(message);
   send(node, message);
+}
+
+void NodeTable::repeat_orders(base::NodeId node, base::Nanos now) {
+  const NodeLink& link = links_[node.value];
+  if (link.copies) send(node, *link.copies);
+  for (wire::Message order : link.orders) {
+    if (auto* stop = std::get_if<wire::StopWorkers>(&order)) {
+      stop->grace = std::max(base::Nanos{}, link.kill_at - now);
+    }
+    send(node, order);
+  }
+}
+
+void NodeTable::pause(base::NodeId node) {
+  NodeLink& link = links_[node.value];
+  if (!link.channel || link.paused) return;
+  link.paused = true;
+  link.channel->pause_reading();
+}
+
+void NodeTable::resume(base::NodeId node, base::Nanos now) {
+  NodeLink& link = links_[node.value];
+  if (!link.channel || !link.paused) return;
+  link.paused = false;
+  link.heard_at = now;
+  link.channel->resume_reading();
 }
 
 void NodeTable::send_to_group(const wire::Message& message) {

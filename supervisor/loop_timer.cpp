@@ -1,4 +1,4 @@
-#include "supervisor/driver/loop_timer.h"
+#include "supervisor/loop_timer.h"
 
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>

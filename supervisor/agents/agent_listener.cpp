@@ -1,4 +1,4 @@
-#include "supervisor/driver/agent_listener.h"
+#include "supervisor/agents/agent_listener.h"
 
 #include <fmt/core.h>
 

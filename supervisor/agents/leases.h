@@ -15,9 +15,9 @@
 #include <string>
 
 #include "base/core/clock.h"
-#include "supervisor/driver/loop_timer.h"
-#include "supervisor/driver/node_table.h"
+#include "supervisor/agents/node_table.h"
 #include "supervisor/heartbeat_times.h"
+#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 

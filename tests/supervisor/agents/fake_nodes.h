@@ -1,6 +1,6 @@
 #pragma once
 // For tests of the driver's parts: a clock that is set by hand, and a table of nodes whose agents
-// are connected through channels that only remember what they are sent.
+// are connected through channels that only remember what they are sent (fake_channel.h).
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/driver/node_table.h"
+#include "supervisor/agents/node_table.h"
+#include "tests/support/fake_channel.h"
 
 namespace robustrun::supervisor::test {
 
@@ -19,20 +20,7 @@ struct SetClock final : base::Clock {
   [[nodiscard]] base::Nanos wall_time() const override { return time; }
 };
 
-class FakeChannel final : public wire::Channel {
- public:
-  explicit FakeChannel(std::vector<wire::Message>& sent) : sent_(sent) {}
-  void set_handlers(Handlers) override {}
-  void send(const wire::Message& message) override { sent_.push_back(message); }
-  [[nodiscard]] std::size_t queued_bytes() const override { return 0; }
-  [[nodiscard]] bool congested() const override { return false; }
-  void pause_reading() override {}
-  void resume_reading() override {}
-  void close() override {}
-
- private:
-  std::vector<wire::Message>& sent_;
-};
+using robustrun::test::FakeChannel;
 
 // Nodes "n0", "n1", …, connected and joined, each with two ranks.
 struct FakeNodes {
@@ -48,11 +36,7 @@ struct FakeNodes {
 
   template <class Message>
   [[nodiscard]] std::vector<Message> sent_to(std::size_t node) const {
-    std::vector<Message> found;
-    for (const wire::Message& message : sent[node]) {
-      if (const auto* one = std::get_if<Message>(&message)) found.push_back(*one);
-    }
-    return found;
+    return robustrun::test::all_of<Message>(sent[node]);
   }
 
   static std::vector<NodeSpec> specs(std::size_t count) {

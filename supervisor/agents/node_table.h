@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/core/ids.h"
+#include "supervisor/agents/node_link.h"
 #include "supervisor/core/types/job_spec.h"
-#include "supervisor/watch/node_link.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::supervisor {
@@ -60,8 +60,14 @@ class NodeTable {
   void send(base::NodeId node, const wire::Message& message);
   // Sends an order of an attempt, and keeps it to be repeated.
   void order(base::NodeId node, const wire::Message& message);
+  // The orders that were kept, to an agent that is connected again.
+  void repeat_orders(base::NodeId node, base::Nanos now);
   // To all nodes with workers.
   void send_to_group(const wire::Message& message);
+
+  // No more is read from the node's agent until resume(). It cannot be called silent meanwhile.
+  void pause(base::NodeId node);
+  void resume(base::NodeId node, base::Nanos now);
 
  private:
   std::vector<NodeLink> links_;

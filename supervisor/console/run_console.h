@@ -1,0 +1,74 @@
+#pragma once
+// What a run shows: the output of its workers, what was decided and the table of its nodes, on the
+// console, and for commands that watch it.
+//
+// Owned by the driver, on its loop. A detached run's console is a file, which is rotated
+// (console_log.h). Between open() and end() all that is logged is shown to watchers, too.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/core/clock.h"
+#include "supervisor/console/console.h"
+#include "supervisor/console/output_hub.h"
+#include "supervisor/core/types/actions.h"
+#include "supervisor/loop_timer.h"
+#include "supervisor/run_request.h"
+
+namespace robustrun::supervisor {
+
+class ConsoleLog;
+
+class RunConsole {
+ public:
+  struct Hands {
+    std::function<void()> on_drained;  // is_congested() is over
+    std::function<std::string()> live_line;  // for the bottom of the terminal
+  };
+  // `request` outlives this object. Descriptors: as of Console::open().
+  RunConsole(const boost::asio::any_io_executor& executor, const RunRequest& request, Hands hands);
+  ~RunConsole();
+  RunConsole(const RunConsole&) = delete;
+  RunConsole& operator=(const RunConsole&) = delete;
+
+  // Standard output and error lead to `log`, which is rotated from here and outlives this object.
+  void log_to(ConsoleLog& log) { log_ = &log; }
+  // Must come before all that follows.
+  void open(int out_fd, int err_fd);
+  // The first line of a run, and the line at the bottom of the terminal until stop_live().
+  void introduce(const base::Clock& clock) const;
+  void show_live();
+  void stop_live();
+
+  // `host`: the name of the worker's machine.
+  void write(const wire::Output& output, std::string_view host);
+  [[nodiscard]] bool is_congested() const { return console_->congested(); }
+  // Workers are about to start.
+  void begin_workers();
+  void announce(const Decision& decision);
+  // A table, where there are several machines.
+  void show(const GroupFormed& group) const;
+  [[nodiscard]] OutputHub& hub() { return hub_; }
+  // Calls `done` when all is written or given up, and watchers have seen the end.
+  void end(std::function<void()> done);
+
+ private:
+  [[nodiscard]] bool is_shown(base::Rank rank) const;
+  void note_shown(bool is_stderr, std::string_view bytes);
+
+  const boost::asio::any_io_executor executor_;
+  const RunRequest& request_;
+  const Hands hands_;
+  OutputHub hub_;
+  ConsoleLog* log_ = nullptr;  // null: the console is the caller's
+  std::unique_ptr<Console> console_;
+  std::string end_line_;  // of a run that went well
+  bool node_ends_said_ = false;
+  LoopTimer live_timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace robustrun::supervisor

@@ -1,0 +1,50 @@
+#pragma once
+// Signals from outside, to this process, to agents and to workers' parents, and orders to stop: as
+// what they reach the core. A signal to all processes of a run arrives here in several ways, and
+// only the first counts, since a second one kills the workers.
+//
+// Owned by the driver, on its loop.
+
+#include <functional>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "supervisor/agents/node_table.h"
+#include "supervisor/core/types/events.h"
+#include "supervisor/driver/slurm_side.h"
+
+namespace robustrun::supervisor {
+
+class EndSignals {
+ public:
+  struct Hands {
+    std::function<bool()> is_ending;  // the run ends already, or is over
+    std::function<bool()> is_over;
+    std::function<void(EventBody, base::NodeId)> on_event;
+  };
+  // `end_signals`: those that end the run. The references outlive this object.
+  EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& slurm,
+             const std::vector<int>& end_signals, Hands hands);
+
+  // This process got a signal. `forward_only`: the workers get it; otherwise it ends the run.
+  void received(int signal, bool forward_only);
+  // `robustrun stop` on another machine.
+  void on_stop(const wire::StopRun& order);
+  // A worker signalled its parent, as to end the launcher, or an agent got a signal.
+  void on_report(base::NodeId node, const wire::StopRun& order);
+  void on_report(base::NodeId node, wire::NodeEnding& ending);
+
+ private:
+  [[nodiscard]] bool was_relayed(int signal);
+
+  const base::Clock& clock_;
+  NodeTable& nodes_;
+  SlurmSide& slurm_;
+  const std::vector<int>& end_signals_;
+  const Hands hands_;
+  int relayed_ = 0;  // the last one passed on to us that stopped the run; 0: none
+  base::Nanos relayed_at_{};
+  bool was_signalled_ = false;  // ourselves, to end
+};
+
+}  // namespace robustrun::supervisor

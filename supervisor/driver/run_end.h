@@ -1,0 +1,50 @@
+#pragma once
+// From the end of the run to the end of this process: the agents end, all output is shown, and
+// on_finished() is called once. An agent that does not end is killed: stopped or hung, it would
+// keep its workers for ever.
+//
+// Owned by the driver, on its loop.
+
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+
+#include "base/core/clock.h"
+#include "supervisor/limits.h"
+#include "supervisor/loop_timer.h"
+
+namespace robustrun::supervisor {
+
+class RunEnd {
+ public:
+  struct Hands {
+    std::function<bool()> have_agents_left;
+    std::function<void()> kill_agents;
+    // Calls `done` once all output is shown or given up.
+    std::function<void(std::function<void()> done)> flush;
+    std::function<void(int exit_code)> on_finished;
+  };
+  struct Times {
+    base::Nanos before_kill = kShutdownMax;  // for agents to end by themselves
+    base::Nanos after_kill = kKillMax;  // until they are not waited for any more
+  };
+  RunEnd(const boost::asio::any_io_executor& executor, const Times& times, Hands hands);
+
+  // The run is over: nothing is reported to the core any more. False: it was over before.
+  [[nodiscard]] bool begin(int exit_code);
+  [[nodiscard]] bool is_over() const { return is_over_; }
+  [[nodiscard]] int exit_code() const { return exit_code_; }
+  // The next two are called after begin(). Agents send the last output and end.
+  void wait_for_agents();
+  void say_goodbye();
+  // An agent's connection or process has ended, perhaps before begin().
+  void on_agent_left();
+
+ private:
+  const Times times_;
+  const Hands hands_;
+  bool is_over_ = false, said_goodbye_ = false;
+  int exit_code_ = 0;
+  LoopTimer timer_;
+};
+
+}  // namespace robustrun::supervisor
