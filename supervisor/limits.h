@@ -193,6 +193,7 @@ inline constexpr std::chrono::seconds kLookOftenFor{60};
 inline constexpr std::chrono::seconds kVagueSaidAfter{30};
 inline constexpr std::chrono::seconds kConvictFinal{5};
 inline constexpr std::chrono::seconds kConvictStopped{15};
+// kSleepLeftMin (agent/node/limits.h) must equal it.
 inline constexpr std::chrono::seconds kConvictStill{60};
 inline constexpr int kConvictFactor = 4;
 inline constexpr int kConvictAgainFactor = 2;  // where an attempt was ended before

@@ -94,7 +94,9 @@ struct Deadlines {
   base::Nanos port = std::chrono::seconds(10);
   base::Nanos workers_started = std::chrono::seconds(60);
   base::Nanos kill_margin = std::chrono::seconds(15);  // after grace: WorkersGone is overdue
-  base::Nanos shutdown_grace = std::chrono::seconds(30);  // --shutdown-timeout
+  // --shutdown-timeout. Batch jobs and pods set their own: cli/submit/submit.cpp,
+  // kubernetes_job.cpp, examples/kubernetes.
+  base::Nanos shutdown_grace = std::chrono::seconds(30);
   template <class V>
   void fields(V& v) {
     v(1, "agent_hello", agent_hello);

@@ -35,10 +35,6 @@ void Agents::launch_due() {
   arm_timer();
 }
 
-// An agent that died on a node that answers is launched again at once. If that fails too, or the
-// machine does not answer, it is launched again later, after growing waits. Only a node that the
-// run cannot do without is tried at once more often; the restart budget limits that. A node whose
-// agent was told to end is left alone for the longest wait: it may be down for maintenance.
 void Agents::drop(base::NodeId node, const std::string& why, bool node_answers) {
   NodeState& dropped = nodes_.at(node);
   if (dropped.agent == Agent::kLaunched) {

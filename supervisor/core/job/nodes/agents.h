@@ -27,7 +27,12 @@ class Agents {
   void launch(base::NodeId node);
   // Every lost node that is due for a retry.
   void launch_due();
-  // The agent is lost, and with it the node's workers and copies.
+  // The agent is lost, and with it the node's workers and copies. An agent that died on a node that
+  // answers is launched again at once. If that fails too, or the machine does not answer, it is
+  // launched again later, after growing waits, and a spare may take its place (Joining). Only a
+  // node that the run cannot do without is tried at once more often; the restart budget limits
+  // that. A node whose agent was told to end is left alone for the longest wait: it may be down for
+  // maintenance.
   void drop(base::NodeId node, const std::string& why, bool node_answers);
   // Drops agents whose hello is overdue, then launches those that are due.
   void look_after();

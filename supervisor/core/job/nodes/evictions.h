@@ -1,5 +1,7 @@
 #pragma once
 // Evictions: machines that the policy leaves out of the run, as far as the run can do without them.
+// Conclusion (the ladder, slow machines), Health (findings) and Replaying evict; key E of `top`
+// asks through Health. Checking and Drains leave nodes out, too (NodeState::unfit).
 
 #include <vector>
 

@@ -3,7 +3,8 @@
 //
 // The attempt begins when the group is complete and none of its former members is still on the way
 // (or a spare has waited long enough for it); with fewer than max_nodes, when no node at all is on
-// the way. With fewer than min_nodes the run waits for nodes, or gives up.
+// the way. With fewer than min_nodes the run waits for nodes, or gives up. Which least number a
+// launcher allows is decided in cli/nodes/nodes.cpp; slurm_nodes.cpp wants all nodes of the job.
 
 #include <optional>
 #include <string>
