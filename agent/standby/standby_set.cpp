@@ -13,6 +13,7 @@
 
 #include "agent/evidence/process_look.h"
 #include "agent/node/limits.h"
+#include "agent/standby/limits.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "wire/messages/limits.h"
