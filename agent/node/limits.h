@@ -13,6 +13,9 @@ inline constexpr std::size_t kTracerPathBytesMax = 254;
 
 // How long a profiler plugin of the user's may take to be loaded (profiler_slot.h).
 inline constexpr std::chrono::seconds kTryPluginMax{10};
+// NCCL's configuration file and the loader's cache (profiler_choice.h).
+inline constexpr std::size_t kNcclConfigurationBytesMax = std::size_t{256} << 10;
+inline constexpr std::size_t kLoaderCacheBytesMax = std::size_t{8} << 20;
 
 // agent
 inline constexpr unsigned kPoolThreads = 2;           // for file writes

@@ -7,7 +7,7 @@ namespace robustrun::agent {
 
 struct ProfilerShare {
   enum class Slot : unsigned char {
-    kFree,    // our plugin takes it, unless the user has set the variable
+    kFree,    // our plugin takes it, unless the variable names another one
     kShared,  // our plugin takes it and calls the plugin `behind`
     kAlone,   // our plugin takes it: the user's cannot be used
     kLeft,    // the user's plugin keeps it

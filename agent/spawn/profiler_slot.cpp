@@ -1,25 +1,26 @@
 #include "agent/spawn/profiler_slot.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include "agent/evidence/tracer_library.h"
-#include "agent/node/environment.h"
 #include "agent/node/limits.h"
 #include "base/core/text.h"
+#include "base/io/fd.h"
 #include "base/io/log.h"
 
 namespace robustrun::agent {
 namespace {
 
-constexpr const char* kVariable = "NCCL_PROFILER_PLUGIN";
-constexpr std::string_view kOwn = "librobustrun_tracer.so";
 constexpr std::string_view kSuffix = ".so";
 constexpr std::string_view kPath = "path ";
 constexpr std::string_view kVersions = "versions";
@@ -28,17 +29,18 @@ constexpr std::string_view kDoubt = "doubt ";  // a worker may still load it
 constexpr int kNewestKnown = 7;  // that our plugin has
 constexpr int kNewestTried = 9;  // one digit
 
-bool equal_in_any_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, {}, [](unsigned char c) { return std::tolower(c); },
-      [](unsigned char c) { return std::tolower(c); });
-}
-
 // The names under which NCCL looks for it (src/plugin/plugin_open.cc of NVIDIA/nccl).
-std::vector<std::string> candidates(const std::string& name) {
+std::vector<std::string> candidates(const std::string& name, const std::string& folder) {
   std::vector<std::string> names = {name};
+  if (name.contains('/')) return names;
   const bool is_library = name.starts_with("lib") && name.ends_with(kSuffix);
-  if (!name.contains('/') && !is_library) names.push_back("libnccl-profiler-" + name + ".so");
+  if (!is_library) names.push_back("libnccl-profiler-" + name + ".so");
+  if (folder.empty()) return names;
+  const std::vector<std::string> plain = names;
+  for (const std::string& one : plain) {
+    const std::string path = fmt::format("{}/{}", folder, one);
+    if (::access(path.c_str(), F_OK) == 0) names.push_back(path);
+  }
   return names;
 }
 
@@ -47,6 +49,24 @@ std::string path_of(void* library, const std::string& name) {
   const bool is_known =
       ::dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr;
   return is_known && map->l_name != nullptr && *map->l_name != '\0' ? map->l_name : name;
+}
+
+#if defined(__aarch64__)
+constexpr unsigned kOwnMachine = EM_AARCH64;
+#else
+constexpr unsigned kOwnMachine = EM_X86_64;
+#endif
+constexpr std::size_t kElfStartBytes = 20;
+
+// The loader's words, or better ones.
+std::string words_about(const std::string& candidate, std::string_view words) {
+  const base::Fd fd(::open(candidate.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  std::array<char, kElfStartBytes> start{};
+  const ssize_t size = fd ? ::read(fd.get(), start.data(), start.size()) : -1;
+  if (size <= 0) return std::string(words);
+  const auto machine = other_machine({start.data(), static_cast<std::size_t>(size)});
+  return machine.empty() ? std::string(words)
+                         : fmt::format("{}: it is built for {}", candidate, machine);
 }
 
 ProfilerShare unusable(ProfilerShare::Slot slot, std::string reason) {
@@ -82,14 +102,6 @@ ProfilerShare without_answer(const base::Error& error) {
 
 }  // namespace
 
-std::string plugin_named(const wire::WorkerTemplate& workers) {
-  const std::string name = Environment(workers.environment).get(kVariable).value_or("");
-  if (name.empty() || equal_in_any_case(name, "none") || name.ends_with(kOwn)) return {};
-  if (equal_in_any_case(name, "STATIC_PLUGIN") || name.contains('\n')) return {};
-  if (name.starts_with('/') || !name.contains('/')) return name;
-  return workers.working_directory + "/" + name;
-}
-
 bool is_about_the_file(std::string_view words, std::string_view candidate) {
   // Found by its short name it is named with its folder.
   const std::size_t at = words.find(std::string(candidate) + ": ");
@@ -97,27 +109,57 @@ bool is_about_the_file(std::string_view words, std::string_view candidate) {
   if (at > 0 && (words[at - 1] != '/' || candidate.contains('/'))) return false;
   const std::string_view fault = words.substr(at + candidate.size() + 2);
   constexpr std::string_view kFaults[] = {"cannot open shared object file: No such file",
-                                          "wrong ELF class", "invalid ELF header", "file too short",
-                                          "ELF file"};
+                                          "cannot open shared object file: Not a directory",
+                                          "cannot read file data: Is a directory",
+                                          "wrong ELF class",
+                                          "invalid ELF header",
+                                          "file too short",
+                                          "ELF file",
+                                          "only ET_DYN",
+                                          "object file has no ",
+                                          "cannot dynamically load "};
   return std::ranges::any_of(kFaults, [&](std::string_view one) { return fault.starts_with(one); });
+}
+
+std::string other_machine(std::string_view bytes) {
+  constexpr std::size_t kMachineAt = 18;
+  if (!bytes.starts_with(ELFMAG) || bytes.size() < kElfStartBytes) return {};
+  const bool is_little = bytes[EI_DATA] == ELFDATA2LSB;
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(bytes[at]); };
+  const unsigned low = byte(is_little ? kMachineAt : kMachineAt + 1);
+  const unsigned machine = low | unsigned{byte(is_little ? kMachineAt + 1 : kMachineAt)} << 8U;
+  const auto name = [](unsigned number) {
+    switch (number) {
+      case EM_X86_64: return std::string("x86-64");
+      case EM_AARCH64: return std::string("aarch64");
+      case EM_386: return std::string("i386");
+      case EM_ARM: return std::string("arm");
+      case EM_PPC64: return std::string("ppc64");
+      case EM_RISCV: return std::string("riscv");
+      default: return fmt::format("machine {}", number);
+    }
+  };
+  if (is_little && machine == kOwnMachine) return {};
+  return name(machine);
 }
 
 bool is_settled(const base::Result<std::string>& answer) {
   return answer || (has_ended(answer.error()) && !is_killed(answer.error().what));
 }
 
-std::string try_plugin(const std::string& name) {
+std::string try_plugin(const std::string& name, const std::string& folder) {
   std::string error = "error it has no name\n";
   if (name.empty()) return error;  // dlopen("") is the program itself
   bool is_certain = true;
-  for (const std::string& candidate : candidates(name)) {
+  for (const std::string& candidate : candidates(name, folder)) {
     void* const library = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       const char* const said = ::dlerror();
       const std::string_view words = said == nullptr ? "no words" : said;
       if (!is_certain) continue;
       is_certain = is_about_the_file(words, candidate);
-      error = fmt::format("{}{}\n", is_certain ? kError : kDoubt, words);
+      error = fmt::format("{}{}\n", is_certain ? kError : kDoubt,
+                          is_certain ? words_about(candidate, words) : std::string(words));
       continue;
     }
     // Its constructor may have printed the beginning of a line.
@@ -173,17 +215,23 @@ ProfilerShare read_plugin(const base::Result<std::string>& answer) {
 }
 
 void ProfilerSlot::find(std::function<void()> go) {
+  using Kind = ProfilerChoice::Kind;
   go_ = nullptr;
   asked_.reset();
-  const std::string name = plugin_named(node_.workers);
-  if (name.empty() || tracer_library(node_.workers).empty()) {
+  const bool has_files = node_.home.prefix.empty();
+  ProfilerChoice choice;
+  if (!tracer_library(node_.workers).empty()) choice = choose_profiler(node_.workers, has_files);
+  if (choice.kind == Kind::kNone) {
     tried_.clear();
     node_.profiler = {};
     return go();
   }
-  if (name == tried_) return go();
-  if (!node_.home.prefix.empty()) {
-    on_answer(name, base::fail(base::Errc::kUnavailable, ""));
+  if (choice.source == tried_) return go();
+  if (!has_files && choice.kind == Kind::kNamed) {
+    choice = {Kind::kKept, {}, choice.source, "in an image it is not shared"};
+  }
+  if (choice.kind != Kind::kNamed) {
+    keep_out(choice);
     return go();
   }
   go_ = std::move(go);
@@ -192,24 +240,29 @@ void ProfilerSlot::find(std::function<void()> go) {
                     node_.workers.environment,
                     {},
                     kTryPluginMax};
-  question.environment.push_back("ROBUSTRUN_TRY_PLUGIN=" + name);
+  question.environment.push_back("ROBUSTRUN_TRY_PLUGIN=" + choice.name);
+  question.environment.push_back("ROBUSTRUN_TRY_FOLDER=" + interpreters_libraries(node_.workers));
   asked_ = AskedProgram::ask(node_.executor, std::move(question),
-                             [this, name](const base::Result<std::string>& answer) {
-                               on_answer(name, answer);
+                             [this, choice](const base::Result<std::string>& answer) {
+                               on_answer(choice, answer);
                                if (const auto next = std::exchange(go_, nullptr)) next();
                              });
 }
 
-void ProfilerSlot::on_answer(const std::string& name, const base::Result<std::string>& answer) {
+void ProfilerSlot::keep_out(const ProfilerChoice& choice) {
+  tried_ = choice.source;
+  node_.profiler = unusable(ProfilerShare::Slot::kLeft, choice.reason);
+  if (choice.kind == ProfilerChoice::Kind::kOff) return;
+  RR_LOG(kWarn, {}, "{}: {}; robustrun does not trace NCCL", choice.source, choice.reason);
+}
+
+void ProfilerSlot::on_answer(const ProfilerChoice& choice,
+                             const base::Result<std::string>& answer) {
   using Slot = ProfilerShare::Slot;
-  const bool is_final = !node_.home.prefix.empty() || is_settled(answer);
-  tried_ = is_final ? name : std::string();
-  // The helper sees this node's files, not those of an image.
-  node_.profiler = node_.home.prefix.empty()
-                       ? read_plugin(answer)
-                       : unusable(Slot::kLeft, "in an image it is not shared");
+  tried_ = is_settled(answer) ? choice.source : std::string();
+  node_.profiler = read_plugin(answer);
   if (node_.profiler.slot == Slot::kShared) return;
-  RR_LOG(kWarn, {}, "NCCL_PROFILER_PLUGIN={}: {}; {}", base::printable(name), node_.profiler.reason,
+  RR_LOG(kWarn, {}, "{}: {}; {}", choice.source, node_.profiler.reason,
          node_.profiler.slot == Slot::kAlone ? "robustrun's plugin runs alone"
                                              : "robustrun does not trace NCCL");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// NCCL has one slot for a profiler plugin. Where NCCL_PROFILER_PLUGIN already names a plugin (as on
+// NCCL has one slot for a profiler plugin. Where NCCL would load another plugin (profiler_choice.h;
 // clusters with NVIDIA's Inspector), ours takes the slot and calls the other one (tracer/nccl/
 // behind.h), if the other one can be loaded here: a helper process (`robustrun agent --try-plugin`)
 // loads it as NCCL would and prints the versions of the interface that it has. A trial that fails
@@ -17,20 +17,22 @@
 
 #include "agent/node/node_context.h"
 #include "agent/process/ask_program.h"
+#include "agent/spawn/profiler_choice.h"
 #include "base/core/result.h"
 
 namespace robustrun::agent {
 
-// The plugin that the workers' variables name, relative paths made absolute; empty: none that
-// could be shared (not set, empty, "none", within the program itself, or ours).
-[[nodiscard]] std::string plugin_named(const wire::WorkerTemplate& workers);
-
-// The whole work of the helper: returns what it prints. Runs the plugin's constructors.
-[[nodiscard]] std::string try_plugin(const std::string& name);
+// The whole work of the helper: returns what it prints. Runs the plugin's constructors. `folder`:
+// where a name without a slash is also looked for (interpreters_libraries()).
+[[nodiscard]] std::string try_plugin(const std::string& name, const std::string& folder = {});
 
 // Whether words of dlopen() for `candidate` say that this very file is missing or no library for
 // this machine. Not so: what it needs is missing or too old. Pure.
 [[nodiscard]] bool is_about_the_file(std::string_view words, std::string_view candidate);
+
+// The machine that a library is built for ("aarch64"), from the first bytes of its file, if that is
+// not this one; empty: this one, or no library. The loader calls such a file missing. Pure.
+[[nodiscard]] std::string other_machine(std::string_view bytes);
 
 // False: the helper could not be started, was killed, or did not end in time. Pure.
 [[nodiscard]] bool is_settled(const base::Result<std::string>& answer);
@@ -51,10 +53,11 @@ class ProfilerSlot {
   void find(std::function<void()> go);
 
  private:
-  void on_answer(const std::string& name, const base::Result<std::string>& answer);
+  void on_answer(const ProfilerChoice& choice, const base::Result<std::string>& answer);
+  void keep_out(const ProfilerChoice& choice);
 
   NodeContext& node_;
-  std::string tried_;  // of NodeContext::profiler, if that is settled
+  std::string tried_;  // ProfilerChoice::source of NodeContext::profiler, if that is settled
   std::function<void()> go_;
   std::unique_ptr<AskedProgram> asked_;
 };

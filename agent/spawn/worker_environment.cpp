@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "agent/evidence/ras_address.h"
+#include "agent/spawn/profiler_choice.h"
 #include "base/core/text.h"
 
 namespace robustrun::agent {
@@ -73,13 +74,13 @@ void set_own(Environment& env, const wire::WorkerTemplate& workers, const wire::
 }
 
 // NCCL loads it into the worker. A plugin that the user has chosen is called by ours, or stays;
-// "none" stays.
+// "none" stays. The path of our own plugin may be another robustrun's, or out of date.
 void set_tracer(Environment& env, const WorkerFiles& files) {
   using Slot = ProfilerShare::Slot;
   constexpr const char* kPlugin = "NCCL_PROFILER_PLUGIN";
   const Slot slot = files.profiler.slot;
-  const bool is_ours =
-      slot == Slot::kShared || slot == Slot::kAlone || (slot == Slot::kFree && !env.get(kPlugin));
+  const bool is_ours = slot == Slot::kShared || slot == Slot::kAlone ||
+                       (slot == Slot::kFree && leaves_the_slot(env.get(kPlugin).value_or("")));
   if (!files.tracer.empty() && is_ours) {
     env.set(kPlugin, files.tracer);
     if (slot == Slot::kShared) {

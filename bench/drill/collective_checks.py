@@ -15,12 +15,13 @@ import harness
 
 from drill import elf, record, tools
 from drill.frame import Check, Skip, Wrong
-from drill.tools import COLLECTIVES, PLAYER, PLUGIN, TRAIN, job, last_lines
+from drill.tools import COLLECTIVES, PLAYER, PLUGIN, RECORDER, TRAIN, job, last_lines
 
 ROUNDS = 20              # of collectives.py calls
 CALLS = 1000             # of collectives.py latency
 PAIRS_MIN, PAIRS_MAX = 3, 8
 SLOWER_MAX = 1.05
+BANDWIDTH_BATCHES = 200
 
 
 def exported_versions():
@@ -40,9 +41,9 @@ def variant(folder, version):
     return path
 
 
-def calls(drill, ranks, plugin=None, rounds=ROUNDS):
+def calls(drill, ranks, plugin=None, rounds=ROUNDS, **more):
     """A run of collectives.py: its results, its records as read, and NCCL's lines about it."""
-    variables = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,PROFILE"}
+    variables = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,PROFILE", **more}
     if plugin:
         variables["NCCL_PROFILER_PLUGIN"] = str(plugin)
     with job(drill, "--standby=off", "--max-restarts=0", f"--nproc-per-node={ranks}", COLLECTIVES,
@@ -67,7 +68,7 @@ def one_rank(drill):
     """NCCL loads the plugin for a CUDA job of one rank, and its record can be read"""
     if drill.cpu:
         return one_rank_over_gloo(drill)
-    drill.need_gpu()
+    drill.need_nccl()
     results, data, text = calls(drill, 1)
     drill.record("one-rank/nccl.log", text)
     drill.record("one-rank/0.record.xz", lzma.compress(data[0]))
@@ -183,6 +184,49 @@ def played_versions(drill, folder, exported):
     return f"v{exported[0]} to v{exported[-1]}, played"
 
 
+def judge_other(drill, name, logs, least):
+    """Claims about what another plugin behind ours has written down, a log for each rank."""
+    texts = [path.read_text() for path in logs]
+    begun = [len(re.findall(r"^start 2 ", text, re.M)) for text in texts]
+    drill.claim(f"{name}: the other plugin sees {least} collectives or more a rank",
+                min(begun, default=0) >= least, begun)
+    drill.claim(f"{name}: it gets no handle that is not its own",
+                texts and not any("strange" in text for text in texts),
+                [line for text in texts for line in text.splitlines() if "strange" in line][:4])
+
+
+def shared_slot(drill):
+    """another profiler plugin behind robustrun's: both see every collective"""
+    if not RECORDER.exists():
+        raise Skip(f"there is no {RECORDER}: it is built with the tests")
+    with harness.Scratch() as folder:
+        variables = {"NCCL_RECORDER_LOG": str(folder / "seen.%p"),
+                     "NCCL_RECORDER_VERSIONS": "4 5 6 7"}
+        if drill.cpu:
+            return played_shared_slot(drill, folder, variables)
+        drill.need_ranks(2)
+        version = max((each for each in (4, 5, 6, 7) if each in drill.profiler_versions), default=0)
+        if version == 0:
+            raise Skip(f"this NCCL looks for the versions {drill.profiler_versions} only")
+        results, data, text = calls(drill, 2, RECORDER, **variables)
+        drill.record("shared-slot/nccl.log", text)
+        name = f"shared, v{version}"
+        drill.claim(f"{name}: NCCL names it", loaded_version(text) == version, text[-600:])
+        judge(drill, name, results, data, version, ROUNDS)
+        # Before version 5 some broadcasts have no event, and a send or receive is another event.
+        judge_other(drill, name, sorted(folder.glob("seen.*")), 3 * ROUNDS)
+    return f"v{version}, 2 ranks"
+
+
+def played_shared_slot(drill, folder, variables):
+    with job(drill, "--standby=off", "--max-restarts=0", "--no-python", PLAYER, PLUGIN, "stuck",
+             6, NCCL_PROFILER_PLUGIN=str(RECORDER), **variables) as running:
+        code = running.ended(60)
+        drill.claim("the job succeeds", code == 0, last_lines(running.errors))
+    judge_other(drill, "played", sorted(folder.glob("seen.*")), 2)
+    return "played"
+
+
 def latency(drill, ranks, trace, variables):
     with job(drill, f"--trace={trace}", "--standby=off", "--max-restarts=0",
              f"--nproc-per-node={ranks}", COLLECTIVES, "latency", CALLS, **variables) as running:
@@ -238,7 +282,7 @@ def shared_gpu():
 
 def overhead(drill):
     """the time of a small all_reduce with and without the plugin, one rank"""
-    drill.need_gpu()
+    drill.need_nccl()
     return overhead_of(drill, 1, 12, {})
 
 
@@ -256,6 +300,33 @@ def overhead2(drill):
     return overhead_of(drill, 2, 20, {})
 
 
+def bandwidth(drill):
+    """the bandwidth of all_reduce in the report, against the ranks' own clocks"""
+    drill.need_ranks(2)
+    drill.need_gpu()
+    with job(drill, "--standby=off", "--max-restarts=0", "--nproc-per-node=2", COLLECTIVES,
+             "bandwidth", BANDWIDTH_BATCHES) as running:
+        code = running.ended(60)
+        if code != 0:
+            raise Wrong(f"2 ranks ended with {code}: {last_lines(running.errors)}")
+        result = json.loads((running.folder / "result.0").read_text())
+        rows = [row for row in running.report().get("bandwidth", [])
+                if row["operation"] == "all_reduce"]
+    drill.figure("by the ranks' clock", result)
+    drill.figure("rows of the report", rows)
+    if not drill.claim("the report has one row for all_reduce", len(rows) == 1, rows):
+        return ""
+    # Kernels alone are faster than kernels with the gaps between them.
+    ratio = rows[0]["algorithm_bytes_per_s"] / result["algorithm_bytes_per_s"]
+    drill.figure("ratio", ratio)
+    drill.claim("it is 0.8 to 2 times that of the ranks' clock", 0.8 <= ratio <= 2, ratio)
+    drill.claim("the bus bandwidth is that of two ranks", abs(
+        rows[0]["bus_bytes_per_s"] / rows[0]["algorithm_bytes_per_s"] - 1) < 0.01, rows)
+    return f"{rows[0]['algorithm_bytes_per_s'] / 1e9:.3g} GB/s, {ratio:.2f} of the ranks' clock"
+
+
 FIRST = [Check("one-rank", one_rank, 120, 20, alone=False),
-         Check("versions", versions, 120, 15, alone=False)]
-TIMES = [Check("overhead-2", overhead2, 90, 25), Check("overhead", overhead, 60, 15)]
+         Check("versions", versions, 120, 15, alone=False),
+         Check("shared-slot", shared_slot, 60, 10, alone=False)]
+TIMES = [Check("overhead-2", overhead2, 90, 25), Check("overhead", overhead, 60, 15),
+         Check("bandwidth", bandwidth, 90, 25)]

@@ -1,10 +1,11 @@
 """NCCL without torch, through ctypes and CUDA's driver: starts in a second, and takes any libnccl.
 
-    collectives.py calls|latency COUNT
+    collectives.py calls|latency|bandwidth COUNT
 
 calls: COUNT rounds of all_reduce, all_gather, reduce_scatter, broadcast, and a send to the next
 rank with a receive from the one before. latency: COUNT all_reduce of 1 KiB, one by one and in
-batches. Every rank writes result.RANK, and a copy of its progress record to record.RANK.
+batches. bandwidth: COUNT batches of all_reduce of 1 MiB, at most 20 a second. Every rank writes
+result.RANK, and a copy of its progress record to record.RANK.
 """
 
 import ctypes
@@ -20,6 +21,7 @@ RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 FLOAT, SUM, ID_BYTES = 7, 0, 128
 ELEMENTS = 256  # 1 KiB
 BATCH = 50
+BATCH_PAUSE_S = 0.05
 BYTES = 1 << 20
 
 cuda = ctypes.CDLL("libcuda.so.1")
@@ -137,6 +139,19 @@ def latencies(ring):
             "alone_p99_us": sorted(alone)[len(alone) * 99 // 100]}
 
 
+def bandwidth(ring):
+    """Bytes per second of all_reduce, as nccl-tests counts them: the median of the batches."""
+    rates = []
+    for _ in range(COUNT):
+        began = time.perf_counter_ns()
+        for _ in range(BATCH):
+            ring.reduce(BYTES // 4)
+        ring.wait()
+        rates.append(BYTES * BATCH * 1e9 / (time.perf_counter_ns() - began))
+        time.sleep(BATCH_PAUSE_S)
+    return {"algorithm_bytes_per_s": statistics.median(rates), "batches": len(rates)}
+
+
 def main():
     ring = Ring()
     result = {"joined_s": ring.joined_s}
@@ -144,7 +159,7 @@ def main():
         for _ in range(COUNT):
             ring.round()
     else:
-        result.update(latencies(ring))
+        result.update(latencies(ring) if MODE == "latency" else bandwidth(ring))
     with open("/proc/self/maps") as maps:
         text = maps.read()
     result["plugin_is_loaded"] = "robustrun_tracer" in text or "drill-plugin" in text

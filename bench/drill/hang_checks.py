@@ -1,5 +1,6 @@
 """Hangs and slow ranks injected into real jobs, what names them, and the files that they leave."""
 
+import importlib.metadata
 import json
 import lzma
 import pathlib
@@ -8,7 +9,7 @@ import time
 
 import harness
 
-from drill.frame import Check
+from drill.frame import Check, Skip
 from drill.tools import TRAIN, job, last_lines, output_of
 
 NAMED_S, ENDED_S = 30, 110
@@ -17,6 +18,7 @@ DUMP_AFTER_S = 4.0
 SENTENCES = {"never entered": "has not entered", "mismatch": "as operation",
              "GPU before the operation": "has not reached"}
 RAS_S = 10
+NCCL2_TORCH = (2, 14)
 
 
 def at(running, name):
@@ -24,13 +26,13 @@ def at(running, name):
     return int(running.note(name)[0]) / 1e9
 
 
-def hang(drill, fault, ranks, victim, finding, extra=None):
+def hang(drill, fault, ranks, victim, finding, extra=None, **variables):
     """Injects a hang and follows it until the restarted job has ended."""
     drill.need_ranks(ranks)
     dumps = ["--dump-after", DUMP_AFTER_S]
     with job(drill, "--standby=off", f"--nproc-per-node={ranks}", "--omp=1",
              f"--hang-timeout={HANG_TIMEOUT_S}s", TRAIN, "--fault", fault, "--rank", victim,
-             *dumps) as running:
+             *dumps, **variables) as running:
         running.note(f"place.{victim}.0", 90)
         begun = at(running, f"fault.{victim}.0")
         found = running.says(r"hang: .*", NAMED_S)
@@ -156,6 +158,22 @@ def hang_sleep(drill):
     return hang(drill, "sleep", 2, 1, "never entered", extra=files)
 
 
+def names_nccl2(drill, running, ranks, victim):
+    lines = [line for line in running.errors.splitlines() if "hang: " in line]
+    drill.claim("the sentence names the backend", any("(nccl2)" in line for line in lines), lines)
+
+
+def hang_nccl2(drill):
+    """under torch's nccl2, without the plugin, a rank that sleeps is named and the job restarted"""
+    if drill.cpu:
+        raise Skip("there is no nccl2 without a GPU")
+    version = importlib.metadata.version("torch")
+    if tuple(map(int, version.split("+")[0].split(".")[:2])) < NCCL2_TORCH:
+        raise Skip(f"torch {version} has no nccl2: 2.14 or newer has it")
+    return hang(drill, "sleep", 2, 1, "never entered", extra=names_nccl2,
+                TORCH_DIST_USE_NCCL2="1", NCCL_PROFILER_PLUGIN="none")
+
+
 def hang_skip(drill):
     """a rank that leaves a collective out is named and the job restarted"""
     return hang(drill, "skip", 3, 1, "mismatch")
@@ -189,4 +207,5 @@ def slow(drill):
 CHECKS = [Check("hang-sleep", hang_sleep, 200, 70, alone=False),
           Check("hang-kernel", hang_kernel, 200, 70, alone=False),
           Check("hang-skip", hang_skip, 200, 40, alone=False),
-          Check("slow", slow, 120, 40, alone=False)]
+          Check("slow", slow, 120, 40, alone=False),
+          Check("hang-nccl2", hang_nccl2, 200, 70, alone=False)]

@@ -23,6 +23,7 @@ SHARE = harness.BIN.parent / "share" / "robustrun"
 PLUGIN = SHARE / "librobustrun_tracer.so"
 CUDA_LIBRARIES = "/usr/local/cuda/lib64"
 PLAYER = harness.BIN.parent / "test-helpers" / "nccl_player"
+RECORDER = PLAYER.with_name("libnccl-profiler-recorder.so")
 
 
 def output_of(*command, seconds=30, env=None):
@@ -40,6 +41,11 @@ def version_words(number):
     return f"{number // 10_000}.{number // 100 % 100}.{number % 100}"
 
 
+def count_gpus():
+    """The GPUs that nvidia-smi shows."""
+    return len(re.findall(r"^GPU \d+:", output_of("nvidia-smi", "-L") or "", re.M))
+
+
 class Drill:
     """What a check gets: where its findings go, and what the command line asked for."""
 
@@ -54,10 +60,14 @@ class Drill:
         if self.gpus == 0:
             raise Skip("nvidia-smi shows no GPU")
 
+    def need_nccl(self):
+        self.need_gpu()
+        if self.nccl is None:
+            raise Skip("there is no libnccl.so.2 beside torch or in /usr/lib: give one with --nccl")
+
     @functools.cached_property
     def gpus(self):
-        shown = output_of("nvidia-smi", "-L") or ""
-        return len(re.findall(r"^GPU \d+:", shown, re.M))
+        return count_gpus()
 
     @functools.cached_property
     def packages(self):
@@ -107,7 +117,7 @@ class Drill:
         """Skips the check unless NCCL joins `count` ranks here."""
         if self.cpu:
             return
-        self.need_gpu()
+        self.need_nccl()
         if self.gpus < count and self.nccl_version < MULTI_RANK_NCCL:
             raise Skip(f"NCCL {version_words(self.nccl_version)} refuses {count} ranks on "
                        f"{self.gpus} GPU: give a libnccl.so.2 of 2.31 or newer with --nccl")

@@ -6,7 +6,7 @@
 - Steps: a DDP training over gloo with --trace=auto beside --trace=off, in turns.
 - Agent and bytes: one node with 8 healthy ranks in 32 communicators each, once of NCCL (played) and
   once of gloo. Its agent is connected over TLS, as from another machine; the processor time is the
-  agent's own.
+  agent's own. And the bytes of all messages about 64 communicators of each rank, in played time.
 - Analysis: 16,384 ranks in four groups each, where one rank blocks all others.
 - torch alone reports a hang when its time-out is over: by default after 30 min, with NCCL after
   10 min. It is set to 20 s here, to show torch's report and the rank that it names.
@@ -38,13 +38,14 @@ PLAYER = BIN.parent / "test-helpers" / "nccl_player"
 LIBRARY = BIN.parent / "share" / "robustrun" / "librobustrun_tracer.so"
 RECORDER = PLAYER.with_name("libnccl-profiler-recorder.so")
 VERSIONS = range(1, 8)
-SHARED_VERSIONS = (4, 6, 7)  # that the recorder has
+ALL_VERSIONS = " ".join(map(str, VERSIONS))
 BEHIND_MAX_NS = 30
 RANKS, COMMUNICATORS = 8, 32
 CALLBACK_MAX_NS = 100
 STEP_RATIO_MAX = 1.01
 AGENT_MAX_PERCENT = 1
 LOG_MAX_KB_S = 10
+WIRE_MAX_KB_S = 20
 ANALYSIS_MAX_S = 1
 SETTLED_AFTER_S = 15  # imports are over, and the records of the start are written
 NODE_SECONDS = 30
@@ -95,10 +96,13 @@ def callbacks(runs):
     return figures
 
 
+RECORDER_SETTINGS = {"NCCL_RECORDER_QUICK": "1", "NCCL_RECORDER_VERSIONS": ALL_VERSIONS}
+
+
 def played_alone(version):
     """Means of the site's plugin without ours."""
     done = subprocess.run([PLAYER, RECORDER, "bench", str(version)], capture_output=True, text=True,
-                          check=True, env=clean_environment() | {"NCCL_RECORDER_QUICK": "1"})
+                          check=True, env=clean_environment() | RECORDER_SETTINGS)
     times = json.loads(done.stdout)
     return {"of a step": times["step_ns"]["median"],
             "of an operation": times["operation_ns"]["median"]}
@@ -106,9 +110,9 @@ def played_alone(version):
 
 def behind(runs):
     """What a callback takes with the site's plugin behind ours, beyond the sum of both."""
-    shared = {"NCCL_PROFILER_PLUGIN": str(RECORDER), "NCCL_RECORDER_QUICK": "1"}
+    shared = {"NCCL_PROFILER_PLUGIN": str(RECORDER), **RECORDER_SETTINGS}
     excess = {}
-    for version in SHARED_VERSIONS:
+    for version in VERSIONS:
         ours, theirs, both = in_turns(runs, partial(played, version),
                                       partial(played_alone, version),
                                       partial(played, version, shared))
@@ -239,15 +243,24 @@ def analysis(runs):
                   f"below {ANALYSIS_MAX_S} s", statistics.median(seconds) < ANALYSIS_MAX_S)
 
 
+def wire_load():
+    """The reading of a unit test, whose time is played: every run gives the same."""
+    command = [BIN / "test_agent", "-s", "-tc=what an agent sends about 64 communicators*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    sent = float(re.search(r"64 communicators of 8 ranks: ([\d.e-]+) KB/s", done.stdout)[1])
+    return Figure("messages of an agent, 8 ranks x 64 communicators", "KB/s", [sent], [],
+                  f"below {WIRE_MAX_KB_S} KB/s", sent < WIRE_MAX_KB_S)
+
+
 def measure(quick):
     figures = []
     if quick:
         parts = (lambda: callbacks(1), lambda: behind(1), lambda: step_time(2, 150),
-                 lambda: [analysis(3)])
+                 lambda: [wire_load()], lambda: [analysis(3)])
     else:
         parts = (lambda: callbacks(9), lambda: behind(9), lambda: step_time(20, 600),
-                 lambda: node_loads(3, NODE_SECONDS), lambda: [analysis(10)],
-                 lambda: [hang_peer.measure()])
+                 lambda: [wire_load()], lambda: node_loads(3, NODE_SECONDS),
+                 lambda: [analysis(10)], lambda: [hang_peer.measure()])
     for part in parts:
         for figure in part():
             middle = statistics.median(figure.ours)

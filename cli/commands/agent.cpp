@@ -72,7 +72,8 @@ int agent_command(std::string_view option) {
   }
   if (option == "--try-plugin") {
     const char* const name = ::getenv("ROBUSTRUN_TRY_PLUGIN");
-    print(agent::try_plugin(name == nullptr ? "" : name));
+    const char* const folder = ::getenv("ROBUSTRUN_TRY_FOLDER");
+    print(agent::try_plugin(name == nullptr ? "" : name, folder == nullptr ? "" : folder));
     ::_exit(0);  // its destructors are of no interest
   }
   if (option == "--doctor") return answer_doctor_request();

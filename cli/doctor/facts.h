@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/spawn/profiler_choice.h"
 #include "base/core/node_facts.h"
 
 namespace robustrun::cli {
@@ -105,7 +106,7 @@ struct Facts {
   MungeFacts munge;
   std::string nvidia;        // /proc/driver/nvidia/version; empty: no driver
   base::Gpus gpus;           // as NVML reports them
-  std::string nccl_profiler; // NCCL_PROFILER_PLUGIN
+  agent::ProfilerChoice nccl_profiler;
   PythonFacts python;
   std::string prefix;        // where robustrun is installed
   std::vector<PartFact> parts;

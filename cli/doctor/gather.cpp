@@ -81,7 +81,7 @@ class FactGathering {
     if (facts.munge.has_socket) facts.munge.encoded = ask("munge", {"-n"}, kDoctorToolMax);
     facts.nvidia = base::read_file("/proc/driver/nvidia/version", kFactFileMax).value_or("");
     facts.gpus = gpus();
-    facts.nccl_profiler = around_.variable("NCCL_PROFILER_PLUGIN").value_or("");
+    facts.nccl_profiler = nccl_profiler();
     facts.python = python();
     take_parts(facts);
     return facts;
@@ -91,6 +91,15 @@ class FactGathering {
   static bool exists(const std::string& path) {
     std::error_code error;
     return fs::exists(path, error);
+  }
+
+  [[nodiscard]] agent::ProfilerChoice nccl_profiler() const {
+    wire::WorkerTemplate workers;
+    workers.environment = around_.environment;
+    // A request sends the asker's variables, empty if they are not set.
+    std::erase(workers.environment, "NCCL_PROFILER_PLUGIN=");
+    workers.working_directory = around_.working_directory;
+    return agent::choose_profiler(workers, true);
   }
 
   static std::optional<std::int64_t> number_in(const std::string& path) {

@@ -78,24 +78,27 @@ Check check_nccl(const Facts& facts) {
 }
 
 Check check_nccl_profiler(const Facts& facts) {
-  const std::string& plugin = facts.nccl_profiler;
-  Check check{"NCCL profiler", CheckState::kOk, "free; robustrun's plugin takes it", ""};
-  if (plugin.empty()) {
-    if (!has_driver(facts)) return {check.name, CheckState::kAbsent, "no GPU", ""};
-    return check;
+  using Kind = agent::ProfilerChoice::Kind;
+  const agent::ProfilerChoice& plugin = facts.nccl_profiler;
+  Check check{"NCCL profiler", CheckState::kOk, "", ""};
+  switch (plugin.kind) {
+    case Kind::kNone:
+      if (!has_driver(facts)) return {check.name, CheckState::kAbsent, "no GPU", ""};
+      check.found = "free; robustrun's plugin takes it";
+      break;
+    case Kind::kNamed:
+      check.found = plugin.source + "; robustrun's plugin loads it and shares";
+      break;
+    case Kind::kKept:
+      check.state = CheckState::kWarn;
+      check.found = fmt::format("{}: {}; NCCL is not traced", plugin.source, plugin.reason);
+      break;
+    case Kind::kOff:
+      check.state = CheckState::kWarn;
+      check.found = fmt::format("switched off: {}; NCCL is not traced", plugin.source);
+      check.advice = "unset NCCL_PROFILER_PLUGIN";
+      break;
   }
-  if (plugin.find("librobustrun_tracer") != std::string::npos) {
-    check.found = "robustrun's plugin";
-    return check;
-  }
-  if (plugin != "none") {
-    check.found = fmt::format("NCCL_PROFILER_PLUGIN={}; robustrun's plugin loads it and shares",
-                              base::printable(plugin));
-    return check;
-  }
-  check.state = CheckState::kWarn;
-  check.found = "switched off: NCCL_PROFILER_PLUGIN=none; NCCL is not traced";
-  check.advice = "unset NCCL_PROFILER_PLUGIN";
   return check;
 }
 

@@ -13,10 +13,10 @@ from helpers.runner import BUILD, ROOT
 DRILL = ROOT / "bench" / "gpu_drill"
 
 
-def drill(*words):
+def drill(*words, **variables):
     done = subprocess.run([sys.executable, DRILL, *map(str, words)], capture_output=True,
                           text=True, timeout=120,
-                          env={**os.environ, "ROBUSTRUN_BUILD_DIR": str(BUILD)})
+                          env={**os.environ, "ROBUSTRUN_BUILD_DIR": str(BUILD), **variables})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -82,8 +82,20 @@ def test_the_checks_are_listed():
     assert [line.split()[0] for line in shown.splitlines()][:2] == ["environment", "one-rank"]
 
 
-def test_hidden_symbols_are_not_found(tmp_path):
-    code, _, errors = drill("--cpu", "--only", "versions", "--out", tmp_path)
+def test_a_machine_without_a_gpu_gets_one_line_and_a_code_of_its_own(tmp_path):
+    out = tmp_path / "out"
+    code, shown, errors = drill("--out", out, PATH=str(tmp_path))  # without nvidia-smi
+    assert (code, shown) == (3, "")
+    assert errors == ("nvidia-smi shows no GPU: nothing was checked; --cpu plays the checks "
+                      "without one\n")
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["versions", "shared-slot"])
+def test_plugins_are_played_without_a_gpu(tmp_path, name):
+    """versions: symbols that are hidden are not found."""
+    code, _, errors = drill("--cpu", "--only", name, "--out", tmp_path)
     assert code == 0, errors
     check = json.loads((tmp_path / "drill.json").read_text())["checks"][0]
     assert check["state"] == "PASS", check["why"]
+    assert check["claims"] and all(each["holds"] for each in check["claims"])

@@ -35,7 +35,7 @@ class FakeNccl {
   virtual void* group_api(const FakeComm& comm) = 0;
   virtual void* coll_api(const FakeComm& comm, void* group, std::size_t count, bool captured) = 0;
   virtual void* p2p_api(const FakeComm& comm, void* group, bool send, std::size_t count) = 0;
-  virtual void* launch(const FakeComm& comm) = 0;
+  virtual void* launch(const FakeComm& comm, void* group) = 0;
   virtual void* group(const FakeComm& comm) = 0;
   virtual void* coll(const FakeComm& comm, void* call, void* group, std::size_t count,
                      int channels) = 0;

@@ -21,9 +21,9 @@ class FakeVersion final : public FakeNccl {
     if constexpr (V <= 3) {
       failed = table_->init(&comm.context, &mask_);
     } else if constexpr (V == 4) {
-      failed = table_->init(&comm.context, &mask_, name.c_str(), key, 2, size, rank, nullptr);
+      failed = table_->init(&comm.context, &mask_, name.c_str(), key, 2, size, rank, log);
     } else {
-      failed = table_->init(&comm.context, key, &mask_, name.c_str(), 2, size, rank, nullptr);
+      failed = table_->init(&comm.context, key, &mask_, name.c_str(), 2, size, rank, log);
     }
     must(failed);
     return comm;
@@ -63,9 +63,9 @@ class FakeVersion final : public FakeNccl {
     }
     return nullptr;
   }
-  void* launch(const FakeComm& comm) override {
+  void* launch(const FakeComm& comm, void* group) override {
     if constexpr (V >= 5) {
-      Event event = make(abi::kKernelLaunch, nullptr, 0);
+      Event event = make(abi::kKernelLaunch, group, 0);
       return start(comm.context, event);
     }
     return nullptr;
@@ -179,6 +179,7 @@ class FakeVersion final : public FakeNccl {
     if (handle == reinterpret_cast<void*>(0xdead)) must(1);
     return handle;
   }
+  static void log(int, unsigned long, const char*, int, const char*, ...) {}
   static void must(int failed) {
     if (failed == 0) return;
     std::fprintf(stderr, "a callback failed\n");

@@ -58,7 +58,7 @@ void stuck(Player& player) {
 
   if (nccl.has_api()) {
     static_cast<void>(player.call(comm, 3000, 2));
-    static_cast<void>(nccl.launch(comm));
+    static_cast<void>(nccl.launch(comm, nullptr));
   }
 }
 
@@ -279,6 +279,18 @@ void crowded(Player& player) {
   }
 }
 
+// Prints the mask before and after another communicator is closed.
+void waking(Player& player) {
+  FakeNccl& nccl = player.nccl();
+  const FakeComm comm = nccl.init(kKey, 4, 1);
+  const FakeComm other = nccl.init(kKey + 1, 4, 1);
+  player.complete(player.enqueue(comm));
+  std::printf("%x", static_cast<unsigned>(nccl.mask()));
+  nccl.finalize(other);
+  for (std::size_t i = 0; i < 3; ++i) player.complete(player.enqueue(comm, 100 + i));
+  std::printf(" %x\n", static_cast<unsigned>(nccl.mask()));
+}
+
 int open_record() {
   const char* path = std::getenv("ROBUSTRUN_RECORD");
   return path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
@@ -339,6 +351,7 @@ int main(int argc, char** argv) {
       {"late", late},
       {"peers", peers},
       {"crowded", crowded},
+      {"waking", waking},
       {"wish", wish},
       {"masked", play_masked},
       {"suspected", play_suspected},

@@ -38,7 +38,7 @@ class Player {
   }
   // The launch has returned: the operation is handed over, and the call ends.
   void hand_over(PlayedOp& op, std::size_t count) {
-    stop(nccl_.launch(op.comm));
+    stop(nccl_.launch(op.comm, op.group));
     void* const group = nccl_.group(op.comm);
     op.task = nccl_.coll(op.comm, op.call, group, count, op.channels);
     stop(op.task);

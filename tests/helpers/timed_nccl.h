@@ -75,8 +75,8 @@ class TimedNccl final : public FakeNccl {
   void* p2p_api(const FakeComm& comm, void* group, bool send, std::size_t count) override {
     return nccl_.p2p_api(comm, group, send, count);
   }
-  void* launch(const FakeComm& comm) override {
-    return start(Callback::kStartLaunch, [&] { return nccl_.launch(comm); });
+  void* launch(const FakeComm& comm, void* group) override {
+    return start(Callback::kStartLaunch, [&] { return nccl_.launch(comm, group); });
   }
   void* group(const FakeComm& comm) override {
     return start(Callback::kStartGroup, [&] { return nccl_.group(comm); });

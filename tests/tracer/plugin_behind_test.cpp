@@ -1,9 +1,10 @@
-// A plugin of the site's behind ours (tests/recorder/nccl_recorder.cpp, versions 4, 6 and 7): both
-// see everything, as each does alone.
+// A plugin of the site's behind ours (tests/recorder/nccl_recorder.cpp): both see everything, as
+// each does alone.
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -30,8 +31,10 @@ struct SharedRun : PluginRun {
   }
 };
 
-std::string seen_alone(const std::string& scenario, int version) {
+std::string seen_alone(const std::string& scenario, int version,
+                       const std::string& versions = "4 6 7") {
   SharedRun run;
+  run.settings.push_back("NCCL_RECORDER_VERSIONS=" + versions);
   REQUIRE(run.try_to_play(scenario, version, "ROBUSTRUN_NCCL_BEHIND=", kRecorder));
   return run.seen();
 }
@@ -67,21 +70,50 @@ std::set<std::uint64_t> types_in(const std::string& log) {
 }  // namespace
 
 TEST_CASE("a plugin behind ours sees what it sees alone, and so do we") {
-  for (const int version : {4, 6, 7}) {
+  for (const int version : {1, 2, 3, 4, 5, 6, 7}) {
     for (const std::string scenario : {"stuck", "disorder", "together", "peers", "late",
                                        "nonblocking", "graph", "phases", "tags"}) {
       CAPTURE(version);
       CAPTURE(scenario);
+      const std::string only = std::to_string(version);
       const Ours alone = ours_alone(scenario, version);
       SharedRun run;
+      run.settings.push_back("NCCL_RECORDER_VERSIONS=" + only);
       run.play(scenario, version);
       CHECK(ours_in(run) == alone);
       CHECK(run.counters().ignored == 0);
       const std::string log = run.seen();
       CHECK(log.size() > 100);
       CHECK(log.find("strange") == std::string::npos);
-      CHECK(log == seen_alone(scenario, version));
+      CHECK(log == seen_alone(scenario, version, only));
     }
+  }
+}
+
+TEST_CASE("with each set of versions that NCCL's example plugin has had, both see everything") {
+  struct Release {
+    const char* versions;
+    const char* shown;  // by ours, as the agent tells it
+    int nccl;           // the newest version that NCCL has
+    int taken;
+  };
+  for (const Release& one : {Release{"1", "1", 1, 1},
+                             {"2", "1 2", 3, 2},
+                             {"4", "1 2 3 4", 4, 4},
+                             {"5", "1 2 3 4 5", 5, 5},
+                             {"5", "1 2 3 4 5", 7, 5},
+                             {"5 6", "1 2 3 4 5 6", 6, 6},
+                             {"5 6", "1 2 3 4 5 6", 7, 6}}) {
+    CAPTURE(one.versions);
+    SharedRun run;
+    run.settings.push_back(std::string("NCCL_RECORDER_VERSIONS=") + one.versions);
+    run.settings.push_back(std::string("ROBUSTRUN_NCCL_VERSIONS=") + one.shown);
+    int version = one.nccl;  // NCCL tries its newest first
+    while (!run.try_to_play("stuck", version)) REQUIRE(--version > 0);
+    CHECK(version == one.taken);
+    CHECK(ours_in(run) == ours_alone("stuck", version));
+    CHECK(run.seen() == seen_alone("stuck", version, one.versions));
+    CHECK(run.seen().find("strange") == std::string::npos);
   }
 }
 
@@ -145,6 +177,27 @@ TEST_CASE("without a record of ours it works as it does alone") {
   CHECK(run.seen() == seen_alone("stuck", 6));
 }
 
+TEST_CASE("it may ask for events at any time, with a record of ours and without") {
+  SharedRun run;
+  run.settings.push_back("NCCL_RECORDER_LATE=1");  // when the other communicator is closed
+  SUBCASE("with one") {
+    run.play("waking", 6);
+    CHECK(run.out == "e56 ffff\n");
+    CHECK(ours_in(run) == ours_alone("waking", 6));
+  }
+  SUBCASE("without") {
+    run.settings.push_back("ROBUSTRUN_RECORD=");
+    run.play("waking", 6);
+    CHECK(run.out == "0 ffff\n");
+  }
+  const std::string log = run.seen();
+  const std::size_t closed = log.find("finalize");
+  REQUIRE(closed != std::string::npos);
+  CHECK(types_in(log.substr(0, closed)).empty());
+  CHECK(types_in(log.substr(closed)) == std::set<std::uint64_t>{1, 2, 8, 16, 64, 256, 512, 2048});
+  CHECK(log.find("strange") == std::string::npos);
+}
+
 TEST_CASE("NCCL finds only the versions that are to be shown") {
   for (const int version : {1, 2, 3, 4, 5, 6, 7}) {
     CAPTURE(version);
@@ -191,6 +244,13 @@ TEST_CASE("one that cannot be loaded, or cannot work, leaves ours alone") {
     const std::string other = run.folder / "libother.so";
     REQUIRE(::symlink(kPlugin.c_str(), other.c_str()) == 0);
     run.settings.push_back("ROBUSTRUN_NCCL_BEHIND=" + other);
+    run.play("stuck", 6);
+    CHECK(run.err.empty());
+  }
+  SUBCASE("it is a copy of ours") {
+    const std::string copy = run.folder / "libcopy.so";
+    std::filesystem::copy_file(kPlugin, copy);
+    run.settings.push_back("ROBUSTRUN_NCCL_BEHIND=" + copy);
     run.play("stuck", 6);
     CHECK(run.err.empty());
   }

@@ -37,6 +37,7 @@ std::array<bool, kVersions> g_is_looked_up;  // under g_mutex
 void* g_library = nullptr;                   // never closed
 bool g_is_tried = false;
 int g_mask = 0;
+std::atomic<int*> g_place{&g_mask};  // of the other plugin's mask
 pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 // One line, and only here: after the agent's own trial this is rare.
@@ -71,6 +72,14 @@ const void* look_up(int version) {
   return rr_dlsym(g_library, name.data());
 }
 
+// All tables begin with the plugin's name.
+const char* name_in(const void* table) { return *static_cast<const char* const*>(table); }
+
+bool is_ours(const void* found, const void* own) {
+  const char* const name = name_in(found);
+  return found == own || (name != nullptr && std::strcmp(name, name_in(own)) == 0);
+}
+
 }  // namespace
 
 void load_behind(int version, const void* own) {
@@ -79,7 +88,8 @@ void load_behind(int version, const void* own) {
   if (!g_is_looked_up[at]) {
     g_is_looked_up[at] = true;
     const void* const found = look_up(version);
-    if (found != own) g_tables[at].store(found, std::memory_order_release);
+    if (found != nullptr && !is_ours(found, own))
+      g_tables[at].store(found, std::memory_order_release);
   }
   ::pthread_mutex_unlock(&g_mutex);
 }
@@ -88,9 +98,15 @@ const void* behind(int version) {
   return g_tables[static_cast<std::size_t>(version)].load(std::memory_order_acquire);
 }
 
-int* mask_behind() { return &g_mask; }
+int* mask_behind(int* nccls) {
+  int* const place = tables() == nullptr ? nccls : &g_mask;
+  g_place.store(place, std::memory_order_release);
+  return place;
+}
 
-std::uint64_t events_behind() { return static_cast<std::uint32_t>(get(g_mask)); }
+std::uint64_t events_behind() {
+  return static_cast<std::uint32_t>(get(*g_place.load(std::memory_order_acquire)));
+}
 
 bool is_wanted(std::uint64_t type, std::uint64_t events) {
   using namespace abi;  // the bits

@@ -54,13 +54,16 @@ struct TableOf<abi::Event7> {
 };
 
 // Loads the other plugin at the first call, which may block. `own`: our table of this version. If
-// the other plugin is ours, under another name, no plugin is behind ours.
+// the other plugin is ours, under another name or as a copy, no plugin is behind ours: both would
+// write the same record.
 void load_behind(int version, const void* own);
 // The other plugin's function table of this version; null: it has none. Cheap: one atomic read.
 [[nodiscard]] const void* behind(int version);
 
-// The other plugin's activation mask, into which it may write at any time, as into NCCL's.
-[[nodiscard]] int* mask_behind();
+// The other plugin's activation mask, into which it may write at any time, as into NCCL's: one of
+// its own, or NCCL's itself (`nccls`) if this process has no record, so that nothing of ours is to
+// be added.
+[[nodiscard]] int* mask_behind(int* nccls);
 [[nodiscard]] std::uint64_t events_behind();
 // Whether NCCL would report events of this type for the mask `events`. NCCL also reports an event
 // that is not in the mask if it contains events that are (src/plugin/profiler.cc of NVIDIA/nccl).

@@ -63,6 +63,7 @@ struct Theirs {
 // Opens a communicator in the plugin behind ours, by `call`.
 template <class Event, class Call>
 Theirs open_behind(const Call& call) {
+  attach();
   load_behind(kVersion<Event>, own_table<Event>());
   const auto* const table = other<Event>();
   Theirs theirs;
@@ -78,12 +79,11 @@ void* join_contexts(const Theirs& theirs, void* ours) {
 
 abi::Result open(int version, void** context, int* mask, const Identity& identity,
                  const Theirs& theirs) {
-  attach();
   Tables* const t = tables();
   if (t == nullptr) {
-    // Without a record there is nothing to report to, so ask for no events. Set a context all the
-    // same, because NCCL would keep the old value.
-    set(*mask, static_cast<int>(events_behind()));
+    // Without a record there is nothing to report to, so ask for no events; the other plugin has
+    // NCCL's own mask. Set a context all the same, because NCCL would keep the old value.
+    if (behind(version) == nullptr) set(*mask, 0);
     *context = join_contexts(theirs, pack({HandleKind::kContext, 0, kNoSlot, 0}));
     return kSuccess;
   }
@@ -95,13 +95,13 @@ abi::Result open(int version, void** context, int* mask, const Identity& identit
 template <class Event>
 abi::Result init1(void** context, int* mask) {
   const Theirs theirs = open_behind<Event>(
-      [](const auto& table, void** made) { return table.init(made, mask_behind()); });
+      [&](const auto& table, void** made) { return table.init(made, mask_behind(mask)); });
   return open(kVersion<Event>, context, mask, {}, theirs);
 }
 abi::Result init4(void** context, int* mask, const char* name, std::uint64_t comm, int nodes,
                   int size, int rank, abi::Log log) {
   const Theirs theirs = open_behind<abi::Event4>([&](const auto& table, void** made) {
-    return table.init(made, mask_behind(), name, comm, nodes, size, rank, log);
+    return table.init(made, mask_behind(mask), name, comm, nodes, size, rank, log);
   });
   return open(4, context, mask, {name, comm, nodes, size, rank}, theirs);
 }
@@ -109,7 +109,7 @@ template <class Event>
 abi::Result init5(void** context, std::uint64_t comm, int* mask, const char* name, int nodes,
                   int size, int rank, abi::Log log) {
   const Theirs theirs = open_behind<Event>([&](const auto& table, void** made) {
-    return table.init(made, comm, mask_behind(), name, nodes, size, rank, log);
+    return table.init(made, comm, mask_behind(mask), name, nodes, size, rank, log);
   });
   return open(kVersion<Event>, context, mask, {name, comm, nodes, size, rank}, theirs);
 }

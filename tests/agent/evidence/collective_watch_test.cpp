@@ -14,6 +14,7 @@
 #include "tests/support/scratch.h"
 #include "tracer/record_collectives.h"
 #include "wire/messages/field_codec.h"
+#include "wire/messages/frame.h"
 
 namespace robustrun::agent::collective_watch_test {
 namespace {
@@ -69,6 +70,10 @@ Membership comm_of(std::uint64_t comm, std::uint64_t entered, std::uint64_t done
   return made;
 }
 
+std::size_t encoded_bytes(const wire::Message& message) {
+  return std::visit([](const auto& one) { return wire::encode(one).size(); }, message);
+}
+
 struct Fixture {
   test::Scratch scratch;
   test::Loop loop;
@@ -76,10 +81,14 @@ struct Fixture {
   base::BlockingPool pool{loop.executor(), 1, 8};
   std::vector<wire::CollectiveProgress> progress;
   std::vector<wire::Overdue> overdue;
+  std::size_t messages = 0, bytes = 0;  // all that were sent
   NodeContext node{loop.executor(),
                    clock,
                    pool,
                    [this](const wire::Message& message) {
+                     ++messages;
+                     bytes += wire::kFrameHeaderBytes + encoded_bytes(message);
+                     if (std::holds_alternative<wire::BandwidthReport>(message)) return;
                      if (const auto* one = std::get_if<wire::CollectiveProgress>(&message)) {
                        progress.push_back(*one);
                      } else {
@@ -113,6 +122,22 @@ struct Fixture {
     REQUIRE(::pwrite(fd.get(), &one, sizeof one,
                      static_cast<off_t>(tracer::kCommunicatorsAt + slot * sizeof one)) ==
             static_cast<ssize_t>(sizeof one));
+  }
+  // A communicator with one collective of each of `kinds` kinds after each step.
+  void put_rates(std::size_t slot, std::uint64_t comm, std::uint64_t count,
+                 std::size_t kinds) const {
+    const base::Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    for (std::size_t kind = 0; kind < kinds; ++kind) {
+      tracer::RecordRate one{};
+      one.key = (slot + 1) << 32U | (kind + 1) << 8U | 24U;
+      one.comm = comm;
+      one.count = count;
+      one.bytes = count << 24U;
+      one.busy_ns = count * 1'000'000;
+      const std::size_t at = tracer::kRatesAt + (slot * kinds + kind) * sizeof one;
+      REQUIRE(::pwrite(fd.get(), &one, sizeof one, static_cast<off_t>(at)) ==
+              static_cast<ssize_t>(sizeof one));
+    }
   }
   void tick(bool steps_too = true) {
     clock.time += kProgressInterval;
@@ -434,6 +459,34 @@ TEST_CASE("a snapshot that is too long loses the least telling first") {
   snapshot.comms[0].pending.resize(kObservedBytesMax / 10);
   CHECK(decoded().comms.empty());
   CHECK(decoded().pid == 7);
+}
+
+TEST_CASE("what an agent sends about 64 communicators of each of 8 ranks is bounded") {
+  constexpr std::size_t kComms = 64, kKinds = 4, kRanks = 8;
+  constexpr std::uint64_t kSeconds = 120;
+  Fixture f;
+  const auto move = [&](std::uint64_t step) {
+    for (std::size_t slot = 0; slot < kComms; ++slot) {
+      const std::uint64_t comm = 0x9e3779b97f4a7c15U * (slot + 1);
+      f.put(slot, RecordSource::kNccl, comm, step * kKinds, step * kKinds);
+      f.put_rates(slot, comm, step, kKinds);
+    }
+  };
+  std::uint64_t step = 1'000'000;  // of a job that has run for hours
+  const auto run = [&](std::uint64_t ticks) {
+    for (; ticks > 0; --ticks) {
+      if (ticks % 10 == 0) move(++step);
+      f.tick();
+      if (f.asked.done) f.answer(std::vector<Membership>{});
+    }
+  };
+  run(100);
+  const std::size_t bytes = f.bytes, messages = f.messages;
+  run(10 * kSeconds);
+  const double kb_per_s = static_cast<double>((f.bytes - bytes) * kRanks) / kSeconds / 1000;
+  MESSAGE("an agent sends about 64 communicators of 8 ranks: ", kb_per_s, " KB/s");
+  CHECK(kb_per_s < 20);
+  CHECK(f.messages - messages <= kSeconds + kSeconds / 5 + 2);
 }
 
 }  // namespace robustrun::agent::collective_watch_test

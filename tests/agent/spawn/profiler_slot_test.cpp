@@ -16,32 +16,13 @@ using agent::versions_to_show;
 using base::Errc;
 using Slot = agent::ProfilerShare::Slot;
 
-namespace {
-
-std::string named(const std::string& value) {
-  wire::WorkerTemplate workers;
-  workers.working_directory = "/job";
-  workers.environment = {"PATH=/bin", "NCCL_PROFILER_PLUGIN=" + value};
-  return agent::plugin_named(workers);
-}
-
-}  // namespace
-
-TEST_CASE("a plugin that another one can be called by is one with a file of its own") {
-  CHECK(agent::plugin_named({}).empty());
-  for (const char* none : {"", "none", "None", "STATIC_PLUGIN", "static_plugin", "two\nlines",
-                           "/opt/share/robustrun/librobustrun_tracer.so"}) {
-    CAPTURE(none);
-    CHECK(named(none).empty());
-  }
-  CHECK(named("inspector") == "inspector");
-  CHECK(named("/site/libnccl-profiler.so") == "/site/libnccl-profiler.so");
-  CHECK(named("./mine.so") == "/job/./mine.so");
-}
-
 TEST_CASE("NCCL is shown the other's versions, and those below its oldest") {
   CHECK(versions_to_show({}).empty());
   CHECK(versions_to_show({1, 2, 3, 4, 5}) == "1 2 3 4 5");
+  CHECK(versions_to_show({1}) == "1");
+  CHECK(versions_to_show({2}) == "1 2");
+  CHECK(versions_to_show({5}) == "1 2 3 4 5");
+  CHECK(versions_to_show({5, 6}) == "1 2 3 4 5 6");
   CHECK(versions_to_show({4, 6}) == "1 2 3 4 6");
   CHECK(versions_to_show({7}) == "1 2 3 4 5 6 7");
   CHECK(versions_to_show({6, 8}) == "1 2 3 4 5 6");
@@ -114,6 +95,9 @@ TEST_CASE("only words about the plugin's own file say that it is of no use") {
   CHECK(is_about("/usr/lib/libx.so: invalid ELF header", "libx.so"));
   CHECK(is_about("/site/x.so: wrong ELF class: ELFCLASS32", "/site/x.so"));
   CHECK(is_about("/site/x.so: file too short", "/site/x.so"));
+  CHECK(is_about("/site/x.so: cannot read file data: Is a directory", "/site/x.so"));
+  CHECK(is_about("/site/x.so: object file has no loadable segments", "/site/x.so"));
+  CHECK(is_about("/site/x.so: cannot open shared object file: Not a directory", "/site/x.so"));
   CHECK_FALSE(is_about("libcudart.so.12" + missing, "/site/x.so"));
   CHECK_FALSE(is_about("libx.so" + missing, "x.so"));
   CHECK_FALSE(is_about("/site/x.so: undefined symbol: cudaMalloc", "/site/x.so"));
@@ -126,19 +110,67 @@ TEST_CASE("only words about the plugin's own file say that it is of no use") {
 TEST_CASE("the helper loads a plugin as NCCL would, and lists what it has") {
   const std::string path = test_helper("libnccl-profiler-recorder.so");
   CHECK(agent::try_plugin(path) == "\npath " + path + "\nversions 4 6 7\n");
+  const std::string folder = path.substr(0, path.rfind('/'));
+  CHECK(agent::try_plugin("recorder", folder) == "\npath " + path + "\nversions 4 6 7\n");
   CHECK(agent::try_plugin("").starts_with("error "));
   CHECK(agent::try_plugin("/nowhere/x.so").starts_with("error /nowhere/x.so: cannot open"));
   // By its short name too, which the loader does not find here.
   CHECK(agent::try_plugin("nowhere").starts_with("error libnccl-profiler-nowhere.so: "));
   CHECK(agent::try_plugin("libnowhere.so").starts_with("error libnowhere.so: "));
+}
+
+namespace {
+
+// The first 64 bytes of a shared library, and zeros.
+std::string elf_file(unsigned char machine, char bits = 2, char order = 1) {
+  std::string bytes = {'\x7f', 'E', 'L', 'F', bits, order, 1};
+  bytes.resize(264, '\0');
+  bytes[16] = 3;   // a shared library
+  bytes[20] = 1;   // of the present version of ELF
+  bytes[54] = 56;  // the size of its program headers
+  bytes[order == 1 ? 18 : 19] = static_cast<char>(machine);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("files that are no library for this machine are named with the reason") {
   const test::ScratchFolder folder;
-  // An ELF file of another kind of machine: 32 bits.
-  const std::string other = folder.write("other.so", std::string("\x7f"
-                                                                 "ELF\1\1\1",
-                                                                 7) +
-                                                         std::string(200, '\0'));
-  CHECK(read_plugin(agent::try_plugin(other)).slot == Slot::kAlone);
-  CHECK(read_plugin(agent::try_plugin(other)).reason.find("ELF") != std::string::npos);
+  const auto tried = [](const std::string& path) {
+    const ProfilerShare share = read_plugin(agent::try_plugin(path));
+    CHECK(share.slot == Slot::kAlone);
+    CHECK(share.reason.find(path) != std::string::npos);
+    return share.reason;
+  };
+  const auto says = [&](const std::string& path, const char* words) {
+    const std::string reason = tried(path);
+    CAPTURE(reason);
+    CHECK(reason.find(words) != std::string::npos);
+  };
+#if defined(__x86_64__)
+  const unsigned char other = 183, own = 62;
+  says(folder.write("arm.so", elf_file(other)), "it is built for aarch64");
+#else
+  const unsigned char other = 62, own = 183;
+  says(folder.write("x86.so", elf_file(other)), "it is built for x86-64");
+#endif
+  says(folder.write("big endian.so", elf_file(22, 2, 2)), "it is built for machine 22");
+  says(folder.write("bits.so", elf_file(own, 1)), "wrong ELF class");
+  says(folder.write("cut.so", elf_file(own)), "no loadable segments");
+  says(folder.write("empty.so", ""), "file too short");
+  says(folder.write("text.so", "#!/bin/sh\n" + std::string(100, 'x')), "invalid ELF header");
+  says(folder.path(), "Is a directory");
+  says(folder / "text.so/x.so", "Not a directory");
+  says(folder / "missing.so", "No such file");
+}
+
+TEST_CASE("the machine of a library is read from any bytes") {
+  CHECK(agent::other_machine("").empty());
+  CHECK(agent::other_machine("\177ELF").empty());
+  CHECK(agent::other_machine(elf_file(183).substr(0, 19)).empty());
+  CHECK(agent::other_machine(std::string(64, 'x')).empty());
+  CHECK(agent::other_machine(elf_file(40, 1)) == "arm");
+  CHECK(agent::other_machine(elf_file(99)) == "machine 99");
 }
 
 }  // namespace profiler_slot_test

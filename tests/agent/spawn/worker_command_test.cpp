@@ -141,9 +141,13 @@ TEST_CASE("NCCL's plugin is ours unless the user has chosen one") {
   CHECK(!f.environment().contains("NCCL_PROFILER_PLUGIN"));
   f.files.tracer = "/opt/librobustrun_tracer.so";
   CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "/opt/librobustrun_tracer.so");
-  for (const char* chosen : {"none", "/their/plugin.so", ""}) {
+  for (const char* chosen : {"none", "/their/plugin.so"}) {
     f.workers.environment = {std::string("NCCL_PROFILER_PLUGIN=") + chosen};
     CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == chosen);
+  }
+  for (const char* free : {"", "/old/share/robustrun/librobustrun_tracer.so"}) {
+    f.workers.environment = {std::string("NCCL_PROFILER_PLUGIN=") + free};
+    CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == f.files.tracer);
   }
 }
 
@@ -162,11 +166,9 @@ TEST_CASE("a plugin that the user has chosen is called by ours, if it can be") {
   CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == f.files.tracer);
   CHECK(!f.environment().contains("ROBUSTRUN_NCCL_BEHIND"));
   CHECK(!f.environment().contains("ROBUSTRUN_NCCL_VERSIONS"));
-  f.files.profiler = {};  // the plugin is that of an outer robustrun: it keeps what it calls
-  CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "inspector");
-  CHECK(f.environment().at("ROBUSTRUN_NCCL_BEHIND") == "/outer.so");
   f.files.profiler = {Slot::kLeft, "", "", "it is newer"};
   CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "inspector");
+  CHECK(f.environment().at("ROBUSTRUN_NCCL_BEHIND") == "/outer.so");
   f.files.profiler = {Slot::kShared, "/their/plugin.so", "1 2 4", ""};
   f.files.tracer = "";
   CHECK(f.environment().at("NCCL_PROFILER_PLUGIN") == "inspector");

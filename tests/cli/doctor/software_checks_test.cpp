@@ -77,13 +77,19 @@ TEST_CASE("NCCL's version decides whether it can be traced") {
 TEST_CASE("NCCL has one slot for a profiler") {
   Facts facts = with_driver();
   CHECK(has(check_nccl_profiler(facts).found, "free"));
-  facts.nccl_profiler = "/opt/rr/share/robustrun/librobustrun_tracer.so";
+  using Kind = agent::ProfilerChoice::Kind;
   CHECK(check_nccl_profiler(facts).state == CheckState::kOk);
-  facts.nccl_profiler = "none";
+  facts.nccl_profiler = {Kind::kOff, "", "NCCL_PROFILER_PLUGIN=none", ""};
   CHECK(check_nccl_profiler(facts).state == CheckState::kWarn);
-  facts.nccl_profiler = "inspector";
-  CHECK(has(check_nccl_profiler(facts).found, "NCCL_PROFILER_PLUGIN=inspector"));
+  facts.nccl_profiler = {Kind::kNamed, "inspector",
+                         "NCCL_PROFILER_PLUGIN=inspector in /etc/nccl.conf", ""};
+  CHECK(check_nccl_profiler(facts).found ==
+        "NCCL_PROFILER_PLUGIN=inspector in /etc/nccl.conf; robustrun's plugin loads it and shares");
   CHECK(check_nccl_profiler(facts).state == CheckState::kOk);
+  facts.nccl_profiler = {Kind::kKept, "", "NCCL_PROFILER_PLUGIN=STATIC_PLUGIN",
+                         "it is part of the program"};
+  CHECK(check_nccl_profiler(facts).state == CheckState::kWarn);
+  CHECK(has(check_nccl_profiler(facts).found, "part of the program"));
   CHECK(check_nccl_profiler(Facts{}).state == CheckState::kAbsent);
 }
 
