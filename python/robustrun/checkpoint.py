@@ -35,7 +35,7 @@ from ._checkpoint.loading import Loaded, WorldChanged
 from ._checkpoint.notes import note
 from ._checkpoint.rank_group import RankFailed
 from ._checkpoint.staged_saves import ChangedWhileSaved
-from ._record import stages
+from ._progress import stages
 from ._state import codec, tensor_bytes, tree
 from ._state.codec import NotNeutral
 from ._state.tensor_bytes import CannotSave
