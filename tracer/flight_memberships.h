@@ -71,7 +71,7 @@ void set_apart(std::vector<Membership>& comms, std::string_view back_end);
 [[nodiscard]] bool is_inside_nothing(const FlightRecording& recording);
 
 // The key of a torch process group's communicator: 64-bit FNV-1a of the name, a NUL and the
-// ascending global ranks as little-endian u32. python/robustrun/_record/groups.py computes the
+// ascending global ranks as little-endian u32. python/robustrun/_diagnose/groups.py computes the
 // same.
 [[nodiscard]] std::uint64_t group_key(std::string_view name,
                                       const std::vector<std::uint32_t>& ranks);

@@ -1,7 +1,7 @@
 #pragma once
 // Asks a worker for the content of torch's Flight Recorders: one HTTP request for each, over the
 // Unix socket on which the boot module has torch's worker server listen
-// (python/robustrun/_record/flight.py).
+// (python/robustrun/_diagnose/flight.py).
 //
 // gloo has a recorder, and each back end that torch records from outside (nccl2, nccl-lazy) its
 // own. That of the older NCCL group is not asked: asking can break a CUDA graph's capture. A

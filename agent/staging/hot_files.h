@@ -6,8 +6,9 @@
 // interpreter and the program lies in the user's cache. We look for it as soon as the run and its
 // image are known here, usually long before the first order, and at once read ahead what it lists.
 // Without a profile, or with an old one or one whose files have changed, the next attempt's workers
-// that start afresh leave lists of the files they touched (python/robustrun/_record/hot_files.py),
-// which become a new profile. Nothing here makes a start fail: what cannot be done is skipped.
+// that start afresh leave lists of the files they touched
+// (python/robustrun/_progress/hot_files.py), which become a new profile. Nothing here makes a start
+// fail: what cannot be done is skipped.
 
 #include <functional>
 #include <memory>

@@ -4,7 +4,7 @@
 //
 // Owned by the WorkerSet, on the agent's loop. The workers themselves tell which modules to import:
 // a worker that starts the usual way leaves a list beside its record
-// (python/robustrun/_record/import_list.py) at its first step. One that has no step after
+// (python/robustrun/_progress/import_list.py) at its first step. One that has no step after
 // kModulesAfter of user code is asked for its list early, and at its first step writes it again:
 // the standbys are then made anew. One interpreter imports the list, and they are forked from it
 // (standby_template.h): at once when they are due, and again at every restart, so that the next one

@@ -185,7 +185,7 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
 }
 
 // At the first restart. The worker of the first attempt left the names of its trackers' runs
-// (python/robustrun/_record/tracker_runs.py).
+// (python/robustrun/_progress/tracker_runs.py).
 void WorkerImpl::suggest_trackers() const {
   if (attempt_ != base::Attempt{1} || node_.workers.compat) return;
   const std::string path = worker_stem(node_, slot_.rank, base::Attempt{0}) + ".trackers";

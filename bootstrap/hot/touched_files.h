@@ -1,6 +1,6 @@
 #pragma once
 // Parses the list of files that a worker read before its first step
-// (python/robustrun/_record/hot_files.py). Pure.
+// (python/robustrun/_progress/hot_files.py). Pure.
 //
 // "robustrun-files 1", then one line per file, in the order of the first touch: "read PATH" or
 // "mapped PATH" (a library, or a file mapped by other means). A worker may write anything: a

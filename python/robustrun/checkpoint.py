@@ -29,21 +29,25 @@ from ._checkpoint import (
     sessions,
     staged_saves,
 )
-from ._checkpoint.arguments import DIRECTORY_VARIABLE, RATE_VARIABLE  # noqa: F401 (public)
+from ._checkpoint.arguments import (  # noqa: F401 (public)
+    DIRECTORY_VARIABLE,
+    RATE_VARIABLE,
+    SaveOptions,
+)
 from ._checkpoint.c_api import CheckpointError, Conflict, Corrupt, NotFound, Unreadable
 from ._checkpoint.loading import Loaded, WorldChanged
 from ._checkpoint.notes import note
 from ._checkpoint.rank_group import RankFailed
 from ._checkpoint.staged_saves import ChangedWhileSaved
-from ._record import stages
+from ._progress import stages
 from ._state import codec, tensor_bytes, tree
 from ._state.codec import NotNeutral
 from ._state.tensor_bytes import CannotSave
 from ._state.tree import StateMismatch
 
-__all__ = ["save", "load_latest", "last_load", "wait", "Saved", "Loaded", "ChangedWhileSaved",
-           "WorldChanged", "StateMismatch", "NotNeutral", "CannotSave", "CheckpointError",
-           "Conflict", "Corrupt", "NotFound", "Unreadable", "RankFailed"]
+__all__ = ["save", "load_latest", "last_load", "wait", "SaveOptions", "Saved", "Loaded",
+           "ChangedWhileSaved", "WorldChanged", "StateMismatch", "NotNeutral", "CannotSave",
+           "CheckpointError", "Conflict", "Corrupt", "NotFound", "Unreadable", "RankFailed"]
 
 _ABOUT, _TREE, _RANDOM, _OWN = loading.ABOUT, loading.TREE, loading.RANDOM, loading.OWN
 
@@ -83,49 +87,29 @@ def wait():
 
 
 def save(state, step, directories=None, replicated=False, own=None, dataloader=None, random=True,
-         keep=None, blocking=True, every_step=False, disk_every=100, parity=0, drain_rate=None,
-         local=None, drain_every=1):
+         keep=None, blocking=True, options=None, **rare):
     """Saves `state` as the checkpoint of step `step`. Call it on every rank.
 
     Returns a Saved when this rank's part is on disk. The last rank to finish commits the
     checkpoint; until then it does not exist.
 
-    What is saved:
     state        dicts, lists and tuples of tensors, plain values, and objects with state_dict()
+    directories  one directory or several, over which the data is spread; the first must be shared
+                 by all ranks. Default: ROBUSTRUN_CHECKPOINT_DIR, separated by colons
     replicated   True: all ranks hold the same state (DistributedDataParallel). Each tensor is
                  written by one rank, and any number of ranks can load the checkpoint. False: each
                  rank saves a state of its own
     own          {name: value} that differs between ranks even with replicated=True
     dataloader   the same as own={"dataloader": dataloader}
     random       whether to save the states of the random number generators, too
-
-    Where, and for how long:
-    directories  one directory or several, over which the data is spread; the first must be shared
-                 by all ranks. Default: ROBUSTRUN_CHECKPOINT_DIR, separated by colons
     keep         number of verified checkpoints to keep. The rank that commits reads the new
                  checkpoint back and removes older ones. None: keep all
-    parity       number of directories that may be lost or damaged without loss; must be less than
-                 the number of directories
-    local        directories on each machine's own disks; default: ROBUSTRUN_CHECKPOINT_LOCAL. Data
-                 is written there, and `directories` get the files that describe it. If there is no
-                 room, the data goes to `directories` directly. `keep` counts checkpoints in
-                 `directories`
-    drain_every  of the saves to `local`, the first and then every drain_every-th are copied to
-                 `directories` in the background, one at a time: a save that is to be copied waits
-                 for the previous copy
-
-    When it returns:
     blocking     False: return a handle as soon as a copy of the state is complete in memory, and
                  write it in the background. The handle has wait(), done() and error; an error is
                  also raised by the next save. At most two copies are written at a time; a third
                  save waits
-    every_step   True: copy every save to memory and write only every disk_every-th copy. If the job
-                 dies under robustrun, the newest copy that all ranks have is written as well
-    disk_every   see every_step
-    drain_rate   limit for background writes of this rank, in bytes per second, parity included;
-                 default: ROBUSTRUN_CHECKPOINT_DRAIN_RATE, else no limit. It is lifted when
-                 something waits for the data: a blocking save, a requested stop, the end of the
-                 process
+    options      a SaveOptions: parity, local disks, copies in memory at every step, write rate
+    rare         members of SaveOptions, as keywords; they replace those of `options`
 
     Raises, with the name of the item concerned: ChangedWhileSaved if a tensor changed during the
     save (nothing is committed), NotNeutral or CannotSave for values that cannot be saved. Raises
@@ -133,27 +117,27 @@ def save(state, step, directories=None, replicated=False, own=None, dataloader=N
     """
     if keep is not None and keep < 1:
         raise ValueError("keep=%r: must be at least 1" % (keep,))
-    if drain_every < 1:
-        raise ValueError("drain_every=%r: must be at least 1" % (drain_every,))
+    options = (options or SaveOptions()).changed(rare)
     with _lock:
         places = arguments.directories(directories)
-        local = local_disks.directories(local)
-        if parity and local:
+        local = local_disks.directories(options.local)
+        if options.parity and local:
             raise ValueError("parity= cannot be used together with local directories")
-        rate = arguments.rate(drain_rate)
+        rate = arguments.rate(options.drain_rate)
         _make(places)
         saver = _saver(places)
-        saver.use(parity, local)
+        saver.use(options.parity, local)
         what = (state, step, replicated, arguments.own(own, dataloader), random, keep)
         # 20,000 tensors make 100,000 tuples that live until the end: collecting garbage among them
         # would cost as much as all the rest.
         collecting = gc.isenabled()
         gc.disable()
         try:
-            if not blocking or every_step:
-                return saver.stage(*what, disk_every=disk_every if every_step else 1,
-                                   drain_every=drain_every, rate=rate)
-            drained = saver.is_drained(drain_every)
+            if not blocking or options.every_step:
+                return saver.stage(*what,
+                                   disk_every=options.disk_every if options.every_step else 1,
+                                   drain_every=options.drain_every, rate=rate)
+            drained = saver.is_drained(options.drain_every)
             saved = saver.save(*what)
             if drained:
                 saver.drain_local(saved.attempt, sessions.world().rank, rate, keep)

@@ -30,7 +30,7 @@ from ._checkpoint.loading import Loaded
 from ._checkpoint.manifest import COMMON, OBJECT
 from ._checkpoint.notes import note
 from ._dcp import in_memory, own_values, reading, saving
-from ._record import stages
+from ._progress import stages
 
 __all__ = ["RobustReader", "RobustWriter"]
 

@@ -9,7 +9,7 @@ from fake_agent import FakeAgent
 
 sys.path.insert(0, str(PACKAGE))
 from robustrun._checkpoint import last_save, notes  # noqa: E402
-from robustrun._record import progress  # noqa: E402
+from robustrun._progress import progress  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from conftest import PACKAGE
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun._record import flight  # noqa: E402
+from robustrun._diagnose import flight  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not hasattr(torch._C._distributed_c10d, "_dump_fr_trace_json"), reason="torch before 2.8")

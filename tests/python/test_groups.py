@@ -9,7 +9,8 @@ from conftest import PACKAGE, ROOT, WHOLE_RECORD_BYTES, RecordFile
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun._record import groups, progress  # noqa: E402
+from robustrun._diagnose import groups  # noqa: E402
+from robustrun._progress import progress  # noqa: E402
 
 with_descriptions = pytest.mark.skipif(
     "group_desc" not in inspect.signature(torch.distributed.new_group).parameters,

@@ -65,7 +65,7 @@ def test_what_is_written_or_comes_after_the_step_is_not_among_them(touched, tmp_
 
 
 def test_nothing_is_watched_unless_the_agent_asks(touched):
-    text = "import sys\nassert 'robustrun._record.hot_files' not in sys.modules\n" + STEP
+    text = "import sys\nassert 'robustrun._progress.hot_files' not in sys.modules\n" + STEP
     assert touched(text, ask=False) is None
 
 
@@ -74,7 +74,7 @@ def test_a_program_without_a_step_leaves_nothing(touched):
 
 
 def test_a_forked_child_leaves_nothing(touched):
-    files = touched("import os\nif os.fork() == 0:\n    import robustrun._record.hot_files as h\n"
+    files = touched("import os\nif os.fork() == 0:\n    import robustrun._progress.hot_files as h\n"
                     "    h.write()\n    os._exit(0)\nos.wait()\n")
     assert files is None
 
@@ -95,7 +95,7 @@ def test_invalid_arguments_in_the_hook_do_not_stop_the_program(touched):
 
 
 def test_at_the_limit_of_time_the_list_is_left_without_a_step(touched):
-    files = touched("import sys\nfrom robustrun._record import hot_files as h\n"
+    files = touched("import sys\nfrom robustrun._progress import hot_files as h\n"
                     "h._end = 0.0\nopen(__file__).read()\n")
     assert files and files[-1][1]
 
@@ -104,7 +104,7 @@ def test_reading_the_maps_does_not_trigger_another_read(touched, tmp_path):
     """Opening them is an event as well, and the next one is due later."""
     (tmp_path / "one.txt").write_text("x")
     (tmp_path / "two.txt").write_text("x")
-    text = ("import robustrun._record.hot_files as h\nlooks = []\nlook = h._look_at_maps\n"
+    text = ("import robustrun._progress.hot_files as h\nlooks = []\nlook = h._look_at_maps\n"
             "h._look_at_maps = lambda: (looks.append(1), look())\n"
             "h._pause, h._next_look = 100.0, 0.0\n"
             "open('one.txt').read()\nopen('two.txt').read()\n"
@@ -116,7 +116,7 @@ def test_reading_the_maps_does_not_trigger_another_read(touched, tmp_path):
 def test_watching_costs_a_start_of_torch_less_than_a_twentieth():
     """A bound for a busy machine; what it costs is a figure (bench/run startup)."""
     probe = ("import sys, time, os\nsys.path.insert(0, %r)\n"
-             "from robustrun._record import hot_files as h\n"
+             "from robustrun._progress import hot_files as h\n"
              "if %d:\n    h._touched, h._end, h._pause = {}, 1e18, .05\n"
              "    h._next_look = time.monotonic()\n"
              "    sys.addaudithook(h._on_audit)\n"

@@ -12,12 +12,12 @@ from conftest import PACKAGE, WHOLE_RECORD_BYTES, RecordFile
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun._record import groups, interposer  # noqa: E402
+from robustrun._diagnose import groups, interposer  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not hasattr(torch._C._distributed_c10d.ProcessGroup, "unbox"), reason="torch before 2.2")
 
-INSTALL = "from robustrun._record import interposer; interposer.install()\n"
+INSTALL = "from robustrun._diagnose import interposer; interposer.install()\n"
 
 
 def counts(record):
@@ -139,10 +139,10 @@ def test_done_is_the_last_up_to_which_all_are():
 def test_it_is_installed_when_ordered_and_torch_has_no_recorder(tmp_path, boot, given, recorder):
     record = RecordFile(tmp_path / "record", WHOLE_RECORD_BYTES)
     (tmp_path / "t.py").write_text(
-        "import sys\nfrom robustrun._record import flight\nflight.prepare = lambda: %r\n"
+        "import sys\nfrom robustrun._diagnose import flight\nflight.prepare = lambda: %r\n"
         "import torch.distributed as dist\n"
         "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
-        "ours = sys.modules.get('robustrun._record.interposer')\n"
+        "ours = sys.modules.get('robustrun._diagnose.interposer')\n"
         "print(bool(ours and ours._library))\n" % recorder)
     env = record.environment(ROBUSTRUN_TRACE_DISPATCHER=given,
                              ROBUSTRUN_FLIGHT_SOCKET=str(tmp_path / "fr"))

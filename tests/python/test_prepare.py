@@ -12,7 +12,7 @@ from test_standby_template import template  # noqa: F401
 
 sys.path.insert(0, str(PACKAGE))
 from robustrun._api import prepared  # noqa: E402
-from robustrun._record import import_list  # noqa: E402
+from robustrun._progress import import_list  # noqa: E402
 
 MODEL = """
 import random
@@ -113,7 +113,7 @@ def listed(folder, script):
     """The calls that a worker of this script leaves."""
     wanted = folder / "0.0.modules"
     wanted.touch()
-    (folder / "job.py").write_text(script + "from robustrun._record import import_list\n"
+    (folder / "job.py").write_text(script + "from robustrun._progress import import_list\n"
                                    f"import_list.write_if_wanted({str(wanted)!r})\n")
     code, out = fresh(folder)
     assert code == 0, out
@@ -227,7 +227,7 @@ def test_calls_come_into_the_list_of_modules(job, tmp_path):
     wanted.touch()
     (job / "job.py").write_text(
         "import robustrun\n"
-        "from robustrun._record import import_list\n"
+        "from robustrun._progress import import_list\n"
         "for scale in (1.0, 1.0, 2.0):\n"
         "    robustrun.prepare('model:build', {'size': 2, 'scale': scale}, seed=4)\n"
         f"assert import_list.write_if_wanted({str(wanted)!r})\n")

@@ -10,7 +10,7 @@ import pytest
 from conftest import PACKAGE, ROOT
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun._record import progress  # noqa: E402
+from robustrun._progress import progress  # noqa: E402
 
 HEADER = (ROOT / "tracer" / "progress_record.h").read_text()
 WORKER_PID, BOOT_AT, USER_CODE_AT, SEQUENCE, STEPS = 64, 72, 80, 88, 96

@@ -6,7 +6,7 @@ import pytest
 from conftest import PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun._record import progress  # noqa: E402
+from robustrun._progress import progress  # noqa: E402
 
 NAMES = ("imports_done", "group_begin", "group_done", "load_begin", "load_done", "optimizer")
 
@@ -124,7 +124,7 @@ def test_the_group_and_the_first_optimizer_leave_their_times(run, store):
 def test_a_load_before_the_first_step_leaves_its_time(run):
     pytest.importorskip("torch")
     found = run(
-        "import time, robustrun\nfrom robustrun._record import stages\nbegan = time.monotonic()\n"
+        "import time, robustrun\nfrom robustrun._progress import stages\nbegan = time.monotonic()\n"
         "with stages.loading():\n    time.sleep(1)\n"
         "with stages.loading():\n    pass\n"
         "done = time.monotonic()\nrobustrun.step(1)\n"

@@ -16,7 +16,7 @@ from conftest import BOOT, PACKAGE, clean_environment
 
 sys.path.insert(0, str(PACKAGE))
 from robustrun._boot import standby as standby_module  # noqa: E402
-from robustrun._record import import_list  # noqa: E402
+from robustrun._progress import import_list  # noqa: E402
 
 SITE = "/opt/env/lib/python3.11/site-packages"
 ROOTS = ["/opt/env/lib/python3.11", SITE]
@@ -408,7 +408,7 @@ def test_a_module_is_run_as_the_main_one(standby, tmp_path):
 def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
     wanted = tmp_path / "0.0.modules"
     program = ("import os, sys, decimal; sys.path.insert(0, %r)\n"
-               "from robustrun._record import import_list\n"
+               "from robustrun._progress import import_list\n"
                "os.environ['NEW'] = '1'; os.environ['SAME'] = 'x'; del os.environ['HOME']\n"
                "print(import_list.write_if_wanted(%r), import_list.write_if_wanted(%r))"
                % (str(PACKAGE), str(wanted), str(wanted)))
@@ -422,7 +422,7 @@ def test_a_list_is_written_once_and_only_where_one_is_wanted(tmp_path):
     assert run().stdout == "True False\n"
     modules, variables, same, calls, files = import_list.read(wanted)
     assert calls == [] and files == []
-    assert "decimal" in modules and "robustrun._record.import_list" not in modules
+    assert "decimal" in modules and "robustrun._progress.import_list" not in modules
     assert {"NEW", "HOME"} <= set(variables) and "SAME" not in variables
     assert not pathlib.Path(f"{wanted}.part").exists()
 
@@ -437,7 +437,7 @@ def written(tmp_path, program, rank="0"):
     wanted.write_text("")
     subprocess.run([sys.executable, "-c",
                     "import sys; sys.path[:0] = [%r, %r]; sys.modules['__main__'].__file__ = %r\n"
-                    "from robustrun._record import import_list\n"
+                    "from robustrun._progress import import_list\n"
                     "exec(open('job.py').read())\n"
                     "assert import_list.write_if_wanted(%r)"
                     % (str(PACKAGE), str(tmp_path), str(tmp_path / "job.py"), str(wanted))],

@@ -8,7 +8,7 @@ from conftest import PACKAGE
 
 torch = pytest.importorskip("torch")
 sys.path.insert(0, str(PACKAGE))
-from robustrun._record import progress, steps  # noqa: E402
+from robustrun._progress import progress, steps  # noqa: E402
 from torch.optim.optimizer import (  # noqa: E402
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,

@@ -35,12 +35,13 @@ LAYERS = {
 # them are what users import: these may import all of them, and no sub-package imports these.
 PYTHON_PACKAGE = "python/robustrun/"
 PYTHON_LAYERS = {
-    "_record/": [],
-    "_trackers/": ["_record/"],
-    "_boot/": ["_api/", "_record/", "_trackers/"],
-    "_api/": ["_record/"],
+    "_progress/": [],
+    "_trackers/": ["_progress/"],
+    "_diagnose/": ["_progress/"],
+    "_boot/": ["_api/", "_progress/", "_diagnose/", "_trackers/"],
+    "_api/": ["_progress/"],
     "_state/": [],
-    "_checkpoint/": ["_record/", "_api/", "_state/"],
+    "_checkpoint/": ["_progress/", "_api/", "_state/"],
     "_data/": ["_api/", "_state/", "_checkpoint/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],

@@ -6,9 +6,9 @@ import test_tidy
 
 QUESTION = '"""What is it?"""\n'
 SOUND = {"__init__.py": "", "boot.py": "from robustrun._boot import run\n",
-         "_boot/__init__.py": QUESTION, "_record/__init__.py": QUESTION,
-         "_boot/run.py": "def f():\n    from .._record import progress\n",
-         "_record/progress.py": "import os\n", "_record/steps.py": "from .progress import a\n"}
+         "_boot/__init__.py": QUESTION, "_progress/__init__.py": QUESTION,
+         "_boot/run.py": "def f():\n    from .._progress import progress\n",
+         "_progress/progress.py": "import os\n", "_progress/steps.py": "from .progress import a\n"}
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def test_a_sound_package_has_no_violations(violations, rule):
     "from .._boot import run", "from .._boot.run import f", "import robustrun._boot.run",
     "def f():\n    from robustrun._boot import run", "from .. import boot"])
 def test_an_import_against_the_direction_is_found(violations, text):
-    found = violations(test_tidy.rule_python_layers, **{"_record/steps.py": text})
-    assert [name for name, _ in found] == ["_record/steps.py"]
+    found = violations(test_tidy.rule_python_layers, **{"_progress/steps.py": text})
+    assert [name for name, _ in found] == ["_progress/steps.py"]
 
 
 def test_a_sub_package_that_the_table_does_not_have_is_found(violations):
@@ -48,8 +48,8 @@ def test_a_sub_package_that_the_table_does_not_have_is_found(violations):
 
 @pytest.mark.parametrize("text", ["from . import steps", "def f():\n    from .steps import b"])
 def test_a_circle_is_found_in_both_its_modules(violations, text):
-    found = violations(test_tidy.rule_python_circles, **{"_record/progress.py": text})
-    assert [name for name, _ in found] == ["_record/progress.py", "_record/steps.py"]
+    found = violations(test_tidy.rule_python_circles, **{"_progress/progress.py": text})
+    assert [name for name, _ in found] == ["_progress/progress.py", "_progress/steps.py"]
 
 
 @pytest.mark.parametrize("text", [None, "", "import os\n", '"""Two\nlines."""\n'])

@@ -3,7 +3,7 @@
 import os
 from time import monotonic_ns
 
-from .._record import progress
+from .._progress import progress
 
 # A tensor on an accelerator is read at most this often: reading one waits for the device.
 DEVICE_READ_INTERVAL_NS = 1_000_000_000

@@ -8,7 +8,7 @@ import atexit
 import os
 import sys
 
-from .._record import progress
+from .._progress import progress
 
 _HIGH_DESCRIPTOR = 200
 _OUR_FRAMES = 2  # below the user's first frame: boot.py and run()
@@ -50,7 +50,7 @@ def run(write_no_bytecode):
 def _leave_last_words():
     """Leaves the collectives that a failing program called last: they may explain other
     failures."""
-    flight = sys.modules.get("robustrun._record.flight")
+    flight = sys.modules.get("robustrun._diagnose.flight")
     if flight is not None:
         flight.leave_last_words()
 
@@ -81,7 +81,7 @@ def _watch_files():
     record = os.environ.get("ROBUSTRUN_RECORD")
     wanted = record and progress.beside(record, ".files")
     if wanted and os.path.exists(wanted):
-        from .._record import hot_files
+        from .._progress import hot_files
 
         hot_files.install(wanted, progress.beside(record, ""))
 
@@ -136,7 +136,7 @@ def _listen_for_faults():
 
     # An import within the handler could break one that it interrupts: until Python 3.12 the import
     # system keeps one entry per thread for the lock that it waits for (gh-106176).
-    from .._record import import_list
+    from .._progress import import_list
 
     def on_signal(number, frame):
         if os.getpid() != worker:
@@ -154,21 +154,21 @@ def _listen_for_faults():
 
 def _count_steps():
     if progress.current() is not None:
-        from .._record import steps
+        from .._progress import steps
 
         steps.install()
 
 
 def _watch_stages():
     if progress.current() is not None:
-        from .._record import stages
+        from .._progress import stages
 
         stages.install()
 
 
 def _choose_store():
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
-        from .._record import imports
+        from .._progress import imports
         from . import store
 
         imports.after_import("torch.distributed.rendezvous", store.leave_if_unknown)
@@ -186,7 +186,7 @@ def _watch_collectives():
     record = progress.current()
     wanted = os.environ.get("ROBUSTRUN_FLIGHT_SOCKET")
     if wanted and record is not None and record.has_communicators:
-        from .._record import imports
+        from .._progress import imports
 
         imports.after_import("torch.distributed.distributed_c10d", _watch_groups)
 
@@ -194,13 +194,13 @@ def _watch_collectives():
 def _watch_groups(c10d):
     """Records process groups. Their progress comes from torch's Flight Recorder; if torch has none,
     from the interposer."""
-    from .._record import flight, groups
+    from .._diagnose import flight, groups
 
     at_first_group = None
     if flight.prepare():
         at_first_group = flight.start
     elif os.environ.get("ROBUSTRUN_TRACE_DISPATCHER") == "1":
-        from .._record import interposer
+        from .._diagnose import interposer
 
         at_first_group = interposer.install
     groups.watch(c10d, at_first_group)

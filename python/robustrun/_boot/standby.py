@@ -9,7 +9,7 @@ module, it imports nothing from the standard library.
 import os
 import sys
 
-from .._record import import_list
+from .._progress import import_list
 
 VERSION = b"ready 1"
 # Beside a training that uses every processor: 1.5 % of one, and a tenth after a minute. If the

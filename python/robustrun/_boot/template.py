@@ -9,7 +9,7 @@ not.
 import os
 import sys
 
-from .._record import imports
+from .._progress import imports
 
 CONTROL = 3  # the descriptor of its socket to the agent
 _STREAMS = (1, 2)

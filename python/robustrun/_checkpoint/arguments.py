@@ -1,9 +1,55 @@
 """Arguments of robustrun.checkpoint and robustrun.dcp, with defaults from the environment."""
 
 import os
+from dataclasses import dataclass, replace
+from typing import Any, Optional
 
 DIRECTORY_VARIABLE = "ROBUSTRUN_CHECKPOINT_DIR"
 RATE_VARIABLE = "ROBUSTRUN_CHECKPOINT_DRAIN_RATE"
+
+
+@dataclass(frozen=True)
+class SaveOptions:
+    """The arguments of robustrun.checkpoint.save that most programs leave alone.
+
+    Where:
+    parity       number of directories that may be lost or damaged without loss; must be less than
+                 the number of directories
+    local        directories on each machine's own disks; default: ROBUSTRUN_CHECKPOINT_LOCAL. Data
+                 is written there, and `directories` get the files that describe it. If there is no
+                 room, the data goes to `directories` directly. `keep` counts checkpoints in
+                 `directories`
+    drain_every  of the saves to `local`, the first and then every drain_every-th are copied to
+                 `directories` in the background, one at a time: a save that is to be copied waits
+                 for the previous copy
+
+    When:
+    every_step   True: copy every save to memory and write only every disk_every-th copy. If the job
+                 dies under robustrun, the newest copy that all ranks have is written as well
+    disk_every   see every_step
+    drain_rate   limit for background writes of this rank, in bytes per second, parity included;
+                 default: ROBUSTRUN_CHECKPOINT_DRAIN_RATE, else no limit. It is lifted when
+                 something waits for the data: a blocking save, a requested stop, the end of the
+                 process
+    """
+
+    parity: int = 0
+    local: Any = None
+    drain_every: int = 1
+    every_step: bool = False
+    disk_every: int = 100
+    drain_rate: Optional[float] = None
+
+    def __post_init__(self):
+        if self.drain_every < 1:
+            raise ValueError("drain_every=%r: must be at least 1" % (self.drain_every,))
+
+    def changed(self, keywords):
+        """These options, with those that a call names itself."""
+        unknown = [name for name in keywords if name not in self.__dataclass_fields__]
+        if unknown:
+            raise TypeError("save() got an unexpected keyword argument %r" % unknown[0])
+        return replace(self, **keywords)
 
 
 def folders(given, variable):

@@ -25,7 +25,7 @@ import time
 import traceback
 
 from .._api.calls import STOP_REASONS, StopRequest
-from .._record import progress
+from .._progress import progress
 
 EXIT_CODE = 143  # as if SIGTERM had ended it
 _ASK_AGAIN_S = 0.02

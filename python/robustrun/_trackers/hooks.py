@@ -7,7 +7,7 @@ unchanged; so it does if it fails with what we put in.
 import os
 import sys
 
-from .._record import imports
+from .._progress import imports
 
 _PACKAGES = {  # the module after whose import the hook is installed -> ours, with install()
     "wandb": "wandb_runs",

@@ -360,6 +360,27 @@ def test_the_variable_and_what_is_kept(places, monkeypatch):
         checkpoint.save(state, 6, places, keep=0)
 
 
+def test_rare_arguments_are_options_or_keywords(places):
+    state = {"w": torch.arange(4096.0)}
+    options = checkpoint.SaveOptions(parity=1)
+
+    def data_files():
+        newest = c_api.catalogue(places)[0].attempt
+        return len(list((places[1] / newest).iterdir()))
+
+    counts = []
+    for arguments in ({"options": options}, {"parity": 1}, {"options": options, "parity": 0}, {}):
+        assert checkpoint.save(state, 1 + len(counts), places, **arguments).committed
+        counts.append(data_files())
+    assert counts[0] == counts[1] > counts[2] == counts[3]  # a keyword replaces the option
+    assert options == checkpoint.SaveOptions(parity=1)
+    with pytest.raises(TypeError, match=r"save\(\) got an unexpected keyword argument 'paritee'"):
+        checkpoint.save(state, 9, places, paritee=1)
+    with pytest.raises(ValueError, match="drain_every=0: must be at least 1"):
+        checkpoint.save(state, 9, places, drain_every=0)
+    assert c_api.catalogue(places)[0].step == 4
+
+
 def test_several_threads_may_save_in_turn(places):
     errors = []
 

@@ -12,7 +12,7 @@ import _thread
 import os
 import sys
 
-from . import progress
+from .._progress import progress
 
 ENTRIES = 512  # operations that the recorder keeps; each costs about 450 bytes and 15 µs per answer
 PATH_BYTES_MAX = 107

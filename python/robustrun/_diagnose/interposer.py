@@ -10,7 +10,8 @@ through ProcessGroup.unbox, which torch has since 2.2.
 import sys
 from time import monotonic_ns
 
-from . import groups, progress
+from .._progress import progress
+from . import groups
 
 OPERATIONS = (
     "allreduce_", "allreduce_coalesced_", "broadcast_", "reduce_", "allgather_",

@@ -6,7 +6,7 @@ traceback shows our frames. Slots are taken from the end of the table; NCCL's pl
 the beginning.
 """
 
-from . import progress
+from .._progress import progress
 
 SLOTS_MAX = progress.COMMUNICATOR_SLOTS // 2  # the rest is the plugin's
 
