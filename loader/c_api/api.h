@@ -101,6 +101,11 @@ RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // Continues with micro-batch number `micro` of the step after `cursor`. After an error the loader
 // is where it was.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
+// Waits at most `milliseconds` until rr_data_ready() would return at once, be it with an error.
+// `is_there`: whether it would. If not, `source` and `path` tell which file is being read, "" while
+// none is; they are valid until rr_data_close(). Lets the caller look around while it waits.
+RR_DATA_API int rr_data_wait(rr_data* data, uint32_t milliseconds, int* is_there,
+                             const char** source, const char** path);
 // Waits for the batch after the one that was received last; while the caller uses it, a thread
 // reads the next one. Until rr_data_receive() or rr_data_seek() each call returns the same batch,
 // with one more handle to its memory, which the caller gives back with rr_data_release(). The call

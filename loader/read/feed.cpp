@@ -117,6 +117,12 @@ base::Status Feed::next_step() {
   return {};
 }
 
+std::optional<Feed::Reading> Feed::reading() const {
+  const auto file = files_.reading();
+  if (!file) return std::nullopt;
+  return Reading{&spec().sources[file->source].name, file->path};
+}
+
 std::uint32_t Feed::sequences() const {
   return spec().batch.bins / (inputs_->ranks * spec().batch.micro);
 }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/result.h"
@@ -78,6 +80,14 @@ class Feed {
   [[nodiscard]] std::size_t segment_ends(std::uint32_t micro) const;
   // Reads a micro-batch of this rank. Returns its number of labels.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
+
+  // The file that is being read at the moment, and its source's name. Any thread may ask; the texts
+  // are valid as long as the feed, and those made of it by anew().
+  struct Reading {
+    const std::string* source = nullptr;
+    std::string_view path;
+  };
+  [[nodiscard]] std::optional<Reading> reading() const;
 
  private:
   struct Inputs {

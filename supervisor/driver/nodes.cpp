@@ -192,7 +192,8 @@ void Driver::Impl::on_report(base::NodeId node, wire::WorkerProgress& report) {
   if (report.attempt != job_.attempt() || !known) return;
   const base::Rank rank = *known;
   const base::Nanos offset = nodes_[node].clock_offset;
-  for (auto* at : {&report.user_code_at, &report.first_step_at, &report.last_step_at}) {
+  for (auto* at : {&report.user_code_at, &report.first_step_at, &report.last_step_at,
+                   &report.data_wait_since}) {
     if (*at) **at += offset;
   }
   line_news_.note(rank, report);
@@ -237,7 +238,7 @@ void Driver::Impl::tell(const std::vector<CheckpointWatch::News>& news) {
 }
 
 std::optional<Progress> Driver::Impl::summary() {
-  std::optional<Progress> made = progress_.summary();
+  std::optional<Progress> made = progress_.summary(parts_.clock.now());
   if (made && made->attempt == job_.attempt()) made->bandwidth = hangs_.bandwidth().total();
   return made;
 }

@@ -308,6 +308,10 @@ void Driver::Impl::note_steps_of_ranks(RunStatus& status) const {
       const base::Rank rank{node.first_rank + local};
       node.ranks[local].steps = progress_.steps_of(rank);
       node.ranks[local].step = progress_.step_of(rank);
+      ProgressTracker::DataWait data = progress_.data_wait_of(rank, parts_.clock.now());
+      node.ranks[local].data_waited = data.waited;
+      node.ranks[local].data_waiting = data.lasting;
+      node.ranks[local].data_place = std::move(data.place);
     }
   }
 }

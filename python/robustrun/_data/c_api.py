@@ -69,6 +69,8 @@ _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_samples": (_U64, [_HANDLE, _SIZE]),
     "rr_data_fingerprint": (_U64, [_HANDLE, _SIZE]),
     "rr_data_seek": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
+    "rr_data_wait": (None, [_HANDLE, _U32, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(_TEXT),
+                            ctypes.POINTER(_TEXT)]),
     "rr_data_ready": (None, [_HANDLE, ctypes.POINTER(Batch)]),
     "rr_data_receive": (_HANDLE, [_HANDLE, _U64, _U32]),
     "rr_data_release": (_HANDLE, [_HANDLE]),
@@ -79,6 +81,7 @@ _FUNCTIONS = {  # name: result (None: a code), arguments
                             _TakePiece, _HANDLE, ctypes.POINTER(ctypes.c_int)]),
     "rr_data_shuffled": (None, [_U64, _U64, _U64, _U64, _U64, _SIZE, ctypes.POINTER(_U64)]),
 }
+_LOOK_EVERY_MS = 200  # while a batch is awaited
 _bound = None
 
 
@@ -165,6 +168,17 @@ class Feed:
 
     def fingerprints(self):
         return [_library().rr_data_fingerprint(self._handle, i) for i in range(self._sources)]
+
+    def wait(self, tell):
+        """Waits until ready() returns at once. Meanwhile calls tell(source, path) again and again
+        with what is being read, empty bytes while nothing is; Python's signal handlers run, too."""
+        is_there, source, path = ctypes.c_int(), _TEXT(), _TEXT()
+        while True:
+            _call("rr_data_wait", self._handle, _LOOK_EVERY_MS, ctypes.byref(is_there),
+                  ctypes.byref(source), ctypes.byref(path))
+            if is_there.value:
+                return
+            tell(source.value, path.value)
 
     def ready(self):
         """The batch after the one that was received last; waits for it. The same until receive().
