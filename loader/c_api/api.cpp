@@ -116,11 +116,11 @@ const char* rr_data_error(void) {
   return last_error.empty() ? "cannot go on: out of memory" : last_error.c_str();
 }
 
-int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank, uint32_t ranks,
-                 rr_data** data) {
+int rr_data_open(const rr_data_spec* spec, const char* folder, const char* shared, uint32_t rank,
+                 uint32_t ranks, rr_data** data) {
   return guarded([&]() -> Status {
     ld::Spec asked = RR_TRY(spec_from(*spec));
-    auto feed = RR_TRY(ld::Feed::open(std::move(asked), folder, rank, ranks));
+    auto feed = RR_TRY(ld::Feed::open(std::move(asked), folder, rank, ranks, shared));
     *data = new rr_data{ld::ReadAhead(std::move(feed))};
     return {};
   });

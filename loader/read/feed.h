@@ -42,12 +42,13 @@ class Feed {
     std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch of this rank
   };
 
-  // Reads the indices of all sources; relative paths are relative to `folder`. Every error is one
-  // sentence.
+  // Reads the indices of all sources; relative paths are relative to `folder`. `shared`: as in
+  // read_indices(). Every error is one sentence.
   [[nodiscard]] static base::Result<std::unique_ptr<Feed>> open(Spec spec,
                                                                 const std::string& folder,
                                                                 std::uint32_t rank,
-                                                                std::uint32_t ranks);
+                                                                std::uint32_t ranks,
+                                                                const std::string& shared = {});
   // A feed of the same indices, which are shared, at the step after `cursor`. Uses nothing of this
   // feed that changes, so another thread may be using it.
   [[nodiscard]] base::Result<std::unique_ptr<Feed>> anew(Cursor cursor) const;

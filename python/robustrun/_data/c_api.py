@@ -63,7 +63,8 @@ _TakePiece = ctypes.CFUNCTYPE(None, _HANDLE, ctypes.POINTER(_Piece))
 _TakeInput = ctypes.CFUNCTYPE(None, _HANDLE, _TEXT, _TEXT, ctypes.c_int)
 _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_error": (_TEXT, []),
-    "rr_data_open": (None, [ctypes.POINTER(_Spec), _TEXT, _U32, _U32, ctypes.POINTER(_HANDLE)]),
+    "rr_data_open": (None, [ctypes.POINTER(_Spec), _TEXT, _TEXT, _U32, _U32,
+                            ctypes.POINTER(_HANDLE)]),
     "rr_data_close": (_HANDLE, [_HANDLE]),
     "rr_data_inputs": (None, [ctypes.POINTER(_Spec), _TEXT, _SIZE, _TakeInput, _HANDLE]),
     "rr_data_samples": (_U64, [_HANDLE, _SIZE]),
@@ -125,6 +126,12 @@ def _spec(values):
                  balance["sync"].encode(), values["cache"].encode())
 
 
+def _shared_folder():
+    """Where the ranks of a run on this machine share one copy of the indices: beside their records,
+    in a folder that the agent removes. Empty outside robustrun."""
+    return os.fsencode(os.path.dirname(os.environ.get("ROBUSTRUN_RECORD", "")))
+
+
 def inputs(values, folder, source):
     """Of the source with this number, which is text: (path, prefix of its tokens' files, whether
     they exist) of each file."""
@@ -154,8 +161,8 @@ class Feed:
         self._handle = None
         self._sources = len(values["source"])
         handle = _HANDLE()
-        _call("rr_data_open", ctypes.byref(_spec(values)), folder.encode(), rank, ranks,
-              ctypes.byref(handle))
+        _call("rr_data_open", ctypes.byref(_spec(values)), folder.encode(), _shared_folder(), rank,
+              ranks, ctypes.byref(handle))
         self._handle, self._close = handle, _library().rr_data_close
 
     def __del__(self):
