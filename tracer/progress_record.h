@@ -21,7 +21,7 @@ namespace robustrun::tracer {
 
 inline constexpr std::array<char, 8> kRecordMagic = {'R', 'R', 'P', 'R', 'O', 'G', '0', '1'};
 inline constexpr std::uint32_t kRecordMajor = 1;
-inline constexpr std::uint32_t kRecordMinor = 4;
+inline constexpr std::uint32_t kRecordMinor = 5;
 inline constexpr std::size_t kRecordBytes = 4096;  // the first page, and all of version 1.0
 inline constexpr std::size_t kMetricsMax = 16;
 inline constexpr std::size_t kMetricNameBytes = 24;  // NUL-padded UTF-8, cut to fit
@@ -76,6 +76,23 @@ struct RecordEnd {
 };
 inline constexpr std::size_t kRecordEndAt = 896;
 
+// How long the script has waited for training data (docs/data.md). Behind RecordEnd, from minor
+// version 5 on. The texts are written while `data_sequence` is odd; the other words are not under a
+// lock. data_waiting_since_ns is written last when a wait begins, and first when it ends.
+inline constexpr std::size_t kDataSourceBytes = 64;  // NUL-padded UTF-8, cut to fit
+inline constexpr std::size_t kDataPathBytes = 192;  // likewise, but the end of the path is kept
+struct RecordData {
+  std::uint64_t data_batches;  // 912  that the script has received
+  std::uint64_t data_waited_ns;  // 920  all waits that have ended
+  std::uint64_t data_waiting_since_ns;  // 928  CLOCK_MONOTONIC; 0: the script is not waiting
+  std::uint64_t data_sequence;  // 936
+  std::array<char, kDataSourceBytes> data_source;  // 944  of what is awaited; empty: unknown
+  std::array<char, kDataPathBytes> data_path;  // 1008 … 1200
+};
+inline constexpr std::size_t kRecordDataAt = 912;
+
+static_assert(sizeof(RecordData) == 1200 - kRecordDataAt);
+static_assert(offsetof(RecordData, data_source) == 944 - kRecordDataAt);
 static_assert(offsetof(ProgressRecord, stop_reason) == 24);
 static_assert(offsetof(ProgressRecord, steps_before) == 56);
 static_assert(offsetof(ProgressRecord, worker_pid) == 64);

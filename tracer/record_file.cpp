@@ -82,11 +82,31 @@ std::optional<base::Nanos> mark_of(std::uint64_t word) {
   return is_time(word) ? time_of(word) : std::nullopt;
 }
 
-std::string name_of(const RecordMetric& metric) {
-  return base::printable({metric.name.data(), ::strnlen(metric.name.data(), metric.name.size())});
+template <std::size_t kBytes>
+std::string text_of(const std::array<char, kBytes>& text) {
+  return base::printable({text.data(), ::strnlen(text.data(), text.size())});
 }
 
 }  // namespace
+
+DataWaits decode_data(std::string_view bytes) {
+  RecordData data;
+  if (bytes.size() < sizeof data) return {};
+  std::memcpy(&data, bytes.data(), sizeof data);
+  constexpr std::uint64_t kTimeMax = std::uint64_t{1} << 62U;  // so that sums of two are times
+  if (data.data_waited_ns > kTimeMax || data.data_waiting_since_ns > kTimeMax) return {};
+  DataWaits waits;
+  waits.batches = data.data_batches;
+  waits.waited = base::Nanos(static_cast<base::Nanos::rep>(data.data_waited_ns));
+  waits.since = time_of(data.data_waiting_since_ns);
+  // Texts that are just being written are unknown: the next reading has them.
+  if (!waits.since || data.data_sequence % 2 != 0) return waits;
+  const std::string source = text_of(data.data_source);
+  const std::string path = text_of(data.data_path);
+  if (!source.empty()) waits.place = "source " + source;
+  if (!path.empty()) waits.place += waits.place.empty() ? path : ", " + path;
+  return waits;
+}
 
 base::Result<Reading> decode_record(std::string_view bytes) {
   ProgressRecord record;
@@ -113,7 +133,7 @@ base::Result<Reading> decode_record(std::string_view bytes) {
                    mark_of(record.group_done_at_ns),   mark_of(record.load_begin_at_ns),
                    mark_of(record.load_done_at_ns),    mark_of(record.optimizer_at_ns)};
   for (std::size_t i = 0; i < record.metric_count; ++i) {
-    std::string name = name_of(record.metrics[i]);
+    std::string name = text_of(record.metrics[i].name);
     if (!name.empty()) reading.metrics.emplace_back(std::move(name), record.metrics[i].value);
   }
   return reading;
@@ -164,6 +184,11 @@ base::Result<Reading> RecordFile::read() const {
                     "cannot read the progress record: the worker is in the middle of a write");
 }
 
+DataWaits RecordFile::read_data() const {
+  const auto bytes = read_at(fd_.get(), sizeof(RecordData), kRecordDataAt);
+  return bytes ? decode_data(*bytes) : DataWaits{};
+}
+
 EndMarks RecordFile::read_end() const {
   RecordEnd end{};
   const auto bytes = read_at(fd_.get(), sizeof end, kRecordEndAt);
@@ -190,9 +215,14 @@ base::Result<std::optional<Reading>> RecordFile::read_news() {
   }
   has_first_communicator_ = in_use != 0;
   const std::string_view record(bytes.data(), std::min(size.value_or(0), sizeof(ProgressRecord)));
-  if (!record.empty() && record == known_) return std::nullopt;
+  const std::string_view data = std::string_view(bytes.data(), size.value_or(0))
+                                    .substr(std::min(size.value_or(0), kRecordDataAt))
+                                    .substr(0, sizeof(RecordData));
+  if (!record.empty() && record == known_ && data == known_data_) return std::nullopt;
   known_.clear();  // if the read fails, the next successful one is news
   Reading reading = RR_TRY(read());
+  reading.data = decode_data(data);
+  known_data_ = data;
   std::uint64_t sequence = 0;
   if (record.size() == sizeof(ProgressRecord)) {
     std::memcpy(&sequence, &bytes[offsetof(ProgressRecord, sequence)], sizeof sequence);

@@ -32,6 +32,15 @@ struct EndMarks {
   [[nodiscard]] base::ScriptEnd script_end() const;
 };
 
+// How long the script has waited for training data.
+struct DataWaits {
+  std::uint64_t batches = 0;  // that the script has received
+  base::Nanos waited{};  // all waits that have ended
+  std::optional<base::Nanos> since;  // of the wait that lasts (CLOCK_MONOTONIC)
+  std::string place;  // what it waits for: "source web, /data/web-0.bin"; empty: unknown
+  friend bool operator==(const DataWaits&, const DataWaits&) = default;
+};
+
 struct Reading {
   std::uint64_t worker_pid = 0;
   std::uint64_t steps = 0;  // optimizer steps (or robustrun.step calls) of this process
@@ -41,6 +50,7 @@ struct Reading {
   std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
   std::vector<std::pair<std::string, double>> metrics;  // names are printable UTF-8
   StartMarks start;
+  DataWaits data;
   friend bool operator==(const Reading&, const Reading&) = default;
 };
 
@@ -67,6 +77,8 @@ class RecordFile {
   [[nodiscard]] base::Result<std::string> read_traffic() const;
   // Sets the events that the worker's NCCL shall report from now on; 0: the plugin's default.
   base::Status set_event_mask(std::uint64_t mask);
+  // Waits for training data. Empty if the file cannot be read, or its words are impossible.
+  [[nodiscard]] DataWaits read_data() const;
   // How far the worker's script has come. Empty also if the file cannot be read.
   [[nodiscard]] EndMarks read_end() const;
   // Tells the worker the reason (wire::StopReason) and the deadline (CLOCK_MONOTONIC) of the stop
@@ -80,8 +92,12 @@ class RecordFile {
   base::Fd fd_;
   std::string path_;
   std::string known_;  // the bytes that the last read_news() decoded
+  std::string known_data_;  // likewise, from kRecordDataAt on
   bool has_first_communicator_ = false;
 };
+
+// Decodes the words from kRecordDataAt on. Pure.
+[[nodiscard]] DataWaits decode_data(std::string_view bytes);
 
 // Decodes the first page in `bytes`, read while the sequence lock was even and unchanged. Fails
 // with kCorrupt if the worker overwrote it. Pure.

@@ -55,6 +55,7 @@ class Taking : public std::enable_shared_from_this<Taking> {
     snapshot.comms = std::move(collected_.comms);
     snapshot.calls_still = collected_.calls_still;
     snapshot.proxy_still = collected_.proxy_still;
+    evidence_.data_wait = std::move(snapshot.evidence.data_wait);
     snapshot.evidence = std::move(evidence_);
     std::exchange(done_, nullptr)(encode_bounded(std::move(snapshot)));
   }

@@ -53,8 +53,16 @@ wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
   progress.user_code_at = reading.user_code_at;
   progress.first_step_at = reading.first_step_at;
   progress.last_step_at = reading.last_step_at;
+  progress.data_waited = reading.data.waited;
+  progress.data_wait_since = reading.data.since;
+  progress.data_place = reading.data.place;
   for (const auto& [name, value] : reading.metrics) progress.metrics.push_back({name, value});
   return progress;
+}
+
+std::string data_wait_of(const tracer::DataWaits& data) {
+  if (!data.since) return "";
+  return data.place.empty() ? "an unknown source" : data.place;
 }
 
 std::string start_failure_words(const base::Error& error, const wire::WorkerTemplate& workers,

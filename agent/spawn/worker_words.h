@@ -23,6 +23,9 @@ std::string line_prefix(const wire::WorkerTemplate& workers, const wire::WorkerS
 wire::WorkerProgress progress_of(base::Attempt attempt, base::LocalRank rank,
                                  const tracer::Reading& reading);
 
+// For tracer::Evidence::data_wait.
+[[nodiscard]] std::string data_wait_of(const tracer::DataWaits& data);
+
 // Why a worker of this node's `slots` could not be started. Without descriptors: also `limit`, this
 // process's own one (base/io/descriptor_limit.h: the hard limit), and what all the workers take, if
 // that is more.

@@ -350,6 +350,7 @@ tracer::RankSnapshot WorkerImpl::describe() const {
     const bool is_stopped = signal_state(pid_, SIGCONT).is_stopped;
     snapshot.life = is_stopped ? tracer::Life::kStopped : tracer::Life::kRunning;
     if (record_) tell_end(snapshot, record_->read_end(), node_.clock.now());
+    if (record_) snapshot.evidence.data_wait = data_wait_of(record_->read_data());
   }
   if (reported_) {
     snapshot.steps = reported_->steps;

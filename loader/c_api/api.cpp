@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <memory>
 #include <new>
 #include <string>
@@ -115,11 +116,11 @@ const char* rr_data_error(void) {
   return last_error.empty() ? "cannot go on: out of memory" : last_error.c_str();
 }
 
-int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank, uint32_t ranks,
-                 rr_data** data) {
+int rr_data_open(const rr_data_spec* spec, const char* folder, const char* shared, uint32_t rank,
+                 uint32_t ranks, rr_data** data) {
   return guarded([&]() -> Status {
     ld::Spec asked = RR_TRY(spec_from(*spec));
-    auto feed = RR_TRY(ld::Feed::open(std::move(asked), folder, rank, ranks));
+    auto feed = RR_TRY(ld::Feed::open(std::move(asked), folder, rank, ranks, shared));
     *data = new rr_data{ld::ReadAhead(std::move(feed))};
     return {};
   });
@@ -155,6 +156,20 @@ uint64_t rr_data_fingerprint(const rr_data* data, size_t source) {
 int rr_data_seek(rr_data* data, const rr_data_cursor* cursor) {
   return guarded(
       [&]() -> Status { return data->batches.seek(cursor_from(*data, *cursor), cursor->micro); });
+}
+
+int rr_data_wait(rr_data* data, uint32_t milliseconds, int* is_there, const char** source,
+                 const char** path) {
+  return guarded([&]() -> Status {
+    *source = *path = "";
+    *is_there = RR_TRY(data->batches.wait(std::chrono::milliseconds(milliseconds))) ? 1 : 0;
+    if (*is_there == 1) return {};
+    if (const auto reading = data->batches.reading()) {
+      *source = reading->source->c_str();
+      *path = reading->path.data();  // of a whole std::string
+    }
+    return {};
+  });
 }
 
 int rr_data_ready(rr_data* data, rr_data_batch* batch) {

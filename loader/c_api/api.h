@@ -89,10 +89,11 @@ RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, siz
                                void (*take)(void* context, const char* path, const char* tokens,
                                             int is_prepared),
                                void* context);
-// Reads the indices of all sources. Relative paths are relative to `folder`. Copies `spec` and
-// `folder`.
-RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, uint32_t rank,
-                             uint32_t ranks, rr_data** data);
+// Reads the indices of all sources. Relative paths are relative to `folder`. `shared`: a folder of
+// this user in which the ranks of this machine share one copy of the indices; "": there is none.
+// Copies `spec` and the texts.
+RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, const char* shared,
+                             uint32_t rank, uint32_t ranks, rr_data** data);
 RR_DATA_API void rr_data_close(rr_data* data);
 // How many samples a source has. `source` must be below source_count; also in the next function.
 RR_DATA_API uint64_t rr_data_samples(const rr_data* data, size_t source);
@@ -101,6 +102,12 @@ RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // Continues with micro-batch number `micro` of the step after `cursor`. After an error the loader
 // is where it was.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
+// Waits at most `milliseconds`, or less, until rr_data_ready() would return at once, be it with an
+// error. `is_there`: whether it would. If not, `source` and `path` tell which file is being read,
+// "" while none is; they are valid until rr_data_close(). Lets the caller look around while it
+// waits.
+RR_DATA_API int rr_data_wait(rr_data* data, uint32_t milliseconds, int* is_there,
+                             const char** source, const char** path);
 // Waits for the batch after the one that was received last; while the caller uses it, a thread
 // reads the next one. Until rr_data_receive() or rr_data_seek() each call returns the same batch,
 // with one more handle to its memory, which the caller gives back with rr_data_release(). The call

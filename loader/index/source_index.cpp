@@ -26,6 +26,9 @@ std::string one_name(const Source& source, std::string path) {
   return path + ".idx";
 }
 
+// "web-0" of "web-0.idx".
+std::string without_ending(const std::string& path) { return path.substr(0, path.size() - 4); }
+
 base::Result<std::vector<std::string>> files_of(const Source& source, const std::string& folder) {
   std::vector<std::string> files;
   for (const std::string& given : source.paths) {
@@ -93,28 +96,28 @@ std::unexpected<base::Error> failed(const Source& source, const base::Error& err
   return base::fail(error.code, fmt::format("source {}: {}", source.name, error.what));
 }
 
-base::Status add_tokens(const std::string& prefix, SourceIndex& index) {
+// Memory of a SourceIndex.
+struct Owned {
+  std::vector<std::uint32_t> lengths;
+  std::vector<std::vector<std::uint64_t>> offsets;  // of each file
+};
+
+base::Status add_tokens(const std::string& prefix, SourceIndex& index, Owned& owned) {
   auto one = RR_TRY(read_megatron_index(prefix));
-  IndexedFile file;
-  file.first = index.lengths.size();
-  file.path = prefix + ".bin";
-  file.offsets = std::move(one.offsets);
-  file.type = one.type;
-  index.files.push_back(std::move(file));
-  index.lengths.insert(index.lengths.end(), one.lengths.begin(), one.lengths.end());
+  index.files.push_back({prefix + ".bin", owned.lengths.size(), one.type, {}});
+  owned.lengths.insert(owned.lengths.end(), one.lengths.begin(), one.lengths.end());
+  owned.offsets.push_back(std::move(one.offsets));
   return {};
 }
 
 base::Status add_estimates(const std::string& path, std::uint32_t bytes_per_token,
-                           SourceIndex& index) {
+                           SourceIndex& index, Owned& owned) {
   const std::vector<std::uint32_t> sizes = RR_TRY(read_json_line_sizes(path));
-  IndexedFile file;
-  file.first = index.lengths.size();
-  file.path = path;
-  index.files.push_back(std::move(file));
+  index.files.push_back({path, owned.lengths.size(), TokenType::kUint16, {}});
   for (const std::uint32_t size : sizes) {
-    index.lengths.push_back(std::max<std::uint32_t>(1, size / bytes_per_token));
+    owned.lengths.push_back(std::max<std::uint32_t>(1, size / bytes_per_token));
   }
+  owned.offsets.emplace_back();
   return {};
 }
 
@@ -149,15 +152,39 @@ base::Result<std::vector<Input>> inputs_of(const Spec& spec, const Source& sourc
   return inputs;
 }
 
+base::Result<std::optional<std::vector<std::string>>> token_sets_of(const Spec& spec,
+                                                                    const Source& source,
+                                                                    const std::string& folder) {
+  std::vector<std::string> prefixes;
+  if (source.format == Format::kMegatron) {
+    for (const std::string& path : RR_TRY(files_of(source, folder))) {
+      prefixes.push_back(without_ending(path));
+    }
+    return prefixes;
+  }
+  for (Input& input : RR_TRY(inputs_of(spec, source, folder))) {
+    if (!input.is_prepared) return std::nullopt;
+    prefixes.push_back(std::move(input.tokens));
+  }
+  return prefixes;
+}
+
 base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,
                                      const std::string& folder, Lengths lengths) {
   SourceIndex index;
+  auto owned = std::make_shared<Owned>();
+  const auto finished = [&] {
+    index.lengths = owned->lengths;
+    for (std::size_t i = 0; i < index.files.size(); ++i) index.files[i].offsets = owned->offsets[i];
+    index.memory = std::move(owned);
+    return std::move(index);
+  };
   if (source.format == Format::kMegatron) {
     for (const std::string& path : RR_TRY(files_of(source, folder))) {
-      const auto added = add_tokens(path.substr(0, path.size() - 4), index);
+      const auto added = add_tokens(without_ending(path), index, *owned);
       if (!added) return failed(source, added.error());
     }
-    return index;
+    return finished();
   }
   const std::vector<Input> inputs = RR_TRY(inputs_of(spec, source, folder));
   const auto missing = std::ranges::find(inputs, false, &Input::is_prepared);
@@ -171,11 +198,12 @@ base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,
                                   source.name, missing->path));
   }
   for (const Input& input : inputs) {
-    const auto added = index.estimated ? add_estimates(input.path, source.bytes_per_token, index)
-                                       : add_tokens(input.tokens, index);
+    const auto added = index.estimated
+                           ? add_estimates(input.path, source.bytes_per_token, index, *owned)
+                           : add_tokens(input.tokens, index, *owned);
     if (!added) return failed(source, added.error());
   }
-  return index;
+  return finished();
 }
 
 std::uint64_t fingerprint(const SourceIndex& index) {

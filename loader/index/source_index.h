@@ -5,6 +5,9 @@
 // data set in Megatron-LM's format, whose name has a hash of all that it depends on.
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,16 +18,17 @@
 namespace robustrun::loader {
 
 struct IndexedFile {
-  std::string path;                    // of the tokens: PREFIX.bin
-  std::uint64_t first = 0;             // its first sample's number in the source
+  std::string path;                        // of the tokens: PREFIX.bin
+  std::uint64_t first = 0;                 // its first sample's number in the source
   TokenType type = TokenType::kUint16;
-  std::vector<std::uint64_t> offsets;  // bytes, of each sample; empty if there are no tokens
+  std::span<const std::uint64_t> offsets;  // bytes, of each sample; empty if there are no tokens
 };
 
 struct SourceIndex {
-  std::vector<IndexedFile> files;      // in the order of their samples
-  std::vector<std::uint32_t> lengths;  // tokens of each sample
-  bool estimated = false;              // `lengths` are estimates from bytes: no tokens exist yet
+  std::vector<IndexedFile> files;          // in the order of their samples
+  std::span<const std::uint32_t> lengths;  // tokens of each sample
+  bool estimated = false;                  // they are estimates from bytes: no tokens exist yet
+  std::shared_ptr<const void> memory;      // of the lengths and offsets
 };
 
 // An input file of a source that is text.
@@ -38,6 +42,11 @@ struct Input {
 // error names the source and the path, even if that is a pattern that matches nothing.
 [[nodiscard]] base::Result<std::vector<Input>> inputs_of(const Spec& spec, const Source& source,
                                                          const std::string& folder);
+
+// The data sets in Megatron-LM's format that a source is read from, as prefixes, in the order of
+// their samples; nullopt: one has not been made of its text yet. Errors: as above.
+[[nodiscard]] base::Result<std::optional<std::vector<std::string>>> token_sets_of(
+    const Spec& spec, const Source& source, const std::string& folder);
 
 enum class Lengths : std::uint8_t {
   kExact,

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "loader/index/shared_index.h"
+
 namespace robustrun::loader {
 namespace {
 
@@ -18,7 +20,8 @@ Feed::Feed(std::shared_ptr<const Inputs> inputs)
     : inputs_(std::move(inputs)), files_(inputs_->sources) {}
 
 base::Result<std::unique_ptr<Feed>> Feed::open(Spec spec, const std::string& folder,
-                                               std::uint32_t rank, std::uint32_t ranks) {
+                                               std::uint32_t rank, std::uint32_t ranks,
+                                               const std::string& shared) {
   RR_TRY(check(spec));
   RR_TRY(check_ranks(spec, ranks));
   if (rank >= ranks) {
@@ -31,10 +34,7 @@ base::Result<std::unique_ptr<Feed>> Feed::open(Spec spec, const std::string& fol
                                   "smaller",
                                   kBatchPlacesMax));
   }
-  std::vector<SourceIndex> sources;
-  for (const Source& source : spec.sources) {
-    sources.push_back(RR_TRY(read_index(spec, source, folder, Lengths::kExact)));
-  }
+  std::vector<SourceIndex> sources = RR_TRY(read_indices(spec, folder, shared));
   std::unique_ptr<Feed> feed(
       new Feed(std::make_shared<const Inputs>(std::move(spec), rank, ranks, std::move(sources))));
   RR_TRY(feed->seek({}));
@@ -115,6 +115,12 @@ base::Status Feed::next_step() {
   if (begun_) steps_.pop_front();
   begun_ = true;
   return {};
+}
+
+std::optional<Feed::Reading> Feed::reading() const {
+  const auto file = files_.reading();
+  if (!file) return std::nullopt;
+  return Reading{&spec().sources[file->source].name, file->path};
 }
 
 std::uint32_t Feed::sequences() const {

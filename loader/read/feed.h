@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/core/result.h"
@@ -40,12 +42,13 @@ class Feed {
     std::vector<std::vector<std::uint32_t>> mine;  // bins of each micro-batch of this rank
   };
 
-  // Reads the indices of all sources; relative paths are relative to `folder`. Every error is one
-  // sentence.
+  // Reads the indices of all sources; relative paths are relative to `folder`. `shared`: as in
+  // read_indices(). Every error is one sentence.
   [[nodiscard]] static base::Result<std::unique_ptr<Feed>> open(Spec spec,
                                                                 const std::string& folder,
                                                                 std::uint32_t rank,
-                                                                std::uint32_t ranks);
+                                                                std::uint32_t ranks,
+                                                                const std::string& shared = {});
   // A feed of the same indices, which are shared, at the step after `cursor`. Uses nothing of this
   // feed that changes, so another thread may be using it.
   [[nodiscard]] base::Result<std::unique_ptr<Feed>> anew(Cursor cursor) const;
@@ -78,6 +81,14 @@ class Feed {
   [[nodiscard]] std::size_t segment_ends(std::uint32_t micro) const;
   // Reads a micro-batch of this rank. Returns its number of labels.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
+
+  // The file that is being read at the moment, and its source's name. Any thread may ask; the texts
+  // are valid as long as the feed, and those made of it by anew().
+  struct Reading {
+    const std::string* source = nullptr;
+    std::string_view path;
+  };
+  [[nodiscard]] std::optional<Reading> reading() const;
 
  private:
   struct Inputs {

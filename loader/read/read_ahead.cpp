@@ -1,9 +1,12 @@
 #include "loader/read/read_ahead.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <ctime>
 #include <exception>
 #include <new>
 #include <system_error>
@@ -21,10 +24,9 @@ struct ReadAhead::Reader {
   std::uint32_t micro = 0;  // the next one
   bool within = false;      // it is of the feed's present step
 
-  // What the last read has brought; `ended` is 1 when it is there.
+  // What the last read has brought; it is there when `ended_` is 1.
   base::Result<Batch> found;
   std::exception_ptr thrown;
-  std::atomic<int> ended = 0;
 
   Reader(std::unique_ptr<Feed> from, std::shared_ptr<BatchMemories> into, std::uint32_t first)
       : feed(std::move(from)), memories(std::move(into)), micro(first) {}
@@ -49,9 +51,27 @@ struct ReadAhead::Reader {
     } catch (...) {  // of memory; the caller gets it
       thrown = std::current_exception();
     }
-    ended = 1;
-    ended.notify_one();
+    ended_ = 1;
+    ::syscall(SYS_futex, &ended_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
+
+  void begin_anew() { ended_ = 0; }
+  // Waits at most `longest`, or less; returns whether the read has ended. std::atomic would wait
+  // without a limit.
+  bool wait(std::chrono::milliseconds longest) {
+    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(longest);
+    const timespec limit{whole.count(), std::chrono::nanoseconds(longest - whole).count()};
+    if (ended_ == 0) ::syscall(SYS_futex, &ended_, FUTEX_WAIT_PRIVATE, 0, &limit, nullptr, 0);
+    return ended_ != 0;
+  }
+  void wait() {
+    while (!wait(std::chrono::hours(1))) {
+    }
+  }
+
+ private:
+  std::atomic<std::uint32_t> ended_ = 0;  // 1: the last read has
+  static_assert(sizeof(ended_) == sizeof(std::uint32_t));  // a futex
 };
 
 struct ReadAhead::Thread {
@@ -100,7 +120,7 @@ base::Status ReadAhead::begin() {
   } catch (const std::system_error& error) {
     return base::fail_errno("cannot start the thread that reads data ahead", error.code().value());
   }
-  reader_->ended = 0;
+  reader_->begin_anew();
   // If memory is short, the pool may have a part of the job: both go, and the next call begins
   // anew.
   auto thread = std::exchange(thread_, nullptr);
@@ -114,7 +134,7 @@ base::Status ReadAhead::begin() {
 }
 
 void ReadAhead::drop() {
-  if (begun_ && reader_->ended == 0) thread_.reset();  // the read may hang
+  if (begun_ && !reader_->wait(std::chrono::milliseconds(0))) thread_.reset();  // the read may hang
   begun_ = false;
   ready_.reset();
   stale_ = true;
@@ -133,11 +153,20 @@ base::Status ReadAhead::seek(Cursor cursor, std::uint32_t micro) {
   return {};
 }
 
+base::Result<bool> ReadAhead::wait(std::chrono::milliseconds within) {
+  leave_parent();
+  if (ready_) return true;
+  RR_TRY(begin());
+  return reader_->wait(within);
+}
+
+std::optional<Feed::Reading> ReadAhead::reading() const { return reader_->feed->reading(); }
+
 base::Result<const Batch*> ReadAhead::ready() {
   leave_parent();
   if (ready_) return &*ready_;
   RR_TRY(begin());
-  reader_->ended.wait(0);
+  reader_->wait();
   begun_ = false;
   if (reader_->thrown) {
     stale_ = true;  // it may have stopped anywhere

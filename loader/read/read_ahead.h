@@ -8,6 +8,7 @@
 // Used by one thread. fork(2) copies no threads: in a child process the first call opens the files
 // anew and goes on after the batch that was received last.
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,6 +40,11 @@ class ReadAhead {
   // Feed::seek(), or a step has no such micro-batch; the loader is then where it was.
   [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
 
+  // Waits at most `within`, or less, until ready() would return at once, be it with an error.
+  // Returns whether it would. Errors: those of ready() before the thread reads.
+  [[nodiscard]] base::Result<bool> wait(std::chrono::milliseconds within);
+  // What the thread reads at the moment.
+  [[nodiscard]] std::optional<Feed::Reading> reading() const;
   // Waits for the batch after the one that was received last, and returns it. Then the thread
   // starts to read the batch after that. The returned batch is valid until receive() or seek(). The
   // call after one that returned an error tries again.

@@ -35,6 +35,26 @@ void RawTokens::widen(std::size_t first, std::span<std::int64_t> out) const {
   }
 }
 
+class TokenFiles::Reading {
+ public:
+  Reading(std::atomic<std::uint64_t>& word, const Key& key) : word_(word) {
+    word_.store((std::uint64_t{key.first} + 1) << 32U | key.second, std::memory_order_relaxed);
+  }
+  ~Reading() { word_.store(0, std::memory_order_relaxed); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  std::atomic<std::uint64_t>& word_;
+};
+
+std::optional<FileRead> TokenFiles::reading() const {
+  const std::uint64_t word = reading_.load(std::memory_order_relaxed);
+  if (word == 0) return std::nullopt;
+  const auto source = static_cast<std::uint32_t>((word >> 32U) - 1);
+  return FileRead{source, sources_[source].files[word & 0xFFFFFFFFU].path};
+}
+
 std::size_t TokenFiles::file_of(std::uint32_t source, std::uint64_t sample) const {
   const auto& files = sources_[source].files;
   const auto after = std::ranges::upper_bound(files, sample, {}, &IndexedFile::first);
@@ -59,6 +79,7 @@ base::Result<RawTokens> TokenFiles::read(std::uint32_t source, std::uint64_t sam
                                          std::uint32_t offset, std::size_t count) {
   const std::size_t number = file_of(source, sample);
   const IndexedFile& file = sources_[source].files[number];
+  const Reading marked(reading_, {source, number});
   const int fd = RR_TRY(opened({source, number}));
   const std::size_t width = bytes_of(file.type);
   const std::size_t size = count * width;
@@ -86,6 +107,7 @@ void TokenFiles::read_ahead(std::uint32_t source, std::uint64_t sample, std::uin
   if (found == files_.end()) return;
   const IndexedFile& file = sources_[source].files[number];
   const std::uint64_t width = bytes_of(file.type);
+  const Reading marked(reading_, {source, number});
   static_cast<void>(::posix_fadvise(
       found->second.get(), static_cast<off_t>(file.offsets[sample - file.first] + offset * width),
       static_cast<off_t>(tokens * width), POSIX_FADV_WILLNEED));

@@ -1,12 +1,17 @@
 #pragma once
 // Tokens of samples, from the files of all sources. Blocks; not thread-safe.
 //
+// It can be asked from another thread which file is being read, because a read may hang.
+//
 // Files stay open, at most kOpenFilesMax of them; the one that was opened first is closed first.
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +39,12 @@ class RawTokens {
   std::size_t count_;
 };
 
+// A file that is being read. The path is valid as long as the indices.
+struct FileRead {
+  std::uint32_t source = 0;
+  std::string_view path;
+};
+
 class TokenFiles {
  public:
   // The indices must outlive the reader.
@@ -49,8 +60,12 @@ class TokenFiles {
   void read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                   std::uint32_t tokens);
 
+  // The file in which read() or read_ahead() is at the moment, opening it included. Any thread.
+  [[nodiscard]] std::optional<FileRead> reading() const;
+
  private:
   using Key = std::pair<std::uint32_t, std::size_t>;  // source, file
+  class Reading;  // marks a file as being read
   base::Result<int> opened(const Key& key);
   [[nodiscard]] std::size_t file_of(std::uint32_t source, std::uint64_t sample) const;
 
@@ -58,6 +73,7 @@ class TokenFiles {
   std::map<Key, base::Fd> files_;
   std::deque<Key> order_;  // in which they were opened
   std::vector<char> bytes_;
+  std::atomic<std::uint64_t> reading_ = 0;  // 0: none, else source + 1 and file, 32 bits each
 };
 
 }  // namespace robustrun::loader

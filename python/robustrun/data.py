@@ -19,6 +19,7 @@ import os
 from ._data import c_api
 from ._data.map_style import DataLoader, DistributedSampler
 from ._data.spec import STATE_FORMAT, DataError, check_state, read
+from ._progress import data_waits
 
 __all__ = ["DataError", "DataLoader", "DistributedSampler", "Loader", "loader"]
 
@@ -58,7 +59,9 @@ class Loader:
         import torch
 
         self._settle()
-        batch = self._feed.ready()
+        with data_waits.waiting() as wait:
+            self._feed.wait(wait.place)
+            batch = self._feed.ready()
         buffer = batch.buffer()
         shape = (batch.sequences, self._spec["batch"]["context"])
         places = shape[0] * shape[1]

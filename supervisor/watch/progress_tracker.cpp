@@ -134,12 +134,33 @@ base::Rank ProgressTracker::speaker() const {
   return base::Rank{static_cast<std::uint32_t>(newest_.size() - 1)};
 }
 
-std::optional<Progress> ProgressTracker::summary() {
-  if (!changed_) return std::nullopt;
+std::optional<Progress> ProgressTracker::summary(base::Nanos now) {
+  const auto waits = [](const wire::WorkerProgress& reading) {
+    return reading.data_wait_since.has_value();
+  };
+  if (!changed_ && std::ranges::none_of(newest_, waits)) return std::nullopt;
   changed_ = false;
   Progress progress = mark(Progress::Mark::kSummary);
   progress.reached_at = last_step_of_all();
+  for (std::uint32_t rank = 0; rank < newest_.size(); ++rank) {
+    const base::Nanos waited = data_wait_of(base::Rank{rank}, now).waited;
+    if (waited <= progress.data_waited) continue;
+    progress.data_waited = waited;
+    progress.data_rank = base::Rank{rank};
+  }
   return progress;
+}
+
+ProgressTracker::DataWait ProgressTracker::data_wait_of(base::Rank rank, base::Nanos now) const {
+  if (rank.value >= newest_.size()) return {};
+  const wire::WorkerProgress& reading = newest_[rank.value];
+  DataWait wait{.waited = reading.data_waited, .lasting = {}, .place = {}};
+  if (reading.data_wait_since) {
+    wait.lasting = std::max(base::Nanos{}, now - *reading.data_wait_since);
+    wait.waited += *wait.lasting;
+    wait.place = reading.data_place;
+  }
+  return wait;
 }
 
 std::uint64_t ProgressTracker::steps_done() const {

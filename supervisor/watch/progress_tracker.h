@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/core/ids.h"
@@ -29,10 +30,19 @@ class ProgressTracker {
   // The rank whose metrics are the job's: the last one if its output held metrics (Megatron-LM's
   // does) and rank 0 has none, else rank 0.
   [[nodiscard]] base::Rank speaker() const;
-  // The newest state as a kSummary mark; nullopt when nothing changed since the last mark.
-  std::optional<Progress> summary();
+  // The newest state as a kSummary mark; nullopt when nothing changed since the last mark and no
+  // rank waits for training data.
+  std::optional<Progress> summary(base::Nanos now);
   // The newest state, whether it changed or not.
   [[nodiscard]] Progress newest() const { return mark(Progress::Mark::kSummary); }
+  // How long a rank has waited for training data in this attempt until `now`, the wait that lasts,
+  // and what it waits for.
+  struct DataWait {
+    base::Nanos waited{};  // with `lasting`
+    std::optional<base::Nanos> lasting;
+    std::string place;
+  };
+  [[nodiscard]] DataWait data_wait_of(base::Rank rank, base::Nanos now) const;
   // Least of all ranks: the script's own step number when every rank reports one, otherwise the
   // number of optimizer steps since the attempt's start.
   [[nodiscard]] std::uint64_t steps_done() const;

@@ -1,11 +1,12 @@
-// slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN]]: a view of a folder as on remote or
-// failing storage.
+// slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN [HOLD]]]: a view of a folder as on remote
+// or failing storage.
 //
 // Read-only, through FUSE, in the foreground until it is unmounted. Requests of the kernel (a name,
 // an open, a read, a listing) are answered LATENCY_US later, each on a thread of its own, so that
 // waits overlap like round trips over a network. The kernel caches reads (kernel_cache), and names
 // for a minute. COUNTS: a file for the final number of reads and of bytes. BROKEN: reads of files
-// with this in their paths fail with EIO.
+// with this in their paths fail with EIO. HOLD: they do not fail, but wait as long as this file is
+// there.
 
 #define FUSE_USE_VERSION 312
 #include <dirent.h>
@@ -29,6 +30,7 @@ namespace {
 
 std::string source;
 std::string broken;
+std::string hold;
 bool fails = false;
 std::chrono::microseconds latency{};
 std::atomic<std::uint64_t> reads{0};
@@ -62,7 +64,11 @@ int view_open(const char* path, fuse_file_info* info) {
 int view_read(const char* path, char* buffer, std::size_t size, off_t offset,
               fuse_file_info* info) {
   std::this_thread::sleep_for(latency);
-  if (fails && std::string_view(path).contains(broken)) return -EIO;
+  const bool is_broken = !broken.empty() && std::string_view(path).contains(broken);
+  if (fails && is_broken) return -EIO;
+  while (is_broken && !hold.empty() && ::access(hold.c_str(), F_OK) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   const ssize_t got = ::pread(static_cast<int>(info->fh), buffer, size, offset);
   if (got < 0) return -errno;
   ++reads;
@@ -98,14 +104,15 @@ void* view_init(fuse_conn_info* connection, fuse_config* config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4 || argc > 6) {
-    std::fputs("usage: slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN]]\n", stderr);
+  if (argc < 4 || argc > 7) {
+    std::fputs("usage: slow_view SOURCE MOUNTPOINT LATENCY_US [COUNTS [BROKEN [HOLD]]]\n", stderr);
     return 2;
   }
   source = argv[1];
   latency = std::chrono::microseconds(std::strtoul(argv[3], nullptr, 10));
   fails = argc == 6;
-  if (fails) broken = argv[5];
+  if (argc >= 6) broken = argv[5];
+  if (argc == 7) hold = argv[6];
   fuse_operations operations{};
   operations.getattr = view_getattr;
   operations.readlink = view_readlink;

@@ -25,7 +25,7 @@ def header_offsets():
 
 def test_offsets_are_those_of_the_header():
     offsets = header_offsets()
-    assert len(offsets) == 22
+    assert len(offsets) == 26
     assert {name: getattr(progress, name.upper()) * 8 for name in offsets} == offsets
 
 
@@ -37,6 +37,9 @@ def test_sizes_are_those_of_the_header():
     assert progress.MAJOR == constant("kRecordMajor")
     assert progress.METRICS_MAX == constant("kMetricsMax")
     assert progress.METRIC_NAME_BYTES == constant("kMetricNameBytes")
+    assert progress.DATA_SOURCE_BYTES == constant("kDataSourceBytes")
+    assert progress.DATA_PATH_BYTES == constant("kDataPathBytes")
+    assert 8 * progress.DATA_PATH == 8 * progress.DATA_SOURCE + progress.DATA_SOURCE_BYTES
     magic = re.findall(r"'(.)'", HEADER[HEADER.index("kRecordMagic") :].split("}")[0])
     assert progress.MAGIC == "".join(magic).encode()
 

@@ -42,7 +42,7 @@ PYTHON_LAYERS = {
     "_api/": ["_progress/"],
     "_state/": [],
     "_checkpoint/": ["_progress/", "_api/", "_state/"],
-    "_data/": ["_api/", "_state/", "_checkpoint/"],
+    "_data/": ["_progress/", "_api/", "_state/", "_checkpoint/"],
     "_dcp/": ["_api/", "_state/", "_checkpoint/"],
     "_align/": [],
     "integrations/": ["_api/", "_checkpoint/", None],  # None: what users import

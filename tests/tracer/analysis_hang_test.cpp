@@ -32,6 +32,35 @@ TEST_CASE("a rank in its data loader is named with place, operation, age and vic
   CHECK(verdict.runner_up.finding == Finding::kNothing);
 }
 
+TEST_CASE("what a rank waits for by its own record is named, also without a stack") {
+  for (const bool has_stack : {true, false}) {
+    CAPTURE(has_stack);
+    Fleet fleet(4);
+    fleet.world();
+    fleet.enter_all_but(1, {3}, 12);
+    if (has_stack) fleet.stack(3, {{"<module>", "/home/me/train.py", 87}});
+    fleet.rank(3).evidence.data_wait = "source web, /data/web-0.bin";
+    const Verdict verdict = fleet.verdict();
+    CHECK(verdict.finding == Finding::kInputStall);
+    CHECK(numbers(verdict.culprits) == Ranks{3});
+    CHECK(verdict.sentence.find("; it waits for data of source web, /data/web-0.bin; 3 ranks wait "
+                                "for it") != std::string::npos);
+    CHECK(verdict.place == (has_stack ? "train.py:87, data loader" : "data loader"));
+  }
+}
+
+TEST_CASE("of ranks that all wait for data, one is named with what it waits for") {
+  Fleet fleet(2);
+  fleet.world();
+  for (const std::uint32_t rank : {0U, 1U}) {
+    fleet.stack(rank, loader_stack());
+    fleet.rank(rank).evidence.data_wait = "source web, /data/web-" + std::to_string(rank);
+  }
+  CHECK(fleet.verdict().sentence ==
+        "all 2 ranks are outside any recorded operation, in train.py:87, data loader; rank 0 waits "
+        "for data of source web, /data/web-0");
+}
+
 TEST_CASE("no rank is blocked when all are outside, or in an empty fleet") {
   Fleet fleet(4);
   fleet.world();

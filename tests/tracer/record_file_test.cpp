@@ -115,6 +115,34 @@ TEST_CASE("without a change there is no news, and a poll costs one read") {
   CHECK(reads() - begin == 100 + of_looking_here);
 }
 
+TEST_CASE("waits for training data are read, with what is awaited while they last") {
+  Fixture f;
+  REQUIRE(f.file->read_news());
+  const auto data_at = [](std::size_t member) { return tracer::kRecordDataAt + member; };
+  f.store(data_at(offsetof(tracer::RecordData, data_source)), "web\0", 4);
+  f.store(data_at(offsetof(tracer::RecordData, data_path)), "/data/w\neb.bin\0", 15);
+  f.store(data_at(offsetof(tracer::RecordData, data_batches)), 3);
+  f.store(data_at(offsetof(tracer::RecordData, data_waited_ns)), 40);
+  auto news = f.file->read_news();
+  REQUIRE((news && *news));
+  CHECK((*news)->data ==
+        tracer::DataWaits{.batches = 3, .waited = Nanos(40), .since = {}, .place = {}});
+  CHECK_FALSE(*f.file->read_news());
+  f.store(data_at(offsetof(tracer::RecordData, data_waiting_since_ns)), 70);
+  news = f.file->read_news();
+  REQUIRE((news && *news));
+  CHECK((*news)->data.since == Nanos(70));
+  CHECK((*news)->data.place == "source web, /data/w\\x0aeb.bin");
+  CHECK(f.file->read_data() == (*news)->data);
+  f.store(data_at(offsetof(tracer::RecordData, data_sequence)), 1);  // the texts are being written
+  CHECK(f.file->read_data().place.empty());
+  CHECK(f.file->read_data().since == Nanos(70));
+  f.store(data_at(offsetof(tracer::RecordData, data_waited_ns)), ~std::uint64_t{0});
+  CHECK(f.file->read_data() == tracer::DataWaits{});
+  REQUIRE(::truncate(f.path.c_str(), tracer::kRecordDataAt + 8) == 0);
+  CHECK(f.file->read_data() == tracer::DataWaits{});
+}
+
 TEST_CASE("a half-finished write is news again when it is finished") {
   Fixture f;
   REQUIRE(f.file->read_news());

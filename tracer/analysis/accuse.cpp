@@ -241,17 +241,30 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation) 
   accusation.verdict.victims = global_ranks(facts.view, victims);
 }
 
+std::string data_wait_text(const Case& facts, const std::vector<std::uint32_t>& ats) {
+  for (const std::uint32_t at : ats) {
+    const RankSnapshot& rank = facts.view.rank(at);
+    if (rank.evidence.data_wait.empty()) continue;
+    const std::string who =
+        ats.size() == 1 ? std::string("it") : fmt::format("rank {}", rank.rank.value);
+    return fmt::format("; {} waits for data of {}", who,
+                       rank.evidence.data_wait.substr(0, kDataWaitBytes));
+  }
+  return "";
+}
+
 std::string whereabouts_text(const Case& facts, const Accusation& accusation) {
+  const std::string data = data_wait_text(facts, accusation.culprits);
   if (!accusation.verdict.place.empty()) {
-    return fmt::format("; {} in {}", accusation.choose("it is", "they are"),
-                       accusation.verdict.place);
+    return fmt::format("; {} in {}{}", accusation.choose("it is", "they are"),
+                       accusation.verdict.place, data);
   }
   for (const std::uint32_t at : accusation.culprits) {
     const std::string place = describe(facts.where[at]);
     if (place.empty()) continue;
-    return fmt::format("; rank {} is in {}", facts.view.rank(at).rank.value, place);
+    return fmt::format("; rank {} is in {}{}", facts.view.rank(at).rank.value, place, data);
   }
-  return "";
+  return data;
 }
 
 std::string waiting_text(const Case& facts, const Accusation& accusation) {

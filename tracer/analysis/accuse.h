@@ -39,7 +39,11 @@ struct Accusation {
 // graph leads.
 void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 
-// "; it is in load (train.py:87), data loader"; empty if the culprits' whereabouts are unknown.
+// "; it waits for data of source web, /data/web-0.bin", "; rank 3 waits for …" if there are several
+// ranks; empty if none of them waits for training data by its own record.
+[[nodiscard]] std::string data_wait_text(const Case& facts, const std::vector<std::uint32_t>& ats);
+// "; it is in load (train.py:87), data loader", and data_wait_text(); empty if the culprits'
+// whereabouts are unknown.
 [[nodiscard]] std::string whereabouts_text(const Case& facts, const Accusation& accusation);
 // "; 15 ranks wait for it".
 [[nodiscard]] std::string waiting_text(const Case& facts, const Accusation& accusation);

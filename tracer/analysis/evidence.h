@@ -159,6 +159,9 @@ struct Evidence {
   std::vector<std::string>
       missing;  // what could not be collected, and why: "py-spy: not installed"
   std::vector<std::string> hearsay;  // claims of third parties: "NCCL's RAS considers it dead"
+  // The training data that its script waits for, by its own record: "source web, /data/web-0.bin";
+  // empty: it does not wait.
+  std::string data_wait;
   template <class V>
   void fields(V& v) {
     v(1, "has_process", has_process);
@@ -170,6 +173,7 @@ struct Evidence {
     v(7, "network", network);
     v(8, "missing", missing);
     v(9, "hearsay", hearsay);
+    v(10, "data_wait", data_wait);
   }
 };
 

@@ -18,6 +18,7 @@ inline constexpr std::size_t kCallsNamed = 4;
 inline constexpr std::size_t kEvidenceLines = 16;
 inline constexpr std::size_t kHearsayLines = 4;
 inline constexpr std::size_t kNameBytes = 80;  // group, file, function or node; longer ones are cut
+inline constexpr std::size_t kDataWaitBytes = 280;  // source and path, cut
 inline constexpr std::size_t kSentenceBytes = 1024;  // cut
 
 // In larger jobs, ranks without a snapshot are not listed.

@@ -167,9 +167,11 @@ Reason reason_of(const ThreadStack* python, const ThreadStack* native) {
 Whereabouts whereabouts(const Evidence& evidence) {
   const ThreadStack* const python = main_thread(evidence, false);
   const ThreadStack* const native = main_thread(evidence, true);
-  if (python == nullptr && native == nullptr) return {};
+  const bool waits_for_data = !evidence.data_wait.empty();
   Whereabouts where;
-  where.reason = reason_of(python, native);
+  if (waits_for_data) where.reason = Reason::kDataLoader;
+  if (python == nullptr && native == nullptr) return where;
+  if (!waits_for_data) where.reason = reason_of(python, native);
   if (python != nullptr) {
     where.place = place_of(*python);
     where.function = function_of(*python);
@@ -266,12 +268,12 @@ Stacks read_stacks(const std::vector<const Evidence*>& evidence) {
     const ThreadStack* const python = main_thread(*evidence[i], false);
     const ThreadStack* const native = main_thread(*evidence[i], true);
     if (python == nullptr && native == nullptr) {
-      stacks.where.emplace_back();
+      stacks.where.push_back(whereabouts(*evidence[i]));
       continue;
     }
     const std::string key = text_of(python == nullptr ? *native : *python);
-    const std::string all =
-        key + (native == nullptr ? "" : text_of(*native)) + gil_text(*evidence[i]);
+    const std::string all = key + (native == nullptr ? "" : text_of(*native)) +
+                            gil_text(*evidence[i]) + (evidence[i]->data_wait.empty() ? "" : "data");
     auto row = known.find(all);
     if (row == known.end()) row = known.emplace(all, whereabouts(*evidence[i])).first;
     stacks.where.push_back(row->second);

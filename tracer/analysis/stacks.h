@@ -43,7 +43,8 @@ struct Whereabouts {
   bool is_in_pythons_wait = false;  // is_in_own_line, and in Python's own waiting for a lock
 };
 
-// Where the main thread is; Reason::kUnknown if `evidence` has no stack of it.
+// Where the main thread is. Reason::kUnknown if `evidence` has no stack of it; but its own record
+// shows that it waits for training data even without a stack.
 [[nodiscard]] Whereabouts whereabouts(const Evidence& evidence);
 
 // "data loader"; empty for kUnknown and kUserCode.

@@ -102,6 +102,11 @@ struct WorkerProgress {
   // in earlier processes, according to its optimizer's state
   std::optional<std::uint64_t> steps_before;
   std::uint64_t lines_read = 0;  // lines of output that were searched for metrics
+  // How long the script has waited for training data, without the wait that lasts; since when that
+  // lasts, and what it waits for: "source web, /data/web-0.bin".
+  base::Nanos data_waited{};
+  std::optional<base::Nanos> data_wait_since{};
+  std::string data_place{};
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -115,6 +120,9 @@ struct WorkerProgress {
     v(9, "lines", lines);
     v(10, "steps_before", steps_before);
     v(11, "lines_read", lines_read);
+    v(12, "data_waited", data_waited);
+    v(13, "data_wait_since", data_wait_since);
+    v(14, "data_place", data_place);
   }
 };
 

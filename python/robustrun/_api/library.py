@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 LIBRARY_NAME = "librobustrun.so"
 _library = None
 

@@ -63,12 +63,15 @@ _TakePiece = ctypes.CFUNCTYPE(None, _HANDLE, ctypes.POINTER(_Piece))
 _TakeInput = ctypes.CFUNCTYPE(None, _HANDLE, _TEXT, _TEXT, ctypes.c_int)
 _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_error": (_TEXT, []),
-    "rr_data_open": (None, [ctypes.POINTER(_Spec), _TEXT, _U32, _U32, ctypes.POINTER(_HANDLE)]),
+    "rr_data_open": (None, [ctypes.POINTER(_Spec), _TEXT, _TEXT, _U32, _U32,
+                            ctypes.POINTER(_HANDLE)]),
     "rr_data_close": (_HANDLE, [_HANDLE]),
     "rr_data_inputs": (None, [ctypes.POINTER(_Spec), _TEXT, _SIZE, _TakeInput, _HANDLE]),
     "rr_data_samples": (_U64, [_HANDLE, _SIZE]),
     "rr_data_fingerprint": (_U64, [_HANDLE, _SIZE]),
     "rr_data_seek": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
+    "rr_data_wait": (None, [_HANDLE, _U32, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(_TEXT),
+                            ctypes.POINTER(_TEXT)]),
     "rr_data_ready": (None, [_HANDLE, ctypes.POINTER(Batch)]),
     "rr_data_receive": (_HANDLE, [_HANDLE, _U64, _U32]),
     "rr_data_release": (_HANDLE, [_HANDLE]),
@@ -79,6 +82,7 @@ _FUNCTIONS = {  # name: result (None: a code), arguments
                             _TakePiece, _HANDLE, ctypes.POINTER(ctypes.c_int)]),
     "rr_data_shuffled": (None, [_U64, _U64, _U64, _U64, _U64, _SIZE, ctypes.POINTER(_U64)]),
 }
+_LOOK_EVERY_MS = 200  # while a batch is awaited
 _bound = None
 
 
@@ -122,6 +126,12 @@ def _spec(values):
                  balance["sync"].encode(), values["cache"].encode())
 
 
+def _shared_folder():
+    """Where the ranks of a run on this machine share one copy of the indices: beside their records,
+    in a folder that the agent removes. Empty outside robustrun."""
+    return os.fsencode(os.path.dirname(os.environ.get("ROBUSTRUN_RECORD", "")))
+
+
 def inputs(values, folder, source):
     """Of the source with this number, which is text: (path, prefix of its tokens' files, whether
     they exist) of each file."""
@@ -151,8 +161,8 @@ class Feed:
         self._handle = None
         self._sources = len(values["source"])
         handle = _HANDLE()
-        _call("rr_data_open", ctypes.byref(_spec(values)), folder.encode(), rank, ranks,
-              ctypes.byref(handle))
+        _call("rr_data_open", ctypes.byref(_spec(values)), folder.encode(), _shared_folder(), rank,
+              ranks, ctypes.byref(handle))
         self._handle, self._close = handle, _library().rr_data_close
 
     def __del__(self):
@@ -165,6 +175,17 @@ class Feed:
 
     def fingerprints(self):
         return [_library().rr_data_fingerprint(self._handle, i) for i in range(self._sources)]
+
+    def wait(self, tell):
+        """Waits until ready() returns at once. Meanwhile calls tell(source, path) again and again
+        with what is being read, empty bytes while nothing is; Python's signal handlers run, too."""
+        is_there, source, path = ctypes.c_int(), _TEXT(), _TEXT()
+        while True:
+            _call("rr_data_wait", self._handle, _LOOK_EVERY_MS, ctypes.byref(is_there),
+                  ctypes.byref(source), ctypes.byref(path))
+            if is_there.value:
+                return
+            tell(source.value, path.value)
 
     def ready(self):
         """The batch after the one that was received last; waits for it. The same until receive().

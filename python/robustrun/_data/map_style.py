@@ -2,6 +2,7 @@
 
 import os
 
+from .._progress import data_waits
 from .batch_reader import BatchReader, WorkerStart, same
 from .epoch_plan import EpochPlan
 from .schedule import Schedule, whole
@@ -187,7 +188,8 @@ class DataLoader:
                             "this is rank %d of %d: build the loader after it, or pass rank= and "
                             "ranks=" % (self._rank, self._ranks, *place))
         self._schedule.check()
-        return _Pass(self._schedule, self._begin, self.persistent_workers)
+        return _Pass(self._schedule, self._begin, self.persistent_workers,
+                     type(self.dataset).__name__.encode())
 
     def _begin(self):
         """What is running now, and its batches."""
@@ -216,8 +218,9 @@ class _Pass:
     """The rest of an epoch. Begins when the first batch is asked for: frameworks such as Lightning
     make the iterator before they set the epoch."""
 
-    def __init__(self, schedule, begin, shared):
+    def __init__(self, schedule, begin, shared, source):
         self._schedule, self._begin = schedule, begin
+        self._source = source  # the dataset's name
         self._shared = shared  # with later passes: torch has one iterator over persistent workers
         self._running = self._batches = self._number = None
 
@@ -229,6 +232,10 @@ class _Pass:
         return self
 
     def __next__(self):
+        with data_waits.waiting(self._source):
+            return self._next()
+
+    def _next(self):
         if self._number is None:
             self._number = self._schedule.left
             self._running, self._batches = self._begin()

@@ -38,6 +38,14 @@ LOAD_DONE_AT_NS = 688 // 8
 OPTIMIZER_AT_NS = 696 // 8
 SCRIPT_RETURNED_AT_NS = 896 // 8
 SCRIPT_FINISHED_AT_NS = 904 // 8
+DATA_BATCHES = 912 // 8
+DATA_WAITED_NS = 920 // 8
+DATA_WAITING_SINCE_NS = 928 // 8
+DATA_SEQUENCE = 936 // 8
+DATA_SOURCE = 944 // 8
+DATA_SOURCE_BYTES = 64
+DATA_PATH = 1008 // 8
+DATA_PATH_BYTES = 192
 
 # The table of communicators (tracer/record_collectives.h), behind the first page.
 COMMUNICATORS = 4096 // 8
@@ -55,7 +63,7 @@ class Record:
     """The record of this process. Only the thread that trains may write to it."""
 
     __slots__ = ("words", "reals", "by_script", "metrics", "has_communicators",
-                 "begins_anew")
+                 "begins_anew", "data_place")
 
     def __init__(self, mapping):
         view = memoryview(mapping)
@@ -65,6 +73,7 @@ class Record:
         self.by_script = False  # robustrun.step() was called: optimizer steps no longer count
         self.begins_anew = False  # the optimizer that steps first had no state before
         self.metrics = {}  # name -> index of its value's word
+        self.data_place = b"", b""  # the texts of what the script waits for (data_waits.py)
 
     def count_step(self):
         words = self.words

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kListLinesMax = 8;
 constexpr std::size_t kListLinesShort = 3;
 constexpr double kLeastShare = 0.01;  // of the run's time: shorter parts are left out
+constexpr std::int64_t kDataWaitShare = 20;  // likewise: less than 1/20
 constexpr std::size_t kStderrLinesShort = 6;
 constexpr std::size_t kStderrLinesFull = 50;
 // More incidents than this and only the first and the last ones are shown; --json has all.
@@ -262,6 +263,7 @@ void show_one_failure(const RunReport& report, Page& page) {
   page.item("injected", incident.injected);
   show_circumstances(incident, page);
   page.item("progress", progress_words(report));
+  page.item("data", data_words(report));
   page.item("saved", saved_words(incident));
   page.item("logs", report.log_directory);
   show_dropped(report, page);
@@ -277,6 +279,9 @@ void show_short(const RunReport& report, Page& page) {
   page.item("why", why_words(report));
   page.item("workers", worker_words(report));
   page.item("progress", progress_words(report));
+  if (report.data_waited * kDataWaitShare >= report.duration) {
+    page.item("data", data_words(report));
+  }
   page.item("time", time_words(report.time, kLeastShare));
   page.item("logs", report.log_directory);
   show_dropped(report, page);
@@ -301,6 +306,7 @@ void show_full(const RunReport& report, Page& page) {
   page.item("workers", worker_words(report));
   page.item("places", report.placement);
   page.item("progress", progress_words(report));
+  page.item("data", data_words(report));
   show_bandwidth(report, page);
   page.item("time", time_words(report.time));
   page.item("start", cost_words(report.costs, StartKind::kStart));

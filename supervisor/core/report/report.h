@@ -102,6 +102,9 @@ struct RunReport {
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> left;  // until --stop-after-steps, after the journal's last reading
   std::vector<BandwidthRow> bandwidth;  // of all attempts
+  // The rank that waited for training data longest in the last attempt, and how long; 0: none did.
+  base::Nanos data_waited{};
+  std::uint32_t data_rank = 0;
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -136,6 +139,8 @@ struct RunReport {
     v(30, "steps_per_second", steps_per_second);
     v(31, "left", left);
     v(32, "bandwidth", bandwidth);
+    v(33, "data_waited", data_waited);
+    v(34, "data_rank", data_rank);
   }
 };
 

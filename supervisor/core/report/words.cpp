@@ -3,12 +3,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/core/words.h"
 #include "supervisor/core/report/pace.h"
 #include "supervisor/core/report/page.h"
 
 namespace robustrun::supervisor {
+namespace {
+
+constexpr base::Nanos kDataWaitTold = std::chrono::seconds(1);
+
+}  // namespace
 
 std::string program_words(const RunReport& report) {
   const std::string name = report.program.substr(report.program.rfind('/') + 1);
@@ -68,6 +74,13 @@ std::string progress_words(const RunReport& report) {
     text += fmt::format("{}{} {:.6g}", text.empty() ? "" : ", ", metric.name, metric.value);
   }
   return text;
+}
+
+std::string data_words(const RunReport& report) {
+  if (report.data_waited < kDataWaitTold) return "";
+  return fmt::format("rank {} waited longest for batches, {} {}", report.data_rank,
+                     base::duration_words(report.data_waited),
+                     report.attempts > 1 ? "since the last start" : "in all");
 }
 
 std::string subject_of(const Incident& incident) {

@@ -140,6 +140,14 @@ void put_progress(Exposition& out, const MetricsFacts& facts) {
   if (run.stepped) {
     out.gauge("last_step_age_seconds", "Time since the last step.", metric_seconds(*run.stepped));
   }
+  const DataWaits data = data_waits_of(run);
+  if (data.waited > base::Nanos{}) {
+    out.gauge("data_wait_seconds",
+              "How long the rank that waited longest for training data has waited in this attempt.",
+              metric_seconds(data.waited));
+    out.gauge("data_waiting_ranks", "Ranks that have waited for their next batch for 2 s or more.",
+              data.waiting_ranks);
+  }
   if (run.metrics.empty()) return;
   out.family("job_metric", "gauge", "Metrics that rank 0 passes to robustrun.step, newest value.");
   std::set<std::string> names;  // two samples of one name would spoil the whole page

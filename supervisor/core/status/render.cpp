@@ -86,6 +86,25 @@ std::string progress_words(const RunStatus& status) {
   return base::join(parts, ", ");
 }
 
+// "rank 3 waits for source web, /data/web-0.bin, 12 s so far, and 2 more ranks"
+std::string data_words(const RunStatus& status) {
+  const DataWaits waits = data_waits_of(status);
+  std::string text;
+  if (waits.waiting != nullptr) {
+    const std::string& place = waits.waiting->data_place;
+    text = fmt::format("rank {} waits for {}, {} so far", waits.waiting_rank,
+                       place.empty() ? "its next batch" : base::printable(place),
+                       base::duration_words(*waits.waiting->data_waiting));
+    if (waits.waiting_ranks > 1) {
+      text += fmt::format(", and {} more", waits.waiting_ranks - 1);
+    }
+  } else if (waits.waited >= kDataWaitShown) {
+    text = fmt::format("rank {} has waited longest for batches, {} in all", waits.waited_rank,
+                       base::duration_words(waits.waited));
+  }
+  return text;
+}
+
 std::string resume_words(const RunStatus& status) {
   std::string text;
   if (status.committed_step) text = fmt::format("step {} is committed", *status.committed_step);
@@ -216,6 +235,7 @@ std::string render_status(const RunStatus& status, bool colour, int width, std::
   page.item("start", start_words(status));
   page.item("waiting", status.group_wait ? in_words(*status.group_wait) : "");
   page.item("progress", progress_words(status));
+  page.item("data", data_words(status));
   show_bandwidth(status, page);
   page.item("checkpoint", resume_words(status));
   show_restarts(status, page);

@@ -252,6 +252,27 @@ void note_time_left(RunStatus& status) {
                           status.step, status.steps_per_second);
 }
 
+DataWaits data_waits_of(const RunStatus& status) {
+  DataWaits waits;
+  for (const NodeStatus& node : status.nodes) {
+    for (std::uint32_t local = 0; local < node.ranks.size(); ++local) {
+      const RankStatus& rank = node.ranks[local];
+      const std::uint32_t number = node.first_rank + local;
+      if (rank.data_waited > waits.waited) {
+        waits.waited = rank.data_waited;
+        waits.waited_rank = number;
+      }
+      if (rank.state != WorkerStage::kRunning) continue;
+      if (!rank.data_waiting || *rank.data_waiting < kDataWaitShown) continue;
+      ++waits.waiting_ranks;
+      if (waits.waiting != nullptr && *waits.waiting->data_waiting >= *rank.data_waiting) continue;
+      waits.waiting = &rank;
+      waits.waiting_rank = number;
+    }
+  }
+  return waits;
+}
+
 void arrange(RunStatus& status) {
   std::ranges::stable_sort(status.nodes, {}, [](const NodeStatus& node) {
     return node.node_rank ? *node.node_rank : UINT32_MAX;

@@ -5,6 +5,7 @@
 // from the file. The driver fills in what the journal does not tell (readings, signs of life):
 // driver/status.cpp. As JSON: docs/formats/status.md. As text: render.h.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,18 +30,27 @@ enum class SupervisorStatus : std::uint8_t { kSilent, kAnswers, kEnded };
 // "silent", "answers", "ended"
 [[nodiscard]] const char* to_string(SupervisorStatus status);
 
+// A rank that waits for training data at least this long is shown as waiting.
+inline constexpr base::Nanos kDataWaitShown = std::chrono::seconds(2);
+
 struct RankStatus {
   WorkerStage state = WorkerStage::kPending;
   std::int32_t pid = 0;  // on its node; 0: not started
   // Only a supervisor that answers knows these:
   std::uint64_t steps = 0;  // in this attempt
   std::optional<std::int64_t> step;  // the script's own number
+  base::Nanos data_waited{};  // for training data, in this attempt
+  std::optional<base::Nanos> data_waiting{};  // how long the wait for data lasts; none: no wait
+  std::string data_place{};  // of that wait: "source web, /data/web-0.bin"; empty: unknown
   template <class V>
   void fields(V& v) {
     v(1, "state", state);
     v(2, "pid", pid);
     v(3, "steps", steps);
     v(4, "step", step);
+    v(5, "data_waited", data_waited);
+    v(6, "data_waiting", data_waiting);
+    v(7, "data_place", data_place);
   }
   friend bool operator==(const RankStatus&, const RankStatus&) = default;
 };
@@ -248,6 +258,20 @@ class StatusFold {
   std::optional<base::Nanos> stepped_at_;
   PaceFold pace_;
 };
+
+// The waits of ranks for training data.
+struct DataWaits {
+  // Of the ranks that wait for kDataWaitShown or longer, the one that has waited longest, and how
+  // many these are.
+  const RankStatus* waiting = nullptr;
+  std::uint32_t waiting_rank = 0;
+  std::uint32_t waiting_ranks = 0;
+  // The rank that has waited longest in this attempt, all its waits together. 0: no rank has.
+  base::Nanos waited{};
+  std::uint32_t waited_rank = 0;
+};
+// Points into `status`.
+[[nodiscard]] DataWaits data_waits_of(const RunStatus& status);
 
 // Fills in `left`; all else is known by now.
 void note_time_left(RunStatus& status);

@@ -79,6 +79,9 @@ struct Progress {
   std::vector<double> metric_values;
   std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
   std::vector<Bandwidth> bandwidth{};  // of kSummary: since this attempt's start
+  // The rank that has waited for training data longest in this attempt, and how long.
+  base::Nanos data_waited{};
+  base::Rank data_rank{};
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -90,6 +93,8 @@ struct Progress {
     v(7, "metric_values", metric_values);
     v(8, "nodes", nodes);
     v(9, "bandwidth", bandwidth);
+    v(10, "data_waited", data_waited);
+    v(11, "data_rank", data_rank);
   }
 };
 

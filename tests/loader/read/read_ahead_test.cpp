@@ -152,7 +152,7 @@ TEST_CASE("after a seek nothing of what was read ahead before is given") {
   for (std::size_t at = 1; at < 8; ++at) CHECK(numbers_of(received(ahead)) == expected[at]);
 }
 
-TEST_CASE("a seek does not wait for a read that hangs") {
+TEST_CASE("a read that hangs is named, and a seek does not wait for it") {
   const Folder folder(40, 20);
   const auto expected = read_at_once(*feed_of(folder), 8);
   const auto at_once = feed_of(folder);
@@ -164,8 +164,15 @@ TEST_CASE("a seek does not wait for a read that hangs") {
   const int of_first = kMany - reads_left;
   reads_left = of_first;
   ReadAhead ahead(feed_of(folder));
-  REQUIRE(ahead.ready());
+  while (!*ahead.wait(std::chrono::minutes(1))) {
+  }
+  CHECK(numbers_of(received(ahead)) == expected[0]);
   hangs.wait(false);  // in the batch after it
+  CHECK_FALSE(*ahead.wait(std::chrono::milliseconds(1)));
+  const auto reading = ahead.reading();
+  REQUIRE(reading);
+  CHECK(*reading->source == "set");
+  CHECK(reading->path == folder.tokens().string());
   REQUIRE(ahead.seek({}, 1));
   for (std::size_t at = 1; at < 8; ++at) CHECK(numbers_of(received(ahead)) == expected[at]);
   goes_on = true;

@@ -93,6 +93,36 @@ TEST_CASE("what an optimizer's state tells of earlier steps numbers those of a s
   CHECK_FALSE(tracker.step_of({1}));
 }
 
+TEST_CASE("a summary has the rank that has waited for data longest, also while it waits") {
+  ProgressTracker tracker;
+  tracker.begin_attempt({3}, 3);
+  wire::WorkerProgress waited = reading(1s, 2s);
+  waited.data_waited = 5s;
+  tracker.take({0}, waited);
+  waited.data_waited = 1s;
+  waited.data_wait_since = 100s;
+  waited.data_place = "source web";
+  tracker.take({2}, waited);
+  auto summary = tracker.summary(101s);
+  REQUIRE(summary);
+  CHECK(summary->data_waited == 5s);
+  CHECK(summary->data_rank == base::Rank{0});
+  summary = tracker.summary(110s);  // nothing was read, but the wait lasts
+  REQUIRE(summary);
+  CHECK(summary->data_waited == 11s);
+  CHECK(summary->data_rank == base::Rank{2});
+  const auto wait = tracker.data_wait_of({2}, 110s);
+  CHECK(wait.waited == 11s);
+  CHECK(wait.lasting == 10s);
+  CHECK(wait.place == "source web");
+  CHECK(tracker.data_wait_of({2}, 90s).lasting == 0s);  // clocks differ a little
+  CHECK_FALSE(tracker.data_wait_of({7}, 110s).lasting);
+  waited.data_wait_since.reset();
+  tracker.take({2}, waited);
+  REQUIRE(tracker.summary(110s));
+  CHECK_FALSE(tracker.summary(120s));
+}
+
 TEST_CASE("the last rank's metrics are the job's if its output has them and rank 0 has none") {
   ProgressTracker tracker;
   tracker.begin_attempt({3}, 4);

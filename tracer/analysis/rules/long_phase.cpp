@@ -66,10 +66,10 @@ std::optional<Verdict> rule_all_outside(const Case& facts) {
   verdict.confidence = is_phase && all_seen ? Confidence::kExact : Confidence::kInferred;
   if (is_phase) verdict.culprits = global_ranks(view, all);
   if (is_phase) verdict.nodes = nodes_of(view, all);
-  verdict.sentence =
-      what.empty()
-          ? outliers
-          : fmt::format("all {} ranks are outside any recorded operation, in {}", all.size(), what);
+  verdict.sentence = what.empty()
+                         ? outliers
+                         : fmt::format("all {} ranks are outside any recorded operation, in {}{}",
+                                       all.size(), what, data_wait_text(facts, all));
   if (std::string stacks = stacks_text(facts); !stacks.empty()) {
     verdict.evidence.push_back(std::move(stacks));
   }

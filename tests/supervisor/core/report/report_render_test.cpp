@@ -67,6 +67,24 @@ TEST_CASE("no line but a path's is wider than the terminal and none ends in spac
   }
 }
 
+TEST_CASE("waits for training data are told, in the short report only if they are long") {
+  RunReport report = build_report(scenarios::clean().entries);
+  const auto told = [&](Detail detail) {
+    const std::string text = render_report(report, {false, 100, detail});
+    return text.find("rank 3 waited longest for batches, 1.50 s in all") != std::string::npos;
+  };
+  report.data_rank = 3;
+  report.data_waited = std::chrono::milliseconds(1500);
+  report.duration = std::chrono::seconds(20);
+  CHECK(told(Detail::kFull));
+  CHECK(told(Detail::kShort));
+  report.duration = std::chrono::seconds(40);
+  CHECK(told(Detail::kFull));
+  CHECK_FALSE(told(Detail::kShort));
+  report.data_waited = std::chrono::milliseconds(500);
+  CHECK(render_report(report, {false, 100, Detail::kFull}).find("batches") == std::string::npos);
+}
+
 TEST_CASE("the short report is short") {
   const auto lines = [](const RunReport& report) {
     return std::ranges::count(render_report(report, {}), '\n');

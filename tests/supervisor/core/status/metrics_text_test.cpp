@@ -137,6 +137,21 @@ TEST_CASE("numbers that are none have the format's words") {
   CHECK(number_text(-std::numeric_limits<double>::infinity()) == "-Inf");
 }
 
+TEST_CASE("waits for training data are those of the rank that waited longest") {
+  MetricsFacts facts;
+  NodeStatus node;
+  node.ranks.resize(2);
+  for (RankStatus& rank : node.ranks) rank.state = WorkerStage::kRunning;
+  facts.status.nodes = {node};
+  CHECK(metrics_text(facts).find("robustrun_data") == std::string::npos);
+  facts.status.nodes[0].ranks[0].data_waited = 1500ms;
+  facts.status.nodes[0].ranks[1].data_waited = 4500ms;
+  facts.status.nodes[0].ranks[1].data_waiting = 3s;
+  const std::string page = metrics_text(facts);
+  CHECK(contains(page, "robustrun_data_wait_seconds{run_id=\"\"} 4.5"));
+  CHECK(contains(page, "robustrun_data_waiting_ranks{run_id=\"\"} 1"));
+}
+
 TEST_CASE("a metric that a job names twice is there once") {
   MetricsFacts facts;
   facts.status.metrics = {{"loss", 1}, {"loss", 2}, {"lr", 3}};

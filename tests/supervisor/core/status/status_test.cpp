@@ -184,6 +184,33 @@ TEST_CASE("ranks that are missing in init_process_group are told, also over the 
         std::string::npos);
 }
 
+TEST_CASE("a rank that waits for data is told, else the rank that has waited longest") {
+  using namespace std::chrono_literals;
+  RunStatus status;
+  status.supervisor = SupervisorStatus::kAnswers;
+  NodeStatus node;
+  node.first_rank = 4;
+  node.ranks.resize(3);
+  for (RankStatus& rank : node.ranks) rank.state = WorkerStage::kRunning;
+  status.nodes = {node};
+  const auto text = [&] { return render_status(status, false, 200, 8); };
+  auto& ranks = status.nodes[0].ranks;
+  ranks[1].data_waited = 1s;
+  ranks[1].data_waiting = 1s;
+  CHECK(text().find("  data ") == std::string::npos);
+  CHECK(data_waits_of(status).waited_rank == 5);
+  ranks[2].data_waited = 41s;
+  CHECK(text().find("rank 6 has waited longest for batches, 41.00 s in all") != std::string::npos);
+  ranks[0].data_waiting = 12s;
+  ranks[0].data_place = "source web, /data/web-0.bin";
+  CHECK(text().find("rank 4 waits for source web, /data/web-0.bin, 12.00 s so far\n") !=
+        std::string::npos);
+  ranks[1].data_waiting = 2s;
+  CHECK(text().find("12.00 s so far, and 1 more\n") != std::string::npos);
+  ranks[0].state = WorkerStage::kStopped;  // it waits no more
+  CHECK(text().find("rank 5 waits for its next batch, 2.00 s so far\n") != std::string::npos);
+}
+
 TEST_CASE("every rank of the attempt is told with its state and process") {
   Story story = replaced();
   story.event(76000, scenarios::exited(1, 3, ExitStatus::Kind::kExited, 1, 75999), 2);
