@@ -358,6 +358,10 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
   RR_TRY(plan_rest(settings, plan));
   plan.way = RR_TRY(choose_way(settings, around, plan, slurm, most));
   RR_TRY(check_with_hosts(settings, plan));
+  if (plan.way != Way::kSlurm && settings.integer(OptionId::kReplace).value_or(0) > 0) {
+    return cannot_use(settings, OptionId::kReplace,
+                      "only Slurm gives nodes to a run, and this is no Slurm allocation");
+  }
   switch (plan.way) {
     case Way::kLocal: RR_TRY(count_here(settings, least, most, plan)); break;
     case Way::kProcesses: RR_TRY(count_processes(settings, around, least, most, plan)); break;
@@ -369,6 +373,7 @@ Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& aroun
       RR_TRY(check_allocation(settings, slurm, most, plan.hosts.size()));
       RR_TRY(count_hosts(settings, around, least, most, plan));
       RR_TRY(plan_srun(settings, around, slurm, plan.slurm));
+      RR_TRY(plan_replacements(settings, plan));
       break;
     case Way::kRendezvous:
       RR_TRY(slurm.part == SlurmPlan::Part::kMeet

@@ -58,6 +58,7 @@ struct NodesPlan {
   std::string secret;  // with Trust::kSecret: the bytes of --secret-file
 
   launcher::SlurmOptions slurm;  // kSlurm; the caller sets run_id and folder
+  std::uint32_t replace = 0;  // kSlurm: nodes that may be asked for in place of lost ones
   std::uint32_t gpus_per_node = 0;  // from Slurm, without --nproc-per-node; 0: none
   std::string interface;  // --iface
   std::uint64_t copies_rate = 0;  // bytes/s; --copies-rate

@@ -89,6 +89,8 @@ enum class OptionId : std::uint8_t {
   kDetach,
   kSlurm,
   kSlurmPoll,
+  kReplace,
+  kReplaceWith,
   kSaveWithin,
   kNumaMemory,
   kPreflight,

@@ -270,6 +270,13 @@ constexpr auto kTable = std::to_array<Option>({
    .group = kRendezvous, .min = 0,
    .help = "Time between two questions to Slurm whether it drains, reboots or maintains nodes of "
            "the run, and when its time limit ends the job; 0: never."},
+  {.id = kReplace, .name = "replace", .type = kInteger, .values = "N", .group = kRendezvous,
+   .min = 0, .max = 64,
+   .help = "In Slurm: when nodes are missing and no spare is left, queue jobs of one node each, at "
+           "most N at a time, whose nodes join the run. Default: 0, none."},
+  {.id = kReplaceWith, .name = "replace-with", .values = "OPTIONS", .group = kRendezvous,
+   .help = "Options of sbatch for the jobs of --replace, in one text: partition, account, "
+           "constraints. submit sets it from its own."},
   {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kFailures, .min = 0,
    .help = "Time that workers need for a last checkpoint: submit lets Slurm warn this long "

@@ -167,7 +167,7 @@ base::Result<std::pair<base::NodeId, base::Generation>> Driver::Impl::take_volun
   if (job_.state() == JobState::kFinishing) {
     return base::fail(base::Errc::kUnavailable, "the run is ending");
   }
-  if (!request_.spec.group.open) {
+  if (!request_.spec.group.open && request_.spec.group.replace == 0) {
     return base::fail(base::Errc::kConflict, "this run takes no volunteers");
   }
   if (nodes_.size() >= kNodesMax) {
@@ -176,7 +176,7 @@ base::Result<std::pair<base::NodeId, base::Generation>> Driver::Impl::take_volun
   NodeSpec spec;
   spec.name = enrol.host;
   spec.address = addresses.remote;
-  spec.slots = enrol.slots;
+  spec.slots = enrol.slots == 0 ? request_.spec.nodes.front().slots : enrol.slots;
   spec.volunteer = true;
   spec.node_rank = enrol.node_rank;
   const base::NodeId node = nodes_.add(spec.name);

@@ -70,6 +70,11 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
                {request.network.slurm.job, request.network.slurm.poll,
                 request.spec.deadlines.shutdown_grace, kJobEndPatience},
                job_end_hands()),
+      replacements_(
+          parts_.executor, parts_.clock, nodes_,
+          {request.spec.group.replace, request.spec.group.max_nodes, request.network.slurm.poll},
+          {parts_.order_replacements, [this](base::NodeId node) { return job_.works(node); },
+           [this] { return job_.state() == JobState::kFinishing || finished_; }}),
       leases_(parts_.executor, parts_.clock, request.network.lease, nodes_,
               {[this](base::NodeId node, const std::string& why, bool node_answers) {
                  lose(node, why, node_answers);
@@ -128,6 +133,7 @@ void Driver::Impl::attend(base::Nanos since) {
   open_control();
   slurm_.watch_nodes();
   job_end_.begin(since);
+  replacements_.begin();
   if (parts_.read_earlier_saves) {
     parts_.read_earlier_saves([self = weak_from_this()](const SaveTimes& earlier) {
       if (const auto driver = self.lock()) driver->save_times_.add(earlier);
@@ -170,6 +176,7 @@ void Driver::Impl::end_parts() {
   leases_.end();
   slurm_.end();
   job_end_.end();
+  replacements_.end();
   blocks_.end();
   copies_.end();
   looks_.end();
@@ -401,6 +408,7 @@ void Driver::Impl::perform(const Finish& action) {
   finished_ = true;
   static_cast<void>(journal_->sync());  // the report is only poorer without it
   exit_code_ = action.exit_code;
+  replacements_.release();
   end_parts();
   nodes_.each([](base::NodeId, NodeLink& link) {
     // An agent that has not joined yet was not dismissed: the end of its channel makes it end.

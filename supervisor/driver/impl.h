@@ -25,6 +25,7 @@
 #include "supervisor/driver/loop_timer.h"
 #include "supervisor/driver/node_checks.h"
 #include "supervisor/driver/node_table.h"
+#include "supervisor/driver/replacements.h"
 #include "supervisor/driver/slurm_side.h"
 #include "supervisor/driver/spare_standbys.h"
 #include "supervisor/driver/worker_looks.h"
@@ -183,6 +184,7 @@ class Driver::Impl : public std::enable_shared_from_this<Impl> {
   Hangs hangs_;
   SlurmSide slurm_;
   JobEnd job_end_;
+  Replacements replacements_;
   Leases leases_;
   StatusFold status_;
   SaveTimes save_times_;

@@ -1,6 +1,7 @@
 // The driver's half that listens: what agents say.
 
 #include <algorithm>
+#include <csignal>
 #include <type_traits>
 #include <utility>
 
@@ -274,8 +275,12 @@ void Driver::Impl::on_report(base::NodeId node, const wire::Injected& injected) 
 
 void Driver::Impl::on_report(base::NodeId node, wire::NodeEnding& ending) {
   const bool is_of_slurm = ending.signal == 0;
+  // A job that brought one node ends alone: all workers save, and the run goes on without it.
+  const bool ends_alone =
+      request_.spec.group.replace > 0 && node.value >= request_.spec.nodes.size();
+  if (is_of_slurm && ends_alone) ending.signal = SIGTERM;
   dispatch(std::move(ending), node);
-  if (is_of_slurm && slurm_.may_signal()) slurm_.signalled();
+  if (is_of_slurm && !ends_alone && slurm_.may_signal()) slurm_.signalled();
 }
 
 // Clocks of machines start with their boot. The message that was under way for the shortest time

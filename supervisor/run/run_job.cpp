@@ -19,6 +19,7 @@
 #include "launcher/slurm/launcher.h"
 #include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
+#include "launcher/slurm/replacement.h"
 #include "launcher/ssh/launcher.h"
 #include "supervisor/console/console_log.h"
 #include "supervisor/core/types/exit_code.h"
@@ -162,6 +163,23 @@ std::function<void(std::function<void(JobEndTold)>)> job_end_question(base::Bloc
         [told, options = network.slurm] { *told = launcher::ask_job_end(options); },
         [told, done] { done(std::move(*told)); });
     if (!submitted) done(std::unexpected(submitted.error()));
+  };
+}
+
+// Driver::Parts::order_replacements
+std::function<void(launcher::ReplacementOrder, std::function<void(launcher::ReplacementAnswer)>)>
+replacement_orders(base::BlockingPool& pool, const NetworkPlan& network) {
+  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
+  return [&pool, &network](launcher::ReplacementOrder order,
+                           std::function<void(launcher::ReplacementAnswer)> done) {
+    auto answer = std::make_shared<launcher::ReplacementAnswer>();
+    const base::Status submitted = pool.submit(
+        launcher::kReplacementLane,
+        [answer, options = network.slurm, order = std::move(order)] {
+          *answer = launcher::order_replacements(options, order);
+        },
+        [answer, done] { done(*answer); });
+    if (!submitted) done({std::unexpected(submitted.error()), {}, {}});
   };
 }
 
@@ -362,7 +380,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
          node_states_question(pool, request.network), job_end_question(pool, request.network),
          earlier_saves_reader(pool, request), placement_solver(pool, request.placement),
          analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
-         code_reader(pool, request)},
+         code_reader(pool, request), replacement_orders(pool, request.network)},
         request, [&](int code) {
           exit_code = code;
           loop.stop();

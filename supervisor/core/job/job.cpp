@@ -263,6 +263,12 @@ base::Attempt Job::attempt() const { return impl_->attempt; }
 
 const std::string& Job::drained(base::NodeId node) const { return impl_->at(node).drained; }
 
+bool Job::works(base::NodeId node) const {
+  if (node.value >= impl_->nodes.size()) return false;
+  const NodeState& known = impl_->at(node);
+  return known.agent == NodeState::Agent::kJoined && known.may_work();
+}
+
 std::string Job::why_not_evict(base::NodeId node) const {
   if (!acts_on(state(), Stimulus::kNodeHealth)) return "the run is ending";
   if (impl_->at(node).unfit) return "it has been evicted already";

@@ -45,7 +45,8 @@ GroupChoice JobQuestions::choice_now() const {
 
 void Job::Impl::node_offered(const Event& event) {
   const auto& offer = body<NodeOffered>(event);
-  if (!spec.group.open || nodes.size() >= kNodesMax) return;
+  const bool is_welcome = spec.group.open || spec.group.replace > 0;
+  if (!is_welcome || nodes.size() >= kNodesMax) return;
   spec.nodes.push_back(offer.spec);
   spec.nodes.back().volunteer = true;
   add_node(offer.spec);

@@ -19,7 +19,8 @@ namespace robustrun::supervisor {
 using Agent = NodeState::Agent;
 
 bool JobQuestions::may_return(base::NodeId node) const {
-  return !spec.group.open && at(node).unfit && at(node).returns < kReturnsMax;
+  const bool can_be_launched = !spec.group.open && !spec.nodes[node.value].volunteer;
+  return can_be_launched && at(node).unfit && at(node).returns < kReturnsMax;
 }
 
 base::Nanos JobQuestions::next_retest() const {
