@@ -88,6 +88,7 @@ enum class OptionId : std::uint8_t {
   kExpectWorld,
   kDetach,
   kSlurm,
+  kAllocation,
   kSlurmPoll,
   kReplace,
   kReplaceWith,

@@ -51,6 +51,7 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
   network.copies_rate = nodes.copies_rate;
   network.peers_rate = nodes.peers_rate;
   network.run_id = spec.run_id;
+  network.batch = nodes.batch;
   request.shown_ranks = nodes.shown_ranks;
   spec.nodes.clear();
   for (const launcher::Host& host : nodes.hosts) {

@@ -26,6 +26,14 @@ bool is_remote(const RunRequest& request) {
   return request.network.launch != NetworkPlan::Launch::kSocketPair || request.spec.group.open;
 }
 
+JobEnd::Settings job_end_settings(const RunRequest& request) {
+  const NetworkPlan& network = request.network;
+  const bool is_slurm = network.launch == NetworkPlan::Launch::kSlurm;
+  return {is_slurm ? network.slurm.job : network.batch.id,
+          is_slurm ? network.slurm.poll : network.batch.poll, request.spec.deadlines.shutdown_grace,
+          kJobEndPatience, is_slurm ? "Slurm" : std::string(to_string(network.batch.system))};
+}
+
 }  // namespace
 
 Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(int)> on_finished)
@@ -66,10 +74,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
               [this](base::Nanos end) { return job_end_.time_to_save(end); },
               [this](base::NodeId node) { return job_.drained(node); },
               [this](NodeHealth health, base::NodeId node) { dispatch(std::move(health), node); }}),
-      job_end_(parts_.executor, parts_.clock,
-               {request.network.slurm.job, request.network.slurm.poll,
-                request.spec.deadlines.shutdown_grace, kJobEndPatience},
-               job_end_hands()),
+      job_end_(parts_.executor, parts_.clock, job_end_settings(request), job_end_hands()),
       replacements_(
           parts_.executor, parts_.clock, nodes_,
           {request.spec.group.replace, request.spec.group.max_nodes, request.network.slurm.poll},

@@ -52,7 +52,7 @@ class Driver {
     // Asks Slurm what it plans for the run's nodes, by their names; null without Slurm.
     std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
         ask_node_states{};
-    // Asks Slurm when the time limit ends the job (JobEnd); null without Slurm.
+    // Asks the scheduler when the time limit ends the job (JobEnd); null without one.
     std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)>
         ask_job_end{};
     // Reads how long saves took in the starts of the job before this one; null: there are none.

@@ -155,12 +155,15 @@ std::function<void(std::function<void(NodeStates)>)> node_states_question(
 using JobEndTold = base::Result<std::optional<base::Nanos>>;
 std::function<void(std::function<void(JobEndTold)>)> job_end_question(base::BlockingPool& pool,
                                                                       const NetworkPlan& network) {
-  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
-  return [&pool, &network](std::function<void(JobEndTold)> done) {
+  const bool is_slurm = network.launch == NetworkPlan::Launch::kSlurm;
+  if (!is_slurm && network.batch.commands.empty()) return {};
+  return [&pool, &network, is_slurm](std::function<void(JobEndTold)> done) {
     auto told = std::make_shared<JobEndTold>();
     const base::Status submitted = pool.submit(
         launcher::kJobEndLane,
-        [told, options = network.slurm] { *told = launcher::ask_job_end(options); },
+        [told, is_slurm, options = network.slurm, batch = network.batch] {
+          *told = is_slurm ? launcher::ask_job_end(options) : launcher::ask_batch_end(batch);
+        },
         [told, done] { done(std::move(*told)); });
     if (!submitted) done(std::unexpected(submitted.error()));
   };

@@ -149,6 +149,18 @@ TEST_CASE("one task alone is this machine, a shell of srun is the allocation") {
   CHECK(shell.part() == Part::kLaunch);
 }
 
+TEST_CASE("an allocation of no nodes is this machine alone, with a warning") {
+  Job job;
+  job.add({"SLURM_JOB_NODELIST=", "SLURM_NODELIST="});
+  const auto plan = job.nodes();
+  REQUIRE(plan);
+  CHECK(plan->way == NodesPlan::Way::kLocal);
+  REQUIRE(plan->warnings.size() == 1);
+  CHECK(has(plan->warnings[0], "SLURM_JOB_ID=41 is set, but SLURM_JOB_NODELIST names no node"));
+  CHECK(job.nodes({"--standalone"})->warnings.empty());
+  CHECK(has(job.error({"--slurm"}), "cannot use --slurm: this is no Slurm allocation"));
+}
+
 TEST_CASE("--replace asks Slurm for nodes, and is refused without it") {
   Job job;
   const auto plan = job.nodes({"--nnodes=2:4", "--replace=2", "--replace-with=-p spot --nodes=4"});
