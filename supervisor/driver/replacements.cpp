@@ -64,8 +64,11 @@ void Replacements::note_nodes() {
   std::uint32_t there = 0;
   nodes_.each([&](base::NodeId node, const NodeLink&) { there += hands_.works(node) ? 1 : 0; });
   const base::Nanos now = clock_.now();
-  // One that came is perhaps a job's.
-  if (there > there_ && !jobs_.empty()) ask_at_ = now;
+  // One that came is perhaps a job's, which must not be taken for one that is not needed.
+  if (there > there_ && !jobs_.empty()) {
+    ask_at_ = now;
+    is_listed_ = false;
+  }
   there_ = there;
   if (there_ >= settings_.nodes) missing_since_.reset();
   if (there_ < settings_.nodes && !missing_since_) missing_since_ = now;
@@ -163,7 +166,6 @@ void Replacements::take(const launcher::ReplacementAnswer& answer, std::uint32_t
   }
   for (const std::string& id : answer.queued) jobs_.try_emplace(id);
   if (!answer.queued.empty()) {
-    refusals_ = 0;
     const bool is_one = answer.queued.size() == 1;
     RR_LOG(kInfo, {}, "{}: job {} {} queued for {} more (--replace)", there_in_words(),
            base::join(answer.queued, ", "), is_one ? "is" : "are",

@@ -82,8 +82,8 @@ class Replacements {
   std::optional<base::Nanos> missing_since_;
   base::Nanos ask_at_{};  // when Slurm is to be asked again
   base::Nanos queue_at_{};  // no job is queued before
-  std::uint32_t refusals_ = 0;  // in a row
-  bool is_listed_ = false;  // the queue is known
+  std::uint32_t refusals_ = 0;  // and jobs in vain, since a node came
+  bool is_listed_ = false;  // the queue is known as it is now
   bool is_asking_ = false;
   std::string trouble_;  // logged last
   LoopTimer timer_;
