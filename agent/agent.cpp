@@ -497,7 +497,7 @@ int run_remote_agent(RemoteAgent start) {
     wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {},
                       start.self.slots,       {},          {}};
     hello.began = self.began();
-    start.self.host = hello.host;
+    if (start.self.host.empty()) start.self.host = hello.host;
     start.self.pid = hello.pid;
     const std::string interface = start.credential.interface;
     auto dialer = wire::Dialer::make(loop.get_executor(), std::move(start.credential),

@@ -30,7 +30,8 @@ struct OwnStreams {
 
 struct RemoteAgent {
   wire::Credential credential;
-  wire::Enrol self;  // what this agent reports about itself (wire/link/dialer.h)
+  // What this agent reports about itself (wire/link/dialer.h); without a `host`: the machine's own.
+  wire::Enrol self;
   bool watch_stdin = false;  // until the welcome, end of file on standard input ends the agent
   base::Nanos first_contact_max = std::chrono::seconds(30);  // to reach a supervisor at all
   // Returns where the supervisor listens now (supervisor_link.h). It may block, and a thread may

@@ -68,6 +68,10 @@ inline constexpr std::chrono::milliseconds kSlurmAskWait{700};
 inline constexpr std::chrono::milliseconds kSlurmdProbeWait{700};
 inline constexpr std::chrono::seconds kSlurmNoticeWait{3};  // for the reason of a signal
 inline constexpr std::chrono::seconds kSlurmJobEndWait{10};  // for the end of the job's time
+// Jobs for nodes in place of lost ones (slurm/replacement.h).
+inline constexpr std::chrono::minutes kReplacementTimeMin{5};  // less is not worth a job
+inline constexpr std::size_t kReplacementsAtOnce = 4;  // queued by one order
+inline constexpr std::size_t kReplacementsListedMax = 1024;
 inline constexpr std::size_t kSlurmNodesAtOnce = 250;  // whose states one call asks for
 inline constexpr std::size_t kSlurmReasonBytesMax = 200;
 inline constexpr std::size_t kExcludedHostsMax = 256;  // of a job that is queued again

@@ -69,6 +69,14 @@ inline constexpr std::chrono::seconds kJobEndPatience{6};
 inline constexpr std::chrono::minutes kJobEndAnnounced{10};
 inline constexpr std::chrono::seconds kJobEndMoved{30};
 inline constexpr std::chrono::hours kJobEndMax{24 * 366 * 10};  // a later end is a wrong answer
+// driver/replacements.h: how long nodes are missing before a job is queued, how often that is
+// looked at, the time from a job's start until its agent has joined, and the wait after a refusal,
+// which doubles.
+inline constexpr std::chrono::seconds kReplacePatience{10};
+inline constexpr std::chrono::seconds kReplaceLook{5};
+inline constexpr std::chrono::seconds kReplaceJoinMax{120};
+inline constexpr std::chrono::minutes kReplaceAgainFirst{1};
+inline constexpr std::chrono::minutes kReplaceAgainMax{30};
 // Addresses of ours that an agent gets.
 inline constexpr std::size_t kEndpointsMax = 8;
 // Lines of the table of nodes on the console; the journal has them all.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/allocation/batch_job.h"
 #include "launcher/hosts/host.h"
 #include "launcher/slurm/command.h"
 #include "launcher/ssh/launcher.h"
@@ -72,6 +73,7 @@ struct NetworkPlan {
   std::string count_interpreter;
   LeaseTimes lease;
   launcher::SlurmOptions slurm;  // kSlurm
+  launcher::BatchJob batch;  // of another scheduler, whose job the run is in
   // Open groups: path of the file with the join token and our addresses; empty: hosts got these
   // otherwise.
   std::string invitation;
@@ -98,6 +100,7 @@ struct NetworkPlan {
     v(16, "invitation", invitation);
     v(17, "copies_rate", copies_rate);
     v(18, "peers_rate", peers_rate);
+    v(19, "batch", batch);
   }
 };
 

@@ -35,11 +35,13 @@ bool is_of_node(std::string_view name) {
   return name.starts_with("SLURM") || std::ranges::find(kDevices, name) != kDevices.end();
 }
 
-// One of the agents that srun started, all with the same credential.
+// An agent that srun started: one of several with the same credential, or that of a job which
+// brings a node in place of a lost one.
 base::Status take_place(const Surroundings& around, agent::RemoteAgent& start) {
   const std::string node = around.variable(kNodeVariable).value_or("");
   const std::string run = around.variable(launcher::kAgentOfVariable).value_or("");
-  RR_TRY(wire::take_place(start.credential, node));
+  start.self.host = node;
+  if (!start.credential.places.empty()) RR_TRY(wire::take_place(start.credential, node));
   // An older agent may have been given up because it hangs, and only this one can end it.
   if (start.credential.generation > kFirstGeneration) {
     base::kill_marked({{fmt::format("{}={}", kNodeVariable, node),
@@ -103,7 +105,7 @@ int agent_command(std::string_view option) {
   }
   start.credential = *std::move(credential);
   // srun closes our standard input at once.
-  start.watch_stdin = start.credential.places.empty();
+  start.watch_stdin = start.credential.places.empty() && start.credential.node.has_value();
   if (!start.watch_stdin) {
     const auto placed = take_place(look_around("robustrun", this_machine()), start);
     if (!placed) return end_with(kExitFailed, placed.error().what);

@@ -11,6 +11,7 @@
 #include "base/io/fd.h"
 #include "base/io/tool.h"
 #include "cli/commands/commands.h"
+#include "cli/nodes/batch_hosts.h"
 #include "cli/nodes/history.h"
 #include "cli/options/help_text.h"
 #include "cli/options/limits.h"
@@ -207,6 +208,34 @@ base::Status leave_out(const Facts& facts, const std::string& job, const Schedul
   return {};
 }
 
+// Only Slurm can be told which hosts to leave out.
+int requeue(const launcher::BatchJob& job) {
+  const std::string_view system = to_string(job.system);
+  if (job.commands.empty()) {
+    return complain({base::Errc::kNotFound, 0,
+                     fmt::format("cannot queue the {} job {} again: {} is not on PATH; add its "
+                                 "folder",
+                                 system, job.id, launcher::show_program(job.system))});
+  }
+  ::signal(SIGTERM, SIG_IGN);
+  const std::vector<std::string> argv = launcher::requeue_argv(job);
+  const std::string tool = argv.front().substr(argv.front().rfind('/') + 1);
+  const auto done = base::run_tool(argv, kSubmitMax);
+  if (done && done->status.success()) {
+    say(fmt::format("{} job {} is queued again", system, job.id));
+    return 0;
+  }
+  say(
+      fmt::format("cannot queue the {} job {} again: {}; submit it again, or ask the site who may "
+                  "use {}",
+                  system, job.id,
+                  done ? fmt::format("{} ended with {}: {}", tool, base::describe(done->status),
+                                     joined_lines(done->err))
+                       : done.error().what,
+                  tool));
+  return supervisor::kExitFailure;
+}
+
 }  // namespace
 
 int requeue_command(std::span<const std::string> argv, const Surroundings& around) {
@@ -218,9 +247,10 @@ int requeue_command(std::span<const std::string> argv, const Surroundings& aroun
   }
   const std::string job = around.variable("SLURM_JOB_ID").value_or("");
   if (job.empty()) {
+    if (const auto other = batch_job_of(around); !other.id.empty()) return requeue(other);
     return complain({base::Errc::kInvalidArgument, 0,
-                     "cannot queue the job again: SLURM_JOB_ID is not set; call this in the "
-                     "job's batch script"});
+                     "cannot queue the job again: this is no job of Slurm, PBS, Grid Engine or LSF "
+                     "(SLURM_JOB_ID is not set, for one); call this in the job's batch script"});
   }
   const Scheduler slurm(around);
   const std::uint32_t had_nodes =

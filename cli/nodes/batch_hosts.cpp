@@ -8,6 +8,7 @@
 
 #include "base/core/text.h"
 #include "cli/nodes/hosts.h"
+#include "cli/options/values.h"
 #include "launcher/hosts/host_list.h"
 
 namespace robustrun::cli {
@@ -15,10 +16,12 @@ namespace {
 
 using base::fail;
 using base::Result;
+using launcher::BatchSystem;
 using launcher::Host;
 
 struct Source {
-  std::string_view system;
+  BatchSystem system;
+  std::string_view option;  // of --allocation
   std::string_view job;    // variable that is set within a job
   std::string_view hosts;  // variable that names the hosts, or a file of them
   bool is_file = true;
@@ -27,10 +30,10 @@ struct Source {
 };
 
 constexpr std::array kSources = {
-    Source{"PBS", "PBS_JOBID", "PBS_NODEFILE"},
-    Source{"Grid Engine", "JOB_ID", "PE_HOSTFILE"},
-    Source{"LSF", "LSB_JOBID", "LSB_DJOB_HOSTFILE"},
-    Source{"LSF", "LSB_JOBID", "LSB_MCPU_HOSTS", false, 2},
+    Source{BatchSystem::kPbs, "pbs", "PBS_JOBID", "PBS_NODEFILE"},
+    Source{BatchSystem::kGridEngine, "sge", "JOB_ID", "PE_HOSTFILE"},
+    Source{BatchSystem::kLsf, "lsf", "LSB_JOBID", "LSB_DJOB_HOSTFILE"},
+    Source{BatchSystem::kLsf, "lsf", "LSB_JOBID", "LSB_MCPU_HOSTS", false, 2},
 };
 
 // More than 1 in a task of a parallel start: by Open MPI, by MPICH and its like, by pbsdsh.
@@ -83,24 +86,54 @@ Result<std::vector<Host>> hosts_in(std::string_view text, const Source& source) 
   return hosts;
 }
 
+bool is_in(const Source& source, const Surroundings& around) {
+  return is_set(around, source.job) && is_set(around, source.hosts);
+}
+
+launcher::BatchJob job_of(const Source& source, const Surroundings& around) {
+  launcher::BatchJob job;
+  job.system = source.system;
+  job.id = around.variable(source.job).value_or("");
+  const auto shows = around.machine->find_executable(
+      std::string(launcher::show_program(source.system)), around.variable("PATH").value_or(""));
+  if (shows) job.commands = shows->substr(0, shows->rfind('/'));
+  return job;
+}
+
 }  // namespace
+
+launcher::BatchJob batch_job_of(const Surroundings& around) {
+  const auto found =
+      std::ranges::find_if(kSources, [&](const Source& each) { return is_in(each, around); });
+  return found == kSources.end() ? launcher::BatchJob{} : job_of(*found, around);
+}
 
 Result<BatchHosts> plan_batch_hosts(const Settings& settings, const Surroundings& around) {
   BatchHosts job;
+  const std::string asked = settings.text(OptionId::kAllocation);
   const std::string launcher = settings.text(OptionId::kLauncher);
   const bool is_open = leaves_hosts_open(settings) && (launcher == "auto" || launcher == "ssh");
   if (!is_open || is_task_of_many(around)) return job;
   const Source* found = nullptr;
   for (const Source& source : kSources) {
-    if (!is_set(around, source.job) || !is_set(around, source.hosts)) continue;
+    const bool is_meant = asked == "auto" || asked == source.option;
+    if (!is_meant || !is_in(source, around)) continue;
     if (found == nullptr) {
       found = &source;
     } else if (source.system != found->system && job.ignored.empty()) {
-      job.ignored = source.system;
+      job.ignored = to_string(source.system);
     }
   }
-  if (found == nullptr) return job;
-  job.system = found->system;
+  if (found == nullptr) {
+    const auto named = std::ranges::find(kSources, asked, &Source::option);
+    if (named == kSources.end()) return job;
+    return cannot_use(settings, OptionId::kAllocation,
+                      fmt::format("this is no job of {} with a list of hosts ({} and {} are not "
+                                  "set)",
+                                  to_string(named->system), named->job, named->hosts));
+  }
+  job.job = job_of(*found, around);
+  const std::string_view system = to_string(found->system);
   const std::string value = around.variable(found->hosts).value_or("");
   job.source = fmt::format("{}={}", found->hosts, base::printable(value));
   const auto text = found->is_file ? around.machine->read_file(value) : Result<std::string>(value);
@@ -110,10 +143,16 @@ Result<BatchHosts> plan_batch_hosts(const Settings& settings, const Surroundings
     return fail(hosts.error().code,
                 fmt::format("cannot use {} of this {} job: {}; name the hosts with --hosts, or use "
                             "this machine alone with --standalone",
-                            job.source, job.system, hosts.error().what));
+                            job.source, system, hosts.error().what));
   }
   // The batch script runs on the first host, so a single one is this machine, under any name.
   if (hosts->size() > 1) job.hosts = *std::move(hosts);
+  if (job.job.commands.empty()) {
+    job.warning = fmt::format(
+        "{} is not on PATH, so the end of {} job {} is not known, and no save "
+        "precedes it; add its folder to PATH",
+        launcher::show_program(found->system), system, job.job.id);
+  }
   return job;
 }
 

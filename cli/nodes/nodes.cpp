@@ -342,33 +342,79 @@ Result<std::vector<RankRange>> parse_rank_ranges(std::string_view text) {
   return merged;
 }
 
+namespace {
+
+// Which scheduler's job this is, if the variables of several are set, and what its programs do.
+void note_batch_job(const Settings& settings, const Surroundings& around, const SlurmPlan& slurm,
+                    const BatchHosts& job, NodesPlan& plan) {
+  const bool is_slurm = slurm.part != SlurmPlan::Part::kNone;
+  const std::string system(is_slurm ? "Slurm" : to_string(job.job.system));
+  const std::string ignored(is_slurm ? to_string(batch_job_of(around).system) : job.ignored);
+  if (!ignored.empty() && settings.text(OptionId::kAllocation) == "auto") {
+    plan.warnings.push_back(
+        fmt::format("the variables of {0} and of {1} are set; {0} names the hosts; "
+                    "--allocation=NAME chooses",
+                    system, ignored));
+  }
+  if (!job.warning.empty()) plan.warnings.push_back(job.warning);
+  const bool is_of_any = is_slurm || !job.job.id.empty() || !leaves_hosts_open(settings);
+  if (!is_of_any && !slurm.job.empty() && slurm.node_list.empty()) {
+    plan.warnings.push_back(
+        fmt::format("SLURM_JOB_ID={} is set, but SLURM_JOB_NODELIST names no node: this machine "
+                    "alone is used; start robustrun within sbatch or salloc, or name --hosts",
+                    base::printable(slurm.job)));
+  }
+  plan.batch = job.job;
+  plan.batch.poll = settings.duration(OptionId::kSlurmPoll).value_or(base::Nanos{});
+}
+
+// The scheduler's own way onto a host, if its program is there, and the user names no other.
+void use_remote_shell(const Settings& settings, const Surroundings& around, NodesPlan& plan) {
+  std::vector<std::string> words = launcher::remote_shell(plan.batch.system);
+  if (words.empty() || plan.ssh.transport != launcher::SshTransport::kAuto ||
+      settings.has(OptionId::kSshCommand)) {
+    return;
+  }
+  const auto found =
+      around.machine->find_executable(words.front(), around.variable("PATH").value_or(""));
+  if (!found) return;
+  words.front() = *found;
+  plan.ssh.transport = launcher::SshTransport::kOpenSsh;
+  plan.ssh.ssh_command = std::move(words);
+}
+
+}  // namespace
+
 Result<NodesPlan> plan_nodes(const Settings& settings, const Surroundings& around) {
   const auto [least, most] = RR_TRY(node_counts(settings));
   NodesPlan plan;
   const SlurmPlan slurm = RR_TRY(plan_slurm(settings, around));
   BatchHosts job;
   if (slurm.part == SlurmPlan::Part::kNone) job = RR_TRY(plan_batch_hosts(settings, around));
-  if (!job.ignored.empty()) {
-    plan.warnings.push_back(fmt::format("the variables of {} and of {} are set; {} names the hosts",
-                                        job.system, job.ignored, job.system));
-  }
+  note_batch_job(settings, around, slurm, job, plan);
   plan.hosts = RR_TRY(plan_hosts(settings, around, job.hosts.empty() ? slurm.nodes : job.hosts));
   if (!settings.given(OptionId::kNprocPerNode)) plan.gpus_per_node = slurm.gpus_per_node;
   RR_TRY(plan_lease(settings, plan));
   RR_TRY(plan_rest(settings, plan));
   plan.way = RR_TRY(choose_way(settings, around, plan, slurm, most));
   RR_TRY(check_with_hosts(settings, plan));
+  if (plan.way != Way::kSlurm && settings.integer(OptionId::kReplace).value_or(0) > 0) {
+    return cannot_use(settings, OptionId::kReplace,
+                      "only Slurm gives nodes to a run, and this is no Slurm allocation");
+  }
   switch (plan.way) {
     case Way::kLocal: RR_TRY(count_here(settings, least, most, plan)); break;
     case Way::kProcesses: RR_TRY(count_processes(settings, around, least, most, plan)); break;
     case Way::kSsh:
       RR_TRY(count_hosts(settings, around, least, most, plan));
       plan.ssh = RR_TRY(plan_ssh(settings, around));
+      use_remote_shell(settings, around, plan);
       break;
     case Way::kSlurm:
       RR_TRY(check_allocation(settings, slurm, most, plan.hosts.size()));
       RR_TRY(count_hosts(settings, around, least, most, plan));
       RR_TRY(plan_srun(settings, around, slurm, plan.slurm));
+      RR_TRY(plan_replacements(settings, plan));
       break;
     case Way::kRendezvous:
       RR_TRY(slurm.part == SlurmPlan::Part::kMeet

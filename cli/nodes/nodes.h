@@ -17,6 +17,7 @@
 #include "cli/nodes/rendezvous.h"
 #include "cli/options/settings.h"
 #include "cli/options/surroundings.h"
+#include "launcher/allocation/batch_job.h"
 #include "launcher/hosts/host.h"
 #include "launcher/slurm/command.h"
 #include "launcher/ssh/launcher.h"
@@ -58,6 +59,8 @@ struct NodesPlan {
   std::string secret;  // with Trust::kSecret: the bytes of --secret-file
 
   launcher::SlurmOptions slurm;  // kSlurm; the caller sets run_id and folder
+  launcher::BatchJob batch;  // of another scheduler than Slurm, which this run is in
+  std::uint32_t replace = 0;  // kSlurm: nodes that may be asked for in place of lost ones
   std::uint32_t gpus_per_node = 0;  // from Slurm, without --nproc-per-node; 0: none
   std::string interface;  // --iface
   std::uint64_t copies_rate = 0;  // bytes/s; --copies-rate

@@ -35,15 +35,21 @@ bool in_user_step(const Surroundings& around) {
 }
 
 bool is_asked_for(const Settings& settings) {
-  return settings.flag(OptionId::kSlurm) || settings.text(OptionId::kLauncher) == "slurm";
+  return settings.flag(OptionId::kSlurm) || settings.text(OptionId::kLauncher) == "slurm" ||
+         settings.text(OptionId::kAllocation) == "slurm";
 }
 
 bool is_open(const Settings& settings) {
-  return leaves_hosts_open(settings) && settings.text(OptionId::kLauncher) == "auto";
+  const std::string asked = settings.text(OptionId::kAllocation);
+  return leaves_hosts_open(settings) && settings.text(OptionId::kLauncher) == "auto" &&
+         (asked == "auto" || asked == "slurm");
 }
 
 std::unexpected<base::Error> cannot_use_slurm(const Settings& settings, std::string_view why) {
-  const OptionId id = settings.flag(OptionId::kSlurm) ? OptionId::kSlurm : OptionId::kLauncher;
+  const bool is_launcher = settings.text(OptionId::kLauncher) == "slurm";
+  const OptionId id = settings.flag(OptionId::kSlurm) ? OptionId::kSlurm
+                      : is_launcher                   ? OptionId::kLauncher
+                                                      : OptionId::kAllocation;
   return fail(Errc::kInvalidArgument, fmt::format("cannot use {}: {}", settings.written(id), why));
 }
 

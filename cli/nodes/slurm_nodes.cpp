@@ -6,7 +6,9 @@
 #include "base/core/words.h"
 #include "cli/nodes/node_range.h"
 #include "cli/nodes/rendezvous.h"
+#include "cli/options/values.h"
 #include "cli/placement/places.h"
+#include "cli/submit/replacement_options.h"
 #include "cli/submit/slurm_time.h"
 
 namespace robustrun::cli {
@@ -55,6 +57,19 @@ base::Status plan_srun(const Settings& settings, const Surroundings& around, con
   options.restarts = restarts ? *restarts : 0;
   options.poll = settings.duration(OptionId::kSlurmPoll).value_or(base::Nanos{});
   options.warning = slurm_warning(*settings.duration(OptionId::kSaveWithin)) + kSlurmWarningSlack;
+  return {};
+}
+
+base::Status plan_replacements(const Settings& settings, NodesPlan& plan) {
+  plan.replace = static_cast<std::uint32_t>(settings.integer(OptionId::kReplace).value_or(0));
+  if (plan.replace == 0) return {};
+  if (plan.slurm.poll == base::Nanos{}) {
+    return cannot_use(settings, OptionId::kReplace,
+                      "Slurm must be asked what becomes of the jobs; leave --slurm-poll=0 out");
+  }
+  auto options = replacement_options(settings.text(OptionId::kReplaceWith));
+  if (!options) return cannot_use(settings, OptionId::kReplaceWith, options.error().what);
+  plan.slurm.replacement = *std::move(options);
   return {};
 }
 

@@ -20,6 +20,9 @@ namespace robustrun::cli {
 [[nodiscard]] base::Status plan_srun(const Settings& settings, const Surroundings& around,
                                      const SlurmPlan& slurm, launcher::SlurmOptions& options);
 
+// --replace and --replace-with: sets plan.replace and plan.slurm.replacement.
+[[nodiscard]] base::Status plan_replacements(const Settings& settings, NodesPlan& plan);
+
 // The tasks of a step as nodes: counts, part, and the join token file.
 [[nodiscard]] base::Status plan_step(const Settings& settings, const Surroundings& around,
                                      const SlurmPlan& slurm, NodesPlan& plan);

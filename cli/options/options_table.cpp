@@ -266,10 +266,23 @@ constexpr auto kTable = std::to_array<Option>({
   {.id = kSlurm, .name = "slurm", .type = kFlag, .group = kRendezvous,
    .help = "Run on all nodes of the current Slurm allocation; an error outside of one. The "
            "default in native mode."},
+  {.id = kAllocation, .name = "allocation", .type = kChoice,
+   .values = "auto|slurm|pbs|sge|lsf|none", .native = "auto",
+   .group = kRendezvous,
+   .help = "Scheduler whose job names the hosts. auto: the first one whose variables are set, in "
+           "this order (sge: Grid Engine)."},
   {.id = kSlurmPoll, .name = "slurm-poll", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kRendezvous, .min = 0,
    .help = "Time between two questions to Slurm whether it drains, reboots or maintains nodes of "
-           "the run, and when its time limit ends the job; 0: never."},
+           "the run, and when its time limit, or that of PBS, Grid Engine or LSF, ends the job; 0: "
+           "never."},
+  {.id = kReplace, .name = "replace", .type = kInteger, .values = "N", .group = kRendezvous,
+   .min = 0, .max = 64,
+   .help = "In Slurm: when nodes are missing and no spare is left, queue jobs of one node each, at "
+           "most N at a time, whose nodes join the run. Default: 0, none."},
+  {.id = kReplaceWith, .name = "replace-with", .values = "OPTIONS", .group = kRendezvous,
+   .help = "Options of sbatch for the jobs of --replace, in one text: partition, account, "
+           "constraints. submit sets it from its own."},
   {.id = kSaveWithin, .name = "save-within", .type = kDuration, .values = "TIME", .native = "2m",
    .group = kFailures, .min = 0,
    .help = "Time that workers need for a last checkpoint: submit lets Slurm warn this long "
@@ -398,7 +411,7 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "Who serves torch's store at MASTER_ADDR:MASTER_PORT: robustrun's agent of rank 0's "
            "node, as with torchrun, or the worker of rank 0, for scripts that open MASTER_PORT "
            "themselves (docs/compat.md)."},
-  {.id = kCacheDir, .name = "cache-dir", .values = "auto|DIR", .native = "auto", .compat = "auto",
+  {.id = kCacheDir, .name = "cache-dir", .values = "auto|DIR", .native = "auto",
    .group = kWhat,
    .help = "Cache for faster starts, on each node; auto: robustrun in $XDG_CACHE_HOME or "
            "~/.cache."},
@@ -412,12 +425,12 @@ constexpr auto kTable = std::to_array<Option>({
            "unpacked: a path that every node sees, or http(s)://…, with #sha256=HEX appended to "
            "check its content (docs/images.md)."},
   {.id = kImageMode, .name = "image-mode", .type = kChoice, .values = "auto|pagecache|blocks",
-   .native = "auto", .compat = "auto", .group = kWhat,
+   .native = "auto", .group = kWhat,
    .help = "pagecache: mount the image where it is, and read ahead what starts need. blocks: "
            "fetch its blocks, those that starts need first, and keep them in --cache-dir. auto: "
            "blocks for a URL, pagecache for a path."},
   {.id = kContainerRuntime, .name = "container-runtime", .type = kChoice,
-   .values = "auto|none|bwrap|apptainer|enroot", .native = "auto", .compat = "auto",
+   .values = "auto|none|bwrap|apptainer|enroot", .native = "auto",
    .group = kWhat,
    .help = "How workers see the image. none: its folders come first on PATH. The others make it "
            "their root. auto: bwrap for a system image, none for an image of packages."},

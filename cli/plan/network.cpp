@@ -2,6 +2,7 @@
 
 #include "base/core/build_id.h"
 #include "base/io/sha256.h"
+#include "launcher/slurm/replacement.h"
 
 namespace robustrun::cli {
 namespace {
@@ -13,6 +14,7 @@ void plan_group(const NodesPlan& nodes, supervisor::GroupPolicy& group) {
   group.min_nodes = nodes.min_nodes;
   group.max_nodes = nodes.max_nodes;
   group.open = nodes.way == Way::kRendezvous;
+  group.replace = nodes.replace;
   if (nodes.way != Way::kLocal) group.wait_for_nodes = nodes.wait_for_nodes;
   if (nodes.last_call) group.last_call = *nodes.last_call;
 }
@@ -49,6 +51,7 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
   network.copies_rate = nodes.copies_rate;
   network.peers_rate = nodes.peers_rate;
   network.run_id = spec.run_id;
+  network.batch = nodes.batch;
   request.shown_ranks = nodes.shown_ranks;
   spec.nodes.clear();
   for (const launcher::Host& host : nodes.hosts) {
@@ -78,6 +81,7 @@ base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
     network.slurm = nodes.slurm;
     network.slurm.run_id = spec.run_id;
     network.slurm.folder = request.run_directory + "/agents";
+    if (nodes.replace > 0) network.invitation = launcher::join_file(network.slurm);
     network.build = base::build_id();
     network.count = program.count;
     network.count_interpreter = program.count_interpreter;

@@ -9,6 +9,7 @@
 #include "base/core/text.h"
 #include "cli/options/values.h"
 #include "cli/placement/wishes.h"
+#include "cli/submit/replacement_options.h"
 #include "cli/submit/sbatch_options.h"
 #include "supervisor/core/types/exit_code.h"
 
@@ -93,8 +94,15 @@ Result<std::vector<int>> requeue_codes(const Settings& settings) {
   return codes;
 }
 
-// The options of the user, without those of submit.
-std::vector<std::string> run_words(const RunLine& line, const Settings& settings) {
+std::string with_quotes(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_quoted(word);
+  return text;
+}
+
+// The options of the user, without those of submit. `sbatch`: the options of the job.
+Result<std::vector<std::string>> run_words(const RunLine& line, const Settings& settings,
+                                           const std::vector<std::string>& sbatch) {
   std::vector<std::string> words;
   for (const Option& row : options()) {
     const auto& value = line.value(row.id);
@@ -106,6 +114,11 @@ std::vector<std::string> run_words(const RunLine& line, const Settings& settings
     const auto grace =
         std::chrono::ceil<std::chrono::seconds>(*settings.duration(OptionId::kSaveWithin));
     words.push_back(fmt::format("--{}={}", option(OptionId::kShutdownTimeout).name, grace.count()));
+  }
+  const bool may_replace = settings.integer(OptionId::kReplace).value_or(0) > 0;
+  if (may_replace && !settings.given(OptionId::kReplaceWith)) {
+    words.push_back(fmt::format("--{}={}", option(OptionId::kReplaceWith).name,
+                                with_quotes(RR_TRY(replacement_options(with_quotes(sbatch))))));
   }
   const std::string gpus = settings.text(OptionId::kGpusPerNode);
   if (parse_integer(gpus) && !settings.given(OptionId::kNprocPerNode)) {
@@ -129,7 +142,7 @@ Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
   job.requeue_codes = RR_TRY(requeue_codes(settings));
   job.sbatch = RR_TRY(sbatch_options(settings, !job.requeue_codes.empty()));
   job.robustrun = around.executable;
-  job.words = run_words(line, settings);
+  job.words = RR_TRY(run_words(line, settings, job.sbatch));
   if (settings.given(OptionId::kNodeHistory)) {
     job.node_history = settings.text(OptionId::kNodeHistory);
   }

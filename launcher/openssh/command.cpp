@@ -5,6 +5,14 @@
 #include "launcher/limits.h"
 
 namespace robustrun::launcher {
+namespace {
+
+bool is_of_scheduler(const std::string& program) {
+  const std::string name = program.substr(program.rfind('/') + 1);
+  return name == "qrsh" || name == "blaunch";
+}
+
+}  // namespace
 
 std::vector<std::string> openssh_argv(const std::vector<std::string>& client, const Host& host,
                                       std::chrono::milliseconds connect_timeout,
@@ -12,6 +20,10 @@ std::vector<std::string> openssh_argv(const std::vector<std::string>& client, co
   const auto seconds = std::max<std::chrono::seconds>(
       std::chrono::ceil<std::chrono::seconds>(connect_timeout), std::chrono::seconds(1));
   std::vector<std::string> argv = client;
+  if (is_of_scheduler(client.front())) {
+    argv.insert(argv.end(), {host.name, command.text});
+    return argv;
+  }
   argv.insert(argv.end(),
               {"-v", "-T", "-x", "-a", "-oBatchMode=yes",
                "-oConnectTimeout=" + std::to_string(seconds.count()),

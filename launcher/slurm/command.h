@@ -23,6 +23,8 @@ struct SlurmOptions {
   // How long before the job's time limit Slurm sends its warning.
   base::Nanos warning{};
   base::Nanos poll{};  // between two questions about the nodes' states; 0: none is asked
+  // Options of sbatch for jobs that bring nodes in place of lost ones (slurm/replacement.h).
+  std::vector<std::string> replacement{};
   template <class V>
   void fields(V& v) {
     v(1, "executable", executable);
@@ -33,6 +35,7 @@ struct SlurmOptions {
     v(6, "restarts", restarts);
     v(7, "warning", warning);
     v(8, "poll", poll);
+    v(9, "replacement", replacement);
   }
 };
 

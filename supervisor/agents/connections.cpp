@@ -255,7 +255,7 @@ base::Result<std::pair<base::NodeId, base::Generation>> AgentConnections::take_v
   if (job_.state() == JobState::kFinishing) {
     return base::fail(base::Errc::kUnavailable, "the run is ending");
   }
-  if (!request_.spec.group.open) {
+  if (!request_.spec.group.open && request_.spec.group.replace == 0) {
     return base::fail(base::Errc::kConflict, "this run takes no volunteers");
   }
   if (nodes_.size() >= kNodesMax) {
@@ -264,7 +264,7 @@ base::Result<std::pair<base::NodeId, base::Generation>> AgentConnections::take_v
   NodeSpec spec;
   spec.name = enrol.host;
   spec.address = addresses.remote;
-  spec.slots = enrol.slots;
+  spec.slots = enrol.slots == 0 ? request_.spec.nodes.front().slots : enrol.slots;
   spec.volunteer = true;
   spec.node_rank = enrol.node_rank;
   const base::NodeId node = nodes_.add(spec.name);

@@ -27,6 +27,7 @@
 #include "supervisor/driver/hangs.h"
 #include "supervisor/driver/job_end.h"
 #include "supervisor/driver/node_checks.h"
+#include "supervisor/driver/replacements.h"
 #include "supervisor/driver/run_control.h"
 #include "supervisor/driver/run_end.h"
 #include "supervisor/driver/run_record.h"
@@ -73,6 +74,14 @@ void deliver(base::NodeId node, Report& report, Part& part, Others&... others) {
     static_assert(sizeof...(others) > 0, "no part takes this report");
     deliver(node, report, others...);
   }
+}
+
+JobEnd::Settings job_end_settings(const RunRequest& request) {
+  const NetworkPlan& network = request.network;
+  const bool is_slurm = network.launch == NetworkPlan::Launch::kSlurm;
+  return {is_slurm ? network.slurm.job : network.batch.id,
+          is_slurm ? network.slurm.poll : network.batch.poll, request.spec.deadlines.shutdown_grace,
+          kJobEndPatience, is_slurm ? "Slurm" : std::string(to_string(network.batch.system))};
 }
 
 }  // namespace
@@ -171,6 +180,7 @@ class Driver::Impl {
   Hangs hangs_;
   SlurmSide slurm_;
   JobEnd job_end_;
+  Replacements replacements_;
   EndSignals signals_;
   WorkerOrders orders_;
   AgentConnections connections_;
@@ -220,12 +230,19 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
               [this](base::Nanos end) { return job_end_.timed_save(end); },
               [this](base::Nanos end) { return job_end_.time_to_save(end); },
               [this](base::NodeId node) { return job_.drained(node); }, sink()}),
-      job_end_(parts_.executor, parts_.clock,
-               {request.network.slurm.job, request.network.slurm.poll,
-                request.spec.deadlines.shutdown_grace, kJobEndPatience},
-               job_end_hands()),
+      job_end_(parts_.executor, parts_.clock, job_end_settings(request), job_end_hands()),
+      replacements_(
+          parts_.executor, parts_.clock, nodes_,
+          {request.spec.group.replace, request.spec.group.max_nodes, request.network.slurm.poll},
+          {parts_.order_replacements, [this](base::NodeId node) { return job_.works(node); },
+           [this] { return is_ending(); }}),
       signals_(parts_.clock, nodes_, slurm_, request.end_signals,
-               {[this] { return is_ending(); }, [this] { return end_.is_over(); }, sink()}),
+               {[this] { return is_ending(); }, [this] { return end_.is_over(); },
+                [this](base::NodeId node) {
+                  return request_.spec.group.replace > 0 &&
+                         node.value >= request_.spec.nodes.size();
+                },
+                sink()}),
       orders_(
           parts_.clock, request, nodes_,
           {[this](const StartWorkers& first, base::Nanos began) { begin_attempt(first, began); },
@@ -379,6 +396,7 @@ void Driver::Impl::attend(base::Nanos since) {
   control_.open();
   slurm_.watch_nodes();
   job_end_.begin(since);
+  replacements_.begin();
   if (parts_.read_earlier_saves) {
     parts_.read_earlier_saves([this, alive = std::weak_ptr(alive_)](const SaveTimes& earlier) {
       if (!alive.expired()) record_.add_saves(earlier);
@@ -393,6 +411,7 @@ void Driver::Impl::end_parts() {
   progress_.end();
   slurm_.end();
   job_end_.end();
+  replacements_.end();
   blocks_.end();
   copies_.end();
   looks_.end();
@@ -526,6 +545,7 @@ void Driver::Impl::perform(const GroupFormed& group) {
 void Driver::Impl::perform(const Finish& action) {
   record_.write_last({parts_.clock.now(), action});
   static_cast<void>(end_.begin(action.exit_code));
+  replacements_.release();
   end_parts();
   end_.wait_for_agents();
 }

@@ -18,6 +18,7 @@
 #include "launcher/agent_launcher.h"
 #include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
+#include "launcher/slurm/replacement.h"
 #include "supervisor/console/console.h"
 #include "supervisor/console/console_log.h"
 #include "supervisor/core/status/fold.h"
@@ -51,7 +52,7 @@ class Driver {
     // Asks Slurm what it plans for the run's nodes, by their names; null without Slurm.
     std::function<void(std::function<void(base::Result<std::vector<launcher::SlurmNodeState>>)>)>
         ask_node_states{};
-    // Asks Slurm when the time limit ends the job (JobEnd); null without Slurm.
+    // Asks the scheduler when the time limit ends the job (JobEnd); null without one.
     std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)>
         ask_job_end{};
     // Reads how long saves took in the starts of the job before this one; null: there are none.
@@ -70,6 +71,11 @@ class Driver {
     // Reads a block of the code's pack (code_pack_file).
     std::function<void(std::uint64_t block, std::function<void(base::Result<std::string>)>)>
         read_code{};
+    // Queues and cancels jobs that bring nodes in place of lost ones (Replacements); null without
+    // Slurm.
+    std::function<void(launcher::ReplacementOrder,
+                       std::function<void(launcher::ReplacementAnswer)>)>
+        order_replacements{};
   };
   // `request`, and the clock and the launcher of `parts`, outlive the driver.
   Driver(Parts parts, const RunRequest& request, std::function<void(int exit_code)> on_finished);

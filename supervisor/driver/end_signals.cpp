@@ -66,8 +66,10 @@ void EndSignals::on_report(base::NodeId node, const wire::StopRun& order) {
 
 void EndSignals::on_report(base::NodeId node, wire::NodeEnding& ending) {
   const bool is_of_slurm = ending.signal == 0;
+  const bool ends_alone = hands_.ends_alone(node);
+  if (is_of_slurm && ends_alone) ending.signal = SIGTERM;
   hands_.on_event(std::move(ending), node);
-  if (is_of_slurm && slurm_.may_signal()) slurm_.signalled();
+  if (is_of_slurm && !ends_alone && slurm_.may_signal()) slurm_.signalled();
 }
 
 }  // namespace robustrun::supervisor

@@ -20,6 +20,8 @@ class EndSignals {
   struct Hands {
     std::function<bool()> is_ending;  // the run ends already, or is over
     std::function<bool()> is_over;
+    // A job of its own brought this node: it ends alone, and the run goes on without it.
+    std::function<bool(base::NodeId)> ends_alone;
     std::function<void(EventBody, base::NodeId)> on_event;
   };
   // `end_signals`: those that end the run. The references outlive this object.

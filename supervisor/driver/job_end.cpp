@@ -76,9 +76,8 @@ void JobEnd::take(const base::Result<std::optional<base::Nanos>>& told) {
     is_silent_ = false;
     end_ = *told;
   } else if (!std::exchange(is_silent_, true)) {
-    RR_LOG(kInfo, {}, "Slurm does not tell when the job ends: {}; {}", wrong,
-           end_ ? "the end that it told before counts"
-                : "the last save waits for Slurm's own warning");
+    RR_LOG(kInfo, {}, "{0} does not tell when the job ends: {1}; {2}", settings_.scheduler, wrong,
+           end_ ? "the end that it told before counts" : "the last save waits for its own warning");
   }
   plan();
   if (!goes_on_) return;

@@ -8,7 +8,7 @@
 // run starts is given up for it, so that no wrong figure can keep the job from training. If workers
 // have reported no save, the time that they have to save counts instead, or a longer stop.
 //
-// Owned by the driver, on its loop. Slurm may be slow or gone: the run never depends on it.
+// Owned by the driver, on its loop. The scheduler may be slow or gone: the run never depends on it.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -27,13 +27,14 @@ namespace robustrun::supervisor {
 class JobEnd {
  public:
   struct Settings {
-    std::string job;  // Slurm's id
-    base::Nanos poll{};  // how often Slurm is asked; 0: never
+    std::string job;  // the scheduler's id
+    base::Nanos poll{};  // how often the scheduler is asked; 0: never
     base::Nanos grace{};  // that workers have to save: Deadlines::shutdown_grace
-    base::Nanos patience{};  // how long a save that is due waits for Slurm's answer
+    base::Nanos patience{};  // how long a save that is due waits for the scheduler's answer
+    std::string scheduler = "Slurm";
   };
   struct Hands {
-    // As in Driver::Parts; null without Slurm.
+    // As in Driver::Parts; null without a scheduler.
     std::function<void(std::function<void(base::Result<std::optional<base::Nanos>>)>)> ask_end{};
     std::function<LongestSaves()> longest_saves{};
     std::function<base::Nanos()> step_time{};  // 0: unknown

@@ -19,6 +19,7 @@
 #include "launcher/slurm/launcher.h"
 #include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
+#include "launcher/slurm/replacement.h"
 #include "launcher/ssh/launcher.h"
 #include "supervisor/console/console_log.h"
 #include "supervisor/core/types/exit_code.h"
@@ -154,14 +155,34 @@ std::function<void(std::function<void(NodeStates)>)> node_states_question(
 using JobEndTold = base::Result<std::optional<base::Nanos>>;
 std::function<void(std::function<void(JobEndTold)>)> job_end_question(base::BlockingPool& pool,
                                                                       const NetworkPlan& network) {
-  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
-  return [&pool, &network](std::function<void(JobEndTold)> done) {
+  const bool is_slurm = network.launch == NetworkPlan::Launch::kSlurm;
+  if (!is_slurm && network.batch.commands.empty()) return {};
+  return [&pool, &network, is_slurm](std::function<void(JobEndTold)> done) {
     auto told = std::make_shared<JobEndTold>();
     const base::Status submitted = pool.submit(
         launcher::kJobEndLane,
-        [told, options = network.slurm] { *told = launcher::ask_job_end(options); },
+        [told, is_slurm, options = network.slurm, batch = network.batch] {
+          *told = is_slurm ? launcher::ask_job_end(options) : launcher::ask_batch_end(batch);
+        },
         [told, done] { done(std::move(*told)); });
     if (!submitted) done(std::unexpected(submitted.error()));
+  };
+}
+
+// Driver::Parts::order_replacements
+std::function<void(launcher::ReplacementOrder, std::function<void(launcher::ReplacementAnswer)>)>
+replacement_orders(base::BlockingPool& pool, const NetworkPlan& network) {
+  if (network.launch != NetworkPlan::Launch::kSlurm) return {};
+  return [&pool, &network](launcher::ReplacementOrder order,
+                           std::function<void(launcher::ReplacementAnswer)> done) {
+    auto answer = std::make_shared<launcher::ReplacementAnswer>();
+    const base::Status submitted = pool.submit(
+        launcher::kReplacementLane,
+        [answer, options = network.slurm, order = std::move(order)] {
+          *answer = launcher::order_replacements(options, order);
+        },
+        [answer, done] { done(*answer); });
+    if (!submitted) done({std::unexpected(submitted.error()), {}, {}});
   };
 }
 
@@ -362,7 +383,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
          node_states_question(pool, request.network), job_end_question(pool, request.network),
          earlier_saves_reader(pool, request), placement_solver(pool, request.placement),
          analyzer(pool), failure_analyzer(pool), backup_solver(pool, request.placement),
-         code_reader(pool, request)},
+         code_reader(pool, request), replacement_orders(pool, request.network)},
         request, [&](int code) {
           exit_code = code;
           loop.stop();

@@ -49,3 +49,10 @@ def test_a_smoke_job_of_a_broken_script_fails(robustrun):
                           env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0
     assert "nothing_of_that_name" in done.stderr
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "configs" / "batch").iterdir()),
+                         ids=lambda path: path.name)
+def test_the_batch_scripts_are_valid(script):
+    checked = subprocess.run(["bash", "-n", script], capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -443,6 +443,12 @@ base::Attempt Job::attempt() const { return impl_->orders.attempt(); }
 
 const std::string& Job::drained(base::NodeId node) const { return impl_->nodes.at(node).drained; }
 
+bool Job::works(base::NodeId node) const {
+  if (node.value >= impl_->nodes.size()) return false;
+  const NodeState& known = impl_->nodes.at(node);
+  return known.agent == NodeState::Agent::kJoined && known.may_work();
+}
+
 std::string Job::why_not_evict(base::NodeId node) const {
   const NodeState& asked = impl_->nodes.at(node);
   if (!acts_on(state(), Stimulus::kNodeHealth)) return "the run is ending";

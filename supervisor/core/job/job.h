@@ -82,6 +82,8 @@ class Job {
   [[nodiscard]] static bool acts_on(JobState state, Stimulus stimulus);
   // What the scheduler plans for the node, as reported last; empty: nothing.
   [[nodiscard]] const std::string& drained(base::NodeId node) const;
+  // Whether the node has joined, and may be in the group.
+  [[nodiscard]] bool works(base::NodeId node) const;
   // Why an order to evict the node would not be followed now, in words; empty: it would.
   [[nodiscard]] std::string why_not_evict(base::NodeId node) const;
   // Hash of the whole state: the same after a replay of the same journal.

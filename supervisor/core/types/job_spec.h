@@ -43,6 +43,9 @@ struct GroupPolicy {
   std::uint32_t min_nodes = 0;  // 0: as max_nodes
   std::uint32_t max_nodes = 0;  // 0: all of JobSpec::nodes
   bool open = false;  // more nodes may offer themselves (rendezvous)
+  // Otherwise, how many nodes that the scheduler gives in place of lost ones may offer themselves
+  // at a time (--replace).
+  std::uint32_t replace = 0;
   // How long to wait for a node of the group that is still starting, when there are enough nodes.
   base::Nanos spare_patience = std::chrono::seconds(5);
   // Open groups: how long to wait for more nodes once min_nodes have joined.
@@ -62,6 +65,7 @@ struct GroupPolicy {
     v(6, "wait_for_nodes", wait_for_nodes);
     v(7, "retry_first", retry_first);
     v(8, "retry_max", retry_max);
+    v(9, "replace", replace);
   }
 };
 

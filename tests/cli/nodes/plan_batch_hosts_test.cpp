@@ -14,6 +14,7 @@ namespace {
 
 struct BatchWorld : World {
   explicit BatchWorld(const Words& variables) {
+    machine.executables.insert({"/usr/bin/qstat", "/usr/bin/bjobs"});
     machine.files["/nodes"] = "n10\nn10\nn2\n\nn2\nn10\n";
     machine.files["/pe"] =
         "n1.example.org 4 all.q@n1.example.org UNDEFINED\r\nn2 4 all.q@n2 <NULL>\n";
@@ -50,9 +51,9 @@ TEST_CASE("the hosts of a batch job, each once") {
   CHECK(BatchWorld(kLsf).names() == Words{"a", "b"});
   CHECK(BatchWorld({"LSB_JOBID=7", "LSB_DJOB_HOSTFILE=/nodes", "LSB_MCPU_HOSTS=a 1 b 1"}).names() ==
         Words{"n10", "n2"});
-  CHECK(BatchWorld(kPbs).job().value().system == "PBS");
-  CHECK(BatchWorld(kGridEngine).job().value().system == "Grid Engine");
-  CHECK(BatchWorld(kLsf).job().value().system == "LSF");
+  CHECK(to_string(BatchWorld(kPbs).job().value().job.system) == "PBS");
+  CHECK(to_string(BatchWorld(kGridEngine).job().value().job.system) == "Grid Engine");
+  CHECK(to_string(BatchWorld(kLsf).job().value().job.system) == "LSF");
 }
 
 TEST_CASE("a job of a batch system runs on its hosts over SSH, in natural order") {
@@ -75,20 +76,20 @@ TEST_CASE("options that name other machines, and tasks of a parallel start, have
                             "--launcher=processes", "--launcher=join", "--rdzv-endpoint=h:1",
                             "--master-addr=h", "--node-rank=0", "--compat=torchrun"}) {
     CAPTURE(other);
-    CHECK(BatchWorld(kPbs).job({other}).value().system.empty());
+    CHECK(BatchWorld(kPbs).job({other}).value().job.id.empty());
   }
-  CHECK(BatchWorld(kPbs).job({"--launcher=ssh"}).value().system == "PBS");
+  CHECK(BatchWorld(kPbs).job({"--launcher=ssh"}).value().job.id == "7.pbs");
   for (const char* task : {"OMPI_COMM_WORLD_SIZE=2", "PMI_SIZE=4", "PBS_TASKNUM=3"}) {
     CAPTURE(task);
     BatchWorld job(kPbs);
     job.add({task});
-    CHECK(job.job().value().system.empty());
+    CHECK(job.job().value().job.id.empty());
   }
   BatchWorld alone(kPbs);
   alone.add({"PBS_TASKNUM=1"});
-  CHECK(alone.job().value().system == "PBS");
-  CHECK(BatchWorld({"PBS_NODEFILE=/nodes"}).job().value().system.empty());
-  CHECK(BatchWorld({"JOB_ID=7"}).job().value().system.empty());  // without a parallel environment
+  CHECK(alone.job().value().job.id == "7.pbs");
+  CHECK(BatchWorld({"PBS_NODEFILE=/nodes"}).job().value().job.id.empty());
+  CHECK(BatchWorld({"JOB_ID=7"}).job().value().job.id.empty());  // without a parallel environment
 }
 
 TEST_CASE("a batch job of one host is this machine, under any name") {
@@ -105,11 +106,62 @@ TEST_CASE("of several systems the first counts, and a warning says so") {
   const auto plan = job.nodes();
   REQUIRE(plan);
   CHECK(plan->hosts[0].name == "n2");
-  CHECK(plan->warnings == Words{"the variables of PBS and of LSF are set; PBS names the hosts"});
+  CHECK(plan->warnings == Words{"the variables of PBS and of LSF are set; PBS names the hosts; "
+                                "--allocation=NAME chooses"});
   BatchWorld slurm(kPbs);
   slurm.machine.executables.insert("/usr/bin/srun");
   slurm.add({"SLURM_JOB_ID=41", "SLURM_JOB_NODELIST=s[1-2]"});
   CHECK(slurm.nodes().value().way == NodesPlan::Way::kSlurm);
+  CHECK(slurm.nodes().value().warnings ==
+        Words{"the variables of Slurm and of PBS are set; Slurm names the hosts; --allocation=NAME "
+              "chooses"});
+}
+
+TEST_CASE("--allocation chooses the system, and is refused outside of its jobs") {
+  BatchWorld both(kPbs);
+  both.add(kLsf);
+  both.machine.executables.insert("/usr/bin/srun");
+  both.add({"SLURM_JOB_ID=41", "SLURM_JOB_NODELIST=s[1-2]"});
+  const auto lsf = both.nodes({"--allocation=lsf"});
+  REQUIRE(lsf);
+  CHECK(lsf->hosts[0].name == "a");
+  CHECK(lsf->warnings.empty());
+  CHECK(lsf->batch.system == launcher::BatchSystem::kLsf);
+  CHECK(lsf->batch.id == "7");
+  CHECK(both.nodes({"--allocation=slurm"}).value().way == NodesPlan::Way::kSlurm);
+  CHECK(both.nodes({"--allocation=none"}).value().way == NodesPlan::Way::kLocal);
+  CHECK(
+      both.nodes({"--allocation=sge"}).error().what ==
+      "cannot use --allocation=sge: this is no job of Grid Engine with a list of hosts (JOB_ID and "
+      "PE_HOSTFILE are not set)");
+  CHECK(BatchWorld(kPbs)
+            .nodes({"--allocation=slurm"})
+            .error()
+            .what.starts_with("cannot use --allocation=slurm: this is no Slurm allocation"));
+}
+
+TEST_CASE("agents start by the system's own program, unless options name another way") {
+  const auto shell = [](const Words& variables, const Words& argv = {}) {
+    BatchWorld job(variables);
+    job.machine.executables.insert({"/usr/bin/qrsh", "/usr/bin/blaunch"});
+    return job.nodes(argv).value().ssh.ssh_command;
+  };
+  CHECK(shell(kGridEngine) == Words{"/usr/bin/qrsh", "-inherit"});
+  CHECK(shell(kLsf) == Words{"/usr/bin/blaunch"});
+  CHECK(shell(kPbs).empty());
+  CHECK(shell(kLsf, {"--ssh-transport=libssh2"}).empty());
+  CHECK(shell(kLsf, {"--ssh-command=ssh -q"}) == Words{"ssh", "-q"});
+  CHECK(BatchWorld(kLsf).nodes().value().ssh.ssh_command.empty());  // it is not on PATH
+}
+
+TEST_CASE("without the system's programs the job's end is not known, which is said") {
+  BatchWorld job(kPbs);
+  CHECK(job.nodes().value().batch.commands == "/usr/bin");
+  job.machine.executables.erase("/usr/bin/qstat");
+  CHECK(
+      job.nodes().value().warnings ==
+      Words{"qstat is not on PATH, so the end of PBS job 7.pbs is not known, and no save precedes "
+            "it; add its folder to PATH"});
 }
 
 TEST_CASE("a list of hosts that cannot be used is an error that says what to do") {

@@ -149,6 +149,33 @@ TEST_CASE("one task alone is this machine, a shell of srun is the allocation") {
   CHECK(shell.part() == Part::kLaunch);
 }
 
+TEST_CASE("an allocation of no nodes is this machine alone, with a warning") {
+  Job job;
+  job.add({"SLURM_JOB_NODELIST=", "SLURM_NODELIST="});
+  const auto plan = job.nodes();
+  REQUIRE(plan);
+  CHECK(plan->way == NodesPlan::Way::kLocal);
+  REQUIRE(plan->warnings.size() == 1);
+  CHECK(has(plan->warnings[0], "SLURM_JOB_ID=41 is set, but SLURM_JOB_NODELIST names no node"));
+  CHECK(job.nodes({"--standalone"})->warnings.empty());
+  CHECK(has(job.error({"--slurm"}), "cannot use --slurm: this is no Slurm allocation"));
+}
+
+TEST_CASE("--replace asks Slurm for nodes, and is refused without it") {
+  Job job;
+  const auto plan = job.nodes({"--nnodes=2:4", "--replace=2", "--replace-with=-p spot --nodes=4"});
+  REQUIRE(plan);
+  CHECK(plan->replace == 2);
+  CHECK(plan->slurm.replacement == Argv{"-p", "spot"});
+  CHECK(job.nodes()->replace == 0);
+  CHECK(job.error({"--replace=1", "--slurm-poll=0"}) ==
+        "cannot use --replace=1: Slurm must be asked what becomes of the jobs; leave "
+        "--slurm-poll=0 out");
+  CHECK(job.error({"--replace=1", "--standalone"}) ==
+        "cannot use --replace=1: only Slurm gives nodes to a run, and this is no Slurm allocation");
+  CHECK(has(job.error({"--replace=1", "--replace-with='"}), "cannot use --replace-with="));
+}
+
 TEST_CASE("an unreadable list of nodes is an error") {
   Job job;
   job.add({"SLURM_JOB_NODELIST=n[1-"});

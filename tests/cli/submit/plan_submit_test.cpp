@@ -65,6 +65,18 @@ TEST_CASE("options for Slurm go to Slurm and those of the run to the run") {
   CHECK(job->words.back() == "package.train");
 }
 
+TEST_CASE("with --replace the run knows the options of a job for one more node") {
+  const auto job = plan({"--nodes=2", "--replace=1", "--partition=a b", "--account=x",
+                         "--sbatch=-C a100 --comment=no", "train.py"});
+  REQUIRE(job);
+  CHECK(has(job->words, "--replace=1"));
+  CHECK(
+      has(job->words, "--replace-with='--partition=a b' --account=x --exclusive --mem=0 -C a100"));
+  const auto own = plan({"--nodes=2", "--replace=1", "--replace-with=-p spot", "train.py"});
+  REQUIRE(own);
+  CHECK(has(own->words, "--replace-with=-p spot"));
+}
+
 TEST_CASE("whole nodes are requested unless processors are, and their memory unless memory is") {
   const auto sbatch = [](Words more) {
     more.insert(more.begin(), "--nodes=1");

@@ -79,6 +79,65 @@ def test_a_batch_job_runs_on_its_hosts(farm, over, robustrun, variables):
     assert sorted(finished.text.splitlines()) == [f"{r} {r // 2}" for r in range(4)]
 
 
+@pytest.mark.parametrize("program, variables", [
+    ("qrsh -inherit", {"JOB_ID": "7", "PE_HOSTFILE": "nodes"}),
+    ("blaunch", {"LSB_JOBID": "7", "LSB_MCPU_HOSTS": "h2 8 h1 8"})])
+def test_a_batch_job_starts_agents_by_its_own_program(farm, over, robustrun, program, variables):
+    """The programs are played: they pass host and command to ssh, and note that they were used."""
+    hosts = farm(2)
+    robustrun.write("nodes", "h2 8 all.q@h2 UNDEFINED\nh1 8 all.q@h1 UNDEFINED\n")
+    name, *options = program.split()
+    tool = robustrun.folder / "bin" / name
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\necho \"$*\" >> {robustrun.folder}/used\n"
+                    f"shift {len(options)}\nexec ssh \"$@\"\n")
+    tool.chmod(0o755)
+    robustrun.write("show.py", "import os\nprint(os.environ['RANK'], os.environ['GROUP_RANK'])\n")
+    path = f"{tool.parent}:{hosts.home.environment().get('PATH', os.environ['PATH'])}"
+    job = over(hosts, "--nproc-per-node=2", "show.py", env={**variables, "PATH": path})
+    finished = job.finish()
+    assert finished.code == 0, finished.errors
+    assert job.group_names() == ["h1", "h2"]
+    used = (robustrun.folder / "used").read_text()
+    for host in ("h1", "h2"):
+        assert f"{' '.join([*options, host])} exec /bin/sh -c" in used
+    hosts.expect_empty()
+
+
+@pytest.mark.parametrize("tool, variables, shown, again", [
+    ("qstat", {"PBS_JOBID": "7.pbs", "PBS_NODEFILE": "nodes"},
+     "Job Id: 7.pbs\n    Resource_List.walltime = 00:03:20\n", "qrerun 7.pbs"),
+    ("qstat", {"JOB_ID": "7", "PE_HOSTFILE": "nodes"}, "job_number: 7\nh_rt=200\n", "qmod -rj 7"),
+    ("bjobs", {"LSB_JOBID": "7", "LSB_MCPU_HOSTS": "here 8"}, "0:03 L\n", "brequeue 7")])
+def test_a_batch_job_saves_before_its_end_and_is_queued_again(robustrun, tool, variables, shown,
+                                                              again):
+    """The programs are played."""
+    robustrun.write("nodes", "here\n")
+    tools = robustrun.folder / "bin"
+    tools.mkdir()
+    for name in (tool, again.split()[0]):
+        path = tools / name
+        path.write_text(f"#!/bin/sh\necho \"{name} $*\" >> {robustrun.folder}/used\n"
+                        f"[ {name} = {tool} ] && cat {robustrun.folder}/shown\nexit 0\n")
+        path.chmod(0o755)
+    (robustrun.folder / "shown").write_text(shown)
+    env = {**variables, "PATH": f"{tools}:{os.environ['PATH']}"}
+    job = start_job(robustrun, "--slurm-poll=0.3", "--shutdown-timeout=20", *lockstep(robustrun),
+                    env=env)
+    job.moves(world=1)
+    job.says("job 7")
+    assert " ends at " in job.err()
+    # The limit is shortened, and the last save is due. bjobs shows whole minutes.
+    (robustrun.folder / "shown").write_text(
+        shown.replace("00:03:20", "00:00:01").replace("=200", "=1"))
+    finished = job.finish(timeout=120) if tool == "qstat" else job.stop()
+    assert finished.code == (124 if tool == "qstat" else 143), finished.errors
+    requeued = robustrun.run("requeue", env=env)
+    assert requeued.code == 0, requeued.errors
+    assert "is queued again" in requeued.errors
+    assert again in (robustrun.folder / "used").read_text()
+
+
 def test_a_hostfile_with_slots(farm, over, robustrun):
     hosts = farm(2)
     robustrun.write("hosts", "h2 slots=1\nh1 slots=3\n")

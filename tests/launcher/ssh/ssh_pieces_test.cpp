@@ -117,6 +117,13 @@ TEST_CASE("the client gets the host after --, whatever its name looks like") {
   CHECK(std::ranges::find(sftp, "-s") != sftp.end());
 }
 
+TEST_CASE("programs of a scheduler get the host and the command alone") {
+  const auto argv =
+      launcher::openssh_argv({"/usr/bin/qrsh", "-inherit"}, {.name = "n1", .user = {}},
+                             std::chrono::seconds(10), {"command", false});
+  CHECK(argv == std::vector<std::string>{"/usr/bin/qrsh", "-inherit", "n1", "command"});
+}
+
 TEST_CASE("only paths that a shell cannot misread are used in a command") {
   CHECK(launcher::installed_command("/opt/robust run/bin/robustrun", "agent"));
   for (const std::string path : {"relative", "/a'b", "/a\"b", "/a$b", "/a`b", "/a\\b", "/a\nb"}) {

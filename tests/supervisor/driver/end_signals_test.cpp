@@ -32,6 +32,7 @@ struct Signals {
     slurm.emplace(loop.executor(), nodes.table, 0s, std::move(slurm_hands));
     signals.emplace(clock, nodes.table, *slurm, end_signals,
                     EndSignals::Hands{[this] { return is_ending; }, [this] { return is_over; },
+                                      [this](base::NodeId node) { return node == own_job; },
                                       [this](EventBody event, base::NodeId) {
                                         events.push_back(std::move(event));
                                       }});
@@ -47,6 +48,7 @@ struct Signals {
   SetClock clock;
   FakeNodes nodes{2};
   const std::vector<int> end_signals{SIGTERM, SIGINT};
+  std::optional<base::NodeId> own_job;  // the node that a job of its own brought
   int slurm_asked = 0;
   bool is_ending = false, is_over = false;
   std::vector<EventBody> events;
@@ -108,6 +110,16 @@ TEST_CASE("Slurm is asked why it sent SIGTERM, whichever way that came") {
     run.signals->received(SIGINT, false);  // the user's
     CHECK(run.events.size() == (way == 2 ? 2 : 1));
   }
+}
+
+TEST_CASE("the end of a job that brought one node is that node's alone") {
+  Signals run(true);
+  run.own_job = base::NodeId{1};
+  wire::NodeEnding ending;
+  run.signals->on_report({1}, ending);
+  CHECK(run.slurm_asked == 0);
+  REQUIRE(run.events.size() == 1);
+  CHECK(std::get<NodeEnding>(run.events[0]).signal == SIGTERM);
 }
 
 TEST_CASE("a signal that is only forwarded is no order to end, and does not count as the first") {

@@ -244,7 +244,7 @@ TEST_CASE("wrong answers are logged once, and ignored") {
   job.answer(kBegin + kJobEndMax + 1s);
   CHECK(job.log.text() ==
         "Slurm does not tell when the job ends: scontrol does not show a running job; the last "
-        "save waits for Slurm's own warning\n");
+        "save waits for its own warning\n");
   job.answer(kEnd);
   job.answer(kEnd - 100h);
   CHECK(job.log.text().find("an end in the past; the end that it told before counts\n") !=

@@ -14,7 +14,8 @@ namespace robustrun::supervisor {
 using Agent = NodeState::Agent;
 
 bool Probation::may_return(base::NodeId node) const {
-  return !spec_.group.open && nodes_.at(node).unfit && nodes_.at(node).returns < kReturnsMax;
+  const bool can_be_launched = !spec_.group.open && !spec_.nodes[node.value].volunteer;
+  return can_be_launched && nodes_.at(node).unfit && nodes_.at(node).returns < kReturnsMax;
 }
 
 base::Nanos Probation::next_retest() const {

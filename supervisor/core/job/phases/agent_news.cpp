@@ -183,7 +183,8 @@ void AgentNews::timer(const Event&) {
 
 void AgentNews::offered(const Event& event) {
   const auto& offer = body<NodeOffered>(event);
-  if (!spec_.group.open || nodes_.size() >= kNodesMax) return;
+  const bool is_welcome = spec_.group.open || spec_.group.replace > 0;
+  if (!is_welcome || nodes_.size() >= kNodesMax) return;
   agents_.launch(nodes_.add_volunteer(offer.spec));
   agents_.arm_timer();
 }

@@ -184,5 +184,30 @@ TEST_CASE("offers to a closed group are ignored in every state") {
   ignores();
 }
 
+TEST_CASE("a closed group takes the nodes that the scheduler gives in place of lost ones") {
+  JobSpec spec = make_spec({2, 2});
+  spec.group = {1, 2};
+  spec.group.replace = 1;
+  Harness h(spec);
+  h.run();
+  CHECK(h.job.works({1}));
+  h.first_step();
+  h.lose_machine(1);
+  CHECK_FALSE(h.job.works({1}));
+  CHECK_FALSE(h.job.works({2}));
+  if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
+  while (h.job.state() == JobState::kJoining) h.fire(TimerId::kState);
+  h.begin();
+  CHECK(h.group == std::vector<std::uint32_t>{0});
+  h.first_step();
+  const std::uint32_t given = h.offer("c", {}, 2);
+  CHECK(given == 2);
+  h.join(given);
+  CHECK(h.job.works({given}));
+  h.all_gone();
+  if (h.job.state() == JobState::kBackoff) h.fire(TimerId::kBackoff);
+  CHECK(h.group == std::vector<std::uint32_t>{0, given});
+}
+
 }  // namespace
 }  // namespace robustrun::supervisor::test::job_open_group_test

@@ -1,0 +1,57 @@
+#pragma once
+// A job of a batch system other than Slurm (launcher/slurm/): how an agent gets onto one of its
+// hosts, when the job ends, and how it is queued again. Who its hosts are: cli/nodes/batch_hosts.h.
+//
+//   PBS          SSH; qstat -f: limit and used walltime; qrerun
+//   Grid Engine  qrsh -inherit; qstat -j: h_rt and used wallclock; qmod -rj
+//   LSF          blaunch; bjobs -o time_left; brequeue
+//
+// From the manuals: qstat(1B), qrerun(1B) of OpenPBS and PBS Professional; qrsh(1), qstat(1),
+// qmod(1) of Grid Engine; blaunch(1), bjobs(1), brequeue(1) of LSF. Tested with played tools only.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/core/clock.h"
+#include "base/core/result.h"
+
+namespace robustrun::launcher {
+
+enum class BatchSystem : std::uint8_t { kNone, kPbs, kGridEngine, kLsf };
+
+struct BatchJob {
+  BatchSystem system = BatchSystem::kNone;
+  std::string id;
+  std::string commands;  // folder of the system's programs; empty: they are not on PATH
+  base::Nanos poll{};  // between two questions when the job ends; 0: none is asked
+  template <class V>
+  void fields(V& v) {
+    v(1, "system", system);
+    v(2, "id", id);
+    v(3, "commands", commands);
+    v(4, "poll", poll);
+  }
+};
+
+// "PBS"
+[[nodiscard]] std::string_view to_string(BatchSystem system);
+// The program that shows a job; its folder has the others.
+[[nodiscard]] std::string_view show_program(BatchSystem system);
+// The words before HOST COMMAND of a command that runs there; empty: SSH does.
+[[nodiscard]] std::vector<std::string> remote_shell(BatchSystem system);
+[[nodiscard]] std::vector<std::string> show_argv(const BatchJob& job);
+[[nodiscard]] std::vector<std::string> requeue_argv(const BatchJob& job);
+
+// `shown`: output of show_argv(). Returns Unix time; nullopt: the job has no time limit. kCorrupt
+// when `shown` is not about a job, or has a limit that cannot be read.
+[[nodiscard]] base::Result<std::optional<base::Nanos>> read_batch_end(BatchSystem system,
+                                                                      std::string_view shown,
+                                                                      base::Nanos now);
+
+// Asks the system. Blocks for at most kSlurmJobEndWait.
+[[nodiscard]] base::Result<std::optional<base::Nanos>> ask_batch_end(const BatchJob& job);
+
+}  // namespace robustrun::launcher

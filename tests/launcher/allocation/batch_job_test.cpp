@@ -1,0 +1,91 @@
+#include "launcher/allocation/batch_job.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "tests/scratch_folder.h"
+
+namespace robustrun::launcher::batch_job_test {
+namespace {
+
+using namespace std::chrono_literals;
+using enum BatchSystem;
+using Words = std::vector<std::string>;
+
+constexpr base::Nanos kNow = 1'000'000s;
+
+// The seconds that are left; -1: no limit; -2: an error.
+std::int64_t left(BatchSystem system, std::string_view shown) {
+  const auto end = read_batch_end(system, shown, kNow);
+  if (!end) return -2;
+  if (!*end) return -1;
+  return std::chrono::duration_cast<std::chrono::seconds>(**end - kNow).count();
+}
+
+// As in the manuals and examples of these systems; shortened.
+constexpr const char* kQstatF =
+    "Job Id: 7.pbs\n    Job_Name = train\n    resources_used.walltime = 00:10:00\n"
+    "    Resource_List.select = 4\n    Resource_List.walltime = 04:00:00\n";
+constexpr const char* kQstatJ =
+    "==============\njob_number:                 7\n"
+    "hard resource_list:         h_rt=14400,gpu=8\n"
+    "usage    1:                 wallclock=00:10:00, cpu=00:00:01, mem=0.1 GBs\n";
+
+TEST_CASE("the end of a job is its limit less what it has used, or what is left") {
+  CHECK(left(kPbs, kQstatF) == 4 * 3600 - 600);
+  CHECK(left(kPbs, "Job Id: 7.pbs\n    Resource_List.walltime = 24:00:00\n") == 24 * 3600);
+  CHECK(left(kPbs, "Job Id: 7.pbs\n    Resource_List.select = 4\n") == -1);
+  CHECK(left(kGridEngine, kQstatJ) == 4 * 3600 - 600);
+  CHECK(left(kGridEngine, "job_number: 7\nhard resource_list: h_rt=1:00:00\n") == 3600);
+  CHECK(left(kGridEngine, "job_number: 7\nusage 1: wallclock=1:00:00:00,\n") == -1);
+  CHECK(left(kGridEngine, "job_number: 7\nh_rt=172800\nwallclock=1:00:00:00,\n") == 86400);
+  CHECK(left(kLsf, "11:59 L\n") == (11 * 60 + 59) * 60);
+  CHECK(left(kLsf, "0:0 L\n") == 0);
+  CHECK(left(kLsf, "-\n") == -1);
+}
+
+TEST_CASE("what is about no job, or has no readable limit, is an error") {
+  for (const BatchSystem system : {kPbs, kGridEngine, kLsf}) {
+    for (const char* garbage : {"", "Unknown Job Id 7", "Job <7> is not found", "\xff\x01", "12"}) {
+      CAPTURE(garbage);
+      CHECK(left(system, garbage) == -2);
+    }
+  }
+  CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = soon\n") == -2);
+  CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = 1:2:3:4:5\n") == -2);
+  CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = -1\n") == -2);
+  CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = 99999999999999999999\n") == -2);
+  CHECK(read_batch_end(kLsf, "Job <7> is not found", kNow).error().what ==
+        "bjobs shows no readable end: 'Job <7> is not found'");
+}
+
+TEST_CASE("each system has its own commands") {
+  CHECK(remote_shell(kGridEngine) == Words{"qrsh", "-inherit"});
+  CHECK(remote_shell(kLsf) == Words{"blaunch"});
+  CHECK(remote_shell(kPbs).empty());
+  CHECK(show_argv({kPbs, "7.pbs", "/bin", {}}) == Words{"/bin/qstat", "-f", "7.pbs"});
+  CHECK(show_argv({kGridEngine, "7", "/bin", {}}) == Words{"/bin/qstat", "-j", "7"});
+  CHECK(show_argv({kLsf, "7", "/bin", {}}) ==
+        Words{"/bin/bjobs", "-noheader", "-o", "time_left", "7"});
+  CHECK(requeue_argv({kPbs, "7.pbs", "/bin", {}}) == Words{"/bin/qrerun", "7.pbs"});
+  CHECK(requeue_argv({kGridEngine, "7", "/bin", {}}) == Words{"/bin/qmod", "-rj", "7"});
+  CHECK(requeue_argv({kLsf, "7", "/bin", {}}) == Words{"/bin/brequeue", "7"});
+}
+
+TEST_CASE("a played qstat is asked; one that fails or is missing is an error") {
+  const robustrun::test::ScratchFolder folder;
+  const auto play = [&](const std::string& script) {
+    const std::string path = folder.write("qstat", "#!/bin/sh\n" + script);
+    REQUIRE(::chmod(path.c_str(), 0755) == 0);
+    return ask_batch_end({kPbs, "7", folder.path(), {}});
+  };
+  const auto end = play("echo 'Job Id: 7'; echo '  Resource_List.walltime = 01:00:00'\n");
+  REQUIRE(end);
+  CHECK(end->has_value());
+  CHECK(play("echo 'qstat: cannot connect' >&2; exit 255\n").error().what ==
+        "qstat ended with exit code 255: qstat: cannot connect");
+  CHECK_FALSE(ask_batch_end({kPbs, "7", "/nonexistent", {}}));
+}
+
+}  // namespace
+}  // namespace robustrun::launcher::batch_job_test
