@@ -4,11 +4,14 @@ of ranks, and after a kill the same batches to the last bit."""
 import itertools
 import json
 import multiprocessing
+import os
 import pickle
 import random
 import runpy
+import signal
 import socket
 import sys
+import traceback
 
 import pytest
 from conftest import PACKAGE, ROOT
@@ -563,6 +566,86 @@ def test_an_error_of_the_dataset_ends_the_pass_and_is_not_consumed():
     with pytest.raises(ZeroDivisionError):
         next(passing)
     assert list(passing) == [] and one.state_dict()["step"] == 2
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_of_the_dataset_or_of_collate_fn_names_the_samples(workers):
+    class Broken(Drawing):
+        def __getitem__(self, index):
+            return 1 // (4 - index)
+
+    def words(dataset, **options):
+        with pytest.raises(ZeroDivisionError) as caught:
+            list(data.DataLoader(dataset, 2, num_workers=workers, rank=0, ranks=1, **options))
+        return "".join(traceback.format_exception(caught.value))
+
+    assert "sample 4 of Broken, epoch 0" in words(Broken(8))
+    assert "samples 0, 1 of Drawing, epoch 0" in words(
+        Drawing(8), collate_fn=lambda read: len(read) // 0)
+
+
+class Killing(Drawing):
+    """Kills the process that reads it at these samples, as often as there are files for it."""
+
+    def __init__(self, samples, folder, at):
+        super().__init__(samples)
+        self.folder, self.at = folder, at
+
+    def __getitem__(self, index):
+        if index in self.at and get_worker_info() is not None:
+            for file in sorted(self.folder.iterdir()):
+                file.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().__getitem__(index)
+
+
+def given_in(loader, epochs=2):
+    return [[batch[0].tolist(), batch[1].tolist()] for _ in range(epochs) for batch in loader]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_loader_process_that_is_killed_is_replaced_and_no_batch_differs(tmp_path, persistent):
+    def loader(dataset):
+        return data.DataLoader(dataset, 4, shuffle=True, num_workers=2, rank=0, ranks=1,
+                               collate_fn=drawing_collate, persistent_workers=persistent)
+
+    quiet = given_in(loader(Drawing(40)))
+    for number in range(2):  # two in a row
+        (tmp_path / str(number)).touch()
+    with pytest.warns(RuntimeWarning, match=r"DataLoader worker .* batches are read again, from "
+                                            r"step \d of epoch [01] on"):
+        assert given_in(loader(Killing(40, tmp_path, {3, 17, 30}))) == quiet
+    assert not list(tmp_path.iterdir())
+    assert persistent or multiprocessing.active_children() == []
+
+
+def test_processes_that_are_killed_while_the_script_computes_are_no_error_of_it():
+    quiet = given_in(loaders(1, 40, 4, shuffle=True)[0], 1)
+    one, = loaders(1, 40, 4, shuffle=True, num_workers=2)
+    read = []
+    with pytest.warns(RuntimeWarning, match="from step 5 of epoch 0 on"):
+        for batch in one:
+            read.append([batch[0].tolist(), batch[1].tolist()])
+            if len(read) == 5:
+                for process in multiprocessing.active_children():
+                    process.kill()
+                    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+                for _ in range(10_000):  # a handler of signals would run here
+                    pass
+    assert read == quiet
+
+
+def test_a_sample_that_kills_each_process_ends_the_pass(tmp_path):
+    for number in range(100):
+        (tmp_path / str(number)).touch()
+    passing = iter(data.DataLoader(Killing(40, tmp_path, {11}), 4, num_workers=2, rank=0, ranks=1,
+                                   collate_fn=drawing_collate))
+    with pytest.warns(RuntimeWarning), pytest.raises(RuntimeError, match="DataLoader worker"):
+        list(passing)
+    assert list(passing) == [] and len(list(tmp_path.iterdir())) > 90
+    del passing
+    assert multiprocessing.active_children() == []
 
 
 def test_an_earlier_pass_does_not_move_the_position():

@@ -48,16 +48,25 @@ class BatchReader:
             generators.restore()
 
     def _read(self, epoch, samples):
-        if _reads_together(self.dataset):  # seeded by the first
-            self._begin(_SAMPLE, epoch, samples[0])
-            read = self.dataset.__getitems__(samples)
-        else:
-            read = []
-            for sample in samples:
-                self._begin(_SAMPLE, epoch, sample)
-                read.append(self.dataset[sample])
-        self._begin(_COLLATE, epoch, samples[0])
-        return self._collate(read)
+        at = None  # the sample that is being read; None: all of them
+        try:
+            if _reads_together(self.dataset):  # seeded by the first
+                self._begin(_SAMPLE, epoch, samples[0])
+                read = self.dataset.__getitems__(samples)
+            else:
+                read = []
+                for at in samples:
+                    self._begin(_SAMPLE, epoch, at)
+                    read.append(self.dataset[at])
+            at = None
+            self._begin(_COLLATE, epoch, samples[0])
+            return self._collate(read)
+        except Exception as error:
+            if hasattr(error, "add_note"):  # from Python 3.11 on
+                what = "samples " + ", ".join(map(str, samples)) if at is None else "sample %d" % at
+                error.add_note("%s of %s, epoch %d" % (what[:200], type(self.dataset).__name__,
+                                                       epoch))
+            raise
 
     def _begin(self, what, epoch, sample):
         import torch

@@ -1,12 +1,18 @@
 """DataLoader for map-style datasets, in the place of torch's, which it drives (docs/data.md)."""
 
+import gc
 import os
+import warnings
 
 from .._progress import data_waits
 from .batch_reader import BatchReader, WorkerStart, same
 from .epoch_plan import EpochPlan
+from .loader_processes import LoaderProcesses
 from .schedule import Schedule, whole
 from .spec import DataError
+
+_LOST = "DataLoader worker"  # what torch's error begins with, if one has ended
+_LOST_IN_A_ROW = 2  # loader processes that are replaced without a batch in between
 
 
 def _has_group():
@@ -191,12 +197,12 @@ class DataLoader:
         return _Pass(self._schedule, self._begin, self.persistent_workers,
                      type(self.dataset).__name__.encode())
 
-    def _begin(self):
-        """What is running now, and its batches."""
-        running = self._schedule.begin()
+    def _begin(self, running):
+        """The batches that this pass has not given yet."""
+        self._schedule.read(running)
         # Seeds of worker processes. Samples have seeds of their own.
         self._below.generator = _generator(self._seed + running.epoch * 65_537 + self._rank)
-        return running, iter(self._below)
+        return LoaderProcesses(self._below, iter(self._below))
 
     def set_epoch(self, epoch):
         """The next `for` is this epoch; within the epoch of a loaded state, the rest of it. Not
@@ -223,6 +229,7 @@ class _Pass:
         self._source = source  # the dataset's name
         self._shared = shared  # with later passes: torch has one iterator over persistent workers
         self._running = self._batches = self._number = None
+        self._is_open = False
 
     def __len__(self):
         """Batches of this pass, used ones included."""
@@ -238,18 +245,43 @@ class _Pass:
     def _next(self):
         if self._number is None:
             self._number = self._schedule.left
-            self._running, self._batches = self._begin()
-        if self._batches is None:
+            self._running, self._batches = self._schedule.begin(), None
+            self._is_open = True
+        if not self._is_open:
             raise StopIteration
         if self._shared and self._running is not self._schedule.newest:
             raise DataError("this pass ended when the next one began, as persistent_workers read "
                             "for one at a time: leave persistent_workers out, or use two loaders")
-        batches, self._batches = self._batches, None  # an error ends it
+        self._is_open = False  # an error ends it
+        batches, self._batches = self._batches, None
         try:
-            batch = next(batches)
+            batch, batches = self._read(batches)
         except StopIteration:
             self._schedule.end(self._running)
             raise
-        self._batches = batches
+        self._batches, self._is_open = batches, True
         self._schedule.advance(self._running)
         return batch
+
+    def _read(self, batches):
+        """The next batch, and the iterator that gave it: another one than `batches` if that is
+        None, or if a loader process was killed."""
+        lost = 0
+        while True:
+            try:
+                if batches is None:
+                    if lost:
+                        gc.collect()  # an iterator that was not completed may have processes
+                    batches = self._begin(self._running)
+                return next(batches), batches
+            except RuntimeError as error:  # also of the dataset
+                is_lost = batches.has_lost_one() if batches else _LOST in str(error)
+                if batches and is_lost:
+                    batches.close()
+                lost += 1
+                if not is_lost or lost > _LOST_IN_A_ROW:
+                    raise
+                batches = None
+                warnings.warn("%s; its batches are read again, from step %d of epoch %d on"
+                              % (str(error).rstrip(" ."), self._running.step, self._running.epoch),
+                              RuntimeWarning, stacklevel=4)
