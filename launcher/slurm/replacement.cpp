@@ -81,7 +81,10 @@ std::vector<std::string> hosts_to_ask_for(const SlurmOptions& options,
 
 base::Result<std::string> queue_one(const SlurmOptions& options, const ReplacementOrder& order,
                                     std::int64_t minutes, const std::string& host) {
-  const auto argv = sbatch_argv(options, own_environment(), order.bad, minutes, host);
+  // A job that shares its machines could otherwise bring one that the run has already.
+  std::vector<std::string> left_out = order.bad;
+  left_out.insert(left_out.end(), order.near.begin(), order.near.end());
+  const auto argv = sbatch_argv(options, own_environment(), left_out, minutes, host);
   const std::string out = RR_TRY(call(argv, "sbatch", replacement_script(options)));
   // "123", or "123;cluster"
   std::string id(base::trim(std::string_view(out).substr(0, out.find(';'))));

@@ -43,7 +43,8 @@ void GroupProgress::on_report(base::NodeId node, wire::WorkerProgress& reading) 
   const auto rank = nodes_.rank_of(node, reading.local_rank);
   if (reading.attempt != hands_.attempt() || !rank) return;
   const base::Nanos offset = nodes_[node].clock_offset;
-  for (auto* at : {&reading.user_code_at, &reading.first_step_at, &reading.last_step_at}) {
+  for (auto* at : {&reading.user_code_at, &reading.first_step_at, &reading.last_step_at,
+                   &reading.data_wait_since}) {
     if (*at) **at += offset;
   }
   line_news_.note(*rank, reading);
@@ -69,7 +70,7 @@ void GroupProgress::journal(std::vector<CheckpointWatch::News> news) {
 }
 
 void GroupProgress::journal_steps(base::NodeId node) {
-  std::optional<Progress> made = readings_.summary();
+  std::optional<Progress> made = readings_.summary(clock_.now());
   if (!made) return;
   if (made->attempt == hands_.attempt()) made->bandwidth = hands_.bandwidth();
   hands_.on_event(*std::move(made), node);

@@ -82,8 +82,13 @@ void StatusView::note_steps_of_ranks(RunStatus& status) const {
   for (NodeStatus& node : status.nodes) {
     for (std::uint32_t local = 0; local < node.ranks.size(); ++local) {
       const base::Rank rank{node.first_rank + local};
-      node.ranks[local].steps = of_.progress.readings().steps_of(rank);
-      node.ranks[local].step = of_.progress.readings().step_of(rank);
+      RankStatus& known = node.ranks[local];
+      known.steps = of_.progress.readings().steps_of(rank);
+      known.step = of_.progress.readings().step_of(rank);
+      ProgressTracker::DataWait data = of_.progress.readings().data_wait_of(rank, clock_.now());
+      known.data_waited = data.waited;
+      known.data_waiting = data.lasting;
+      known.data_place = std::move(data.place);
     }
   }
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "base/core/words.h"
 #include "supervisor/core/types/exit_code.h"

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <utility>
 
-#include "base/core/words.h"
 #include "supervisor/core/fault/fault_class.h"
 #include "supervisor/core/types/exit_code.h"
 #include "supervisor/core/types/limits.h"

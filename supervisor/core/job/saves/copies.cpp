@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "supervisor/core/types/limits.h"
-
 namespace robustrun::supervisor {
 
 // The attempt does not wait for the answer: until it comes, the previous map counts.
