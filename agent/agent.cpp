@@ -4,44 +4,18 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <cerrno>
-#include <filesystem>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 
-#include "agent/copies/memory_tier.h"
 #include "agent/copies/peer_copies.h"
-#include "agent/departure.h"
-#include "agent/faults/inject.h"
-#include "agent/health/watch.h"
-#include "agent/node/environment.h"
 #include "agent/node/limits.h"
-#include "agent/node/node_context.h"
-#include "agent/node/runtime_dir.h"
-#include "agent/preflight/node_tests.h"
-#include "agent/staging/block_peers.h"
-#include "agent/staging/stage_files.h"
+#include "agent/node_agent.h"
 #include "agent/stdin_watch.h"
-#include "agent/store/attempt_store.h"
-#include "agent/uplink/disturbed_link.h"
 #include "agent/uplink/supervisor_link.h"
-#include "agent/worker/checkpoint_demotion.h"
-#include "agent/worker/worker_set.h"
-#include "base/core/clock.h"
-#include "base/io/blocking_pool.h"
-#include "base/io/child_self.h"
-#include "base/io/descriptor_limit.h"
-#include "base/io/log.h"
 #include "base/io/strays.h"
 #include "wire/link/dialer.h"
-#include "wire/messages/limits.h"
 
 namespace robustrun::agent {
 namespace {
@@ -52,403 +26,6 @@ constexpr int kExitFailed = 1;
 constexpr int kExitInfrastructure = 94;  // not the script's fault: another start may help
 constexpr int kExitSignalBase = 128;
 constexpr base::BlockingPool::Lane kLookUpLane = 0xFFFFFFF9;
-
-class Agent {
- public:
-  using MakeLink = std::function<std::unique_ptr<SupervisorLink>(Agent&, SupervisorLink::Handlers)>;
-
-  Agent(asio::io_context& loop, bool over_network, const MakeLink& make_link)
-      : loop_(loop),
-        over_network_(over_network),
-        pool_(loop.get_executor(), kPoolThreads, kPoolQueueMax),
-        node_{loop.get_executor(),
-              clock_,
-              pool_,
-              [this](const wire::Message& m) { send(m); },
-              {},
-              {},
-              {}},
-        tick_(loop),
-        give_up_(loop),
-        departure_(node_, over_network, {},
-                   {[this] { return welcomed(); }, [this] { return ::getppid() != parent_; },
-                    [this](const wire::Message& m) { send(m); },
-                    [this](int signal, base::Nanos grace) { workers_->stop_all(signal, grace); },
-                    [this](std::function<void()> then) { workers_->when_gone(std::move(then)); },
-                    [this] { leave(); }}),
-        signals_(loop, SIGTERM, SIGINT),
-        forwarded_(loop) {
-    base::redirect_log(
-        [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
-          send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
-        });
-    node_.host = host();
-    node_.leave_store = [this] { store_.leave_to_worker(); };
-    await_signal();
-    blocks_.use_listener_of(*peers_);
-    SupervisorLink::Handlers handlers{[this](wire::Message m) { on_message(std::move(m)); },
-                                      [this] { on_drained(); },
-                                      [this](const base::Error& why) {
-                                        why_ = why.what;
-                                        is_cut_off_ = why.code == base::Errc::kUnavailable;
-                                        leave();
-                                      }};
-    link_ = DisturbedLink::around(
-        loop.get_executor(), clock_, std::move(handlers),
-        [&](SupervisorLink::Handlers inner) { return make_link(*this, std::move(inner)); });
-  }
-
-  ~Agent() {
-    base::redirect_log({});
-    tests_.reset();
-    injector_.reset();
-    peers_.reset();
-    copies_.reset();  // rescues under way report to workers_
-    workers_.reset();
-    stage_.reset();
-  }
-
-  void end_with_node() { departure_.end_with_node(); }
-  void leave_on(const std::vector<int>& signals, base::Nanos grace) {
-    for (const int signal : signals) {
-      boost::system::error_code error;  // nothing can be done about it
-      signals_.add(signal, error);
-    }
-    departure_.set_grace(grace);
-  }
-  void forward(const std::vector<int>& signals) {
-    for (const int signal : signals) {
-      boost::system::error_code error;  // the kernel refuses SIGKILL and SIGSTOP
-      forwarded_.add(signal, error);
-    }
-    if (!signals.empty()) await_forwarded();
-  }
-  void add_environment(std::vector<std::string> own) { node_environment_ = std::move(own); }
-  void start_only(wire::WorkerTemplate workers, std::vector<OwnStreams> streams) {
-    own_workers_ = std::move(workers);
-    own_streams_ = std::move(streams);
-  }
-  void show_here(const OwnConsole::Open& open) {
-    console_ = open(loop_.get_executor(), [this] { on_drained(); });
-  }
-
-  [[nodiscard]] const base::Clock& clock() const { return clock_; }
-  [[nodiscard]] base::Nanos began() const { return began_; }
-  // Parts that are reachable before the welcome.
-  [[nodiscard]] PeerCopies& peers() { return *peers_; }
-  [[nodiscard]] base::BlockingPool& pool() { return pool_; }
-  [[nodiscard]] static std::string host() {
-    char name[256] = "";
-    return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
-  }
-  [[nodiscard]] bool welcomed() const { return workers_.has_value(); }
-  // The run's exit code, once the supervisor has dismissed us.
-  [[nodiscard]] std::optional<int> exit_code() const { return exit_code_; }
-  // The signal that made us leave; 0: none.
-  [[nodiscard]] int left_by() const { return departure_.left_by(); }
-  // Why we left without either.
-  [[nodiscard]] const std::string& why() const { return why_; }
-  // It ended because the supervisor could not be reached.
-  [[nodiscard]] bool is_cut_off() const { return is_cut_off_; }
-
-  // Ends everything that was started here: after a dismissal, a second signal, or the loss of the
-  // supervisor.
-  void leave() {
-    if (leaving_) return;
-    tests_.reset();
-    if (workers_) {
-      give_up_.expires_after(kLeaveMax);
-      give_up_.async_wait([this](const boost::system::error_code& error) {
-        if (!error) loop_.stop();
-      });
-      workers_->kill_all([this] { flush_and_close(); });
-    } else {
-      asio::post(loop_, [this] { flush_and_close(); });  // link_ may still be under construction
-    }
-  }
-
- private:
-  void await_signal() {
-    signals_.async_wait([this](const boost::system::error_code& error, int signal) {
-      if (error) return;
-      departure_.signalled(signal);
-      await_signal();
-    });
-  }
-
-  void await_forwarded() {
-    forwarded_.async_wait([this](const boost::system::error_code& error, int signal) {
-      if (error) return;
-      if (workers_) workers_->signal_all(signal);
-      await_forwarded();
-    });
-  }
-
-  void send(const wire::Message& message) {
-    if (leaving_ || !link_) return;
-    if (const auto* stop = std::get_if<wire::StopRun>(&message); stop && node_.own_command) {
-      // This command is to end, as if it had been signalled itself.
-      return base::signal_self(stop->signal == SIGINT ? SIGINT : SIGTERM);
-    }
-    if (departure_.withholds(message)) return;
-    if (departure_.was_stopped() && std::holds_alternative<wire::WorkersGone>(message))
-      store_.end_attempt();
-    const auto* output = std::get_if<wire::Output>(&message);
-    if (output != nullptr && console_) {
-      console_->write(*output);
-    } else {
-      link_->send(message);
-    }
-    if (!congested_ && is_congested()) set_congested(true);
-  }
-
-  [[nodiscard]] bool is_congested() const {
-    return link_->congested() || (console_ && console_->congested());
-  }
-
-  void on_drained() {
-    if (!link_ || !is_congested()) set_congested(false);
-  }
-
-  void set_congested(bool congested) {
-    congested_ = congested;
-    if (workers_) workers_->set_congested(congested);
-  }
-
-  void on_message(wire::Message message) {
-    if (auto* welcome = std::get_if<wire::Welcome>(&message)) {
-      on_welcome(std::move(*welcome));
-    } else if (const auto* dismiss = std::get_if<wire::Dismiss>(&message)) {
-      exit_code_ = dismiss->exit_code;
-      leave();
-    } else if (!workers_) {
-      RR_LOG(kWarn, {}, "an order came before the welcome and was dropped");
-    } else if (auto* reserve = std::get_if<wire::ReservePort>(&message)) {
-      on_reserve(*reserve);
-    } else if (auto* start = std::get_if<wire::StartWorkers>(&message)) {
-      if (workers_->takes(*start)) begin_attempt(*start);
-      if (tests_) tests_->end_replay();
-      use_own_streams(*start);
-      workers_->start(std::move(*start));
-      stepped_at_ = clock_.now();
-      peers_->begin_attempt();
-    } else if (auto* stop = std::get_if<wire::StopWorkers>(&message)) {
-      departure_.take(*stop);
-      workers_->stop(*stop);
-    } else if (std::holds_alternative<wire::StopRun>(message)) {
-      departure_.on_answer();
-    } else if (auto* signal = std::get_if<wire::SignalWorkers>(&message)) {
-      workers_->signal(*signal);
-    } else if (const auto* keep = std::get_if<wire::KeepStandbys>(&message)) {
-      workers_->keep_standbys(*keep);
-    } else if (const auto* question = std::get_if<wire::Observe>(&message)) {
-      workers_->observe(*question);
-    } else if (auto* demote = std::get_if<wire::DemoteCheckpoint>(&message)) {
-      demotion_->demote(std::move(*demote));
-    } else if (peers_->take(message) || blocks_.take(message) || stage_->take(message)) {
-      return;
-    } else if (auto* fault = std::get_if<wire::Inject>(&message)) {
-      injector_->inject(*fault);
-    } else if (tests_) {
-      const auto* replay = std::get_if<wire::ReplayNode>(&message);
-      // The order is repeated after a broken connection.
-      if (replay != nullptr && std::exchange(replay_, replay->replay) != replay->replay) {
-        begin_store(*replay);
-      }
-      tests_->take(message);
-    }
-  }
-
-  void begin_attempt(const wire::StartWorkers& order) {
-    departure_.begin_attempt();
-    link_->begin_attempt(order.attempt, order.ordered_by);
-    begin_store(order, order.store_clients);
-  }
-
-  template <class Order>
-  void begin_store(const Order& order, std::vector<std::string> clients = {}) {
-    const bool has_rank_zero = std::ranges::any_of(
-        order.slots, [](const wire::WorkerSlot& slot) { return slot.rank.value == 0; });
-    store_.begin_attempt(
-        {order.master_port, has_rank_zero, order.group_world_size == 1, std::move(clients)});
-  }
-
-  void use_own_streams(wire::StartWorkers& order) const {
-    for (wire::WorkerSlot& slot : order.slots) {
-      if (slot.local_rank.value >= own_streams_.size()) continue;
-      slot.out = own_streams_[slot.local_rank.value].out;
-      slot.err = own_streams_[slot.local_rank.value].err;
-    }
-  }
-
-  void on_welcome(wire::Welcome welcome) {
-    base::raise_descriptor_limit();  // where the process that started us has lowered it
-    if (workers_) {  // a later welcome, after a new connection
-      node_.stages.forget_news();
-      return departure_.tell_again();
-    }
-    if (own_workers_) {
-      own_workers_->run_id = welcome.workers.run_id;
-      own_workers_->health = welcome.workers.health;  // an older supervisor knows no findings
-      own_workers_->tell_modules = welcome.workers.tell_modules;
-      own_workers_->checkpoints = welcome.workers.checkpoints;
-      own_workers_->share_blocks = welcome.workers.share_blocks;
-      own_workers_->stages = welcome.workers.stages;
-      own_workers_->overlap_saves = welcome.workers.overlap_saves;
-      own_workers_->tell_moved = welcome.workers.tell_moved;
-      // In compat mode the folder's name is this command's own, as with torchrun.
-      if (!own_workers_->log_directory.empty() && !own_workers_->compat) {
-        own_workers_->log_directory += "/node" + std::to_string(welcome.node.value);
-      }
-      welcome.workers = *std::move(own_workers_);
-      node_.own_command = true;
-    }
-    overlay_environment(welcome.workers.environment, node_environment_);
-    auto runtime = RuntimeDirectory::make(welcome.workers.environment, welcome.workers.run_id);
-    if (!runtime) {
-      RR_LOG(kError, {}, "{}", runtime.error().what);
-      why_ = runtime.error().what;
-      return leave();
-    }
-    runtime_directory_.emplace(*std::move(runtime));
-    node_.runtime_directory = runtime_directory_->path();
-    if (!welcome.workers.stage.empty()) {
-      overlay_environment(welcome.workers.environment,
-                          {"ROBUSTRUN_STAGE_DIR=" + stage_directory(node_.runtime_directory)});
-    }
-    node_.workers = std::move(welcome.workers);
-    node_.self = welcome.node;
-    std::error_code error;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-    node_.executable = self.string();
-    node_.shim = (self.parent_path() / "robustrun-shim").string();
-    // Our Python package lies beside this build; on another machine perhaps in a cache.
-    const auto python = self.parent_path().parent_path() / "share/robustrun/python";
-    if (!node_.workers.python_path.empty() && over_network_) {
-      node_.workers.python_path = python.string();
-    }
-    heartbeat_interval_ = std::max<base::Nanos>(welcome.heartbeat_interval, kProgressInterval);
-    link_->set_limits({welcome.orphan_grace, welcome.silence_max});
-    node_.started_with = node_.workers;
-    stage_.emplace(node_, blocks_);
-    workers_.emplace(node_, *copies_, blocks_, *stage_);
-    tests_.emplace(node_);
-    demotion_.emplace(node_);
-    if (node_.workers.health) health_ = HealthWatch::start(node_);
-    injector_.emplace(
-        node_,
-        FaultInjector::Hooks{[this](base::Attempt attempt, base::LocalRank rank) {
-                               return workers_->fault_target(attempt, rank);
-                             },
-                             [this](wire::FaultKind kind, base::Nanos duration, base::Nanos delay) {
-                               link_->disturb(kind, duration, delay);
-                             }});
-    // Agents that are welcomed at once do not beat at once: the supervisor would take thousands of
-    // heartbeats in one burst.
-    next_heartbeat_ = clock_.now() + base::Nanos(rng_.below(heartbeat_interval_.count()));
-    stepped_at_ = clock_.now();
-    tick();
-  }
-
-  void on_reserve(const wire::ReservePort& order) {
-    wire::PortReserved answer{order.attempt, 0, {}};
-    if (auto port = store_.reserve(rng_)) {
-      answer.port = *port;
-    } else {
-      answer.error = port.error().what;
-    }
-    send(answer);
-  }
-
-  // Ten times a second the workers' records, less often while no worker makes a step; once per
-  // heartbeat interval a heartbeat.
-  void tick() {
-    const base::Nanos before = clock_.now();
-    const bool is_quiet = before - stepped_at_ > kQuietAfter;
-    const base::Nanos due =
-        std::min<base::Nanos>(before + (is_quiet ? kQuietInterval : kProgressInterval),
-                              std::max(next_heartbeat_, before + kProgressInterval));
-    tick_.expires_after(due - before);
-    tick_.async_wait([this, due](const boost::system::error_code& error) {
-      if (error || leaving_) return;
-      const base::Nanos now = clock_.now();
-      if (workers_->report_progress()) {
-        stepped_at_ = now;
-        link_->note_progress();
-      }
-      if (now >= next_heartbeat_) {
-        next_heartbeat_ =
-            std::max(next_heartbeat_, now - heartbeat_interval_) + heartbeat_interval_;
-        send(wire::Heartbeat{++heartbeats_, now - due, now});
-      }
-      tick();
-    });
-  }
-
-  void flush_and_close() {
-    if (console_) return console_->flush([this] { close_link(); });
-    close_link();
-  }
-
-  void close_link() {
-    send(wire::Bye{});
-    leaving_ = true;
-    tick_.cancel();
-    signals_.cancel();
-    departure_.cancel();
-    wait_for_last_bytes(link_->close(), clock_.now() + kLastBytesMax);
-  }
-
-  // The closed channel lives until its last bytes are written. A file write that hangs (a dead
-  // mount) must not delay our end: the loop is stopped, whatever the pool still does.
-  void wait_for_last_bytes(const std::weak_ptr<wire::Channel>& closing, base::Nanos until) {
-    if (closing.expired() || clock_.now() >= until) return loop_.stop();
-    give_up_.expires_after(kLastBytesPoll);
-    give_up_.async_wait([this, closing, until](const boost::system::error_code& error) {
-      if (!error) wait_for_last_bytes(closing, until);
-    });
-  }
-
-  asio::io_context& loop_;
-  bool over_network_;
-  base::SystemClock clock_;
-  const base::Nanos began_ = clock_.now();
-  base::Rng rng_{base::system_seed()};
-  base::BlockingPool pool_;
-  NodeContext node_;
-  std::unique_ptr<MemoryTier> copies_ = MemoryTier::make(node_);
-  std::optional<PeerCopies> peers_{std::in_place, node_, *copies_};
-  BlockPeers blocks_{node_};
-  AttemptStore store_{node_};
-  std::unique_ptr<OwnConsole> console_;  // null: output goes to the supervisor
-  std::unique_ptr<DisturbedLink> link_;
-  std::optional<RuntimeDirectory> runtime_directory_;
-  std::optional<StageFiles> stage_;
-  std::optional<WorkerSet> workers_;
-  std::optional<wire::WorkerTemplate> own_workers_;
-  std::vector<OwnStreams> own_streams_;  // by local rank; empty: as the supervisor orders
-  std::optional<FaultInjector> injector_;
-  std::optional<NodeTests> tests_;
-  std::optional<CheckpointDemotion> demotion_;
-  std::unique_ptr<HealthWatch> health_;  // null: findings are not wanted
-  asio::steady_timer tick_;
-  asio::steady_timer give_up_;
-  Departure departure_;
-  asio::signal_set signals_;
-  asio::signal_set forwarded_;
-  std::uint64_t heartbeats_ = 0;  // sent so far
-  base::Nanos heartbeat_interval_{};
-  base::Nanos next_heartbeat_{};
-  base::Nanos stepped_at_{};  // when a worker was last seen to have made a step, or was started
-  std::optional<int> exit_code_;
-  std::string why_ = "ended by a signal";
-  bool is_cut_off_ = false;
-  bool congested_ = false;
-  std::optional<std::uint64_t> replay_;  // the last one
-  std::vector<std::string> node_environment_;
-  const pid_t parent_ = ::getppid();
-  bool leaving_ = false;  // the link is closed
-};
 
 using LookUp = std::function<void(SupervisorLink::Network::Found)>;
 
@@ -474,16 +51,20 @@ int run_agent(base::Fd channel) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   prepare_process();
   asio::io_context loop(1);
-  Agent agent(loop, false, [&](Agent& self, SupervisorLink::Handlers handlers) {
-    auto link =
-        SupervisorLink::over_socket(loop.get_executor(), std::move(channel), std::move(handlers));
-    wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {}, 0, {}, {}};
-    hello.at = self.clock().now();
-    hello.began = self.began();
-    link->send(hello);
-    return link;
-  });
-  agent.leave_on({SIGHUP, SIGQUIT}, kStopAloneGrace);
+  NodeAgent::Settings settings;
+  settings.end_signals = {SIGHUP, SIGQUIT};
+  settings.grace = kStopAloneGrace;
+  const NodeAgent agent(loop, std::move(settings),
+                        [&](const NodeAgent::Means& means, SupervisorLink::Handlers handlers) {
+                          auto link = SupervisorLink::over_socket(
+                              loop.get_executor(), std::move(channel), std::move(handlers));
+                          wire::Hello hello{
+                              wire::kProtocolVersion, means.host, ::getpid(), {}, 0, {}, {}};
+                          hello.at = means.clock.now();
+                          hello.began = means.began;
+                          link->send(hello);
+                          return link;
+                        });
   loop.run();
   return 0;
 }
@@ -493,32 +74,38 @@ int run_remote_agent(RemoteAgent start) {
   if (!start.own_workers) ::signal(SIGHUP, SIG_IGN);
   prepare_process();
   asio::io_context loop(1);
-  Agent agent(loop, true, [&](Agent& self, SupervisorLink::Handlers handlers) {
-    wire::Hello hello{wire::kProtocolVersion, self.host(), ::getpid(), {},
-                      start.self.slots,       {},          {}};
-    hello.began = self.began();
-    if (start.self.host.empty()) start.self.host = hello.host;
-    start.self.pid = hello.pid;
-    const std::string interface = start.credential.interface;
-    auto dialer = wire::Dialer::make(loop.get_executor(), std::move(start.credential),
-                                     std::move(start.self), std::move(start.munge));
-    return SupervisorLink::over_network(
-        loop.get_executor(), self.clock(), std::move(dialer),
-        {std::move(hello), interface, start.first_contact_max,
-         on_pool(self.pool(), std::move(start.look_up)), std::move(start.on_late),
-         std::bind_front(&PeerCopies::open, &self.peers())},
-        std::move(handlers));
-  });
-  if (start.ends_with_node) agent.end_with_node();
-  agent.leave_on(start.end_signals, start.shutdown_grace);
-  agent.forward(start.forwarded_signals);
   const bool is_command = start.own_workers.has_value();  // of a user, on each node
   const bool compat = is_command && start.own_workers->compat;
-  agent.add_environment(std::move(start.node_environment));
-  if (start.own_workers) {
-    agent.start_only(*std::move(start.own_workers), std::move(start.own_streams));
-    if (start.open_console) agent.show_here(start.open_console);
+  NodeAgent::Settings settings;
+  settings.over_network = true;
+  settings.ends_with_node = start.ends_with_node;
+  settings.end_signals = std::move(start.end_signals);
+  settings.grace = start.shutdown_grace;
+  settings.forwarded_signals = std::move(start.forwarded_signals);
+  settings.node_environment = std::move(start.node_environment);
+  if (is_command) {
+    settings.own_workers = std::move(start.own_workers);
+    settings.own_streams = std::move(start.own_streams);
+    settings.open_console = std::move(start.open_console);
   }
+  NodeAgent agent(loop, std::move(settings),
+                  [&](const NodeAgent::Means& means, SupervisorLink::Handlers handlers) {
+                    wire::Hello hello{wire::kProtocolVersion, means.host, ::getpid(), {},
+                                      start.self.slots,       {},         {}};
+                    hello.began = means.began;
+                    if (start.self.host.empty()) start.self.host = hello.host;
+                    start.self.pid = hello.pid;
+                    const std::string interface = start.credential.interface;
+                    auto dialer =
+                        wire::Dialer::make(loop.get_executor(), std::move(start.credential),
+                                           std::move(start.self), std::move(start.munge));
+                    return SupervisorLink::over_network(
+                        loop.get_executor(), means.clock, std::move(dialer),
+                        {std::move(hello), interface, start.first_contact_max,
+                         on_pool(means.pool, std::move(start.look_up)), std::move(start.on_late),
+                         std::bind_front(&PeerCopies::open, &means.peers)},
+                        std::move(handlers));
+                  });
   std::unique_ptr<StdinWatch> watch;
   if (start.watch_stdin) {
     watch = StdinWatch::start(loop.get_executor(), [&] {
@@ -526,13 +113,14 @@ int run_remote_agent(RemoteAgent start) {
     });
   }
   loop.run();
-  if (agent.left_by() != 0) return compat ? kExitFailed : kExitSignalBase + agent.left_by();
-  if (agent.exit_code()) return *agent.exit_code();
-  const std::string line = "robustrun agent: " + agent.why() + "\n";
+  const NodeAgent::End end = agent.end();
+  if (end.left_by != 0) return compat ? kExitFailed : kExitSignalBase + end.left_by;
+  if (end.exit_code) return *end.exit_code;
+  const std::string line = "robustrun agent: " + end.why + "\n";
   // This is the last line, so a closed stderr is ignored.
   static_cast<void>(::write(STDERR_FILENO, line.data(), line.size()) == 0);
   // Once it has joined, nothing but its workers and signals of a user may end it for good.
-  const bool may_help = agent.is_cut_off() || agent.welcomed();
+  const bool may_help = end.is_cut_off || agent.welcomed();
   return is_command && may_help && !compat ? kExitInfrastructure : kExitFailed;
 }
 
