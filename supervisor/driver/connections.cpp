@@ -83,8 +83,11 @@ void Driver::Impl::on_stop(const wire::StopRun& order) {
 // as that signal to us. All ranks may do so at once, and the second signal to us would kill them.
 void Driver::Impl::on_report(base::NodeId node, const wire::StopRun& order) {
   if (!agent_listener_) nodes_.send(node, order);  // the agent need not stop the workers by itself
+  // Slurm's SIGTERM to a job that brought this node: its agent reports that it leaves.
+  const bool ends_alone =
+      request_.spec.group.replace > 0 && node.value >= request_.spec.nodes.size();
   const bool is_ending = job_.state() == JobState::kFinishing || finished_;
-  if (is_ending ||
+  if (is_ending || (order.signal == SIGTERM && ends_alone) ||
       std::ranges::find(request_.end_signals, order.signal) == request_.end_signals.end()) {
     return;
   }
