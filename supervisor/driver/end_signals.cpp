@@ -54,7 +54,10 @@ void EndSignals::on_stop(const wire::StopRun& order) {
 void EndSignals::on_report(base::NodeId node, const wire::StopRun& order) {
   // The agent of this machine need not stop the workers by itself.
   if (!nodes_.keeps_orders()) nodes_.send(node, order);
-  if (hands_.is_ending() || std::ranges::find(end_signals_, order.signal) == end_signals_.end()) {
+  // Slurm's SIGTERM to the job that brought this node: its agent reports that it leaves.
+  const bool ends_alone = order.signal == SIGTERM && hands_.ends_alone(node);
+  if (hands_.is_ending() || ends_alone ||
+      std::ranges::find(end_signals_, order.signal) == end_signals_.end()) {
     return;
   }
   if (order.signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();

@@ -115,6 +115,8 @@ TEST_CASE("Slurm is asked why it sent SIGTERM, whichever way that came") {
 TEST_CASE("the end of a job that brought one node is that node's alone") {
   Signals run(true);
   run.own_job = base::NodeId{1};
+  run.signals->on_report({1}, stop(SIGTERM));
+  CHECK(run.events.empty());
   wire::NodeEnding ending;
   run.signals->on_report({1}, ending);
   CHECK(run.slurm_asked == 0);
