@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/node/limits.h"
 #include "tests/agent/fake_node.h"
 
 namespace robustrun::agent::standby_set_test {
