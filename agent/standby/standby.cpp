@@ -93,9 +93,8 @@ base::Status StandbyImpl::launch(NodeContext& node) {
     shim_ = RR_TRY(start_process(node, options, shim_handlers()));
   } else {
     const StandbyTemplate::Order order{options, path, plan_.changes};
-    shim_ = RR_TRY(adopt_process(node, options, shim_handlers(), [&](int control) {
-      return plan_.made->request(order, control);
-    }));
+    shim_ = RR_TRY(adopt_process(node, options, shim_handlers(),
+                                 [&](int control) { return plan_.made->request(order, control); }));
   }
   patience_.expires_after(kStandbyReadyMax);
   patience_.async_wait([this](const boost::system::error_code& error) {

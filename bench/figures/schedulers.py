@@ -11,33 +11,22 @@ import sys
 import time
 import uuid
 
+import harness
 import journal
-from harness import (
-    PYTHON,
-    ROBUSTRUN,
-    ROOT,
-    Figure,
-    Quick,
-    Scratch,
-    clean_environment,
-    in_turns,
-    median_ratio,
-    wait_for,
-)
 from sshd import free_port
 
-sys.path.append(str(ROOT / "tests" / "e2e"))
+sys.path.append(str(harness.ROOT / "tests" / "e2e"))
 from helpers.runner import MARKER  # noqa: E402
 from slurm.cluster import Cluster  # noqa: E402
 from slurm.jobs import Allocation  # noqa: E402
 
 RANKS = 2
-JOB = ROOT / "bench" / "ddp_job.py"
+JOB = harness.ROOT / "bench" / "ddp_job.py"
 REQUEUE_S = 5
 ROUNDS = 10
 DRAIN_MAX_S = 10
 REQUEUE_RATIO_MAX = 1.0
-QUICK = Quick(60, "1 round instead of 10")
+QUICK = harness.Quick(60, "1 round instead of 10")
 
 
 class Bench:
@@ -56,7 +45,8 @@ class Bench:
         self.cluster.close()
 
     def environment(self, **more):
-        return clean_environment(**self.cluster.environment(), **{MARKER: self.marker}, **more)
+        own = {**self.cluster.environment(), MARKER: self.marker}
+        return harness.clean_environment(**own, **more)
 
 
 def steps(folder):
@@ -71,23 +61,25 @@ def fresh_steps(folder, since, what):
         times = {rank: at for rank, at in steps(folder) if at > since}
         return len(times) == RANKS and max(times.values())
 
-    return wait_for(done, what, 180)
+    return harness.wait_for(done, what, 180)
 
 
 def drain_ms():
-    with Bench() as bench, Scratch() as folder:
+    with Bench() as bench, harness.Scratch() as folder:
         allocation = Allocation(bench.cluster, 3)
         (folder / "policy.toml").write_text('[drain]\nact = "now"\n')
         pairs = [f"{name}={value}" for name, value in allocation.environment().items()]
         run = bench.cluster.daemon(
-            "env", *pairs, f"PYTHON_EXEC={PYTHON}", ROBUSTRUN, "--run-dir", folder / "run",
-            "--nnodes=2", "--spares=1", "--slurm-poll=0.5", "--preflight=off",
+            "env", *pairs, f"PYTHON_EXEC={harness.PYTHON}", harness.ROBUSTRUN,
+            "--run-dir", folder / "run", "--nnodes=2", "--spares=1",
+            "--slurm-poll=0.5", "--preflight=off",
             f"--policy={folder / 'policy.toml'}", JOB, folder, cwd=folder)
         try:
             fresh_steps(folder, 0, "the first step of all ranks")
             bench.cluster.drain("n2")
-            seen = wait_for(lambda: journal.read(folder / "run" / "journal").of("NodeHealth"),
-                            "the drain", 60)[0].at
+            told = folder / "run" / "journal"
+            drain, *_ = harness.wait_for(lambda: journal.read(told).of("NodeHealth"), "the drain", 60)
+            seen = drain.at
             return (fresh_steps(folder, seen, "steps on the spare") - seen) / 1e6
         finally:
             run.terminate()
@@ -96,7 +88,7 @@ def drain_ms():
 
 def requeue_ms(submit):
     """`submit(bench, folder)` queues the job."""
-    with Bench() as bench, Scratch() as folder:
+    with Bench() as bench, harness.Scratch() as folder:
         job = submit(bench, folder)
         fresh_steps(folder, 0, "the first step of all ranks")
         lost = time.monotonic_ns()
@@ -110,14 +102,15 @@ def requeue_ms(submit):
 
 def ours(bench, folder):
     out = bench.cluster.run(
-        ROBUSTRUN, "submit", "--nodes=2", "--preflight=off", "--wait-for-nodes=0",
+        harness.ROBUSTRUN, "submit", "--nodes=2", "--preflight=off", "--wait-for-nodes=0",
         "--sbatch=--output=out.%j", JOB, folder, env=bench.environment(), cwd=folder)
     return int(out.stdout)
 
 
 def torchruns(bench, folder):
     script = (f"#!/bin/bash\nexport OMP_NUM_THREADS=1\n"
-              f"srun --nodes=2 --ntasks-per-node=1 {PYTHON} -m torch.distributed.run --nnodes=2 "
+              f"srun --nodes=2 --ntasks-per-node=1 {harness.PYTHON} -m torch.distributed.run "
+              f"--nnodes=2 "
               f"--nproc-per-node=1 --rdzv-backend=c10d --rdzv-endpoint=127.0.0.1:{free_port()} "
               f"--rdzv-id=$SLURM_JOB_ID.${{SLURM_RESTART_COUNT:-0}} {JOB} {folder}\n")
     return bench.cluster.sbatch(script, "--requeue", "--nodes=2", "--ntasks-per-node=1",
@@ -126,12 +119,12 @@ def torchruns(bench, folder):
 
 def measure(quick):
     rounds = QUICK.rounds if quick else ROUNDS
-    (drains,) = in_turns(rounds, drain_ms)
-    our, peer = in_turns(rounds, lambda: requeue_ms(ours), lambda: requeue_ms(torchruns))
+    (drains,) = harness.in_turns(rounds, drain_ms)
+    our, peer = harness.in_turns(rounds, lambda: requeue_ms(ours), lambda: requeue_ms(torchruns))
     return [
-        Figure("drain seen until steps on the spare", "ms", drains, [], f"under {DRAIN_MAX_S} s",
-               max(drains) < DRAIN_MAX_S * 1000),
-        Figure("node lost until steps of the requeued job", "ms", our, peer, "never slower",
-               median_ratio(our, peer) <= REQUEUE_RATIO_MAX,
-               f"peer: sbatch --requeue with torchrun; both with Slurm's delay of {REQUEUE_S} s"),
+        harness.Figure("drain seen until steps on the spare", "ms", drains, [],
+                       f"under {DRAIN_MAX_S} s", max(drains) < DRAIN_MAX_S * 1000),
+        harness.Figure("node lost until steps of the requeued job", "ms", our, peer,
+                       "never slower", harness.median_ratio(our, peer) <= REQUEUE_RATIO_MAX,
+                       f"peer: sbatch --requeue with torchrun; both with Slurm's delay of {REQUEUE_S} s"),
     ]
