@@ -78,8 +78,8 @@ def drain_ms():
             fresh_steps(folder, 0, "the first step of all ranks")
             bench.cluster.drain("n2")
             told = folder / "run" / "journal"
-            drain, *_ = harness.wait_for(lambda: journal.read(told).of("NodeHealth"), "the drain", 60)
-            seen = drain.at
+            reports = lambda: journal.read(told).of("NodeHealth")  # noqa: E731
+            seen = harness.wait_for(reports, "the drain", 60)[0].at
             return (fresh_steps(folder, seen, "steps on the spare") - seen) / 1e6
         finally:
             run.terminate()
@@ -126,5 +126,6 @@ def measure(quick):
                        f"under {DRAIN_MAX_S} s", max(drains) < DRAIN_MAX_S * 1000),
         harness.Figure("node lost until steps of the requeued job", "ms", our, peer,
                        "never slower", harness.median_ratio(our, peer) <= REQUEUE_RATIO_MAX,
-                       f"peer: sbatch --requeue with torchrun; both with Slurm's delay of {REQUEUE_S} s"),
+                       "peer: sbatch --requeue with torchrun; both with Slurm's delay of "
+                       f"{REQUEUE_S} s"),
     ]
