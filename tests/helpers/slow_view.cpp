@@ -64,7 +64,7 @@ int view_open(const char* path, fuse_file_info* info) {
 int view_read(const char* path, char* buffer, std::size_t size, off_t offset,
               fuse_file_info* info) {
   std::this_thread::sleep_for(latency);
-  const bool is_broken = !broken.empty() && std::string_view(path).contains(broken);
+  const bool is_broken = std::string_view(path).contains(broken);
   if (fails && is_broken) return -EIO;
   while (is_broken && !hold.empty() && ::access(hold.c_str(), F_OK) == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
