@@ -50,7 +50,8 @@ void Replacements::look() {
     const bool is_due = clock_.now() >= ask_at_ && (!is_listed_ || !jobs_.empty());
     if (has_orders || is_due) {
       is_asking_ = true;
-      hands_.order(std::move(order), [this, asked = order.count, goes_on = std::weak_ptr(goes_on_)](
+      const auto asked = order.count;
+      hands_.order(std::move(order), [this, asked, goes_on = std::weak_ptr(goes_on_)](
                                          const launcher::ReplacementAnswer& answer) {
         if (!goes_on.expired()) take(answer, asked);
       });
