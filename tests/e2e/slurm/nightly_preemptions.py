@@ -1,4 +1,4 @@
-"""As test_preemptions.py, fifty times."""
+"""Fifty preemptions at random times lose no more than the steps since the last save. Real Slurm."""
 
 import os
 import random

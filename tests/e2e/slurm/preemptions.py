@@ -1,4 +1,4 @@
-"""A training that is preempted again and again, at random times (test_preemptions.py, nightly)."""
+"""A training that is preempted again and again, at random times (nightly_preemptions.py)."""
 
 import random
 import re
