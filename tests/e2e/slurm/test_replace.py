@@ -81,7 +81,7 @@ def test_a_lost_node_is_replaced_by_a_job_near_the_run(two, robustrun):
 def test_a_job_that_is_no_longer_needed_is_cancelled(two, robustrun):
     cluster = two.cluster
     # All other nodes are taken.
-    Allocation(cluster, 2)
+    Allocation(cluster, 2, "--exclusive")
     job = two()
     lose(cluster, 2)
     job.says("is queued for one more (--replace)")
