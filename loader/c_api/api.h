@@ -90,7 +90,7 @@ RR_DATA_API int rr_data_inputs(const rr_data_spec* spec, const char* folder, siz
                                             int is_prepared),
                                void* context);
 // Reads the indices of all sources. Relative paths are relative to `folder`. `shared`: a folder of
-// this user in which the ranks of this machine share one copy of the indices; "": there is none.
+// this user in which the ranks of this machine share one copy of the indices; "": none is shared.
 // Copies `spec` and the texts.
 RR_DATA_API int rr_data_open(const rr_data_spec* spec, const char* folder, const char* shared,
                              uint32_t rank, uint32_t ranks, rr_data** data);

@@ -14,8 +14,9 @@
 
 namespace robustrun::loader {
 
-// `shared`: that folder, which only this user may write to; empty: there is none. Relative paths of
-// the specification are relative to `folder`. Errors: those of read_index(), with exact lengths.
+// `shared`: that folder, which only this user may write to; empty: the ranks share nothing.
+// Relative paths of the specification are relative to `folder`. Errors: those of read_index(), with
+// exact lengths.
 [[nodiscard]] base::Result<std::vector<SourceIndex>> read_indices(const Spec& spec,
                                                                   const std::string& folder,
                                                                   const std::string& shared);

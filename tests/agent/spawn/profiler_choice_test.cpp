@@ -104,7 +104,7 @@ TEST_CASE("a plugin in NCCL's configuration files counts, the user's file before
     node.has_files = false;
     CHECK(node.choice().kind == Kind::kNone);
   }
-  SUBCASE("a file that is none") {
+  SUBCASE("a FIFO instead of a file") {
     REQUIRE(::remove((node.folder / "third.conf").c_str()) == 0);
     REQUIRE(::mkfifo((node.folder / "third.conf").c_str(), 0600) == 0);
     CHECK(node.choice().name == "site");

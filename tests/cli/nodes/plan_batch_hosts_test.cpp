@@ -154,7 +154,7 @@ TEST_CASE("agents start by the system's own program, unless options name another
   CHECK(BatchWorld(kLsf).nodes().value().ssh.ssh_command.empty());  // it is not on PATH
 }
 
-TEST_CASE("without the system's programs the job's end is not known, which is said") {
+TEST_CASE("without the system's programs the job's end is unknown, and a warning says so") {
   BatchWorld job(kPbs);
   CHECK(job.nodes().value().batch.commands == "/usr/bin");
   job.machine.executables.erase("/usr/bin/qstat");

@@ -102,7 +102,7 @@ if hasattr(own, "barrier"):
         one.barrier("gate", 2)
         thread.join(25)
         assert not thread.is_alive()
-assert outcome(lambda: stores[1][0].set("big", "x" * (9 << 20))) or True
+outcome(lambda: stores[1][0].set("big", "x" * (9 << 20)))  # refused or not: the store goes on
 assert stores[1][1].add("alive", 1) == 1
 print("equal", count + 1)
 """

@@ -1,4 +1,5 @@
-// When jobs for nodes in place of lost ones are queued and cancelled, and what is said of them.
+// When jobs for nodes in place of lost ones are queued and cancelled, and what the user reads of
+// them.
 #include "supervisor/driver/replacements.h"
 
 #include <algorithm>
