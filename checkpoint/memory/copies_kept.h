@@ -2,7 +2,8 @@
 // How many copies of a rank's state its memory has room for. Each copy has a slot (memory_area.h);
 // every slot costs as much memory as the rank's state. The agent holds up to two of a rank
 // (agent/copies/round_part.h), and a transfer carries at most kBulkCopiesMax (wire/bulk/request.h,
-// docs/formats/bulk.md).
+// docs/formats/bulk.md). Users read of two copies in the docstrings of
+// python/robustrun/checkpoint.py and dcp.py.
 
 #include <cstddef>
 

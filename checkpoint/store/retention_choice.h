@@ -1,6 +1,7 @@
 #pragma once
 // Decides which attempts retention may remove. Pure: retention.h reads and acts, tests/sim plays
-// the same choice.
+// the same choice. Users read the rule as `keep` in python/robustrun/checkpoint.py,
+// python/robustrun/_checkpoint/c_api.py and docs/checkpoints.md.
 
 #include <cstddef>
 #include <cstdint>

@@ -34,29 +34,30 @@ std::string step_name(const SlurmOptions& options) { return "robustrun-" + optio
 
 }  // namespace
 
+const std::vector<std::string>& agent_step_options() {
+  static const std::vector<std::string> options = {"--overlap",  "--mpi=none", "--cpu-bind=none",
+                                                   "--mem=0",    "--chdir=/",  "--export=ALL",
+                                                   "--input=all"};
+  return options;
+}
+
 std::vector<std::string> srun_argv(const SlurmOptions& options,
                                    const std::vector<std::string>& nodes, unsigned number) {
-  return {"srun",
-          "--jobid=" + options.job,
-          fmt::format("--nodes={}", nodes.size()),
-          fmt::format("--ntasks={}", nodes.size()),
-          "--ntasks-per-node=1",
-          "--nodelist=" + base::join(nodes, ","),
-          "--job-name=" + step_name(options),
-          "--overlap",
-          "--no-kill",
-          "--kill-on-bad-exit=0",
-          "--wait=0",
-          "--mpi=none",
-          "--cpu-bind=none",
-          "--mem=0",
-          "--export=ALL",
-          "--chdir=/",
-          "--input=all",
-          fmt::format("--output={}/agent.{}.%n.log", plain(options.folder), number),
-          options.executable,
-          "agent",
-          "--stdin-credential"};
+  std::vector<std::string> argv = {"srun",
+                                   "--jobid=" + options.job,
+                                   fmt::format("--nodes={}", nodes.size()),
+                                   fmt::format("--ntasks={}", nodes.size()),
+                                   "--ntasks-per-node=1",
+                                   "--nodelist=" + base::join(nodes, ","),
+                                   "--job-name=" + step_name(options),
+                                   "--no-kill",
+                                   "--kill-on-bad-exit=0",
+                                   "--wait=0"};
+  argv.insert(argv.end(), agent_step_options().begin(), agent_step_options().end());
+  argv.insert(argv.end(),
+              {fmt::format("--output={}/agent.{}.%n.log", plain(options.folder), number),
+               options.executable, "agent", "--stdin-credential"});
+  return argv;
 }
 
 std::string srun_log(const SlurmOptions& options, unsigned number) {

@@ -42,6 +42,9 @@ struct SlurmOptions {
 // In the environment of every agent: identifies its run and job.
 inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 
+// The options of every srun that starts agents: this run's, and those of a replacement's job.
+[[nodiscard]] const std::vector<std::string>& agent_step_options();
+
 // `number`: of the step, unique within the run; part of its file names.
 [[nodiscard]] std::vector<std::string> srun_argv(const SlurmOptions& options,
                                                  const std::vector<std::string>& nodes,

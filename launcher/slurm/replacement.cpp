@@ -120,11 +120,12 @@ std::string replacement_script(const SlurmOptions& options) {
       "folder={1}\n"
       "[ -r \"$folder/join\" ] || exit 0 # the run is over\n"
       "trap : TERM USR1 # for the agent, which gets Slurm's signals from Slurm\n"
-      "srun --nodes=1 --ntasks=1 --overlap --mpi=none --cpu-bind=none --mem=0 --export=ALL \\\n"
-      "  --chdir=/ --input=all {2} agent --stdin-credential \\\n"
+      "srun --nodes=1 --ntasks=1 {3} \\\n"
+      "  {2} agent --stdin-credential \\\n"
       "  <\"$folder/join\" >\"$folder/job-$SLURM_JOB_ID.log\" 2>&1\n"
       "exit 0\n",
-      options.job, quoted(options.folder), quoted(options.executable));
+      options.job, quoted(options.folder), quoted(options.executable),
+      base::join(agent_step_options(), " "));
 }
 
 std::vector<std::string> sbatch_argv(const SlurmOptions& options,

@@ -2,7 +2,7 @@
 // Sentences that the report's text and its HTML page share. Pure; empty where the report does not
 // tell. Texts from workers are in them as they are: escape before showing. The sentences of a
 // section stand beside its data: `time/account`, `time/costs`, `time/stages`, `checkpoints`,
-// `alarms`. README.md shows a report.
+// `alarms`. README.md shows a report; docs/ and tests/e2e quote single lines.
 
 #include <string>
 

@@ -8,6 +8,7 @@ from a seed, so that every world size knows it.
 
 import math
 import os
+import shutil
 import sys
 import tempfile
 import traceback
@@ -352,7 +353,8 @@ def zombie(folder, rank, world, other):
 
 def main(commands):
     world, command, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-    meeting = tempfile.mkdtemp(prefix="rr-dcp-") + "/store"
+    place = tempfile.mkdtemp(prefix="rr-dcp-", dir=os.path.dirname(os.path.abspath(folder)))
+    meeting = place + "/store"
     pids = []
     for rank in range(world):
         pid = os.fork()
@@ -377,6 +379,7 @@ def main(commands):
                 os._exit(code)
         pids.append(pid)
     codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+    shutil.rmtree(place)
     sys.exit(max(abs(code) for code in codes))
 
 

@@ -132,11 +132,12 @@ CONVICTED_AFTER_S = 45  # its suspicion: no rank that is not still
 
 
 def test_a_rank_that_only_sleeps_in_the_script_ends_the_attempt_within_seconds(robustrun):
+    (robustrun.folder / "site.toml").write_text('[hangs]\nstill = "8s"\n')
     job = start_job(robustrun, "--nproc-per-node=2", "--standby=off", "--summary-json=summary.json",
-                    SCRIPT.parent / "returning_hang_job.py")
+                    "--policy=site.toml", SCRIPT.parent / "returning_hang_job.py")
     line = job.wait(lambda: re.search(r"hang: rank 1 .* unless it moves", job.err()), "the hang",
                     NAMED_WITHIN_S)[0]
-    assert int(re.search(r"confirmed in (\d+) s", line)[1]) <= 10
+    assert int(re.search(r"confirmed in (\d+) s", line)[1]) <= 8
     job.wait(lambda: "free restart" in job.err(), "another attempt", NAMED_WITHIN_S)
     job.process.send_signal(signal.SIGTERM)
     job.finish()

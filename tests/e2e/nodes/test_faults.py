@@ -157,7 +157,7 @@ def test_a_second_interrupt_ends_stubborn_workers_on_every_node(nodes):
 
 @pytest.mark.parametrize("seconds", [1, 5])
 def test_a_short_hang_of_an_agent_changes_nothing(nodes, seconds):
-    job = nodes("--nnodes=2", "--spares=1", *lockstep(nodes.runner))
+    job = nodes("--nnodes=2", "--spares=1", "--node-suspect-after=3", *lockstep(nodes.runner))
     job.moves()
     agent = job.agents()[job.group()[1]]
     os.kill(agent, signal.SIGSTOP)
@@ -169,7 +169,7 @@ def test_a_short_hang_of_an_agent_changes_nothing(nodes, seconds):
         os.kill(agent, signal.SIGCONT)
     job.moves()
     assert (job.attempt(), job.losses(), job.groups_formed()) == (0, [], 1)
-    if seconds > 3:  # the default of --node-suspect-after
+    if seconds > 3:
         job.says("suspected")
         job.says("heard again")
     assert job.stop().code == 128 + signal.SIGTERM
