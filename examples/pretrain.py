@@ -1,6 +1,6 @@
-"""A small language model, trained on three sources whose shares change on the way (docs/data.md).
+"""A small language model, trained on twelve sources whose shares change on the way (docs/data.md).
 
-    python examples/pretrain.py --make-data /tmp/pretrain        # three data sets and data.toml
+    python examples/pretrain.py --make-data /tmp/pretrain        # twelve data sets and data.toml
     robustrun --nproc-per-node 2 examples/pretrain.py --data /tmp/pretrain/data.toml \\
         --checkpoint /tmp/pretrain/checkpoint.pt
 
@@ -22,11 +22,16 @@ from robustrun import data
 from torch.nn.parallel import DistributedDataParallel
 
 VOCABULARY, WIDTH = 256, 64
+# Name: documents, their usual length in tokens, and the share of each, from which step on.
+SOURCES = {
+    "web": (2000, 60, "[[0, 0.55], [20, 0.3]]"), "wiki": (600, 90, "0.06"),
+    "news": (500, 70, "[[0, 0.08], [40, 0.04]]"), "forum": (800, 40, "[[0, 0.08], [20, 0.05]]"),
+    "code": (800, 120, "[[0, 0.08], [30, 0.16]]"), "issues": (400, 80, "0.03"),
+    "math": (300, 100, "[[0, 0.02], [30, 0.1]]"), "papers": (200, 400, "[[10, 0.0], [30, 0.08]]"),
+    "books": (200, 700, "[[10, 0.0], [30, 0.12]]"), "law": (100, 500, "0.02"),
+    "dialogue": (400, 50, "0.04"), "recipes": (200, 60, "0.02"),
+}
 SPEC = """seed = 1
-[mixture]                          # the books come later
-web = [[0, 0.8], [20, 0.5]]
-code = 0.2
-books = [[10, 0.0], [30, 0.4]]
 [batch]
 tokens = 6144                      # of a step, over all ranks
 context = 256
@@ -40,11 +45,12 @@ cost = { a = 1.0, b = 0.0013 }     # 1 / (12 * 64)
 
 
 def make_data(folder):
-    """Three data sets in Megatron-LM's format: words that count, with lengths as on the web."""
+    """Data sets in Megatron-LM's format: words that count, with lengths as on the web."""
     folder.mkdir(parents=True, exist_ok=True)
     generator = torch.Generator().manual_seed(1)
-    spec = SPEC
-    for name, documents, length in (("web", 2000, 60), ("code", 800, 120), ("books", 200, 700)):
+    spec = SPEC + "[mixture]\n" + "".join(
+        f"{name} = {share}\n" for name, (_, _, share) in SOURCES.items())
+    for name, (documents, length, _) in SOURCES.items():
         sizes = (torch.randn(documents, generator=generator).exp() * length).long().clamp(2, 4000)
         starts = torch.randint(0, VOCABULARY, (documents,), generator=generator)
         ends = [0, *(2 * sizes).cumsum(0).tolist()]

@@ -29,7 +29,7 @@ struct EttrTerms {
 // sqrt(2·stall·between_failures): the interval between checkpoints at which least time is lost.
 [[nodiscard]] Nanos young_daly(Nanos stall, Nanos between_failures);
 
-// The smallest k for which it has at least probability `certainty` that no more than k of
+// The smallest k such that, with a probability of at least `certainty`, no more than k of
 // `machines` fail within a day. `daily`: the probability that one machine fails within a day.
 [[nodiscard]] std::uint32_t standbys(std::uint32_t machines, double daily, double certainty = 0.99);
 

@@ -63,8 +63,8 @@ inline constexpr std::chrono::seconds kJobEndMarginMin{45};
 inline constexpr std::chrono::minutes kJobEndMarginMax{5};
 inline constexpr std::chrono::seconds kJobEndReserve{5};
 inline constexpr std::chrono::seconds kJobEndGraceMin{5};
-// How long the save waits for Slurm's answer whether the end still stands, how long before it is
-// announced, and by how much the end must move to be announced again.
+// How long the save waits for the scheduler's answer whether the end still stands; how long before
+// the save it is announced; and by how much the end must move for another announcement.
 inline constexpr std::chrono::seconds kJobEndPatience{6};
 inline constexpr std::chrono::minutes kJobEndAnnounced{10};
 inline constexpr std::chrono::seconds kJobEndMoved{30};
@@ -189,13 +189,13 @@ inline constexpr std::chrono::seconds kLateEndSaidAfter{20};
 // then reported only if it lasts 1.5 times as long as ever before.
 inline constexpr std::size_t kHabitsMax = 64;
 inline constexpr std::uint32_t kHabitTimes = 2;
-// Between looks at all workers while something is suspicious: at first for kLookOftenFor, and
-// later.
+// Time between looks at all workers while something is suspicious: kLookInterval during the first
+// kLookOftenFor, then kLookIntervalLater (unless a rank is still).
 inline constexpr std::chrono::milliseconds kLookInterval{2000};
-inline constexpr std::uint32_t kStillLooksMin = 3;  // that find a rank still, to act on it
-inline constexpr std::chrono::seconds kStillLooksApart{6};  // at most, from one to the next
 inline constexpr std::chrono::seconds kLookIntervalLater{10};
 inline constexpr std::chrono::seconds kLookOftenFor{60};
+inline constexpr std::uint32_t kStillLooksMin = 3;  // that find a rank still, to act on it
+inline constexpr std::chrono::seconds kStillLooksApart{6};  // at most, from one to the next
 // How long a suspicion that names only a phase, or no rank, lasts before it is reported; and how
 // long a suspicion lasts before it is a conviction, by kind of evidence.
 inline constexpr std::chrono::seconds kVagueSaidAfter{30};

@@ -25,8 +25,9 @@ class HeadWatch {
     base::Nanos now{};  // by the same clock for all looks
     std::uint64_t entered = 0;  // ordinals, as in Membership
     std::uint64_t done = 0;
-    // The head's age by its source's clock, which may jump. It is limited to the time since the
-    // previous look. None: the head is taken to have begun now.
+    // The head's age by its source's clock, which may jump. Used only when the head is first seen,
+    // and then as no more than the time since the previous look, if there was one. None: the head
+    // has begun now.
     std::optional<base::Nanos> head_age{};
     bool has_stepped = false;  // the worker has completed its first training step
   };

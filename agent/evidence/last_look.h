@@ -23,7 +23,8 @@ class LastLook {
   void begin();
   // The look has ended: a stop that waits happens now.
   void end();
-  // Calls `stop` at once, or when the look under way ends; then it replaces a stop that waits.
+  // Without a look, calls `stop` at once. During a look, calls it when the look ends; it replaces a
+  // stop that waits already.
   void then(std::function<void()> stop);
 
  private:

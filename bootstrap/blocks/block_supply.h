@@ -38,7 +38,7 @@ namespace robustrun::bootstrap {
 struct SupplyOptions {
   std::chrono::nanoseconds retry_budget{std::chrono::seconds(60)};
   unsigned hot_in_flight = kHotInFlight;
-  std::uint64_t cold_bytes_per_s = 0;  // 0: blocks that are not in the profile are not fetched
+  std::uint64_t cold_bytes_per_s = 0;  // 0: blocks that are not in the profile are not prefetched
   bool is_prefetching = true;
   base::Nanos await_peers{};  // how long prefetching waits for set_peers()
 };

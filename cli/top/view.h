@@ -155,14 +155,14 @@ class View {
   bool by_urgency_ = false;
   std::string filter_;
   bool types_filter_ = false;
-  // Nodes that were zoomed in on, as positions in the list without it; both 0: none.
+  // The nodes zoomed in on: elements first to last - 1 of the list without a zoom. Both 0: no zoom.
   std::size_t zoom_first_ = 0, zoom_last_ = 0;
   Panel panel_ = Panel::kNone;
   std::size_t scrolled_ = 0;  // lines of the panel before those shown, or after them (shows_end)
   std::size_t panel_rows_ = 0;  // at the last drawing
   std::size_t panel_columns_ = 80;  // likewise
   GridLayout layout_;  // likewise
-  std::vector<Span> groups_;  // likewise: of the cells, unless a cell is a rank
+  std::vector<Span> groups_;  // likewise: the nodes of each cell; empty if each cell is a rank
 };
 
 }  // namespace robustrun::cli

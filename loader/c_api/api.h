@@ -56,7 +56,7 @@ typedef struct rr_data_piece {  // loader::Piece
   uint64_t sample;
 } rr_data_piece;
 
-typedef struct rr_data_cursor {  // loader::Position
+typedef struct rr_data_cursor {  // loader::Cursor, and the number of the next micro-batch
   uint64_t step;
   uint64_t dropped;
   uint64_t* positions;  // of each source
@@ -102,10 +102,10 @@ RR_DATA_API uint64_t rr_data_fingerprint(const rr_data* data, size_t source);
 // Continues with micro-batch number `micro` of the step after `cursor`. After an error the loader
 // is where it was.
 RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
-// Waits at most `milliseconds`, or less, until rr_data_ready() would return at once, be it with an
-// error. `is_there`: whether it would. If not, `source` and `path` tell which file is being read,
-// "" while none is; they are valid until rr_data_close(). Lets the caller look around while it
-// waits.
+// Waits until rr_data_ready() would return at once, be it with an error, but no longer than
+// `milliseconds`; a signal may end the wait earlier. `is_there`: whether it would. If not, `source`
+// and `path` tell which file is being read, "" while none is; they are valid until rr_data_close().
+// So the caller can handle signals, and report what is being read, while it waits.
 RR_DATA_API int rr_data_wait(rr_data* data, uint32_t milliseconds, int* is_there,
                              const char** source, const char** path);
 // Waits for the batch after the one that was received last; while the caller uses it, a thread

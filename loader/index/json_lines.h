@@ -12,8 +12,8 @@ namespace robustrun::loader {
 
 inline constexpr std::uint64_t kJsonLineBytesMax = std::uint64_t{1} << 30U;
 
-// Finds lines in a file that comes in parts of any size. Looks only at the beginning of each line:
-// what stands in it is the transform's affair.
+// Finds lines in a file that comes in parts of any size. Of each line it checks only that it begins
+// with '{'. The rest is parsed when the line is tokenized (`robustrun data prepare`).
 class JsonLineScanner {
  public:
   // The error names the line's number, from 1.

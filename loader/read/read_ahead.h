@@ -40,8 +40,9 @@ class ReadAhead {
   // Feed::seek(), or a step has no such micro-batch; the loader is then where it was.
   [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
 
-  // Waits at most `within`, or less, until ready() would return at once, be it with an error.
-  // Returns whether it would. Errors: those of ready() before the thread reads.
+  // Waits until ready() would return at once, be it with an error; returns whether it would. Ends
+  // after `within`, or earlier because of a signal. Errors: the thread cannot be started, or the
+  // files cannot be opened; not those of a batch.
   [[nodiscard]] base::Result<bool> wait(std::chrono::milliseconds within);
   // What the thread reads at the moment.
   [[nodiscard]] std::optional<Feed::Reading> reading() const;

@@ -12,13 +12,14 @@
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
 // evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before.
-// A hang that ended an attempt is no habit: it is reported at once when it returns. Its conviction
-// then takes twice the time, and not less for a rank that is still, so that an intended pause is
-// not taken for a hang three times.
+// A hang that ended an attempt is no habit: when it returns, it is reported at once. Its conviction
+// then needs twice the time, and does not come sooner for a rank that is still. Otherwise an
+// intended pause could be convicted three times in one line, which ends the run (crash loop).
 //
-// A process that has not ended although its script returned, while all others have ended or linger,
-// too (R12), fails no attempt. It is reported after kLateEndSaidAfter; after --hang-timeout it is
-// ended, if its exit handlers have run, too, and it does nothing: the run has succeeded then.
+// R12: the script of a process has returned, but the process lingers, and every other process has
+// ended or lingers, too. That fails no attempt. It is reported after kLateEndSaidAfter. After
+// --hang-timeout the process is ended, provided that its exit handlers have run and that it does
+// nothing; the run then counts as succeeded.
 //
 // Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
 // not since when. Such a verdict counts when the group's steps are missing, or, in a group without

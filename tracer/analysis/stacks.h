@@ -37,14 +37,14 @@ struct Whereabouts {
   std::string place;  // "train.py:87", of the innermost frame in the user's code; may be empty
   std::string function;  // "load_batch", of that frame; empty at module level
   std::string holder;  // kGilHeld: "thread loader-1 in feed.py:12"
-  // kUserCode: it is in a line of the user's code, or in Python's own waiting for a lock called
-  // from there; not in another function of a library.
+  // kUserCode: the innermost frame is in the user's code, or in Python's threading.py, where it
+  // waits for a lock, called directly from the user's code. Not: in another function of a library.
   bool is_in_own_line = false;
-  bool is_in_pythons_wait = false;  // is_in_own_line, and in Python's own waiting for a lock
+  bool is_in_pythons_wait = false;  // is_in_own_line, and the innermost frame is in threading.py
 };
 
-// Where the main thread is. Reason::kUnknown if `evidence` has no stack of it; but its own record
-// shows that it waits for training data even without a stack.
+// Where the main thread is. Without a stack of it: Reason::kDataLoader if the worker's record says
+// that it waits for training data, else kUnknown.
 [[nodiscard]] Whereabouts whereabouts(const Evidence& evidence);
 
 // "data loader"; empty for kUnknown and kUserCode.

@@ -166,7 +166,8 @@ struct Dismiss {
 // Ends the run. From `robustrun stop` on another machine: the only message of its connection,
 // answered by Bye or Refused. From an agent: a worker has sent its parent a signal that stops a
 // run, or the agent of a run on one machine got such a signal. In a run on one machine the
-// supervisor sends the message back, whether or not the run ends by it.
+// supervisor acknowledges an agent's StopRun by sending it back, even if the run does not end: then
+// the agent need not stop the workers by itself.
 struct StopRun {
   std::int32_t signal = 15;
   std::optional<base::Nanos> grace{};  // none: the grace that the run was started with

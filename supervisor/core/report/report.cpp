@@ -27,9 +27,12 @@ void append_part(std::string& text, const std::string& part, const char* separat
 }
 
 // "12 ms later"
-std::string later_words(base::Nanos delay) {
+std::string later_words(base::Nanos first, base::Nanos other) {
+  const char* const which = other < first ? "earlier" : "later";
+  const base::Nanos delay = other < first ? elapsed(other, first) : elapsed(first, other);
   const double ms = std::chrono::duration<double, std::milli>(delay).count();
-  return ms < 1000 ? fmt::format("{:.0f} ms later", ms) : fmt::format("{:.1f} s later", ms / 1000);
+  return ms < 1000 ? fmt::format("{:.0f} ms {}", ms, which)
+                   : fmt::format("{:.1f} s {}", ms / 1000, which);
 }
 
 // One walk over the journal. Each attempt whose workers failed is one incident; so is every
@@ -60,7 +63,7 @@ class IncidentList {
       open_ = last_ = affected_by(decision.attempt.value);
       Draft& draft = drafts_[*open_];
       if (draft.seen_at == base::Nanos{}) draft.seen_at = draft.handled_at = at;
-      if (decision.rule == Rule::kAgentLost && lost_ != nullptr) describe_loss(*lost_, draft);
+      if (decision.rule == Rule::kAgentLost && lost_ != nullptr) describe_loss(*lost_, draft, true);
       take_reasons(decision, draft.incident);
     } else if (role == RuleRole::kVerdict) {
       if (!open_ && by_attempt_.contains(decision.attempt.value)) {
@@ -84,7 +87,7 @@ class IncidentList {
 
   std::vector<Incident> finish() {
     // The journal stops right after the loss of an agent, before any decision about it.
-    if (lost_ != nullptr) describe_loss(*lost_, drafts_[affected_by(attempt_)]);
+    if (lost_ != nullptr) describe_loss(*lost_, drafts_[affected_by(attempt_)], false);
     std::ranges::stable_sort(drafts_, {}, &Draft::seen_at);
     std::vector<Incident> incidents;
     for (Draft& draft : drafts_) {
@@ -142,19 +145,39 @@ class IncidentList {
     }
     for (const Failure& failure : failures) draft.failures.push_back(evidence_of(facts_, failure));
     for (std::size_t i = 1; i < failures.size(); ++i) {
-      const Failure& other = failures[i];
-      const bool elsewhere = other.node != first.node;
-      out.also_failed.push_back(fmt::format("rank {}{}: {}, {}", other.rank.value,
-                                            elsewhere ? " on " + node_name(facts_, other.node) : "",
-                                            how_it_ended(other),
-                                            later_words(elapsed(first.seen_at, other.seen_at))));
+      out.also_failed.push_back(also_failed(failures[i], first.node, first.seen_at));
     }
   }
 
-  void describe_loss(const Event& event, Draft& draft) const {
+  // A failure beside the first one, which was seen at `first` on `node`.
+  [[nodiscard]] std::string also_failed(const Failure& other, base::NodeId node,
+                                        base::Nanos first) const {
+    return fmt::format("rank {}{}: {}, {}", other.rank.value,
+                       other.node == node ? "" : " on " + node_name(facts_, other.node),
+                       how_it_ended(other), later_words(first, other.seen_at));
+  }
+
+  // A loss that was decided on is the cause of the failures around it, but not of one that is older
+  // and was reported after the loss.
+  void describe_loss(const Event& event, Draft& draft, bool is_decided) const {
     Incident& out = draft.incident;
-    if (out.rank) return;  // a worker failed first
-    draft.seen_at = draft.handled_at = event.at;
+    if (out.rank) {
+      const std::vector<Failure>& failures = facts_.attempts.at(out.attempt).failures;
+      const Failure& first = failures.front();
+      const auto second =
+          std::chrono::floor<std::chrono::seconds>(wall_time(facts_, event.at)).count();
+      const bool is_older = first.handled_at > event.at && failure_second(facts_, first) < second;
+      if (!is_decided || is_older) return;
+      out.rank.reset();
+      out.error_message = out.exception = out.place = "";
+      out.stderr_tail.clear();
+      out.also_failed.clear();
+      for (const Failure& other : failures) {
+        out.also_failed.push_back(also_failed(other, event.node, event.at));
+      }
+    } else {
+      draft.seen_at = draft.handled_at = event.at;
+    }
     out.node = node_name(facts_, event.node);
     out.ended = "its agent was lost: " + std::get<AgentLost>(event.body).why;
   }
@@ -205,11 +228,11 @@ class IncidentList {
   const Facts& facts_;
   std::vector<Draft> drafts_;
   std::map<std::uint32_t, std::size_t> by_attempt_;
-  std::optional<std::size_t> open_;             // the draft whose verdict is not known yet
-  std::optional<std::size_t> last_;             // the draft that a cause was added to last
-  const Event* lost_ = nullptr;                 // an agent's loss, before a decision about it
-  std::uint32_t attempt_ = 0;                   // newest that an event named
-  std::optional<std::uint32_t> with_workers_;   // newest attempt that had workers
+  std::optional<std::size_t> open_;  // the draft whose verdict is not known yet
+  std::optional<std::size_t> last_;  // the draft that a cause was added to last
+  const Event* lost_ = nullptr;  // an agent's loss, before a decision about it
+  std::uint32_t attempt_ = 0;  // newest that an event named
+  std::optional<std::uint32_t> with_workers_;  // newest attempt that had workers
 };
 
 RunOutcome outcome_of(const Facts& facts) {

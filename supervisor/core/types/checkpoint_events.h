@@ -39,7 +39,8 @@ struct CheckpointNoted {
   std::vector<std::string> directories;  // home first
   std::string source;  // of a load: "disk", "memory", …
   std::uint32_t ranks = 0;  // ranks that reported it
-  std::uint64_t count = 0;  // saves of the rank that made most; commits; loads of this one
+  // kSaved: saves of the rank that made most; kCommitted: all commits; kLoaded: loads of `id`.
+  std::uint64_t count = 0;
   std::uint64_t bytes = 0;  // of all ranks
   base::Nanos blocking{};  // the rank that waited longest, for all of its saves
   base::Nanos blocking_median{};  // of that rank, for one save

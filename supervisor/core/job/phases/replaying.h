@@ -28,7 +28,8 @@ class Replaying {
         checking_(checking),
         moves_(moves) {}
 
-  // Before the next attempt, as the cause `why` is not clear.
+  // Makes a replay due before the next attempt, as the cause of the outage is not clear. `why`:
+  // what the outage looks like.
   void want(const std::string& why);
   [[nodiscard]] bool is_due() const { return is_due_; }
   // Replays the nodes that would run the next attempt: → kReplaying. False: nothing could be found

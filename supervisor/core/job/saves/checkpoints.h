@@ -21,8 +21,8 @@ class Checkpoints {
   void begin_attempt() { resume_.begin_attempt(); }
   [[nodiscard]] const ResumePoint& resume_point() const { return resume_; }
 
-  // Whether the checkpoint is set aside after this outage. A number that went wrong is in the
-  // checkpoint already.
+  // Whether the checkpoint is set aside after this outage: after `poison_after` failures; after a
+  // metric fault (Rule::kMetricFault) at once, as the wrong numbers are in the checkpoint already.
   [[nodiscard]] bool blames(const Outage& outage) const;
   // Counts the outage against the checkpoint, and orders to set it aside if that is enough. The
   // next attempt waits in kBackoff for the answer.

@@ -279,6 +279,33 @@ TEST_CASE("a lost agent is an incident of its node, a dismissed agent is not") {
   CHECK(build_report(over.entries).incidents.empty());
 }
 
+TEST_CASE("a lost agent is the cause of the failures around it, if it was found to be") {
+  Story story;
+  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
+  story.event(500, exited(0, 0, ExitStatus::Kind::kExited, 1, 499));
+  story.event(505, AgentLost{"killed by SIGKILL", true}, 1);
+  Story decided = story;
+  decided.decide(505, Rule::kAgentLost, 0, "the agent of beta was lost");
+  const Incident incident = build_report(decided.entries).incidents.at(0);
+  CHECK_FALSE(incident.rank);
+  CHECK(incident.node == "beta");
+  CHECK(incident.ended == "its agent was lost: killed by SIGKILL");
+  CHECK(incident.also_failed ==
+        std::vector<std::string>{"rank 0 on alpha: exit code 1, 6 ms earlier"});
+  // The failure was the cause.
+  story.decide(505, Rule::kRestart, 0, "restart 1 of 3");
+  CHECK(build_report(story.entries).incidents.at(0).rank == 0U);
+}
+
+TEST_CASE("a failure that is older than a loss, and was reported after it, is no part of it") {
+  Story story;
+  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
+  story.event(5000, AgentLost{"killed by SIGKILL", true}, 1);
+  story.decide(5000, Rule::kAgentLost, 0, "the agent of beta was lost");
+  story.event(5100, exited(0, 0, ExitStatus::Kind::kExited, 1, 2000));
+  CHECK(build_report(story.entries).incidents.at(0).rank == 0U);
+}
+
 TEST_CASE("a lost machine's incident names its successor, and where ranks are afterwards") {
   Story story;
   story.run({{"alpha", "10.0.0.1", 2}, {"beta", "10.0.0.2", 2}, {"gamma", "10.0.0.3", 2}});
