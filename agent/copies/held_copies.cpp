@@ -21,8 +21,8 @@ namespace {
 using checkpoint::MemoryArea;
 using wire::BulkVerdict;
 
-// The rounds whose copies are in a rank's two slots (CopyRound); 0: none.
-using SlotRounds = std::array<std::uint64_t, 2>;
+// The rounds whose copies are in a rank's slots (CopyRound); 0: none.
+using SlotRounds = std::array<std::uint64_t, checkpoint::kCopiesWithoutBoard>;
 
 // Input and result of the thread that receives a copy.
 struct Arrival {

@@ -3,10 +3,10 @@
 // named, saved on behalf of their workers when their node is lost, and given to the node that runs
 // those ranks next.
 //
-// Owned by PeerCopies, on the agent's loop; bytes are moved on threads of its own. A rank has two
-// slots, so that its newest complete copy stays while the next one arrives. In rounds
-// (wire/messages/peer_copies.h) the copy of the last complete round stays; the sender says which
-// round that is.
+// Owned by PeerCopies, on the agent's loop; bytes are moved on threads of its own. A rank has
+// kCopiesWithoutBoard slots, so that its newest complete copy stays while the next one arrives. In
+// rounds (wire/messages/peer_copies.h) the copy of the last complete round stays; the sender says
+// which round that is.
 
 #include <functional>
 #include <memory>

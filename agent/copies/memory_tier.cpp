@@ -21,8 +21,6 @@ using base::Errc;
 using base::fail;
 using base::Result;
 
-constexpr std::uint64_t kSlotsAsked = 2;  // a worker asks for the bytes of this many slots
-
 class MemoryTierImpl final : public MemoryTier,
                              public std::enable_shared_from_this<MemoryTierImpl> {
  public:
@@ -159,7 +157,8 @@ void MemoryTierImpl::give_own(base::Rank rank, std::uint64_t bytes, Answer answe
         fail(Errc::kConflict, "the copies of the previous attempt are still being saved"));
   }
   const auto area = areas_.find(rank);
-  const std::uint64_t slot_bytes = bytes / kSlotsAsked;
+  // A worker asks for as many slots as it has without a board.
+  const std::uint64_t slot_bytes = bytes / checkpoint::kCopiesWithoutBoard;
   if (area != areas_.end() && slot_bytes_of(area->second.given) >= slot_bytes) {
     return answer(same_memory(area->second.given));
   }

@@ -2,8 +2,12 @@
 // How many copies of a rank's state its memory has room for. Each copy has a slot (memory_area.h);
 // every slot costs as much memory as the rank's state. The agent holds up to two of a rank
 // (agent/copies/round_part.h), and a transfer carries at most kBulkCopiesMax (wire/bulk/request.h,
-// docs/formats/bulk.md). Users read of two copies in the docstrings of
-// python/robustrun/checkpoint.py and dcp.py.
+// docs/formats/bulk.md).
+//
+// Python asks for two slots (python/robustrun/_checkpoint/memory_copies.py). area_shape() tells the
+// number of slots from the length. Texts that say two: docs/formats/memory-copy.md and
+// worker-socket.md, docs/checkpoints.md, the docstrings of python/robustrun/checkpoint.py and
+// dcp.py, and c_api/memory.h.
 
 #include <cstddef>
 

@@ -1,7 +1,8 @@
 #pragma once
 // Decides which attempts retention may remove. Pure: retention.h reads and acts, tests/sim plays
 // the same choice. Users read the rule as `keep` in python/robustrun/checkpoint.py,
-// python/robustrun/_checkpoint/c_api.py and docs/checkpoints.md.
+// python/robustrun/_checkpoint/c_api.py, docs/checkpoints.md and `ckpt prune --help`. Tests of what
+// stays on disk: tests/checkpoint (store, format), tests/e2e/checkpoint.
 
 #include <cstddef>
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/core/text.h"
+#include "checkpoint/memory/copies_kept.h"
 #include "cli/doctor/checks.h"
 
 namespace robustrun::cli {
@@ -154,9 +155,10 @@ Check check_memory(const Facts& facts) {
     return check;
   }
   check.found = fmt::format(
-      "{} of {} available; copies of checkpoints in memory may take {}, twice the "
+      "{} of {} available; copies of checkpoints in memory may take {}, and take {} times the "
       "states of the ranks here",
-      in_gib(memory.available), in_gib(memory.total), in_gib(memory.available / 2));
+      in_gib(memory.available), in_gib(memory.total), in_gib(memory.available / 2),
+      checkpoint::kCopiesWithoutBoard);
   check.kind = roughly_in_gib(memory.total);
   if (memory.cgroup_limit != 0 && memory.cgroup_limit < memory.total) {
     check.found += fmt::format("; limit of this cgroup {}", in_gib(memory.cgroup_limit));

@@ -238,7 +238,7 @@ base::Status check_ckpt_line(const CkptLine& line) {
     return refuse("ckpt " + line.verb + " needs --step N; robustrun ckpt ls lists the steps");
   }
   if (line.step && line.verb == "prune") {
-    return refuse("ckpt prune has no --step: it removes all but the --keep N newest");
+    return refuse("ckpt prune has no --step: what it removes depends on --keep N");
   }
   if (line.form.has_value() != (line.verb == "export")) {
     return refuse(line.form ? "--to is for ckpt export"

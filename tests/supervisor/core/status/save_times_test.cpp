@@ -90,11 +90,11 @@ TEST_CASE("other ends of workers say nothing about saves") {
 }
 
 TEST_CASE("a stop is no longer than the workers' time, and each node ends once") {
-  // n2 could not be reached for an hour. The run's default is 30 s.
+  // n2 could not be reached for an hour.
   Story late = two_nodes_in_step();
   late.decide(10'000, Rule::kNodeLeft, 0, "n1 is left").event(14'000, gone(), 0);
   late.event(3'614'000, gone(), 1);
-  CHECK(longest_stop(late) == base::Nanos(30s));
+  CHECK(longest_stop(late) == Deadlines{}.shutdown_grace);
   Story repeated = two_nodes_in_step();
   repeated.decide(10'000, Rule::kSignal, 0, "stopping").event(14'000, gone(), 0);
   repeated.event(25'000, gone(), 0);
