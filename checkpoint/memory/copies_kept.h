@@ -4,10 +4,11 @@
 // (agent/copies/round_part.h), and a transfer carries at most kBulkCopiesMax (wire/bulk/request.h,
 // docs/formats/bulk.md).
 //
-// Python asks for two slots (python/robustrun/_checkpoint/memory_copies.py). area_shape() tells the
-// number of slots from the length. Texts that say two: docs/formats/memory-copy.md and
-// worker-socket.md, docs/checkpoints.md, the docstrings of python/robustrun/checkpoint.py and
-// dcp.py, and c_api/memory.h.
+// Python asks for two slots (python/robustrun/_checkpoint/memory_copies.py). area_shape() tells
+// from a length whether there is a board, for which both numbers of slots must be even; and
+// agent/copies/held_copies.cpp chooses between two slots. Texts that say two:
+// docs/formats/memory-copy.md and worker-socket.md, docs/checkpoints.md, the docstrings of
+// python/robustrun/checkpoint.py and dcp.py, and c_api/memory.h.
 
 #include <cstddef>
 

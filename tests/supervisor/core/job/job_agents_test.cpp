@@ -194,13 +194,14 @@ TEST_CASE("agents lost during a back-off neither lengthen it nor cost a restart"
 }
 
 TEST_CASE("an agent that does not stop its workers in time is replaced") {
-  Harness h(make_spec({1, 1}));
+  const JobSpec spec = make_spec({1, 1});
+  Harness h(spec);
   h.run();
   h.tell_exit(exited(0, 0, 1));
   h.tell(WorkersGone{{0}, 0, {}, {}}, 0);
   const Nanos stopped_at = h.now;
   h.fire(TimerId::kState);
-  CHECK(h.now - stopped_at == seconds(45));
+  CHECK(h.now - stopped_at == spec.deadlines.shutdown_grace + spec.deadlines.kill_margin);
   REQUIRE(h.all<LaunchAgent>().size() == 1);
   CHECK(h.all<LaunchAgent>().front().node.value == 1);
   CHECK(h.decided(Rule::kRestart));
