@@ -22,9 +22,10 @@ struct CopyPeer {
   wire::PeerName name;
 };
 
-// Sends the copy `found` to a peer that keeps it, in rounds as part of `round`. kConflict: the
-// worker began to overwrite it meanwhile, or the peer is busy; kNotFound: the peer does not expect
-// it; kLimit: the peer has no room; else the connection failed.
+// Sends the copy `found` to a peer that is to keep it. `round`: the round to which the copy
+// belongs; nullopt: none. kConflict: the worker began to overwrite it meanwhile, or the peer is
+// busy; kNotFound: the peer does not expect it; kLimit: the peer has no room; else the connection
+// failed.
 base::Status send_copy(const CopyPeer& peer, base::Rank rank, const CopyView::Found& found,
                        const std::optional<wire::BulkRound>& round, wire::BulkPace& pace,
                        wire::BulkStream& stream);
@@ -36,8 +37,9 @@ base::Result<wire::BulkRound> receive_round(wire::BulkStream& stream);
 base::Status receive_copy(wire::BulkStream& stream, std::span<char> slot, std::uint64_t bytes);
 base::Status answer_bulk(wire::BulkStream& stream, const wire::BulkAnswer& answer);
 
-// Answers a peer that asks for copies: sends the newest complete ones, as many as an answer can
-// name. Copies that are on disk as well go first, because a resume starts from one of them.
+// Answers a peer that asks for copies: sends the complete ones, newest first. If there are more
+// than an answer can name, those that are on disk as well are chosen before others, because a
+// resume starts from one of them.
 base::Status serve_copies(wire::BulkStream& stream, const GivenMemory& given);
 // Fetches such copies from `peer` into new memory: all of them, or at least the newest. kNotFound:
 // the peer has none. `with_board`: as in reserve_area().

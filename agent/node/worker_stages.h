@@ -29,7 +29,8 @@ struct WorkerMoments {
 [[nodiscard]] std::vector<wire::StageTime> worker_stages(const WorkerMoments& worker,
                                                          base::Nanos now);
 
-// `stages`: of one worker, as above. A worker that has done a step is in no stage any more.
+// `stages`: of one worker, as above. Once a worker has done a step, no stage of it counts
+// as under way: the result is the one that ended last, with `is_over`.
 [[nodiscard]] wire::RankStage rank_stage(const std::vector<wire::StageTime>& stages);
 
 }  // namespace robustrun::agent

@@ -60,7 +60,8 @@ struct ReplacementAnswer {
 // that is missed would be queued once more.
 [[nodiscard]] base::Result<std::vector<ReplacementJob>> read_replacements(std::string_view listed);
 // `topology`: output of `scontrol show topology`; `idle`: host names, one a line. Idle hosts under
-// the same leaf switches as `near`; empty also if that is no choice, as all idle hosts are.
+// the same leaf switches as `near`. Also empty if no idle host is elsewhere: then there is nothing
+// to prefer.
 [[nodiscard]] std::vector<std::string> near_hosts(const std::string& topology,
                                                   std::string_view idle,
                                                   const ReplacementOrder& order);

@@ -1,10 +1,10 @@
 #pragma once
 // Leases of agents: a node is suspect after a short silence, and lost on evidence.
 //
-// Evidence is a broken connection together with a machine that does not answer on the second
-// channel either, or that has not reconnected; or a silence that outlasts the lease. The lease is
-// extended while other ranks do steps, which they could not do without the ranks of the silent
-// node.
+// Evidence is one of two things. The connection is broken, and the machine does not answer on the
+// second channel (AgentLauncher::probe), or the agent has not reconnected within suspect_after. Or
+// the silence outlasts the lease. The lease is extended while other ranks do steps, which they
+// could not do without the ranks of the silent node.
 //
 // Owned by the driver, on its loop.
 

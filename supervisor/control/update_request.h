@@ -16,7 +16,8 @@ namespace robustrun::supervisor {
 
 struct UpdateOrder {
   std::string stage{};   // version_store.h; empty: roll back
-  // The version to roll back to; none: the last one that worked before the next attempt's version.
+  // The version to roll back to. None: while an update waits for the next attempt, the version that
+  // the workers have; otherwise Versions::older(false).
   std::optional<std::uint32_t> back_to{};
   bool now = false;
   base::Nanos within{};  // 0: at the next restart, whenever that is

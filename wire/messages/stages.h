@@ -43,16 +43,16 @@ struct RankStage {
   }
 };
 
-// Agent to supervisor, in runs with WorkerTemplate::stages: the current stage of its start, at
-// every change and on every connection. Only for display; the NodeStages that follow are
-// authoritative.
+// Agent to supervisor, in runs with WorkerTemplate::stages: the current stage of the node's start.
+// Sent when it has changed, at most once a second (the end of the start: at once), and on every new
+// connection. Only for display; the NodeStages that follow are authoritative.
 struct StageNews {
   base::Attempt attempt;
   // A worker's stage is that of the rank which is furthest behind. None: the start is over.
   std::optional<StageName> stage{};
   base::Nanos since{};  // the node's clock
   std::optional<base::LocalRank> rank{};  // that rank, for a worker's stage
-  std::vector<RankStage> ranks{};  // by local rank; later ranks have not begun
+  std::vector<RankStage> ranks{};  // by local rank; ranks beyond its end have not begun
   bool operator==(const StageNews&) const = default;
   template <class V>
   void fields(V& v) {

@@ -2,8 +2,10 @@
 // What an agent needs to find its supervisor and to be admitted, as one line of text.
 //
 // Handed to the agent on its standard input, through SSH's channel or srun's; never in argv, the
-// environment or a file that other users can read (docs/architecture.md, "Security"). The token is
-// good for one enrolment of one (node, generation); the supervisor counts its uses. Pure.
+// environment or a file that other users can read (docs/nodes.md, "Security of the control
+// channel"). All agents of a run have the same token. The supervisor also checks that it expects
+// the (node, generation) that enrols or, of a machine that joins by itself, that there is a place
+// for it. Pure.
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
 // Identities in a run: a certificate authority per run, and a certificate per agent and generation
-// (docs/architecture.md, "Security").
+// (docs/nodes.md, "Security of the control channel").
 //
 // P-256 keys. A certificate names its holder in one SAN URI:
 //   robustrun://RUN/supervisor    robustrun://RUN/node/NODE/GENERATION

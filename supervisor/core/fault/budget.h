@@ -3,8 +3,8 @@
 //
 // Counted faults (the user's) draw on max_restarts, which is full again after `window` of
 // progress. Of uncounted faults (infrastructure) only the number in a row, without progress between
-// them, is limited. Progress also clears the signature of the last failure. Failed starts are
-// uncounted faults that are counted separately, until all workers of an attempt run.
+// them, is limited. Progress also clears the signature of the last failure. In addition,
+// failed starts have a count of their own, which returns to 0 when all workers of an attempt run.
 
 #include <cstdint>
 #include <string>

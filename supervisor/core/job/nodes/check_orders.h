@@ -29,7 +29,8 @@ class CheckOrders {
   // Number of the newest order; 0: none.
   [[nodiscard]] std::uint64_t newest() const { return newest_; }
 
-  // The answers for nodes that `counts`, as far as the agent that was asked is still the node's.
+  // The answers for nodes for which `counts` is true, and whose agent is still the one that was
+  // asked.
   template <class Counts>
   [[nodiscard]] NodesChecked current_part(const NodesChecked& result, const Counts& counts) const {
     const auto is_current = [&](const NodeCheck& answer) {
