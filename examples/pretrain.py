@@ -1,6 +1,6 @@
 """A small language model, trained on twelve sources whose shares change on the way (docs/data.md).
 
-    python examples/pretrain.py --make-data /tmp/pretrain        # twelve data sets and data.toml
+    robustrun examples/pretrain.py --make-data /tmp/pretrain     # twelve data sets and data.toml
     robustrun --nproc-per-node 2 examples/pretrain.py --data /tmp/pretrain/data.toml \\
         --checkpoint /tmp/pretrain/checkpoint.pt
 

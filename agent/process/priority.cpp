@@ -21,8 +21,7 @@ void restore_priority(pid_t pid) {
     if (thread) ::setpriority(PRIO_PROCESS, *thread, own);
   }
   const base::Fd group(::open((process + "/autogroup").c_str(), O_WRONLY | O_CLOEXEC));
-  const std::string value = std::to_string(own);
-  if (group) static_cast<void>(!::write(group.get(), value.data(), value.size()));
+  if (group) static_cast<void>(!::write(group.get(), "0", 1));
 }
 
 }  // namespace robustrun::agent

@@ -5,8 +5,9 @@
 
 namespace robustrun::agent {
 
-// Gives `pid`, all its threads, and its session (sched_autogroup) this process's nice value. Does
-// what is permitted; says nothing of the rest.
+// Gives `pid` and all its threads this process's nice value, and its session that with which a
+// session begins (autogroups in sched(7): 0, whatever the nice value of its processes). Does what
+// is permitted; says nothing of the rest.
 void restore_priority(pid_t pid);
 
 }  // namespace robustrun::agent

@@ -79,10 +79,12 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
   }
   const auto journal = find_journal(line->run, around);
   if (!journal) return complain(journal.error());
-  const auto readout = read_journal(*journal);
+  auto readout = read_journal(*journal);
   if (!readout) return complain(readout.error());
   // What is left is shown all the same.
   const int exit_code = readout->damage.empty() ? 0 : supervisor::kExitFailure;
+  const bool is_active = is_live(std::filesystem::path(*journal).parent_path());
+  if (is_active && !line->json) bring_to_now(readout->entries, around.wall_time);
   if (to_files) {
     const int written = write_files(*line, *journal, readout->entries, around);
     return written != 0 ? written : exit_code;
@@ -92,6 +94,7 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
   if (line->json) {
     print(supervisor::report_json(report) + "\n");
   } else {
+    report.is_active = is_active && report.outcome == supervisor::RunOutcome::kUnfinished;
     const auto detail = line->verbose ? supervisor::Detail::kFull : supervisor::Detail::kShort;
     print(supervisor::render_report(report, {around.takes_colour(around.stdout_is_terminal),
                                              terminal_columns(around), detail}));

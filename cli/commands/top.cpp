@@ -24,6 +24,7 @@
 #include "cli/plan/inject_plan.h"
 #include "cli/runs/find_run.h"
 #include "cli/runs/log_tail.h"
+#include "cli/runs/read_journal.h"
 #include "cli/runs/run_status.h"
 #include "cli/runs/run_update.h"
 #include "cli/text/diagnose_text.h"
@@ -181,9 +182,12 @@ bool exists(const std::string& path) {
 }
 
 base::Result<JournalNews> read_news(const Run& run) {
-  const auto readout = RR_TRY(supervisor::read_run_journal(run.directory + "/journal"));
-  return JournalNews{facts_of(readout.entries, exists),
-                     status_of_entries(readout.entries, run.directory, run.around), readout.damage};
+  auto readout = RR_TRY(supervisor::read_run_journal(run.directory + "/journal"));
+  RunStatus status = status_of_entries(readout.entries, run.directory, run.around);
+  if (is_live(run.directory)) {
+    bring_to_now(readout.entries, base::SystemClock().wall_time());
+  }
+  return JournalNews{facts_of(readout.entries, exists), std::move(status), readout.damage};
 }
 
 LogTail read_log(const RankLog& log) {

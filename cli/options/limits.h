@@ -70,7 +70,7 @@ inline constexpr std::chrono::seconds kStatusWatchInterval{1};
 inline constexpr std::chrono::milliseconds kTopInterval{500};
 inline constexpr std::chrono::seconds kTopUseInterval{2};
 inline constexpr std::chrono::seconds kTopJournalPause{2};
-inline constexpr std::chrono::seconds kTopJournalInterval{10};
+inline constexpr std::chrono::seconds kTopJournalInterval{5};
 inline constexpr std::size_t kTopLogLines = 1000;
 inline constexpr int kJournalPollMs = 500;  // waiting for the end of a run on another machine
 // How long a supervisor may hold back its answer while there is no new output.

@@ -3,6 +3,9 @@
 
 #include <string>
 
+#include <vector>
+
+#include "base/core/clock.h"
 #include "base/core/result.h"
 #include "supervisor/run_dir/journal.h"
 
@@ -12,6 +15,10 @@ namespace robustrun::cli {
 // without a record counts as damaged. Errors name the file. Blocking; not on a screen that top has
 // taken.
 [[nodiscard]] base::Result<supervisor::JournalReadout> read_journal(const std::string& path);
+
+// Adds an entry of this moment to those of an active run, so that accounts of its time reach until
+// now. `wall_now`: Unix time. Changes nothing if the run has ended, or its start is not known.
+void bring_to_now(std::vector<supervisor::JournalEntry>& entries, base::Nanos wall_now);
 
 // For commands that do without the journal: says on stderr what of it is lost, or why none of it
 // can be read.

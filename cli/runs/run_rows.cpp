@@ -45,8 +45,9 @@ RunRow row_of(const KnownRun& run, const Surroundings& around) {
   row.age = around.wall_time - began;
   row.step = status.step;
   if (!row.step && status.steps > 0) row.step = static_cast<std::int64_t>(status.steps);
-  row.incidents =
-      static_cast<std::uint32_t>(supervisor::build_report(readout->entries).incidents.size());
+  const supervisor::RunReport report = supervisor::build_report(readout->entries);
+  row.incidents = static_cast<std::uint32_t>(report.incidents.size());
+  row.was_stopped = report.outcome == supervisor::RunOutcome::kStopped;
   if (const auto file = supervisor::read_control_file(run.directory)) row.host = file->host;
   if (!status.exit_code) {
     row.life = is_live(run.directory) ? RunLife::kLive : RunLife::kUnattended;

@@ -20,8 +20,9 @@ std::string run_state_words(const RunRow& row) {
   switch (row.life) {
     case RunLife::kLive: return row.state;
     case RunLife::kEnded:
-      return row.exit_code.value_or(0) == 0 ? "succeeded"
-                                            : fmt::format("failed ({})", *row.exit_code);
+      return row.exit_code.value_or(0) == 0
+                 ? "succeeded"
+                 : fmt::format("{} ({})", row.was_stopped ? "stopped" : "failed", *row.exit_code);
     case RunLife::kUnattended: return "no supervisor";
   }
   return "";

@@ -23,6 +23,7 @@ struct RunRow {
   std::string state;                      // live: the job's state in words
   std::string host;                       // of the supervisor; empty: not known
   std::optional<std::int32_t> exit_code;  // ended
+  bool was_stopped = false;               // by an order, a signal or a time limit
   std::string program;
   std::uint32_t nodes = 0;                // with ranks, in the last group
   std::uint32_t workers = 0;

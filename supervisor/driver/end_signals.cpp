@@ -28,7 +28,7 @@ EndSignals::EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& sl
       hands_(std::move(hands)) {}
 
 void EndSignals::received(int signal, bool forward_only) {
-  if (!forward_only && was_relayed(signal)) return;
+  if (!forward_only && (was_relayed(signal) || is_doubled(signal))) return;
   if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
   hands_.on_event(SignalReceived{signal, forward_only}, {});
 }
@@ -37,6 +37,12 @@ void EndSignals::received(int signal, bool forward_only) {
 bool EndSignals::was_relayed(int signal) {
   const bool is_first = !std::exchange(was_signalled_, true);
   return is_first && relayed_ == signal && clock_.now() - relayed_at_ < kRelayedSignalMax;
+}
+
+bool EndSignals::is_doubled(int signal) {
+  const bool is_same = std::exchange(received_, signal) == signal;
+  const base::Nanos before = std::exchange(received_at_, clock_.now());
+  return is_same && received_at_ - before < kDoubledSignalMax;
 }
 
 void EndSignals::on_stop(const wire::StopRun& order) {

@@ -375,6 +375,20 @@ def test_imports_that_take_long_get_more_of_the_processors(tmp_path):
     assert out.stdout == f"{may_return()} {later} True\nTrue False\n", out.stderr
 
 
+def test_a_session_of_a_run_under_nice_has_its_share_of_the_processors_back():
+    probe = ("import sys; sys.path.insert(0, %r)\n"
+             "import os\nfrom robustrun._boot import standby\n"
+             "def session(): return int(open('/proc/self/autogroup').read().split()[-1])\n"
+             "before = session()\n"
+             "with standby._LowPriority(): print(session())\n"
+             "print(session() == before == 0)\n" % str(PACKAGE))
+    if not os.path.exists("/proc/self/autogroup"):
+        pytest.skip("this kernel has no autogroups")
+    out = subprocess.run(["nice", "-n", "5", sys.executable, "-c", probe], capture_output=True,
+                         text=True, start_new_session=True)
+    assert out.stdout == f"{19 if may_return() else 0}\nTrue\n", out.stderr
+
+
 def test_without_a_way_back_the_priority_is_left_alone(standby, tmp_path):
     if os.getuid() != 0:
         pytest.skip("needs another user to be")

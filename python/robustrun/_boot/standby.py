@@ -98,7 +98,7 @@ class _LowPriority:
             own = os.getpriority(os.PRIO_PROCESS, 0)
             if self._is_wanted and own < _NICE and _may_return(own):
                 self._own, self._later_at = own, os.times().elapsed + _LATER_S
-                _set_priority(_NICE)
+                _set_priority(_NICE, _NICE)
                 sys.meta_path.insert(0, self)  # to be asked now and then
         except OSError:
             pass
@@ -108,13 +108,13 @@ class _LowPriority:
         if os.times().elapsed >= self._later_at:
             self._later_at = float("inf")
             if os.getpriority(os.PRIO_PROCESS, 0) > _NICE_LATER > self._own:
-                _set_priority(_NICE_LATER)  # the agent has not raised it already
+                _set_priority(_NICE_LATER, _NICE_LATER)  # the agent has not raised it already
 
     def __exit__(self, *exception):
         if self._own is not None:
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
-            _set_priority(self._own)
+            _set_priority(self._own, 0)
 
 
 def _may_return(own):
@@ -131,7 +131,9 @@ def _may_return(own):
     return os.waitpid(child, 0)[1] == 0
 
 
-def _set_priority(nice):
+def _set_priority(nice, session):
+    """Of all threads, and of the session, which begins with 0 whatever the nice value of its
+    processes."""
     for _ in range(2):  # a thread may start another one in between
         for thread in os.listdir("/proc/self/task"):
             try:
@@ -141,7 +143,7 @@ def _set_priority(nice):
     for _ in range(20):
         try:
             with open("/proc/self/autogroup", "r+b", buffering=0) as group:
-                group.write(b"%d" % nice)
+                group.write(b"%d" % session)
             break
         except BlockingIOError:  # ten times a second for all users but root
             import time

@@ -19,9 +19,11 @@ const char* to_string(Step step) {
 }
 
 std::string in_words(const PassedStep& passed) {
-  const std::string why = passed.obstacle     ? in_words(passed.obstacle)
-                          : passed.taken == 1 ? "was done once"
-                                              : fmt::format("was done {} times", passed.taken);
+  const std::string why =
+      passed.obstacle
+          ? in_words(passed.obstacle)
+          : fmt::format("taken {} already, as often as its ladder has it",
+                        passed.taken == 1 ? "once" : fmt::format("{} times", passed.taken));
   return fmt::format("{}: {}", to_string(passed.step), why);
 }
 

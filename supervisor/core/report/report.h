@@ -72,6 +72,8 @@ struct RunReport {
   std::string program;
   std::string version;
   RunOutcome outcome = RunOutcome::kUnfinished;
+  // Whether a supervisor runs it. Not in the JSON, which is made from the journal alone.
+  bool is_active = false;
   std::string reason;  // the last decision's sentence
   std::optional<int> exit_code;  // none: the supervisor died before the run's end
   base::Nanos started{};  // Unix time

@@ -32,6 +32,10 @@ std::string in_words(const EarlierStart& start) {
 
 std::string headline(const RunReport& report) {
   const std::string program = program_words(report);
+  if (report.is_active) {
+    return fmt::format("{} is running, for {} so far", program,
+                       base::duration_words(report.duration));
+  }
   if (report.outcome == RunOutcome::kUnfinished) {
     return fmt::format("{}: no end known, {} in the journal", program,
                        base::duration_words(report.duration));
@@ -107,6 +111,7 @@ std::string failure_words(const Incident& incident) {
 }
 
 std::string why_words(const RunReport& report) {
+  if (report.is_active) return "`robustrun status` shows its present step";
   if (report.outcome == RunOutcome::kSucceeded) return "";
   if (report.outcome != RunOutcome::kFailed || report.incidents.empty()) return report.reason;
   const Incident& last = report.incidents.back();
@@ -124,7 +129,7 @@ std::string recovery_words(const Incident& incident) {
   if (has(RecoveryPhase::kFirstStep)) return time + " until the first step" + warm;
   if (has(RecoveryPhase::kInterpreterStart)) return time + " until the script ran again" + warm;
   if (has(RecoveryPhase::kStartProcesses)) return time + " until the workers were restarted" + warm;
-  return "began, but no worker was restarted";
+  return "began; no worker was restarted yet";
 }
 
 std::string step_words(const Incident& incident) {

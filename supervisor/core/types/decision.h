@@ -32,7 +32,7 @@ struct PassedStep {
   std::uint32_t taken = 0;
   Obstacle obstacle{};
 };
-// "check: was done once", "evict: no machine is known to blame"
+// "check: taken once already, as often as its ladder has it", "evict: no machine is known to blame"
 [[nodiscard]] std::string in_words(const PassedStep& passed);
 
 // Why something is done: rule, evidence, and what else could have been done. Texts are for people;

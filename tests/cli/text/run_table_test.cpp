@@ -32,12 +32,15 @@ TEST_CASE("a table of runs has aligned columns and no trailing blanks") {
   live.state = "running";
   live.incidents = 12;
   live.step.reset();
-  const std::array rows{ended("a", 0), live, ended("long-id", 95)};
+  RunRow stopped = ended("c", 143);
+  stopped.was_stopped = true;
+  const std::array rows{ended("a", 0), live, stopped, ended("long-id", 95)};
   CHECK(runs_text(rows) ==
-        "RUN      STATE        NODES  AGE  STEP  INCIDENTS   SIZE  PROGRAM\n"
-        "a        succeeded    2×8    3 h   900          0  2 MiB  train.py\n"
-        "b        running      2×8    3 h     -         12  2 MiB  train.py\n"
-        "long-id  failed (95)  2×8    3 h   900          0  2 MiB  train.py\n");
+        "RUN      STATE          NODES  AGE  STEP  INCIDENTS   SIZE  PROGRAM\n"
+        "a        succeeded      2×8    3 h   900          0  2 MiB  train.py\n"
+        "b        running        2×8    3 h     -         12  2 MiB  train.py\n"
+        "c        stopped (143)  2×8    3 h   900          0  2 MiB  train.py\n"
+        "long-id  failed (95)    2×8    3 h   900          0  2 MiB  train.py\n");
 }
 
 TEST_CASE("a job that was queued again shows its number of starts") {

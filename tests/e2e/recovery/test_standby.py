@@ -3,6 +3,7 @@ can distinguish from a fresh start only by its time."""
 
 import json
 import os
+import pathlib
 import signal
 import time
 
@@ -196,6 +197,7 @@ def test_a_program_cannot_tell_a_warm_start_from_a_fresh_one(robustrun):
 
 MODEL = """
 import os
+import pathlib
 def build(width):
     return [width * 2.0] * 3, os.getpid()
 """
@@ -420,6 +422,14 @@ if os.environ.get("ROBUSTRUN_STANDBY_SOCKET") is None and "shim" not in open(
 """
 
 
+def session_of(pid):
+    """The nice value of a process's session; "0" where the kernel has none."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/autogroup").read_text().split()[-1]
+    except FileNotFoundError:
+        return "0"
+
+
 @pytest.mark.parametrize("ends", ["ready", pytest.param("killed", marks=pytest.mark.nightly)])
 def test_a_restart_waits_for_the_template_that_imports(robustrun, ends):
     libraries = robustrun.folder / "libraries" / "site-packages"
@@ -439,6 +449,7 @@ def test_a_restart_waits_for_the_template_that_imports(robustrun, ends):
     if lowered > own:
         wait_for(lambda: os.getpriority(os.PRIO_PROCESS, int(template)) == own,
                  what="the template's own priority")
+        assert session_of(template) == "0"
     if ends == "ready":
         held.unlink()
     else:

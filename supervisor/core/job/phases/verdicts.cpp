@@ -102,7 +102,8 @@ OutageVerdict Verdicts::of(const Outage& outage) const {
   if (restarts_.budget().allows(root.fault_class)) {
     return {counted ? Answer::kCountedRestart : Answer::kFreeRestart, Rule::kRestart, kExitSuccess,
             counted ? fmt::format("restart {} of {}", restarts_.budget().used() + 1, allowed)
-                    : std::string("free restart (likely not your code)")};
+                    : std::string(root.script_line.empty() ? "free restart (likely not your code)"
+                                                           : "free restart")};
   }
   if (!counted) {
     return {Answer::kNone, Rule::kInfrastructureGivenUp, exit_code_for_infrastructure(spec_.compat),

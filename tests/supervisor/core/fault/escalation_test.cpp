@@ -34,8 +34,9 @@ TEST_CASE("each rung is taken as often as it says, then it is the next one's tur
     escalation.take(choice.step);
   }
   CHECK(passed_in_words(escalation.choose(policy, FirstAction::kCheck, {})) ==
-        std::vector<std::string>{"check: was done once", "restart: was done 2 times",
-                                 "evict: was done once"});
+        std::vector<std::string>{"check: taken once already, as often as its ladder has it",
+                                 "restart: taken 2 times already, as often as its ladder has it",
+                                 "evict: taken once already, as often as its ladder has it"});
 }
 
 TEST_CASE("a step with an obstacle is passed over, with the reason") {

@@ -158,7 +158,7 @@ TEST_CASE("a hang that comes back in the same line of the script counts, the thi
   Harness h(with_restarts(1));
   h.run();
   hang(h, hang_in("train.py:9"));
-  CHECK(h.text(Rule::kRestart).starts_with("free restart (likely not your code): starting "));
+  CHECK(h.text(Rule::kRestart).starts_with("free restart: starting "));
   CHECK(
       h.text(Rule::kRestart).ends_with("; another hang in train.py:9 will count as the script's"));
   start_again(h);

@@ -7,6 +7,7 @@
 #include "supervisor/core/report/child_failed.h"
 #include "supervisor/core/report/render.h"
 #include "supervisor/core/report/report.h"
+#include "supervisor/core/report/words.h"
 #include "tests/supervisor/report_scenarios.h"
 
 namespace robustrun::supervisor::report_test {
@@ -304,6 +305,16 @@ TEST_CASE("a failure that is older than a loss, and was reported after it, is no
   story.decide(5000, Rule::kAgentLost, 0, "the agent of beta was lost");
   story.event(5100, exited(0, 0, ExitStatus::Kind::kExited, 1, 2000));
   CHECK(build_report(story.entries).incidents.at(0).rank == 0U);
+}
+
+TEST_CASE("a run that goes on is not called unfinished, if that is known") {
+  Story story;
+  story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
+  RunReport report = build_report(story.entries);
+  CHECK(headline(report) == "train.py: no end known, 5 ms in the journal");
+  report.is_active = true;
+  CHECK(headline(report) == "train.py is running, for 5 ms so far");
+  CHECK(why_words(report) == "`robustrun status` shows its present step");
 }
 
 TEST_CASE("a lost machine's incident names its successor, and where ranks are afterwards") {
