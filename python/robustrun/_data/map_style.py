@@ -266,15 +266,16 @@ class _Pass:
     def _read(self, batches):
         """The next batch, and the iterator that gave it: another one than `batches` if that is
         None, or if a loader process was killed."""
-        lost = 0
+        lost, is_incomplete = 0, False
         while True:
             try:
                 if batches is None:
-                    if lost:
-                        gc.collect()  # an iterator that was not completed may have processes
+                    if is_incomplete:  # an iterator, which may have processes
+                        gc.collect()
                     batches = self._begin(self._running)
                 return next(batches), batches
             except RuntimeError as error:  # also of the dataset
+                is_incomplete = batches is None
                 is_lost = batches.has_lost_one() if batches else _LOST in str(error)
                 if batches and is_lost:
                     batches.close()
