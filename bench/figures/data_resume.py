@@ -13,7 +13,7 @@ import sys
 from harness import PYTHON, ROOT, Figure, Quick, Scratch, start
 
 SEEDS = (1, 2, 3)
-QUICK = Quick(25, "1 seed instead of 3")
+QUICK = Quick(10, "1 seed instead of 3")
 JOB = ROOT / "bench" / "resume_job.py"
 PACKAGES = ("torchdata==0.11.0",)  # without what it depends on: torch stays as it is
 
