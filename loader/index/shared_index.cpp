@@ -21,10 +21,11 @@
 namespace robustrun::loader {
 namespace {
 
-constexpr std::array<char, 8> kIndexMagic = {'R', 'R', 'D', 'A', 'T', 'A', 'I', '1'};
+constexpr std::array<char, 8> kIndexMagic = {'R', 'R', 'D', 'A', 'T', 'A', 'I', '2'};
 
-// All numbers are 64 bits wide and little-endian. Then, for each source: its files (SharedFile);
-// the lengths of its samples, 32 bits each, padded to 8 bytes; the offsets of its samples.
+// All numbers are 64 bits wide and little-endian. Then, for each source: its fingerprint; its files
+// (SharedFile); the lengths of its samples, 32 bits each, padded to 8 bytes; the offsets of its
+// samples.
 struct SharedHead {
   std::array<char, 8> magic = kIndexMagic;
   std::uint64_t key = 0;
@@ -35,9 +36,6 @@ struct SharedFile {
   std::uint64_t samples = 0;
   std::uint64_t type = 0;  // TokenType
 };
-
-// The data sets of each source, as prefixes.
-using TokenSets = std::vector<std::vector<std::string>>;
 
 // Size, time and identity of a file; empty if it cannot be looked at.
 std::string file_stamp(const std::string& path) {
@@ -105,7 +103,7 @@ class Taker {
     bytes_ = bytes_.subspan(padded(count * sizeof(T)));
     return found;
   }
-  [[nodiscard]] bool is_at_end() const { return bytes_.empty(); }
+  [[nodiscard]] std::size_t left() const { return bytes_.size(); }
 
  private:
   std::span<const char> bytes_;
@@ -115,15 +113,16 @@ bool is_known(std::uint64_t type) {
   return type <= 0xFF && bytes_of(static_cast<TokenType>(type)) != 0;
 }
 
-std::optional<SourceIndex> take_source(Taker& taker, const std::vector<std::string>& prefixes,
-                                       const std::shared_ptr<const Mapping>& memory) {
-  const auto files = taker.take<SharedFile>(prefixes.size());
+std::optional<SourceIndex> take_source(Taker& taker, const std::vector<std::string>& prefixes) {
+  const auto hash = taker.take<std::uint64_t>(1);
+  const auto files = hash ? taker.take<SharedFile>(prefixes.size()) : std::nullopt;
   if (!files) return std::nullopt;
   SourceIndex index;
+  index.known_fingerprint = hash->front();
   std::uint64_t samples = 0;
   for (std::size_t i = 0; i < prefixes.size(); ++i) {
     const SharedFile& file = (*files)[i];
-    if (!is_known(file.type) || file.samples > memory->bytes().size()) return std::nullopt;
+    if (!is_known(file.type) || file.samples > taker.left()) return std::nullopt;
     index.files.push_back({prefixes[i] + ".bin", samples, static_cast<TokenType>(file.type), {}});
     samples += file.samples;
   }
@@ -134,7 +133,6 @@ std::optional<SourceIndex> take_source(Taker& taker, const std::vector<std::stri
     index.files[i].offsets = offsets->subspan(index.files[i].first, (*files)[i].samples);
   }
   index.lengths = *lengths;
-  index.memory = memory;
   return index;
 }
 
@@ -144,19 +142,12 @@ std::optional<std::vector<SourceIndex>> mapped(const std::string& path, std::uin
   const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return std::nullopt;
   const auto memory = std::make_shared<const Mapping>(file.get());
-  Taker taker(memory->bytes());
-  const auto head = taker.take<SharedHead>(1);
-  if (!head || head->front().magic != kIndexMagic || head->front().key != key ||
-      head->front().bytes != memory->bytes().size()) {
-    return std::nullopt;
+  auto sources = shared_sources(memory->bytes(), key, sets);
+  if (!sources) return std::nullopt;
+  for (SourceIndex& source : *sources) {
+    if (fingerprint(source) != source.known_fingerprint) return std::nullopt;
+    source.memory = memory;
   }
-  std::vector<SourceIndex> sources;
-  for (const auto& prefixes : sets) {
-    auto source = take_source(taker, prefixes, memory);
-    if (!source) return std::nullopt;
-    sources.push_back(*std::move(source));
-  }
-  if (!taker.is_at_end()) return std::nullopt;
   return sources;
 }
 
@@ -172,6 +163,8 @@ base::Status put_source(int fd, const SourceIndex& source) {
   for (const IndexedFile& file : source.files) {
     files.push_back({file.offsets.size(), static_cast<std::uint64_t>(file.type)});
   }
+  const std::uint64_t hash = fingerprint(source);
+  RR_TRY(put<std::uint64_t>(fd, {&hash, 1}));
   RR_TRY(put<SharedFile>(fd, files));
   RR_TRY(put(fd, source.lengths));
   for (const IndexedFile& file : source.files) RR_TRY(put(fd, file.offsets));
@@ -181,7 +174,8 @@ base::Status put_source(int fd, const SourceIndex& source) {
 std::uint64_t shared_bytes(const std::vector<SourceIndex>& sources) {
   std::uint64_t bytes = sizeof(SharedHead);
   for (const SourceIndex& source : sources) {
-    bytes += source.files.size() * sizeof(SharedFile) + bytes_of_arrays(source.lengths.size());
+    bytes += sizeof(std::uint64_t) + source.files.size() * sizeof(SharedFile) +
+             bytes_of_arrays(source.lengths.size());
   }
   return bytes;
 }
@@ -214,6 +208,25 @@ base::Result<std::vector<SourceIndex>> read_alone(const Spec& spec, const std::s
 }
 
 }  // namespace
+
+std::optional<std::vector<SourceIndex>> shared_sources(std::span<const char> bytes,
+                                                       std::uint64_t key, const TokenSets& sets) {
+  RR_ASSERT(reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 == 0);
+  Taker taker(bytes);
+  const auto head = taker.take<SharedHead>(1);
+  if (!head || head->front().magic != kIndexMagic || head->front().key != key ||
+      head->front().bytes != bytes.size()) {
+    return std::nullopt;
+  }
+  std::vector<SourceIndex> sources;
+  for (const auto& prefixes : sets) {
+    auto source = take_source(taker, prefixes);
+    if (!source) return std::nullopt;
+    sources.push_back(*std::move(source));
+  }
+  if (taker.left() > 0) return std::nullopt;
+  return sources;
+}
 
 base::Result<std::vector<SourceIndex>> read_indices(const Spec& spec, const std::string& folder,
                                                     const std::string& shared) {

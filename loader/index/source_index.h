@@ -28,6 +28,7 @@ struct SourceIndex {
   std::vector<IndexedFile> files;          // in the order of their samples
   std::span<const std::uint32_t> lengths;  // tokens of each sample
   bool estimated = false;                  // they are estimates from bytes: no tokens exist yet
+  std::optional<std::uint64_t> known_fingerprint;
   std::shared_ptr<const void> memory;      // of the lengths and offsets
 };
 
@@ -57,6 +58,7 @@ enum class Lengths : std::uint8_t {
                                                    const std::string& folder, Lengths lengths);
 
 // Hash of the lengths and places of all samples, in their order: another value means other data.
+// Computes it, even if it is known.
 [[nodiscard]] std::uint64_t fingerprint(const SourceIndex& index);
 
 }  // namespace robustrun::loader

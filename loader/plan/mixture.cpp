@@ -21,23 +21,24 @@ void Mixture::set_weights(std::span<const std::uint64_t> weights) {
     share_[i] = static_cast<std::int64_t>(after * kOne / sum - before * kOne / sum);
     before = after;
   }
+  const auto active = std::ranges::count_if(share_, [](std::int64_t share) { return share > 0; });
+  RR_ASSERT(active > 0);
+  slack_ = active == 1 ? kOne : kOne / (2 * active - 2);
 }
 
 std::uint32_t Mixture::draw() {
-  const std::size_t active = static_cast<std::size_t>(
-      std::ranges::count_if(share_, [](std::int64_t share) { return share > 0; }));
-  RR_ASSERT(active > 0);
-  const std::int64_t slack = active == 1 ? kOne : kOne / static_cast<std::int64_t>(2 * active - 2);
-  for (std::size_t i = 0; i < owed_.size(); ++i) owed_[i] += share_[i];
+  RR_ASSERT(slack_ > 0);
+  const std::int64_t slack = slack_;
   std::size_t chosen = owed_.size();
   std::size_t most_owed = owed_.size();
   std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < owed_.size(); ++i) {
     if (share_[i] == 0) continue;
+    owed_[i] += share_[i];
     if (most_owed == owed_.size() || owed_[i] > owed_[most_owed]) most_owed = i;
     if (owed_[i] < slack) continue;
     const std::int64_t missing = std::max<std::int64_t>(kOne - slack - owed_[i], 0);
-    const std::int64_t deadline = (missing + share_[i] - 1) / share_[i];
+    const std::int64_t deadline = missing == 0 ? 0 : (missing + share_[i] - 1) / share_[i];
     if (deadline < nearest) {
       nearest = deadline;
       chosen = i;

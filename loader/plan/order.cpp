@@ -5,6 +5,11 @@
 #include "base/core/result.h"
 
 namespace robustrun::loader {
+namespace {
+
+constexpr std::uint64_t kBlocksKept = 256;  // of a window
+
+}  // namespace
 
 Order::Order(std::uint64_t key, std::uint64_t samples, std::uint64_t block, std::uint64_t window)
     : key_(key),
@@ -22,21 +27,35 @@ std::uint64_t Order::samples_before(std::uint64_t slot) const {
   return slot * block_ - (slot > short_slot_ ? missing : 0);
 }
 
-std::uint64_t Order::sample(std::uint64_t position) const {
-  RR_ASSERT(position < samples_);
+Order::Window Order::window_of(std::uint64_t position) const {
   // The short block may have moved the position's block by one.
   std::uint64_t slot = std::min(position / block_, blocks_ - 1);
   while (slot + 1 < blocks_ && samples_before(slot + 1) <= position) ++slot;
   const std::uint64_t number = slot / window_;
-  const std::uint64_t first = number * window_;
-  const std::uint64_t end = std::min(first + window_, blocks_);
-  const std::uint64_t begin = samples_before(first);
-  const std::uint64_t size = (end == blocks_ ? samples_ : samples_before(end)) - begin;
-  const Permutation within(mixed_key(key_, number), size);
-  const std::uint64_t read = begin + within.at(position - begin);
-  slot = std::min(read / block_, end - 1);
-  while (slot + 1 < end && samples_before(slot + 1) <= read) ++slot;
-  return permutation_.at(slot) * block_ + (read - samples_before(slot));
+  Window window;
+  window.first_slot = number * window_;
+  window.end_slot = std::min(window.first_slot + window_, blocks_);
+  window.begin = samples_before(window.first_slot);
+  window.end = window.end_slot == blocks_ ? samples_ : samples_before(window.end_slot);
+  window.within = Permutation(mixed_key(key_, number), window.end - window.begin);
+  if (window.end_slot - window.first_slot <= kBlocksKept) {
+    for (slot = window.first_slot; slot < window.end_slot; ++slot) {
+      window.blocks.push_back(permutation_.at(slot));
+    }
+  }
+  return window;
+}
+
+std::uint64_t Order::sample(std::uint64_t position) {
+  RR_ASSERT(position < samples_);
+  if (position < last_.begin || position >= last_.end) last_ = window_of(position);
+  const Window& window = last_;
+  const std::uint64_t read = window.begin + window.within.at(position - window.begin);
+  std::uint64_t slot = std::min(read / block_, window.end_slot - 1);
+  while (slot + 1 < window.end_slot && samples_before(slot + 1) <= read) ++slot;
+  const std::uint64_t block =
+      window.blocks.empty() ? permutation_.at(slot) : window.blocks[slot - window.first_slot];
+  return block * block_ + (read - samples_before(slot));
 }
 
 }  // namespace robustrun::loader

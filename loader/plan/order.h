@@ -6,6 +6,7 @@
 // of its own, so that samples far from each other are mixed, while a reader has few blocks open.
 
 #include <cstdint>
+#include <vector>
 
 #include "loader/plan/permutation.h"
 
@@ -17,10 +18,19 @@ class Order {
   // least 1.
   Order(std::uint64_t key, std::uint64_t samples, std::uint64_t block, std::uint64_t window);
 
-  // `position` below the number of samples.
-  [[nodiscard]] std::uint64_t sample(std::uint64_t position) const;
+  // `position` below the number of samples. Quick if the last position was of the same window.
+  [[nodiscard]] std::uint64_t sample(std::uint64_t position);
 
  private:
+  struct Window {
+    std::uint64_t begin = 0;  // positions
+    std::uint64_t end = 0;
+    std::uint64_t first_slot = 0;
+    std::uint64_t end_slot = 0;
+    Permutation within{0, 1};
+    std::vector<std::uint64_t> blocks;  // by slot; empty if there are many
+  };
+  [[nodiscard]] Window window_of(std::uint64_t position) const;
   // Samples before the block that is read as number `slot`: all blocks are full but the last one.
   [[nodiscard]] std::uint64_t samples_before(std::uint64_t slot) const;
 
@@ -31,6 +41,7 @@ class Order {
   std::uint64_t blocks_;
   Permutation permutation_;  // slot → block
   std::uint64_t short_slot_;  // where the last block is read
+  Window last_;  // that a sample was asked of
 };
 
 }  // namespace robustrun::loader

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <limits>
 #include <utility>
 
 #include "base/core/hash.h"
 #include "loader/plan/pack.h"
+#include "loader/plan/rising.h"
 #include "loader/plan/wide.h"
 
 namespace robustrun::loader {
@@ -40,15 +41,12 @@ class Filling {
       room_ -= length;
       return true;
     }
-    auto found = rooms_.lower_bound(length);
-    std::uint32_t room = spec_.batch.context;
-    if (found != rooms_.end()) {
-      room = *found;
-      rooms_.erase(found);
-    } else if (bins_used_++ == spec_.batch.bins) {
-      return false;
+    auto room = rooms_.take(length);
+    if (!room) {
+      if (bins_used_++ == spec_.batch.bins) return false;
+      room = spec_.batch.context;
     }
-    if (room > length) rooms_.insert(room - length);
+    if (*room > length) rooms_.add(*room - length);
     return true;
   }
   [[nodiscard]] bool is_full() const { return !in_order() && tokens_ >= budget_; }
@@ -58,12 +56,13 @@ class Filling {
   std::uint64_t budget_;
   std::uint64_t tokens_ = 0;
   std::uint32_t bins_used_ = 0;
-  std::uint32_t room_ = 0;              // next-fit: of the present bin
-  std::multiset<std::uint32_t> rooms_;  // best-fit: of bins with contents
+  std::uint32_t room_ = 0;  // next-fit: of the present bin
+  Rising rooms_;            // best-fit: of bins with contents
 };
 
 std::vector<std::uint32_t> lengths_of(const std::vector<Piece>& pieces) {
   std::vector<std::uint32_t> lengths;
+  lengths.reserve(pieces.size());
   for (const Piece& piece : pieces) lengths.push_back(piece.length);
   return lengths;
 }
@@ -90,8 +89,12 @@ Packing packed(const Spec& spec, const std::vector<Piece>& pieces, std::size_t u
 }  // namespace
 
 std::uint64_t cost_of(const Spec& spec, std::uint32_t length) {
-  const auto square = static_cast<Wide>(spec.balance.square) * length * length / 1000;
-  return spec.balance.linear * length + static_cast<std::uint64_t>(square);
+  const Wide product = static_cast<Wide>(spec.balance.square) * length * length;
+  // Divisions of wide numbers are slow.
+  const std::uint64_t square = product <= std::numeric_limits<std::uint64_t>::max()
+                                   ? static_cast<std::uint64_t>(product) / 1000
+                                   : static_cast<std::uint64_t>(product / 1000);
+  return spec.balance.linear * length + square;
 }
 
 std::uint64_t digest(const StepPlan& plan) {
@@ -133,14 +136,14 @@ base::Result<Planner> Planner::open(const Spec& spec,
 
 std::uint64_t Planner::sample_at(std::uint32_t source, std::uint64_t position) {
   const std::uint64_t samples = lengths_[source].size();
-  const std::uint64_t number = position / samples;
   std::optional<Epoch>& epoch = epochs_[source];
-  if (!epoch || epoch->number != number) {
+  if (!epoch || position < epoch->begin || position - epoch->begin >= samples) {
+    const std::uint64_t number = position / samples;
     const std::uint64_t key = base::hash64(spec_->sources[source].name, spec_->seed);
-    epoch.emplace(Epoch{number, Order(mixed_key(key, number), samples, spec_->shuffle.block,
-                                      spec_->shuffle.window)});
+    epoch.emplace(Epoch{number * samples, Order(mixed_key(key, number), samples,
+                                                spec_->shuffle.block, spec_->shuffle.window)});
   }
-  return epoch->order.sample(position % samples);
+  return epoch->order.sample(position - epoch->begin);
 }
 
 base::Result<std::uint32_t> Planner::draw(Mixture& mixture, Cursor& cursor,
@@ -213,7 +216,13 @@ base::Result<StepPlan> Planner::next() {
 
   const Packing packing = packed(*spec_, plan.pieces, urgent);
   std::vector<Piece> placed;
+  placed.reserve(plan.pieces.size());
   plan.bins.resize(spec_->batch.bins);
+  std::vector<std::uint32_t> counts(spec_->batch.bins);
+  for (const std::uint32_t bin : packing) {
+    if (bin != kLeft) ++counts[bin];
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) plan.bins[i].pieces.reserve(counts[i]);
   for (std::size_t i = 0; i < plan.pieces.size(); ++i) {
     const Piece& piece = plan.pieces[i];
     if (packing[i] == kLeft) {

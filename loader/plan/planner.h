@@ -84,7 +84,7 @@ class Planner {
   const Spec* spec_;
   std::vector<std::span<const std::uint32_t>> lengths_;
   struct Epoch {
-    std::uint64_t number;
+    std::uint64_t begin;  // position
     Order order;
   };
   std::vector<std::optional<Epoch>> epochs_;  // the current one of each source

@@ -72,7 +72,8 @@ class Feed {
     return inputs_->sources[source].lengths.size();
   }
   [[nodiscard]] std::uint64_t fingerprint_of(std::size_t source) const {
-    return fingerprint(inputs_->sources[source]);
+    const SourceIndex& index = inputs_->sources[source];
+    return index.known_fingerprint ? *index.known_fingerprint : fingerprint(index);
   }
 
   // How many numbers read() writes to BatchOut::segments: a 0, then the ends of documents' pieces

@@ -1,6 +1,7 @@
 """robustrun.data.DataLoader: each sample once per epoch, the same samples in a step for any number
 of ranks, and after a kill the same batches to the last bit."""
 
+import gc
 import itertools
 import json
 import multiprocessing
@@ -12,6 +13,7 @@ import signal
 import socket
 import sys
 import traceback
+from multiprocessing import resource_sharer
 
 import pytest
 from conftest import PACKAGE, ROOT
@@ -600,6 +602,13 @@ class Killing(Drawing):
         return super().__getitem__(index)
 
 
+@pytest.fixture(autouse=True)
+def without_processes_of_earlier_tests():
+    """Those of a pass that ended with an error end with its iterator, which the error refers to."""
+    if multiprocessing.active_children():
+        gc.collect()
+
+
 def given_in(loader, epochs=2):
     return [[batch[0].tolist(), batch[1].tolist()] for _ in range(epochs) for batch in loader]
 
@@ -634,6 +643,39 @@ def test_processes_that_are_killed_while_the_script_computes_are_no_error_of_it(
                 for _ in range(10_000):  # a handler of signals would run here
                     pass
     assert read == quiet
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError, ConnectionRefusedError, EOFError,
+                                   FileNotFoundError])
+def test_a_process_that_is_killed_while_it_hands_over_a_batch_is_replaced(monkeypatch, error):
+    quiet = given_in(loaders(1, 40, 4, shuffle=True)[0], 1)
+    left = [5, 17]  # descriptors are received before the kills
+    of_python = resource_sharer.DupFd.detach
+
+    def detach(self):
+        if left:
+            left[0] -= 1
+            if left[0] == 0:
+                left.pop(0)
+                for process in multiprocessing.active_children():
+                    process.kill()
+                raise error  # its connections end before it does
+        return of_python(self)
+
+    monkeypatch.setattr(resource_sharer.DupFd, "detach", detach)
+    with pytest.warns(RuntimeWarning, match="DataLoader worker was killed; its batches are read "
+                                            "again, from step"):
+        assert given_in(loaders(1, 40, 4, shuffle=True, num_workers=2)[0], 1) == quiet
+    assert not left
+
+
+def test_a_connection_error_of_the_dataset_is_its_own():
+    class Broken(Drawing):
+        def __getitem__(self, index):
+            raise ConnectionResetError("of the storage")
+
+    with pytest.raises(ConnectionResetError, match="of the storage"):
+        list(data.DataLoader(Broken(8), 2, num_workers=1, rank=0, ranks=1))
 
 
 def test_a_sample_that_kills_each_process_ends_the_pass(tmp_path):

@@ -10,6 +10,8 @@ import random
 import struct
 import sys
 
+from . import memory_files
+
 _SAMPLE, _COLLATE = 0, 1  # what is seeded
 
 
@@ -101,8 +103,8 @@ class _Generators:
 
 
 class WorkerStart:
-    """The worker_init_fn of the DataLoader below: calls the user's, to which get_worker_info()
-    shows the user's dataset."""
+    """The worker_init_fn of the DataLoader below: lets batches lie in memory files, and calls the
+    user's, to which get_worker_info() shows the user's dataset."""
 
     def __init__(self, worker_init_fn):
         self._given = worker_init_fn
@@ -110,6 +112,7 @@ class WorkerStart:
     def __call__(self, worker):
         from torch.utils.data import get_worker_info
 
+        memory_files.use()
         info = get_worker_info()
         object.__setattr__(info, "dataset", info.dataset.dataset)  # torch made it read-only
         if self._given:

@@ -5,6 +5,8 @@ torch's own handler of SIGCHLD raises an error wherever the script is, as soon a
 has ended. So torch knows of the processes only within __next__().
 """
 
+from multiprocessing import connection
+
 
 class LoaderProcesses:
     """An iterator over the batches of `batches`, an iterator of torch's DataLoader."""
@@ -41,10 +43,15 @@ class LoaderProcesses:
             self._signals._remove_worker_pids(id(self._batches))
             self._batches._worker_pids_set = False
 
-    def has_lost_one(self):
-        """Whether a process has ended although it should not."""
-        return self._signals is not None and not all(
-            each.is_alive() for each in self._batches._workers)
+    def has_lost_one(self, within_s):
+        """Whether a process has ended although it should not, or does so within a time."""
+        if self._signals is None:
+            return False
+        ending = connection.wait([each.sentinel for each in self._batches._workers], within_s)
+        for each in self._batches._workers:
+            if each.sentinel in ending:
+                each.join()  # it has closed its files, but may not have ended
+        return not all(each.is_alive() for each in self._batches._workers)
 
     def close(self):
         """Ends the others, which may wait for a lock of one that was killed."""

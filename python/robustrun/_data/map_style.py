@@ -12,6 +12,8 @@ from .schedule import Schedule, whole
 from .spec import DataError
 
 _LOST = "DataLoader worker"  # what torch's error begins with, if one has ended
+_OF_WORKER = "in DataLoader worker process"  # in the text of an error of the dataset
+_END_S = 5  # at most, between the end of a process's connections and its own
 _LOST_IN_A_ROW = 2  # loader processes that are replaced without a batch in between
 
 
@@ -266,22 +268,27 @@ class _Pass:
     def _read(self, batches):
         """The next batch, and the iterator that gave it: another one than `batches` if that is
         None, or if a loader process was killed."""
-        lost = 0
+        lost, is_incomplete = 0, False
         while True:
             try:
                 if batches is None:
-                    if lost:
-                        gc.collect()  # an iterator that was not completed may have processes
+                    if is_incomplete:  # an iterator, which may have processes
+                        gc.collect()
                     batches = self._begin(self._running)
                 return next(batches), batches
-            except RuntimeError as error:  # also of the dataset
-                is_lost = batches.has_lost_one() if batches else _LOST in str(error)
+            # Also of the dataset. The process that has a batch's memory may end before this one has
+            # asked for that, or while it does.
+            except (RuntimeError, OSError, EOFError) as error:
+                is_incomplete = batches is None
+                is_lost = _LOST in str(error) if is_incomplete else batches.has_lost_one(
+                    0 if isinstance(error, RuntimeError) or _OF_WORKER in str(error) else _END_S)
                 if batches and is_lost:
                     batches.close()
                 lost += 1
                 if not is_lost or lost > _LOST_IN_A_ROW:
                     raise
                 batches = None
+                what = str(error) if _LOST in str(error) else "%s was killed" % _LOST
                 warnings.warn("%s; its batches are read again, from step %d of epoch %d on"
-                              % (str(error).rstrip(" ."), self._running.step, self._running.epoch),
+                              % (what.rstrip(" ."), self._running.step, self._running.epoch),
                               RuntimeWarning, stacklevel=4)

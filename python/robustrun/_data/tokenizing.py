@@ -5,12 +5,15 @@ read from columns. Its result is as long as its number of records.
 """
 
 import array
+import copy
 import importlib
 import json
 import os
 import sys
 
 from .spec import DataError
+
+_COMPARED_EVERY = 1000  # records
 
 
 class Recipe:
@@ -24,6 +27,7 @@ class Recipe:
         self.end = source.get("end")
         self._folder = folder
         self._tokens_of = None  # in this process: list of values → list of sequences of tokens
+        self._until_picked = 0  # records of this process that come before the next one to compare
         if not (self.column or self.transform):
             raise DataError("source %s has neither tokenizer nor transform: name the column that "
                             "has lists of tokens" % self.name)
@@ -94,8 +98,8 @@ class Recipe:
         return function
 
     def tokens_of(self, path, first, batch):
-        """(tokens as array("i"), number of tokens of each record as array("i")) of a batch of
-        `path`. `first`: number of its first line or row, from 1."""
+        """(tokens as array("i"), number of tokens of each record as array("i"), records for
+        compare()) of a batch of `path`. `first`: number of its first line or row, from 1."""
         self.open()
         unit = "line" if isinstance(batch, bytes) else "row"
         values, numbers = [], []
@@ -103,21 +107,50 @@ class Recipe:
         for number, record in records:
             numbers.append(number)
             values.append(self._value(record, path, unit, number) if unit == "line" else record)
-        sequences = self._sequences(values, numbers, path, unit)
+        picked = self._picked(values, numbers, unit)
         tokens, lengths = array.array("i"), array.array("i")
-        for number, sequence in zip(numbers, sequences):
-            before = len(tokens)
-            try:
-                tokens.extend(array.array("i", _plain(sequence)))
-            except (TypeError, ValueError, OverflowError) as error:
-                raise DataError("%s, %s %d: what should be tokens is %s (%s)"
-                                % (path, unit, number, _shown(sequence), error)) from None
-            if before < len(tokens) and min(tokens[before:]) < 0:
-                raise DataError("%s, %s %d: a token is below 0" % (path, unit, number))
-            if self.end is not None:
-                tokens.append(self.end)
-            lengths.append(len(tokens) - before)
-        return tokens, lengths
+        for number, sequence in zip(numbers, self._sequences(values, numbers, path, unit)):
+            of_record = self._plain_tokens(sequence, path, unit, number)
+            tokens.extend(of_record)
+            lengths.append(len(of_record))
+        return tokens, lengths, picked
+
+    def _plain_tokens(self, sequence, path, unit, number):
+        try:
+            tokens = array.array("i", _plain(sequence))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError("%s, %s %d: what should be tokens is %s (%s)"
+                            % (path, unit, number, _shown(sequence), error)) from None
+        if tokens and min(tokens) < 0:
+            raise DataError("%s, %s %d: a token is below 0" % (path, unit, number))
+        if self.end is not None:
+            tokens.append(self.end)
+        return tokens
+
+    def _picked(self, values, numbers, unit):
+        """[(index in the batch, value, unit, number)] of those that are compared. Copies: a
+        transform may change what it gets."""
+        if not (self.tokenizer or self.transform):
+            return []
+        picked = [(index, copy.deepcopy(values[index]), unit, numbers[index])
+                  for index in range(self._until_picked, len(values), _COMPARED_EVERY)]
+        self._until_picked = (self._until_picked - len(values)) % _COMPARED_EVERY
+        return picked
+
+    def compare(self, path, tokens, lengths, picked):
+        """Tokenizes records again that another process has picked from a batch. DataError if it
+        gives other tokens."""
+        for index, value, unit, number in picked:
+            self.open()
+            begin = sum(lengths[:index])
+            first = tokens[begin:begin + lengths[index]]
+            sequence, = self._sequences([value], [number], path, unit)
+            second = self._plain_tokens(sequence, path, unit, number)
+            if first != second:
+                raise DataError(
+                    "%s, %s %d: %s gave other tokens the second time (%s): it must give the same "
+                    "each time" % (path, unit, number, self.transform or self.tokenizer,
+                                   _change(first, second)))
 
     def _value(self, record, path, unit, number):
         if not self.column:
@@ -175,6 +208,14 @@ def _plain(sequence):
         raise TypeError("bytes are no list of tokens")
     as_list = getattr(sequence, "tolist", None)
     return as_list() if as_list else sequence
+
+
+def _change(first, second):
+    if len(first) != len(second):
+        return "%d, then %d" % (len(first), len(second))
+    at, one, other = next((at, one, other) for at, (one, other) in enumerate(zip(first, second))
+                          if one != other)
+    return "token %d was %d, then %d" % (at, one, other)
 
 
 def _line(error):

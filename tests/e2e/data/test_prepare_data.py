@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -362,6 +363,68 @@ def test_a_process_that_is_killed_is_named(tmp_path):
     done = prepare(tmp_path, "--processes=2", code=1)
     assert "a process that tokenized was killed" in done.stderr
     assert list((tmp_path / "tokens").iterdir()) == []
+
+
+HALF = """
+import multiprocessing, os, signal
+from multiprocessing.connection import Connection
+whole = Connection._send
+def half(self, data, *rest):
+    if len(data) > 100_000 and multiprocessing.parent_process():
+        whole(self, data[:len(data) // 2], *rest)
+        os.kill(os.getpid(), signal.SIGKILL)
+    whole(self, data, *rest)
+Connection._send = half
+"""
+
+
+def test_a_process_that_is_killed_in_the_middle_of_its_result_is_named(tmp_path):
+    write_lines(tmp_path / "a.jsonl", words(100_000))
+    (tmp_path / "prep.py").write_text(HALF + LETTERS)
+    specify(tmp_path, LINES)
+    done = prepare(tmp_path, "--processes=2", code=1)
+    assert "a process that tokenized was killed" in done.stderr
+    assert list((tmp_path / "tokens").iterdir()) == []
+
+
+DRAWS = "import random\ndef tokenize(text):\n    return random.choices(range(9999), k=50)\n"
+GROWS = "import itertools\ncalls = itertools.count(1)\n" \
+    "def tokenize(text):\n    return [7] * next(calls)\n"
+HASHES = "def tokenize(text):\n    return [hash(text) % 9999, hash(text + '.') % 9999]\n"
+
+
+@pytest.mark.parametrize(("code", "processes", "change"), [
+    (DRAWS, 1, r"token \d+ was \d+, then \d+"), (DRAWS, 2, r"token \d+ was \d+, then \d+"),
+    (GROWS, 1, r"1, then 101"),
+    (HASHES, 2, r"token [01] was \d+, then \d+")])  # the same only within one process
+def test_a_transform_that_gives_other_tokens_the_second_time_is_named(tmp_path, code, processes,
+                                                                      change):
+    write_lines(tmp_path / "a.jsonl", words(100))
+    (tmp_path / "prep.py").write_text(code)
+    specify(tmp_path, LINES)
+    done = prepare(tmp_path, f"--processes={processes}", code=2)
+    assert re.search(r"^robustrun: \S*a\.jsonl, line 1: prep:tokenize gave other tokens the second "
+                     rf"time \({change}\): it must give the same each time$", done.stderr, re.M)
+    assert len(done.stderr.splitlines()) == 1
+    assert list((tmp_path / "tokens").iterdir()) == []
+
+
+def test_one_record_in_a_thousand_is_tokenized_twice(tmp_path):
+    texts = words(2500)
+    write_lines(tmp_path / "a.jsonl", texts[:800])
+    write_lines(tmp_path / "b.jsonl", texts[800:])
+    # It may change the record that it gets.
+    (tmp_path / "prep.py").write_text("""
+def tokenize(record):
+    with open("calls", "a") as file:
+        print(record["id"], file=file)
+    return [ord(letter) for letter in record.pop("text")]
+""")
+    specify(tmp_path, {key: value for key, value in LINES.items() if key != "column"})
+    prepare(tmp_path, "--processes=1")
+    assert documents(tmp_path, "a.jsonl") == letters(texts[:800])
+    assert documents(tmp_path, "b.jsonl") == letters(texts[800:])
+    assert len((tmp_path / "calls").read_text().splitlines()) == 2503
 
 
 def test_a_full_disk_is_named(tmp_path):

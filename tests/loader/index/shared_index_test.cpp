@@ -105,14 +105,26 @@ TEST_CASE("without a file that can be used each rank has a copy of its own") {
     CHECK(are_equal(*read_indices(spec, "/", shared.path()), own));
     CHECK(loader_test::contents(file) == whole);  // written anew
   }
-  for (std::size_t at = 0; at < 64; ++at) {  // head and files
+}
+
+TEST_CASE("a file with damaged contents, or with holes, is written anew") {
+  const Folder first(40, 20);
+  const Folder second(31, 7);
+  const Spec spec = spec_of(first, second);
+  const auto own = read_indices(spec, "/", "");
+  const test::ScratchFolder shared;
+  REQUIRE(read_indices(spec, "/", shared.path()));
+  const std::filesystem::path file = files_in(shared.path())[0];
+  const std::string whole = loader_test::contents(file);
+  for (std::size_t at = 0; at < whole.size(); at += 11) {
     std::string damaged = whole;
     damaged[at] ^= '\x55';
     loader_test::write(file, damaged);
-    const auto read = read_indices(spec, "/", shared.path());
-    REQUIRE(read);
-    CHECK((*read)[0].files.size() == 2);
+    CHECK(are_equal(*read_indices(spec, "/", shared.path()), *own));
   }
+  loader_test::write(file, whole.substr(0, 64) + std::string(whole.size() - 64, '\0'));
+  CHECK(are_equal(*read_indices(spec, "/", shared.path()), *own));
+  CHECK(loader_test::contents(file) == whole);
 }
 
 TEST_CASE("an error is that of the files") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "base/core/clock.h"
@@ -55,6 +56,43 @@ TEST_CASE("no way of packing overfills a bin, and what is left fits nowhere") {
     const Packing in_turn = next_fit(lengths, capacity, bins);
     for (const std::uint32_t used : tokens_of(in_turn, lengths, bins)) CHECK(used <= capacity);
     CHECK(std::ranges::is_sorted(in_turn));
+  }
+}
+
+// The rule, without a structure that makes it quick.
+Packing plain_best_fit(const std::vector<std::uint32_t>& lengths, std::uint32_t capacity,
+                       std::uint32_t bins) {
+  Packing packing;
+  std::vector<std::uint32_t> rooms;
+  for (const std::uint32_t length : lengths) {
+    std::size_t best = rooms.size();
+    for (std::size_t bin = 0; bin < rooms.size(); ++bin) {
+      if (rooms[bin] >= length && (best == rooms.size() || rooms[bin] < rooms[best])) best = bin;
+    }
+    if (best == rooms.size() && best < bins) rooms.push_back(capacity);
+    if (best < rooms.size()) rooms[best] -= length;
+    packing.push_back(best < rooms.size() ? static_cast<std::uint32_t>(best) : kLeft);
+  }
+  return packing;
+}
+
+TEST_CASE("best-fit takes the fullest bin that has room, the first one of several") {
+  Draw random(11);
+  for (const std::uint32_t bins : {1U, 20U, 300U, 3000U}) {
+    for (const std::uint32_t capacity : {4U, 100U, 1U << 20U}) {
+      std::vector<std::uint32_t> lengths(4000);
+      for (auto& length : lengths) length = 1 + random(1 + random(capacity));
+      CHECK(best_fit_in_order(lengths, capacity, bins) == plain_best_fit(lengths, capacity, bins));
+      std::vector<std::uint32_t> falling = lengths;
+      std::ranges::sort(falling, std::greater{});
+      std::vector<std::uint32_t> order(lengths.size());
+      std::iota(order.begin(), order.end(), 0U);
+      std::ranges::stable_sort(
+          order, [&](std::uint32_t a, std::uint32_t b) { return lengths[a] > lengths[b]; });
+      const Packing packing = best_fit(lengths, capacity, bins);
+      const Packing plain = plain_best_fit(falling, capacity, bins);
+      for (std::size_t i = 0; i < order.size(); ++i) CHECK(packing[order[i]] == plain[i]);
+    }
   }
 }
 

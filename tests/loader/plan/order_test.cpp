@@ -34,7 +34,7 @@ TEST_CASE("an order reads each sample once, whatever the sizes of blocks and win
         CAPTURE(block);
         CAPTURE(window);
         for (const std::uint64_t key : {1U, 2U, 3U}) {
-          const Order order(key, samples, block, window);
+          Order order(key, samples, block, window);
           std::set<std::uint64_t> seen;
           for (std::uint64_t i = 0; i < samples; ++i) seen.insert(order.sample(i));
           CHECK(seen.size() == samples);
@@ -46,7 +46,7 @@ TEST_CASE("an order reads each sample once, whatever the sizes of blocks and win
 }
 
 TEST_CASE("a window reads only its own blocks") {
-  const Order order(7, 1000, 10, 4);
+  Order order(7, 1000, 10, 4);
   for (std::uint64_t window = 0; window < 25; ++window) {
     std::set<std::uint64_t> blocks;
     for (std::uint64_t i = 0; i < 40; ++i) blocks.insert(order.sample(window * 40 + i) / 10);
@@ -54,9 +54,25 @@ TEST_CASE("a window reads only its own blocks") {
   }
 }
 
+TEST_CASE("a sample does not depend on those that were asked for before") {
+  for (const std::uint64_t block : {1U, 7U, 100U}) {
+    for (const std::uint64_t window : {1U, 4U, 500U}) {
+      Order in_order(3, 1000, block, window);
+      Order in_steps(3, 1000, block, window);
+      std::vector<std::uint64_t> samples;
+      for (std::uint64_t i = 0; i < 1000; ++i) samples.push_back(in_order.sample(i));
+      for (std::uint64_t i = 0; i < 1000; ++i) {
+        const std::uint64_t position = i * 379 % 1000;
+        CHECK(in_steps.sample(position) == samples[position]);
+        CHECK(Order(3, 1000, block, window).sample(position) == samples[position]);
+      }
+    }
+  }
+}
+
 TEST_CASE("keys give different orders, and neighbours do not stay neighbours") {
-  const Order one(1, 10'000, 100, 8);
-  const Order other(2, 10'000, 100, 8);
+  Order one(1, 10'000, 100, 8);
+  Order other(2, 10'000, 100, 8);
   std::uint64_t equal = 0;
   std::uint64_t in_a_row = 0;
   for (std::uint64_t i = 0; i < 10'000; ++i) {
