@@ -4,6 +4,7 @@
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <mutex>
 
 #include "base/core/text.h"
+#include "base/core/wrap.h"
 #include "base/io/limits.h"
 
 namespace robustrun::base {
@@ -21,6 +23,10 @@ namespace {
 constexpr std::size_t kUnblockedBytes = 4096;
 
 constexpr std::string_view kResetColour = "\x1b[0m";
+
+// "03:17:08.568 warn  " stands before the text of a human line, which wraps beside it.
+constexpr std::size_t kPrefixColumns = 19;
+constexpr std::size_t kWrapColumnsMin = 40;  // a narrower terminal breaks lines as it can
 
 std::string_view level_name(LogLevel level) {
   switch (level) {
@@ -54,6 +60,10 @@ LogCopy& log_copy() {
 // One write(2) per line, so that lines of several processes on one terminal do not mix, and never
 // blocked for long by a stopped terminal or a sleeping reader.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  // Whether lines are human ones, which wrap at words where stderr is a terminal.
+  void set_human(bool is_human) { wraps_ = is_human && ::isatty(STDERR_FILENO) == 1; }
+
  private:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
@@ -61,7 +71,7 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
     if (log_copy()) log_copy()({line.data(), line.size()});
     std::string text;
     if (dropped_ > 0) text = fmt::format("({} log lines were dropped here)\n", dropped_);
-    text.append(line.data(), line.size());
+    text += fitted({line.data(), line.size()});
     if (write(text)) {
       dropped_ = 0;
     } else {
@@ -70,6 +80,21 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   void flush_() override {}
+
+  [[nodiscard]] std::string fitted(std::string_view line) const {
+    winsize size{};
+    if (!wraps_ || ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 ||
+        size.ws_col < kWrapColumnsMin) {
+      return std::string(line);
+    }
+    const std::size_t reset = line.find(kResetColour);
+    const std::size_t begin =
+        reset == std::string_view::npos ? kPrefixColumns : reset + kResetColour.size() + 1;
+    if (line.size() <= begin) return std::string(line);
+    return fmt::format(
+        "{}{}\n", line.substr(0, begin),
+        wrap_indented(line.substr(begin, line.size() - begin - 1), size.ws_col, kPrefixColumns));
+  }
 
   bool write(std::string_view text) {
     while (!text.empty()) {
@@ -86,10 +111,13 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   }
 
   std::uint64_t dropped_ = 0;
+  bool wraps_ = false;
 };
 
 struct Log {
-  Log() : logger("robustrun", std::make_shared<StderrSink>()) { apply({}); }
+  Log() : stderr_sink(std::make_shared<StderrSink>()), logger("robustrun", stderr_sink) {
+    apply({});
+  }
 
   void apply(const LogOptions& wanted) {
     options = wanted;
@@ -102,8 +130,10 @@ struct Log {
       logger.set_formatter(std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %v"));
     }
     logger.set_level(spdlog::level::trace);  // log_enabled() is the filter
+    stderr_sink->set_human(wanted.format == LogFormat::kHuman);
   }
 
+  std::shared_ptr<StderrSink> stderr_sink;
   spdlog::logger logger;
   LogOptions options;
   bool colour = false;
@@ -115,13 +145,15 @@ Log& instance() {
   return log;
 }
 
-// "warn   node0  rank 3  text", with blank columns where the context is empty.
+// "warn  node0  rank 3  text", or "warn  text" without a context.
 std::string human_text(LogLevel level, const LogContext& context, std::string_view text) {
   const bool colour = instance().colour;
   const std::string rank = context.rank ? fmt::format("rank {}", context.rank->value) : "";
-  return fmt::format("{}{:<5}{}  {:<6} {:<8} {}", colour ? level_colour(level) : "",
-                     level_name(level), colour ? kResetColour : "", printable(context.node), rank,
-                     printable(text));
+  const bool has_context = !context.node.empty() || context.rank;
+  const std::string about =
+      has_context ? fmt::format("{:<6} {:<8} ", printable(context.node), rank) : "";
+  return fmt::format("{}{:<5}{} {}{}", colour ? level_colour(level) : "", level_name(level),
+                     colour ? kResetColour : "", about, printable(text));
 }
 
 std::string json_text(LogLevel level, const LogContext& context, std::string_view text) {

@@ -1,6 +1,9 @@
 #include "base/io/log.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/io/fd.h"
@@ -15,7 +18,10 @@ namespace {
 // Redirects standard error to a pipe during its lifetime.
 class Capture {
  public:
-  explicit Capture(const LogOptions& options) : before_(::dup(STDERR_FILENO)) {
+  explicit Capture(const LogOptions& options) : Capture(options, make_pipe().value()) {}
+  // `pipe`: where to read, and what standard error becomes.
+  Capture(const LogOptions& options, FdPair pipe)
+      : pipe_(std::move(pipe)), before_(::dup(STDERR_FILENO)) {
     REQUIRE(set_nonblocking(pipe_.first.get(), true));
     REQUIRE(::dup2(pipe_.second.get(), STDERR_FILENO) == STDERR_FILENO);
     configure_log(options);
@@ -39,9 +45,26 @@ class Capture {
   }
 
  private:
-  FdPair pipe_ = make_pipe().value();
+  FdPair pipe_;
   Fd before_;
 };
+
+// A terminal that changes no byte: its controlling side, and the other.
+FdPair terminal(unsigned short columns) {
+  Fd control(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  REQUIRE(::grantpt(control.get()) == 0);
+  REQUIRE(::unlockpt(control.get()) == 0);
+  char name[64];
+  REQUIRE(::ptsname_r(control.get(), name, sizeof name) == 0);
+  Fd other(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  termios raw{};
+  REQUIRE(::tcgetattr(other.get(), &raw) == 0);
+  ::cfmakeraw(&raw);
+  REQUIRE(::tcsetattr(other.get(), TCSANOW, &raw) == 0);
+  const winsize size{24, columns, 0, 0};
+  REQUIRE(::ioctl(other.get(), TIOCSWINSZ, &size) == 0);
+  return {std::move(control), std::move(other)};
+}
 
 // Replaces every digit by 0, so that times compare equal.
 std::string shape(std::string text) {
@@ -68,12 +91,36 @@ TEST_CASE("lines also go to a copy until it is removed") {
 TEST_CASE("a human line has time, level, node, rank and text in columns") {
   Capture capture({});
   RR_LOG(kWarn, ({.node = "node0", .rank = Rank{3}}), "worker late by {} ms", 12);
-  CHECK(shape(capture.text()) == "00:00:00.000 warn   node0  rank 0   worker late by 00 ms\n");
+  CHECK(shape(capture.text()) == "00:00:00.000 warn  node0  rank 0   worker late by 00 ms\n");
   RR_LOG(kInfo, (), "plain");
-  const std::string plain = capture.text();
-  CHECK(shape(plain) == "00:00:00.000 info                   plain\n");
-  RR_LOG(kError, ({.node = "node0", .rank = Rank{3}}), "plain");
-  CHECK(capture.text().find("plain") == plain.find("plain"));
+  CHECK(shape(capture.text()) == "00:00:00.000 info  plain\n");
+}
+
+TEST_CASE("a line wraps at words beside its prefix on a terminal, and is whole in copies") {
+  for (const LogColour colour : {LogColour::kNever, LogColour::kAlways}) {
+    Capture capture({.colour = colour}, terminal(40));
+    std::string copied;
+    copy_log([&](std::string_view line) { copied += line; });
+    RR_LOG(kWarn, (), "logs in /a/folder/with/a/long/name, times in UTC");
+    copy_log(nullptr);
+    std::string shown = shape(capture.text());
+    for (const std::string_view escape : {"\x1b[00m", "\x1b[0m"}) {
+      if (const auto at = shown.find(escape); at != std::string::npos)
+        shown.erase(at, escape.size());
+    }
+    CHECK(shown ==
+          "00:00:00.000 warn  logs in\n"
+          "                   /a/folder/with/a/long/name,\n"
+          "                   times in UTC\n");
+    CHECK(copied.ends_with("logs in /a/folder/with/a/long/name, times in UTC\n"));
+  }
+}
+
+TEST_CASE("a narrow terminal breaks lines as it can") {
+  Capture capture({}, terminal(30));
+  RR_LOG(kWarn, (), "logs in a folder with a long name");
+  CHECK(shape(capture.text()) ==
+        "00:00:00.000 \x1b[00mwarn \x1b[0m logs in a folder with a long name\n");
 }
 
 TEST_CASE("lines below the level are not written, and kOff writes none") {
