@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <csignal>
 #include <utility>
@@ -12,21 +11,14 @@
 
 namespace robustrun::agent {
 
-struct Departure::Timer {
-  explicit Timer(const boost::asio::any_io_executor& executor) : timer(executor) {}
-  boost::asio::steady_timer timer;
-};
-
 Departure::Departure(const NodeContext& node, bool over_network, const Times& times, Hands hands)
     : node_(node),
       over_network_(over_network),
       times_(times),
       hands_(std::move(hands)),
-      order_awaited_(std::make_unique<Timer>(node.executor)) {}
+      order_awaited_(node.executor) {}
 
-Departure::~Departure() = default;
-
-void Departure::cancel() { order_awaited_->timer.cancel(); }
+void Departure::cancel() { order_awaited_.cancel(); }
 
 void Departure::signalled(int signal) {
   if (!over_network_) {
@@ -69,13 +61,11 @@ void Departure::on_answer() {
 
 // Stops the workers if no order comes; calls `on_none` first.
 void Departure::await_order(base::Nanos max, std::function<void()> on_none) {
-  order_awaited_->timer.expires_after(max);
-  order_awaited_->timer.async_wait(
-      [this, on_none = std::move(on_none)](const boost::system::error_code& error) {
-        if (error || was_stopped_ || left_by_ == 0) return;  // the order came just before
-        on_none();
-        hands_.stop_workers(left_by_, grace_);
-      });
+  order_awaited_.after(max, [this, on_none = std::move(on_none)] {
+    if (was_stopped_ || left_by_ == 0) return;  // the order came just before
+    on_none();
+    hands_.stop_workers(left_by_, grace_);
+  });
 }
 
 void Departure::depart(int signal) {

@@ -17,6 +17,7 @@
 #include "agent/node/limits.h"
 #include "agent/node/node_context.h"
 #include "base/core/clock.h"
+#include "base/io/timer.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::agent {
@@ -37,7 +38,6 @@ class Departure {
   };
   // `node` outlives this object.
   Departure(const NodeContext& node, bool over_network, const Times& times, Hands hands);
-  ~Departure();
   Departure(const Departure&) = delete;
   Departure& operator=(const Departure&) = delete;
 
@@ -80,8 +80,7 @@ class Departure {
   bool was_stopped_ = false;
   bool is_alone_ = false;  // the supervisor lives, but has not answered the signal
   std::vector<wire::Message> held_exits_;  // of workers while alone
-  struct Timer;
-  std::unique_ptr<Timer> order_awaited_;
+  base::Timer order_awaited_;
 };
 
 }  // namespace robustrun::agent

@@ -76,7 +76,7 @@ class NodeAgent::Impl {
                                         is_cut_off_ = why.code == base::Errc::kUnavailable;
                                         leave();
                                       }};
-    link_ = DisturbedLink::around(
+    link_ = std::make_unique<DisturbedLink>(
         loop.get_executor(), clock_, std::move(handlers), [&](SupervisorLink::Handlers inner) {
           return make_link({clock_, began_, node_.host, *peers_, pool_}, std::move(inner));
         });

@@ -1,34 +1,21 @@
 #include "agent/copies/held_copies.h"
 
 #include <algorithm>
-#include <array>
-#include <boost/asio/steady_timer.hpp>
-#include <map>
 #include <utility>
 
 #include "agent/copies/limits.h"
 #include "agent/copies/rescue.h"
-#include "agent/copies/rescue_run.h"
 #include "agent/copies/transfer.h"
 #include "agent/node/limits.h"
-#include "base/io/blocking_pool.h"
 #include "base/io/log.h"
-#include "checkpoint/memory/memory_area.h"
 
 namespace robustrun::agent {
-namespace {
-
-using checkpoint::MemoryArea;
-using wire::BulkVerdict;
-
-// The rounds whose copies are in a rank's slots (CopyRound); 0: none.
-using SlotRounds = std::array<std::uint64_t, checkpoint::kCopiesWithoutBoard>;
 
 // Input and result of the thread that receives a copy.
-struct Arrival {
+struct HeldArrival {
   wire::BulkRequest request;
   std::shared_ptr<wire::BulkStream> stream;
-  std::shared_ptr<MemoryArea> area;  // null: new memory is needed
+  std::shared_ptr<checkpoint::MemoryArea> area;  // null: new memory is needed
   std::optional<std::size_t> newest;
   SlotRounds rounds{};
   std::uint64_t complete = 0;  // the last complete round, as the sender says
@@ -44,7 +31,14 @@ struct Arrival {
   void choose_slot(const wire::BulkRound& round);
 };
 
-base::Status Arrival::reserve() {
+namespace {
+
+using checkpoint::MemoryArea;
+using wire::BulkVerdict;
+
+}  // namespace
+
+base::Status HeldArrival::reserve() {
   const std::uint64_t bytes = RR_TRY(checkpoint::area_bytes(request.slot_bytes));
   GivenMemory fresh = RR_TRY(reserve_copy_memory(bytes));
   GivenMemory mapped = RR_TRY(same_memory(fresh));
@@ -58,7 +52,7 @@ base::Status Arrival::reserve() {
 
 // Neither the slot with the copy of the last complete round nor, without rounds, the slot with the
 // newest complete copy.
-void Arrival::choose_slot(const wire::BulkRound& round) {
+void HeldArrival::choose_slot(const wire::BulkRound& round) {
   for (const std::size_t slot : {0UZ, 1UZ}) {
     const bool is_kept = round.complete != 0 && rounds[slot] == round.complete;
     if (is_kept || (round.round != 0 && rounds[1 - slot] == round.round)) newest = slot;
@@ -72,12 +66,12 @@ void Arrival::choose_slot(const wire::BulkRound& round) {
   newest = 1 - *newest;
 }
 
-void Arrival::run() {
+void HeldArrival::run() {
   if (!area || area->slot_bytes() < request.slot_bytes) status = reserve();
   if (status) status = take();
 }
 
-base::Status Arrival::take() {
+base::Status HeldArrival::take() {
   RR_TRY(answer_bulk(*stream, {BulkVerdict::kGo, 0, {}}));
   wire::BulkRound round;
   if (request.purpose == wire::BulkPurpose::kKeepRound) round = RR_TRY(receive_round(*stream));
@@ -90,57 +84,7 @@ base::Status Arrival::take() {
   return {};
 }
 
-struct HeldSaving {
-  wire::SaveHeldCopies order;
-  std::vector<RescuedMemory> memories;
-  bool answered = false;
-};
-
-class HeldCopiesImpl final : public HeldCopies,
-                             public std::enable_shared_from_this<HeldCopiesImpl> {
- public:
-  HeldCopiesImpl(NodeContext& node, OwnMemory own)
-      : node_(node), own_(std::move(own)), linger_(node.executor) {}
-
-  void allow(const std::vector<wire::CopyRoute>& hold) override;
-  void take(wire::BulkConnection connection) override;
-  void adopt(base::Rank rank, GivenMemory given) override;
-  std::optional<GivenMemory> hand_over(base::Rank rank) override;
-  void save(const wire::SaveHeldCopies& order) override;
-  void after_saving(std::function<void()> go) override;
-  void begin_attempt() override;
-  void abandon() override;
-
- private:
-  struct Held {
-    GivenMemory given;
-    std::shared_ptr<checkpoint::MemoryArea> area;  // of `given`, while copies arrive
-    std::optional<std::size_t> newest;  // slot of the last copy that arrived
-    SlotRounds rounds{};
-    std::uint64_t complete = 0;  // the last complete round, as its node last said
-    std::shared_ptr<wire::BulkStream> stream;  // the transfer under way, in either direction
-    bool saving = false;
-  };
-  base::BlockingPool& streams();
-  void keep(wire::BulkConnection connection);
-  void serve(const wire::BulkConnection& connection);
-  void answer(const std::shared_ptr<wire::BulkStream>& stream, wire::BulkVerdict verdict);
-  void on_arrived(base::Rank rank, const std::shared_ptr<Arrival>& arrival);
-  void finish_saving(HeldSaving& saving, const RescueRun::Lines& lines);
-  void go_on_saving(HeldSaving& saving);
-  void free_unwanted();
-
-  NodeContext& node_;
-  OwnMemory own_;
-  std::map<base::Rank, Held> held_;
-  std::map<base::Rank, wire::CopyRoute> allowed_;
-  std::optional<base::BlockingPool> streams_, saver_;  // made when first needed
-  std::vector<std::shared_ptr<RescueRun>> runs_;  // rescues that are waited for
-  boost::asio::steady_timer linger_;
-  std::uint64_t next_lane_ = 0;
-};
-
-void HeldCopiesImpl::abandon() {
+void HeldCopies::abandon() {
   linger_.cancel();
   for (const auto& run : runs_) run->abandon();
   for (auto& [rank, held] : held_) {
@@ -150,12 +94,12 @@ void HeldCopiesImpl::abandon() {
   saver_.reset();
 }
 
-base::BlockingPool& HeldCopiesImpl::streams() {
+base::BlockingPool& HeldCopies::streams() {
   if (!streams_) streams_.emplace(node_.executor, kCopyStreamThreads, kCopyStreamsMax);
   return *streams_;
 }
 
-void HeldCopiesImpl::allow(const std::vector<wire::CopyRoute>& hold) {
+void HeldCopies::allow(const std::vector<wire::CopyRoute>& hold) {
   allowed_.clear();
   for (const wire::CopyRoute& route : hold) allowed_.insert_or_assign(route.rank, route);
   for (auto& [rank, held] : held_) {
@@ -164,7 +108,7 @@ void HeldCopiesImpl::allow(const std::vector<wire::CopyRoute>& hold) {
   }
 }
 
-void HeldCopiesImpl::take(wire::BulkConnection connection) {
+void HeldCopies::take(wire::BulkConnection connection) {
   if (connection.request.purpose == wire::BulkPurpose::kFetch) return serve(connection);
   const auto allowed = allowed_.find(connection.request.rank);
   if (allowed == allowed_.end() || allowed->second.node != connection.peer.node ||
@@ -174,7 +118,7 @@ void HeldCopiesImpl::take(wire::BulkConnection connection) {
   keep(std::move(connection));
 }
 
-void HeldCopiesImpl::answer(const std::shared_ptr<wire::BulkStream>& stream, BulkVerdict verdict) {
+void HeldCopies::answer(const std::shared_ptr<wire::BulkStream>& stream, BulkVerdict verdict) {
   // With too many waiting, the connection just ends.
   static_cast<void>(streams().submit(
       static_cast<std::uint32_t>(next_lane_++),
@@ -184,11 +128,11 @@ void HeldCopiesImpl::answer(const std::shared_ptr<wire::BulkStream>& stream, Bul
       [] {}));
 }
 
-void HeldCopiesImpl::keep(wire::BulkConnection connection) {
+void HeldCopies::keep(wire::BulkConnection connection) {
   const base::Rank rank = connection.request.rank;
   Held& held = held_[rank];
   if (held.stream || held.saving) return answer(connection.stream, BulkVerdict::kBusy);
-  auto arrival = std::make_shared<Arrival>();
+  auto arrival = std::make_shared<HeldArrival>();
   arrival->request = connection.request;
   arrival->stream = std::move(connection.stream);
   arrival->newest = held.newest;
@@ -209,7 +153,7 @@ void HeldCopiesImpl::keep(wire::BulkConnection connection) {
   if (!submitted) held.stream.reset();
 }
 
-void HeldCopiesImpl::on_arrived(base::Rank rank, const std::shared_ptr<Arrival>& arrival) {
+void HeldCopies::on_arrived(base::Rank rank, const std::shared_ptr<HeldArrival>& arrival) {
   const auto found = held_.find(rank);
   if (found == held_.end() || found->second.stream != arrival->stream) return;
   Held& held = found->second;
@@ -235,7 +179,7 @@ void HeldCopiesImpl::on_arrived(base::Rank rank, const std::shared_ptr<Arrival>&
   if (!held.given.memory) held_.erase(found);
 }
 
-void HeldCopiesImpl::serve(const wire::BulkConnection& connection) {
+void HeldCopies::serve(const wire::BulkConnection& connection) {
   const base::Rank rank = connection.request.rank;
   const auto found = held_.find(rank);
   const bool is_held = found != held_.end() && found->second.given.memory;
@@ -263,12 +207,12 @@ void HeldCopiesImpl::serve(const wire::BulkConnection& connection) {
   if (!submitted) done();
 }
 
-void HeldCopiesImpl::adopt(base::Rank rank, GivenMemory given) {
+void HeldCopies::adopt(base::Rank rank, GivenMemory given) {
   if (held_.contains(rank) || !newest_hint(given).complete) return;
   held_[rank].given = std::move(given);
 }
 
-std::optional<GivenMemory> HeldCopiesImpl::hand_over(base::Rank rank) {
+std::optional<GivenMemory> HeldCopies::hand_over(base::Rank rank) {
   const auto found = held_.find(rank);
   if (found == held_.end() || !newest_hint(found->second.given).complete) return std::nullopt;
   if (found->second.stream) found->second.stream->hang_up();
@@ -278,8 +222,8 @@ std::optional<GivenMemory> HeldCopiesImpl::hand_over(base::Rank rank) {
   return given;
 }
 
-void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
-  auto saving = std::make_shared<HeldSaving>(order);
+void HeldCopies::save(const wire::SaveHeldCopies& order) {
+  auto saving = std::make_shared<Saving>(order);
   std::uint64_t bytes = 0;
   for (const base::Rank rank : order.ranks) {
     const auto found = held_.find(rank);
@@ -317,7 +261,7 @@ void HeldCopiesImpl::save(const wire::SaveHeldCopies& order) {
   runs_.push_back(*std::move(run));
 }
 
-void HeldCopiesImpl::after_saving(std::function<void()> go) {
+void HeldCopies::after_saving(std::function<void()> go) {
   std::erase_if(runs_, [](const auto& each) { return !each->is_waited_for(); });
   if (runs_.empty()) return go();
   runs_.front()->when_over([weak = weak_from_this(), go = std::move(go)] {
@@ -326,7 +270,7 @@ void HeldCopiesImpl::after_saving(std::function<void()> go) {
 }
 
 // The next attempt begins, and its workers wait before they load or save.
-void HeldCopiesImpl::go_on_saving(HeldSaving& saving) {
+void HeldCopies::go_on_saving(Saving& saving) {
   wire::HeldCopiesSaved answer{saving.order.attempt, saving.order.order, 0, {}};
   answer.saving = node_.workers.overlap_saves;
   if (!answer.saving) {
@@ -340,7 +284,7 @@ void HeldCopiesImpl::go_on_saving(HeldSaving& saving) {
   });
 }
 
-void HeldCopiesImpl::finish_saving(HeldSaving& saving, const RescueRun::Lines& lines) {
+void HeldCopies::finish_saving(Saving& saving, const RescueRun::Lines& lines) {
   wire::HeldCopiesSaved answer{saving.order.attempt, saving.order.order, 0, {}};
   for (const RescueLine& line : lines) {
     base::log_line(line.failed ? base::LogLevel::kWarn : base::LogLevel::kInfo, {.rank = line.rank},
@@ -354,26 +298,19 @@ void HeldCopiesImpl::finish_saving(HeldSaving& saving, const RescueRun::Lines& l
   if (!std::exchange(saving.answered, true)) node_.send(answer);
 }
 
-void HeldCopiesImpl::begin_attempt() {
-  linger_.expires_after(kCopiesLinger);
-  linger_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-    const auto self = error ? nullptr : weak.lock();
+void HeldCopies::begin_attempt() {
+  linger_.after(kCopiesLinger, [weak = weak_from_this()] {
+    const auto self = weak.lock();
     if (self) self->free_unwanted();
   });
 }
 
-void HeldCopiesImpl::free_unwanted() {
+void HeldCopies::free_unwanted() {
   std::erase_if(held_, [this](auto& entry) {
     if (allowed_.contains(entry.first)) return false;
     if (entry.second.stream) entry.second.stream->hang_up();
     return true;
   });
-}
-
-}  // namespace
-
-std::shared_ptr<HeldCopies> HeldCopies::make(NodeContext& node, OwnMemory own) {
-  return std::make_shared<HeldCopiesImpl>(node, std::move(own));
 }
 
 }  // namespace robustrun::agent

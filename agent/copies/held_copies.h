@@ -8,43 +8,88 @@
 // rounds (wire/messages/peer_copies.h) the copy of the last complete round stays; the sender says
 // which round that is.
 
+#include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "agent/copies/memory.h"
+#include "agent/copies/rescue_run.h"
 #include "agent/node/node_context.h"
+#include "base/io/blocking_pool.h"
+#include "base/io/timer.h"
+#include "checkpoint/memory/memory_area.h"
 #include "wire/bulk/bulk_listener.h"
 
 namespace robustrun::agent {
 
-class HeldCopies {
+// The rounds whose copies are in a rank's slots (CopyRound); 0: none.
+using SlotRounds = std::array<std::uint64_t, checkpoint::kCopiesWithoutBoard>;
+
+struct HeldArrival;
+
+class HeldCopies : public std::enable_shared_from_this<HeldCopies> {
  public:
   // The memory of a rank that runs here now, or ran here last.
   using OwnMemory = std::function<std::optional<GivenMemory>(base::Rank)>;
 
-  static std::shared_ptr<HeldCopies> make(NodeContext& node, OwnMemory own);
-  virtual ~HeldCopies() = default;
+  HeldCopies(NodeContext& node, OwnMemory own)
+      : node_(node), own_(std::move(own)), linger_(node.executor) {}
 
   // Copies are accepted only from the nodes of `hold` from now on.
-  virtual void allow(const std::vector<wire::CopyRoute>& hold) = 0;
+  void allow(const std::vector<wire::CopyRoute>& hold);
   // `connection` comes from a peer whose request has been read.
-  virtual void take(wire::BulkConnection connection) = 0;
+  void take(wire::BulkConnection connection);
   // Takes over the memory of a rank that runs on another node from now on.
-  virtual void adopt(base::Rank rank, GivenMemory given) = 0;
+  void adopt(base::Rank rank, GivenMemory given);
   // Gives away the memory of a rank that runs here from now on; nullopt: it has no complete copy.
-  virtual std::optional<GivenMemory> hand_over(base::Rank rank) = 0;
+  std::optional<GivenMemory> hand_over(base::Rank rank);
   // Answered by HeldCopiesSaved, after kBreakpointSaveMax at the latest; if that says that saving
   // continues, SavingOver follows.
-  virtual void save(const wire::SaveHeldCopies& order) = 0;
+  void save(const wire::SaveHeldCopies& order);
   // Calls `go` when no rescue is waited for any more.
-  virtual void after_saving(std::function<void()> go) = 0;
+  void after_saving(std::function<void()> go);
   // The attempt of the last allow() has begun. Copies that no peer may send any more are freed
   // after kCopiesLinger; until then peers can still fetch them.
-  virtual void begin_attempt() = 0;
+  void begin_attempt();
   // The last call: ends what is under way; nothing is answered any more.
-  virtual void abandon() = 0;
+  void abandon();
+
+ private:
+  struct Held {
+    GivenMemory given;
+    std::shared_ptr<checkpoint::MemoryArea> area;  // of `given`, while copies arrive
+    std::optional<std::size_t> newest;  // slot of the last copy that arrived
+    SlotRounds rounds{};
+    std::uint64_t complete = 0;  // the last complete round, as its node last said
+    std::shared_ptr<wire::BulkStream> stream;  // the transfer under way, in either direction
+    bool saving = false;
+  };
+  struct Saving {
+    wire::SaveHeldCopies order;
+    std::vector<RescuedMemory> memories;
+    bool answered = false;
+  };
+  base::BlockingPool& streams();
+  void keep(wire::BulkConnection connection);
+  void serve(const wire::BulkConnection& connection);
+  void answer(const std::shared_ptr<wire::BulkStream>& stream, wire::BulkVerdict verdict);
+  void on_arrived(base::Rank rank, const std::shared_ptr<HeldArrival>& arrival);
+  void finish_saving(Saving& saving, const RescueRun::Lines& lines);
+  void go_on_saving(Saving& saving);
+  void free_unwanted();
+
+  NodeContext& node_;
+  OwnMemory own_;
+  std::map<base::Rank, Held> held_;
+  std::map<base::Rank, wire::CopyRoute> allowed_;
+  std::optional<base::BlockingPool> streams_, saver_;  // made when first needed
+  std::vector<std::shared_ptr<RescueRun>> runs_;  // rescues that are waited for
+  base::Timer linger_;
+  std::uint64_t next_lane_ = 0;
 };
 
 }  // namespace robustrun::agent

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "agent/copies/sender.h"
 #include "agent/copies/transfer.h"
 #include "base/io/log.h"
+#include "base/io/timer.h"
 #include "wire/bulk/bulk_listener.h"
 #include "wire/link/acceptor.h"
 
@@ -22,9 +22,9 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
   Impl(NodeContext& node, MemoryTier& tier)
       : node_(node),
         tier_(tier),
-        sender_(CopySender::make(node, tier)),
-        held_(HeldCopies::make(node,
-                               [&tier](base::Rank rank) { return tier.same_memory_of(rank); })) {
+        sender_(std::make_shared<CopySender>(node, tier)),
+        held_(std::make_shared<HeldCopies>(
+            node, [&tier](base::Rank rank) { return tier.same_memory_of(rank); })) {
     tier_.use_peers(this);
   }
 
@@ -46,8 +46,8 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
   struct Fetch {
     explicit Fetch(const boost::asio::any_io_executor& executor)
         : deadline(executor), pause(executor) {}
-    boost::asio::steady_timer deadline;
-    boost::asio::steady_timer pause;  // until the next try
+    base::Timer deadline;
+    base::Timer pause;  // until the next try
     base::Nanos wait = kCopyRetryFirst;
     CopyPeer peer;
     base::Result<GivenMemory> got = base::fail(base::Errc::kTimeout, "it took too long");
@@ -70,8 +70,8 @@ class PeerCopies::Impl : public PeerMemory, public std::enable_shared_from_this<
   std::string run_id_;
   std::string address_;
   wire::SharedBulkKeys keys_;
-  std::shared_ptr<CopySender> sender_;
-  std::shared_ptr<HeldCopies> held_;
+  const std::shared_ptr<CopySender> sender_;
+  const std::shared_ptr<HeldCopies> held_;
   std::unique_ptr<wire::BulkListener> listener_;
   BlockHooks blocks_;
   // Where our ranks' copies are fetched from, once each.
@@ -143,12 +143,9 @@ void PeerCopies::Impl::begin(base::Rank rank, const std::shared_ptr<Fetch>& fetc
   if (!pool_) pool_.emplace(node_.executor, kCopyStreamThreads, kCopiesWaitingMax);
   submit(rank, fetch);
   if (!fetch->answer) return;
-  fetch->deadline.expires_after(kCopyFetchMax);
-  fetch->deadline.async_wait(
-      [weak = weak_from_this(), rank, fetch](const boost::system::error_code& error) {
-        const auto self = error ? nullptr : weak.lock();
-        if (self) self->finish(rank, fetch, true);
-      });
+  fetch->deadline.after(kCopyFetchMax, [weak = weak_from_this(), rank, fetch] {
+    if (const auto self = weak.lock()) self->finish(rank, fetch, true);
+  });
 }
 
 void PeerCopies::Impl::submit(base::Rank rank, const std::shared_ptr<Fetch>& fetch) {
@@ -164,13 +161,11 @@ void PeerCopies::Impl::submit(base::Rank rank, const std::shared_ptr<Fetch>& fet
 // A copy was still arriving at the peer, from a node that is lost: that ends soon.
 void PeerCopies::Impl::submit_again(base::Rank rank, const std::shared_ptr<Fetch>& fetch) {
   fetch->stream = std::make_shared<wire::BulkStream>();
-  fetch->pause.expires_after(fetch->wait);
+  fetch->pause.after(fetch->wait, [weak = weak_from_this(), rank, fetch] {
+    const auto self = weak.lock();
+    if (self && fetch->answer) self->submit(rank, fetch);
+  });
   fetch->wait = std::min<base::Nanos>(2 * fetch->wait, kCopyBusyRetryMax);
-  fetch->pause.async_wait(
-      [weak = weak_from_this(), rank, fetch](const boost::system::error_code& error) {
-        const auto self = error ? nullptr : weak.lock();
-        if (self && fetch->answer) self->submit(rank, fetch);
-      });
 }
 
 // `late`: the thread is still at work, and `got` belongs to it.

@@ -1,8 +1,6 @@
 #include "agent/copies/rescue_run.h"
 
 #include <algorithm>
-#include <atomic>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <utility>
 
@@ -10,105 +8,86 @@
 #include "base/io/log.h"
 
 namespace robustrun::agent {
-namespace {
 
-class RescueRunImpl final : public RescueRun, public std::enable_shared_from_this<RescueRunImpl> {
- public:
-  RescueRunImpl(const boost::asio::any_io_executor& executor, const base::Clock& clock,
-                RescueLimits limits, Handlers handlers)
-      : clock_(clock),
-        limits_(limits),
-        handlers_(std::move(handlers)),
-        timer_(executor),
-        watch_(std::make_shared<RescueWatch>()) {
-    watch_->until = clock.now() + limits.most;
-  }
+RescueRun::RescueRun(const boost::asio::any_io_executor& executor, const base::Clock& clock,
+                     RescueLimits limits, Handlers handlers)
+    : clock_(clock),
+      limits_(limits),
+      handlers_(std::move(handlers)),
+      timer_(executor),
+      watch_(std::make_shared<RescueWatch>()) {
+  watch_->until = clock.now() + limits.most;
+}
 
-  base::Status begin(base::BlockingPool& pool, Work work) {
-    auto lines = std::make_shared<Lines>();
-    const auto done = [weak = weak_from_this(), lines] {
-      if (const auto run = weak.lock()) run->on_ended(*lines);
-    };
-    RR_TRY(pool.submit(
-        kSingleLane,
-        [lines, watch = watch_, has_begun = has_begun_, work = std::move(work)]() mutable {
-          *has_begun = true;
-          *lines = work(*watch);
-        },
-        done));
-    await_look();
-    return {};
-  }
+base::Status RescueRun::begin(base::BlockingPool& pool, Work work) {
+  auto lines = std::make_shared<Lines>();
+  const auto done = [weak = weak_from_this(), lines] {
+    if (const auto run = weak.lock()) run->on_ended(*lines);
+  };
+  RR_TRY(pool.submit(
+      kSingleLane,
+      [lines, watch = watch_, has_begun = has_begun_, work = std::move(work)]() mutable {
+        *has_begun = true;
+        *lines = work(*watch);
+      },
+      done));
+  await_look();
+  return {};
+}
 
-  [[nodiscard]] bool is_waited_for() const override { return is_waited_for_; }
-  void when_over(std::function<void()> go) override {
-    if (!is_waited_for_) return go();
-    waiting_.push_back(std::move(go));
-  }
-  void abandon() override {
-    timer_.cancel();
-    handlers_ = {};
-    waiting_.clear();
-    watch_->given_up = true;
-  }
+void RescueRun::when_over(std::function<void()> go) {
+  if (!is_waited_for_) return go();
+  waiting_.push_back(std::move(go));
+}
 
- private:
-  void await_look() {
-    timer_.expires_after(limits_.look);
-    timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-      if (const auto run = error ? nullptr : weak.lock()) run->look();
-    });
-  }
+void RescueRun::abandon() {
+  timer_.cancel();
+  handlers_ = {};
+  waiting_.clear();
+  watch_->given_up = true;
+}
 
-  void look() {
-    const std::uint64_t bytes = *watch_->written;
-    // A rescue that is queued waits for another one that advances.
-    const bool goes_on = std::exchange(seen_, bytes) != bytes || !*has_begun_;
-    const bool is_over = clock_.now() >= watch_->until;
-    if (++looks_ < limits_.wait / limits_.look) return await_look();
-    if (looks_ == limits_.wait / limits_.look) {
-      if (goes_on && !is_over) {
-        RR_LOG(kWarn, {},
-               "copies in memory are still being saved; loads and saves of the next workers wait "
-               "for that, for {:.0f} s at most",
-               std::chrono::duration<double>(limits_.most).count());
-      } else {
-        RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting");
-      }
-      if (handlers_.late) handlers_.late();
-    } else if (!goes_on || is_over) {
-      RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting any more: {}",
-             goes_on ? "it takes too long" : "nothing was written lately");
+void RescueRun::await_look() {
+  timer_.after(limits_.look, [weak = weak_from_this()] {
+    if (const auto run = weak.lock()) run->look();
+  });
+}
+
+void RescueRun::look() {
+  const std::uint64_t bytes = *watch_->written;
+  // A rescue that is queued waits for another one that advances.
+  const bool goes_on = std::exchange(seen_, bytes) != bytes || !*has_begun_;
+  const bool is_over = clock_.now() >= watch_->until;
+  if (++looks_ < limits_.wait / limits_.look) return await_look();
+  if (looks_ == limits_.wait / limits_.look) {
+    if (goes_on && !is_over) {
+      RR_LOG(kWarn, {},
+             "copies in memory are still being saved; loads and saves of the next workers wait "
+             "for that, for {:.0f} s at most",
+             std::chrono::duration<double>(limits_.most).count());
+    } else {
+      RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting");
     }
-    if (goes_on && !is_over) return await_look();
-    watch_->given_up = true;
-    let_go();
+    if (handlers_.late) handlers_.late();
+  } else if (!goes_on || is_over) {
+    RR_LOG(kWarn, {}, "copies in memory are still being saved; not waiting any more: {}",
+           goes_on ? "it takes too long" : "nothing was written lately");
   }
+  if (goes_on && !is_over) return await_look();
+  watch_->given_up = true;
+  let_go();
+}
 
-  void on_ended(const Lines& lines) {
-    timer_.cancel();
-    if (handlers_.ended) std::exchange(handlers_, {}).ended(lines);
-    let_go();
-  }
+void RescueRun::on_ended(const Lines& lines) {
+  timer_.cancel();
+  if (handlers_.ended) std::exchange(handlers_, {}).ended(lines);
+  let_go();
+}
 
-  void let_go() {
-    is_waited_for_ = false;
-    for (const auto& go : std::exchange(waiting_, {})) go();
-  }
-
-  const base::Clock& clock_;
-  RescueLimits limits_;
-  Handlers handlers_;
-  boost::asio::steady_timer timer_;
-  std::shared_ptr<RescueWatch> watch_;
-  std::shared_ptr<std::atomic<bool>> has_begun_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<std::function<void()>> waiting_;
-  std::uint64_t seen_ = 0;
-  std::int64_t looks_ = 0;
-  bool is_waited_for_ = true;
-};
-
-}  // namespace
+void RescueRun::let_go() {
+  is_waited_for_ = false;
+  for (const auto& go : std::exchange(waiting_, {})) go();
+}
 
 RescueLimits rescue_limits(std::uint64_t bytes) {
   constexpr std::chrono::milliseconds kLongerMax = kRescueMax - kBreakpointSaveMax;
@@ -123,7 +102,7 @@ base::Result<std::shared_ptr<RescueRun>> RescueRun::start(
     const boost::asio::any_io_executor& executor, const base::Clock& clock,
     base::BlockingPool& pool, RescueLimits limits, Work work, Handlers handlers) {
   RR_ASSERT(limits.look > base::Nanos(0) && limits.wait >= limits.look);
-  auto run = std::make_shared<RescueRunImpl>(executor, clock, limits, std::move(handlers));
+  std::shared_ptr<RescueRun> run(new RescueRun(executor, clock, limits, std::move(handlers)));
   RR_TRY(run->begin(pool, std::move(work)));
   return run;
 }

@@ -6,7 +6,7 @@
 //
 // Owned by the caller of start(), on the agent's loop.
 
-#include <boost/asio/any_io_executor.hpp>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +15,7 @@
 #include "agent/copies/limits.h"
 #include "agent/copies/rescue.h"
 #include "base/io/blocking_pool.h"
+#include "base/io/timer.h"
 
 namespace robustrun::agent {
 
@@ -27,7 +28,7 @@ struct RescueLimits {
 // The limits for `bytes` of copies.
 [[nodiscard]] RescueLimits rescue_limits(std::uint64_t bytes);
 
-class RescueRun {
+class RescueRun : public std::enable_shared_from_this<RescueRun> {
  public:
   using Lines = std::vector<RescueLine>;
   using Work = std::move_only_function<Lines(RescueWatch&)>;
@@ -40,13 +41,32 @@ class RescueRun {
   static base::Result<std::shared_ptr<RescueRun>> start(
       const boost::asio::any_io_executor& executor, const base::Clock& clock,
       base::BlockingPool& pool, RescueLimits limits, Work work, Handlers handlers);
-  virtual ~RescueRun() = default;
   // Neither ended nor given up.
-  [[nodiscard]] virtual bool is_waited_for() const = 0;
+  [[nodiscard]] bool is_waited_for() const { return is_waited_for_; }
   // Calls `go` when is_waited_for() has become false.
-  virtual void when_over(std::function<void()> go) = 0;
+  void when_over(std::function<void()> go);
   // No handler is called any more.
-  virtual void abandon() = 0;
+  void abandon();
+
+ private:
+  RescueRun(const boost::asio::any_io_executor& executor, const base::Clock& clock,
+            RescueLimits limits, Handlers handlers);
+  base::Status begin(base::BlockingPool& pool, Work work);
+  void await_look();
+  void look();
+  void on_ended(const Lines& lines);
+  void let_go();
+
+  const base::Clock& clock_;
+  RescueLimits limits_;
+  Handlers handlers_;
+  base::Timer timer_;
+  std::shared_ptr<RescueWatch> watch_;
+  std::shared_ptr<std::atomic<bool>> has_begun_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<std::function<void()>> waiting_;
+  std::uint64_t seen_ = 0;
+  std::int64_t looks_ = 0;
+  bool is_waited_for_ = true;
 };
 
 }  // namespace robustrun::agent

@@ -1,22 +1,14 @@
 #include "agent/copies/sender.h"
 
 #include <algorithm>
-#include <boost/asio/steady_timer.hpp>
-#include <map>
-#include <optional>
 #include <utility>
 
-#include "agent/copies/limits.h"
 #include "agent/copies/memory.h"
-#include "agent/copies/round_part.h"
 #include "agent/copies/transfer.h"
 #include "agent/node/limits.h"
-#include "base/io/blocking_pool.h"
 #include "base/io/log.h"
-#include "wire/bulk/pace.h"
 
 namespace robustrun::agent {
-namespace {
 
 // Input and result of the thread that sends a copy.
 struct SendTask {
@@ -50,82 +42,29 @@ struct SendTask {
   }
 };
 
-class CopySenderImpl final : public CopySender,
-                             public std::enable_shared_from_this<CopySenderImpl> {
- public:
-  CopySenderImpl(NodeContext& node, MemoryTier& tier)
-      : node_(node),
-        tier_(tier),
-        timer_(node.executor),
-        pace_(std::make_shared<wire::BulkPace>(rate_)) {}
+CopySender::CopySender(NodeContext& node, MemoryTier& tier)
+    : node_(node),
+      tier_(tier),
+      timer_(node.executor),
+      pace_(std::make_shared<wire::BulkPace>(rate_)) {}
 
-  void use(std::string run_id, wire::SharedBulkKeys keys) override;
-  void place(const wire::PlaceCopies& order) override;
-  void begin_round(const wire::CopyRound& order) override;
-  [[nodiscard]] bool is_kept(base::Rank rank) const override { return route_of(rank) != nullptr; }
-  void abandon() override;
-
- private:
-  struct Sent {
-    std::uint64_t serial = 0;  // of the memory
-    std::uint64_t over = 0;    // sequence of the newest copy that was handled; 0: none
-    std::uint64_t step = 0;
-    std::uint64_t turn = 0;    // the lowest has waited longest
-    bool here = false;
-    bool at_peer = false;
-    bool failed = false;       // and logged
-    base::Nanos not_before{};
-    std::chrono::milliseconds wait{};
-    std::shared_ptr<RoundPart> part;  // null: its memory has no board
-    bool is_part_reported = false;
-    [[nodiscard]] bool is_in_round() const { return part && part->is_in_round(); }
-    [[nodiscard]] bool is_reportable() const { return here || at_peer; }
-  };
-
-  void look();
-  void look_again();
-  bool look_at(const MemoryTier::Own& own, Sent& sent);
-  void start(base::Rank rank, const GivenMemory& given);
-  void on_done(base::Rank rank, const SendTask& task);
-  void on_failed(base::Rank rank, Sent& sent, const base::Error& error);
-  void report(bool changed);
-  [[nodiscard]] const wire::CopyRoute* route_of(base::Rank rank) const;
-
-  NodeContext& node_;
-  MemoryTier& tier_;
-  boost::asio::steady_timer timer_;
-  std::string run_id_;
-  wire::SharedBulkKeys keys_;
-  std::optional<base::Attempt> attempt_;  // none: no copies were ordered
-  std::optional<wire::CopyRound> round_;  // of that attempt
-  std::vector<wire::CopyRoute> routes_;
-  std::map<base::Rank, Sent> sent_;
-  std::uint64_t rate_ = kCopiesBytesPerSecond;
-  std::shared_ptr<wire::BulkPace> pace_;
-  std::shared_ptr<wire::BulkStream> running_;
-  std::uint64_t turns_ = 0;
-  bool unreported_ = false;
-  base::Nanos reported_at_{};
-  std::optional<base::BlockingPool> pool_;  // made when first needed
-};
-
-void CopySenderImpl::abandon() {
+void CopySender::abandon() {
   timer_.cancel();
   if (running_) running_->hang_up();
   pool_.reset();
 }
 
-void CopySenderImpl::use(std::string run_id, wire::SharedBulkKeys keys) {
+void CopySender::use(std::string run_id, wire::SharedBulkKeys keys) {
   run_id_ = std::move(run_id);
   keys_ = std::move(keys);
 }
 
-const wire::CopyRoute* CopySenderImpl::route_of(base::Rank rank) const {
+const wire::CopyRoute* CopySender::route_of(base::Rank rank) const {
   const auto found = std::ranges::find(routes_, rank, &wire::CopyRoute::rank);
   return found == routes_.end() || found->endpoint.empty() ? nullptr : &*found;
 }
 
-void CopySenderImpl::place(const wire::PlaceCopies& order) {
+void CopySender::place(const wire::PlaceCopies& order) {
   const auto is_same = [](const wire::CopyRoute& a, const wire::CopyRoute* b) {
     return b != nullptr && a.node == b->node && a.generation == b->generation &&
            a.endpoint == b->endpoint;
@@ -154,7 +93,7 @@ void CopySenderImpl::place(const wire::PlaceCopies& order) {
 }
 
 // Transfers for any other purpose are not wanted any more.
-void CopySenderImpl::begin_round(const wire::CopyRound& order) {
+void CopySender::begin_round(const wire::CopyRound& order) {
   if (attempt_ != order.attempt || order.round == 0) return;
   if (round_ && round_->round == order.round) return;  // repeated to an agent that has reconnected
   round_ = order;
@@ -168,17 +107,16 @@ void CopySenderImpl::begin_round(const wire::CopyRound& order) {
   unreported_ = true;
 }
 
-void CopySenderImpl::look_again() {
-  timer_.expires_after(kCopiesLookEvery);
-  timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-    const auto self = error ? nullptr : weak.lock();
+void CopySender::look_again() {
+  timer_.after(kCopiesLookEvery, [weak = weak_from_this()] {
+    const auto self = weak.lock();
     if (!self) return;
     self->look();
     self->look_again();
   });
 }
 
-void CopySenderImpl::look() {
+void CopySender::look() {
   std::map<base::Rank, Sent> now;
   const MemoryTier::Own* next = nullptr;
   const base::Nanos time = node_.clock.now();
@@ -203,7 +141,7 @@ void CopySenderImpl::look() {
 }
 
 // True: its part in rounds has changed.
-bool CopySenderImpl::look_at(const MemoryTier::Own& own, Sent& sent) {
+bool CopySender::look_at(const MemoryTier::Own& own, Sent& sent) {
   if (std::exchange(sent.serial, own.serial) != own.serial) {
     sent.over = 0;
     auto part = RoundPart::of(*own.given);
@@ -216,7 +154,7 @@ bool CopySenderImpl::look_at(const MemoryTier::Own& own, Sent& sent) {
   return sent.part->look() || was_reported != sent.is_part_reported;
 }
 
-void CopySenderImpl::start(base::Rank rank, const GivenMemory& given) {
+void CopySender::start(base::Rank rank, const GivenMemory& given) {
   auto same = same_memory(given);
   if (!same) return;
   auto task = std::make_shared<SendTask>();
@@ -239,7 +177,7 @@ void CopySenderImpl::start(base::Rank rank, const GivenMemory& given) {
   if (!submitted) running_.reset();
 }
 
-void CopySenderImpl::on_done(base::Rank rank, const SendTask& task) {
+void CopySender::on_done(base::Rank rank, const SendTask& task) {
   running_.reset();
   const auto found = sent_.find(rank);
   const wire::CopyRoute* const route = route_of(rank);
@@ -269,7 +207,7 @@ void CopySenderImpl::on_done(base::Rank rank, const SendTask& task) {
   sent.at_peer = was_routed;
 }
 
-void CopySenderImpl::on_failed(base::Rank rank, Sent& sent, const base::Error& error) {
+void CopySender::on_failed(base::Rank rank, Sent& sent, const base::Error& error) {
   if (error.code == base::Errc::kNotFound) {
     unreported_ = unreported_ || sent.at_peer;
     sent.at_peer = false;
@@ -282,7 +220,7 @@ void CopySenderImpl::on_failed(base::Rank rank, Sent& sent, const base::Error& e
   RR_LOG(kWarn, {.rank = rank}, "its state in memory has no second copy yet: {}", error.what);
 }
 
-void CopySenderImpl::report(bool changed) {
+void CopySender::report(bool changed) {
   const base::Nanos now = node_.clock.now();
   if (!attempt_ || (!changed && now - reported_at_ < kCopiesKeptInterval)) return;
   wire::CopiesKept kept{*attempt_, {}};
@@ -298,12 +236,6 @@ void CopySenderImpl::report(bool changed) {
   if (kept.copies.empty() && !changed) return;
   reported_at_ = now;
   node_.send(kept);
-}
-
-}  // namespace
-
-std::shared_ptr<CopySender> CopySender::make(NodeContext& node, MemoryTier& tier) {
-  return std::make_shared<CopySenderImpl>(node, tier);
 }
 
 }  // namespace robustrun::agent

@@ -7,29 +7,80 @@
 // most or at the rate that was ordered. Copies that were superseded meanwhile are skipped; a copy
 // that is overwritten while it is being sent is given up.
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "agent/copies/limits.h"
 #include "agent/copies/memory_tier.h"
+#include "agent/copies/round_part.h"
 #include "agent/node/node_context.h"
+#include "base/io/blocking_pool.h"
+#include "base/io/timer.h"
+#include "wire/bulk/pace.h"
 #include "wire/bulk/stream.h"
 
 namespace robustrun::agent {
 
-class CopySender {
- public:
-  static std::shared_ptr<CopySender> make(NodeContext& node, MemoryTier& tier);
-  virtual ~CopySender() = default;
+struct SendTask;
 
-  virtual void use(std::string run_id, wire::SharedBulkKeys keys) = 0;
+class CopySender : public std::enable_shared_from_this<CopySender> {
+ public:
+  CopySender(NodeContext& node, MemoryTier& tier);
+
+  void use(std::string run_id, wire::SharedBulkKeys keys);
   // The first call starts sending.
-  virtual void place(const wire::PlaceCopies& order) = 0;
+  void place(const wire::PlaceCopies& order);
   // `order` is ignored unless it is for the attempt that was placed last.
-  virtual void begin_round(const wire::CopyRound& order) = 0;
+  void begin_round(const wire::CopyRound& order);
   // Whether a node keeps copies of `rank`.
-  [[nodiscard]] virtual bool is_kept(base::Rank rank) const = 0;
+  [[nodiscard]] bool is_kept(base::Rank rank) const { return route_of(rank) != nullptr; }
   // Ends what is under way. No call may follow.
-  virtual void abandon() = 0;
+  void abandon();
+
+ private:
+  struct Sent {
+    std::uint64_t serial = 0;  // of the memory
+    std::uint64_t over = 0;  // sequence of the newest copy that was handled; 0: none
+    std::uint64_t step = 0;
+    std::uint64_t turn = 0;  // the lowest has waited longest
+    bool here = false;
+    bool at_peer = false;
+    bool failed = false;  // and logged
+    base::Nanos not_before{};
+    std::chrono::milliseconds wait{};
+    std::shared_ptr<RoundPart> part;  // null: its memory has no board
+    bool is_part_reported = false;
+    [[nodiscard]] bool is_in_round() const { return part && part->is_in_round(); }
+    [[nodiscard]] bool is_reportable() const { return here || at_peer; }
+  };
+  void look();
+  void look_again();
+  bool look_at(const MemoryTier::Own& own, Sent& sent);
+  void start(base::Rank rank, const GivenMemory& given);
+  void on_done(base::Rank rank, const SendTask& task);
+  void on_failed(base::Rank rank, Sent& sent, const base::Error& error);
+  void report(bool changed);
+  [[nodiscard]] const wire::CopyRoute* route_of(base::Rank rank) const;
+
+  NodeContext& node_;
+  MemoryTier& tier_;
+  base::Timer timer_;
+  std::string run_id_;
+  wire::SharedBulkKeys keys_;
+  std::optional<base::Attempt> attempt_;  // none: no copies were ordered
+  std::optional<wire::CopyRound> round_;  // of that attempt
+  std::vector<wire::CopyRoute> routes_;
+  std::map<base::Rank, Sent> sent_;
+  std::uint64_t rate_ = kCopiesBytesPerSecond;
+  std::shared_ptr<wire::BulkPace> pace_;
+  std::shared_ptr<wire::BulkStream> running_;
+  std::uint64_t turns_ = 0;
+  bool unreported_ = false;
+  base::Nanos reported_at_{};
+  std::optional<base::BlockingPool> pool_;  // made when first needed
 };
 
 }  // namespace robustrun::agent

@@ -34,7 +34,7 @@ class NodeSnapshot::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(NodeContext& node, BlockPeers& peers)
       : node_(node),
-        exchange_(SnapshotExchange::make(node, peers)),
+        exchange_(std::make_shared<SnapshotExchange>(node, peers)),
         poll_(node.executor),
         sign_(node.executor),
         pool_(node.executor, 2, kSnapshotQueueMax) {}

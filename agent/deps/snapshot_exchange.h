@@ -14,28 +14,59 @@
 
 #include "agent/node/node_context.h"
 #include "agent/staging/block_peers.h"
+#include "agent/staging/staged_file.h"
 #include "base/core/result.h"
+#include "base/io/blocking_pool.h"
+#include "base/io/timer.h"
 #include "bootstrap/deps/store.h"
 
 namespace robustrun::agent {
 
-class SnapshotExchange {
+class SnapshotExchange : private BlockSource,
+                         public std::enable_shared_from_this<SnapshotExchange> {
  public:
-  static std::shared_ptr<SnapshotExchange> make(NodeContext& node, BlockPeers& peers);
-  virtual ~SnapshotExchange() = default;
+  SnapshotExchange(NodeContext& node, BlockPeers& peers)
+      : node_(node), peers_(peers), again_(node.executor), list_(node.executor) {}
 
   using IsWanted = std::function<bool(const bootstrap::Snapshot&)>;
   using Found = std::function<void(base::Result<std::optional<bootstrap::Snapshot>>)>;
   // For a node that would make the snapshot and has its cache's lease; from now on it tells others
   // that the snapshot is coming. nullopt: no node has it, and no node before this one makes it.
-  virtual void seek(const std::string& cache, const std::string& key, IsWanted is_wanted,
-                    Found found) = 0;
+  void seek(const std::string& cache, const std::string& key, IsWanted is_wanted, Found found);
   // The snapshot is in the cache: other nodes can have it.
-  virtual void offer(const std::string& cache, const bootstrap::Snapshot& snapshot) = 0;
+  void offer(const std::string& cache, const bootstrap::Snapshot& snapshot);
   // The snapshot could not be made.
-  virtual void give_up() = 0;
+  void give_up() { is_coming_ = false; }
   // The last call.
-  virtual void abandon() = 0;
+  void abandon();
+
+ private:
+  bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override;
+  void begin(const std::string& key);
+  void ask();
+  BlockAnswered handle_with(void (SnapshotExchange::*next)(const SharedBlock&));
+  void on_answer(const SharedBlock& block);
+  void ask_again();
+  void on_about(const SharedBlock& block);
+  void fetch(const bootstrap::Snapshot& announced);
+  void finish(const bootstrap::Snapshot& announced);
+  void end(base::Result<std::optional<bootstrap::Snapshot>> found);
+  void drop_file();
+
+  NodeContext& node_;
+  BlockPeers& peers_;
+  base::Timer again_, list_;
+  std::string name_, key_, cache_;
+  base::Nanos asked_at_{};
+  bool is_coming_ = false, is_waiting_logged_ = false;
+  IsWanted is_wanted_;
+  Found found_;
+  std::shared_ptr<StagedFile> file_;  // on its way here
+  std::optional<bootstrap::Snapshot> announced_;  // on its way here
+  std::optional<bootstrap::Snapshot> offered_;
+  bootstrap::Blob blob_;
+  std::optional<base::BlockingPool> pool_;  // of its own: the cache may hang
+  std::uint32_t next_lane_ = 0;
 };
 
 }  // namespace robustrun::agent

@@ -1,17 +1,6 @@
 #include "agent/evidence/collective_watch.h"
 
 #include <algorithm>
-#include <array>
-#include <boost/asio/post.hpp>
-#include <functional>
-#include <map>
-#include <set>
-#include <tuple>
-#include <utility>
-
-#include "agent/node/limits.h"
-#include "tracer/head_watch.h"
-#include "tracer/traffic_watch.h"
 
 namespace robustrun::agent {
 namespace {
@@ -19,17 +8,6 @@ namespace {
 using base::Nanos;
 using tracer::HeadWatch;
 using tracer::Membership;
-
-// One communicator, as one source reports it.
-struct Watched {
-  HeadWatch heads;
-  wire::CommunicatorProgress progress;
-  std::uint64_t overdue = 0;  // sequence number of the operation; 0: none
-  bool is_there = true;       // at the last look at its source
-};
-
-enum class Source : std::uint8_t { kRecord, kFlight };
-using Key = std::pair<Source, std::uint64_t>;
 
 std::optional<Nanos> head_age(const Membership& comm) {
   if (comm.pending.empty() || comm.pending.front().ordinal != comm.done + 1) return std::nullopt;
@@ -47,70 +25,13 @@ void grow_older(std::vector<Membership>& comms, Nanos time) {
   }
 }
 
-class WatchImpl : public std::enable_shared_from_this<WatchImpl> {
- public:
-  using Done = CollectiveWatch::Done;
-  WatchImpl(NodeContext& node, CollectiveWatch::Subject subject, const tracer::RecordFile& record,
-            std::unique_ptr<FlightSource> flight)
-      : node_(node), subject_(subject), record_(record), flight_(std::move(flight)) {}
+}  // namespace
 
-  void look(std::uint64_t steps);
-  void collect(Done done);
-  [[nodiscard]] bool has_overdue() const {
-    return std::ranges::any_of(watched_, [](const auto& one) { return one.second.overdue != 0; });
-  }
-  void drop() {
-    collecting_ = nullptr;
-    flight_.reset();
-  }
+bool CollectiveWatch::has_overdue() const {
+  return std::ranges::any_of(watched_, [](const auto& one) { return one.second.overdue != 0; });
+}
 
- private:
-  [[nodiscard]] bool is_calm(Nanos now) const;
-  [[nodiscard]] bool may_hold_progress(Nanos now) const;
-  void look_at_record(const std::string& table, Nanos now);
-  void ask_if_due(Nanos now);
-  void ask(const std::string& table);
-  void on_answer(base::Result<std::vector<Membership>> answer);
-  void note(Key key, HeadWatch::Look look);
-  void forget_missing(Source source);
-  void report_head(std::uint64_t comm, const Watched& watched, const HeadWatch::Head& head);
-  void report_over(std::uint64_t comm, Watched& watched);
-  void send_progress(Nanos now);
-  void look_at_traffic(const std::string& table, Nanos now);
-  void report_bandwidth(const std::string& table, Nanos now);
-  void finish_collecting();
-
-  NodeContext& node_;
-  const CollectiveWatch::Subject subject_;
-  const tracer::RecordFile& record_;
-  std::unique_ptr<FlightSource> flight_;
-  std::map<Key, Watched> watched_;
-  std::optional<Nanos> read_at_;  // last read of the record's table
-  bool counts_progress_ = false;  // something in it counted as progress then
-  std::uint64_t steps_ = 0;
-  Nanos stepped_at_{};
-  std::array<Nanos, kStepGapsRemembered> step_gaps_{};
-  std::size_t next_gap_ = 0;
-  bool has_answered_ = false;
-  bool has_moved_ = false;  // progress between the recorder's last two answers
-  std::optional<Nanos> asked_at_;
-  std::vector<Membership> answered_;  // the Flight Recorder's last answer
-  Nanos answered_at_{};
-  std::uint64_t answered_at_step_ = 0;
-  tracer::TrafficWatch traffic_;
-  std::optional<Nanos> traffic_at_;  // last read of the tables of traffic
-  std::vector<tracer::Moved> moved_;  // then
-  // By communicator, kind and size: the totals that were reported last.
-  std::map<std::tuple<std::uint64_t, tracer::OpKind, std::uint32_t>, tracer::Moved> reported_moved_;
-  std::set<std::uint64_t> named_;  // communicators whose names were reported
-  std::optional<Nanos> bandwidth_at_, names_at_;  // last report, and the last one with names
-  bool has_fallen_ = false;  // some row, at the last look
-  std::optional<Nanos> reported_at_;
-  bool has_news_ = false;
-  Done collecting_;
-};
-
-void WatchImpl::look(std::uint64_t steps) {
+void CollectiveWatch::look(std::uint64_t steps) {
   const Nanos now = node_.clock.now();
   if (steps != steps_) {
     if (steps_ > 0) step_gaps_[next_gap_++ % step_gaps_.size()] = now - stepped_at_;
@@ -129,12 +50,12 @@ void WatchImpl::look(std::uint64_t steps) {
 
 // The table is long. NCCL's communicators take its first slot first; the interposer's are found a
 // moment later.
-bool WatchImpl::may_hold_progress(Nanos now) const {
+bool CollectiveWatch::may_hold_progress(Nanos now) const {
   return counts_progress_ || record_.has_first_communicator() || !read_at_ ||
          now - *read_at_ >= kEmptyTableInterval;
 }
 
-void WatchImpl::look_at_record(const std::string& table, Nanos now) {
+void CollectiveWatch::look_at_record(const std::string& table, Nanos now) {
   read_at_ = now;
   counts_progress_ = false;
   for (const tracer::CommunicatorCount& count : tracer::count_communicators(table)) {
@@ -145,7 +66,7 @@ void WatchImpl::look_at_record(const std::string& table, Nanos now) {
   forget_missing(Source::kRecord);
 }
 
-void WatchImpl::ask_if_due(Nanos now) {
+void CollectiveWatch::ask_if_due(Nanos now) {
   if (!flight_ || flight_->is_asking()) return;
   const Nanos calm = steps_ > 0 ? kFlightIntervalStepping : kFlightIntervalMoving;
   // The supervisor should learn soon that there are collectives at all.
@@ -158,7 +79,7 @@ void WatchImpl::ask_if_due(Nanos now) {
   ask(*table);
 }
 
-void WatchImpl::ask(const std::string& table) {
+void CollectiveWatch::ask(const std::string& table) {
   // Where our plugin sees NCCL, torch's recorders know nothing more about it.
   flight_->ask(
       {tracer::known_groups(table), kFlightAnswerMax, !tracer::has_nccl(table)},
@@ -167,14 +88,14 @@ void WatchImpl::ask(const std::string& table) {
 
 // Asking costs the worker milliseconds. The longer interval suffices to see in time a head that is
 // overdue by its own history; the shorter one is for when something is already wrong.
-bool WatchImpl::is_calm(Nanos now) const {
+bool CollectiveWatch::is_calm(Nanos now) const {
   if (steps_ == 0) return has_moved_;
   const Nanos longest = *std::ranges::max_element(step_gaps_);
   return now - stepped_at_ <= std::max<Nanos>(kStepsStillAfter, 2 * longest);
 }
 
 // No finding in itself: the process of a worker that does not answer is examined when it matters.
-void WatchImpl::on_answer(base::Result<std::vector<Membership>> answer) {
+void CollectiveWatch::on_answer(base::Result<std::vector<Membership>> answer) {
   const Nanos now = node_.clock.now();
   if (answer) {
     const auto done = [](const std::vector<Membership>& comms) {
@@ -198,7 +119,7 @@ void WatchImpl::on_answer(base::Result<std::vector<Membership>> answer) {
   if (collecting_) finish_collecting();
 }
 
-void WatchImpl::note(Key key, HeadWatch::Look look) {
+void CollectiveWatch::note(Key key, HeadWatch::Look look) {
   auto found = watched_.find(key);
   if (found == watched_.end()) {
     if (watched_.size() >= kWatchedCommunicatorsMax) return;
@@ -220,7 +141,7 @@ void WatchImpl::note(Key key, HeadWatch::Look look) {
   progress.head_age = head.ordinal == 0 ? Nanos::zero() : head.age;
 }
 
-void WatchImpl::look_at_traffic(const std::string& table, Nanos now) {
+void CollectiveWatch::look_at_traffic(const std::string& table, Nanos now) {
   if (traffic_at_ && now - *traffic_at_ < kTrafficInterval) return;
   if (!tracer::has_nccl(table)) return;
   const auto tables = record_.read_traffic();
@@ -236,7 +157,7 @@ void WatchImpl::look_at_traffic(const std::string& table, Nanos now) {
   if (is_due || (has_fallen_ && !had_fallen)) report_bandwidth(table, now);
 }
 
-void WatchImpl::report_bandwidth(const std::string& table, Nanos now) {
+void CollectiveWatch::report_bandwidth(const std::string& table, Nanos now) {
   bandwidth_at_ = now;
   wire::BandwidthReport report{subject_.attempt, subject_.local_rank, {}, {}};
   for (const tracer::Moved& row : moved_) {
@@ -277,7 +198,7 @@ void WatchImpl::report_bandwidth(const std::string& table, Nanos now) {
 }
 
 // A destroyed group takes its overdue operations with it.
-void WatchImpl::forget_missing(Source source) {
+void CollectiveWatch::forget_missing(Source source) {
   for (auto one = watched_.begin(); one != watched_.end();) {
     auto& [key, watched] = *one;
     if (key.first != source || std::exchange(watched.is_there, false)) {
@@ -289,19 +210,19 @@ void WatchImpl::forget_missing(Source source) {
   }
 }
 
-void WatchImpl::report_head(std::uint64_t comm, const Watched& watched,
-                            const HeadWatch::Head& head) {
+void CollectiveWatch::report_head(std::uint64_t comm, const Watched& watched,
+                                  const HeadWatch::Head& head) {
   node_.send(wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, head.age,
                            head.expected, false});
 }
 
-void WatchImpl::report_over(std::uint64_t comm, Watched& watched) {
+void CollectiveWatch::report_over(std::uint64_t comm, Watched& watched) {
   node_.send(
       wire::Overdue{subject_.attempt, subject_.local_rank, comm, watched.overdue, {}, {}, true});
   watched.overdue = 0;
 }
 
-void WatchImpl::send_progress(Nanos now) {
+void CollectiveWatch::send_progress(Nanos now) {
   if (!has_news_ || (reported_at_ && now - *reported_at_ < kCollectiveProgressInterval)) return;
   has_news_ = false;
   reported_at_ = now;
@@ -310,7 +231,7 @@ void WatchImpl::send_progress(Nanos now) {
   node_.send(report);
 }
 
-void WatchImpl::collect(Done done) {
+void CollectiveWatch::collect(Done done) {
   const bool was_asking = flight_ && flight_->is_asking();
   collecting_ = std::move(done);
   if (was_asking) return;  // the answer under way is as fresh
@@ -319,14 +240,14 @@ void WatchImpl::collect(Done done) {
     asked_at_ = node_.clock.now();
     return ask(*table);
   }
-  boost::asio::post(node_.executor, [self = weak_from_this()] {
-    if (auto watch = self.lock(); watch && watch->collecting_) watch->finish_collecting();
+  collect_soon_.after(Nanos{}, [this] {
+    if (collecting_) finish_collecting();
   });
 }
 
-void WatchImpl::finish_collecting() {
+void CollectiveWatch::finish_collecting() {
   const Nanos now = node_.clock.now();
-  CollectiveWatch::Collected collected;
+  Collected collected;
   if (const auto file = record_.read_all()) {
     if (auto recorded = tracer::read_collectives(*file, now)) {
       collected.comms = std::move(recorded->comms);
@@ -341,29 +262,6 @@ void WatchImpl::finish_collecting() {
   grow_older(answered, now - answered_at_);
   std::ranges::move(answered, std::back_inserter(collected.comms));
   std::exchange(collecting_, nullptr)(std::move(collected));
-}
-
-class CollectiveWatchOwner final : public CollectiveWatch {
- public:
-  explicit CollectiveWatchOwner(std::shared_ptr<WatchImpl> watch) : watch_(std::move(watch)) {}
-  ~CollectiveWatchOwner() override { watch_->drop(); }
-  CollectiveWatchOwner(const CollectiveWatchOwner&) = delete;
-  CollectiveWatchOwner& operator=(const CollectiveWatchOwner&) = delete;
-  void look(std::uint64_t steps) override { watch_->look(steps); }
-  [[nodiscard]] bool has_overdue() const override { return watch_->has_overdue(); }
-  void collect(Done done) override { watch_->collect(std::move(done)); }
-
- private:
-  std::shared_ptr<WatchImpl> watch_;
-};
-
-}  // namespace
-
-std::unique_ptr<CollectiveWatch> CollectiveWatch::make(NodeContext& node, Subject subject,
-                                                       const tracer::RecordFile& record,
-                                                       std::unique_ptr<FlightSource> flight) {
-  return std::make_unique<CollectiveWatchOwner>(
-      std::make_shared<WatchImpl>(node, subject, record, std::move(flight)));
 }
 
 }  // namespace robustrun::agent

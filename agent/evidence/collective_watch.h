@@ -9,16 +9,25 @@
 // most once a second, and once, possibly empty, when the recorder first answers; Overdue once when
 // an operation becomes overdue and once when it is over; BandwidthReport for NCCL.
 
+#include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "agent/evidence/flight_source.h"
+#include "agent/node/limits.h"
 #include "agent/node/node_context.h"
+#include "base/io/timer.h"
 #include "tracer/collectives_reader.h"
+#include "tracer/head_watch.h"
 #include "tracer/record_file.h"
+#include "tracer/traffic_watch.h"
 
 namespace robustrun::agent {
 
@@ -37,19 +46,77 @@ class CollectiveWatch {
   using Done = std::function<void(Collected)>;
 
   // `record` outlives the watch. `flight`: null where there is no Flight Recorder.
-  static std::unique_ptr<CollectiveWatch> make(NodeContext& node, Subject subject,
-                                               const tracer::RecordFile& record,
-                                               std::unique_ptr<FlightSource> flight);
-  virtual ~CollectiveWatch() = default;
+  CollectiveWatch(NodeContext& node, Subject subject, const tracer::RecordFile& record,
+                  std::unique_ptr<FlightSource> flight)
+      : node_(node),
+        subject_(subject),
+        record_(record),
+        flight_(std::move(flight)),
+        collect_soon_(node.executor) {}
 
   // Call up to ten times a second; `steps`: how many the worker has done so far.
-  virtual void look(std::uint64_t steps) = 0;
+  void look(std::uint64_t steps);
   // Some operation was overdue at the last look and has not ended.
-  [[nodiscard]] virtual bool has_overdue() const = 0;
+  [[nodiscard]] bool has_overdue() const;
   // Reads both sources anew. `done` comes once, from the loop, never from within collect(). If the
   // worker does not answer within kFlightAnswerMax, `done` gets its previous answer. A newer call
   // drops the one under way, and so does destroying the watch.
-  virtual void collect(Done done) = 0;
+  void collect(Done done);
+
+ private:
+  // One communicator, as one source reports it.
+  struct Watched {
+    tracer::HeadWatch heads;
+    wire::CommunicatorProgress progress;
+    std::uint64_t overdue = 0;  // sequence number of the operation; 0: none
+    bool is_there = true;  // at the last look at its source
+  };
+  enum class Source : std::uint8_t { kRecord, kFlight };
+  using Key = std::pair<Source, std::uint64_t>;
+  [[nodiscard]] bool is_calm(base::Nanos now) const;
+  [[nodiscard]] bool may_hold_progress(base::Nanos now) const;
+  void look_at_record(const std::string& table, base::Nanos now);
+  void ask_if_due(base::Nanos now);
+  void ask(const std::string& table);
+  void on_answer(base::Result<std::vector<tracer::Membership>> answer);
+  void note(Key key, tracer::HeadWatch::Look look);
+  void forget_missing(Source source);
+  void report_head(std::uint64_t comm, const Watched& watched, const tracer::HeadWatch::Head& head);
+  void report_over(std::uint64_t comm, Watched& watched);
+  void send_progress(base::Nanos now);
+  void look_at_traffic(const std::string& table, base::Nanos now);
+  void report_bandwidth(const std::string& table, base::Nanos now);
+  void finish_collecting();
+
+  NodeContext& node_;
+  const Subject subject_;
+  const tracer::RecordFile& record_;
+  std::unique_ptr<FlightSource> flight_;
+  std::map<Key, Watched> watched_;
+  std::optional<base::Nanos> read_at_;  // last read of the record's table
+  bool counts_progress_ = false;  // something in it counted as progress then
+  std::uint64_t steps_ = 0;
+  base::Nanos stepped_at_{};
+  std::array<base::Nanos, kStepGapsRemembered> step_gaps_{};
+  std::size_t next_gap_ = 0;
+  bool has_answered_ = false;
+  bool has_moved_ = false;  // progress between the recorder's last two answers
+  std::optional<base::Nanos> asked_at_;
+  std::vector<tracer::Membership> answered_;  // the Flight Recorder's last answer
+  base::Nanos answered_at_{};
+  std::uint64_t answered_at_step_ = 0;
+  tracer::TrafficWatch traffic_;
+  std::optional<base::Nanos> traffic_at_;  // last read of the tables of traffic
+  std::vector<tracer::Moved> moved_;  // then
+  // By communicator, kind and size: the totals that were reported last.
+  std::map<std::tuple<std::uint64_t, tracer::OpKind, std::uint32_t>, tracer::Moved> reported_moved_;
+  std::set<std::uint64_t> named_;  // communicators whose names were reported
+  std::optional<base::Nanos> bandwidth_at_, names_at_;  // last report, and the last one with names
+  bool has_fallen_ = false;  // some row, at the last look
+  std::optional<base::Nanos> reported_at_;
+  bool has_news_ = false;
+  Done collecting_;
+  base::Timer collect_soon_;
 };
 
 }  // namespace robustrun::agent

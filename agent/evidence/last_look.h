@@ -4,19 +4,15 @@
 //
 // Owned by the Worker, on the agent's loop.
 
-#include <boost/asio/any_io_executor.hpp>
 #include <functional>
-#include <memory>
+
+#include "base/io/timer.h"
 
 namespace robustrun::agent {
 
 class LastLook {
  public:
-  explicit LastLook(const boost::asio::any_io_executor& executor);
-  // A stop that waits is dropped.
-  ~LastLook();
-  LastLook(const LastLook&) = delete;
-  LastLook& operator=(const LastLook&) = delete;
+  explicit LastLook(const boost::asio::any_io_executor& executor) : deadline_(executor) {}
 
   // A look begins. While one is under way this changes nothing; in particular it does not prolong
   // it.
@@ -28,8 +24,9 @@ class LastLook {
   void then(std::function<void()> stop);
 
  private:
-  class Impl;
-  std::shared_ptr<Impl> impl_;
+  base::Timer deadline_;
+  bool is_under_way_ = false;
+  std::function<void()> stop_;
 };
 
 }  // namespace robustrun::agent

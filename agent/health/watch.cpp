@@ -51,7 +51,7 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
     add(pressure_probe(root, !kernel_log_));
     add(clock_probe(root, node_.clock));
     pool_.emplace(node_.executor, static_cast<unsigned>(probes_.size()), probes_.size());
-    gpus_ = GpuWatch::start(node_, root, [this](GpuNews news) { on_gpu(std::move(news)); });
+    gpus_.emplace(node_, root, [this](GpuNews news) { on_gpu(std::move(news)); });
     tick();
   }
 
@@ -163,7 +163,7 @@ class MachineWatch : public std::enable_shared_from_this<MachineWatch> {
   FindingLimit limit_;
   std::vector<Probe> probes_;
   std::size_t nics_ = 0;  // index of the NIC probe in probes_
-  std::unique_ptr<GpuWatch> gpus_;
+  std::optional<GpuWatch> gpus_;
   std::optional<base::BlockingPool> pool_;
   bool dropped_ = false;
 };

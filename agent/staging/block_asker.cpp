@@ -3,49 +3,36 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <map>
-#include <optional>
-#include <set>
 #include <utility>
-#include <vector>
 
-#include "agent/staging/block_connection.h"
 #include "agent/staging/limits.h"
 #include "base/io/log.h"
-#include "bootstrap/store/block_tree.h"
+#include "base/io/timer.h"
 #include "bootstrap/store/fetch_plan.h"
-#include "bootstrap/store/peer_latency.h"
 #include "wire/bulk/request.h"
 #include "wire/messages/limits.h"
 
 namespace robustrun::agent {
-namespace {
-
-using base::NodeId;
-using bootstrap::BlockTree;
-using bootstrap::FetchPlan;
-using SharedConnection = std::shared_ptr<BlockConnection>;
 
 // One block that is being fetched.
 struct BlockFetch {
-  BlockFetch(const boost::asio::any_io_executor& executor, FetchPlan of)
+  BlockFetch(const boost::asio::any_io_executor& executor, bootstrap::FetchPlan of)
       : plan(std::move(of)), timer(executor) {}
   wire::BlockName name;
   wire::BlockScope scope = wire::BlockScope::kAny;
-  FetchPlan plan;
-  boost::asio::steady_timer timer;
+  bootstrap::FetchPlan plan;
+  base::Timer timer;
   BlockAnswered answer;
-  std::map<NodeId, SharedConnection> connections;  // to peers that were asked and have not answered
+  // To peers that were asked and have not answered.
+  std::map<base::NodeId, std::shared_ptr<BlockConnection>> connections;
   std::size_t asked = 0;
 };
-using SharedBlockFetch = std::shared_ptr<BlockFetch>;
 
 // The request to one peer for that block.
 struct BlockRequest {
-  SharedBlockFetch fetch;
-  NodeId node;
-  SharedConnection connection;
+  std::shared_ptr<BlockFetch> fetch;
+  base::NodeId node;
+  std::shared_ptr<BlockConnection> connection;
   bool is_fresh = true;  // its connection was made for it
   std::uint32_t id = 0;
   base::Nanos since{};
@@ -53,7 +40,11 @@ struct BlockRequest {
   wire::BlockAnswer reply;
   SharedBlock block;
 };
-using SharedBlockRequest = std::shared_ptr<BlockRequest>;
+
+namespace {
+
+using base::NodeId;
+using bootstrap::FetchPlan;
 
 base::Status send_request(wire::BulkStream& stream, const wire::BulkKeys& keys,
                           const std::string& endpoint, const wire::PeerName& peer, bool is_fresh,
@@ -87,55 +78,20 @@ base::Status receive_block(wire::BulkStream& stream, BlockRequest& request) {
   return {};
 }
 
-class BlockAskerImpl final : public BlockAsker,
-                             public std::enable_shared_from_this<BlockAskerImpl> {
- public:
-  explicit BlockAskerImpl(NodeContext& node) : node_(node) {}
+}  // namespace
 
-  void use(std::string run_id, wire::SharedBulkKeys keys) override {
-    run_id_ = std::move(run_id);
-    keys_ = std::move(keys);
-  }
-  void know(const wire::BlockPeers& list) override;
-  void ask(const wire::BlockName& name, BlockAnswered answer) override;
-  void ask_all(const wire::BlockName& name, NodeId first, BlockAnswered answer) override;
-  [[nodiscard]] const BlockTraffic& traffic() const override { return traffic_; }
-  void abandon() override;
+void BlockAsker::use(std::string run_id, wire::SharedBulkKeys keys) {
+  run_id_ = std::move(run_id);
+  keys_ = std::move(keys);
+}
 
- private:
-  void fetch(const wire::BlockName& name, wire::BlockScope scope, std::vector<NodeId> sources,
-             BlockAnswered answer);
-  void go_on(const SharedBlockFetch& fetch);
-  void finish(const SharedBlockFetch& fetch, SharedBlock block);
-  void ask_peer(const SharedBlockFetch& fetch, NodeId node);
-  void begin(const SharedBlockRequest& request);
-  void await_reply(const SharedBlockRequest& request);
-  void on_reply(const SharedBlockRequest& request);
-  void on_failed(const SharedBlockRequest& request);
-  void drop_connection(const SharedBlockFetch& fetch, NodeId node);
-  [[nodiscard]] SharedConnection idle_connection(NodeId node);
-  void keep_connection(NodeId node, SharedConnection connection);
-  [[nodiscard]] static bool is_current(const BlockRequest& request) {
-    const auto found = request.fetch->connections.find(request.node);
-    return request.fetch->answer && found != request.fetch->connections.end() &&
-           found->second == request.connection;
-  }
+bool BlockAsker::is_current(const BlockRequest& request) {
+  const auto found = request.fetch->connections.find(request.node);
+  return request.fetch->answer && found != request.fetch->connections.end() &&
+         found->second == request.connection;
+}
 
-  NodeContext& node_;
-  std::string run_id_;
-  wire::SharedBulkKeys keys_;
-  std::optional<BlockTree> tree_;  // none: no list yet
-  std::map<NodeId, wire::BlockPeer> peers_;
-  std::vector<std::pair<wire::BlockName, BlockAnswered>> waiting_;  // for the list
-  bootstrap::PeerLatency latency_;
-  BlockTraffic traffic_;
-  std::set<SharedBlockFetch> fetches_;
-  std::vector<std::pair<NodeId, SharedConnection>> idle_;  // the last used one at the end
-  std::uint32_t next_lane_ = 0, next_id_ = 0;
-  std::optional<base::BlockingPool> pool_;  // made for the first request
-};
-
-void BlockAskerImpl::know(const wire::BlockPeers& list) {
+void BlockAsker::know(const wire::BlockPeers& list) {
   std::map<NodeId, wire::BlockPeer> peers;
   std::vector<NodeId> nodes;
   for (const wire::BlockPeer& peer : list.peers) {
@@ -155,7 +111,7 @@ void BlockAskerImpl::know(const wire::BlockPeers& list) {
   for (auto& [name, answer] : std::exchange(waiting_, {})) ask(name, std::move(answer));
 }
 
-void BlockAskerImpl::ask(const wire::BlockName& name, BlockAnswered answer) {
+void BlockAsker::ask(const wire::BlockName& name, BlockAnswered answer) {
   if (!tree_ && keys_ && node_.workers.share_blocks && waiting_.size() < kBlockFetchesMax) {
     waiting_.emplace_back(name, std::move(answer));
     return;
@@ -172,7 +128,7 @@ void BlockAskerImpl::ask(const wire::BlockName& name, BlockAnswered answer) {
   fetch(name, scope, std::move(sources), std::move(answer));
 }
 
-void BlockAskerImpl::ask_all(const wire::BlockName& name, NodeId first, BlockAnswered answer) {
+void BlockAsker::ask_all(const wire::BlockName& name, NodeId first, BlockAnswered answer) {
   std::vector<NodeId> sources;
   if (tree_ && keys_) sources = tree_->nodes();
   std::erase(sources, node_.self);
@@ -180,8 +136,8 @@ void BlockAskerImpl::ask_all(const wire::BlockName& name, NodeId first, BlockAns
   fetch(name, wire::BlockScope::kOwn, std::move(sources), std::move(answer));
 }
 
-void BlockAskerImpl::fetch(const wire::BlockName& name, wire::BlockScope scope,
-                           std::vector<NodeId> sources, BlockAnswered answer) {
+void BlockAsker::fetch(const wire::BlockName& name, wire::BlockScope scope,
+                       std::vector<NodeId> sources, BlockAnswered answer) {
   if (sources.empty() || fetches_.size() >= kBlockFetchesMax) {
     boost::asio::post(node_.executor, [self = weak_from_this(), answer = std::move(answer)] {
       if (!self.expired()) answer(nullptr);
@@ -198,7 +154,7 @@ void BlockAskerImpl::fetch(const wire::BlockName& name, wire::BlockScope scope,
   go_on(made);
 }
 
-void BlockAskerImpl::go_on(const SharedBlockFetch& fetch) {
+void BlockAsker::go_on(const SharedFetch& fetch) {
   const base::Nanos now = node_.clock.now();
   const FetchPlan::Step step = fetch->plan.next(now);
   for (const NodeId node : step.dropped) {
@@ -208,15 +164,14 @@ void BlockAskerImpl::go_on(const SharedBlockFetch& fetch) {
   }
   for (const NodeId node : step.late) latency_.note_late(node, now);
   if (step.is_over) return finish(fetch, nullptr);
-  fetch->timer.expires_after(step.look_at - now);
-  fetch->timer.async_wait([weak = weak_from_this(), fetch](const boost::system::error_code& error) {
-    const auto self = error ? nullptr : weak.lock();
+  fetch->timer.after(step.look_at - now, [weak = weak_from_this(), fetch] {
+    const auto self = weak.lock();
     if (self && fetch->answer) self->go_on(fetch);
   });
   if (step.ask) ask_peer(fetch, *step.ask);
 }
 
-void BlockAskerImpl::finish(const SharedBlockFetch& fetch, SharedBlock block) {
+void BlockAsker::finish(const SharedFetch& fetch, SharedBlock block) {
   fetch->timer.cancel();
   for (const auto& [node, connection] : std::exchange(fetch->connections, {}))
     connection->hang_up();
@@ -224,7 +179,7 @@ void BlockAskerImpl::finish(const SharedBlockFetch& fetch, SharedBlock block) {
   std::exchange(fetch->answer, nullptr)(std::move(block));
 }
 
-void BlockAskerImpl::ask_peer(const SharedBlockFetch& fetch, NodeId node) {
+void BlockAsker::ask_peer(const SharedFetch& fetch, NodeId node) {
   if (fetch->asked++ > 0 && !fetch->connections.empty()) ++traffic_.hedged;
   auto request = std::make_shared<BlockRequest>();
   request->fetch = fetch;
@@ -235,7 +190,7 @@ void BlockAskerImpl::ask_peer(const SharedBlockFetch& fetch, NodeId node) {
   begin(request);
 }
 
-void BlockAskerImpl::begin(const SharedBlockRequest& request) {
+void BlockAsker::begin(const SharedRequest& request) {
   if (!request->connection) {
     request->connection = BlockConnection::make(node_.executor, *pool_, next_lane_++,
                                                 std::make_shared<wire::BulkStream>());
@@ -263,7 +218,7 @@ void BlockAskerImpl::begin(const SharedBlockRequest& request) {
   if (!submitted) on_failed(request);
 }
 
-void BlockAskerImpl::await_reply(const SharedBlockRequest& request) {
+void BlockAsker::await_reply(const SharedRequest& request) {
   request->connection->await([weak = weak_from_this(), request] {
     const auto self = weak.lock();
     if (!self || !is_current(*request)) return;
@@ -277,9 +232,9 @@ void BlockAskerImpl::await_reply(const SharedBlockRequest& request) {
   });
 }
 
-void BlockAskerImpl::on_reply(const SharedBlockRequest& request) {
+void BlockAsker::on_reply(const SharedRequest& request) {
   if (!request->status) return on_failed(request);
-  const SharedBlockFetch& fetch = request->fetch;
+  const SharedFetch& fetch = request->fetch;
   const base::Nanos now = node_.clock.now();
   if (request->reply.verdict == wire::BlockVerdict::kComing) {
     request->is_fresh = true;  // the kept connection still works
@@ -295,7 +250,7 @@ void BlockAskerImpl::on_reply(const SharedBlockRequest& request) {
   finish(fetch, request->block);
 }
 
-void BlockAskerImpl::on_failed(const SharedBlockRequest& request) {
+void BlockAsker::on_failed(const SharedRequest& request) {
   drop_connection(request->fetch, request->node);
   if (!std::exchange(request->is_fresh, true)) {  // the peer may have closed the kept connection
     request->connection = nullptr;
@@ -320,14 +275,14 @@ void BlockAskerImpl::on_failed(const SharedBlockRequest& request) {
   });
 }
 
-void BlockAskerImpl::drop_connection(const SharedBlockFetch& fetch, NodeId node) {
+void BlockAsker::drop_connection(const SharedFetch& fetch, NodeId node) {
   const auto connection = fetch->connections.find(node);
   if (connection == fetch->connections.end()) return;
   connection->second->hang_up();
   fetch->connections.erase(connection);
 }
 
-SharedConnection BlockAskerImpl::idle_connection(NodeId node) {
+BlockAsker::SharedConnection BlockAsker::idle_connection(NodeId node) {
   const auto found = std::ranges::find(idle_, node, &std::pair<NodeId, SharedConnection>::first);
   if (found == idle_.end()) return nullptr;
   SharedConnection connection = found->second;
@@ -335,16 +290,16 @@ SharedConnection BlockAskerImpl::idle_connection(NodeId node) {
   return connection;
 }
 
-void BlockAskerImpl::keep_connection(NodeId node, SharedConnection connection) {
+void BlockAsker::keep_connection(NodeId node, SharedConnection connection) {
   idle_.emplace_back(node, std::move(connection));
   if (idle_.size() <= kIdleConnectionsMax) return;
   idle_.front().second->hang_up();
   idle_.erase(idle_.begin());
 }
 
-void BlockAskerImpl::abandon() {
+void BlockAsker::abandon() {
   waiting_.clear();
-  for (const SharedBlockFetch& fetch : std::exchange(fetches_, {})) {
+  for (const SharedFetch& fetch : std::exchange(fetches_, {})) {
     fetch->answer = nullptr;
     fetch->timer.cancel();
     for (const auto& [node, connection] : std::exchange(fetch->connections, {}))
@@ -352,12 +307,6 @@ void BlockAskerImpl::abandon() {
   }
   for (const auto& [node, connection] : std::exchange(idle_, {})) connection->hang_up();
   pool_.reset();
-}
-
-}  // namespace
-
-std::shared_ptr<BlockAsker> BlockAsker::make(NodeContext& node) {
-  return std::make_shared<BlockAskerImpl>(node);
 }
 
 }  // namespace robustrun::agent

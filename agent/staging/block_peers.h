@@ -19,7 +19,7 @@ namespace robustrun::agent {
 class BlockPeers {
  public:
   explicit BlockPeers(NodeContext& node)
-      : asker_(BlockAsker::make(node)), server_(BlockServer::make(node)) {}
+      : asker_(std::make_shared<BlockAsker>(node)), server_(std::make_shared<BlockServer>(node)) {}
   ~BlockPeers() {
     asker_->abandon();
     server_->abandon();
@@ -55,8 +55,8 @@ class BlockPeers {
   [[nodiscard]] BlockServer& server() { return *server_; }
 
  private:
-  std::shared_ptr<BlockAsker> asker_;
-  std::shared_ptr<BlockServer> server_;
+  const std::shared_ptr<BlockAsker> asker_;
+  const std::shared_ptr<BlockServer> server_;
   std::function<void()> on_known_;
   bool is_known_ = false;
 };

@@ -5,19 +5,14 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
-#include <list>
 #include <utility>
 
 #include "agent/staging/block_connection.h"
 #include "agent/staging/limits.h"
 #include "base/io/log.h"
 #include "bootstrap/store/limits.h"
-#include "wire/bulk/pace.h"
 
 namespace robustrun::agent {
-namespace {
-
-using wire::BlockVerdict;
 
 // One peer's stream: it asks, waits for one answer, and asks again.
 struct BlockSession {
@@ -33,8 +28,16 @@ struct BlockSession {
   base::Nanos signed_at{};
   boost::asio::steady_timer pace;
   base::Status status;
+
+  void begin(Stage next, base::Nanos now) {
+    stage = next;
+    since = now;
+  }
 };
-using SharedSession = std::shared_ptr<BlockSession>;
+
+namespace {
+
+using wire::BlockVerdict;
 
 base::Status receive_question(wire::BulkStream& stream, wire::BlockQuestion& question) {
   const base::SystemClock clock;
@@ -77,52 +80,16 @@ class OpenQuestion {
   std::function<void()> lost_;
 };
 
-class BlockServerImpl final : public BlockServer,
-                              public std::enable_shared_from_this<BlockServerImpl> {
- public:
-  explicit BlockServerImpl(NodeContext& node) : node_(node), tick_(node.executor) {}
+}  // namespace
 
-  void take(wire::BulkConnection connection) override;
-  void add(BlockSource& source) override { sources_.push_back(&source); }
-  void remove(BlockSource& source) override { std::erase(sources_, &source); }
-  void limit(std::optional<std::uint64_t> rate) override {
-    if (rate == rate_) return;
-    rate_ = rate;
-    pace_.reset();
-    if (rate && *rate > 0) pace_.emplace(*rate);
-  }
-  [[nodiscard]] std::uint64_t blocks_sent() const override { return blocks_sent_; }
-  void abandon() override;
+void BlockServer::limit(std::optional<std::uint64_t> rate) {
+  if (rate == rate_) return;
+  rate_ = rate;
+  pace_.reset();
+  if (rate && *rate > 0) pace_.emplace(*rate);
+}
 
- private:
-  void await(const SharedSession& session);
-  void on_question(const SharedSession& session);
-  void find(const SharedSession& session);
-  void answer(const SharedSession& session, BlockVerdict verdict, SharedBlock block);
-  void send(const SharedSession& session, BlockVerdict verdict, const SharedBlock& block);
-  void sign(const SharedSession& session);
-  void drop(const SharedSession& session);
-  void watch();
-  void look();
-  void begin(const SharedSession& session, BlockSession::Stage stage) {
-    session->stage = stage;
-    session->since = node_.clock.now();
-  }
-
-  NodeContext& node_;
-  std::vector<BlockSource*> sources_;
-  std::list<SharedSession> sessions_;
-  std::optional<std::uint64_t> rate_;
-  std::optional<wire::BulkPace> pace_;
-  std::size_t uploads_ = 0;
-  std::uint64_t blocks_sent_ = 0;
-  boost::asio::steady_timer tick_;
-  bool is_ticking_ = false;
-  std::uint32_t next_lane_ = 0;
-  std::optional<base::BlockingPool> pool_;  // made for the first connection
-};
-
-void BlockServerImpl::take(wire::BulkConnection connection) {
+void BlockServer::take(wire::BulkConnection connection) {
   if (sessions_.size() >= kBlockSessionsMax) {
     const auto oldest = std::ranges::min_element(sessions_, {}, [](const SharedSession& session) {
       const bool is_idle = session->stage == BlockSession::Stage::kIdle;
@@ -139,8 +106,8 @@ void BlockServerImpl::take(wire::BulkConnection connection) {
   await(session);
 }
 
-void BlockServerImpl::await(const SharedSession& session) {
-  begin(session, BlockSession::Stage::kIdle);
+void BlockServer::await(const SharedSession& session) {
+  session->begin(BlockSession::Stage::kIdle, node_.clock.now());
   session->connection->await([weak = weak_from_this(), session] {
     const auto self = weak.lock();
     if (!self || !session->connection) return;
@@ -156,18 +123,18 @@ void BlockServerImpl::await(const SharedSession& session) {
   });
 }
 
-void BlockServerImpl::on_question(const SharedSession& session) {
+void BlockServer::on_question(const SharedSession& session) {
   if (!session->status) return drop(session);  // usually the peer has gone
   ++session->questions;
   session->is_known = false;
-  begin(session, BlockSession::Stage::kWaiting);
+  session->begin(BlockSession::Stage::kWaiting, node_.clock.now());
   session->signed_at =
       session->since + base::Nanos(kServerTick) - base::Nanos(bootstrap::kSignEvery);
   find(session);
   watch();
 }
 
-void BlockServerImpl::find(const SharedSession& session) {
+void BlockServer::find(const SharedSession& session) {
   const auto is_open = [session, number = session->questions] {
     return session->connection && session->questions == number;
   };
@@ -191,8 +158,7 @@ void BlockServerImpl::find(const SharedSession& session) {
   if (!may_wait) answer(session, BlockVerdict::kNone, nullptr);
 }
 
-void BlockServerImpl::answer(const SharedSession& session, BlockVerdict verdict,
-                             SharedBlock block) {
+void BlockServer::answer(const SharedSession& session, BlockVerdict verdict, SharedBlock block) {
   if (session->stage != BlockSession::Stage::kWaiting) return;
   if (block && uploads_ >= kBlockUploadsMax) {
     verdict = BlockVerdict::kBusy;
@@ -212,10 +178,10 @@ void BlockServerImpl::answer(const SharedSession& session, BlockVerdict verdict,
       });
 }
 
-void BlockServerImpl::send(const SharedSession& session, BlockVerdict verdict,
-                           const SharedBlock& block) {
+void BlockServer::send(const SharedSession& session, BlockVerdict verdict,
+                       const SharedBlock& block) {
   if (session->stage != BlockSession::Stage::kWaiting) return;
-  begin(session, BlockSession::Stage::kSending);
+  session->begin(BlockSession::Stage::kSending, node_.clock.now());
   ++uploads_;
   const auto submitted = session->connection->turn(
       [session, verdict, block](wire::BulkStream& stream) {
@@ -235,7 +201,7 @@ void BlockServerImpl::send(const SharedSession& session, BlockVerdict verdict,
   drop(session);
 }
 
-void BlockServerImpl::sign(const SharedSession& session) {
+void BlockServer::sign(const SharedSession& session) {
   session->is_signing = true;
   session->signed_at = node_.clock.now();
   auto status = std::make_shared<base::Status>();
@@ -252,18 +218,17 @@ void BlockServerImpl::sign(const SharedSession& session) {
   if (!submitted) drop(session);
 }
 
-void BlockServerImpl::drop(const SharedSession& session) {
+void BlockServer::drop(const SharedSession& session) {
   if (!session->connection) return;
   session->pace.cancel();
   std::exchange(session->connection, nullptr)->hang_up();
   sessions_.remove(session);
 }
 
-void BlockServerImpl::watch() {
+void BlockServer::watch() {
   if (std::exchange(is_ticking_, true)) return;
-  tick_.expires_after(kServerTick);
-  tick_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-    const auto self = error ? nullptr : weak.lock();
+  tick_.after(kServerTick, [weak = weak_from_this()] {
+    const auto self = weak.lock();
     if (!self) return;
     self->is_ticking_ = false;
     self->look();
@@ -271,7 +236,7 @@ void BlockServerImpl::watch() {
 }
 
 // Tells waiting peers that their block is coming, and looks again for blobs that were unknown.
-void BlockServerImpl::look() {
+void BlockServer::look() {
   const base::Nanos now = node_.clock.now();
   bool is_needed = false;
   for (const SharedSession& session : std::vector(sessions_.begin(), sessions_.end())) {
@@ -289,17 +254,11 @@ void BlockServerImpl::look() {
   if (is_needed) watch();
 }
 
-void BlockServerImpl::abandon() {
+void BlockServer::abandon() {
   tick_.cancel();
   sources_.clear();
   for (const SharedSession& session : std::list(sessions_)) drop(session);
   pool_.reset();
-}
-
-}  // namespace
-
-std::shared_ptr<BlockServer> BlockServer::make(NodeContext& node) {
-  return std::make_shared<BlockServerImpl>(node);
 }
 
 }  // namespace robustrun::agent

@@ -5,31 +5,60 @@
 // at intervals that it is coming. No request waits for a thread that waits for a peer.
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "agent/node/node_context.h"
 #include "agent/staging/block.h"
+#include "base/io/blocking_pool.h"
+#include "base/io/timer.h"
 #include "wire/bulk/bulk_listener.h"
+#include "wire/bulk/pace.h"
 
 namespace robustrun::agent {
 
-class BlockServer {
+struct BlockSession;
+
+class BlockServer : public std::enable_shared_from_this<BlockServer> {
  public:
-  static std::shared_ptr<BlockServer> make(NodeContext& node);
-  virtual ~BlockServer() = default;
+  explicit BlockServer(NodeContext& node) : node_(node), tick_(node.executor) {}
 
   // `connection` asks for blocks; its request was read.
-  virtual void take(wire::BulkConnection connection) = 0;
+  void take(wire::BulkConnection connection);
   // Each source outlives the server or is removed.
-  virtual void add(BlockSource& source) = 0;
-  virtual void remove(BlockSource& source) = 0;
+  void add(BlockSource& source) { sources_.push_back(&source); }
+  void remove(BlockSource& source) { std::erase(sources_, &source); }
   // Bytes per second to all peers together; none: no limit.
-  virtual void limit(std::optional<std::uint64_t> rate) = 0;
-  [[nodiscard]] virtual std::uint64_t blocks_sent() const = 0;
+  void limit(std::optional<std::uint64_t> rate);
+  [[nodiscard]] std::uint64_t blocks_sent() const { return blocks_sent_; }
   // The last call.
-  virtual void abandon() = 0;
+  void abandon();
+
+ private:
+  using SharedSession = std::shared_ptr<BlockSession>;
+  void await(const SharedSession& session);
+  void on_question(const SharedSession& session);
+  void find(const SharedSession& session);
+  void answer(const SharedSession& session, wire::BlockVerdict verdict, SharedBlock block);
+  void send(const SharedSession& session, wire::BlockVerdict verdict, const SharedBlock& block);
+  void sign(const SharedSession& session);
+  void drop(const SharedSession& session);
+  void watch();
+  void look();
+
+  NodeContext& node_;
+  std::vector<BlockSource*> sources_;
+  std::list<SharedSession> sessions_;
+  std::optional<std::uint64_t> rate_;
+  std::optional<wire::BulkPace> pace_;
+  std::size_t uploads_ = 0;
+  std::uint64_t blocks_sent_ = 0;
+  base::Timer tick_;
+  bool is_ticking_ = false;
+  std::uint32_t next_lane_ = 0;
+  std::optional<base::BlockingPool> pool_;  // made for the first connection
 };
 
 }  // namespace robustrun::agent

@@ -5,31 +5,57 @@
 //
 // Owned by StageFiles, on the agent's loop. Begins as soon as the run is known here.
 
+#include <cstdint>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "agent/staging/staged_file.h"
+#include "base/io/fd.h"
+#include "base/io/timer.h"
 #include "wire/messages/messages.h"
 
 namespace robustrun::agent {
 
-class NodeCode {
+class NodeCode : public std::enable_shared_from_this<NodeCode> {
  public:
   // No peer is asked before begin().
-  static std::shared_ptr<NodeCode> make(StageContext context);
-  virtual ~NodeCode() = default;
+  explicit NodeCode(StageContext context)
+      : context_(context), code_(context.node.workers.code), ask_again_(context.node.executor) {}
 
   // The source from which peers are answered; null if the run brings no code. Call once, before
   // begin().
-  [[nodiscard]] virtual StagedFile* pack() = 0;
-  virtual void begin() = 0;
+  [[nodiscard]] StagedFile* pack();
+  void begin();
   // Calls `go` when the code is here or not available; at once if the run brings no code. A later
   // call replaces `go`. After an error the next call tries again.
-  virtual void begin_attempt(std::function<void(base::Status)> go) = 0;
+  void begin_attempt(std::function<void(base::Status)> go);
   // True: `message` was handled here.
-  virtual bool take(const wire::Message& message) = 0;
+  bool take(const wire::Message& message);
   // The last call.
-  virtual void abandon() = 0;
+  void abandon();
+
+ private:
+  enum class State : std::uint8_t { kBusy, kReady, kFailed };
+  using Answer = std::function<void(base::Result<SharedBlock>)>;
+  void want(std::uint64_t block, Answer answer);
+  void ask_more();
+  void ask_again();
+  void unpack();
+  void end(base::Status status);
+
+  StageContext context_;
+  std::optional<wire::SyncedCode> code_;
+  std::shared_ptr<StagedFile> pack_;
+  State state_ = State::kBusy;
+  std::function<void(base::Status)> go_;
+  std::deque<std::pair<std::uint64_t, Answer>> wanted_;
+  std::map<std::uint64_t, Answer> asked_;
+  base::Timer ask_again_;
+  base::Fd lock_;  // keeps the code from being removed
 };
 
 }  // namespace robustrun::agent

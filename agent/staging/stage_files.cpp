@@ -44,11 +44,11 @@ class StageFiles::Impl : public std::enable_shared_from_this<Impl> {
     origin_.emplace(node_.executor, kStageOriginThreads, kStageQueueMax);
     store_.emplace(node_.executor, kStageStoreThreads, kStageQueueMax);
     const StageContext context{node_, peers_.asker(), *origin_, *store_};
-    code_ = NodeCode::make(context);
+    code_ = std::make_shared<NodeCode>(context);
     if (StagedFile* const pack = code_->pack()) peers_.server().add(*pack);
     code_->begin();
     for (const std::string& path : node_.workers.stage) {
-      files_.push_back(StagedFile::make(context, path));
+      files_.push_back(std::make_shared<StagedFile>(context, path));
       peers_.server().add(*files_.back());
     }
     bring();

@@ -2,16 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/steady_timer.hpp>
-#include <map>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "agent/staging/limits.h"
 #include "base/io/log.h"
-#include "bootstrap/store/block_store.h"
-#include "bootstrap/store/staged_about.h"
 
 namespace robustrun::agent {
 namespace {
@@ -22,91 +16,23 @@ using base::Status;
 using bootstrap::BlockStore;
 using bootstrap::StagedAbout;
 
-class StagedFileImpl final : public StagedFile,
-                             public std::enable_shared_from_this<StagedFileImpl> {
- public:
-  StagedFileImpl(StageContext context, std::string path, std::optional<StagedOrigin> elsewhere)
-      : context_(context),
-        path_(std::move(path)),
-        name_(bootstrap::staged_name(path_)),
-        elsewhere_(std::move(elsewhere)),
-        stall_(context.node.executor) {}
+}  // namespace
 
-  void begin(Done done) override;
-  bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override;
-  [[nodiscard]] std::string data_path() const override {
-    return context_.node.workers.cache_directory + "/blocks/" + about_->blob.key + "/data";
-  }
-  [[nodiscard]] StagedFrom from() const override { return from_; }
-  [[nodiscard]] const std::string& path() const override { return path_; }
-  void abandon() override {
-    done_ = nullptr;
-    stall_.cancel();
-  }
+StagedFile::StagedFile(StageContext context, std::string path, std::optional<StagedOrigin> origin)
+    : context_(context),
+      path_(std::move(path)),
+      name_(bootstrap::staged_name(path_)),
+      origin_(std::move(origin)),
+      stall_(context.node.executor) {}
 
- private:
-  enum class Stage : std::uint8_t { kMissing, kSought, kHere };
-  struct Part {
-    Stage stage = Stage::kMissing;
-    bool is_stored = false;  // it has a checksum; reading will show whether it is whole
-  };
-
-  // The description of the blob.
-  void describe();
-  void describe_from_file(std::function<void()> otherwise);
-  void describe_from_anybody();
-  bool take_description(const SharedBlock& block);
-  void be_described(StagedAbout about);
-  void get_description(wire::BlockScope scope, BlockAnswered answer);
-  void open_store();
-  // Its blocks.
-  void go_on();
-  void seek(std::uint64_t block);
-  void seek_in_store(std::uint64_t block);
-  void seek_at_peers(std::uint64_t block);
-  void seek_at_origin(std::uint64_t block);
-  void seek_at_reader(std::uint64_t block);
-  void keep(std::uint64_t block, SharedBlock found, std::uint64_t StagedFrom::* from);
-  void be_here(std::uint64_t block, const SharedBlock& found);
-  void answer_waiting(std::uint64_t block, const SharedBlock& found);
-  using Found = std::function<void(Result<SharedBlock>)>;
-  void read_store(std::uint64_t block, Found found);
-  void read_origin(std::uint64_t block, Found found);
-  [[nodiscard]] bool is_block(std::uint64_t block, const SharedBlock& found) const {
-    return found && found->bytes.size() == bootstrap::bytes_of_block(about_->blob.length, block);
-  }
-  [[nodiscard]] wire::BlockName block_name(std::uint64_t block) const {
-    return {about_->blob.key, block};
-  }
-  void fail_with(const base::Error& error);
-  void note_progress();
-
-  // Runs `work` on a thread of `pool`, then calls `next` with its result if this object is still
-  // alive.
-  template <class T>
-  void run(base::BlockingPool& pool, std::move_only_function<Result<T>()> work,
-           std::move_only_function<void(Result<T>)> next);
-
-  StageContext context_;
-  std::string path_, name_;
-  std::optional<StagedOrigin> elsewhere_;  // none: the file is read
-  std::optional<StagedAbout> about_;
-  std::optional<base::Error> unreadable_;  // set: this node cannot read the file
-  std::vector<BlockAnswered> waiting_for_about_;
-  std::shared_ptr<BlockStore> store_;
-  std::vector<Part> parts_;
-  std::map<std::uint64_t, std::vector<BlockAnswered>> waiting_;
-  std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // numbers of blocks
-  StagedFrom from_;
-  Done done_;
-  // The pools are shared with other files, so the numbers start at different points.
-  std::uint32_t next_lane_ = static_cast<std::uint32_t>(base::hash64(path_));
-  boost::asio::steady_timer stall_;
-};
+void StagedFile::abandon() {
+  done_ = nullptr;
+  stall_.cancel();
+}
 
 template <class T>
-void StagedFileImpl::run(base::BlockingPool& pool, std::move_only_function<Result<T>()> work,
-                         std::move_only_function<void(Result<T>)> next) {
+void StagedFile::run(base::BlockingPool& pool, std::move_only_function<Result<T>()> work,
+                     std::move_only_function<void(Result<T>)> next) {
   auto result = std::make_shared<std::optional<Result<T>>>();
   auto later = std::make_shared<std::move_only_function<void(Result<T>)>>(std::move(next));
   const auto submitted = pool.submit(
@@ -117,21 +43,19 @@ void StagedFileImpl::run(base::BlockingPool& pool, std::move_only_function<Resul
   if (!submitted) (*later)(std::unexpected(submitted.error()));
 }
 
-void StagedFileImpl::begin(Done done) {
+void StagedFile::begin(Done done) {
   done_ = std::move(done);
   unreadable_.reset();
   next_ = 0;
   note_progress();
-  if (!about_)
-    return elsewhere_ ? be_described({elsewhere_->blob, context_.node.self}) : describe();
+  if (!about_) return origin_ ? be_described({origin_->blob, context_.node.self}) : describe();
   store_ ? go_on() : open_store();
 }
 
 // A mount that hangs must not hold up a start for ever.
-void StagedFileImpl::note_progress() {
-  stall_.expires_after(kStageStallMax);
-  stall_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
-    const auto self = error ? nullptr : weak.lock();
+void StagedFile::note_progress() {
+  stall_.after(kStageStallMax, [weak = weak_from_this()] {
+    const auto self = weak.lock();
     if (!self || !self->done_) return;
     self->fail_with({Errc::kTimeout, 0,
                      fmt::format("nothing of it has come for {} s: is its file system there?",
@@ -139,7 +63,7 @@ void StagedFileImpl::note_progress() {
   });
 }
 
-void StagedFileImpl::fail_with(const base::Error& error) {
+void StagedFile::fail_with(const base::Error& error) {
   stall_.cancel();
   for (BlockAnswered& answer : std::exchange(waiting_for_about_, {})) answer(nullptr);
   for (auto& [block, answers] : std::exchange(waiting_, {})) {
@@ -150,7 +74,7 @@ void StagedFileImpl::fail_with(const base::Error& error) {
       base::fail(error.code, fmt::format("cannot stage {}: {}", path_, error.what)));
 }
 
-void StagedFileImpl::describe() {
+void StagedFile::describe() {
   context_.asker.ask({name_, bootstrap::kAboutBlock}, [weak = weak_from_this()](SharedBlock block) {
     const auto self = weak.lock();
     if (!self || self->take_description(block)) return;
@@ -158,7 +82,7 @@ void StagedFileImpl::describe() {
   });
 }
 
-void StagedFileImpl::describe_from_file(std::function<void()> otherwise) {
+void StagedFile::describe_from_file(std::function<void()> otherwise) {
   run<bootstrap::Blob>(
       context_.origin, [path = path_] { return bootstrap::blob_of_file(path); },
       [this, otherwise = std::move(otherwise)](Result<bootstrap::Blob> blob) {
@@ -170,7 +94,7 @@ void StagedFileImpl::describe_from_file(std::function<void()> otherwise) {
       });
 }
 
-void StagedFileImpl::describe_from_anybody() {
+void StagedFile::describe_from_anybody() {
   context_.asker.ask_all(
       {name_, bootstrap::kAboutBlock}, context_.node.self,
       [weak = weak_from_this()](SharedBlock block) {
@@ -183,7 +107,7 @@ void StagedFileImpl::describe_from_anybody() {
       });
 }
 
-bool StagedFileImpl::take_description(const SharedBlock& block) {
+bool StagedFile::take_description(const SharedBlock& block) {
   if (about_) return true;
   if (!block) return false;
   auto about = bootstrap::parse_staged_about(block->bytes);
@@ -195,7 +119,7 @@ bool StagedFileImpl::take_description(const SharedBlock& block) {
   return true;
 }
 
-void StagedFileImpl::be_described(StagedAbout about) {
+void StagedFile::be_described(StagedAbout about) {
   if (about_) return;  // it came twice
   about_ = std::move(about);
   note_progress();
@@ -204,7 +128,7 @@ void StagedFileImpl::be_described(StagedAbout about) {
   open_store();
 }
 
-void StagedFileImpl::get_description(wire::BlockScope scope, BlockAnswered answer) {
+void StagedFile::get_description(wire::BlockScope scope, BlockAnswered answer) {
   if (about_) return answer(make_block(bootstrap::to_text(*about_)));
   // Once our own search is over, nothing more will come of it.
   if (scope == wire::BlockScope::kAny && done_) return waiting_for_about_.push_back(answer);
@@ -217,7 +141,7 @@ void StagedFileImpl::get_description(wire::BlockScope scope, BlockAnswered answe
   });
 }
 
-void StagedFileImpl::open_store() {
+void StagedFile::open_store() {
   const wire::WorkerTemplate& workers = context_.node.workers;
   const bootstrap::Blob& blob = about_->blob;
   const bootstrap::BlockStoreOptions options{workers.cache_directory, blob.key, blob.length, path_,
@@ -246,7 +170,7 @@ void StagedFileImpl::open_store() {
       });
 }
 
-void StagedFileImpl::go_on() {
+void StagedFile::go_on() {
   if (!done_) return;
   while (done_ && sought_ < kStageWindow && next_ < parts_.size()) seek(next_++);
   if (!done_ || here_ < parts_.size()) return;
@@ -254,7 +178,7 @@ void StagedFileImpl::go_on() {
   std::exchange(done_, nullptr)({});
 }
 
-void StagedFileImpl::seek(std::uint64_t block) {
+void StagedFile::seek(std::uint64_t block) {
   Part& part = parts_[block];
   if (part.stage != Stage::kMissing) return;
   part.stage = Stage::kSought;
@@ -263,7 +187,7 @@ void StagedFileImpl::seek(std::uint64_t block) {
   seek_at_peers(block);
 }
 
-void StagedFileImpl::read_store(std::uint64_t block, Found found) {
+void StagedFile::read_store(std::uint64_t block, Found found) {
   run<SharedBlock>(
       context_.store,
       [store = store_, block]() -> Result<SharedBlock> {
@@ -274,7 +198,7 @@ void StagedFileImpl::read_store(std::uint64_t block, Found found) {
       std::move(found));
 }
 
-void StagedFileImpl::seek_in_store(std::uint64_t block) {
+void StagedFile::seek_in_store(std::uint64_t block) {
   read_store(block, [this, block](const Result<SharedBlock>& found) {
     if (!found || !*found) return seek_at_peers(block);
     ++from_.store;
@@ -282,7 +206,7 @@ void StagedFileImpl::seek_in_store(std::uint64_t block) {
   });
 }
 
-void StagedFileImpl::seek_at_peers(std::uint64_t block) {
+void StagedFile::seek_at_peers(std::uint64_t block) {
   context_.asker.ask(block_name(block), [weak = weak_from_this(), block](SharedBlock found) {
     const auto self = weak.lock();
     if (!self) return;
@@ -291,9 +215,9 @@ void StagedFileImpl::seek_at_peers(std::uint64_t block) {
   });
 }
 
-void StagedFileImpl::read_origin(std::uint64_t block, Found found) {
-  if (elsewhere_) {
-    return elsewhere_->read(
+void StagedFile::read_origin(std::uint64_t block, Found found) {
+  if (origin_) {
+    return origin_->read(
         block, [weak = weak_from_this(), found = std::move(found)](Result<SharedBlock> read) {
           if (const auto self = weak.lock()) found(std::move(read));
         });
@@ -306,7 +230,7 @@ void StagedFileImpl::read_origin(std::uint64_t block, Found found) {
       std::move(found));
 }
 
-void StagedFileImpl::seek_at_origin(std::uint64_t block) {
+void StagedFile::seek_at_origin(std::uint64_t block) {
   if (unreadable_) return seek_at_reader(block);
   read_origin(block, [this, block](Result<SharedBlock> found) {
     if (found && is_block(block, *found)) return keep(block, *found, &StagedFrom::file);
@@ -316,7 +240,7 @@ void StagedFileImpl::seek_at_origin(std::uint64_t block) {
   });
 }
 
-void StagedFileImpl::seek_at_reader(std::uint64_t block) {
+void StagedFile::seek_at_reader(std::uint64_t block) {
   context_.asker.ask_all(block_name(block), about_->reader,
                          [weak = weak_from_this(), block](SharedBlock found) {
                            const auto self = weak.lock();
@@ -331,8 +255,7 @@ void StagedFileImpl::seek_at_reader(std::uint64_t block) {
                          });
 }
 
-void StagedFileImpl::keep(std::uint64_t block, SharedBlock found,
-                          std::uint64_t StagedFrom::* from) {
+void StagedFile::keep(std::uint64_t block, SharedBlock found, std::uint64_t StagedFrom::* from) {
   ++(from_.*from);
   note_progress();
   answer_waiting(block, found);
@@ -350,7 +273,7 @@ void StagedFileImpl::keep(std::uint64_t block, SharedBlock found,
       });
 }
 
-void StagedFileImpl::be_here(std::uint64_t block, const SharedBlock& found) {
+void StagedFile::be_here(std::uint64_t block, const SharedBlock& found) {
   parts_[block].stage = Stage::kHere;
   answer_waiting(block, found);  // including requests that came while it was being stored
   --sought_;
@@ -358,7 +281,7 @@ void StagedFileImpl::be_here(std::uint64_t block, const SharedBlock& found) {
   go_on();
 }
 
-void StagedFileImpl::answer_waiting(std::uint64_t block, const SharedBlock& found) {
+void StagedFile::answer_waiting(std::uint64_t block, const SharedBlock& found) {
   const auto waiting = waiting_.find(block);
   if (waiting == waiting_.end()) return;
   const auto answers = std::move(waiting->second);
@@ -366,8 +289,7 @@ void StagedFileImpl::answer_waiting(std::uint64_t block, const SharedBlock& foun
   for (const BlockAnswered& answer : answers) answer(found);
 }
 
-bool StagedFileImpl::get(const wire::BlockName& name, wire::BlockScope scope,
-                         BlockAnswered answer) {
+bool StagedFile::get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) {
   if (name.blob == name_) {
     if (name.block != bootstrap::kAboutBlock) return answer(nullptr), true;
     return get_description(scope, std::move(answer)), true;
@@ -388,16 +310,6 @@ bool StagedFileImpl::get(const wire::BlockName& name, wire::BlockScope scope,
     if (!parts_.empty()) seek(name.block);
   }
   return true;
-}
-
-}  // namespace
-
-std::shared_ptr<StagedFile> StagedFile::make(StageContext context, std::string path) {
-  return std::make_shared<StagedFileImpl>(context, std::move(path), std::nullopt);
-}
-std::shared_ptr<StagedFile> StagedFile::make(StageContext context, std::string name,
-                                             StagedOrigin origin) {
-  return std::make_shared<StagedFileImpl>(context, std::move(name), std::move(origin));
 }
 
 }  // namespace robustrun::agent

@@ -11,15 +11,21 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/node/node_context.h"
 #include "agent/staging/block.h"
 #include "agent/staging/block_asker.h"
 #include "base/core/result.h"
 #include "base/io/blocking_pool.h"
+#include "base/io/timer.h"
 #include "bootstrap/store/blob.h"
+#include "bootstrap/store/block_store.h"
+#include "bootstrap/store/staged_about.h"
 
 namespace robustrun::agent {
 
@@ -43,24 +49,82 @@ struct StagedFrom {  // numbers of blocks, by where they came from
   std::uint64_t file = 0;
 };
 
-class StagedFile : public BlockSource {
+class StagedFile : public BlockSource, public std::enable_shared_from_this<StagedFile> {
  public:
   using Done = std::function<void(base::Status)>;
 
-  static std::shared_ptr<StagedFile> make(StageContext context, std::string path);
-  // `name`: for peers and for log lines.
-  static std::shared_ptr<StagedFile> make(StageContext context, std::string name,
-                                          StagedOrigin origin);
+  // With an `origin`, `path` is only a name for peers and for log lines.
+  StagedFile(StageContext context, std::string path, std::optional<StagedOrigin> origin = {});
 
   // Call once, and again after a failure. `done`: all of the file is in the store and checked, or
   // will never be.
-  virtual void begin(Done done) = 0;
+  void begin(Done done);
   // Path of the file in the store, complete once `done` was called without an error.
-  [[nodiscard]] virtual std::string data_path() const = 0;
-  [[nodiscard]] virtual StagedFrom from() const = 0;
-  [[nodiscard]] virtual const std::string& path() const = 0;
+  [[nodiscard]] std::string data_path() const {
+    return context_.node.workers.cache_directory + "/blocks/" + about_->blob.key + "/data";
+  }
+  [[nodiscard]] StagedFrom from() const { return from_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
   // The last call: nothing is answered any more.
-  virtual void abandon() = 0;
+  void abandon();
+  bool get(const wire::BlockName& name, wire::BlockScope scope, BlockAnswered answer) override;
+
+ private:
+  enum class Stage : std::uint8_t { kMissing, kSought, kHere };
+  struct Part {
+    Stage stage = Stage::kMissing;
+    bool is_stored = false;  // it has a checksum; reading will show whether it is whole
+  };
+  // The description of the blob.
+  void describe();
+  void describe_from_file(std::function<void()> otherwise);
+  void describe_from_anybody();
+  bool take_description(const SharedBlock& block);
+  void be_described(bootstrap::StagedAbout about);
+  void get_description(wire::BlockScope scope, BlockAnswered answer);
+  void open_store();
+  // Its blocks.
+  void go_on();
+  void seek(std::uint64_t block);
+  void seek_in_store(std::uint64_t block);
+  void seek_at_peers(std::uint64_t block);
+  void seek_at_origin(std::uint64_t block);
+  void seek_at_reader(std::uint64_t block);
+  void keep(std::uint64_t block, SharedBlock found, std::uint64_t StagedFrom::* from);
+  void be_here(std::uint64_t block, const SharedBlock& found);
+  void answer_waiting(std::uint64_t block, const SharedBlock& found);
+  using Found = std::function<void(base::Result<SharedBlock>)>;
+  void read_store(std::uint64_t block, Found found);
+  void read_origin(std::uint64_t block, Found found);
+  [[nodiscard]] bool is_block(std::uint64_t block, const SharedBlock& found) const {
+    return found && found->bytes.size() == bootstrap::bytes_of_block(about_->blob.length, block);
+  }
+  [[nodiscard]] wire::BlockName block_name(std::uint64_t block) const {
+    return {about_->blob.key, block};
+  }
+  void fail_with(const base::Error& error);
+  void note_progress();
+  // Runs `work` on a thread of `pool`, then calls `next` with its result if this object is still
+  // alive.
+  template <class T>
+  void run(base::BlockingPool& pool, std::move_only_function<base::Result<T>()> work,
+           std::move_only_function<void(base::Result<T>)> next);
+
+  StageContext context_;
+  std::string path_, name_;
+  std::optional<StagedOrigin> origin_;  // none: the file is read
+  std::optional<bootstrap::StagedAbout> about_;
+  std::optional<base::Error> unreadable_;  // set: this node cannot read the file
+  std::vector<BlockAnswered> waiting_for_about_;
+  std::shared_ptr<bootstrap::BlockStore> store_;
+  std::vector<Part> parts_;
+  std::map<std::uint64_t, std::vector<BlockAnswered>> waiting_;
+  std::uint64_t next_ = 0, here_ = 0, sought_ = 0;  // numbers of blocks
+  StagedFrom from_;
+  Done done_;
+  // The pools are shared with other files, so the numbers start at different points.
+  std::uint32_t next_lane_ = static_cast<std::uint32_t>(base::hash64(path_));
+  base::Timer stall_;
 };
 
 }  // namespace robustrun::agent

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <boost/asio/steady_timer.hpp>
 #include <utility>
 
 #include "agent/node/environment.h"
@@ -23,48 +22,22 @@ char state_letter(pid_t pid) {
                                                                        : (*text)[name_end + 2];
 }
 
-class StandbyImpl final : public Standby {
- public:
-  StandbyImpl(NodeContext& node, Plan plan, Handlers handlers)
-      : plan_(std::move(plan)), handlers_(std::move(handlers)), patience_(node.executor) {}
+}  // namespace
 
-  base::Status launch(NodeContext& node);
+bool Standby::is_ready() const {
+  if (!ready_ || !order_ || pid_ == 0) return false;
+  // Neither stopped nor dead. A process that waits for a page of its memory is as good as any
+  // other.
+  const char state = state_letter(pid_);
+  return state == 'S' || state == 'R' || state == 'D';
+}
 
-  [[nodiscard]] bool is_ready() const override {
-    if (!ready_ || !order_ || pid_ == 0) return false;
-    // Neither stopped nor dead. A process that waits for a page of its memory is as good as any
-    // other.
-    const char state = state_letter(pid_);
-    return state == 'S' || state == 'R' || state == 'D';
-  }
-  [[nodiscard]] const Ready& ready() const override { return *ready_; }
-  [[nodiscard]] const LaunchSpec& spawn() const override { return plan_.spawn; }
-  Taken take(const std::vector<std::string>& changes) override;
-  void kill() override {
-    order_ = nullptr;
-    if (shim_) shim_->kill_tree();
-  }
-  void hurry() override;
+void Standby::kill() {
+  order_ = nullptr;
+  if (shim_) shim_->kill_tree();
+}
 
- private:
-  void on_message(std::string_view message, base::RequestSocket::Reply reply);
-  void tell_ready();
-  ShimLink::Handlers shim_handlers();
-
-  const std::shared_ptr<StandbyImpl*> self_ = std::make_shared<StandbyImpl*>(this);
-  const Plan plan_;
-  Handlers handlers_;
-  boost::asio::steady_timer patience_;
-  std::unique_ptr<base::RequestSocket> socket_;
-  base::RequestSocket::Reply order_;  // answers the standby's request for work
-  std::optional<Cgroup> cgroup_;
-  base::Fd out_, err_;
-  std::optional<Ready> ready_;
-  std::unique_ptr<ShimLink> shim_;
-  pid_t pid_ = 0;
-};
-
-base::Status StandbyImpl::launch(NodeContext& node) {
+base::Status Standby::launch(NodeContext& node) {
   base::RequestSocket::Handlers handlers;
   // The socket may outlive this object, with the worker.
   handlers.on_message = [self = std::weak_ptr(self_)](std::string_view message,
@@ -96,14 +69,13 @@ base::Status StandbyImpl::launch(NodeContext& node) {
     shim_ = RR_TRY(adopt_process(node, options, shim_handlers(),
                                  [&](int control) { return plan_.made->request(order, control); }));
   }
-  patience_.expires_after(kStandbyReadyMax);
-  patience_.async_wait([this](const boost::system::error_code& error) {
-    if (!error && !ready_) kill();
+  patience_.after(kStandbyReadyMax, [this] {
+    if (!ready_) kill();
   });
   return {};
 }
 
-ShimLink::Handlers StandbyImpl::shim_handlers() {
+ShimLink::Handlers Standby::shim_handlers() {
   ShimLink::Handlers handlers;
   handlers.on_started = [this](pid_t pid) {
     pid_ = pid;
@@ -125,7 +97,7 @@ ShimLink::Handlers StandbyImpl::shim_handlers() {
   return handlers;
 }
 
-void StandbyImpl::on_message(std::string_view message, base::RequestSocket::Reply reply) {
+void Standby::on_message(std::string_view message, base::RequestSocket::Reply reply) {
   auto ready = parse_ready(message);
   if (!ready || ready_) return kill();
   patience_.cancel();
@@ -135,12 +107,12 @@ void StandbyImpl::on_message(std::string_view message, base::RequestSocket::Repl
 }
 
 // A forked standby may report its imports before its shim has reported its start.
-void StandbyImpl::tell_ready() {
+void Standby::tell_ready() {
   if (!ready_ || pid_ == 0) return;
   if (const auto on_ready = handlers_.on_ready) on_ready(*ready_);
 }
 
-Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
+Standby::Taken Standby::take(const std::vector<std::string>& changes) {
   RR_ASSERT(order_ && pid_ != 0);
   std::string message;
   for (const std::string& change : changes) message.append(change).push_back('\0');
@@ -154,11 +126,9 @@ Standby::Taken StandbyImpl::take(const std::vector<std::string>& changes) {
 
 // The standby does the same after its imports. Where priorities may not be raised, none was
 // lowered.
-void StandbyImpl::hurry() {
+void Standby::hurry() {
   if (pid_ != 0) restore_priority(pid_);
 }
-
-}  // namespace
 
 ShimOptions shim_options(const NodeContext& node, const LaunchSpec& spawn) {
   ShimOptions options;
@@ -175,7 +145,7 @@ ShimOptions shim_options(const NodeContext& node, const LaunchSpec& spawn) {
 
 base::Result<std::unique_ptr<Standby>> Standby::start(NodeContext& node, Plan plan,
                                                       Handlers handlers) {
-  auto standby = std::make_unique<StandbyImpl>(node, std::move(plan), std::move(handlers));
+  std::unique_ptr<Standby> standby(new Standby(node, std::move(plan), std::move(handlers)));
   RR_TRY(standby->launch(node));
   return standby;
 }

@@ -20,6 +20,7 @@
 #include "base/core/result.h"
 #include "base/io/fd.h"
 #include "base/io/request_socket.h"
+#include "base/io/timer.h"
 
 namespace robustrun::agent {
 
@@ -51,17 +52,36 @@ class Standby {
   };
   static base::Result<std::unique_ptr<Standby>> start(NodeContext& node, Plan plan,
                                                       Handlers handlers);
-  virtual ~Standby() = default;
   // It waits, and a moment ago it was neither dead nor stopped.
-  [[nodiscard]] virtual bool is_ready() const = 0;
-  [[nodiscard]] virtual const Ready& ready() const = 0;
-  [[nodiscard]] virtual const LaunchSpec& spawn() const = 0;
+  [[nodiscard]] bool is_ready() const;
+  [[nodiscard]] const Ready& ready() const { return *ready_; }
+  [[nodiscard]] const LaunchSpec& spawn() const { return plan_.spawn; }
   // Only when is_ready(). `changes`: as of become(). The user's program begins at the loop's next
   // turn; this object may be destroyed before.
-  virtual Taken take(const std::vector<std::string>& changes) = 0;
-  virtual void kill() = 0;
+  Taken take(const std::vector<std::string>& changes);
+  void kill();
   // A restart waits for it: its imports get normal priority.
-  virtual void hurry() = 0;
+  void hurry();
+
+ private:
+  Standby(NodeContext& node, Plan plan, Handlers handlers)
+      : plan_(std::move(plan)), handlers_(std::move(handlers)), patience_(node.executor) {}
+  base::Status launch(NodeContext& node);
+  void on_message(std::string_view message, base::RequestSocket::Reply reply);
+  void tell_ready();
+  ShimLink::Handlers shim_handlers();
+
+  const std::shared_ptr<Standby*> self_ = std::make_shared<Standby*>(this);
+  const Plan plan_;
+  Handlers handlers_;
+  base::Timer patience_;
+  std::unique_ptr<base::RequestSocket> socket_;
+  base::RequestSocket::Reply order_;  // answers the standby's request for work
+  std::optional<Cgroup> cgroup_;
+  base::Fd out_, err_;
+  std::optional<Ready> ready_;
+  std::unique_ptr<ShimLink> shim_;
+  pid_t pid_ = 0;
 };
 
 // The options for such a process, without cgroup, stdout and stderr.

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdio>
 #include <utility>
 
@@ -41,17 +40,8 @@ std::string without_files(const std::string& list) {
 
 }  // namespace
 
-struct StandbySet::Timer {
-  explicit Timer(const boost::asio::any_io_executor& executor) : timer(executor) {}
-  boost::asio::steady_timer timer;
-};
-
 StandbySet::StandbySet(NodeContext& node, Handlers handlers)
-    : node_(node),
-      handlers_(std::move(handlers)),
-      patience_(std::make_unique<Timer>(node.executor)) {}
-
-StandbySet::~StandbySet() = default;
+    : node_(node), handlers_(std::move(handlers)), patience_(node.executor) {}
 
 // A path of this node or another one's.
 bool StandbySet::keeps_any() const {
@@ -208,7 +198,7 @@ void StandbySet::drop_first() {
 }
 
 void StandbySet::cancel_wait() {
-  patience_->timer.cancel();
+  patience_.cancel();
   settled_ = nullptr;
   awaited_ = 0;
   node_.stages.end(wire::StageName::kImports);
@@ -220,10 +210,7 @@ void StandbySet::when_settled(std::function<void()> go) {
   node_.stages.begin(wire::StageName::kImports);
   for (const std::uint64_t serial : importing_) all_.at(serial)->hurry();
   if (awaited_ != 0) templates_.at(awaited_)->hurry();
-  patience_->timer.expires_after(first_ == First::kWaiting ? kFirstStandbyWaitMax
-                                                           : kStandbyWaitMax);
-  patience_->timer.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  patience_.after(first_ == First::kWaiting ? kFirstStandbyWaitMax : kStandbyWaitMax, [this] {
     if (std::exchange(awaited_, 0) != 0) {
       for (auto& [rank, slot] : slots_) slot.lost = kStillImporting;
     }
@@ -237,7 +224,7 @@ void StandbySet::when_settled(std::function<void()> go) {
 // Goes on with the start if it waits for nothing more.
 void StandbySet::settle() {
   if (!importing_.empty() || awaited_ != 0) return;
-  patience_->timer.cancel();
+  patience_.cancel();
   node_.stages.end(wire::StageName::kImports);
   if (const auto go = std::exchange(settled_, nullptr)) boost::asio::post(node_.executor, go);
 }

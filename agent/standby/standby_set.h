@@ -34,6 +34,7 @@
 #include "agent/node/node_context.h"
 #include "agent/standby/standby.h"
 #include "agent/standby/standby_template.h"
+#include "base/io/timer.h"
 #include "tracer/record_file.h"
 #include "wire/messages/messages.h"
 
@@ -51,7 +52,6 @@ class StandbySet {
     std::function<void()> on_spoilt;
   };
   StandbySet(NodeContext& node, Handlers handlers);
-  ~StandbySet();
   StandbySet(const StandbySet&) = delete;
   StandbySet& operator=(const StandbySet&) = delete;
 
@@ -166,8 +166,7 @@ class StandbySet {
   std::optional<base::Attempt>
       modules_wanted_by_;  // the attempt whose modules the supervisor waits for
   std::string list_;  // given by the supervisor, on a spare node
-  struct Timer;
-  std::unique_ptr<Timer> patience_;  // for settled_
+  base::Timer patience_;  // for settled_
   std::function<void()> settled_;
   bool is_spare_ = false;
   // Standbys with a list of an earlier run are to become, or became, the node's first workers.

@@ -16,7 +16,7 @@
 
 namespace robustrun::agent {
 
-class AttemptEnd {
+class AttemptEnd : public std::enable_shared_from_this<AttemptEnd> {
  public:
   struct Handlers {
     std::function<void(std::vector<std::string> shm_removed)>
@@ -25,21 +25,45 @@ class AttemptEnd {
     std::function<void()> saved;
   };
   // `node` and `copies` outlive it.
-  static std::shared_ptr<AttemptEnd> make(NodeContext& node, MemoryTier& copies);
-  virtual ~AttemptEnd() = default;
+  AttemptEnd(NodeContext& node, MemoryTier& copies)
+      : node_(node), copies_(copies), sweep_pool_(node.executor, 1, 1) {}
 
   // An attempt begins. The end of saves of the previous one is reported to the supervisor only.
-  virtual void begin_attempt() = 0;
+  void begin_attempt();
   // The last worker is gone. `since`: wall time of the attempt's start.
-  virtual void begin(base::Attempt attempt, base::Nanos since, Handlers handlers) = 0;
-  [[nodiscard]] virtual bool has_begun() const = 0;
+  void begin(base::Attempt attempt, base::Nanos since, Handlers handlers);
+  [[nodiscard]] bool has_begun() const { return state_.has_begun; }
   // Whether another attempt follows, as the last stop order says. If so, `done` does not wait for
   // copies.
-  virtual void set_goes_on(bool goes_on) = 0;
+  void set_goes_on(bool goes_on);
   // For WorkersGone, which may be sent again.
-  [[nodiscard]] virtual bool is_saving() const = 0;
+  [[nodiscard]] bool is_saving() const { return state_.saves; }
   // `saved` will be called: an agent that leaves waits for that.
-  [[nodiscard]] virtual bool is_waited_for() const = 0;
+  [[nodiscard]] bool is_waited_for() const { return state_.is_done && state_.waits; }
+
+ private:
+  struct State {
+    bool has_begun = false;
+    bool sweeps = false;  // of /dev/shm
+    bool waits = false;  // copies are being saved, and the wait has not timed out
+    bool goes_on = false;  // another attempt follows
+    bool is_done = false;  // `done` was called
+    bool saves = false;  // saving nevertheless continues, and SavingOver will follow
+  };
+  void sweep(base::Nanos since);
+  void on_saved(std::uint64_t turn);
+  void finish_if_done();
+
+  NodeContext& node_;
+  MemoryTier& copies_;
+  // Of its own: a log disk that hangs occupies all threads of the other pool; this one only touches
+  // tmpfs.
+  base::BlockingPool sweep_pool_;
+  State state_;
+  base::Attempt attempt_;
+  Handlers handlers_;
+  std::vector<std::string> removed_;
+  std::uint64_t turn_ = 0;  // number of attempts so far
 };
 
 }  // namespace robustrun::agent

@@ -13,6 +13,7 @@
 #include "agent/copies/memory_tier.h"
 #include "agent/node/worker_json.h"
 #include "base/core/result.h"
+#include "base/io/request_socket.h"
 
 namespace robustrun::agent {
 
@@ -27,18 +28,29 @@ class ControlSocket {
   // Frees MASTER_PORT of the agent's store.
   using LeaveStore = std::function<void()>;
   // Creates `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
+  // Destroying it closes all connections and removes `path`; no reply is written afterwards.
   static base::Result<std::unique_ptr<ControlSocket>> open(boost::asio::any_io_executor executor,
                                                            const std::string& path,
                                                            ControlState state, NoteHandler on_note,
                                                            GiveMemory give_memory = {},
                                                            AwaitSaves await_saves = {},
                                                            LeaveStore leave_store = {});
-  // Closes all connections and removes `path`; no reply is written afterwards.
-  virtual ~ControlSocket() = default;
   // Sets the answer to "stop_reason".
-  virtual void set_stop(wire::StopReason reason, base::Nanos deadline) = 0;
+  void set_stop(wire::StopReason reason, base::Nanos deadline);
   // The worker has announced that it saves before a stop and then ends by itself.
-  [[nodiscard]] virtual bool saves_on_stop() const = 0;
+  [[nodiscard]] bool saves_on_stop() const { return state_.saves_on_stop; }
+
+ private:
+  ControlSocket(ControlState state, NoteHandler on_note, GiveMemory give_memory,
+                AwaitSaves await_saves, LeaveStore leave_store);
+  base::Status serve(const boost::asio::any_io_executor& executor, const std::string& path);
+
+  ControlState state_;
+  NoteHandler on_note_;
+  GiveMemory give_memory_;
+  AwaitSaves await_saves_;
+  LeaveStore leave_store_;
+  std::unique_ptr<base::RequestSocket> socket_;
 };
 
 }  // namespace robustrun::agent

@@ -6,24 +6,28 @@
 //
 // Owned by the WorkerSet, on the agent's loop.
 
-#include <boost/asio/any_io_executor.hpp>
 #include <functional>
-#include <memory>
+#include <vector>
 
-#include "base/core/clock.h"
+#include "base/io/timer.h"
 
 namespace robustrun::agent {
 
 class SavesGate {
  public:
-  static std::shared_ptr<SavesGate> make(const boost::asio::any_io_executor& executor,
-                                         base::Nanos most);
-  virtual ~SavesGate() = default;
+  SavesGate(const boost::asio::any_io_executor& executor, base::Nanos most)
+      : timer_(executor), most_(most) {}
   // Calls of the previous attempt are dropped.
-  virtual void begin_attempt(bool is_shut) = 0;
-  virtual void open() = 0;
+  void begin_attempt(bool is_shut);
+  void open();
   // Calls `go` when the gate is open, perhaps at once.
-  virtual void when_open(std::function<void()> go) = 0;
+  void when_open(std::function<void()> go);
+
+ private:
+  base::Timer timer_;
+  const base::Nanos most_;
+  std::vector<std::function<void()>> waiting_;
+  bool is_shut_ = false;
 };
 
 }  // namespace robustrun::agent

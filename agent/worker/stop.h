@@ -5,10 +5,10 @@
 // The supervisor chooses signal and grace (StopWorkers). Owned by the WorkerSet, on the agent's
 // loop.
 
-#include <boost/asio/any_io_executor.hpp>
 #include <functional>
-#include <memory>
+#include <utility>
 
+#include "base/io/timer.h"
 #include "wire/messages/orders.h"
 
 namespace robustrun::agent {
@@ -20,15 +20,18 @@ class WorkerStop {
     std::function<void(const wire::StopWorkers& order)> signal;
     std::function<void()> kill;  // SIGKILL to every worker
   };
-  static std::unique_ptr<WorkerStop> make(const boost::asio::any_io_executor& executor,
-                                          Actions actions);
-  virtual ~WorkerStop() = default;
+  WorkerStop(const boost::asio::any_io_executor& executor, Actions actions)
+      : grace_(executor), actions_(std::move(actions)) {}
 
   // Signals the workers now and kills them after the order's grace; a grace of 0 kills them at
   // once. A later order starts a new grace.
-  virtual void begin(const wire::StopWorkers& order) = 0;
+  void begin(const wire::StopWorkers& order);
   // No worker is left: nothing is killed any more.
-  virtual void cancel() = 0;
+  void cancel() { grace_.cancel(); }
+
+ private:
+  base::Timer grace_;  // between the order's signal and SIGKILL
+  const Actions actions_;
 };
 
 }  // namespace robustrun::agent

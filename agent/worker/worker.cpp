@@ -4,163 +4,72 @@
 #include <unistd.h>
 #include <csignal>
 
-#include <functional>
-#include <optional>
 #include <utility>
 
-#include "agent/evidence/collective_watch.h"
-#include "agent/evidence/event_choice.h"
-#include "agent/evidence/last_look.h"
 #include "agent/evidence/process_look.h"
-#include "agent/evidence/worker_snapshot.h"
 #include "agent/node/environment.h"
 #include "agent/node/limits.h"
 #include "agent/node/worker_file.h"
-#include "agent/process/cgroup.h"
-#include "agent/process/oom.h"
 #include "agent/process/processes.h"
 #include "agent/spawn/worker_spawn.h"
-#include "agent/spawn/worker_stream.h"
 #include "agent/spawn/worker_words.h"
-#include "agent/worker/checkpoint_notes.h"
-#include "agent/worker/control_socket.h"
 #include "agent/worker/error_file.h"
 #include "base/core/text.h"
 #include "base/io/log.h"
 #include "tracer/collectives_reader.h"
-#include "tracer/record_file.h"
 
 namespace robustrun::agent {
 namespace {
 
-class WorkerImpl final : public Worker {
- public:
-  WorkerImpl(NodeContext& node, const Plan& plan, GoneHandler on_gone)
-      : node_(node),
-        attempt_(plan.start.attempt),
-        ordered_by_(plan.start.ordered_by),
-        slot_(plan.slot),
-        paths_(worker_paths(plan.paths.directory, plan.slot.local_rank)),
-        on_gone_(std::move(on_gone)),
-        last_look_(node.executor) {}
-  ~WorkerImpl() override {
-    if (!last_words_.empty()) remove_last_words(last_words_);
-  }
-  WorkerImpl(const WorkerImpl&) = delete;
-  WorkerImpl& operator=(const WorkerImpl&) = delete;
+void tell_end(tracer::RankSnapshot& snapshot, const tracer::EndMarks& marks, base::Nanos now) {
+  if (marks.returned_at) snapshot.returned = std::max(now - *marks.returned_at, base::Nanos{});
+  if (marks.finished_at) snapshot.finished = std::max(now - *marks.finished_at, base::Nanos{});
+}
 
-  base::Status launch(const Plan& plan);
+}  // namespace
 
-  void signal(int signal) override {
-    if (!exited_) shim_->signal_group(signal);
-  }
-  void stop(const wire::StopWorkers& order) override;
-  void kill() override {
-    if (!stopped_at_) stopped_at_ = node_.clock.now();
-    if (!tree_gone_) shim_->kill_tree();
-  }
-  bool report_progress() override;
-  void observe(const wire::Observe& question, std::uint32_t workers) override;
-  [[nodiscard]] bool has_overdue() const override {
-    return collectives_ && !exited_ && collectives_->has_overdue();
-  }
-  void trace_in_full(bool in_full) override {
-    if (events_) events_->trace_in_full(in_full);
-  }
-  [[nodiscard]] bool uses_nccl() const override;
-  [[nodiscard]] const tracer::Reading* reading() const override {
-    return reported_ && !exited_ ? &*reported_ : nullptr;
-  }
-  void set_congested(bool congested) override {
-    for (auto& pump : {out_.get(), err_.get()}) {
-      if (pump != nullptr) pump->set_congested(congested);
-    }
-  }
-  [[nodiscard]] bool gone() const override { return tree_gone_ && pumps_running_ == 0; }
-  [[nodiscard]] base::LocalRank local_rank() const override { return slot_.local_rank; }
-  [[nodiscard]] pid_t pid() const override { return exited_ ? 0 : pid_; }
-  [[nodiscard]] const std::string& record_path() const override { return record_path_; }
-  void signal_itself(int signal) override {
-    if (!exited_) shim_->signal_worker(signal);
-  }
+Worker::Worker(NodeContext& node, const Plan& plan, GoneHandler on_gone)
+    : node_(node),
+      attempt_(plan.start.attempt),
+      ordered_by_(plan.start.ordered_by),
+      slot_(plan.slot),
+      paths_(worker_paths(plan.paths.directory, plan.slot.local_rank)),
+      on_gone_(std::move(on_gone)),
+      last_look_(node.executor) {}
 
- private:
-  base::Result<WorkerStream> open_stream(const Plan& plan, bool is_stderr, base::Fd source);
-  [[nodiscard]] base::Result<LaunchSpec> make_spawn(const Plan& plan) const;
-  base::Status start_fresh(const Plan& plan, const LaunchSpec& spawn);
-  base::Status start_warm(const Plan& plan, Standby::Taken standby);
-  ShimLink::Handlers shim_handlers();
-  void started(pid_t pid, bool warm);
-  base::Status open_channels(const Plan& plan);
-  void suggest_trackers() const;
-  void on_format(const std::string& project);
-  [[nodiscard]] ControlSocket::GiveMemory memory_for(const Plan& plan) const;
-  [[nodiscard]] tracer::RankSnapshot describe() const;
-  [[nodiscard]] Suspect as_suspect();
-  void on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost);
-  [[nodiscard]] wire::OomKiller oom_killer_of(base::ExitStatus status,
-                                              const wire::WorkerExited& report);
-  void on_tree_gone(unsigned killed, const std::string& unkillable);
-  void finish_if_gone();
-  void observe_use(const wire::Observe& question, WorkerSnapshot::Plan plan);
-  void report(std::vector<wire::CheckpointNote> notes);
+Worker::~Worker() {
+  if (!last_words_.empty()) remove_last_words(last_words_);
+}
 
-  NodeContext& node_;
-  const base::Nanos launched_at_ = node_.clock.now();
-  const base::Attempt attempt_;
-  const std::uint32_t ordered_by_;
-  const wire::WorkerSlot slot_;
-  const WorkerPaths paths_;
-  GoneHandler on_gone_;
-  std::optional<tracer::RecordFile> record_;
-  std::string record_path_;
-  std::string last_words_;  // of the worker's (FlightSource::make()), kept as long as this object
-  WorkerFiles files_;
-  std::optional<tracer::Reading> newest_;  // of record_
-  std::optional<tracer::Reading> reported_;
-  std::optional<LineMetrics> line_metrics_;  // of the first and the last rank, if asked for
-  std::optional<EventChoice> events_;  // writes record_
-  std::unique_ptr<CollectiveWatch> collectives_;  // reads record_
-  std::unique_ptr<WorkerSnapshot> snapshot_;  // asks collectives_
-  std::unique_ptr<WorkerSnapshot> use_;  // of Observe::use_of
-  LastLook last_look_;
-  CheckpointNotes checkpoints_;  // fed by socket_
-  std::unique_ptr<ControlSocket> socket_;
-  std::unique_ptr<LogPump> out_;
-  std::unique_ptr<LogPump> err_;
-  int pumps_running_ = 0;
-  std::optional<Cgroup> cgroup_;
-  std::optional<OomWatch> oom_;
-  std::unique_ptr<ShimLink> shim_;
-  std::unique_ptr<base::RequestSocket> standby_socket_;  // of a worker that was a standby
-  std::string cold_;  // why it was not a standby
-  pid_t pid_ = 0;
-  std::optional<base::Nanos> stopped_at_;
-  bool exited_ = false;
-  std::string end_;  // how it ended, in words, once exited_
-  bool ended_well_ = false;
-  bool tree_gone_ = false;
-  Gone gone_;
-};
+void Worker::kill() {
+  if (!stopped_at_) stopped_at_ = node_.clock.now();
+  if (!tree_gone_) shim_->kill_tree();
+}
 
-ControlSocket::GiveMemory WorkerImpl::memory_for(const Plan& plan) const {
+void Worker::set_congested(bool congested) {
+  for (auto& pump : {out_.get(), err_.get()}) {
+    if (pump != nullptr) pump->set_congested(congested);
+  }
+}
+
+ControlSocket::GiveMemory Worker::memory_for(const Plan& plan) const {
   if (plan.copies == nullptr) return {};
   return [tier = plan.copies, rank = slot_.rank](std::uint64_t bytes, MemoryTier::Answer answer) {
     tier->give(rank, bytes, std::move(answer));
   };
 }
 
-void WorkerImpl::on_format(const std::string& project) {
+void Worker::on_format(const std::string& project) {
   if (!node_.line_formats.insert(project).second) return;
   RR_LOG(kInfo, ({.rank = slot_.rank}), "--line-metrics: reading {}'s numbers", project);
 }
 
-base::Status WorkerImpl::open_channels(const Plan& plan) {
+base::Status Worker::open_channels(const Plan& plan) {
   files_ = worker_files(node_, slot_.rank, attempt_, paths_.error_file, plan.ras_address);
   // Megatron-LM prints on the last rank, all others on the first.
   const bool is_last = slot_.rank.value + 1 == plan.start.world_size;
   if (slot_.rank == base::Rank{0} || is_last) {
-    line_metrics_ = line_metrics_of(node_.workers, std::bind_front(&WorkerImpl::on_format, this));
+    line_metrics_ = line_metrics_of(node_.workers, std::bind_front(&Worker::on_format, this));
   }
   if (node_.workers.python_path.empty()) return {};
   record_ = RR_TRY(tracer::RecordFile::create(files_.record, slot_.rank, attempt_));
@@ -178,15 +87,14 @@ base::Status WorkerImpl::open_channels(const Plan& plan) {
     events_.emplace(*record_, is_sampled(slot_.rank, plan.start.world_size));
   }
   last_words_ = worker_stem(node_, slot_.rank, attempt_) + ".flight";
-  collectives_ =
-      CollectiveWatch::make(node_, {attempt_, slot_.local_rank}, *record_,
-                            FlightSource::make(node_, files_.flight, slot_.rank, last_words_));
+  collectives_.emplace(node_, CollectiveWatch::Subject{attempt_, slot_.local_rank}, *record_,
+                       FlightSource::make(node_, files_.flight, slot_.rank, last_words_));
   return {};
 }
 
 // At the first restart. The worker of the first attempt left the names of its trackers' runs
 // (python/robustrun/_progress/tracker_runs.py).
-void WorkerImpl::suggest_trackers() const {
+void Worker::suggest_trackers() const {
   if (attempt_ != base::Attempt{1} || node_.workers.compat) return;
   const std::string path = worker_stem(node_, slot_.rank, base::Attempt{0}) + ".trackers";
   const auto runs = read_worker_file(path, kTrackerRunsBytesMax);
@@ -198,8 +106,7 @@ void WorkerImpl::suggest_trackers() const {
   }
 }
 
-base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_stderr,
-                                                   base::Fd source) {
+base::Result<WorkerStream> Worker::open_stream(const Plan& plan, bool is_stderr, base::Fd source) {
   WorkerStreamPlan wanted{slot_, plan.paths, paths_, is_stderr, {}, std::move(source)};
   wanted.on_bytes = feeder(line_metrics_, is_stderr);
   wanted.on_finished = [this] {
@@ -212,7 +119,7 @@ base::Result<WorkerStream> WorkerImpl::open_stream(const Plan& plan, bool is_std
   return stream;
 }
 
-base::Result<LaunchSpec> WorkerImpl::make_spawn(const Plan& plan) const {
+base::Result<LaunchSpec> Worker::make_spawn(const Plan& plan) const {
   PlannedSpawn planned = RR_TRY(
       plan_spawn(node_, {plan.start, slot_, files_, plan.cpus, plan.memory, plan.usable_cpus}));
   if (slot_.local_rank.value == 0 && attempt_.value == 0) {
@@ -225,7 +132,7 @@ base::Result<LaunchSpec> WorkerImpl::make_spawn(const Plan& plan) const {
   return std::move(planned.spawn);
 }
 
-base::Status WorkerImpl::launch(const Plan& plan) {
+base::Status Worker::launch(const Plan& plan) {
   RR_TRY(open_channels(plan));
   suggest_trackers();
   const LaunchSpec spawn = RR_TRY(make_spawn(plan));
@@ -235,7 +142,7 @@ base::Status WorkerImpl::launch(const Plan& plan) {
   return start_fresh(plan, spawn);
 }
 
-base::Status WorkerImpl::start_fresh(const Plan& plan, const LaunchSpec& spawn) {
+base::Status Worker::start_fresh(const Plan& plan, const LaunchSpec& spawn) {
   plan.hot_files.ask(files_.touched);
   const WorkerStream out = RR_TRY(open_stream(plan, false, {}));
   const WorkerStream err = RR_TRY(open_stream(plan, true, {}));
@@ -251,7 +158,7 @@ base::Status WorkerImpl::start_fresh(const Plan& plan, const LaunchSpec& spawn) 
 }
 
 // It has what a fresh worker would have; only its streams and its process are taken over here.
-base::Status WorkerImpl::start_warm(const Plan& plan, Standby::Taken standby) {
+base::Status Worker::start_warm(const Plan& plan, Standby::Taken standby) {
   standby_socket_ = std::move(standby.socket);
   cgroup_ = std::move(standby.cgroup);
   oom_ = OomWatch::begin(cgroup_ ? cgroup_->path() : std::string());
@@ -263,13 +170,13 @@ base::Status WorkerImpl::start_warm(const Plan& plan, Standby::Taken standby) {
   return {};
 }
 
-void WorkerImpl::started(pid_t pid, bool warm) {
+void Worker::started(pid_t pid, bool warm) {
   pid_ = pid;
   node_.send(wire::WorkerStarted{attempt_, slot_.local_rank, pid, node_.clock.now(), warm,
                                  ordered_by_, cold_});
 }
 
-ShimLink::Handlers WorkerImpl::shim_handlers() {
+ShimLink::Handlers Worker::shim_handlers() {
   ShimLink::Handlers handlers;
   handlers.on_started = [this](pid_t pid) { started(pid, false); };
   handlers.on_start_failed = [this](int os_errno, const std::string& what) {
@@ -285,11 +192,11 @@ ShimLink::Handlers WorkerImpl::shim_handlers() {
   handlers.on_signalled = [this](int signal) {
     node_.send(wire::StopRun{signal, {}, "rank " + std::to_string(slot_.rank.value)});
   };
-  handlers.on_gone = std::bind_front(&WorkerImpl::on_tree_gone, this);
+  handlers.on_gone = std::bind_front(&Worker::on_tree_gone, this);
   return handlers;
 }
 
-void WorkerImpl::stop(const wire::StopWorkers& order) {
+void Worker::stop(const wire::StopWorkers& order) {
   if (exited_) return;
   const base::Nanos now = node_.clock.now();
   if (!stopped_at_) stopped_at_ = now;
@@ -307,12 +214,12 @@ void WorkerImpl::stop(const wire::StopWorkers& order) {
   });
 }
 
-void WorkerImpl::report(std::vector<wire::CheckpointNote> notes) {
+void Worker::report(std::vector<wire::CheckpointNote> notes) {
   if (!node_.workers.checkpoints) return;
   for (wire::CheckpointNote& note : notes) node_.send(std::move(note));
 }
 
-bool WorkerImpl::report_progress() {
+bool Worker::report_progress() {
   if (shim_) shim_->keep_going();
   if (!record_ || exited_) return false;
   report(checkpoints_.due(node_.clock.now()));
@@ -332,12 +239,7 @@ bool WorkerImpl::report_progress() {
   return stepped;
 }
 
-void tell_end(tracer::RankSnapshot& snapshot, const tracer::EndMarks& marks, base::Nanos now) {
-  if (marks.returned_at) snapshot.returned = std::max(now - *marks.returned_at, base::Nanos{});
-  if (marks.finished_at) snapshot.finished = std::max(now - *marks.finished_at, base::Nanos{});
-}
-
-tracer::RankSnapshot WorkerImpl::describe() const {
+tracer::RankSnapshot Worker::describe() const {
   tracer::RankSnapshot snapshot;
   snapshot.rank = slot_.rank;
   snapshot.local_rank = slot_.local_rank;
@@ -359,7 +261,7 @@ tracer::RankSnapshot WorkerImpl::describe() const {
   return snapshot;
 }
 
-Suspect WorkerImpl::as_suspect() {
+Suspect Worker::as_suspect() {
   Suspect suspect;
   suspect.pid = pid_;
   if (cgroup_) suspect.cgroup = cgroup_->path();
@@ -370,11 +272,11 @@ Suspect WorkerImpl::as_suspect() {
   return suspect;
 }
 
-void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
+void Worker::observe(const wire::Observe& question, std::uint32_t workers) {
   WorkerSnapshot::Plan plan;
   plan.describe = [this] { return describe(); };
   if (question.use_of) return observe_use(question, std::move(plan));
-  plan.watch = collectives_.get();
+  if (collectives_) plan.watch = &*collectives_;
   if (question.evidence && !exited_ && pid_ != 0) plan.suspect = as_suspect();
   plan.within = question.within;
   if (!question.evidence) last_look_.begin();
@@ -387,7 +289,7 @@ void WorkerImpl::observe(const wire::Observe& question, std::uint32_t workers) {
 }
 
 // Beside a look at a suspect, which it must not end.
-void WorkerImpl::observe_use(const wire::Observe& question, WorkerSnapshot::Plan plan) {
+void Worker::observe_use(const wire::Observe& question, WorkerSnapshot::Plan plan) {
   if (!exited_ && pid_ != 0) {
     plan.suspect = as_suspect();
     plan.suspect->only_use = true;
@@ -399,14 +301,13 @@ void WorkerImpl::observe_use(const wire::Observe& question, WorkerSnapshot::Plan
       });
 }
 
-bool WorkerImpl::uses_nccl() const {
+bool Worker::uses_nccl() const {
   const auto table = record_ ? record_->read_communicators() : std::string();
   return table && tracer::has_nccl(*table);
 }
 
 // The OOM killer that ended it or, as its last output says, a process that it had started.
-wire::OomKiller WorkerImpl::oom_killer_of(base::ExitStatus status,
-                                          const wire::WorkerExited& report) {
+wire::OomKiller Worker::oom_killer_of(base::ExitStatus status, const wire::WorkerExited& report) {
   if (status == base::ExitStatus{base::ExitStatus::Kind::kSignaled, SIGKILL, false}) {
     return oom_->killed({pid_});
   }
@@ -416,7 +317,7 @@ wire::OomKiller WorkerImpl::oom_killer_of(base::ExitStatus status,
   return children ? oom_->killed(*children) : wire::OomKiller::kNo;
 }
 
-void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
+void Worker::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lost) {
   report_progress();
   report(checkpoints_.rest());
   exited_ = true;
@@ -456,7 +357,7 @@ void WorkerImpl::on_exited(base::ExitStatus status, base::Nanos at, bool shim_lo
   node_.send(report);
 }
 
-void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
+void Worker::on_tree_gone(unsigned killed, const std::string& unkillable) {
   tree_gone_ = true;
   gone_.descendants_killed = killed;
   gone_.unkillable = unkillable;
@@ -472,16 +373,14 @@ void WorkerImpl::on_tree_gone(unsigned killed, const std::string& unkillable) {
   finish_if_gone();
 }
 
-void WorkerImpl::finish_if_gone() {
+void Worker::finish_if_gone() {
   gone_.local_rank = slot_.local_rank;
   if (gone() && on_gone_) std::exchange(on_gone_, nullptr)(gone_);
 }
 
-}  // namespace
-
 base::Result<std::unique_ptr<Worker>> Worker::start(NodeContext& node, const Plan& plan,
                                                     GoneHandler on_gone) {
-  auto worker = std::make_unique<WorkerImpl>(node, plan, std::move(on_gone));
+  std::unique_ptr<Worker> worker(new Worker(node, plan, std::move(on_gone)));
   RR_TRY(worker->launch(plan));
   return worker;
 }

@@ -41,10 +41,10 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(NodeContext& node, MemoryTier& copies, BlockPeers& peers, StageFiles& stage)
       : node_(node),
-        stop_(WorkerStop::make(node.executor, {[this](const wire::StopWorkers& order) {
-                                                 for (auto& worker : workers_) worker->stop(order);
-                                               },
-                                               [this] { kill_workers(); }})),
+        stop_(node.executor, {[this](const wire::StopWorkers& order) {
+                                for (auto& worker : workers_) worker->stop(order);
+                              },
+                              [this] { kill_workers(); }}),
         preparation_(node, peers, stage, [this] { kill_workers(); }),
         imports_(node),
         standbys_(node, {[this] { finish_if_empty(); },
@@ -56,8 +56,8 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
         copies_(copies),
         check_pool_(node.executor, 1, 1),
         ras_(node),
-        end_(AttemptEnd::make(node, copies)),
-        saves_(SavesGate::make(node.executor, kSavesGateMax)) {}
+        end_(std::make_shared<AttemptEnd>(node, copies)),
+        saves_(node.executor, kSavesGateMax) {}
 
   [[nodiscard]] bool takes(const wire::StartWorkers& order) const {
     return gone_ && !leaving_ && (!order_ || order.is_newer_than(*order_));
@@ -99,7 +99,7 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] bool empty() const;
 
   NodeContext& node_;
-  const std::unique_ptr<WorkerStop> stop_;
+  WorkerStop stop_;
   Preparation preparation_;
   KnownImports imports_;
   StandbySet standbys_;
@@ -111,8 +111,8 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
   AttemptPaths paths_;
   NumaPlan bindings_;
   NodeRas ras_;
-  std::shared_ptr<AttemptEnd> end_;
-  std::shared_ptr<SavesGate> saves_;
+  const std::shared_ptr<AttemptEnd> end_;
+  SavesGate saves_;
   std::optional<base::Nanos> looked_at_;   // the supervisor's last look
   std::set<std::string> notices_;      // about bindings; logged already
   const unsigned usable_cpus_ = usable_cpus();
@@ -131,13 +131,13 @@ class WorkerSet::Impl : public std::enable_shared_from_this<Impl> {
 
 void WorkerSet::Impl::start(wire::StartWorkers order) {
   const bool is_release = order_ && order.is_same_as(*order_) && !order.saving;
-  if (!takes(order)) return is_release ? saves_->open() : void();
+  if (!takes(order)) return is_release ? saves_.open() : void();
   order_ = std::move(order);
   workers_.clear();
   next_slot_ = 0;
   stopping_ = gone_ = false;
   end_->begin_attempt();
-  saves_->begin_attempt(order_->saving);
+  saves_.begin_attempt(order_->saving);
   summary_ = {};
   summary_.attempt = order_->attempt;
   started_wall_time_ = node_.clock.wall_time();
@@ -305,7 +305,7 @@ void WorkerSet::Impl::stop(const wire::StopWorkers& order) {
   report_progress();  // a last time: whether there was a step decides about the next standbys
   stopping_ = true;
   standbys_.pause();
-  stop_->begin(order);
+  stop_.begin(order);
   const bool goes_on = order.reason == wire::StopReason::kRestart;
   end_->set_goes_on(goes_on && node_.workers.overlap_saves);
   finish_if_empty();
@@ -371,7 +371,7 @@ bool WorkerSet::Impl::empty() const {
 
 void WorkerSet::Impl::finish_if_empty() {
   if (!empty()) return;
-  stop_->cancel();
+  stop_.cancel();
   preparation_.image().workers_gone();
   if (!gone_ && !end_->has_begun()) {
     preparation_.end_attempt();
@@ -402,7 +402,7 @@ void WorkerSet::Impl::report_gone() {
 
 // Copies may still be saved here that an older supervisor does not know of.
 void WorkerSet::Impl::await_saves(std::function<void()> go) {
-  saves_->when_open([this, go = std::move(go)] { copies_.after_saving(go); });
+  saves_.when_open([this, go = std::move(go)] { copies_.after_saving(go); });
 }
 
 void WorkerSet::Impl::set_congested(bool congested) {
@@ -464,7 +464,7 @@ FaultTarget* WorkerSet::Impl::fault_target(base::Attempt attempt, base::LocalRan
 }
 
 void WorkerSet::Impl::abandon() {
-  stop_->cancel();
+  stop_.cancel();
   ras_.abandon();
   workers_.clear();
 }

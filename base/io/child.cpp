@@ -100,13 +100,6 @@ class Attributes {
   posix_spawnattr_t attributes_{};
 };
 
-// Shared by the pending wait and the Child, which may be destroyed in its own handler.
-struct Watch {
-  explicit Watch(const boost::asio::any_io_executor& executor) : pidfd(executor) {}
-  stream_descriptor pidfd;
-  Child::ExitHandler on_exit;
-};
-
 // 0, or the errno. The pid cannot be recycled meanwhile: only this process can reap it.
 int open_pidfd(pid_t pid, stream_descriptor& out) {
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -126,43 +119,6 @@ siginfo_t poll_exit(int pidfd) {
   }
   return info;
 }
-
-void await_exit(const std::shared_ptr<Watch>& watch) {
-  watch->pidfd.async_wait(stream_descriptor::wait_read, [watch](boost::system::error_code error) {
-    if (error || !watch->on_exit) return;
-    const siginfo_t info = poll_exit(watch->pidfd.native_handle());
-    if (info.si_pid == 0) return await_exit(watch);
-    const Child::ExitHandler on_exit = std::move(watch->on_exit);
-    watch->on_exit = nullptr;
-    on_exit(exit_status_from_siginfo(info.si_code, info.si_status));
-  });
-}
-
-class SpawnedChild final : public Child {
- public:
-  SpawnedChild(pid_t pid, std::shared_ptr<Watch> watch) : pid_(pid), watch_(std::move(watch)) {}
-
-  ~SpawnedChild() override {
-    if (watch_->on_exit) poll_exit(watch_->pidfd.native_handle());
-    watch_->on_exit = nullptr;
-    boost::system::error_code ignored;
-    watch_->pidfd.close(ignored);
-  }
-
-  [[nodiscard]] pid_t pid() const override { return pid_; }
-
-  Status signal(int signal) override {
-    const int pidfd = watch_->pidfd.native_handle();
-    if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0) return {};
-    const std::string what = "cannot send " + signal_name(signal) + " to " + std::to_string(pid_);
-    if (errno == ESRCH) return fail(Errc::kNotFound, what + ": it has ended");
-    return fail_errno(what, errno);
-  }
-
- private:
-  pid_t pid_;
-  std::shared_ptr<Watch> watch_;
-};
 
 // A failed exec is reported as an error.
 Result<pid_t> spawn_process(const ChildOptions& options) {
@@ -185,6 +141,48 @@ Result<pid_t> spawn_process(const ChildOptions& options) {
 
 }  // namespace
 
+bool has_pidfd() {
+  const Fd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  if (!self) return false;
+  // We are no child of ours; a kernel that does not know P_PIDFD finds the arguments invalid.
+  siginfo_t info{};
+  return ::syscall(SYS_waitid, P_PIDFD, self.get(), &info, WEXITED | WNOHANG, nullptr) == 0 ||
+         errno == ECHILD;
+}
+
+// Shared by the pending wait and the Child, which may be destroyed in its own handler.
+struct Child::Watch {
+  explicit Watch(const boost::asio::any_io_executor& executor) : pidfd(executor) {}
+  stream_descriptor pidfd;
+  ExitHandler on_exit;
+};
+
+void Child::await_exit(const std::shared_ptr<Watch>& watch) {
+  watch->pidfd.async_wait(stream_descriptor::wait_read, [watch](boost::system::error_code error) {
+    if (error || !watch->on_exit) return;
+    const siginfo_t info = poll_exit(watch->pidfd.native_handle());
+    if (info.si_pid == 0) return await_exit(watch);
+    const ExitHandler on_exit = std::move(watch->on_exit);
+    watch->on_exit = nullptr;
+    on_exit(exit_status_from_siginfo(info.si_code, info.si_status));
+  });
+}
+
+Child::~Child() {
+  if (watch_->on_exit) poll_exit(watch_->pidfd.native_handle());
+  watch_->on_exit = nullptr;
+  boost::system::error_code ignored;
+  watch_->pidfd.close(ignored);
+}
+
+Status Child::signal(int signal) {
+  const int pidfd = watch_->pidfd.native_handle();
+  if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0) return {};
+  const std::string what = "cannot send " + signal_name(signal) + " to " + std::to_string(pid_);
+  if (errno == ESRCH) return fail(Errc::kNotFound, what + ": it has ended");
+  return fail_errno(what, errno);
+}
+
 Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executor,
                                             const ChildOptions& options, ExitHandler on_exit) {
   RR_ASSERT(on_exit);
@@ -198,7 +196,7 @@ Result<std::unique_ptr<Child>> Child::spawn(boost::asio::any_io_executor executo
   }
   watch->on_exit = std::move(on_exit);
   await_exit(watch);
-  return std::make_unique<SpawnedChild>(pid, std::move(watch));
+  return std::unique_ptr<Child>(new Child(pid, std::move(watch)));
 }
 
 Result<UnwatchedChild> UnwatchedChild::spawn(const ChildOptions& options) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/core/exit_status.h"
@@ -30,6 +31,10 @@ struct ChildOptions {
   bool new_session = true;
 };
 
+// pidfd_open(2) and waitid(2) with P_PIDFD, which Child needs: Linux 5.4, or an older kernel whose
+// distributor added them.
+[[nodiscard]] bool has_pidfd();
+
 class Child {
  public:
   using ExitHandler = std::function<void(ExitStatus)>;
@@ -38,10 +43,20 @@ class Child {
                                               const ChildOptions& options, ExitHandler on_exit);
   // Does not kill the process; the exit is not reported any more. Reaps the process if it has
   // ended.
-  virtual ~Child() = default;
-  [[nodiscard]] virtual pid_t pid() const = 0;
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  [[nodiscard]] pid_t pid() const { return pid_; }
   // Sent through the pidfd, so it never hits a recycled pid. kNotFound once the process is gone.
-  virtual Status signal(int signal) = 0;
+  Status signal(int signal);
+
+ private:
+  struct Watch;
+  Child(pid_t pid, std::shared_ptr<Watch> watch) : pid_(pid), watch_(std::move(watch)) {}
+  static void await_exit(const std::shared_ptr<Watch>& watch);
+
+  const pid_t pid_;
+  const std::shared_ptr<Watch> watch_;
 };
 
 }  // namespace robustrun::base

@@ -29,7 +29,7 @@
 #include "cli/runs/run_update.h"
 #include "cli/text/diagnose_text.h"
 #include "cli/text/stacks_text.h"
-#include "cli/top/ansi_screen.h"
+#include "cli/top/screen.h"
 #include "cli/top/view.h"
 #include "supervisor/control/client.h"
 #include "supervisor/control/diagnose_row.h"
@@ -456,7 +456,7 @@ int top_command(std::span<const std::string> argv, const Surroundings& around) {
   run->directory = *directory;
   run->around = around;
   run->stop = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  auto screen = open_ansi_screen(around.takes_colour(around.stdout_is_terminal));
+  auto screen = Screen::open(around.takes_colour(around.stdout_is_terminal));
   if (!screen) return complain(screen.error());
   int exit_code = 0;
   std::string damage;

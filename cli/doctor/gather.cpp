@@ -13,7 +13,7 @@
 #include "agent/preflight/local_facts.h"
 #include "agent/process/cgroup.h"
 #include "base/core/text.h"
-#include "base/io/child_support.h"
+#include "base/io/child.h"
 #include "base/io/fd.h"
 #include "base/io/munge.h"
 #include "base/io/tool.h"

@@ -1,21 +1,44 @@
 #pragma once
-// The screen that a view is shown on. Its only implementation writes to a terminal
-// (ansi_screen.h); tests look at the Canvas itself.
+// The terminal of this process as a screen: the alternate screen, raw keys, no cursor. The
+// destructor restores it, and so do signals that kill the process (SIGABRT, SIGSEGV, …).
+//
+// Sequences are those of ECMA-48 and xterm's alternate screen, which every terminal of the last
+// decades knows; terminfo is not needed (docs/dependencies.md tells why). Tests look at the Canvas.
 
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/core/result.h"
+#include "base/io/fd.h"
 #include "cli/top/canvas.h"
 
 namespace robustrun::cli {
 
 class Screen {
  public:
-  virtual ~Screen() = default;
-  [[nodiscard]] virtual Size size() const = 0;
+  // One at a time in a process. kUnavailable: there is no terminal.
+  static base::Result<std::unique_ptr<Screen>> open(bool colour);
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+  [[nodiscard]] Size size() const;
   // Writes what differs from the canvas before.
-  virtual void show(Canvas canvas) = 0;
+  void show(Canvas canvas);
   // The next show() writes all of it.
-  virtual void forget() = 0;
-  // A descriptor that can be read when a key was pressed; -1: none. Not to be closed.
-  [[nodiscard]] virtual int keys_fd() const = 0;
+  void forget() { shown_.reset(); }
+  // A descriptor that can be read when a key was pressed. Not to be closed.
+  [[nodiscard]] int keys_fd() const { return keys_.get(); }
+
+ private:
+  Screen(base::Fd output, base::Fd keys, bool colour)
+      : output_(std::move(output)), keys_(std::move(keys)), colour_(colour) {}
+  base::Status enter();
+
+  const base::Fd output_;
+  const base::Fd keys_;
+  const bool colour_;
+  std::optional<Canvas> shown_;
 };
 
 }  // namespace robustrun::cli

@@ -1,6 +1,5 @@
 #include "launcher/ssh/attempt.h"
 
-#include <boost/asio/steady_timer.hpp>
 #include <utility>
 
 #include "base/core/text.h"
@@ -14,20 +13,14 @@
 
 namespace robustrun::launcher {
 
-struct SshAttempt::Timer : boost::asio::steady_timer {
-  using boost::asio::steady_timer::basic_waitable_timer;
-};
-
 SshAttempt::SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host,
                        SshTask task, std::function<void(const AgentEnd&)> on_lost)
     : context_(std::move(context)),
       host_(std::move(host)),
       task_(std::move(task)),
       on_lost_(std::move(on_lost)),
-      timer_(std::make_unique<Timer>(context_->executor)),
-      slow_timer_(std::make_unique<Timer>(context_->executor)) {}
-
-SshAttempt::~SshAttempt() = default;
+      timer_(context_->executor),
+      slow_timer_(context_->executor) {}
 
 std::string SshAttempt::cannot_start() const {
   return is_agent() ? "cannot start an agent on " + host_->host.name + " over SSH: " : "";
@@ -42,9 +35,7 @@ void SshAttempt::start() {
 }
 
 void SshAttempt::note_slow_start() {
-  slow_timer_->expires_after(kSlowStartNotice);
-  slow_timer_->async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-    if (error) return;
+  slow_timer_.after(kSlowStartNotice, [self = shared_from_this()] {
     // Before its turn no connection is missing.
     if (self->state_ == State::kWaiting && self->tries_ == 0) return self->note_slow_start();
     if (self->state_ <= State::kStarting) self->context_->tell_slow_start(self->host_->host.name);
@@ -166,11 +157,9 @@ void SshAttempt::run_cached() {
 }
 
 void SshAttempt::on_deadline(std::chrono::milliseconds after, void (SshAttempt::*then)()) {
-  timer_->expires_after(after);
-  timer_->async_wait(
-      [self = shared_from_this(), then, state = state_](const boost::system::error_code& error) {
-        if (!error && self->state_ == state) (self.get()->*then)();
-      });
+  timer_.after(after, [self = shared_from_this(), then, state = state_] {
+    if (self->state_ == state) (self.get()->*then)();
+  });
 }
 
 // A connection's own words for its deadline come first.
@@ -195,7 +184,7 @@ void SshAttempt::on_output(std::string_view bytes) {
   output_ += bytes.substr(0, kOutputHeadBytes - output_.size());
   const auto pid = find_start_mark(output_);
   if (!pid) return;
-  timer_->cancel();
+  timer_.cancel();
   remote_pid_ = *pid;
   state_ = State::kRunning;
   pass_.reset();
@@ -214,7 +203,7 @@ void SshAttempt::add_to_answer(std::string_view bytes) {
 }
 
 void SshAttempt::on_end(const SshEnd& end) {
-  timer_->cancel();
+  timer_.cancel();
   if (state_ == State::kKilling) return finish_kill();
   if (end.trouble == SshTrouble::kNone) return on_exit(end);
   on_trouble(end);
@@ -364,8 +353,8 @@ void SshAttempt::lose(const std::string& why, bool doubtful) {
 
 void SshAttempt::report(const std::string& why, bool node_answers) {
   state_ = State::kEnded;
-  timer_->cancel();
-  slow_timer_->cancel();
+  timer_.cancel();
+  slow_timer_.cancel();
   pass_.reset();
   if (push_ != nullptr) std::exchange(push_, nullptr)->cancel();
   for (auto* const link : {&link_, &killer_}) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "base/io/timer.h"
 #include "launcher/push/push.h"
 #include "launcher/ssh/context.h"
 #include "launcher/ssh_link.h"
@@ -33,7 +34,6 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   // errand that ended with exit code 0.
   SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshHost> host, SshTask task,
              std::function<void(const AgentEnd&)> on_lost);
-  ~SshAttempt();
   SshAttempt(const SshAttempt&) = delete;
   SshAttempt& operator=(const SshAttempt&) = delete;
   void start();
@@ -109,9 +109,8 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   unsigned tries_ = 0;
   std::string trouble_;  // of the last try
   base::Nanos until_{};  // robustrun has to have started there
-  struct Timer;
-  std::unique_ptr<Timer> timer_;
-  std::unique_ptr<Timer> slow_timer_;
+  base::Timer timer_;
+  base::Timer slow_timer_;
 };
 
 }  // namespace robustrun::launcher

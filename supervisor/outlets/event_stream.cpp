@@ -5,12 +5,10 @@
 #include <sys/stat.h>
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <utility>
 
 #include "base/core/text.h"
-#include "base/io/bounded_writer.h"
 #include "base/io/log.h"
 #include "supervisor/outlets/limits.h"
 
@@ -22,56 +20,44 @@ std::string line_of_gap(std::uint64_t bytes, std::string_view cause) {
                      base::json_string(cause));
 }
 
-class WrittenStream final : public EventStream {
- public:
-  WrittenStream(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
-                base::BlockingPool::Lane lane, base::Fd fd, std::string name)
-      : end_timer_(executor) {
-    base::BoundedWriter::Options options;
-    options.fd = std::move(fd);
-    options.name = std::move(name);
-    options.congested_bytes = kEventsCongestedBytes;
-    options.queue_bytes_max = kEventsQueueBytesMax;
-    options.stall_max = kEventsStallMax;
-    options.retry_after = kEventsRetryAfter;
-    options.gap_line = line_of_gap;
-    base::BoundedWriter::Handlers handlers;
-    handlers.on_progress = [this] { settle(false); };
-    handlers.on_trouble = [](const std::string& what) { RR_LOG(kWarn, {}, "{}", what); };
-    writer_ = std::make_unique<base::BoundedWriter>(executor, pool, lane, std::move(options),
-                                                    std::move(handlers));
-  }
-
-  void append(std::string_view line) override {
-    if (writer_->begin(line.size() + 1) == base::BoundedWriter::Room::kNone) return;
-    writer_->queue().append(line).push_back('\n');
-    writer_->commit();
-  }
-
-  void finish(std::function<void()> done) override {
-    done_ = std::move(done);
-    writer_->finish();
-    end_timer_.expires_after(kOutletEndMax);
-    end_timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) settle(true);
-    });
-    settle(false);
-  }
-
- private:
-  void settle(bool give_up) {
-    if (!done_ || !(give_up || writer_->settled())) return;
-    end_timer_.cancel();
-    // Posted: the writer may be in the middle of telling us.
-    boost::asio::post(end_timer_.get_executor(), std::exchange(done_, {}));
-  }
-
-  boost::asio::steady_timer end_timer_;
-  std::function<void()> done_;
-  std::unique_ptr<base::BoundedWriter> writer_;
-};
-
 }  // namespace
+
+EventStream::EventStream(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
+                         base::BlockingPool::Lane lane, base::Fd fd, std::string name)
+    : end_timer_(executor) {
+  base::BoundedWriter::Options options;
+  options.fd = std::move(fd);
+  options.name = std::move(name);
+  options.congested_bytes = kEventsCongestedBytes;
+  options.queue_bytes_max = kEventsQueueBytesMax;
+  options.stall_max = kEventsStallMax;
+  options.retry_after = kEventsRetryAfter;
+  options.gap_line = line_of_gap;
+  base::BoundedWriter::Handlers handlers;
+  handlers.on_progress = [this] { settle(false); };
+  handlers.on_trouble = [](const std::string& what) { RR_LOG(kWarn, {}, "{}", what); };
+  writer_.emplace(executor, pool, lane, std::move(options), std::move(handlers));
+}
+
+void EventStream::append(std::string_view line) {
+  if (writer_->begin(line.size() + 1) == base::BoundedWriter::Room::kNone) return;
+  writer_->queue().append(line).push_back('\n');
+  writer_->commit();
+}
+
+void EventStream::finish(std::function<void()> done) {
+  done_ = std::move(done);
+  writer_->finish();
+  end_timer_.after(kOutletEndMax, [this] { settle(true); });
+  settle(false);
+}
+
+void EventStream::settle(bool give_up) {
+  if (!done_ || !(give_up || writer_->settled())) return;
+  end_timer_.cancel();
+  // Posted: the writer may be in the middle of telling us.
+  boost::asio::post(end_timer_.get_executor(), std::exchange(done_, {}));
+}
 
 base::Result<base::Fd> EventStream::open_file(const std::string& path) {
   // Without O_NONBLOCK open() would wait for a reader of a named pipe.
@@ -92,13 +78,6 @@ base::Result<base::Fd> EventStream::open_descriptor(int fd) {
   if (!copy)
     return base::fail_errno(fmt::format("cannot write events to descriptor {}", fd), errno);
   return copy;
-}
-
-std::unique_ptr<EventStream> EventStream::open(boost::asio::any_io_executor executor,
-                                               base::BlockingPool& pool,
-                                               base::BlockingPool::Lane lane, base::Fd fd,
-                                               std::string name) {
-  return std::make_unique<WrittenStream>(executor, pool, lane, std::move(fd), std::move(name));
 }
 
 }  // namespace robustrun::supervisor

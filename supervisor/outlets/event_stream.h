@@ -8,31 +8,38 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/core/result.h"
 #include "base/io/blocking_pool.h"
+#include "base/io/bounded_writer.h"
 #include "base/io/fd.h"
+#include "base/io/timer.h"
 
 namespace robustrun::supervisor {
 
 class EventStream {
  public:
-  // For open(): the file, created if needed (0600), or a copy of our caller's descriptor. A named
-  // pipe must have a reader already.
+  // For the constructor: the file, created if needed (0600), or a copy of our caller's descriptor.
+  // A named pipe must have a reader already.
   static base::Result<base::Fd> open_file(const std::string& path);
   static base::Result<base::Fd> open_descriptor(int fd);
 
-  static std::unique_ptr<EventStream> open(boost::asio::any_io_executor executor,
-                                           base::BlockingPool& pool, base::BlockingPool::Lane lane,
-                                           base::Fd fd, std::string name);
-  virtual ~EventStream() = default;
+  EventStream(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
+              base::BlockingPool::Lane lane, base::Fd fd, std::string name);
   // A whole line, without its end.
-  virtual void append(std::string_view line) = 0;
+  void append(std::string_view line);
   // Calls `done` once, from the loop, when everything is written or given up.
-  virtual void finish(std::function<void()> done) = 0;
+  void finish(std::function<void()> done);
+
+ private:
+  void settle(bool give_up);
+
+  base::Timer end_timer_;
+  std::function<void()> done_;
+  std::optional<base::BoundedWriter> writer_;
 };
 
 }  // namespace robustrun::supervisor

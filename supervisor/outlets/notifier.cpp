@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <utility>
 
 #include "base/core/words.h"
-#include "base/io/blocking_pool.h"
 #include "base/io/fd.h"
 #include "base/io/http/post.h"
 #include "base/io/log.h"
@@ -20,13 +18,14 @@
 #include "supervisor/outlets/notice_texts.h"
 
 namespace robustrun::supervisor {
-namespace {
 
 // How requests and mails under way are given up. Shared with their threads.
-struct StopMark {
+struct NoticeStop {
   std::atomic<bool> is_set = false;
   base::Fd fd;  // readable once it is set; for tools
 };
+
+namespace {
 
 // What came of one try.
 struct Outcome {
@@ -40,27 +39,29 @@ Outcome judge_status(int status) {
   return {fmt::format("the server answers {}", status), is_final};
 }
 
-Outcome post(const base::HttpPost& request, const std::shared_ptr<StopMark>& stop) {
+Outcome post(const base::HttpPost& request, const std::shared_ptr<NoticeStop>& stop) {
   const auto status =
       base::http_post(request, std::shared_ptr<std::atomic<bool>>(stop, &stop->is_set));
   return status ? judge_status(*status) : Outcome{status.error().what, false};
 }
 
 Outcome mail(const std::vector<std::string>& argv, const std::string& text,
-             std::chrono::milliseconds time_max, const StopMark& stop) {
+             std::chrono::milliseconds time_max, const NoticeStop& stop) {
   const auto ended = base::run_tool(argv, time_max, text, stop.fd.get());
   if (!ended) return {ended.error().what, false};
   if (ended->status.success()) return {};
   return {fmt::format("{} ended with {}", argv[0], base::describe(ended->status)), false};
 }
 
+}  // namespace
+
 // One target with its queue.
-class Sender {
+class Notifier::Sender {
  public:
   Sender(const boost::asio::any_io_executor& executor, const base::Clock& clock,
          base::BlockingPool& pool, base::BlockingPool::Lane lane, NotifyTarget target,
          const NotifyPlan& plan, std::chrono::milliseconds request_max,
-         std::shared_ptr<StopMark> stop, std::function<void()> on_settled)
+         std::shared_ptr<NoticeStop> stop, std::function<void()> on_settled)
       : clock_(clock),
         pool_(pool),
         lane_(lane),
@@ -95,9 +96,8 @@ class Sender {
     if (const auto notice = queue_.next(now)) return send(*notice);
     const auto due = queue_.due();
     if (!due) return on_settled_();
-    timer_.expires_after(*due - now);
-    timer_.async_wait([this, alive = alive_](const boost::system::error_code& error) {
-      if (!error && *alive) go_on();
+    timer_.after(*due - now, [this, alive = alive_] {
+      if (*alive) go_on();
     });
   }
 
@@ -126,9 +126,7 @@ class Sender {
           if (*alive) on_outcome(*outcome);
         });
     if (submitted) return;
-    boost::asio::post(timer_.get_executor(), [this, alive = alive_, what = submitted.error().what] {
-      if (*alive) on_outcome({what, false});
-    });
+    timer_.after({}, [this, what = submitted.error().what] { on_outcome({what, false}); });
   }
 
   void on_outcome(const Outcome& outcome) {
@@ -155,9 +153,9 @@ class Sender {
   const std::string sendmail_;
   const std::string authorities_;
   const std::chrono::milliseconds request_max_;
-  const std::shared_ptr<StopMark> stop_;
+  const std::shared_ptr<NoticeStop> stop_;
   const std::function<void()> on_settled_;
-  boost::asio::steady_timer timer_;
+  base::Timer timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NoticeSubject subject_;
   NoticeQueue queue_;
@@ -165,79 +163,58 @@ class Sender {
   bool is_troubled_ = false;  // the last try failed
 };
 
-class PoolNotifier final : public Notifier {
- public:
-  PoolNotifier(const boost::asio::any_io_executor& executor, const base::Clock& clock,
-               const NotifyPlan& plan, Limits limits)
-      : limits_(limits),
-        end_timer_(executor),
-        pool_(executor, static_cast<unsigned>(plan.targets.size()), plan.targets.size()) {
-    stop_->fd = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    base::BlockingPool::Lane lane = 0;
-    for (const NotifyTarget& target : plan.targets) {
-      senders_.push_back(std::make_unique<Sender>(executor, clock, pool_, lane++, target, plan,
-                                                  limits.request_max, stop_, [this] { settle(); }));
-    }
-  }
-
-  ~PoolNotifier() override { stop(); }
-
-  void tell(const Notice& notice, const NoticeSubject& subject) override {
-    for (const auto& sender : senders_) sender->tell(notice, subject);
-  }
-
-  void finish(std::function<void()> done) override {
-    done_ = std::move(done);
-    end_timer_.expires_after(limits_.end_max);
-    end_timer_.async_wait([this](const boost::system::error_code& error) {
-      if (!error) give_up();
-    });
-    for (const auto& sender : senders_) sender->hurry();
-    settle();
-  }
-
- private:
-  void settle() {
-    const auto settled = [](const auto& sender) { return sender->is_settled(); };
-    if (done_ && std::ranges::all_of(senders_, settled)) end();
-  }
-
-  void give_up() {
-    for (const auto& sender : senders_) {
-      if (sender->is_settled()) continue;
-      RR_LOG(kWarn, {}, "{} for {} not delivered by the run's end",
-             base::counted(sender->waiting(), "notice"), sender->shown());
-    }
-    stop();
-    end();
-  }
-
-  void stop() {
-    if (stop_->is_set.exchange(true)) return;
-    const std::uint64_t now = 1;
-    static_cast<void>(::write(stop_->fd.get(), &now, sizeof now) == sizeof now);
-  }
-
-  void end() {
-    end_timer_.cancel();
-    if (done_) boost::asio::post(end_timer_.get_executor(), std::exchange(done_, {}));
-  }
-
-  const Limits limits_;
-  boost::asio::steady_timer end_timer_;
-  std::shared_ptr<StopMark> stop_ = std::make_shared<StopMark>();
-  std::function<void()> done_;
-  base::BlockingPool pool_;
-  std::vector<std::unique_ptr<Sender>> senders_;
-};
-
-}  // namespace
-
-std::unique_ptr<Notifier> Notifier::open(boost::asio::any_io_executor executor,
-                                         const base::Clock& clock, const NotifyPlan& plan,
-                                         Limits limits) {
+Notifier::Notifier(const boost::asio::any_io_executor& executor, const base::Clock& clock,
+                   const NotifyPlan& plan, Limits limits)
+    : limits_(limits),
+      end_timer_(executor),
+      stop_(std::make_shared<NoticeStop>()),
+      pool_(executor, static_cast<unsigned>(plan.targets.size()), plan.targets.size()) {
   RR_ASSERT(!plan.targets.empty());
-  return std::make_unique<PoolNotifier>(executor, clock, plan, limits);
+  stop_->fd = base::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  base::BlockingPool::Lane lane = 0;
+  for (const NotifyTarget& target : plan.targets) {
+    senders_.push_back(std::make_unique<Sender>(executor, clock, pool_, lane++, target, plan,
+                                                limits.request_max, stop_, [this] { settle(); }));
+  }
+}
+
+Notifier::~Notifier() { stop(); }
+
+void Notifier::tell(const Notice& notice, const NoticeSubject& subject) {
+  for (const auto& sender : senders_) sender->tell(notice, subject);
+}
+
+void Notifier::finish(std::function<void()> done) {
+  done_ = std::move(done);
+  end_timer_.after(limits_.end_max, [this] { give_up(); });
+  for (const auto& sender : senders_) sender->hurry();
+  settle();
+}
+
+void Notifier::settle() {
+  const auto settled = [](const auto& sender) { return sender->is_settled(); };
+  if (done_ && std::ranges::all_of(senders_, settled)) end();
+}
+
+void Notifier::give_up() {
+  for (const auto& sender : senders_) {
+    if (sender->is_settled()) continue;
+    RR_LOG(kWarn, {}, "{} for {} not delivered by the run's end",
+           base::counted(sender->waiting(), "notice"), sender->shown());
+  }
+  stop();
+  end();
+}
+
+void Notifier::stop() {
+  if (stop_->is_set.exchange(true)) return;
+  const std::uint64_t now = 1;
+  static_cast<void>(::write(stop_->fd.get(), &now, sizeof now) == sizeof now);
+}
+
+void Notifier::end() {
+  end_timer_.cancel();
+  if (done_) boost::asio::post(end_timer_.get_executor(), std::exchange(done_, {}));
 }
 
 }  // namespace robustrun::supervisor

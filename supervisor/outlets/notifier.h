@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/io/blocking_pool.h"
+#include "base/io/timer.h"
 #include "supervisor/outlet_plan.h"
 #include "supervisor/outlets/limits.h"
 #include "supervisor/outlets/notice.h"
@@ -20,6 +22,7 @@
 namespace robustrun::supervisor {
 
 struct NoticeSubject;
+struct NoticeStop;
 
 class Notifier {
  public:
@@ -27,14 +30,30 @@ class Notifier {
     std::chrono::milliseconds end_max = kNoticeEndMax;
     std::chrono::milliseconds request_max = kNoticeRequestMax;
   };
-  static std::unique_ptr<Notifier> open(boost::asio::any_io_executor executor,
-                                        const base::Clock& clock, const NotifyPlan& plan,
-                                        Limits limits);
-  virtual ~Notifier() = default;
-  virtual void tell(const Notice& notice, const NoticeSubject& subject) = 0;
+  // `plan` has targets.
+  Notifier(const boost::asio::any_io_executor& executor, const base::Clock& clock,
+           const NotifyPlan& plan, Limits limits);
+  ~Notifier();
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+  void tell(const Notice& notice, const NoticeSubject& subject);
   // No more notices will come. Calls `done` once, from the loop: when all are sent or given up, or
   // after end_max.
-  virtual void finish(std::function<void()> done) = 0;
+  void finish(std::function<void()> done);
+
+ private:
+  class Sender;
+  void settle();
+  void give_up();
+  void stop();
+  void end();
+
+  const Limits limits_;
+  base::Timer end_timer_;
+  const std::shared_ptr<NoticeStop> stop_;
+  std::function<void()> done_;
+  base::BlockingPool pool_;
+  std::vector<std::unique_ptr<Sender>> senders_;
 };
 
 }  // namespace robustrun::supervisor

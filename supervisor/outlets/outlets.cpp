@@ -49,7 +49,7 @@ class LocalOutlets final : public Outlets {
         look_timer_(executor_),
         pool_(executor_, kOutletThreads, kOutletJobsMax) {
     if (plan_.notify.targets.empty()) return;
-    notifier_ = Notifier::open(executor_, clock_, plan_.notify, {});
+    notifier_ = std::make_unique<Notifier>(executor_, clock_, plan_.notify, Notifier::Limits{});
   }
 
   base::Status open_server() {
@@ -63,12 +63,12 @@ class LocalOutlets final : public Outlets {
   base::Status open_events() {
     if (!plan_.events_file.empty()) {
       auto file = RR_TRY(EventStream::open_file(plan_.events_file));
-      events_ =
-          EventStream::open(executor_, pool_, kEventsLane, std::move(file), plan_.events_file);
+      events_ = std::make_unique<EventStream>(executor_, pool_, kEventsLane, std::move(file),
+                                              plan_.events_file);
     } else if (plan_.events_fd >= 0) {
       auto copy = RR_TRY(EventStream::open_descriptor(plan_.events_fd));
-      events_ = EventStream::open(executor_, pool_, kEventsLane, std::move(copy),
-                                  fmt::format("descriptor {}", plan_.events_fd));
+      events_ = std::make_unique<EventStream>(executor_, pool_, kEventsLane, std::move(copy),
+                                              fmt::format("descriptor {}", plan_.events_fd));
     }
     return {};
   }
@@ -78,7 +78,8 @@ class LocalOutlets final : public Outlets {
     if (path.empty()) return {};
     RR_TRY(base::make_directories(path.substr(0, path.rfind('/')), 0700));
     auto file = RR_TRY(EventStream::open_file(path));
-    incidents_ = EventStream::open(executor_, pool_, kIncidentsLane, std::move(file), path);
+    incidents_ =
+        std::make_unique<EventStream>(executor_, pool_, kIncidentsLane, std::move(file), path);
     return {};
   }
 

@@ -85,6 +85,8 @@ struct Sleeper {
 
 }  // namespace
 
+TEST_CASE("a kernel on which children are watched has pidfds") { CHECK(has_pidfd()); }
+
 TEST_CASE("exit(9) and death by SIGKILL are distinct") {
   boost::asio::io_context loop;
   std::optional<ExitStatus> exited;

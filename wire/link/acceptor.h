@@ -8,8 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "base/core/result.h"
+#include "base/io/accept_loop.h"
 #include "base/io/fd.h"
 
 namespace robustrun::wire {
@@ -18,11 +21,18 @@ class Acceptor {
  public:
   using OnConnection = std::function<void(base::Fd)>;  // non-blocking, CLOEXEC
   // Listens on every interface, on a free port, which port() returns. Pauses when descriptors or
-  // memory run out (base/io/accept_loop.h).
+  // memory run out (base/io/accept_loop.h). Destroying it closes the port; no connection is handed
+  // over any more.
   static base::Result<std::unique_ptr<Acceptor>> open(boost::asio::any_io_executor executor,
                                                       OnConnection on_connection);
-  virtual ~Acceptor() = default;  // closes the port; no connection is handed over any more
-  [[nodiscard]] virtual std::uint16_t port() const = 0;
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+
+ private:
+  Acceptor(std::unique_ptr<base::AcceptLoop> loop, std::uint16_t port)
+      : loop_(std::move(loop)), port_(port) {}
+
+  const std::unique_ptr<base::AcceptLoop> loop_;
+  const std::uint16_t port_;
 };
 
 // "10.0.0.1:4711", "[fe80::1%eth0]:4711"

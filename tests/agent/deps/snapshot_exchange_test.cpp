@@ -34,7 +34,7 @@ struct Snapshots {
       agent::NodeContext& node = nodes.nodes[i]->node;
       node.workers.cache_directory = cache(i);
       node.workers.share_blocks = true;
-      made.push_back(SnapshotExchange::make(node, *nodes.nodes[i]->blocks));
+      made.push_back(std::make_shared<SnapshotExchange>(node, *nodes.nodes[i]->blocks));
       found.emplace_back();
       REQUIRE(base::make_directories(cache(i), 0700));
       REQUIRE(bootstrap::make_snapshot_folder(cache(i)));

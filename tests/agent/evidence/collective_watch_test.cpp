@@ -102,8 +102,9 @@ struct Fixture {
   base::Result<tracer::RecordFile> record =
       tracer::RecordFile::create(path, base::Rank{3}, base::Attempt{2});
   Asked asked;
-  std::unique_ptr<CollectiveWatch> watch = CollectiveWatch::make(
-      node, {base::Attempt{2}, base::LocalRank{1}}, *record, std::make_unique<FakeFlight>(asked));
+  std::optional<CollectiveWatch> watch{
+      std::in_place, node, CollectiveWatch::Subject{base::Attempt{2}, base::LocalRank{1}}, *record,
+      std::make_unique<FakeFlight>(asked)};
   std::uint64_t steps = 1;
 
   void put(std::size_t slot, RecordSource source, std::uint64_t comm, std::uint64_t entered,
@@ -395,7 +396,7 @@ TEST_CASE("a question under way also answers a collect()") {
 
 TEST_CASE("a watch that is dropped does not call back") {
   Fixture f;
-  f.watch = CollectiveWatch::make(f.node, {}, *f.record, nullptr);
+  f.watch.emplace(f.node, CollectiveWatch::Subject{}, *f.record, nullptr);
   bool called = false;
   f.watch->collect([&](const CollectiveWatch::Collected&) { called = true; });
   f.watch.reset();
@@ -410,7 +411,7 @@ TEST_CASE("a snapshot waits for its parts and describes the worker as it is then
   std::optional<std::string> bytes;
   WorkerSnapshot::Plan plan;
   plan.describe = [&] { return now; };
-  plan.watch = f.watch.get();
+  plan.watch = &*f.watch;
   const auto taking = WorkerSnapshot::take(f.node, std::move(plan),
                                            [&](std::string snapshot) { bytes = snapshot; });
   f.loop.run_for(20ms);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct Machine {
     if (has_driver) home.write("dev/nvidiactl", "");
     node.executable = program;
     node.workers.environment = {"PATH=/usr/bin:/bin", "HOME=" + home.path()};
-    watch = GpuWatch::start(node, home.path(), [this](const GpuNews& news) {
+    watch.emplace(node, home.path(), [this](const GpuNews& news) {
       reported.push_back(news.finding.line + (news.finding.over ? " (over)" : ""));
     });
   }
@@ -52,7 +53,7 @@ struct Machine {
                    .runtime_directory = home.path(),
                    .workers = {}};
   std::vector<std::string> reported;
-  std::unique_ptr<GpuWatch> watch;
+  std::optional<GpuWatch> watch;
 };
 
 constexpr const char* kPatient = "exec sleep 1000\n";

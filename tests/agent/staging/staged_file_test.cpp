@@ -51,8 +51,9 @@ struct Staging {
   Staging& operator=(const Staging&) = delete;
 
   void begin(std::size_t i) {
-    made[i] = agent::StagedFile::make(
-        {nodes.nodes[i]->node, nodes.nodes[i]->blocks->asker(), origin, store}, path);
+    const agent::StageContext context{nodes.nodes[i]->node, nodes.nodes[i]->blocks->asker(), origin,
+                                      store};
+    made[i] = std::make_shared<agent::StagedFile>(context, path);
     nodes.nodes[i]->blocks->server().add(*made[i]);
     again(i);
   }

@@ -64,13 +64,14 @@ struct Fixture {
   int drained = 0;
   std::string alone;
   std::function<void(int)> on_received = [](int) {};
-  std::unique_ptr<DisturbedLink> link = DisturbedLink::around(
+  std::unique_ptr<DisturbedLink> link = std::make_unique<DisturbedLink>(
       loop.executor(), clock,
-      {[this](wire::Message message) {
-         received.push_back(number_of(message));
-         on_received(received.back());
-       },
-       [this] { ++drained; }, [this](const base::Error& why) { alone = why.what; }},
+      SupervisorLink::Handlers{[this](wire::Message message) {
+                                 received.push_back(number_of(message));
+                                 on_received(received.back());
+                               },
+                               [this] { ++drained; },
+                               [this](const base::Error& why) { alone = why.what; }},
       [this](SupervisorLink::Handlers inner) {
         below.handlers = std::move(inner);
         return std::make_unique<PlainLink>(below);

@@ -33,7 +33,7 @@ struct End {
                           {},
                           {}};
   PlayedTier tier;
-  std::shared_ptr<AttemptEnd> end = AttemptEnd::make(node, tier);
+  std::shared_ptr<AttemptEnd> end = std::make_shared<AttemptEnd>(node, tier);
 
   void begin(std::uint32_t attempt) {
     end->begin({attempt}, clock.wall_time(),

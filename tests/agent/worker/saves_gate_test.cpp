@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "agent/copies/limits.h"
@@ -17,11 +18,11 @@ namespace {
 
 struct Gate {
   boost::asio::io_context loop;
-  std::shared_ptr<SavesGate> gate;
+  std::optional<SavesGate> gate;
   std::string answered;
 
   explicit Gate(base::Nanos most = std::chrono::hours(1))
-      : gate(SavesGate::make(loop.get_executor(), most)) {}
+      : gate(std::in_place, loop.get_executor(), most) {}
   void ask(const std::string& name) {
     gate->when_open([this, name] { answered += name; });
   }

@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace stop_test {
@@ -17,11 +18,12 @@ namespace {
 struct Workers {
   boost::asio::io_context loop;
   std::string done;
-  std::unique_ptr<WorkerStop> stop = WorkerStop::make(
-      loop.get_executor(), {[this](const wire::StopWorkers& order) {
-                              done += "signal " + std::to_string(order.signal) + ";";
-                            },
-                            [this] { done += "kill;"; }});
+  std::optional<WorkerStop> stop{std::in_place, loop.get_executor(),
+                                 WorkerStop::Actions{[this](const wire::StopWorkers& order) {
+                                                       done += "signal " +
+                                                               std::to_string(order.signal) + ";";
+                                                     },
+                                                     [this] { done += "kill;"; }}};
 
   void order(int signal, base::Nanos grace) {
     wire::StopWorkers stop_order;

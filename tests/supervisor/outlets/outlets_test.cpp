@@ -189,7 +189,8 @@ TEST_CASE("events are appended to what is there, in a file for its user alone") 
   for (const char* line : {"{\"a\":1}", "{\"a\":2}"}) {
     auto fd = EventStream::open_file(path);
     REQUIRE(fd);
-    const auto stream = EventStream::open(f.loop.executor(), f.pool, 1, *std::move(fd), "events");
+    const auto stream =
+        std::make_unique<EventStream>(f.loop.executor(), f.pool, 1, *std::move(fd), "events");
     stream->append(line);
     f.finish(*stream);
   }
@@ -209,7 +210,8 @@ TEST_CASE("a pipe without a reader is refused, a reader that leaves is no troubl
   base::Fd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   auto fd = EventStream::open_file(path);
   REQUIRE(fd);
-  const auto stream = EventStream::open(f.loop.executor(), f.pool, 1, *std::move(fd), path);
+  const auto stream =
+      std::make_unique<EventStream>(f.loop.executor(), f.pool, 1, *std::move(fd), path);
   stream->append("{}");
   char got[8] = {};
   REQUIRE(f.loop.run_until([&] { return ::read(reader.get(), got, sizeof got) == 3; }));
@@ -224,7 +226,7 @@ TEST_CASE("a full disk is logged once, and the gap is an object of its own") {
   base::Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   REQUIRE(full);
   const auto stream =
-      EventStream::open(f.loop.executor(), f.pool, 1, std::move(full), "the events");
+      std::make_unique<EventStream>(f.loop.executor(), f.pool, 1, std::move(full), "the events");
   stream->append("{}");
   REQUIRE(f.loop.run_until([&] { return !f.said.empty(); }));
   CHECK(f.has_said("cannot write the events: No space left on device"));
