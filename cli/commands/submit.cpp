@@ -108,6 +108,11 @@ class Scheduler {
     words.insert(words.begin(), *found);
     for (int tries = 1;; ++tries) {
       const auto done = RR_TRY(base::run_tool(words, time_max));
+      // What is missing would pass for hosts that Slurm does not have.
+      if (done.status.success() && done.out.size() >= base::kToolOutputBytesMax) {
+        return base::fail(base::Errc::kLimit, fmt::format("{} prints more than {} bytes", tool,
+                                                          base::kToolOutputBytesMax));
+      }
       if (done.status.success()) return done.out;
       const bool was_killed = done.status.kind == base::ExitStatus::Kind::kSignaled;
       if (was_killed && tries < kRequeueTriesMax) continue;
