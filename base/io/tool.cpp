@@ -58,7 +58,8 @@ struct OwnExec {
 // One of the tool's output streams.
 class Capture {
  public:
-  Capture(boost::asio::io_context& context, Fd read_end) : stream_(context, read_end.release()) {
+  Capture(boost::asio::io_context& context, Fd read_end, std::size_t bytes_max)
+      : stream_(context, read_end.release()), bytes_max_(bytes_max) {
     read();
   }
 
@@ -80,10 +81,11 @@ class Capture {
   }
 
   void keep(std::size_t size) {
-    text_.append(chunk_.data(), std::min(size, kToolOutputBytesMax - text_.size()));
+    text_.append(chunk_.data(), std::min(size, bytes_max_ - text_.size()));
   }
 
   stream_descriptor stream_;
+  const std::size_t bytes_max_;
   std::array<char, 16384> chunk_{};
   std::string text_;
 };
@@ -123,8 +125,8 @@ Result<ToolResult> run_checked(const std::vector<std::string>& argv,
   const Fd in = RR_TRY(open_input(input));
 
   boost::asio::io_context context(1);
-  Capture captured_out(context, std::move(out.first));
-  Capture captured_err(context, std::move(err.first));
+  Capture captured_out(context, std::move(out.first), kToolOutputBytesMax);
+  Capture captured_err(context, std::move(err.first), kToolErrorBytesMax);
   stream_descriptor stop(context);
   if (stop_fd >= 0) {
     Fd copy(::fcntl(stop_fd, F_DUPFD_CLOEXEC, 0));

@@ -14,11 +14,13 @@ namespace robustrun::base {
 
 struct ToolResult {
   ExitStatus status;
-  std::string out;  // at most kToolOutputBytesMax each; the rest is read and dropped
-  std::string err;
+  std::string out;  // at most kToolOutputBytesMax; the rest is read and dropped
+  std::string err;  // at most kToolErrorBytesMax, likewise
 };
 
-inline constexpr std::size_t kToolOutputBytesMax = std::size_t{1} << 20;
+// A line of sinfo for each of 25,000 hosts in four partitions is 8 MiB.
+inline constexpr std::size_t kToolOutputBytesMax = std::size_t{16} << 20;
+inline constexpr std::size_t kToolErrorBytesMax = std::size_t{1} << 20;
 
 // Blocks: call it before the loop runs, or from the blocking pool. `input` becomes its standard
 // input. kNotFound: `argv[0]` (absolute path) is not an executable file. kTimeout: the deadline

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/core/clock.h"
 #include "base/core/text.h"
 #include "base/io/fd.h"
 #include "base/io/tool.h"
@@ -108,6 +109,11 @@ class Scheduler {
     words.insert(words.begin(), *found);
     for (int tries = 1;; ++tries) {
       const auto done = RR_TRY(base::run_tool(words, time_max));
+      // What is missing would pass for hosts that Slurm does not have.
+      if (done.status.success() && done.out.size() >= base::kToolOutputBytesMax) {
+        return base::fail(base::Errc::kLimit, fmt::format("{} prints more than {} bytes", tool,
+                                                          base::kToolOutputBytesMax));
+      }
       if (done.status.success()) return done.out;
       const bool was_killed = done.status.kind == base::ExitStatus::Kind::kSignaled;
       if (was_killed && tries < kRequeueTriesMax) continue;
@@ -177,12 +183,18 @@ base::Result<Facts> gather(const std::string& directory, const Scheduler& slurm,
   return facts;
 }
 
-// Slurm changes the list only of a job that is pending: the one that was just queued again.
+// Slurm changes the list only of a job that is pending: the one that was just queued again. A job
+// that has lost a node may not be changed before this script has ended (docs/internals/slurm.md 4);
+// until then slurmctld tries again each second, at most five times, also without its client. So the
+// answer is waited for only as long as Slurm took for a question.
 base::Status leave_out(const Facts& facts, const std::string& job, const Scheduler& slurm,
                        std::uint32_t had_nodes) {
   if (facts.blamed.empty() && facts.ours.empty()) return {};
+  const base::SystemClock clock;
+  const base::Nanos asked_at = clock.now();
   const std::string shown =
       RR_TRY(slurm.ask("scontrol", {"show", "job", "--oneliner", job}, kSlurmAnswerMax));
+  const auto took = std::chrono::ceil<std::chrono::milliseconds>(clock.now() - asked_at);
   auto pending = RR_TRY(launcher::read_pending_job(shown));
   // While Slurm cleans up after a job it shows only the nodes on which it still does.
   pending.nodes = std::max(pending.nodes, had_nodes);
@@ -193,10 +205,14 @@ base::Status leave_out(const Facts& facts, const std::string& job, const Schedul
   const launcher::Avoidance choice =
       launcher::choose_avoided(pending, facts.hosts, facts.had, facts.blamed);
   std::ranges::sort(before, base::natural_less);
+  bool is_confirmed = true;
   if (choice.excluded != before) {
-    RR_TRY(slurm.ask("scontrol",
-                     {"update", "JobId=" + job, "ExcNodeList=" + base::join(choice.excluded, ",")},
-                     kSlurmAnswerMax));
+    const auto done = slurm.ask(
+        "scontrol", {"update", "JobId=" + job, "ExcNodeList=" + base::join(choice.excluded, ",")},
+        std::min<std::chrono::milliseconds>(std::max(kSlurmUpdateMin, kSlurmUpdateSlack * took),
+                                            kSlurmAnswerMax));
+    is_confirmed = done.has_value();
+    if (!done && done.error().code != base::Errc::kTimeout) return std::unexpected(done.error());
   }
   std::string ours;
   for (const std::string& name : choice.excluded) {
@@ -205,6 +221,7 @@ base::Status leave_out(const Facts& facts, const std::string& job, const Schedul
   }
   RR_TRY(base::write_file_atomically(facts.directory + kLeftOut, ours, kLeftOutMode));
   for (const std::string& words : choice.words) say(words);
+  if (!is_confirmed) say("Slurm was told so, and will do it when this script has ended");
   return {};
 }
 

@@ -364,6 +364,12 @@ void note_batch_job(const Settings& settings, const Surroundings& around, const 
                     "alone is used; start robustrun within sbatch or salloc, or name --hosts",
                     base::printable(slurm.job)));
   }
+  if (slurm.part == SlurmPlan::Part::kLaunch && slurm.components > 1) {
+    plan.warnings.push_back(
+        fmt::format("Slurm job {} is heterogeneous: of its {} components, only the nodes of the "
+                    "first one ({}) are used",
+                    slurm.job, slurm.components, slurm.node_list));
+  }
   plan.batch = job.job;
   plan.batch.poll = settings.duration(OptionId::kSlurmPoll).value_or(base::Nanos{});
 }

@@ -121,6 +121,7 @@ Result<SlurmPlan> plan_slurm(const Settings& settings, const Surroundings& aroun
   slurm.node_list = text_of(around, "SLURM_JOB_NODELIST");
   if (slurm.node_list.empty()) slurm.node_list = text_of(around, "SLURM_NODELIST");
   slurm.tasks = number_of(around, "SLURM_STEP_NUM_TASKS", 1);
+  slurm.components = number_of(around, "SLURM_HET_SIZE", 1);
   const bool in_step = in_user_step(around);
   const bool in_tasks = in_step && slurm.tasks > 1;
   if (is_asked_for(settings)) {

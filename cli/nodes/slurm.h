@@ -27,10 +27,11 @@ struct SlurmPlan {
   std::vector<launcher::Host> nodes;   // kLaunch: of the allocation, under Slurm's names
   std::string node_list;               // the same list in Slurm's notation
   std::uint32_t gpus_per_node = 0;     // 0: none or unknown
+  std::uint32_t components = 1;  // of a heterogeneous job; `nodes` are those of the first one
   // kMeet
   std::uint32_t tasks = 0;
   std::uint32_t task = 0;
-  std::string meeting;   // "41.0.1": job, step, and how often the job was requeued
+  std::string meeting;  // "41.0.1": job, step, and how often the job was requeued
 };
 
 // Errors are whole sentences: the given options are impossible here.

@@ -60,6 +60,10 @@ inline constexpr std::size_t kCommandWordsMax = 256;  // of --ssh-command, --sba
 inline constexpr std::chrono::minutes kSubmitMax{2};
 // For a question to a busy controller while Slurm ends the job that is queued again.
 inline constexpr std::chrono::seconds kSlurmAnswerMax{10};
+// How long requeue waits for Slurm's answer to a change of the job: this many times what a question
+// took just before, and at least this long.
+inline constexpr int kSlurmUpdateSlack = 5;
+inline constexpr std::chrono::milliseconds kSlurmUpdateMin{500};
 inline constexpr std::size_t kLeftOutBytesMax = std::size_t{64} << 10;  // names of hosts
 inline constexpr int kRequeueTriesMax = 3;
 // status, stop, attach: after this time the supervisor counts as not answering.

@@ -278,6 +278,7 @@ constexpr auto kNotForPods = std::to_array<NotForPods>({
     {OptionId::kSlurm, kHere},
     {OptionId::kLauncher, "the pods start robustrun; leave it out"},
     {OptionId::kDetach, "a Job is detached anyway; leave it out"},
+    {OptionId::kDryRun, "k8s only prints the objects; leave it out"},
     {OptionId::kVersion, kHere},
     {OptionId::kPrintConfig, kHere},
     {OptionId::kPrintCompletion, kHere},
@@ -313,7 +314,7 @@ base::Status check_options(const Settings& settings) {
 
 bool is_word_of_run(const Option& row) {
   return row.group != Group::kSubmit && row.group != Group::kKubernetes &&
-         row.id != OptionId::kConfig && row.id != OptionId::kDryRun &&
+         row.id != OptionId::kConfig &&
          std::ranges::find(kNotForPods, row.id, &NotForPods::id) == kNotForPods.end();
 }
 

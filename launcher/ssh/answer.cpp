@@ -47,7 +47,7 @@ bool leaves_names_alone(const std::vector<std::string>& client) {
 std::optional<std::vector<std::string>> files_read(std::string_view verbose) {
   std::vector<std::string> files;
   bool complete = false;
-  if (verbose.size() >= base::kToolOutputBytesMax) return std::nullopt;
+  if (verbose.size() >= base::kToolErrorBytesMax) return std::nullopt;
   for (std::string_view line : base::split(verbose, '\n')) {
     line = base::trim(line);
     complete |= line.starts_with(kBanner);

@@ -47,7 +47,9 @@ void Replacements::look() {
   if (!is_asking_ && !hands_.is_ending()) {
     launcher::ReplacementOrder order = decide();
     const bool has_orders = order.count > 0 || !order.cancel.empty() || !order.widen.empty();
-    const bool is_due = clock_.now() >= ask_at_ && (!is_listed_ || !jobs_.empty());
+    // A job that the last lists did not have may be in the next one.
+    const bool is_waiting = clock_.now() < queue_at_;
+    const bool is_due = clock_.now() >= ask_at_ && (!is_listed_ || !jobs_.empty() || is_waiting);
     if (has_orders || is_due) {
       is_asking_ = true;
       const auto asked = order.count;
@@ -203,6 +205,9 @@ void Replacements::take_list(const std::vector<launcher::ReplacementJob>& listed
     }
     if (!job.has_come && !job.is_cancelled) {
       back_off(fmt::format("job {} ended before its node came", id));
+      // The lists may have been wrong: no other job is queued before the queue was read once more.
+      is_listed_ = false;
+      ask_at_ = std::min(ask_at_, queue_at_);
     }
     at = jobs_.erase(at);
   }

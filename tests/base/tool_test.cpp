@@ -55,10 +55,10 @@ TEST_CASE("a tool reads end of file from its standard input") {
 }
 
 TEST_CASE("output beyond the limit is read and dropped") {
-  const auto result = shell("head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; exit 3");
+  const auto result = shell("head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2; exit 3");
   REQUIRE(result);
   CHECK(result->out.size() == kToolOutputBytesMax);
-  CHECK(result->err.size() == kToolOutputBytesMax);
+  CHECK(result->err.size() == kToolErrorBytesMax);
   CHECK(result->status.code == 3);
 }
 

@@ -29,7 +29,7 @@ TEST_CASE("scontrol is asked for its topology") {
         "error: scontrol show topology: slurm_load_topo error: down");
   CHECK(asked("exit 3").starts_with("error: scontrol show topology: "));
   CHECK(asked("head -c " + std::to_string(base::kToolOutputBytesMax) + " /dev/zero")
-            .find("prints more than 1048576 bytes") != std::string::npos);
+            .find("prints more than 16777216 bytes") != std::string::npos);
   CHECK_FALSE(this_fabric().ask_slurm(folder / "none").has_value());
 }
 

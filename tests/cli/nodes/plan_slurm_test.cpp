@@ -161,6 +161,19 @@ TEST_CASE("an allocation of no nodes is this machine alone, with a warning") {
   CHECK(has(job.error({"--slurm"}), "cannot use --slurm: this is no Slurm allocation"));
 }
 
+TEST_CASE("of a heterogeneous job the first component is used, with a warning") {
+  Job job;
+  CHECK(job.nodes().value().warnings.empty());
+  job.add({"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_1=m[1-9]"});
+  const auto plan = job.nodes();
+  REQUIRE(plan);
+  CHECK(plan->hosts.size() == 4);
+  REQUIRE(plan->warnings.size() == 1);
+  CHECK(plan->warnings[0] ==
+        "Slurm job 41 is heterogeneous: of its 2 components, only the nodes of the first one "
+        "(n[1-3,10]) are used");
+}
+
 TEST_CASE("--replace asks Slurm for nodes, and is refused without it") {
   Job job;
   const auto plan = job.nodes({"--nnodes=2:4", "--replace=2", "--replace-with=-p spot --nodes=4"});

@@ -270,6 +270,8 @@ def test_options_go_into_the_command_and_resources(robustrun):
     (["--pod-image=i", "--unit=2", "t.py"], "argument --unit: only for robustrun replay"),
     (["--pod-image=i", "--gpus-per-node=0", "t.py"], "expected a number from 1 on"),
     (["--pod-image=i", "--spares=1", "t.py"], "a lost pod is started again; leave it out"),
+    (["--pod-image=i", "--dry-run", "t.py"],
+     "cannot use --dry-run: k8s only prints the objects; leave it out"),
     (["--pod-image=i", "--compat=torchrun", "t.py"], "do not tell Kubernetes what to start"),
 ])
 def test_what_cannot_be_rendered_is_one_line(robustrun, options, error):

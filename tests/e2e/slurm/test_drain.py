@@ -1,6 +1,7 @@
 """What Slurm plans for nodes, and what Slurm is told about bad ones. Real Slurm on loopback."""
 
 import json
+import os
 import re
 import signal
 import socket
@@ -69,6 +70,15 @@ def test_a_drained_node_is_left_at_the_next_restart_and_a_bad_one_is_drained(thr
     assert job.err().count("n2: Slurm: it is draining") == 1
     assert job.stop().code == 128 + signal.SIGTERM
     cluster.expect_empty()
+    # A list of hosts that is cut is not taken for all of Slurm's.
+    tools = robustrun.folder / "tools"
+    tools.mkdir()
+    for name, does in (("sinfo", "head -c 17000000 /dev/zero"), ("scontrol", "exit 0")):
+        (tools / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tools / name).chmod(0o755)
+    path = f"{tools}:{os.environ['PATH']}"
+    asked = robustrun.run("requeue", job.run, env={"SLURM_JOB_ID": "1", "PATH": path})
+    assert "hosts that failed the run are not left out: sinfo prints more than" in asked.errors
 
 
 def test_by_the_policy_a_node_to_be_rebooted_is_left_at_once(three, robustrun):

@@ -216,6 +216,28 @@ def test_a_requeued_job_leaves_out_the_hosts_that_failed_it(submitted, robustrun
         str(job.directory()), str(job.directory(1))]
 
 
+def test_a_lost_host_that_comes_back_is_left_out_at_once(submitted):
+    # Slurm waits for the batch script before it changes a job that has lost a node.
+    job = submitted("--wait-for-nodes=0", "--preflight=off", size=3, kill_wait_s=30,
+                    requeue_after_s=5)
+    job.steps()
+    lost = job.cluster[2]
+    lost.die()
+    job.cluster.declare_down(lost.name)
+    said = f"the job leaves out {lost.name} (lost)"
+    job.wait(lambda: said in job.output(), 60, "a word about the host")
+    lost.boot()
+    # Not after KillWait.
+    job.wait(lambda: job.cluster.state(job.job) == "PENDING", 15, "the end of the first start")
+    job.second_start()
+    assert job.excluded() == [lost.name]
+    job.steps(start=1)
+    assert {node["name"] for node in job.status(1)["nodes"]} == {
+        job.cluster[1].name, job.cluster[3].name}
+    job.enough()
+    assert job.cluster.wait_end(job.job) == "COMPLETED"
+
+
 def test_time_limits_are_warned_of_and_may_start_the_job_again(submitted):
     job = submitted("--requeue-on=infrastructure,time-limit", "--save-within=30", kill_wait_s=15,
                     requeue_after_s=5)

@@ -247,6 +247,46 @@ TEST_CASE("a list that misses a job once does not lead to a second job") {
   CHECK(group.next_id == 18);
 }
 
+TEST_CASE("a job that lists missed several times is known again, and not queued once more") {
+  Group group;
+  group.lose(1);
+  group.pass();
+  group.pass(kReplacePatience);
+  const auto whole = std::exchange(group.queue, {});
+  for (int i = 0; i < 10; ++i) group.pass();
+  CHECK(group.log.text().find("job 17 ended before its node came") != std::string::npos);
+  group.queue = whole;
+  group.pass();
+  group.pass(kReplaceAgainMax);
+  CHECK(group.next_id == 18);
+  group.start(0, "n9");
+  group.join("n9");
+  group.pass();
+  CHECK(group.log.text().find("job 17 brought n9") != std::string::npos);
+
+  // Slurm does not answer any more after the second wrong list.
+  Group late;
+  late.lose(1);
+  late.pass();
+  late.pass(kReplacePatience);
+  const auto there = std::exchange(late.queue, {});
+  for (int i = 0; i < 2; ++i) {
+    late.clock.time += 2 * kPoll;
+    const int asked = late.asked;
+    REQUIRE(late.loop.run_until([&] { return late.asked > asked; }));
+  }
+  CHECK(late.log.text().find("job 17 ended before its node came") != std::string::npos);
+  late.list_error = "squeue ended with exit code 1: no controller";
+  late.pass();
+  late.pass(kReplaceAgainMax);
+  CHECK(late.asks() == 1);
+  late.list_error.clear();
+  late.queue = there;
+  late.pass();
+  late.pass(kReplaceAgainMax);
+  CHECK(late.asks() == 1);
+}
+
 TEST_CASE("an agent that does not join costs its job") {
   Group group;
   group.lose(1);
