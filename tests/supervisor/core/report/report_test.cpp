@@ -311,9 +311,9 @@ TEST_CASE("a run that goes on is not called unfinished, if that is known") {
   Story story;
   story.run({{"node0", "127.0.0.1", 2}}).start(4, 0, 2);
   RunReport report = build_report(story.entries);
-  CHECK(headline(report) == "train.py: no end known, 5 ms in the journal");
+  CHECK(headline(report) == "train.py: no end known, 6.1 ms in the journal");
   report.is_active = true;
-  CHECK(headline(report) == "train.py is running, for 5 ms so far");
+  CHECK(headline(report) == "train.py is running, for 6.1 ms so far");
   CHECK(why_words(report) == "`robustrun status` shows its present step");
 }
 
