@@ -102,7 +102,9 @@ void BlockAsker::know(const wire::BlockPeers& list) {
   // A node that came back at another address is a different process.
   std::erase_if(idle_, [&](const auto& idle) {
     const auto now = peers.find(idle.first);
-    const bool is_same = now != peers.end() && now->second == peers_.at(idle.first);
+    const auto before = peers_.find(idle.first);
+    const bool is_same =
+        now != peers.end() && before != peers_.end() && now->second == before->second;
     if (!is_same) idle.second->hang_up();
     return !is_same;
   });
@@ -291,6 +293,7 @@ BlockAsker::SharedConnection BlockAsker::idle_connection(NodeId node) {
 }
 
 void BlockAsker::keep_connection(NodeId node, SharedConnection connection) {
+  if (!peers_.contains(node)) return connection->hang_up();  // a list without it came meanwhile
   idle_.emplace_back(node, std::move(connection));
   if (idle_.size() <= kIdleConnectionsMax) return;
   idle_.front().second->hang_up();

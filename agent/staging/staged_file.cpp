@@ -78,7 +78,7 @@ void StagedFile::describe() {
   context_.asker.ask({name_, bootstrap::kAboutBlock}, [weak = weak_from_this()](SharedBlock block) {
     const auto self = weak.lock();
     if (!self || self->take_description(block)) return;
-    self->describe_from_file([self] { self->describe_from_anybody(); });
+    self->describe_from_file([self] { self->describe_from_peers(); });
   });
 }
 
@@ -94,7 +94,7 @@ void StagedFile::describe_from_file(std::function<void()> otherwise) {
       });
 }
 
-void StagedFile::describe_from_anybody() {
+void StagedFile::describe_from_peers() {
   context_.asker.ask_all(
       {name_, bootstrap::kAboutBlock}, context_.node.self,
       [weak = weak_from_this()](SharedBlock block) {

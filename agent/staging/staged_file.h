@@ -78,7 +78,7 @@ class StagedFile : public BlockSource, public std::enable_shared_from_this<Stage
   // The description of the blob.
   void describe();
   void describe_from_file(std::function<void()> otherwise);
-  void describe_from_anybody();
+  void describe_from_peers();
   bool take_description(const SharedBlock& block);
   void be_described(bootstrap::StagedAbout about);
   void get_description(wire::BlockScope scope, BlockAnswered answer);

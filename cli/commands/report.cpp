@@ -84,11 +84,12 @@ int report_command(std::span<const std::string> argv, const Surroundings& around
   // What is left is shown all the same.
   const int exit_code = readout->damage.empty() ? 0 : supervisor::kExitFailure;
   const bool is_active = is_live(std::filesystem::path(*journal).parent_path());
-  if (is_active && !line->json) bring_to_now(readout->entries, around.wall_time);
   if (to_files) {
     const int written = write_files(*line, *journal, readout->entries, around);
     return written != 0 ? written : exit_code;
   }
+  // Files and JSON are made from the journal alone.
+  if (is_active && !line->json) bring_to_now(readout->entries, around.wall_time);
   supervisor::RunReport report = supervisor::build_report(readout->entries);
   report.earlier_starts = earlier_starts(std::filesystem::path(*journal).parent_path());
   if (line->json) {

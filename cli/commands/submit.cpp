@@ -221,7 +221,7 @@ base::Status leave_out(const Facts& facts, const std::string& job, const Schedul
   }
   RR_TRY(base::write_file_atomically(facts.directory + kLeftOut, ours, kLeftOutMode));
   for (const std::string& words : choice.words) say(words);
-  if (!is_confirmed) say("Slurm was told so, and will do it when this script has ended");
+  if (!is_confirmed) say("Slurm was asked to; it does so when this script has ended");
   return {};
 }
 

@@ -2,7 +2,6 @@
 // The journal of a run, for subcommands: damage is reported once, in one way.
 
 #include <string>
-
 #include <vector>
 
 #include "base/core/clock.h"

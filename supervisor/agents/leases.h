@@ -15,9 +15,9 @@
 #include <string>
 
 #include "base/core/clock.h"
+#include "base/io/timer.h"
 #include "supervisor/agents/node_table.h"
 #include "supervisor/heartbeat_times.h"
-#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 
@@ -51,7 +51,7 @@ class Leases {
   NodeTable& nodes_;
   const Hands hands_;
   std::uint64_t checks_ = 0;
-  LoopTimer timer_;
+  base::Timer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end()
 };
 

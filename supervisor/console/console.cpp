@@ -69,10 +69,10 @@ class LocalConsole final : public Console {
 
   void write(const wire::Output& output, std::string_view host) override {
     const bool has_bars = terminal_ && style_.prefix != ConsoleStyle::Prefix::kNone;
-    if (!has_bars && !tracebacks_.is_active()) return write_lines(output, host);
+    if (!has_bars && !output.is_stderr) return write_lines(output, host);
     wire::Output rest = output;
     if (has_bars) rest.bytes = bars_.take(rest);
-    if (tracebacks_.is_active()) rest.bytes = tracebacks_.take(rest);
+    rest.bytes = tracebacks_.take(rest);
     if (!rest.bytes.empty()) write_lines(rest, host);
     if (has_bars && clock_.now() - drawn_at_ >= kLiveDrawInterval) draw_live();
   }

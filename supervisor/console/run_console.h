@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "base/core/clock.h"
+#include "base/io/timer.h"
 #include "supervisor/console/console.h"
 #include "supervisor/console/output_hub.h"
 #include "supervisor/core/types/actions.h"
-#include "supervisor/loop_timer.h"
 #include "supervisor/run_request.h"
 
 namespace robustrun::supervisor {
@@ -67,7 +67,7 @@ class RunConsole {
   std::unique_ptr<Console> console_;
   std::string end_line_;  // of a run that went well
   bool node_ends_said_ = false;
-  LoopTimer live_timer_;
+  base::Timer live_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

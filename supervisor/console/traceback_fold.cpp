@@ -36,12 +36,22 @@ std::string_view shortened(std::string_view line) {
 }  // namespace
 
 void TracebackFolder::set_active(bool active) {
+  if (active == active_) return;
   active_ = active;
-  streams_.clear();
+  if (!active) return streams_.clear();
+  for (auto& [rank, stream] : streams_) {
+    // What was shown of a line goes on; it may be the exception, which ends the traceback.
+    const std::string_view begun = without_rank(stream.rest);
+    const bool is_end = !begun.empty() && !begun.starts_with(' ');
+    stream.in_line = !stream.rest.empty();
+    if (stream.place == Place::kBehind || is_end) stream.place = Place::kOutside;
+    stream.rest.clear();
+    stream.blanks = 0;
+  }
 }
 
 std::string TracebackFolder::take(const wire::Output& output) {
-  if (!active_ || !output.is_stderr) return output.bytes;
+  if (!output.is_stderr) return output.bytes;
   Stream& stream = streams_[output.rank.value];
   std::string shown;
   std::string_view bytes = output.bytes;
@@ -49,7 +59,11 @@ std::string TracebackFolder::take(const wire::Output& output) {
     const std::size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end == bytes.npos ? end : end + 1);
     bytes.remove_prefix(piece.size());
-    if (stream.place != Place::kInside && (stream.in_line || end == bytes.npos)) {
+    if (!active_) {
+      follow(stream, piece);
+      continue;
+    }
+    if (stream.in_line || (stream.place != Place::kInside && end == bytes.npos)) {
       shown += piece;
       stream.in_line = !piece.ends_with('\n');
       continue;
@@ -61,7 +75,18 @@ std::string TracebackFolder::take(const wire::Output& output) {
     const std::string line = std::exchange(stream.rest, {});
     take_line(stream, output.rank, std::string_view(line).substr(0, line.find('\n')), shown);
   }
-  return shown;
+  return active_ ? shown : output.bytes;
+}
+
+// Notes where a traceback is, all of which is shown.
+void TracebackFolder::follow(Stream& stream, std::string_view piece) {
+  if (stream.rest.size() < kTracebackLineMax + 1) {
+    stream.rest += piece.substr(0, kTracebackLineMax + 1);
+  }
+  if (!piece.ends_with('\n')) return;
+  const std::string line = std::exchange(stream.rest, {});
+  std::string ignored;
+  take_line(stream, {}, std::string_view(line).substr(0, line.find('\n')), ignored);
 }
 
 // `line`: without its end.

@@ -20,9 +20,9 @@ namespace robustrun::supervisor {
 
 class TracebackFolder {
  public:
-  // Folds from now on, or stops doing so. A traceback that has begun before is not folded.
+  // Folds from now on, or stops doing so. Of a traceback that has begun before, the lines that are
+  // left become one: workers notice that a peer has died before its end is reported.
   void set_active(bool active);
-  [[nodiscard]] bool is_active() const { return active_; }
   // The bytes to be shown instead of `output`'s.
   [[nodiscard]] std::string take(const wire::Output& output);
 
@@ -30,13 +30,14 @@ class TracebackFolder {
   enum class Place : std::uint8_t { kOutside, kInside, kBehind };
   struct Stream {
     Place place = Place::kOutside;
-    bool in_line = false;       // the last piece shown had no end
-    std::uint64_t lines = 0;    // of the traceback so far
-    std::string rest;           // of a line inside the traceback whose end has not come yet
-    std::uint64_t blanks = 0;   // empty lines behind the traceback: a chained one may follow
+    bool in_line = false;  // the last piece shown had no end
+    std::uint64_t lines = 0;  // of the traceback so far
+    std::string rest;  // of a line whose end has not come yet
+    std::uint64_t blanks = 0;  // empty lines behind the traceback: a chained one may follow
   };
 
   static void take_line(Stream& stream, base::Rank rank, std::string_view line, std::string& shown);
+  static void follow(Stream& stream, std::string_view piece);
 
   bool active_ = false;
   std::map<std::uint32_t, Stream> streams_;  // by rank

@@ -17,8 +17,8 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "base/io/timer.h"
 #include "supervisor/agents/node_table.h"
-#include "supervisor/loop_timer.h"
 #include "wire/messages/block_peers.h"
 
 namespace robustrun::supervisor {
@@ -53,7 +53,7 @@ class BlockSharing {
   const Plan plan_;
   std::optional<wire::BlockPeers> list_;  // that was sent last; none: no list yet
   std::optional<base::Nanos> since_;  // when the first node for the list joined
-  LoopTimer timer_;
+  base::Timer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);
 };
 

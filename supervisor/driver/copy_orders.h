@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/core/clock.h"
+#include "base/io/timer.h"
 #include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/copy_events.h"
-#include "supervisor/loop_timer.h"
 #include "supervisor/watch/copies_watch.h"
 #include "supervisor/watch/copy_rounds.h"
 
@@ -43,7 +43,7 @@ class CopyOrders {
   const Plan plan_;
   CopiesWatch watch_;
   CopyRounds rounds_;
-  LoopTimer timer_;
+  base::Timer timer_;
 };
 
 }  // namespace robustrun::supervisor

@@ -10,6 +10,7 @@
 
 #include "base/io/fd.h"
 #include "base/io/log.h"
+#include "base/io/timer.h"
 #include "supervisor/agents/connections.h"
 #include "supervisor/agents/leases.h"
 #include "supervisor/agents/node_table.h"
@@ -37,7 +38,6 @@
 #include "supervisor/driver/worker_orders.h"
 #include "supervisor/group/placer.h"
 #include "supervisor/limits.h"
-#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 namespace {
@@ -188,7 +188,7 @@ class Driver::Impl {
   Leases leases_;
   StatusView status_;
   RunControl control_;
-  std::array<LoopTimer, kTimers> timers_;  // by TimerId
+  std::array<base::Timer, kTimers> timers_;  // by TimerId
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
@@ -259,8 +259,9 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
       leases_(parts_.executor, parts_.clock, request.network.lease, nodes_, lease_hands()),
       status_(parts_.clock, {request, job_, record_, nodes_, progress_, hangs_.bandwidth()}),
       control_(parts_.executor, {request, job_, nodes_, looks_, console_.hub()}, control_hands()),
-      timers_{LoopTimer(parts_.executor), LoopTimer(parts_.executor), LoopTimer(parts_.executor),
-              LoopTimer(parts_.executor), LoopTimer(parts_.executor), LoopTimer(parts_.executor)} {
+      timers_{base::Timer(parts_.executor), base::Timer(parts_.executor),
+              base::Timer(parts_.executor), base::Timer(parts_.executor),
+              base::Timer(parts_.executor), base::Timer(parts_.executor)} {
   if (is_remote(request)) nodes_.keep_orders();
 }
 

@@ -28,7 +28,10 @@ EndSignals::EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& sl
       hands_(std::move(hands)) {}
 
 void EndSignals::received(int signal, bool forward_only) {
-  if (!forward_only && (was_relayed(signal) || is_doubled(signal))) return;
+  if (!forward_only) {
+    const bool doubled = is_doubled(signal);
+    if (was_relayed(signal) || doubled) return;
+  }
   if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
   hands_.on_event(SignalReceived{signal, forward_only}, {});
 }
@@ -40,9 +43,10 @@ bool EndSignals::was_relayed(int signal) {
 }
 
 bool EndSignals::is_doubled(int signal) {
-  const bool is_same = std::exchange(received_, signal) == signal;
-  const base::Nanos before = std::exchange(received_at_, clock_.now());
-  return is_same && received_at_ - before < kDoubledSignalMax;
+  if (received_ == signal && clock_.now() - received_at_ < kDoubledSignalMax) return true;
+  received_ = signal;
+  received_at_ = clock_.now();
+  return false;
 }
 
 void EndSignals::on_stop(const wire::StopRun& order) {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/io/timer.h"
 #include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/events.h"
-#include "supervisor/loop_timer.h"
 #include "supervisor/watch/checkpoint_watch.h"
 #include "supervisor/watch/line_news.h"
 #include "supervisor/watch/progress_tracker.h"
@@ -72,7 +72,7 @@ class GroupProgress {
   std::uint64_t furthest_ = 0;  // steps of the furthest rank, when last looked at
   std::optional<base::Nanos> stepped_at_;
   bool goal_reached_ = false;  // in this attempt
-  LoopTimer summary_timer_;
+  base::Timer summary_timer_;
 };
 
 }  // namespace robustrun::supervisor

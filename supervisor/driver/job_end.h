@@ -18,9 +18,9 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "base/io/timer.h"
 #include "supervisor/core/status/save_times.h"
 #include "supervisor/core/types/events.h"
-#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 
@@ -73,7 +73,7 @@ class JobEnd {
   bool is_asking_ = false;
   bool is_due_ = false;  // Slurm is asked once more, as the end may have been moved
   bool is_silent_ = false;  // Slurm did not tell the end, which was logged
-  LoopTimer poll_timer_, save_timer_;
+  base::Timer poll_timer_, save_timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end() or the save
 };
 

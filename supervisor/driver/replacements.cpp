@@ -48,7 +48,7 @@ void Replacements::look() {
     launcher::ReplacementOrder order = decide();
     const bool has_orders = order.count > 0 || !order.cancel.empty() || !order.widen.empty();
     // A job that the last lists did not have may be in the next one.
-    const bool is_waiting = clock_.now() < queue_at_;
+    const bool is_waiting = clock_.now() < look_until_;
     const bool is_due = clock_.now() >= ask_at_ && (!is_listed_ || !jobs_.empty() || is_waiting);
     if (has_orders || is_due) {
       is_asking_ = true;
@@ -179,7 +179,8 @@ void Replacements::take(const launcher::ReplacementAnswer& answer, std::uint32_t
   } else if (!answer.trouble.empty()) {
     say_trouble(answer.trouble);
   }
-  if (answer.jobs && answer.trouble.empty()) trouble_.clear();
+  // A list alone does not show that a refusal is over.
+  if (answer.jobs && answer.trouble.empty() && (asked > 0 || refusals_ == 0)) trouble_.clear();
 }
 
 void Replacements::take_list(const std::vector<launcher::ReplacementJob>& listed) {
@@ -207,6 +208,7 @@ void Replacements::take_list(const std::vector<launcher::ReplacementJob>& listed
       back_off(fmt::format("job {} ended before its node came", id));
       // The lists may have been wrong: no other job is queued before the queue was read once more.
       is_listed_ = false;
+      look_until_ = queue_at_;
       ask_at_ = std::min(ask_at_, queue_at_);
     }
     at = jobs_.erase(at);

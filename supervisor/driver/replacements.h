@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/core/clock.h"
+#include "base/io/timer.h"
 #include "launcher/slurm/replacement.h"
 #include "supervisor/agents/node_table.h"
-#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 
@@ -82,11 +82,12 @@ class Replacements {
   std::optional<base::Nanos> missing_since_;
   base::Nanos ask_at_{};  // when Slurm is to be asked again
   base::Nanos queue_at_{};  // no job is queued before
+  base::Nanos look_until_{};  // a job that lists missed may be in one until then
   std::uint32_t refusals_ = 0;  // and jobs in vain, since a node came
   bool is_listed_ = false;  // the queue is known as it is now
   bool is_asking_ = false;
   std::string trouble_;  // logged last
-  LoopTimer timer_;
+  base::Timer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end()
 };
 

@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "base/core/clock.h"
+#include "base/io/timer.h"
 #include "supervisor/limits.h"
-#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 
@@ -44,7 +44,7 @@ class RunEnd {
   const Hands hands_;
   bool is_over_ = false, said_goodbye_ = false;
   int exit_code_ = 0;
-  LoopTimer timer_;
+  base::Timer timer_;
 };
 
 }  // namespace robustrun::supervisor

@@ -13,11 +13,11 @@
 
 #include "base/core/clock.h"
 #include "base/core/result.h"
+#include "base/io/timer.h"
 #include "launcher/slurm/node_states.h"
 #include "launcher/slurm/notice.h"
 #include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/events.h"
-#include "supervisor/loop_timer.h"
 
 namespace robustrun::supervisor {
 
@@ -63,7 +63,7 @@ class SlurmSide {
   bool is_over_ = false;  // note_end() was called
   bool was_warned_ = false;  // of the time limit
   bool is_silent_ = false;  // it did not tell the nodes' states, which was logged
-  LoopTimer timer_;
+  base::Timer timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end()
 };
 

@@ -96,9 +96,7 @@ class Notifier::Sender {
     if (const auto notice = queue_.next(now)) return send(*notice);
     const auto due = queue_.due();
     if (!due) return on_settled_();
-    timer_.after(*due - now, [this, alive = alive_] {
-      if (*alive) go_on();
-    });
+    timer_.after(*due - now, [this] { go_on(); });
   }
 
   void send(const Notice& notice) {

@@ -14,17 +14,29 @@ class Killed(Exception):
 
 
 def _serve(connection, begin, arguments):
-    begin(*arguments)
+    trouble = None
+    try:
+        begin(*arguments)
+    except BaseException as error:
+        trouble = error  # the first answer
     while True:
         try:
             function, given = connection.recv()
         except EOFError:
             return
         try:
+            if trouble:
+                raise trouble
             answer = True, function(*given)
         except Exception as error:
             answer = False, error
-        connection.send(answer)
+        except BaseException as error:  # SystemExit of a transform
+            answer = False, RuntimeError("%s: %s" % (type(error).__name__, error))
+        try:
+            connection.send(answer)
+        except Exception as error:  # what cannot be pickled
+            connection.send((False, RuntimeError("%s cannot be passed on from the process: %s"
+                                                 % (type(answer[1]).__name__, error))))
 
 
 class Pool:

@@ -168,6 +168,8 @@ class IncidentList {
           std::chrono::floor<std::chrono::seconds>(wall_time(facts_, event.at)).count();
       const bool is_older = first.handled_at > event.at && failure_second(facts_, first) < second;
       if (!is_decided || is_older) return;
+      draft.seen_at = std::min(draft.seen_at, event.at);
+      draft.handled_at = std::min(draft.handled_at, event.at);
       out.rank.reset();
       out.error_message = out.exception = out.place = "";
       out.stderr_tail.clear();

@@ -62,6 +62,27 @@ TEST_CASE("the same in any pieces, and between two ranks") {
   }
 }
 
+TEST_CASE("what is left of a traceback that has begun is folded") {
+  const std::string text = kTraceback + "after\n";
+  const std::size_t exception = text.find("Runtime");
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    CAPTURE(at);
+    TracebackFolder folder;
+    const std::string before = shown(folder, text.substr(0, at));
+    CHECK(before == text.substr(0, at));
+    folder.set_active(true);
+    const std::string rest = shown(folder, text.substr(at));
+    const bool is_whole_line = at == 0 || text[at - 1] == '\n';
+    if (at > exception || at == text.size()) {
+      CHECK(rest == text.substr(at));
+    } else if (at == 0 || text.find('\n') < at) {
+      const std::string line = is_whole_line ? "" : text.substr(at, text.find('\n', at) + 1 - at);
+      CHECK(rest.starts_with(line + "RuntimeError: Connection reset by peer ["));
+      CHECK(rest.ends_with(" lines in the log of rank 1]\nafter\n"));
+    }
+  }
+}
+
 TEST_CASE("torch's prefix, chained exceptions and long ones") {
   TracebackFolder folder;
   folder.set_active(true);

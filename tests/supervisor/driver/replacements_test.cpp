@@ -43,7 +43,7 @@ struct Group {
   }
 
   ReplacementAnswer answer(const ReplacementOrder& order) {
-    ReplacementAnswer made{queue, {}, refusal};
+    ReplacementAnswer made{queue, {}, order.count > 0 ? refusal : ""};
     if (!list_error.empty()) {
       made.jobs = base::fail(base::Errc::kTimeout, list_error);
       return made;

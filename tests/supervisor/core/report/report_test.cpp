@@ -293,9 +293,22 @@ TEST_CASE("a lost agent is the cause of the failures around it, if it was found 
   CHECK(incident.ended == "its agent was lost: killed by SIGKILL");
   CHECK(incident.also_failed ==
         std::vector<std::string>{"rank 0 on alpha: exit code 1, 6 ms earlier"});
+  CHECK(incident.at == ms(499));
   // The failure was the cause.
   story.decide(505, Rule::kRestart, 0, "restart 1 of 3");
   CHECK(build_report(story.entries).incidents.at(0).rank == 0U);
+}
+
+TEST_CASE("an incident begins with the loss that its failures follow") {
+  Story story;
+  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
+  story.event(500, AgentLost{"killed by SIGKILL", true}, 1);
+  story.decide(500, Rule::kAgentLost, 0, "the agent of beta was lost");
+  story.event(506, exited(0, 0, ExitStatus::Kind::kExited, 1, 505));
+  const Incident incident = build_report(story.entries).incidents.at(0);
+  CHECK(incident.at == ms(500));
+  CHECK(incident.also_failed ==
+        std::vector<std::string>{"rank 0 on alpha: exit code 1, 5 ms later"});
 }
 
 TEST_CASE("a failure that is older than a loss, and was reported after it, is no part of it") {

@@ -1,0 +1,56 @@
+"""Errors of a tokenizing process are the caller's, whatever they are."""
+
+import os
+import signal
+import sys
+import threading
+
+import pytest
+from conftest import PACKAGE
+
+sys.path.insert(0, str(PACKAGE))
+from robustrun._data.pool import Killed, Pool  # noqa: E402
+
+
+def begin(works=True):
+    if not works:
+        raise ValueError("no tokenizer here")
+
+
+def run(kind):
+    if kind == "exit":
+        sys.exit(0)
+    if kind == "lock":
+        return threading.Lock()
+    if kind == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return kind
+
+
+@pytest.fixture
+def pool():
+    one = Pool(1, begin, ())
+    yield one
+    one.end(is_killed=True)
+
+
+@pytest.mark.parametrize("kind, error", [
+    ("exit", "SystemExit: 0"), ("lock", "lock cannot be passed on from the process: ")])
+def test_what_a_transform_does_is_named_and_the_process_goes_on(pool, kind, error):
+    with pytest.raises(RuntimeError, match=error):
+        pool.submit(run, kind).result(60)
+    assert pool.submit(run, "well").result(60) == "well"
+
+
+def test_a_process_that_is_killed_is_told_from_errors(pool):
+    with pytest.raises(Killed):
+        pool.submit(run, "killed").result(60)
+
+
+def test_an_error_at_the_beginning_is_that_of_the_first_call():
+    one = Pool(1, begin, (False,))
+    try:
+        with pytest.raises(ValueError, match="no tokenizer here"):
+            one.submit(run, "well").result(60)
+    finally:
+        one.end(is_killed=True)
