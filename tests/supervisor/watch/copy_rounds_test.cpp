@@ -298,7 +298,7 @@ TEST_CASE("whichever machine is lost, all copies of one step are there, two roun
     CAPTURE(seed);
     RoundsRun job(seed);
     job.run(seconds(150));
-    CHECK(job.completed >= 3);
+    CHECK(job.completed >= 2);  // a send may take 20 s
     // From the order to hold a step until the order after the next one.
     const auto bound = 2 * (job.longest + Nanos(kCopyRoundMin)) + Nanos(kCopyRoundLeadMax);
     CHECK(job.most_behind * static_cast<std::uint64_t>(job.step_time().count()) <=
