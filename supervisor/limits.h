@@ -37,9 +37,6 @@ inline constexpr std::uint64_t kCopyRoundAheadMax = 1'000'000;  // steps
 // to the next list, so that nodes that join together share one.
 inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
-// The same signal again within this time is the one before: timeout(1) signals its child, and at
-// once the child's process group. A script's second signal, which answers the first, comes later.
-inline constexpr std::chrono::milliseconds kDoubledSignalMax{10};
 // A signal to all processes of a run reaches its supervisor at most this long after the others.
 inline constexpr std::chrono::seconds kRelayedSignalMax{5};
 // From the core's Finish to our exit: agents disconnect, the console drains. Longer than an agent

@@ -28,10 +28,7 @@ EndSignals::EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& sl
       hands_(std::move(hands)) {}
 
 void EndSignals::received(int signal, bool forward_only) {
-  if (!forward_only) {
-    const bool doubled = is_doubled(signal);
-    if (was_relayed(signal) || doubled) return;
-  }
+  if (!forward_only && was_relayed(signal)) return;
   if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
   hands_.on_event(SignalReceived{signal, forward_only}, {});
 }
@@ -40,13 +37,6 @@ void EndSignals::received(int signal, bool forward_only) {
 bool EndSignals::was_relayed(int signal) {
   const bool is_first = !std::exchange(was_signalled_, true);
   return is_first && relayed_ == signal && clock_.now() - relayed_at_ < kRelayedSignalMax;
-}
-
-bool EndSignals::is_doubled(int signal) {
-  if (received_ == signal && clock_.now() - received_at_ < kDoubledSignalMax) return true;
-  received_ = signal;
-  received_at_ = clock_.now();
-  return false;
 }
 
 void EndSignals::on_stop(const wire::StopRun& order) {

@@ -38,7 +38,6 @@ class EndSignals {
 
  private:
   [[nodiscard]] bool was_relayed(int signal);
-  [[nodiscard]] bool is_doubled(int signal);
 
   const base::Clock& clock_;
   NodeTable& nodes_;
@@ -48,8 +47,6 @@ class EndSignals {
   int relayed_ = 0;  // the last one passed on to us that stopped the run; 0: none
   base::Nanos relayed_at_{};
   bool was_signalled_ = false;  // ourselves, to end
-  int received_ = 0;  // the last signal to ourselves that ends the run; 0: none
-  base::Nanos received_at_{};
 };
 
 }  // namespace robustrun::supervisor

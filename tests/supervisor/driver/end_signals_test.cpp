@@ -62,23 +62,9 @@ TEST_CASE("a signal that an agent passed on and our own first one shortly after 
   CHECK(run.only().signal == SIGINT);
   CHECK(run.only().by == "SIGINT from n7");
   run.signals->received(SIGINT, false);
-  run.signals->received(SIGINT, false);  // to its group
   CHECK(run.events.size() == 1);
-  run.clock.time += kDoubledSignalMax;
   run.signals->received(SIGINT, false);  // the user means it
   CHECK(run.events.size() == 2);
-}
-
-TEST_CASE("a signal to this process and at once to its group is one; later it is meant") {
-  Signals run;
-  run.signals->received(SIGTERM, false);
-  run.signals->received(SIGTERM, false);
-  CHECK(run.only().signal == SIGTERM);
-  run.signals->received(SIGINT, false);
-  CHECK(run.events.size() == 2);
-  run.clock.time += kDoubledSignalMax;
-  run.signals->received(SIGINT, false);
-  CHECK(run.events.size() == 3);
 }
 
 TEST_CASE("another signal, or one that comes late, is one of its own") {
