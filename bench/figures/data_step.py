@@ -8,10 +8,10 @@ Lengths are drawn as in figures/data.py.
 
 import itertools
 import json
-import socket
 
 import numpy
 from harness import PYTHON, ROOT, Figure, Quick, Scratch, start
+from sshd import free_port
 
 from figures.data import SEEDS, lengths, write_index
 
@@ -23,12 +23,6 @@ QUICK = Quick(45, "3 steps of the mix alone instead of 20 of the mix and of web"
 # Processor time in the order of arrival over ours: at least.
 TARGETS = {"mix": 1.15, "web": 1.09}
 LOSS_MAX = 1e-6  # relative difference of the losses of both in a step
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def make_data(folder, workload):
