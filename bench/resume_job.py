@@ -17,6 +17,7 @@ import struct
 import sys
 
 import torch
+from figures.data import write_index
 from robustrun import data
 from torch.utils.data import Dataset
 
@@ -57,13 +58,7 @@ class Samples(Dataset):
 
 def write_set(prefix, first, lengths):
     """A data set of Megatron-LM; the tokens of a document are its number."""
-    ends = [0, *itertools.accumulate(lengths)]
-    count = len(lengths)
-    prefix.with_suffix(".idx").write_bytes(
-        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, count, count + 1)
-        + struct.pack(f"<{count}i", *lengths)
-        + struct.pack(f"<{count}q", *(2 * end for end in ends[:-1]))
-        + struct.pack(f"<{count + 1}q", *range(count + 1)))
+    write_index(prefix, lengths)
     prefix.with_suffix(".bin").write_bytes(b"".join(
         struct.pack("<H", first + i) * length for i, length in enumerate(lengths)))
 

@@ -7,7 +7,7 @@ has ended. So torch knows of the processes only within __next__().
 
 from multiprocessing import connection
 
-_END_S = 5  # a process whose files are closed ends within this time
+END_S = 5  # at most, between the end of a process's connections and its own
 
 
 class LoaderProcesses:
@@ -52,7 +52,7 @@ class LoaderProcesses:
         ending = connection.wait([each.sentinel for each in self._batches._workers], within_s)
         for each in self._batches._workers:
             if each.sentinel in ending:
-                each.join(_END_S)  # it has closed its files, but may not have ended
+                each.join(END_S)  # it has closed its files, but may not have ended
         return not all(each.is_alive() for each in self._batches._workers)
 
     def close(self):

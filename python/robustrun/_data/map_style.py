@@ -7,13 +7,12 @@ import warnings
 from .._progress import data_waits
 from .batch_reader import BatchReader, WorkerStart, same
 from .epoch_plan import EpochPlan
-from .loader_processes import LoaderProcesses
+from .loader_processes import END_S, LoaderProcesses
 from .schedule import Schedule, whole
 from .spec import DataError
 
 _LOST = "DataLoader worker"  # what torch's error begins with, if one has ended
 _OF_WORKER = "in DataLoader worker process"  # in the text of an error of the dataset
-_END_S = 5  # at most, between the end of a process's connections and its own
 _LOST_IN_A_ROW = 2  # loader processes that are replaced without a batch in between
 
 
@@ -281,7 +280,7 @@ class _Pass:
             except (RuntimeError, OSError, EOFError) as error:
                 is_incomplete = batches is None
                 is_lost = _LOST in str(error) if is_incomplete else batches.has_lost_one(
-                    0 if isinstance(error, RuntimeError) or _OF_WORKER in str(error) else _END_S)
+                    0 if isinstance(error, RuntimeError) or _OF_WORKER in str(error) else END_S)
                 if batches and is_lost:
                     batches.close()
                 lost += 1

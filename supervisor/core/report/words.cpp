@@ -129,7 +129,7 @@ std::string recovery_words(const Incident& incident) {
   if (has(RecoveryPhase::kFirstStep)) return time + " until the first step" + warm;
   if (has(RecoveryPhase::kInterpreterStart)) return time + " until the script ran again" + warm;
   if (has(RecoveryPhase::kStartProcesses)) return time + " until the workers were restarted" + warm;
-  return "began; no worker had been restarted when the journal ended";
+  return "began; no worker is known to have been restarted";
 }
 
 std::string step_words(const Incident& incident) {

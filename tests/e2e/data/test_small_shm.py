@@ -3,6 +3,7 @@ nothing lies there."""
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ JOB = pathlib.Path(__file__).parent / "shm_job.py"
 BATCHES = 40
 # Once the job has ended and a line was read, shows what is left.
 SCRIPT = """
-mount -t tmpfs -o size=1m tmpfs /dev/shm || exit 42
+mount -t tmpfs -o size=1m tmpfs /dev/shm || exit 1
 "$@" <&3 &
 echo $!
 wait $!
@@ -43,6 +44,7 @@ def left_after(is_killed):
         job = process.stdout.readline()
         if not job:
             _, why = process.communicate()
+            assert re.search("^(mount|unshare): ", why, re.M), why
             pytest.skip(f"cannot mount a small /dev/shm here: {why.strip()}")
         job = int(job)
         ready = process.stdout.readline()

@@ -197,7 +197,6 @@ def test_a_program_cannot_tell_a_warm_start_from_a_fresh_one(robustrun):
 
 MODEL = """
 import os
-import pathlib
 def build(width):
     return [width * 2.0] * 3, os.getpid()
 """
@@ -449,7 +448,7 @@ def test_a_restart_waits_for_the_template_that_imports(robustrun, ends):
     if lowered > own:
         wait_for(lambda: os.getpriority(os.PRIO_PROCESS, int(template)) == own,
                  what="the template's own priority")
-        assert session_of(template) == "0"
+        wait_for(lambda: session_of(template) == "0", what="its session's share of the processors")
     if ends == "ready":
         held.unlink()
     else:

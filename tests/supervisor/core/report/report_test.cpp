@@ -280,9 +280,14 @@ TEST_CASE("a lost agent is an incident of its node, a dismissed agent is not") {
   CHECK(build_report(over.entries).incidents.empty());
 }
 
-TEST_CASE("a lost agent is the cause of the failures around it, if it was found to be") {
+Story two_machines() {
   Story story;
   story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
+  return story;
+}
+
+TEST_CASE("a lost agent is the cause of the failures around it, if it was found to be") {
+  Story story = two_machines();
   story.event(500, exited(0, 0, ExitStatus::Kind::kExited, 1, 499));
   story.event(505, AgentLost{"killed by SIGKILL", true}, 1);
   Story decided = story;
@@ -300,8 +305,7 @@ TEST_CASE("a lost agent is the cause of the failures around it, if it was found 
 }
 
 TEST_CASE("an incident begins with the loss that its failures follow") {
-  Story story;
-  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
+  Story story = two_machines();
   story.event(500, AgentLost{"killed by SIGKILL", true}, 1);
   story.decide(500, Rule::kAgentLost, 0, "the agent of beta was lost");
   story.event(506, exited(0, 0, ExitStatus::Kind::kExited, 1, 505));
@@ -312,8 +316,7 @@ TEST_CASE("an incident begins with the loss that its failures follow") {
 }
 
 TEST_CASE("a failure that is older than a loss, and was reported after it, is no part of it") {
-  Story story;
-  story.run({{"alpha", "10.0.0.1", 1}, {"beta", "10.0.0.2", 1}}).start(4, 0, 2);
+  Story story = two_machines();
   story.event(5000, AgentLost{"killed by SIGKILL", true}, 1);
   story.decide(5000, Rule::kAgentLost, 0, "the agent of beta was lost");
   story.event(5100, exited(0, 0, ExitStatus::Kind::kExited, 1, 2000));
