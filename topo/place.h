@@ -33,8 +33,8 @@ struct Problem {
   std::vector<NodeIndex> candidates;  // each once; ties are broken by index
   std::uint32_t places = 0;  // how many to choose
   std::uint32_t spares = 0;  // number of further nodes to keep
-  // By place: its former holder, or empty. Of equally good placements the one with fewest moves is
-  // chosen.
+  // By place: its former holder (kNoNode: none), or empty. Kept as it is if all holders are
+  // candidates and no placement found costs less; otherwise it has no influence.
   std::vector<NodeIndex> former;
 };
 
@@ -51,7 +51,8 @@ struct Placement {
 // Errors: fewer candidates than places, or slots that do not match the parallel sizes.
 base::Result<Placement> place(const Problem& problem);
 
-// Upper limit of the distance to the optimum, in %; 0: proven optimal.
+// Upper limit of the distance to the optimum, in %; 0: proven optimal. 100 if the bound is 0 and
+// the cost is not.
 double gap_percent(const Placement& placement);
 
 // The baseline: the first candidates, in their order.

@@ -22,7 +22,8 @@ class NodeRas {
   void begin_attempt();
   // For NCCL_RAS_ADDR of the attempt's workers; empty: the variable is left as it is.
   [[nodiscard]] const std::string& address() const { return address_; }
-  // Sends one RasAnswer. `in_use`: some worker has communicators of NCCL.
+  // Sends one RasAnswer; at once and empty unless `in_use`: some worker has communicators of NCCL.
+  // A later ask() or begin_attempt() cancels it.
   void ask(const wire::Observe& question, bool in_use);
   // An answer that is still awaited is not sent.
   void abandon() { look_.reset(); }

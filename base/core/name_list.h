@@ -2,7 +2,7 @@
 // Names as people write them when there are many: "node[01-16,20]", "rack[1-2]-[a,b]". Pure.
 //
 //   name   = letters, digits, "." "_" "-", with up to kBracketGroupsMax groups of
-//            "[" choice *("," choice) "]", which multiply, the last one fastest
+//            "[" choice *("," choice) "]": all combinations, the last group varies fastest
 //   choice = word / number "-" number; leading zeros of the first number are kept: [08-11]
 //
 // An Error's text gives the character's position in the whole text, from 1, and the cause: "at

@@ -12,7 +12,8 @@ inline constexpr std::size_t kJournalBytesMax = std::size_t{1} << 30;
 inline constexpr std::chrono::milliseconds kInputWait{10'000};
 // How long write_output() waits for the reader of a pipe that the user names as a file.
 inline constexpr std::chrono::milliseconds kOutputWait{10'000};
-// How much is hashed, beyond the file itself, in search of records behind damage.
+// Bytes that are hashed in search of the next whole record after damage, beside reading the journal
+// once.
 inline constexpr std::size_t kJournalSearchBytesMax = std::size_t{256} << 20;
 // One file of a process in /proc; its environment may be long.
 inline constexpr std::size_t kProcFileBytesMax = std::size_t{2} << 20;
@@ -20,7 +21,7 @@ inline constexpr std::size_t kProcFileBytesMax = std::size_t{2} << 20;
 inline constexpr std::chrono::milliseconds kLogStallMax{50};
 // How long the destructor of a blocking pool waits for running jobs before it abandons them.
 inline constexpr std::chrono::milliseconds kPoolAbandonAfter{500};
-// How long a request socket without free descriptors waits before it accepts again.
+// How long AcceptLoop waits before it accepts again when no descriptor is free.
 inline constexpr std::chrono::milliseconds kAcceptPause{100};
 // How long a killed tool may take to end; a process in D state never does.
 inline constexpr std::chrono::milliseconds kToolKillWait{1000};

@@ -10,13 +10,16 @@ namespace robustrun::bootstrap {
 inline constexpr unsigned kLocalThreads = 8;     // reads of the store
 // Concurrent requests to the origin, besides prefetching.
 inline constexpr unsigned kDemandThreads = 16;
+// Prefetching: first hot blocks, those of the profile; then cold ones, all others of the image.
 inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for the origin
 inline constexpr unsigned kColdInFlight = 2;
-inline constexpr std::chrono::milliseconds kColdQuiet{500};  // pause after a read that waited
-inline constexpr std::chrono::seconds kColdRest{5};  // pause after any read
-inline constexpr std::chrono::seconds kColdPatience{60};  // later, kColdRest no longer applies
+// Pauses of cold prefetching: after a read that waited for the origin; after any read, until
+// kColdPatience after the end of hot blocks.
+inline constexpr std::chrono::milliseconds kColdQuiet{500};
+inline constexpr std::chrono::seconds kColdRest{5};
+inline constexpr std::chrono::seconds kColdPatience{60};
 inline constexpr unsigned kWantsInFlight = 32;  // concurrent block requests to peers
 inline constexpr std::chrono::seconds kPeerDeadline{10};
 inline constexpr std::chrono::milliseconds kRetryFirst{100};  // doubled each time

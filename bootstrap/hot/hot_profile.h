@@ -45,9 +45,9 @@ struct HotProfile {
 // Checks everything; kCorrupt or kLimit, with the place of the fault.
 [[nodiscard]] base::Result<HotProfile> decode_profile(std::string_view text);
 
-// `newest`, followed by the files of `before` that it lacks, except those that kMissedMax
-// recordings in a row have missed now; kHotFilesMax files in all. Ranks and runs differ a little,
-// and an unneeded file costs less than a missing one.
+// `newest`, followed by the files of `before` that it lacks, except those that the last kMissedMax
+// recordings, `newest` included, have missed; kHotFilesMax files in all. Ranks and runs differ a
+// little, and an unneeded file costs less than a missing one.
 [[nodiscard]] HotProfile merge_profiles(HotProfile newest, const HotProfile& before);
 
 // The source of a compiled Python module, which the import checks before it uses the compiled one

@@ -36,11 +36,13 @@ struct HttpRange {
 // The response that is wanted; unset members are not compared.
 struct WantedAnswer {
   std::uint64_t first = 0;
-  std::optional<std::uint64_t> last;  // nullopt: up to the end
+  std::optional<std::uint64_t> last;  // nullopt: any
   std::optional<std::uint64_t> length;  // of the whole file
   std::optional<std::string> validator;
 };
-// Checks `answer`; `what` names the source in errors. kConflict: validator or length differ.
+// Checks `answer`; `what` names the source in errors. kConflict: validator or length differ, or
+// status 412 or 416. Other statuses: kPermission (401, 403), kNotFound (404, 410), kUnavailable.
+// kProtocol: another range than the wanted one.
 [[nodiscard]] base::Result<HttpRange> check_answer(const HttpAnswer& answer,
                                                    const WantedAnswer& wanted,
                                                    std::string_view what);

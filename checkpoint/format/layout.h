@@ -4,7 +4,7 @@
 // in, plain data out.
 //
 // Each piece goes to the mount that would finish it first (bytes / weight, greedy list scheduling).
-// Pieces of at least a block begin at a multiple of kAlignment, smaller ones of kSmallAlignment.
+// Pieces of kBlockBytes or more begin at a multiple of kAlignment, smaller ones of kSmallAlignment.
 // Every file is a multiple of kAlignment long, so that all of it can bypass the page cache. Shards
 // are cut between rows if a row fits, else between elements.
 

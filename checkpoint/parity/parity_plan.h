@@ -4,10 +4,10 @@
 //
 // A file's header and its data are cut separately into extents of at most kExtentBytes. Each mount
 // gives its largest extents first: so extents of equal size meet, and parity is no longer than
-// necessary. A group takes one extent from each of several mounts: those with the most extents
-// left, and at most as many as there are usable mounts less `parity`. Its parity goes to usable
-// mounts that gave no extent, first to the one that would be done with all its writes first. On
-// mounts of equal speed this is RAID's rotation.
+// necessary. A group takes one extent from each of the mounts with the most extents left; it leaves
+// out at least `parity` usable mounts. Its parity goes to usable mounts that gave no extent, first
+// to the one that would be done with all its writes first. On mounts of equal speed this is RAID's
+// rotation.
 
 #include <cstdint>
 #include <span>

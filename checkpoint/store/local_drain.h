@@ -35,15 +35,16 @@ namespace robustrun::checkpoint {
 
 struct LocalDrainOptions {
   std::vector<std::string> directories;  // of the mounts; the first is the home
-  std::vector<std::string> local;
+  std::vector<std::string> local;  // checkpoint directories on this machine's own disks
   IoWay io = IoWay::kAuto;
   std::chrono::milliseconds patience = kPatience;
   Disk* disk = nullptr;  // null: the real one
   const base::Clock* clock = nullptr;  // null: the system's
 };
 
-// Ranks of one machine see the same files and share the work. Each copies the files of every
-// `of`-th writer, beginning with writer `number`; `of`: how many ranks share.
+// Ranks of one machine see the same files and share the work. Of the writers all of whose files are
+// visible here, each copies the files of every `of`-th, beginning with number `number`; `of`: how
+// many ranks share.
 struct Turn {
   std::size_t number = 0;
   std::size_t of = 1;
@@ -75,7 +76,8 @@ class LocalDrain {
   // Removes the partial files that earlier generations left in the directories.
   base::Status remove_halves();
   // Removes attempts from the local disks: those that retention has removed from the directories,
-  // and drained ones. An attempt goes only if it is older than a verified one on shared storage.
+  // and drained ones that are not pinned. An attempt goes only if it is older than a verified one
+  // on shared storage.
   // Returns the attempts removed.
   base::Result<std::vector<AttemptId>> clean();
 

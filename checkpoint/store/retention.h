@@ -41,11 +41,12 @@ struct Pruned {
 };
 
 // Keeps the `keep` (at least 1) newest verified checkpoints, everything newer than those, and
-// pinned ones; poisoned ones do not count. Unverified ones among those to keep are verified first;
-// if one of them is damaged, verification stops, and no more are counted as verified. Folders of
-// uncommitted attempts are removed if older than generation `fence` (nullopt: the one in FENCE).
-// Once a directory does not answer, nothing more is removed: its part of an attempt would come back
-// without the rest. kTimeout: the home's lock was held for all of `lock_patience`.
+// pinned ones; poisoned ones do not count. Before that, checkpoints are verified from the newest
+// down until `keep` are, or one is damaged. Folders of uncommitted attempts are removed if older
+// than generation `fence` (nullopt: the one in FENCE).
+// Once a directory does not answer, nothing more is removed: when it answered again, it would show
+// an attempt whose other parts are gone. kTimeout: the home's lock was held for all of
+// `lock_patience`.
 // directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
                            std::optional<std::uint64_t> fence = {},

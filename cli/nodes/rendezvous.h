@@ -2,10 +2,11 @@
 // Where the nodes of a run meet, which of them is this one, and MASTER_ADDR and MASTER_PORT
 // (docs/compat.md), checked. Pure but for questions to Surroundings::network.
 //
-// If the same command is started on every node, one node leads: with static node 0, with c10d the
-// node with the endpoint's address. With c10d the leader's supervisor listens on the endpoint's
-// port, where torchrun has its store. With static that port is MASTER_PORT and belongs to the
-// workers; the supervisor listens on the next one, so every node knows it without asking.
+// If the same command is started on every node, one node leads. With the backend static this is
+// node 0, with c10d the node that has the endpoint's address. With c10d the leader's supervisor
+// listens on the endpoint's port, where torchrun has its store. With static that port is
+// MASTER_PORT and belongs to the workers; the supervisor listens on the next one (for 65535, the
+// one before), so every node knows it without asking.
 
 #include <cstdint>
 #include <optional>
@@ -54,7 +55,7 @@ struct Meeting {
   Endpoint control;  // where the supervisor listens
   std::vector<std::string> addresses;  // of control.host, numeric; empty: not known yet
   std::optional<std::uint32_t> node_rank;
-  std::string id;  // --rdzv-id, "none" without: the same on every node
+  std::string id;  // --rdzv-id, else "none"; must be the same on every node
   std::optional<base::Nanos> join_timeout;  // of --rdzv-conf
   std::optional<base::Nanos> last_call;
 };

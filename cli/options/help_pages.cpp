@@ -126,7 +126,8 @@ the newest active run, else the newest.
 
 Keys: arrows choose a rank, tab jumps to the next one in trouble, / filters, s sorts, l shows the
 log, d diagnoses, i lists incidents, t shows where the time went, ? explains all of them, q quits.
-After a question, I injects a fault, E evicts a node, X stops the run; nothing else changes the run.
+After a question, I injects a fault, E evicts a node, U updates the run, X stops it; nothing
+else changes the run.
 NO_COLOR turns colours off.
 
 Exit codes: 0 quit, 2 bad input, no such run or no terminal (use robustrun status), 128 + N ended by

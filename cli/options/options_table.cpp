@@ -197,7 +197,7 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "Use all hosts but these."},
   {.id = kSpares, .name = "spares", .type = kInteger, .values = "N", .group = kRendezvous,
    .min = 0, .max = kRankMax,
-   .help = "Hosts kept ready to replace a lost one. Default: those beyond --nnodes."},
+   .help = "Hosts kept ready to replace a lost one. Default: those beyond --nnodes; in Slurm 0."},
   {.id = kNodesMin, .name = "nodes-min", .type = kInteger, .values = "N", .group = kRendezvous,
    .min = 1, .max = kRankMax,
    .help = "Start and continue with this many nodes if no more are available. The same as "

@@ -1,6 +1,6 @@
 #pragma once
-// --print-config: the merged settings with the origin of each value. Secrets in the script's
-// arguments are hidden. Pure.
+// --print-config: the merged settings with the origin of each value. Secrets (--notify, and those
+// in the script's arguments) are shown as ***. Pure.
 
 #include <string>
 
@@ -12,7 +12,8 @@ namespace robustrun::cli {
 // Bytes that are not UTF-8 are escaped.
 [[nodiscard]] std::string config_json(const Settings& settings);
 
-// A file that --config reads back to the same values; origins are in comments.
+// A file for --config with the same values, but for secrets, which are ***. Origins are in
+// comments.
 [[nodiscard]] std::string config_toml(const Settings& settings);
 
 }  // namespace robustrun::cli

@@ -18,7 +18,7 @@ inline constexpr std::size_t kDevicesMax = 256;  // of one host, in a filter
 
 inline constexpr std::size_t kSshConfigBytesMax = std::size_t{256} << 10;
 inline constexpr std::size_t kSshConfigFilesMax = 64;  // and files of one setting, such as keys
-// Above these, the ssh client is asked about each host separately.
+// If the configuration exceeds one of the next two, the ssh client is asked about each host.
 inline constexpr std::size_t kSshConfigLineBytesMax = 1000;  // old clients cut longer lines in two
 inline constexpr std::size_t kSshConfigPatternsMax = 1024;  // after Host, in all files
 

@@ -1,6 +1,7 @@
 #pragma once
-// Agents inside a Slurm allocation: one srun for all agents that are ordered together, and one more
-// for each later restart (slurm/step.h). Agents survive the loss of their srun, and our death.
+// Agents inside a Slurm allocation: one srun for all agents that are ordered in one turn of the
+// loop, so also for later ones in place of lost ones (slurm/step.h). Agents survive the loss of
+// their srun, and our death.
 //
 // Slurm can only end whole steps. So a new agent itself ends an older agent of the run on its node.
 // kill_all() ends whole steps, with scancel: those of every supervisor of the run.

@@ -2,7 +2,8 @@
 // The login of one libssh2 session: keys of the ssh-agent, then key files, until the server accepts
 // one. Keys that this libssh2 cannot use are left out and named in the failure.
 //
-// Call step() repeatedly; while it waits for the ssh-agent, `wake` is called when to go on.
+// Call step() again at once after kAgain, when the socket is ready after kWaitForSocket, and when
+// `wake` is called after kWaitForAgent.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

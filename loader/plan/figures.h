@@ -21,7 +21,8 @@ struct StepFigures {
   double padding_in_order = 0;
   Imbalance planned;
   Imbalance in_order;         // next-fit in the order of drawing, dealt rank by rank
-  // No deal of whole documents is better than this: the cost of the longest over a rank's mean.
+  // No deal of whole documents is better than this: the cost of the longest document, divided by
+  // the mean cost per rank; at least 1.
   double bound = 1;
 };
 

@@ -78,15 +78,15 @@ class ReadAhead {
   // writing when the child was forked.
   void leave_parent();
 
-  std::shared_ptr<Reader> reader_;  // the thread's while `begun_`, until it has ended
+  std::shared_ptr<Reader> reader_;  // the thread uses it while it reads (`begun_`)
   std::unique_ptr<Thread> thread_;
   int process_;  // pid of the process that has the thread
   bool begun_ = false;  // the thread has been told to read
   bool stale_ = false;  // the reader is not at cursor() and micro(): begin() replaces it
   std::optional<Batch> ready_;  // the thread reads the one after it
   std::shared_ptr<const Feed::Step> step_;  // of the batch received last
-  // Number of the next micro-batch: of step_; if that is null, of the step after begin_. If it is
-  // the number of micro-batches of a step, the next one is number 0 of the step after step_.
+  // Index of the next micro-batch: in step_; if that is null, in the step after begin_. At the
+  // count of a step's micro-batches, the next one is index 0 of the step after step_.
   std::uint32_t micro_ = 0;
   Cursor begin_;
 };

@@ -23,7 +23,8 @@ constexpr bool kIsTime = std::is_same_v<T, base::Nanos>;
 template <class T>
 constexpr bool kIsTime<std::optional<T>> = kIsTime<T>;
 
-// A struct's members from a JSON object, by its field list: the reverse of core/json_writer.h.
+// A struct's members from a JSON object, by its field list: the reverse of
+// supervisor/core/types/json_writer.h.
 class JsonReader {
  public:
   explicit JsonReader(const json& object) : object_(object) {}

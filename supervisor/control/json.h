@@ -27,7 +27,7 @@ using ControlFields = std::map<std::string, std::string>;
 // kCorrupt when another code point is in it.
 [[nodiscard]] base::Result<std::string> member_to_bytes(std::string_view text);
 
-// The answer to "status", which has the object `status` in addition. Members that are missing or of
+// The answer to "status": its `type`, and an object `status`. Members that are missing or of
 // another type keep the defaults of RunStatus. kInvalidArgument: a refusal.
 [[nodiscard]] std::string write_status_answer(const RunStatus& status);
 [[nodiscard]] base::Result<RunStatus> read_status_answer(std::string_view text);

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import traceback
-from multiprocessing import resource_sharer
+from multiprocessing import connection, resource_sharer, synchronize
 
 import pytest
 from conftest import PACKAGE, ROOT
@@ -667,6 +667,38 @@ def test_a_process_that_is_killed_while_it_hands_over_a_batch_is_replaced(monkey
                                             "again, from step"):
         assert given_in(loaders(1, 40, 4, shuffle=True, num_workers=2)[0], 1) == quiet
     assert not left
+
+
+@pytest.mark.parametrize("batches", [None, 3])
+def test_a_process_that_is_killed_while_it_holds_a_lock_is_replaced(tmp_path, monkeypatch, batches):
+    quiet = given_in(loaders(1, 40, 4, shuffle=True)[0], 1)
+    script, to_kill = os.getpid(), tmp_path / "to kill"
+    of_python = synchronize.Event.is_set
+
+    def is_set(self):
+        if os.getpid() != script and to_kill.exists():
+            to_kill.unlink()
+            with self._cond:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return of_python(self)
+
+    monkeypatch.setattr(synchronize.Event, "is_set", is_set)
+    loader, = loaders(1, 40, 4, shuffle=True, num_workers=2)
+    if batches is None:
+        to_kill.touch()
+        with pytest.warns(RuntimeWarning, match="its batches are read again"):
+            assert given_in(loader, 1) == quiet
+    else:  # the script ends the pass before it meets the loss
+        passing = iter(loader)
+        for _ in range(batches):
+            next(passing)
+        killed = multiprocessing.active_children()
+        to_kill.touch()
+        next(passing)  # so that a process gets its next batch, and dies
+        connection.wait([each.sentinel for each in killed])
+        del passing
+        gc.collect()
+    assert multiprocessing.active_children() == []
 
 
 def test_a_connection_error_of_the_dataset_is_its_own():

@@ -15,7 +15,7 @@
 namespace robustrun::topo {
 
 // Share of a step that production jobs spend on communication, used for gains in % if no step time
-// is known: the middle of Arnold's 30 to 50 % (section 1).
+// is known: the middle of the 30 to 50 % of Arnold (arXiv 2509.15940, section 1).
 constexpr double kCommunicationShare = 0.4;
 
 // Seconds per step; 0: unknown.

@@ -1,8 +1,9 @@
 #pragma once
 // Fillings that keep neither rows nor columns whole. Internal to topo/.
 //
-// A job that needs many switches and weighs both kinds of groups is better off in between: the
-// matrix (blocks.h) is cut into bands of rows, and a band into strips of columns, one switch each.
+// A job that needs many switches and weighs both kinds of groups may do better than with whole rows
+// or whole columns: the matrix (blocks.h) is cut into bands of rows, and a band into strips of
+// columns, one switch each.
 // With s switches per band a row touches s switches, and a column touches one per band. A band of h
 // rows fits if floor(c / h), summed over its switches of c cells each, is at least the number of
 // columns. Alternatively strips end anywhere, with each column divided in at most one band: then a

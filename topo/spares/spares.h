@@ -1,10 +1,10 @@
 #pragma once
 // Chooses spares among the unused nodes. Internal to topo/.
 //
-// A lost place is best filled from below its own switch: then no group spreads further. So a spare
-// is worth the places below those of its switches that have no other spare below them, weighted by
-// the switch's level. At equal worth, racks and power supplies with fewer spares come first, so
-// that one outage does not take all spares.
+// A lost place is best filled from below its own switch: then no group spreads further. A spare's
+// worth is a sum over the switches above it that have no spare yet: the places below the switch,
+// times the weight of its level. At equal worth, racks and power supplies with fewer spares come
+// first, so that one outage does not take all spares.
 
 #include <cstdint>
 #include <span>

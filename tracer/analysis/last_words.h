@@ -12,11 +12,11 @@
 
 namespace robustrun::tracer {
 
-// A mismatch (R6) in a job of two ranks. gloo reports how many bytes arrived and how many it had
-// room for (transport/tcp/pair.cc, "op.preamble.length <= op.nbytes. 128 vs 64"). Two ranks have no
-// majority, so the verdict has both sides and no culprit. `ranks`: all ranks of the job, with their
-// nodes; with more than two ranks the sender is unknown, and the result is nullopt. `dead`: the
-// rank that wrote `words`.
+// A mismatch (rule R6 of docs/diagnosis.md) in a job of two ranks. gloo reports how many bytes
+// arrived and how many it had room for (transport/tcp/pair.cc, "op.preamble.length <= op.nbytes.
+// 128 vs 64"). Two ranks have no majority, so the verdict has both sides and no culprit. `ranks`:
+// all ranks of the job, with their nodes; with more than two ranks the sender is unknown, and the
+// result is nullopt. `dead`: the rank that wrote `words`.
 [[nodiscard]] std::optional<Verdict> mismatch_in_words(const std::vector<RankSnapshot>& ranks,
                                                        base::Rank dead, std::string_view words);
 

@@ -9,7 +9,7 @@ namespace robustrun::tracer::nccl {
 
 // For example "AllReduce". kUnknown for a null pointer, kOther for an unknown name.
 [[nodiscard]] OpKind kind_of(const char* func);
-// Numbers of ncclFunc_t, which only version 1 uses.
+// Numbers of ncclFunc_t, which only version 1 of NCCL's profiler interface uses.
 [[nodiscard]] OpKind kind_of(std::uint8_t func);
 // For example "ncclFloat32".
 [[nodiscard]] DataType type_of(const char* name);

@@ -40,7 +40,7 @@ class BulkStream {
   void take(Connection connection);
 
   // Both move all the bytes, or return kUnavailable (the peer is gone, or hang_up()), kOs (the
-  // connection broke), kTimeout or kProtocol.
+  // connection broke), kPermission (the peer rejects our certificate), kTimeout or kProtocol.
   base::Status send(std::string_view bytes);
   base::Status receive(std::span<char> room);
   // Tells the peer that no more bytes follow and waits, at most kCloseLinger, until it has them
@@ -48,7 +48,7 @@ class BulkStream {
   void finish();
   // Sleeps for `time`; hang_up() ends that early.
   base::Status rest(base::Nanos time);
-  // Sets the deadline of all later calls; at first they have none.
+  // Sets the deadline of all later calls, by base::SystemClock; at first they have none.
   void set_deadline(base::Nanos until) { until_ = until; }
 
   // For poll() by other code, between calls; -1: not connected. Check has_input() first: bytes that

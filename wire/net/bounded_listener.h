@@ -6,9 +6,9 @@
 // descriptors or memory run out; accepting is retried after kAcceptRetry. Without `on_crowded`, the
 // oldest connection has to give its slot up once it has kept it for `patience`.
 //
-// With `is_known`, peers of known addresses have slots of their own, so that a crowd of strangers
-// does not delay them. Strangers are then accepted, and wait in this object for a slot,
-// kWaitingStrangersMax at most; further ones are disconnected.
+// With `is_known`, peers of known addresses have kKnownHandshakesMax slots of their own, so that a
+// crowd of strangers does not delay them. Strangers are then accepted, and wait in this object for
+// a slot, kWaitingStrangersMax at most; further ones are disconnected.
 //
 // To be used on the loop of its executor.
 
@@ -32,7 +32,8 @@ namespace robustrun::wire {
 class BoundedListener {
  public:
   struct Turn {
-    // Closes the connection because others wait. Called at most once. Empty: the connection stays.
+    // Set by the receiver: closes the connection because others wait. Called at most once. Empty:
+    // the connection stays.
     std::function<void()> give_up;
   };
   // Taken until its last copy is gone; may outlive the listener.
@@ -46,8 +47,9 @@ class BoundedListener {
     std::function<std::optional<base::Nanos>()> on_crowded = {};
     // Whether the connection comes from the address of a known peer. May be empty.
     std::function<bool(int connection)> is_known = {};
-    // A process of another user on this machine has connected, and is disconnected on return; the
-    // user as in wire/net/peer_user.h. Empty: such connections are like all others.
+    // A process of another user on this machine has connected, and is disconnected on return.
+    // `user`: as other_user_at() returns it (wire/net/peer_user.h). Empty: such connections are
+    // like all others.
     std::function<void(uid_t user)> on_other_user = {};
     // No descriptor or memory is left for a connection; called at every retry. May be empty.
     std::function<void(int os_errno)> on_shortage = {};

@@ -2,7 +2,7 @@
 // A TCP connection to one endpoint, nothing more. Private to wire/.
 //
 // To be used on the loop of its executor; `done` is called once, from the loop, unless cancel()
-// came first.
+// came first. Goes on without its owner until then.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

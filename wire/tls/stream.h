@@ -20,7 +20,7 @@ namespace robustrun::wire {
 class TlsStream final : public Stream {
  public:
   enum class Side : std::uint8_t { kServer, kClient };
-  // The context may be destroyed before the stream.
+  // `fd` is not owned. The context may be destroyed before the stream.
   [[nodiscard]] static base::Result<std::unique_ptr<TlsStream>> make(const TlsContext& context,
                                                                      int fd, Side side);
 
@@ -33,7 +33,7 @@ class TlsStream final : public Stream {
   // After the handshake: the URI in the peer's certificate; nullopt without a certificate.
   [[nodiscard]] std::optional<std::string> peer_uri() const;
   [[nodiscard]] bool peer_has_certificate() const;
-  [[nodiscard]] std::string peer_fingerprint() const;
+  [[nodiscard]] std::string peer_fingerprint() const;  // empty without a certificate
 
   [[nodiscard]] base::Result<Moved> read(std::span<char> room) override;
   [[nodiscard]] base::Result<Moved> write(std::string_view bytes) override;

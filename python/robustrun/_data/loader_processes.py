@@ -10,6 +10,24 @@ from multiprocessing import connection
 END_S = 5  # at most, between the end of a process's connections and its own
 
 
+class _DoneEvent:
+    """In the place of torch's event that tells the processes to end. multiprocessing's takes a lock
+    to be set, which a process that was killed while it asked holds forever. Here it is set without
+    the lock: only this process sets it, once."""
+
+    def __init__(self, event):
+        self._flag = event._flag
+        self._is_set = False
+
+    def set(self):
+        if not self._is_set:
+            self._is_set = True
+            self._flag.release()
+
+    def is_set(self):
+        return self._is_set
+
+
 class LoaderProcesses:
     """An iterator over the batches of `batches`, an iterator of torch's DataLoader."""
 
@@ -20,6 +38,9 @@ class LoaderProcesses:
         # Without processes, or in a torch that does otherwise, all is left to torch.
         watched = getattr(batches, "_worker_pids_set", False) and hasattr(batches, "_workers")
         self._signals = signal_handling if watched else None
+        # Persistent processes come here with each pass.
+        if watched and hasattr(getattr(batches, "_workers_done_event", None), "_cond"):
+            batches._workers_done_event = _DoneEvent(batches._workers_done_event)
         self._unwatch()
 
     def __iter__(self):

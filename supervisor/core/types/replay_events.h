@@ -1,5 +1,5 @@
 #pragma once
-// Results of the groups of a replay (core/preflight/replay.h), as an event. Plain data.
+// Results of the groups of a replay (supervisor/core/preflight/replay.h), as an event. Plain data.
 
 #include <cstdint>
 #include <string>

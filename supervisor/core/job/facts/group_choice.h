@@ -2,9 +2,9 @@
 // Which nodes run the next attempt. Pure.
 //
 // A node that is still there keeps its place of the former group, and so its ranks. A vacant place
-// goes to a node without a place: to the one that was lost least often, if possible one with as
-// many workers as the place had, so that the ranks behind it stay the same. Places that stay vacant
-// are closed up; only then do survivors get other ranks.
+// goes to a node without a place: if possible to one with as many workers as the place had, so that
+// the ranks behind it stay the same; among those, to the one that was lost least often. Places that
+// stay vacant are closed up; only then do survivors get other ranks.
 
 #include <cstdint>
 #include <vector>

@@ -1,10 +1,11 @@
 #pragma once
 // Waiting for the nodes of the next attempt: kJoining lasts until it is clear which they are.
 //
-// The attempt begins when the group is complete and none of its former members is still on the way
-// (or a spare has waited long enough for it); with fewer than max_nodes, when no node at all is on
-// the way. With fewer than min_nodes the run waits for nodes, or gives up. Which least number a
-// launcher allows is decided in cli/nodes/nodes.cpp; slurm_nodes.cpp wants all nodes of the job.
+// With max_nodes there, the attempt begins once no former member is on the way (before the first
+// placement: no node at all), or after spare_patience. With at least min_nodes, a closed group
+// begins once no node is on the way, and an open one after spare_patience (the first time after
+// last_call). With fewer, the run waits for nodes, or gives up. Which least number a launcher
+// allows is decided in cli/nodes/nodes.cpp; slurm_nodes.cpp wants all nodes of the job.
 
 #include <optional>
 #include <string>
