@@ -63,7 +63,9 @@ inline constexpr std::uint32_t kSingleLane = 0;  // lane of a pool for one kind 
 // standby, standby_set
 inline constexpr std::chrono::seconds kStandbyReadyMax{300};  // for imports from a slow file system
 inline constexpr std::size_t kStandbysAtOnce = 2;  // that import at the same time
-// If at least half of the standbys are ready, a restart waits this long for those that import.
+// If at least half of the standbys are ready, a restart waits for those that import: as long as
+// workers without standbys took from their start to their first step, within these limits.
+inline constexpr std::chrono::seconds kStandbyWaitMin{5};
 inline constexpr std::chrono::seconds kStandbyWaitMax{20};
 inline constexpr std::chrono::seconds kModulesAfter{10};  // of user code without a step
 inline constexpr std::size_t kStandbyMessageBytesMax = std::size_t{256} << 10;

@@ -210,7 +210,7 @@ void StandbySet::when_settled(std::function<void()> go) {
   node_.stages.begin(wire::StageName::kImports);
   for (const std::uint64_t serial : importing_) all_.at(serial)->hurry();
   if (awaited_ != 0) templates_.at(awaited_)->hurry();
-  patience_.after(first_ == First::kWaiting ? kFirstStandbyWaitMax : kStandbyWaitMax, [this] {
+  patience_.after(wait_max(), [this] {
     if (std::exchange(awaited_, 0) != 0) {
       for (auto& [rank, slot] : slots_) slot.lost = kStillImporting;
     }
@@ -219,6 +219,13 @@ void StandbySet::when_settled(std::function<void()> go) {
     }
     settle();
   });
+}
+
+// After as long as a start without standbys takes, a wait may cost more than it saves.
+base::Nanos StandbySet::wait_max() const {
+  if (first_ == First::kWaiting) return kFirstStandbyWaitMax;
+  if (cold_start_ == base::Nanos{}) return kStandbyWaitMax;
+  return std::clamp<base::Nanos>(cold_start_, kStandbyWaitMin, kStandbyWaitMax);
 }
 
 // Goes on with the start if it waits for nothing more.
@@ -307,6 +314,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
   slot.spawn = standby_launch_spec(wanted);
   slot.is_asked = slot.has_progress = slot.has_failed = slot.was_forked = slot.failed_early = false;
   slot.early = 0;
+  slot.cold_since = {};
   slot.list.clear();
   if (const auto found = all_.find(slot.standby); found != all_.end()) {
     Standby& standby = *found->second;
@@ -327,6 +335,7 @@ StandbySet::Place StandbySet::take(const wire::WorkerSlot& worker, const LaunchS
   }
   const base::Fd made(::open(list.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (made) slot.list = list;
+  slot.cold_since = node_.clock.now();
   slot.has_modules = slot.has_whole_list = false;
   return place;
 }
@@ -338,6 +347,9 @@ void StandbySet::look(base::LocalRank rank, FaultTarget& worker, const tracer::R
   const bool is_old = node_.clock.now() - *reading->user_code_at >= kModulesAfter;
   if (reading->steps == 0 && !is_old) return;
   slot.has_progress = true;
+  if (reading->steps != 0 && slot.cold_since != base::Nanos{}) {
+    cold_start_ = std::max(cold_start_, node_.clock.now() - std::exchange(slot.cold_since, {}));
+  }
   if (slot.list.empty()) return;
   if (!slot.has_modules || slot.early != 0) take_modules(rank.value, slot, reading->steps == 0);
   if (slot.has_modules || slot.is_asked || !is_old) return;

@@ -73,7 +73,8 @@ class StandbySet {
   // as in keep(), from an earlier run.
   void begin_warm(std::vector<Wanted> wanted, const std::string& list);
   // Calls `go` once the standbys that begin() left importing are ready or gone, and those of a
-  // template that imports: at once, or after kStandbyWaitMax at most. A later call replaces `go`.
+  // template that imports: at once, or at most after the time in which workers that start the usual
+  // way had their first step (kStandbyWaitMin to kStandbyWaitMax). A later call replaces `go`.
   void when_settled(std::function<void()> go);
   // When settled, before the first take(): the first workers are forked, or none of them is.
   void settle_first();
@@ -120,6 +121,8 @@ class StandbySet {
     // Size of its list of modules: the estimate before a first measurement.
     std::int64_t list_bytes = 0;
     base::Nanos started_at{};  // when its standby was started
+    base::Nanos
+        cold_since{};  // when its worker started the usual way; 0: it did not, or has a step
   };
   using Slots = std::map<std::uint32_t, Slot>;  // by local rank
 
@@ -140,6 +143,7 @@ class StandbySet {
   [[nodiscard]] bool may_fork(const Slot& slot) const;
   void settle();
   void cancel_wait();
+  [[nodiscard]] base::Nanos wait_max() const;
   void drop_first();
   [[nodiscard]] bool serves_all(const StandbyTemplate& made) const;
   // Forks the standbys that are missing and have a template.
@@ -167,6 +171,8 @@ class StandbySet {
       modules_wanted_by_;  // the attempt whose modules the supervisor waits for
   std::string list_;  // given by the supervisor, on a spare node
   base::Timer patience_;  // for settled_
+  base::Nanos
+      cold_start_{};  // the longest from a start without a standby to the first step; 0: none
   std::function<void()> settled_;
   bool is_spare_ = false;
   // Standbys with a list of an earlier run are to become, or became, the node's first workers.

@@ -79,6 +79,7 @@ std::string list_json(const T& all, F one) {
 }  // namespace
 
 std::string checkpoints_text(std::span<const FoundAttempt> all) {
+  if (all.empty()) return "no checkpoints\n";
   std::string text = fmt::format("{:>12}  {:>10}  {:>10}  {:>7}  {}\n", "step", "generation",
                                  "size", "tensors", "state");
   for (const FoundAttempt& found : all) {
