@@ -20,7 +20,7 @@ namespace robustrun::topo {
 
 enum class Method : std::uint8_t {
   kOneSwitch,  // all places fit below one switch: optimal
-  kClosedForm,  // whole groups fill switches one after another, and the cost is the bound
+  kClosedForm,  // found without exhaustive search, and the cost is the bound: optimal
   kExact,  // exhaustive search: optimal
   kHeuristic,  // the best of several; see gap_percent()
 };

@@ -3,9 +3,10 @@
 // collectives, and per peer. Pure; the caller gives the time. Owned by the agent's CollectiveWatch,
 // one per worker.
 //
-// The record holds totals (record_collectives.h). The difference between two looks is a window; its
-// pace is the time per byte. The last kTrafficWindow counts as recent; `usual` is the median pace
-// of the windows before it. Windows in which little moved have no pace.
+// The record holds totals (record_collectives.h). The differences between looks are joined to
+// windows of at least kTrafficWindow; a window's pace is the time per byte. The last kTrafficWindow
+// counts as recent; `usual` is the median pace of the windows before it. Windows in which little
+// moved have no pace.
 
 #include <cstdint>
 #include <deque>

@@ -16,8 +16,8 @@ inline constexpr std::size_t kStderrTailLines = 50;  // of a worker, for the rep
 inline constexpr std::chrono::milliseconds kReadPause{2};
 // An incomplete line is passed on when it has not grown for at least half this time.
 inline constexpr std::chrono::milliseconds kPartialLineMax{100};
-// A congested console stops reading for at most this long (more than the console's own
-// kConsoleStallMax), then its copy is dropped until it moves again.
+// While the console is congested, the worker's output is not read, for at most this long (more than
+// the console's own kConsoleStallMax). Then output skips the console until it moves again.
 inline constexpr std::chrono::seconds kConsolePauseMax{10};
 
 inline constexpr std::size_t kFileCongestedBytes = std::size_t{256} << 10;  // stops reading
@@ -29,7 +29,7 @@ inline constexpr std::chrono::seconds kFileRetryAfter{1};
 // limit).
 inline constexpr std::size_t kMetricLineBytesMax = std::size_t{4} << 10;
 inline constexpr std::size_t kMetricNameBytesMax = 24;
-// Lines without a number after which the supervisor is told.
+// If this many lines were searched and none held a value, the supervisor is told.
 inline constexpr std::uint64_t kUnmatchedLines = 100;
 
 inline constexpr std::size_t kTailBytes = std::size_t{64} << 10;

@@ -73,7 +73,7 @@ base::Result<BlockProfile> decode_block_profile(std::string_view text) {
   const auto tail = text.rfind("end ");
   if (!text.starts_with(kBlocksHead) || tail == std::string_view::npos || text[tail - 1] != '\n' ||
       text.substr(tail) != fmt::format("end {:016x}\n", base::hash64(text.substr(0, tail)))) {
-    return base::fail(base::Errc::kCorrupt, "not a complete profile of blocks of format 1");
+    return base::fail(base::Errc::kCorrupt, "not a complete profile of blocks of format 3");
   }
   const auto lines = base::split(text.substr(kBlocksHead.size(), tail - kBlocksHead.size()), '\n');
   // The last piece is the empty text after the last line end.

@@ -87,8 +87,8 @@ struct NodesPlan {
                                                  const Surroundings& around);
 
 // Checks --expect-world as far as the world size is known before the start; the core checks the
-// rest. `workers`: for hosts that name no number of their own; 0: they count at the start. A
-// rendezvous is taken at its largest size.
+// rest. `workers`: for hosts that name no number of their own; 0: such hosts find their number only
+// at the start, and nothing is checked here. A rendezvous is taken at its largest size.
 [[nodiscard]] base::Status check_world(const Settings& settings, const NodesPlan& plan,
                                        std::uint32_t workers);
 

@@ -220,7 +220,8 @@ folders.
   --env NAME=VALUE    set a variable; may be repeated
   --unset NAME        remove a variable; may be repeated
   --args ARG...       replace all arguments of the script; must be the last option
-  --rollback VERSION  return to this version; without a number, to the previous one
+  --rollback VERSION  return to this version; without a number: cancel the waiting update or, if
+                      none waits, go back to the newest older version that worked
   --list              list the versions: number, time, changes and outcome
   --json              print the list as JSON
 

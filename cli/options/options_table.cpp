@@ -264,8 +264,8 @@ constexpr auto kTable = std::to_array<Option>({
    .help = "Return once all workers run, and leave the run in the background: see the subcommands "
            "status, attach and stop. Its console is the file console.log in the run directory."},
   {.id = kSlurm, .name = "slurm", .type = kFlag, .group = kRendezvous,
-   .help = "Run on all nodes of the current Slurm allocation; an error outside of one. The "
-           "default in native mode."},
+   .help = "Run on all nodes of the current Slurm allocation; without one, an error. Native "
+           "mode uses an allocation, if there is one, without this option, too."},
   {.id = kAllocation, .name = "allocation", .type = kChoice,
    .values = "auto|slurm|pbs|sge|lsf|none", .native = "auto",
    .group = kRendezvous,
@@ -332,8 +332,8 @@ constexpr auto kTable = std::to_array<Option>({
            "torch's Flight Recorder; dispatcher: also torch 2.2 to 2.7 on gloo."},
   {.id = kHangTimeout, .name = "hang-timeout", .type = kDuration, .values = "TIME",
    .native = "10m", .compat = "0", .group = kFailures, .min = 0,
-   .help = "Upper limit for any hang, whatever its cause seems to be; a confirmed hang ends "
-           "sooner. 0: hangs are reported and nothing else."},
+   .help = "Upper limit for a hang, whatever its cause seems to be; a confirmed hang ends "
+           "sooner. A few are never ended (docs/diagnosis.md). 0: hangs are only reported."},
   {.id = kCopiesRate, .name = "copies-rate", .type = kInteger, .values = "MIB", .native = "1024",
    .group = kFailures, .min = 4, .max = 1'048'576,
    .help = "Limit in MiB/s per node for sending its workers' copies in memory to the keeper."},

@@ -23,8 +23,7 @@ while :; do
   while interrupted=; wait "$supervisor"; code=$?; [ -n "$interrupted" ]; do :; done
   "$robustrun" status "$run" >/dev/null 2>&1
   [ $? -eq 1 ] || break # 1: the run is active without a supervisor
-  if [ $((SECONDS - began)) -gt 60 ]; then quick_deaths=0; fi
-  quick_deaths=$((quick_deaths + 1))
+  quick_deaths=$((SECONDS - began > 60 ? 0 : quick_deaths + 1))
   [ "$quick_deaths" -lt 5 ] || break
   echo "robustrun: the supervisor ended with code $code; starting another one" >&2
   supervise=("$robustrun" resume "$run")

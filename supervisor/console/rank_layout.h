@@ -9,8 +9,8 @@
 
 namespace robustrun::supervisor {
 
-// "tp_0", "tp_1", …, "dp_0", …: the groups of each kind that has two ranks or more, numbered by
-// their least rank. Empty where the parallelism is unknown, or does not fit `world` ranks.
+// "tp_0", "tp_1", …, "dp_0", …: the groups of each kind but ep that has two ranks or more, numbered
+// by their least rank. Empty where the parallelism is unknown, or does not fit `world` ranks.
 [[nodiscard]] std::vector<tracer::RankGroup> rank_layout(const topo::Parallel& parallel,
                                                          std::uint32_t world);
 

@@ -37,11 +37,11 @@ class Injector {
   struct Hands {
     std::function<Group()> group;
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Journals the fault, before it is ordered and its effects can be noticed.
+    // Journals the fault: once its node has answered, but the supervisor's own death before it.
     std::function<void(const FaultInjected&)> record;
   };
   Injector(boost::asio::any_io_executor executor, Hands hands);
-  ~Injector();   // calls no `done` any more
+  ~Injector();  // calls no `done` any more
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
 

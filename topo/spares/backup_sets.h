@@ -30,7 +30,8 @@ class BackupSets {
   // By place: the keeper, one position further in the dp group and in the pp group, cyclically.
   // Empty: the machines form no grid of dp and pp.
   [[nodiscard]] const std::vector<PlaceIndex>& closed_form() const { return closed_form_; }
-  // The names of the kinds that count: "pp or dp group", "rack"; empty: no set of that kind.
+  // The names of that kind's sets, without "group": "pp or dp", "rack or leaf switch"; empty: no
+  // set of that kind.
   [[nodiscard]] const std::string& name(Together kind) const {
     return names_[static_cast<std::size_t>(kind)];
   }

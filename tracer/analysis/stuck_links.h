@@ -15,7 +15,7 @@ struct StuckLinks {
   std::vector<Edge> edges;  // an edge from a rank to itself: the other end was not seen
   std::vector<std::string> lines;  // evidence, one line per edge
   bool has_flows = false;
-  bool is_proved = false;  // both ends of every link confirm it
+  bool is_proved = false;  // with flows; both ends of every link between two ranks were seen
 };
 
 // nullopt: no rank waits in an operation that all have entered, or no data is stuck.

@@ -1,6 +1,6 @@
 #pragma once
-// Access to words that several threads of NCCL write and another process reads. Each access is one
-// atomic instruction, relaxed unless noted.
+// Access to words that several threads of NCCL write and another process reads. Each access is
+// atomic, and relaxed unless noted.
 
 #include <atomic>
 
@@ -32,7 +32,7 @@ template <class T>
 inline T set_bits(T& word, T bits) {
   return std::atomic_ref<T>(word).fetch_or(bits, std::memory_order_relaxed);
 }
-// On failure, `expected` receives the current value.
+// Acquires and releases. On failure, `expected` receives the current value.
 template <class T>
 [[nodiscard]] inline bool exchange(T& word, T& expected, T value) {
   return std::atomic_ref<T>(word).compare_exchange_strong(expected, value,

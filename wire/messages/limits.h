@@ -42,12 +42,14 @@ inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
 // How long an unidentified peer of any other port keeps its place while others wait.
 inline constexpr std::chrono::milliseconds kSlotPatience{2000};
 inline constexpr std::size_t kNodeAddressesMax = 64;  // of one node, in Hello
-// In StartWorkers, for the store; with more, its node accepts all.
+// Addresses in StartWorkers that may use rank 0's store. If there are more, none are sent, and the
+// store accepts every address.
 inline constexpr std::size_t kStoreClientsMax = 65536;
 inline constexpr int kListenBacklog = 4096;
 inline constexpr int kAcceptsPerTurn = 32;
-// Where known peers have places of their own: between two turns the handshakes of all strangers may
-// take a step, and a known peer is behind strangers in the kernel's queue.
+// The same for a listener that keeps places for known peers. More, because a known peer waits
+// behind strangers in the kernel's queue, and between two turns each of their handshakes may take a
+// step.
 inline constexpr int kAcceptsPerTurnOfMany = 512;
 // TCP's part of reaching an endpoint; then TLS and the first exchange.
 inline constexpr std::chrono::milliseconds kConnectMax{3000};

@@ -28,7 +28,7 @@ class States {
   std::uint32_t bits_ = 0;
 };
 
-// No worker has been started yet.
+// The workers of the next attempt have not been ordered yet, and those of the last one are gone.
 inline constexpr States kForming = {JobState::kJoining, JobState::kChecking, JobState::kReplaying,
                                     JobState::kPlacing, JobState::kReserving};
 inline constexpr States kWorking = {JobState::kStarting, JobState::kRunning};

@@ -46,9 +46,9 @@ inline constexpr std::string_view kStepsTotal = "steps_total";
 // metric kStepsTotal. nullopt: neither tells.
 [[nodiscard]] std::optional<std::uint64_t> step_goal(std::optional<std::uint64_t> stop_after_steps,
                                                      const std::vector<wire::Metric>& metrics);
-// Until `goal` steps (step_goal()) are done at this rate. `step` is the script's own number,
-// which counts for the goal where there is one, and otherwise `steps`. nullopt: there is no goal,
-// it is reached, or the rate gives no sensible time.
+// Until `goal` steps (step_goal()) are done at this rate. If the script numbers its steps, that
+// number, `step`, is compared with the goal, else `steps`. nullopt: there is no goal, it is
+// reached, or the rate gives no sensible time.
 [[nodiscard]] std::optional<base::Nanos> time_left(std::optional<std::uint64_t> goal,
                                                    std::uint64_t steps,
                                                    std::optional<std::int64_t> step,

@@ -31,9 +31,10 @@ class StartOrders {
   void set_port(std::uint32_t port) { port_ = port; }
   void begin_attempt();
   void send_all();
-  // Sends them again, to nodes that still have workers; agents know that they have carried it out.
+  // Sends the orders again, to nodes that still have workers. An agent that has carried its order
+  // out starts nothing again.
   void repeat();
-  // Tells workers that wait for copies to be saved when that is over.
+  // Once all copies are saved: tells the workers that waited for that.
   void release();
 
   // The incarnation of the supervisor: 1, and at least one more with each that takes over.
