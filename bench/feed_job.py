@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 CONTEXT, SEQUENCES = 4096, 16
 PAUSE_S = 0.02  # between two batches, in which a training computes
+MEET_S = 300
 
 
 class Packed(IterableDataset):
@@ -91,10 +92,23 @@ def processor_s(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def meet(result, place):
+    """Returns when all ranks are at this place: memory that they share is divided among them."""
+    stem, rank = result.with_suffix("").stem, os.environ["RANK"]
+    (result.parent / f"{stem}.{place}.{rank}").touch()
+    until = time.monotonic() + MEET_S
+    while len(list(result.parent.glob(f"{stem}.{place}.*"))) < int(os.environ["WORLD_SIZE"]):
+        if time.monotonic() > until:
+            raise SystemExit(f"the other ranks did not come to '{place}' within {MEET_S} s")
+        time.sleep(0.01)
+
+
 def main(kind, folder, steps, workers, result):
     torch.set_num_threads(1)
-    folder = pathlib.Path(folder)
+    folder, result = pathlib.Path(folder), pathlib.Path(result)
+    meet(result, "begin")
     before = memory_kb(os.getpid())
+    meet(result, "measured")
     source = batches(kind, folder, int(workers))
     next(source)
     spent = sum(map(processor_s, processes()))
@@ -106,11 +120,14 @@ def main(kind, folder, steps, workers, result):
         waits.append(1e3 * (time.perf_counter() - began))
         tokens += batch["tokens"].numel()
     found = processes()
+    used = sum(map(processor_s, found)) - spent
     waits.sort()
-    pathlib.Path(result).write_text(json.dumps({
+    meet(result, "end")
+    result.write_text(json.dumps({
         "memory_kb": sum(map(memory_kb, found)) - before, "processes": len(found),
-        "tokens": tokens, "processor_s": sum(map(processor_s, found)) - spent,
+        "tokens": tokens, "processor_s": used,
         "wait_ms": waits[int(0.99 * (len(waits) - 1))]}))
+    meet(result, "written")
     os._exit(0)  # the workers end with it
 
 

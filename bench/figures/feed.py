@@ -1,4 +1,5 @@
-"""What it costs to feed two ranks from 50 sources: memory, processor time, and waits for a batch.
+"""What it costs to feed two ranks from 50 sources: memory, processor time, and waits for a batch;
+and the memory that feeding eight ranks takes.
 
 Sequences of 4,096 tokens from files in Megatron-LM's format, 16 to a batch and rank; the ranks
 pause for 20 ms between two batches. The peer is torch's DataLoader with 4 workers per rank, and
@@ -17,15 +18,15 @@ from harness import PYTHON, ROOT, Figure, Quick, Scratch, in_turns, median_ratio
 from figures.data import write_index
 
 SOURCES, DOCUMENTS = 50, 2000
-RANKS, WORKERS = 2, 4
+RANKS, MANY_RANKS, WORKERS = 2, 8, 4
 CONTEXT, SEQUENCES = 4096, 16
-STEPS, QUICK_STEPS = 300, 100
+STEPS, QUICK_STEPS, MANY_STEPS = 300, 100, 30
 ROUNDS = 5
-QUICK = Quick(45, "1 round of 100 batches instead of 5 of 300")
+QUICK = Quick(45, "1 round of 100 batches instead of 5 of 300; not eight ranks")
 JOB = ROOT / "bench" / "feed_job.py"
 
 
-def make_sources(folder):
+def make_sources(folder, ranks):
     drawn = random.Random(3)
     for number in range(SOURCES):
         prefix = folder / f"source{number:02}"
@@ -38,42 +39,54 @@ def make_sources(folder):
     (folder / "data.toml").write_text(f"""
         source = [{listed}]
         [batch]
-        tokens = {RANKS * SEQUENCES * CONTEXT}
+        tokens = {ranks * SEQUENCES * CONTEXT}
         context = {CONTEXT}
         micro = 1
         """)
 
 
-def run(kind, folder, steps, workers=WORKERS):
-    """The sums over both ranks, and the longer wait."""
-    results = [folder / f"{kind}.{rank}.json" for rank in range(RANKS)]
-    for path in results:
-        path.unlink(missing_ok=True)
+def run(kind, folder, steps, workers=WORKERS, ranks=RANKS):
+    """The sums over all ranks, and the longest wait."""
+    results = [folder / f"{kind}.{rank}.json" for rank in range(ranks)]
+    for old in folder.glob(f"{kind}.*"):
+        old.unlink()
     running = [start([PYTHON, JOB, kind, folder, steps, workers, path], folder,
                      output=f"output.{rank}", PYTHONPATH=ROOT / "build" / "share" / "robustrun"
-                     / "python", RANK=rank, WORLD_SIZE=RANKS)
+                     / "python", RANK=rank, WORLD_SIZE=ranks)
                for rank, path in enumerate(results)]
     for process in running:
         if process.wait() != 0:
             raise SystemExit("a rank failed")
-    ranks = [json.loads(path.read_text()) for path in results]
-    tokens = sum(rank["tokens"] for rank in ranks)
-    return {"MiB": sum(rank["memory_kb"] for rank in ranks) / 1024,
-            "processes": sum(rank["processes"] for rank in ranks),
-            "rate": tokens / 1e6 / sum(rank["processor_s"] for rank in ranks),
-            "wait_ms": max(rank["wait_ms"] for rank in ranks)}
+    read = [json.loads(path.read_text()) for path in results]
+    tokens = sum(rank["tokens"] for rank in read)
+    return {"MiB": sum(rank["memory_kb"] for rank in read) / 1024,
+            "processes": sum(rank["processes"] for rank in read),
+            "rate": tokens / 1e6 / sum(rank["processor_s"] for rank in read),
+            "wait_ms": max(rank["wait_ms"] for rank in read)}
+
+
+def memory_of_many():
+    """Of eight ranks, once each."""
+    with Scratch() as folder:
+        make_sources(folder, MANY_RANKS)
+        ours, peer = (run(kind, folder, MANY_STEPS, ranks=MANY_RANKS) for kind in ("ours", "torch"))
+    memory = [ours["MiB"]], [peer["MiB"]]
+    return Figure(f"memory beyond {MANY_RANKS} ranks with torch", "MiB", *memory, "at most 1/13",
+                  median_ratio(*memory) <= 1 / 13,
+                  f"{ours['processes']} and {peer['processes']} processes")
 
 
 def measure(quick):
     rounds, steps = (QUICK.rounds, QUICK_STEPS) if quick else (ROUNDS, STEPS)
     with Scratch() as folder:
-        make_sources(folder)
+        make_sources(folder, RANKS)
         ours, peer, alone = in_turns(rounds, lambda: run("ours", folder, steps),
                                      lambda: run("torch", folder, steps),
                                      lambda: run("torch", folder, steps, workers=0))
     memory, rate, wait = ([[one[key] for one in readings] for readings in (ours, peer)]
                           for key in ("MiB", "rate", "wait_ms"))
     counts = f"{ours[0]['processes']} and {peer[0]['processes']} processes"
+    many = [] if quick else [memory_of_many()]
     return [Figure("memory beyond two ranks with torch", "MiB", *memory, "at most 1/4",
                    median_ratio(*memory) <= 1 / 4, counts),
             Figure("tokens per processor second", "million", *rate, "at least 5 times",
@@ -83,4 +96,4 @@ def measure(quick):
             Figure("the longest wait for a batch but for 1 %", "ms", *wait, "ours at most 1 ms",
                    max(wait[0]) <= 1),
             Figure("the same, torch without workers", "ms", wait[0],
-                   [one["wait_ms"] for one in alone], "-", True)]
+                   [one["wait_ms"] for one in alone], "-", True), *many]

@@ -83,7 +83,8 @@ class Training:
         return audit(self.folder, *sorted(self.saves.glob("*.pt")), **options)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1] + [pytest.param(seed, marks=pytest.mark.nightly)
+                                           for seed in (2, 3)])
 def test_kills_and_other_numbers_of_ranks_lose_and_repeat_nothing(folder, tmp_path, seed):
     drawn = random.Random(seed)
     training = Training(folder, tmp_path / "saves")
