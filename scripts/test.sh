@@ -18,15 +18,14 @@ fuzz_seconds=${1:-1}
 labels=${2:-^ci$}
 jobs=$(nproc)
 unsteady_max=6  # more failures than this are not chance
-passed=0
-failed=0
+counts=$(mktemp)  # a line per phase: passed, failed
 failures=$(mktemp)
 unsteady=$(mktemp)
 skipped=$(mktemp)
 builder=
 clean() {
   [ -z "$builder" ] || kill -- "-$builder" 2> /dev/null
-  rm -f "$failures" "$unsteady" "$skipped" "$times"
+  rm -f "$counts" "$failures" "$unsteady" "$skipped" "$times"
 }
 trap clean EXIT
 trap 'exit 130' INT
@@ -78,8 +77,7 @@ tell_times() {
 }
 
 count() {  # passed, failed
-  passed=$((passed + $1))
-  failed=$((failed + $2))
+  echo "$1 $2" >> "$counts"
 }
 
 build() {  # folder, targets…; a build that fails is one failed test
@@ -180,13 +178,16 @@ sanitized_units() {  # a regular expression of CTest: the tests that were built
   printf '^(%s)(\.apart)?$' "$(echo ${names/fuzzers/} | tr ' ' '|')"
 }
 
-# Unit tests under AddressSanitizer and UBSan, and the fuzzers.
+# Unit tests under AddressSanitizer and UBSan, and beside them, as they mostly wait, the fuzzers.
 asan() {
   cmake --preset asan > /dev/null || { count 0 1; return; }
   # shellcheck disable=SC2086
-  phase "build with ASan" build build/asan --target $asan_targets &&
-    phase "unit tests under ASan and UBSan" run_ctest build/asan -L unit -R "$(sanitized_units)" &&
-    phase "fuzzers" fuzz
+  phase "build with ASan" build build/asan --target $asan_targets || return
+  phase "fuzzers, beside the unit tests" fuzz > build/fuzzers.log 2>&1 &
+  local fuzzers=$!
+  phase "unit tests under ASan and UBSan" run_ctest build/asan -L unit -R "$(sanitized_units)"
+  wait "$fuzzers"
+  cat build/fuzzers.log
 }
 
 # Tests of code with threads: pool, channel, writers, pumps and console; NCCL's plugin; checkpoints'
@@ -230,5 +231,5 @@ phase "threads under TSan, with the build" tsan
 tell_times
 
 cat "$skipped" "$unsteady" "$failures"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+awk '{ passed += $1; failed += $2 }
+     END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 }' "$counts"
