@@ -34,7 +34,8 @@ struct Problem {
   std::uint32_t places = 0;  // how many to choose
   std::uint32_t spares = 0;  // number of further nodes to keep
   // By place: its former holder (kNoNode: none), or empty. Kept as it is if all holders are
-  // candidates and no placement found costs less; otherwise it has no influence.
+  // candidates, their slots are those of the placement found, and that does not cost less;
+  // otherwise it has no influence.
   std::vector<NodeIndex> former;
 };
 

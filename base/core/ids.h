@@ -22,7 +22,8 @@ using Rank = Id<struct RankTag, std::uint32_t>;
 using LocalRank = Id<struct LocalRankTag, std::uint32_t>;
 // Index of a node in the job's node list; stable over restarts.
 using NodeId = Id<struct NodeTag, std::uint32_t>;
-// Counts the starts of the worker group: 0 for the first (TORCHELASTIC_RESTART_COUNT).
+// Counts the starts of the worker group: 0 for the first. In native mode workers see it as
+// TORCHELASTIC_RESTART_COUNT.
 using Attempt = Id<struct AttemptTag, std::uint32_t>;
 // Counts the agents started for one node; messages of an older agent are dropped. Not the
 // generation of a checkpoint store.

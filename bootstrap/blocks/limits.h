@@ -13,11 +13,11 @@ inline constexpr unsigned kDemandThreads = 16;
 // Prefetching: first hot blocks, those of the profile; then cold ones, all others of the image.
 inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
-inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for the origin
+inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for a peer or the origin
 inline constexpr unsigned kColdInFlight = 2;
-// Pauses of cold prefetching: after a read that waited for the origin; after any read, until
-// kColdPatience after the end of hot blocks.
+// Pause of cold prefetching after a read of a missing block.
 inline constexpr std::chrono::milliseconds kColdQuiet{500};
+// Pause after any read, until kColdPatience after cold blocks could first be prefetched.
 inline constexpr std::chrono::seconds kColdRest{5};
 inline constexpr std::chrono::seconds kColdPatience{60};
 inline constexpr unsigned kWantsInFlight = 32;  // concurrent block requests to peers

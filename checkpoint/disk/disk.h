@@ -18,9 +18,9 @@
 
 namespace robustrun::checkpoint {
 
-// How data bypasses the page cache. If the machine or file system refuses one way, the next one is
-// used: io_uring, then pread and pwrite with O_DIRECT, then the page cache (tmpfs; EINVAL at open
-// or at the first transfer).
+// How data bypasses the page cache. kAuto and kDirect: pread and pwrite with O_DIRECT. kRing:
+// io_uring; if the machine refuses that, as kDirect. If the file system refuses O_DIRECT (tmpfs;
+// EINVAL at open or at the first transfer), the page cache is used.
 enum class IoWay : std::uint8_t { kAuto, kRing, kDirect, kBuffered };
 
 class OutputFile {

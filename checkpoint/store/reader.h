@@ -51,7 +51,8 @@ class CheckpointReader {
   // if everything is sound. Does not rebuild from parity. `away`: receives the files on local disks
   // of other machines; if null, these count as faults.
   std::vector<std::string> verify(std::vector<std::string>* away = nullptr);
-  // For each shard, whether its files can be found here, judged by their names only.
+  // For each shard, whether its files on local disks can be found here, judged by their names only.
+  // Files on shared storage count as present.
   std::vector<bool> present_shards();
   // Reads bytes of a file, verified by the CRCs of its header and blocks; rebuilds them from parity
   // if `rebuild` is true.

@@ -55,7 +55,8 @@ struct NodesPlan {
   // kRendezvous
   std::optional<Meeting> meeting;
   Trust trust = Trust::kNone;
-  std::string join_token;  // file by which the tasks of an srun find their leader; else empty
+  std::string join_token;  // path of the token's file, by which the tasks of an srun find their
+                           // leader; else empty
   std::string secret;  // with Trust::kSecret: the bytes of --secret-file
 
   launcher::SlurmOptions slurm;  // kSlurm; the caller sets run_id and folder

@@ -210,7 +210,7 @@ constexpr std::string_view kUpdatePage =
 Gives the workers of an active run new code, variables or arguments, from the next restart on or at
 once. If the workers fail with them before first progress, the run rolls back to the previous
 version. RUN is a run's id or directory; default: the only active run of this folder, or else of all
-folders.
+folders; with --list the newest active run, else the newest.
 
   --now               restart the workers for it at once
   --within TIME       otherwise restart them after this time at the latest [24h; 0: no limit]
@@ -394,9 +394,10 @@ constexpr std::string_view kNodesPage =
        robustrun nodes forget HOST... [--node-history DIR]
 
 Lists the hosts that earlier runs blame, the worst first: hosts that were lost, found unfit, blocked
-others or were slow, within 30 days. A host that was to blame for certain in two runs or more is
-taken last by later runs. `robustrun check --preflight=full --hosts=HOST,...` clears the hosts that
-pass; `forget` drops what is noted about hosts, as after a repair.
+others or were slow, within 30 days. A loss, an eviction or a failed check weighs 2, a hang or
+slowness 1; a host with 4 or more, from two runs or more, is taken last by later runs. `robustrun
+check --preflight=full --hosts=HOST,...` clears the hosts that pass; `forget` drops what is noted
+about hosts, as after a repair.
 
   --node-history DIR  read this folder instead of the default one
   --run RUN           what this run notes, with all starts of its Slurm job

@@ -22,7 +22,8 @@ namespace robustrun::cli {
 [[nodiscard]] base::Result<std::vector<simulator::RunRecord>> read_sim_journals(
     const std::vector<std::string>& journals);
 
-// The name of the run with this journal: its directory's name.
+// The name of the run with this journal: its directory's name, or the file's if that is not
+// "journal".
 [[nodiscard]] std::string run_name(const std::string& journal);
 
 }  // namespace robustrun::cli

@@ -37,7 +37,7 @@ class Injector {
   struct Hands {
     std::function<Group()> group;
     std::function<void(base::NodeId, const wire::Message&)> send;
-    // Journals the fault: once its node has answered, but the supervisor's own death before it.
+    // Journals the fault once its node has answered; the supervisor's own death before it happens.
     std::function<void(const FaultInjected&)> record;
   };
   Injector(boost::asio::any_io_executor executor, Hands hands);

@@ -38,7 +38,7 @@ enum class JobState : std::uint8_t {
   kBackoff,
   kFinishing,
   kFinished,
-  kChecking,  // the check of nodes before the first attempt
+  kChecking,  // the check of nodes before the first attempt, or before a later one by the policy
   kPlacing,  // the places of the nodes are being computed
   kReplaying,  // groups of nodes run a program that shows which of them is faulty
 };

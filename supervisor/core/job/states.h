@@ -28,7 +28,8 @@ class States {
   std::uint32_t bits_ = 0;
 };
 
-// The workers of the next attempt have not been ordered yet, and those of the last one are gone.
+// From joining to the order to start workers; those of the last attempt are gone. Without kBackoff,
+// the wait before that.
 inline constexpr States kForming = {JobState::kJoining, JobState::kChecking, JobState::kReplaying,
                                     JobState::kPlacing, JobState::kReserving};
 inline constexpr States kWorking = {JobState::kStarting, JobState::kRunning};

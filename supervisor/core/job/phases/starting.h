@@ -49,7 +49,8 @@ class Starting {
         wait_(wait),
         moves_(moves) {}
 
-  void begin();  // → kReserving, or on at once
+  void begin();  // → kReserving; → kStarting if the port is given; → kBackoff if copies must be
+                 // saved first
   void reserve_port();
   void port_reserved(const Event& event);
   void port_overdue(const Event& event);
