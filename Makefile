@@ -58,8 +58,8 @@ screenshots: build ## renews docs/pictures/: the report page, top, a placement
 	PYTHONPATH=tests/e2e .venv/bin/python scripts/screenshots.py
 
 bench: build ## every measurement against torchrun
-	@scripts/install-deps.sh test
-	cmake --build build
+	@scripts/install-deps.sh bench
+	cmake --build build --target bench_programs
 	PATH="$(CURDIR)/.venv/bin:$$PATH" bench/run all
 
 install: build ## into PREFIX (/usr/local)

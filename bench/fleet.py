@@ -18,7 +18,7 @@ import sys
 import time
 
 import journal
-from harness import BIN, ROBUSTRUN, start, wait_for
+from harness import HELPERS, ROBUSTRUN, start, wait_for
 from helpers.processes import end
 
 FOREVER = ["/bin/sleep", "100000"]  # the fake worker
@@ -107,8 +107,8 @@ class Simulation(Run):
                          "--secret-file", secret, "--preflight", "off")
         command = hashlib.sha256("\0".join(FOREVER).encode()).hexdigest()
         self.agents_process = start(
-            [BIN.parent / "test-helpers" / "simulated_agents", endpoint, "bench", secret, command,
-             count, workers], folder, output="agents")
+            [HELPERS / "simulated_agents", endpoint, "bench", secret, command, count, workers],
+            folder, output="agents")
 
     def __exit__(self, *_):
         super().__exit__()

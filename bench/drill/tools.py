@@ -22,7 +22,7 @@ MULTI_RANK_NCCL = 23100  # NCCL 2.31 takes several ranks on one GPU
 SHARE = harness.BIN.parent / "share" / "robustrun"
 PLUGIN = SHARE / "librobustrun_tracer.so"
 CUDA_LIBRARIES = "/usr/local/cuda/lib64"
-PLAYER = harness.BIN.parent / "test-helpers" / "nccl_player"
+PLAYER = harness.HELPERS / "nccl_player"
 RECORDER = PLAYER.with_name("libnccl-profiler-recorder.so")
 
 

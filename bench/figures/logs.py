@@ -4,7 +4,7 @@ import pathlib
 import re
 
 from harness import (
-    BIN,
+    HELPERS,
     ROBUSTRUN,
     TORCHRUN,
     Figure,
@@ -20,7 +20,7 @@ LINE_BYTES = 80
 RATIO_MIN = 5
 ROUNDS, LINES, QUICK_LINES = 10, 1_000_000, 400_000
 QUICK = Quick(50, "2 rounds of 400,000 lines instead of 10 of a million", rounds=2)
-SOURCE = BIN.parent / "test-helpers" / "line_source"
+SOURCE = HELPERS / "line_source"
 NUMBER = re.compile(rb"line (\d+)")
 
 

@@ -12,9 +12,8 @@ import os
 import subprocess
 import sys
 
-from harness import BIN, Figure
+from harness import BIN, HELPERS, Figure
 
-HELPERS = BIN.parent / "test-helpers"
 NODES = 25_000       # 200,000 GPUs
 P99_MS_MAX = 1.0     # of the core's time per event
 DAYS = 90

@@ -16,13 +16,13 @@ import sys
 import time
 
 import harness
-from harness import BIN, Figure, Quick, Scratch, clean_environment, in_turns, median_ratio
+from harness import BIN, HELPERS, Figure, Quick, Scratch, clean_environment, in_turns, median_ratio
 
 LATENCY_US = 1000
 ROUNDS, NEAR_ROUNDS = 5, 20
 QUICK = Quick(55, "1 start of each kind instead of 5; none without reading ahead or with all files "
               "in memory")
-VIEW = BIN.parent / "test-helpers" / "slow_view"
+VIEW = HELPERS / "slow_view"
 SCRIPT = """
 import sys, time
 import torch

@@ -24,6 +24,7 @@ import hang_peer
 from fleet import Run, cpu_seconds
 from harness import (
     BIN,
+    HELPERS,
     ROBUSTRUN,
     ROOT,
     Figure,
@@ -34,7 +35,7 @@ from harness import (
     median_ratio,
 )
 
-PLAYER = BIN.parent / "test-helpers" / "nccl_player"
+PLAYER = HELPERS / "nccl_player"
 LIBRARY = BIN.parent / "share" / "robustrun" / "librobustrun_tracer.so"
 RECORDER = PLAYER.with_name("libnccl-profiler-recorder.so")
 VERSIONS = range(1, 8)

@@ -5,11 +5,11 @@ import shutil
 import signal
 import subprocess
 
-from harness import BIN, wait_for
+from harness import HELPERS, wait_for
 from helpers.jobs import WORKER_STARTED, kill_at_once, read_journal
 from hostile.place import Place
 
-SAVER = BIN.parent / "test-helpers" / "checkpoint_saver"
+SAVER = HELPERS / "checkpoint_saver"
 SAVES = 3
 # The second run's workers wait in their first life, so that its supervisor can be killed.
 WAITING = """#!/bin/sh
