@@ -29,7 +29,7 @@ from .pieces import RECORDS
 from .spec import DataError
 
 _AT_ONCE = 4096  # samples whose pieces are looked up in one call
-_TOUCH_EVERY_S = 5
+_TOUCH_EVERY_S = 5  # more often at first
 _FRESH_S = 30
 _TAKE_OVER_AFTER_S = 30
 
@@ -90,7 +90,7 @@ class _Machines:
     def __init__(self, cache, job, machine, machines):
         self._own, self.count = machine, machines
         self._path = os.path.join(cache, ".machine-%s-" % job)
-        self._next = 0
+        self._next, self._every_s = 0, 0.5
         self._fresh = [machine]
 
     def touch(self):
@@ -98,7 +98,8 @@ class _Machines:
         now = time.monotonic()
         if self.count == 1 or now < self._next:
             return False
-        self._next = now + _TOUCH_EVERY_S
+        self._next = now + self._every_s
+        self._every_s = min(2 * self._every_s, _TOUCH_EVERY_S)
         own = self._path + str(self._own)
         with open(own, "w"):
             os.utime(own)
@@ -111,10 +112,16 @@ class _Machines:
         return changed
 
     def is_own(self, name):
-        def rank(machine):
-            return hashlib.sha256(b"%d %s" % (machine, name.encode())).digest()
+        return self._owner(self._fresh, name) == self._own
 
-        return max(self._fresh, key=rank) == self._own
+    def counts(self, name):
+        """Whether this machine is the first to count the records of a text."""
+        return self._owner(range(self.count), name) == self._own
+
+    @staticmethod
+    def _owner(machines, name):
+        return max(machines, key=lambda machine: hashlib.sha256(
+            b"%d %s" % (machine, os.fsencode(name))).digest())
 
     def check_shared(self):
         """DataError unless all machines share the cache."""
@@ -146,13 +153,18 @@ class Ahead:
         self._parent = os.getppid()
 
     def count_records(self):
-        for of_source in self._maker.texts.values():
-            for text in of_source:
-                text.is_known() or self._maker.count(text)
+        texts = [text for of_source in self._maker.texts.values() for text in of_source]
+        texts = [text for text in texts if not text.is_known()]
+        # The others' last: they may have counted them until then.
+        for text in sorted(texts, key=lambda text: not self._machines.counts(text.folder)):
+            self._maker.count(text)
         early = []
-        while not all(text.is_known() for texts in self._maker.texts.values() for text in texts):
+        while not all(text.is_known() for text in texts):
             self._check_parent()
-            early.append(self._maker.next_event(1))
+            event = self._maker.next_event(1)
+            if isinstance(event, dict):
+                self._check_end(event)
+                early.append(event)
         self._sources = {number: _Source(self._values, number, texts)
                          for number, texts in self._maker.texts.items()}
         for event in early:
@@ -165,6 +177,7 @@ class Ahead:
                 for source, *piece in self._others:
                     source.coming.append(piece)
                 self._others = []
+            self._others = [each for each in self._others if each[1] >= each[0].position]
             self._look_at_needs()
             self._begin_pieces()
             self._take(self._maker.next_event(1))
@@ -172,8 +185,7 @@ class Ahead:
     def _take(self, event):
         if not isinstance(event, dict):
             return
-        if "end" in event:
-            sys.exit(0)
+        self._check_end(event)
         if "positions" in event:
             self._positions, self._step = event["positions"], event["step"]
             for number, source in self._sources.items():
@@ -181,12 +193,18 @@ class Ahead:
         if event.get("need"):
             self._take_need("", *event["need"])
 
+    @staticmethod
+    def _check_end(event):
+        if "end" in event:
+            sys.exit(0)
+
     def _check_parent(self):
         if os.getppid() != self._parent:
             sys.exit(0)
 
     def _take_need(self, name, number, sample):
         source = self._sources[number]
+        source.look_ahead()
         piece = source.piece_of(sample)
         if self._needs.get(name, ())[:2] != piece:
             self._needs[name] = (*piece, time.monotonic())

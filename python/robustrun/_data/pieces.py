@@ -33,7 +33,8 @@ class Text:
         self.source, self.path, self.folder = source, path, folder
         self._format, self._column = file_format, column
         self._plain = file_format == "jsonl" and not path.endswith((".gz", ".zst"))
-        self._known = None
+        self.records = None  # is_known() finds it
+        self.digest = None  # of the places of the records
 
     @property
     def unit(self):
@@ -45,30 +46,28 @@ class Text:
 
     def is_known(self):
         """Whether its records have been counted."""
-        if self._known is None:
-            path = os.path.join(self.folder, "records")
-            try:
-                with open(path, "rb") as file:
-                    self._known = json.load(file)
-            except FileNotFoundError:
+        if self.records is None:
+            found = self._found()
+            if found is None:
                 return False
-            except ValueError as error:
-                raise DataError("cannot use %s: %s; remove it, and it is made again"
-                                % (path, error)) from None
-        return self._known is not None
+            self.records = found["records"]
+            self.digest = hashlib.sha256(json.dumps(found).encode()).digest()
+        return True
 
-    @property
-    def records(self):
-        return self._known["records"]
+    def _found(self):
+        path = os.path.join(self.folder, "records")
+        try:
+            with open(path, "rb") as file:
+                return json.load(file)
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise DataError("cannot use %s: %s; remove it, and it is made again"
+                            % (path, error)) from None
 
     @property
     def pieces(self):
         return (self.records + RECORDS - 1) // RECORDS
-
-    @property
-    def digest(self):
-        """Of the places of its records."""
-        return hashlib.sha256(json.dumps(self._known).encode()).digest()
 
     def count(self):
         """Counts the records, and writes down where pieces begin."""
@@ -100,8 +99,6 @@ class Text:
 
     def batch(self, number):
         """(number of the first line or row, batch) of a piece, as text_files.batches() has them."""
-        if not self.is_known():
-            raise DataError("%s has changed" % self.folder)
         if self._format != "jsonl":
             first = number * RECORDS + 1
             rows = []
@@ -110,7 +107,7 @@ class Text:
                 if begin + len(batch) >= first + RECORDS:
                     break
             return first, rows
-        (begin, first), (end, behind) = self._known["starts"][number:number + 2]
+        (begin, first), (end, behind) = self._found()["starts"][number:number + 2]
         if self._plain:
             with open(self.path, "rb") as file:
                 file.seek(begin)
@@ -144,6 +141,11 @@ class Text:
 
     def skip(self, number, error):
         _publish(os.path.join(self.folder, _SKIP + str(number)), error.encode())
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # before there is a piece without this record
+        finally:
+            os.close(folder)
 
 
 def piece_bytes(tokens, lengths):

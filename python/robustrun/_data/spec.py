@@ -62,7 +62,8 @@ def _number(where, key, value):
 
 def is_while_training(spec):
     """Whether text is tokenized while the training runs."""
-    return spec.get("prepare") == "training"
+    return (spec.get("prepare") == "training"
+            and any(source["format"] != "megatron" for source in spec["source"]))
 
 
 def rounded(number):
@@ -164,7 +165,7 @@ def differences(before, now):
         elif a != b and key not in _MAY_DIFFER and not key.endswith((".paths", ".max_skips")):
             lines.append("%s was %r and is %r" % (key, a, b))
 
-    compare("", before, now)
+    compare("", *({"prepare": "before", **spec} for spec in (before, now)))
     return lines
 
 

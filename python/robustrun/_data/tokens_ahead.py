@@ -19,7 +19,7 @@ from .spec import DataError
 
 LATE_S = 30  # a record that takes longer, and longer than many before, hangs
 _LOOK_EVERY_S = 0.2
-_NEEDED_AFTER_S = 1.0  # what another rank's process may not know
+_NEED_AGAIN_S = 1.0
 _END_S = 5
 _STARTS_MAX = 5  # without a batch
 _owned = {}  # lock → process that has it: a process's own locks do not keep it out
@@ -38,7 +38,8 @@ class _Place:
     def __init__(self, values, folder):
         ranks = _number("LOCAL_WORLD_SIZE", 1)
         self.machine = _number("GROUP_RANK", 0)
-        self.machines = max(_number("WORLD_SIZE", 1) // max(ranks, 1), self.machine + 1)
+        self.machines = max(_number("GROUP_WORLD_SIZE", _number("WORLD_SIZE", 1) // max(ranks, 1)),
+                            self.machine + 1)
         cpus = len(os.sched_getaffinity(0)) - ranks
         self.processes = values.get("resources", {}).get("cpus") or max(1, cpus)
         names = ("ROBUSTRUN_RUN_ID", "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
@@ -98,16 +99,17 @@ class TokensAhead:
         self.look()
         numbers = [each["name"].encode() for each in self._values["source"]]
         need = [numbers.index(source), sample]
-        if need != self._need:
-            self._need, self._needed = need, time.monotonic()
+        is_new = need != self._need
+        if not is_new and time.monotonic() - self._needed < _NEED_AGAIN_S:
+            return
+        self._need, self._needed = need, time.monotonic()
+        if self._process is not None:
             self._send({"need": need})
-        elif self._lock is None and time.monotonic() - self._needed > _NEEDED_AFTER_S:
-            self._needed = time.monotonic()
-            path = "%s.need-%d-%d" % (self._place.prefix, os.getpid(), id(self))
+        elif not is_new:  # the process of another rank does not seem to know it
             partial = "%s.part-%d" % (self._place.prefix, os.getpid())
             with open(partial, "w") as file:
                 json.dump(need, file)
-            os.replace(partial, path)
+            os.replace(partial, "%s.need-%d-%d" % (self._place.prefix, os.getpid(), id(self)))
 
     def look(self, now=False):
         """Sees to it that a process tokenizes on this machine. DataError if that found an error."""

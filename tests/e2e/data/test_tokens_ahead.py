@@ -281,25 +281,63 @@ def test_a_transform_that_gives_other_tokens_the_second_time_is_named(tmp_path, 
     assert ": prep:tokenize gave other tokens the second time (token " in said
 
 
-def test_two_machines_share_a_cache_and_the_work(tmp_path, made):
-    data = made(tmp_path / "data", code="""
-import os
+CALLS = """
+import os, time
 def tokenize(text):
     with open(os.environ["TMPDIR"] + "/calls", "a") as file:
         file.write(text + "\\n")
+    while not os.path.exists(%r):
+        time.sleep(0.01)
     return [ord(letter) for letter in text]
-""")
-    jobs = [job for machine in range(2)
-            for job in data.start(1, machine=machine, machines=2)]
+"""
+
+
+def know_each_other(data):
+    """Whether both machines have looked for others after both had their marks."""
+    times = [path.stat().st_mtime_ns for path in (data.folder / "tokens").glob(".machine-*")]
+    data.first = getattr(data, "first", None) or (times if len(times) == 2 else None)
+    return data.first and all(now > then for now, then in zip(times, data.first, strict=True))
+
+
+def test_two_machines_share_a_cache_and_the_work(tmp_path, made):
+    data = made(tmp_path / "data", code=CALLS % str(tmp_path / "go"))
+    write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
+    os.utime(data.folder / "web-4.jsonl", (1e9, 1e9))
+    jobs = [job for machine in range(2) for job in data.start(1, machine=machine, machines=2)]
+    wait_for(lambda: know_each_other(data), 60, "the marks of both machines")
+    (tmp_path / "go").touch()
     finish(jobs)
     calls = [len((data.folder / f"machine{i}" / "calls").read_text().splitlines())
              for i in range(2)]
-    assert min(calls) > 0
+    # What each had begun with before it knew of the other one may be made twice.
+    assert min(calls) > 3000 and sum(calls) < 1024 * (len(data.pieces()) + 7)
     alone = made(tmp_path / "alone", training="")
+    shutil.copy(data.folder / "web-4.jsonl", alone.folder)
     prepare(alone.folder)
     finish(alone.start(2))
     for rank in range(2):
         assert data.log(rank) == alone.log(rank)
+
+
+def test_an_audit_needs_the_pieces_up_to_its_checkpoints(tmp_path, made):
+    torch = pytest.importorskip("torch")
+    data = made(tmp_path / "data")
+    finish(data.start(1, steps=9))
+    state = json.loads((data.folder / "state").read_text())
+    torch.save({"step": 9, "data": state}, data.folder / "nine.pt")
+
+    def audit():
+        return subprocess.run([BUILD / "bin" / "robustrun", "data", "audit", "data.toml",
+                               "nine.pt"], cwd=data.folder, capture_output=True, text=True,
+                              env=dict(os.environ, PYTHON_EXEC=sys.executable))
+
+    assert audit().returncode == 0 and "Each step of the data was given once" in audit().stdout
+    for path in data.pieces():
+        path.unlink()
+    gone = audit()
+    assert gone.returncode == 2
+    assert re.search(r"records \d+ to \d+ of \S+ have not been tokenized yet; run `robustrun data "
+                     r"prepare`", gone.stderr)
 
 
 def test_what_needs_all_lengths_says_so(tmp_path, made):
