@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define RR_ABI_VERSION 3
+#define RR_ABI_VERSION 4
 #define RR_API __attribute__((visibility("default")))
 
 typedef enum rr_code {

@@ -66,7 +66,7 @@ base::Result<DataPlanShown> plan_data(const DataLine& line, const Surroundings& 
     return base::fail(shared.error().code, line.file + ": " + shared.error().what);
   }
   const std::string folder = std::filesystem::path(path).parent_path();
-  std::vector<std::span<const std::uint32_t>> lengths;
+  std::vector<loader::SampleLengths> lengths;
   for (const loader::Source& source : shown.spec.sources) {
     shown.sources.push_back(
         RR_TRY(loader::read_index(shown.spec, source, folder, loader::Lengths::kEstimates)));

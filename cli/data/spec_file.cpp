@@ -20,6 +20,7 @@ using base::Status;
 using loader::Spec;
 
 constexpr double kMillion = 1e6;
+constexpr std::int64_t kWholeMost = std::numeric_limits<std::uint32_t>::max();
 
 class SpecReader : TomlReader {
  public:
@@ -40,12 +41,17 @@ class SpecReader : TomlReader {
     const std::string& key = entry.key;
     if (key == "seed") return whole(entry, 0, std::numeric_limits<std::int64_t>::max(), spec_.seed);
     if (key == "cache") return text(entry, spec_.cache);
+    if (key == "prepare") {
+      return choice(entry, {{"before", false}, {"training", true}}, spec_.while_training);
+    }
     if (key == "source") return sources(entry);
     if (key == "mixture") return mixture(entry);
     if (key == "batch") return table(entry, &SpecReader::batch);
     if (key == "shuffle") return table(entry, &SpecReader::shuffle);
     if (key == "balance") return table(entry, &SpecReader::balance);
-    return unknown(entry, {"seed", "cache", "source", "mixture", "batch", "shuffle", "balance"});
+    if (key == "resources") return table(entry, &SpecReader::resources);
+    return unknown(entry, {"seed", "cache", "prepare", "source", "mixture", "batch", "shuffle",
+                           "balance", "resources"});
   }
 
   Status table(const TomlEntry& entry, Status (SpecReader::*take_key)(const TomlEntry&)) {
@@ -85,11 +91,12 @@ class SpecReader : TomlReader {
     if (key == "tokenizer") return text(entry, source.recipe.tokenizer);
     if (key == "transform") return text(entry, source.recipe.transform);
     if (key == "end") {
-      constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-      return whole(entry, 0, kMost, source.recipe.end.emplace());
+      return whole(entry, 0, std::numeric_limits<std::int32_t>::max(), source.recipe.end.emplace());
     }
+    std::uint32_t skips = 0;
+    if (key == "max_skips") return whole(entry, 0, kWholeMost, skips);
     return unknown(entry, {"name", "format", "paths", "bytes_per_token", "column", "tokenizer",
-                           "transform", "end"});
+                           "transform", "end", "max_skips"});
   }
 
   // Sources may stand behind the mixture, so weights wait.
@@ -175,10 +182,16 @@ class SpecReader : TomlReader {
     return {};
   }
 
+  // What only python/robustrun/_data uses, as `max_skips`.
+  Status resources(const TomlEntry& entry) {
+    std::uint32_t processes = 0;
+    if (entry.key == "cpus") return whole(entry, 1, 1024, processes);
+    return unknown(entry, {"cpus"});
+  }
+
   Status shuffle(const TomlEntry& entry) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
-    if (entry.key == "block") return whole(entry, 1, kMost, spec_.shuffle.block);
-    if (entry.key == "window") return whole(entry, 1, kMost, spec_.shuffle.window);
+    if (entry.key == "block") return whole(entry, 1, kWholeMost, spec_.shuffle.block);
+    if (entry.key == "window") return whole(entry, 1, kWholeMost, spec_.shuffle.window);
     return unknown(entry, {"block", "window"});
   }
 

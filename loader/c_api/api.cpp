@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "loader/index/source_index.h"
@@ -70,6 +72,10 @@ Result<ld::Spec> spec_from(const rr_data_spec& given) {
     source.recipe = {from.column, from.tokenizer, from.transform, {}};
     if (from.end >= 0) source.recipe.end = static_cast<std::uint32_t>(from.end);
     source.paths.assign(from.paths, from.paths + from.path_count);
+    for (size_t j = 0; j < from.text_count; ++j) {
+      source.texts.push_back({from.texts[j], from.pieces[j], from.records[j]});
+    }
+    source.fingerprint = from.fingerprint;
     for (size_t j = 0; j < from.weight_count; ++j) {
       source.weight.push_back({from.weights[2 * j], from.weights[2 * j + 1]});
     }
@@ -159,14 +165,16 @@ int rr_data_seek(rr_data* data, const rr_data_cursor* cursor) {
 }
 
 int rr_data_wait(rr_data* data, uint32_t milliseconds, int* is_there, const char** source,
-                 const char** path) {
+                 const char** path, uint64_t* sample) {
   return guarded([&]() -> Status {
     *source = *path = "";
+    *sample = std::numeric_limits<uint64_t>::max();
     *is_there = RR_TRY(data->batches.wait(std::chrono::milliseconds(milliseconds))) ? 1 : 0;
     if (*is_there == 1) return {};
     if (const auto reading = data->batches.reading()) {
       *source = reading->source->c_str();
       *path = reading->path.data();  // of a whole std::string
+      if (reading->awaited) *sample = *reading->awaited;
     }
     return {};
   });
@@ -237,6 +245,26 @@ int rr_data_walk(const rr_data* data, const rr_data_cursor* from, const rr_data_
       }
     }
     *arrives = planner.cursor() == end ? 1 : 0;
+    return {};
+  });
+}
+
+int rr_data_order(const rr_data_spec* spec, size_t source, uint64_t samples, uint64_t position,
+                  size_t count, uint64_t* out) {
+  return guarded([&]() -> Status {
+    const ld::Spec asked = RR_TRY(spec_from(*spec));
+    RR_TRY(ld::check(asked));
+    if (source >= asked.sources.size() || samples == 0) {
+      return fail(Errc::kInvalidArgument, "there is no such source");
+    }
+    std::optional<ld::Order> order;
+    for (size_t i = 0; i < count; ++i, ++position) {
+      const uint64_t epoch = position / samples;
+      if (!order || position % samples == 0) {
+        order = ld::order_of(asked, source, samples, epoch);
+      }
+      out[i] = order->sample(position % samples);
+    }
     return {};
   });
 }

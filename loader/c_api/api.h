@@ -29,6 +29,13 @@ typedef struct rr_data_source {  // loader::Source
   const char* tokenizer;
   const char* transform;
   int64_t end;              // token that is appended to each record; -1: none
+  // loader::TextFile, of text that is tokenized while the training runs; text_count = 0: there is
+  // none.
+  const char* const* texts;
+  const char* const* pieces;
+  const uint64_t* records;
+  size_t text_count;
+  uint64_t fingerprint;
 } rr_data_source;
 
 typedef struct rr_data_spec {  // loader::Spec
@@ -60,7 +67,7 @@ typedef struct rr_data_cursor {  // loader::Cursor, and the number of the next m
   uint64_t step;
   uint64_t dropped;
   uint64_t* positions;  // of each source
-  int64_t* owed;        // of each source
+  int64_t* owed;  // of each source
   rr_data_piece* carry;
   size_t carry_count;
   uint32_t micro;
@@ -70,8 +77,8 @@ typedef struct rr_data_memory rr_data_memory;  // of one batch
 
 typedef struct rr_data_batch {
   uint64_t step;
-  uint64_t step_labels;    // over all ranks, without -100
-  uint64_t labels;         // of this micro-batch, without -100
+  uint64_t step_labels;  // over all ranks, without -100
+  uint64_t labels;  // of this micro-batch, without -100
   uint32_t micro;
   uint32_t sequences;
   size_t segment_count;
@@ -105,9 +112,11 @@ RR_DATA_API int rr_data_seek(rr_data* data, const rr_data_cursor* cursor);
 // Waits until rr_data_ready() would return at once, be it with an error, but no longer than
 // `milliseconds`; a signal may end the wait earlier. `is_there`: whether it would. If not, `source`
 // and `path` tell which file is being read, "" while none is; they are valid until rr_data_close().
-// So the caller can handle signals, and report what is being read, while it waits.
+// `sample`: the number of a sample of this source that has no tokens yet, and is waited for;
+// UINT64_MAX: none is. So the caller can handle signals, and report what is being read, while it
+// waits.
 RR_DATA_API int rr_data_wait(rr_data* data, uint32_t milliseconds, int* is_there,
-                             const char** source, const char** path);
+                             const char** source, const char** path, uint64_t* sample);
 // Waits for the batch after the one that was received last; while the caller uses it, a thread
 // reads the next one. Until rr_data_receive() or rr_data_seek() each call returns the same batch,
 // with one more handle to its memory, which the caller gives back with rr_data_release(). The call
@@ -133,6 +142,11 @@ RR_DATA_API int rr_data_walk(const rr_data* data, const rr_data_cursor* from,
                              const rr_data_cursor* to, uint64_t first,
                              void (*take)(void* context, const rr_data_piece* piece), void* context,
                              int* arrives);
+
+// The order of a source with `samples` samples: those at positions `position`, `position` + 1, …,
+// `count` of them, over all epochs.
+RR_DATA_API int rr_data_order(const rr_data_spec* spec, size_t source, uint64_t samples,
+                              uint64_t position, size_t count, uint64_t* out);
 
 // A shuffled epoch of `samples` samples, for data sets that the caller reads: the samples at
 // positions first, first + stride, …, `count` of them. Depends on its arguments alone.

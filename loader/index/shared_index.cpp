@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -207,6 +208,35 @@ base::Result<std::vector<SourceIndex>> read_alone(const Spec& spec, const std::s
   return sources;
 }
 
+// As read_indices(), with all sources whole and a folder that is shared.
+base::Result<std::vector<SourceIndex>> read_shared(const Spec& spec, const std::string& folder,
+                                                   const std::string& shared) {
+  TokenSets sets;
+  for (const Source& source : spec.sources) {
+    auto prefixes = RR_TRY(token_sets_of(spec, source, folder));
+    if (!prefixes) return read_alone(spec, folder);
+    sets.push_back(*std::move(prefixes));
+  }
+  const auto key = key_of(sets);
+  if (!key) return read_alone(spec, folder);
+  const std::string path = fmt::format("{}/data-index-{:016x}", shared, *key);
+  if (auto found = mapped(path, *key, sets)) return *std::move(found);
+  // One rank reads; the others wait for it, and for the next one if it ends before it is done.
+  const base::Fd lock(
+      ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  int locked = -1;
+  do {
+    locked = lock ? ::flock(lock.get(), LOCK_EX) : -1;
+  } while (locked != 0 && lock && errno == EINTR);
+  if (locked != 0) return read_alone(spec, folder);
+  if (auto found = mapped(path, *key, sets)) return *std::move(found);
+  auto sources = RR_TRY(read_alone(spec, folder));
+  // The data may have changed while it was read: the file would then have another's name.
+  if (key_of(sets) != key || !write_shared(path, *key, sources)) return sources;
+  if (auto found = mapped(path, *key, sets)) return *std::move(found);
+  return sources;
+}
+
 }  // namespace
 
 std::optional<std::vector<SourceIndex>> shared_sources(std::span<const char> bytes,
@@ -231,29 +261,19 @@ std::optional<std::vector<SourceIndex>> shared_sources(std::span<const char> byt
 base::Result<std::vector<SourceIndex>> read_indices(const Spec& spec, const std::string& folder,
                                                     const std::string& shared) {
   if (shared.empty()) return read_alone(spec, folder);
-  TokenSets sets;
+  const auto in_pieces = [](const Source& source) { return !source.texts.empty(); };
+  if (std::ranges::none_of(spec.sources, in_pieces)) return read_shared(spec, folder, shared);
+  // The index of a source in pieces is small, and not shared.
+  Spec whole = spec;
+  std::erase_if(whole.sources, in_pieces);
+  std::vector<SourceIndex> known;
+  if (!whole.sources.empty()) known = RR_TRY(read_shared(whole, folder, shared));
+  std::vector<SourceIndex> sources;
+  auto next = known.begin();
   for (const Source& source : spec.sources) {
-    auto prefixes = RR_TRY(token_sets_of(spec, source, folder));
-    if (!prefixes) return read_alone(spec, folder);
-    sets.push_back(*std::move(prefixes));
+    sources.push_back(in_pieces(source) ? RR_TRY(read_index(spec, source, folder, Lengths::kExact))
+                                        : std::move(*next++));
   }
-  const auto key = key_of(sets);
-  if (!key) return read_alone(spec, folder);
-  const std::string path = fmt::format("{}/data-index-{:016x}", shared, *key);
-  if (auto found = mapped(path, *key, sets)) return *std::move(found);
-  // One rank reads; the others wait for it, and for the next one if it ends before it is done.
-  const base::Fd lock(
-      ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  int locked = -1;
-  do {
-    locked = lock ? ::flock(lock.get(), LOCK_EX) : -1;
-  } while (locked != 0 && lock && errno == EINTR);
-  if (locked != 0) return read_alone(spec, folder);
-  if (auto found = mapped(path, *key, sets)) return *std::move(found);
-  auto sources = RR_TRY(read_alone(spec, folder));
-  // The data may have changed while it was read: the file would then have another's name.
-  if (key_of(sets) != key || !write_shared(path, *key, sources)) return sources;
-  if (auto found = mapped(path, *key, sets)) return *std::move(found);
   return sources;
 }
 

@@ -179,6 +179,15 @@ base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,
     index.memory = std::move(owned);
     return std::move(index);
   };
+  if (!source.texts.empty()) {
+    index.in_pieces = 0;
+    for (const TextFile& text : source.texts) {
+      index.files.push_back({text.path, *index.in_pieces, TokenType::kUint16, {}, text.pieces});
+      *index.in_pieces += text.records;
+    }
+    index.known_fingerprint = source.fingerprint;
+    return index;
+  }
   if (source.format == Format::kMegatron) {
     for (const std::string& path : RR_TRY(files_of(source, folder))) {
       const auto added = add_tokens(without_ending(path), index, *owned);
@@ -192,10 +201,14 @@ base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,
   const bool may_estimate = source.format == Format::kJsonLines && lengths == Lengths::kEstimates &&
                             std::ranges::none_of(inputs, is_compressed, &Input::path);
   if (index.estimated && !may_estimate) {
-    return base::fail(base::Errc::kNotFound,
-                      fmt::format("source {}: {} has not been tokenized yet, or has changed since; "
-                                  "run `robustrun data prepare`",
-                                  source.name, missing->path));
+    return base::fail(
+        base::Errc::kNotFound,
+        fmt::format("source {}: {} {}", source.name, missing->path,
+                    spec.while_training
+                        ? "has lengths that are known only while the training runs; without "
+                          "prepare = \"training\" they are, after `robustrun data prepare`"
+                        : "has not been tokenized yet, or has changed since; run `robustrun data "
+                          "prepare`, or set prepare = \"training\""));
   }
   for (const Input& input : inputs) {
     const auto added = index.estimated

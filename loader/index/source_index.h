@@ -18,24 +18,28 @@
 namespace robustrun::loader {
 
 struct IndexedFile {
-  std::string path;                        // of the tokens: PREFIX.bin
+  std::string path;                        // of the tokens: PREFIX.bin; in pieces: of the text
   std::uint64_t first = 0;                 // its first sample's number in the source
   TokenType type = TokenType::kUint16;
   std::span<const std::uint64_t> offsets;  // bytes, of each sample; empty if there are no tokens
+  std::string pieces{};                    // folder of its pieces (pieces.h)
 };
 
 struct SourceIndex {
   std::vector<IndexedFile> files;          // in the order of their samples
   std::span<const std::uint32_t> lengths;  // tokens of each sample
   bool estimated = false;                  // they are estimates from bytes: no tokens exist yet
+  std::optional<std::uint64_t> in_pieces;  // number of samples: lengths and places are in pieces.h
   std::optional<std::uint64_t> known_fingerprint;
-  std::shared_ptr<const void> memory;      // of the lengths and offsets
+  std::shared_ptr<const void> memory;  // of the lengths and offsets
+
+  [[nodiscard]] std::uint64_t samples() const { return in_pieces.value_or(lengths.size()); }
 };
 
 // An input file of a source that is text.
 struct Input {
   std::string path;
-  std::string tokens;       // prefix of its .idx and .bin, below Spec::cache
+  std::string tokens;  // prefix of its .idx and .bin, below Spec::cache
   bool is_prepared = false;
 };
 
@@ -53,7 +57,7 @@ enum class Lengths : std::uint8_t {
   kExact,
   kEstimates,  // JSON lines that have not been prepared get an estimate from their bytes
 };
-// Paths and errors: as above.
+// Paths and errors: as above. Reads no files of a source in pieces (Source::texts).
 [[nodiscard]] base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,
                                                    const std::string& folder, Lengths lengths);
 

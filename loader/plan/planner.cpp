@@ -109,18 +109,27 @@ std::uint64_t digest(const StepPlan& plan) {
   return base::hash64(text);
 }
 
-Planner::Planner(const Spec& spec, std::vector<std::span<const std::uint32_t>> lengths, Cursor from)
+bool SampleLengths::are_zero() const {
+  if (ask_) return samples_ == 0;
+  return std::ranges::all_of(known_, [](std::uint32_t length) { return length == 0; });
+}
+
+Order order_of(const Spec& spec, std::size_t source, std::uint64_t samples, std::uint64_t epoch) {
+  const std::uint64_t key = base::hash64(spec.sources[source].name, spec.seed);
+  return {mixed_key(key, epoch), samples, spec.shuffle.block, spec.shuffle.window};
+}
+
+Planner::Planner(const Spec& spec, std::vector<SampleLengths> lengths, Cursor from)
     : spec_(&spec),
       lengths_(std::move(lengths)),
       epochs_(lengths_.size()),
       cursor_(std::move(from)) {}
 
-base::Result<Planner> Planner::open(const Spec& spec,
-                                    std::vector<std::span<const std::uint32_t>> lengths,
+base::Result<Planner> Planner::open(const Spec& spec, std::vector<SampleLengths> lengths,
                                     Cursor from) {
   RR_ASSERT(lengths.size() == spec.sources.size());
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    if (std::ranges::all_of(lengths[i], [](std::uint32_t length) { return length == 0; })) {
+    if (lengths[i].are_zero()) {
       return base::fail(base::Errc::kInvalidArgument,
                         fmt::format("source {} has no tokens", spec.sources[i].name));
     }
@@ -135,13 +144,11 @@ base::Result<Planner> Planner::open(const Spec& spec,
 }
 
 std::uint64_t Planner::sample_at(std::uint32_t source, std::uint64_t position) {
-  const std::uint64_t samples = lengths_[source].size();
+  const std::uint64_t samples = lengths_[source].samples();
   std::optional<Epoch>& epoch = epochs_[source];
   if (!epoch || position < epoch->begin || position - epoch->begin >= samples) {
     const std::uint64_t number = position / samples;
-    const std::uint64_t key = base::hash64(spec_->sources[source].name, spec_->seed);
-    epoch.emplace(Epoch{number * samples, Order(mixed_key(key, number), samples,
-                                                spec_->shuffle.block, spec_->shuffle.window)});
+    epoch.emplace(Epoch{number * samples, order_of(*spec_, source, samples, number)});
   }
   return epoch->order.sample(position - epoch->begin);
 }
@@ -150,7 +157,7 @@ base::Result<std::uint32_t> Planner::draw(Mixture& mixture, Cursor& cursor,
                                           std::vector<Piece>& pieces) {
   const std::uint32_t source = mixture.draw();
   const std::uint64_t sample = sample_at(source, cursor.sources[source].position++);
-  std::uint32_t length = lengths_[source][sample];
+  std::uint32_t length = RR_TRY(lengths_[source].of(sample));
   const std::uint32_t context = spec_->batch.context;
   if (length > context && spec_->batch.longer == Long::kRefuse) {
     return base::fail(base::Errc::kLimit,

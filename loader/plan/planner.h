@@ -6,8 +6,10 @@
 // pieces dropped. It is the same for any number of ranks.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/core/result.h"
@@ -52,6 +54,33 @@ struct StepPlan {
   std::vector<Bin> bins;  // Spec::batch.bins of them
 };
 
+// The lengths of a source's samples, in tokens: all known, or asked for one by one.
+class SampleLengths {
+ public:
+  using Ask = std::function<base::Result<std::uint32_t>(std::uint64_t sample)>;
+
+  explicit SampleLengths(std::span<const std::uint32_t> known)
+      : samples_(known.size()), known_(known) {}
+  SampleLengths(std::uint64_t samples, Ask ask) : samples_(samples), ask_(std::move(ask)) {}
+
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
+  [[nodiscard]] base::Result<std::uint32_t> of(std::uint64_t sample) const {
+    if (ask_) return ask_(sample);
+    return known_[sample];
+  }
+  // Whether it is known that no sample has tokens.
+  [[nodiscard]] bool are_zero() const;
+
+ private:
+  std::uint64_t samples_;
+  std::span<const std::uint32_t> known_;
+  Ask ask_;  // null: they are known
+};
+
+// The order of a source's samples in an epoch. `samples`: of the source, at least 1.
+[[nodiscard]] Order order_of(const Spec& spec, std::size_t source, std::uint64_t samples,
+                             std::uint64_t epoch);
+
 // The cost of a document of `length` tokens, in millionths (Spec::balance).
 [[nodiscard]] std::uint64_t cost_of(const Spec& spec, std::uint32_t length);
 
@@ -60,29 +89,30 @@ struct StepPlan {
 
 class Planner {
  public:
-  // `spec`: checked. `lengths`: of each source's samples, in tokens. The specification and what
-  // `lengths` refers to must outlive the planner. `from`: a cursor of the same specification, or {}
+  // `spec`: checked. `lengths`: of each source. The specification and what `lengths` refers to must
+  // outlive the planner. `from`: a cursor of the same specification, or {}
   // for the beginning. kInvalidArgument: a source has no tokens (the text names it), or `from` has
   // another number of sources.
-  [[nodiscard]] static base::Result<Planner> open(
-      const Spec& spec, std::vector<std::span<const std::uint32_t>> lengths, Cursor from = {});
+  [[nodiscard]] static base::Result<Planner> open(const Spec& spec,
+                                                  std::vector<SampleLengths> lengths,
+                                                  Cursor from = {});
 
   // kLimit: a document is longer than the context, with Long::kRefuse; a document fits into no
-  // step; the step needs too many samples; more is left over than kCarryMax. The cursor then stays
-  // where it was.
+  // step; the step needs too many samples; more is left over than kCarryMax. Or the error with
+  // which a length was asked for. The cursor then stays where it was.
   [[nodiscard]] base::Result<StepPlan> next();
 
   [[nodiscard]] const Cursor& cursor() const { return cursor_; }
 
  private:
-  Planner(const Spec& spec, std::vector<std::span<const std::uint32_t>> lengths, Cursor from);
+  Planner(const Spec& spec, std::vector<SampleLengths> lengths, Cursor from);
 
   // Appends the pieces of the next sample and returns its source; moves `mixture` and `cursor`.
   base::Result<std::uint32_t> draw(Mixture& mixture, Cursor& cursor, std::vector<Piece>& pieces);
   std::uint64_t sample_at(std::uint32_t source, std::uint64_t position);
 
   const Spec* spec_;
-  std::vector<std::span<const std::uint32_t>> lengths_;
+  std::vector<SampleLengths> lengths_;
   struct Epoch {
     std::uint64_t begin;  // position
     Order order;

@@ -41,6 +41,13 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
+// An input file whose text is tokenized while the training runs (loader/index/pieces.h).
+struct TextFile {
+  std::string path;
+  std::string pieces;  // folder of its tokens
+  std::uint64_t records = 0;
+};
+
 struct Source {
   std::string name;
   Format format = Format::kMegatron;
@@ -48,11 +55,14 @@ struct Source {
   std::uint32_t bytes_per_token = 4;   // kJsonLines: to estimate lengths
   std::vector<WeightPoint> weight;     // ascending steps, never empty
   Recipe recipe{};                     // of all but kMegatron
+  std::vector<TextFile> texts{};       // not empty: they are tokenized while the training runs
+  std::uint64_t fingerprint = 0;       // of the texts
 };
 
 struct Spec {
   std::uint64_t seed = 0;
   std::string cache = "tokens";  // folder of what `robustrun data prepare` has made
+  bool while_training = false;    // text is tokenized while the training runs
   std::vector<Source> sources;
   struct {
     std::uint32_t context = 0;  // tokens of one bin

@@ -3,6 +3,9 @@
 // Blocks; not thread-safe.
 //
 // Each rank plans by itself: the plan is a pure function, so all ranks agree without communication.
+//
+// Where text is tokenized while the training runs (Source::texts), the next step waits for the
+// pieces that it needs; the steps after it are planned only as far as pieces are there.
 
 #include <cstdint>
 #include <deque>
@@ -55,7 +58,8 @@ class Feed {
 
   // Continues with the step after `cursor`, which must be of the same specification.
   [[nodiscard]] base::Status seek(Cursor cursor);
-  // The plan from there on, for a look at it. It must not outlive this feed.
+  // The plan from there on, for a look at it. It must not outlive this feed. It does not wait for
+  // pieces.
   [[nodiscard]] base::Result<Planner> planner(Cursor cursor) const;
   // Goes to the next step; the first call after open() goes to the first one. After an error, the
   // current step stays current.
@@ -69,7 +73,7 @@ class Feed {
   [[nodiscard]] std::uint32_t sequences() const;  // of one micro-batch
   [[nodiscard]] std::size_t places() const;  // tokens and padding of one micro-batch
   [[nodiscard]] std::uint64_t samples_of(std::size_t source) const {
-    return inputs_->sources[source].lengths.size();
+    return inputs_->sources[source].samples();
   }
   [[nodiscard]] std::uint64_t fingerprint_of(std::size_t source) const {
     const SourceIndex& index = inputs_->sources[source];
@@ -83,13 +87,16 @@ class Feed {
   // Reads a micro-batch of this rank. Returns its number of labels.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
-  // The file that is being read at the moment, and its source's name. Any thread may ask; the texts
-  // are valid as long as the feed, and those made of it by anew().
+  // The file that is being read at the moment, and its source's name; or whose piece is awaited.
+  // Any thread may ask; the texts are valid as long as the feed, and those made of it by anew().
   struct Reading {
     const std::string* source = nullptr;
     std::string_view path;
+    std::optional<std::uint64_t> awaited;  // a sample of the source, without tokens so far
   };
   [[nodiscard]] std::optional<Reading> reading() const;
+  // Ends all waits for pieces, with an error. Any thread.
+  void stop_waiting() { wait_->stop(); }
 
  private:
   struct Inputs {
@@ -103,11 +110,17 @@ class Feed {
   // Plans until steps_ has index `needed` and kStepsAhead further entries. A failure after `needed`
   // is not reported yet.
   base::Status plan_ahead(std::size_t needed);
+  [[nodiscard]] base::Result<Planner> planner_of(Cursor cursor,
+                                                 std::shared_ptr<TokenFiles> files) const;
+  // Fills in what follows from the step's plan.
+  [[nodiscard]] base::Status complete(Step& step);
   // Whether the token after the piece belongs to its document.
-  [[nodiscard]] bool goes_on(const Piece& piece) const;
+  [[nodiscard]] base::Result<bool> goes_on(const Piece& piece);
+  [[nodiscard]] static std::uint64_t kept_samples(const Spec& spec);
 
   std::shared_ptr<const Inputs> inputs_;
-  TokenFiles files_;
+  std::shared_ptr<PieceWait> wait_ = std::make_shared<PieceWait>();
+  std::shared_ptr<TokenFiles> files_;
   std::unique_ptr<Planner> planner_;
   std::deque<std::shared_ptr<const Step>> steps_;  // the current one, and those that are planned
   bool begun_ = false;

@@ -84,7 +84,10 @@ ReadAhead::ReadAhead(std::unique_ptr<Feed> feed) : process_(::getpid()) {
   reader_ = std::make_shared<Reader>(std::move(feed), std::move(memories), 0);
 }
 
-ReadAhead::~ReadAhead() { leave_parent(); }
+ReadAhead::~ReadAhead() {
+  leave_parent();
+  reader_->feed->stop_waiting();
+}
 
 const Feed& ReadAhead::feed() const { return *reader_->feed; }
 
@@ -134,6 +137,7 @@ base::Status ReadAhead::begin() {
 }
 
 void ReadAhead::drop() {
+  reader_->feed->stop_waiting();
   if (begun_ && !reader_->wait(std::chrono::milliseconds(0))) thread_.reset();  // the read may hang
   begun_ = false;
   ready_.reset();

@@ -61,10 +61,34 @@ std::size_t TokenFiles::file_of(std::uint32_t source, std::uint64_t sample) cons
   return static_cast<std::size_t>(after - files.begin()) - 1;
 }
 
-base::Result<int> TokenFiles::opened(const Key& key) {
+base::Result<std::uint32_t> TokenFiles::length(std::uint32_t source, std::uint64_t sample) {
+  const SourceIndex& index = sources_[source];
+  if (!index.in_pieces) return index.lengths[sample];
+  const Pieces::Piece& piece = *RR_TRY(pieces_.of(source, sample));
+  return piece.index.lengths[sample - piece.first];
+}
+
+base::Result<TokenFiles::Place> TokenFiles::place_of(std::uint32_t source, std::uint64_t sample,
+                                                     std::uint64_t end) {
+  const SourceIndex& index = sources_[source];
+  if (!index.in_pieces) {
+    const std::size_t number = file_of(source, sample);
+    const IndexedFile& file = index.files[number];
+    const std::uint64_t within = sample - file.first;
+    return Place{{source, number}, &file.path, file.type, file.offsets[within], within};
+  }
+  const Pieces::Piece& piece = *RR_TRY(pieces_.of(source, sample));
+  const std::uint64_t within = sample - piece.first;
+  if (end > piece.index.lengths[within]) {  // Feed could not see it when the state was loaded
+    return base::fail(base::Errc::kCorrupt, "the state has a document that is not there");
+  }
+  return Place{
+      {source, piece.first}, &piece.path, piece.index.type, piece.index.offsets[within], within};
+}
+
+base::Result<int> TokenFiles::opened(const Key& key, const std::string& path) {
   const auto found = files_.find(key);
   if (found != files_.end()) return found->second.get();
-  const std::string& path = sources_[key.first].files[key.second].path;
   base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return base::fail_errno(fmt::format("cannot open {}", path), errno);
   if (order_.size() == kOpenFilesMax) {
@@ -77,31 +101,31 @@ base::Result<int> TokenFiles::opened(const Key& key) {
 
 base::Result<RawTokens> TokenFiles::read(std::uint32_t source, std::uint64_t sample,
                                          std::uint32_t offset, std::size_t count) {
-  const std::size_t number = file_of(source, sample);
-  const IndexedFile& file = sources_[source].files[number];
-  const Reading marked(reading_, {source, number});
-  const int fd = RR_TRY(opened({source, number}));
-  const std::size_t width = bytes_of(file.type);
+  const Place place = RR_TRY(place_of(source, sample, offset + count));
+  const Reading marked(reading_, {source, file_of(source, sample)});
+  const int fd = RR_TRY(opened(place.key, *place.path));
+  const std::size_t width = bytes_of(place.type);
   const std::size_t size = count * width;
   if (bytes_.size() < size) bytes_.resize(size);
-  std::uint64_t at = file.offsets[sample - file.first] + std::uint64_t{offset} * width;
+  std::uint64_t at = place.offset + std::uint64_t{offset} * width;
   for (std::size_t done = 0; done < size;) {
     const ssize_t got = ::pread(fd, bytes_.data() + done, size - done, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::fail_errno(fmt::format("cannot read {}", file.path), errno);
+    if (got < 0) return base::fail_errno(fmt::format("cannot read {}", *place.path), errno);
     if (got == 0) {
       return base::fail(base::Errc::kCorrupt,
                         fmt::format("cannot read sample {} of {}: the file has become shorter",
-                                    sample - file.first, file.path));
+                                    place.within, *place.path));
     }
     done += static_cast<std::size_t>(got);
     at += static_cast<std::uint64_t>(got);
   }
-  return RawTokens(file.type, bytes_.data(), count);
+  return RawTokens(place.type, bytes_.data(), count);
 }
 
 void TokenFiles::read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                             std::uint32_t tokens) {
+  if (sources_[source].in_pieces) return;  // they have just been written
   const std::size_t number = file_of(source, sample);
   const auto found = files_.find({source, number});
   if (found == files_.end()) return;

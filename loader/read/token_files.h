@@ -1,5 +1,5 @@
 #pragma once
-// Tokens of samples, from the files of all sources. Blocks; not thread-safe.
+// Tokens and lengths of samples, from the files of all sources. Blocks; not thread-safe.
 //
 // It can be asked from another thread which file is being read, because a read may hang.
 //
@@ -9,14 +9,17 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/core/result.h"
 #include "base/io/fd.h"
+#include "loader/index/pieces.h"
 #include "loader/index/source_index.h"
 
 namespace robustrun::loader {
@@ -47,12 +50,17 @@ struct FileRead {
 
 class TokenFiles {
  public:
-  // The indices must outlive the reader.
-  explicit TokenFiles(std::span<const SourceIndex> sources) : sources_(sources) {}
+  // The indices must outlive the reader. `kept` and `wait`: of class Pieces.
+  TokenFiles(std::span<const SourceIndex> sources, std::uint64_t kept,
+             std::shared_ptr<PieceWait> wait)
+      : sources_(sources), pieces_(sources, kept, std::move(wait)) {}
+
+  // Tokens of a sample. Errors: as of Pieces.
+  base::Result<std::uint32_t> length(std::uint32_t source, std::uint64_t sample);
 
   // Reads `count` tokens of a sample from token `offset` on; they lie within the sample. The result
   // is valid until the next call. The error names the file, also if it has become shorter since it
-  // was indexed.
+  // was indexed; or is one of Pieces.
   base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                                std::size_t count);
 
@@ -64,12 +72,22 @@ class TokenFiles {
   [[nodiscard]] std::optional<FileRead> reading() const;
 
  private:
-  using Key = std::pair<std::uint32_t, std::size_t>;  // source, file
+  using Key = std::pair<std::uint32_t, std::uint64_t>;  // source; file, or first sample of a piece
   class Reading;  // marks a file as being read
-  base::Result<int> opened(const Key& key);
+  // Where a sample's tokens are.
+  struct Place {
+    Key key;
+    const std::string* path;
+    TokenType type;
+    std::uint64_t offset;  // bytes
+    std::uint64_t within;  // number of the sample in its file
+  };
+  base::Result<Place> place_of(std::uint32_t source, std::uint64_t sample, std::uint64_t end);
+  base::Result<int> opened(const Key& key, const std::string& path);
   [[nodiscard]] std::size_t file_of(std::uint32_t source, std::uint64_t sample) const;
 
   std::span<const SourceIndex> sources_;
+  Pieces pieces_;
   std::map<Key, base::Fd> files_;
   std::deque<Key> order_;  // in which they were opened
   std::vector<char> bytes_;

@@ -18,7 +18,8 @@ import os
 
 from ._data import c_api
 from ._data.map_style import DataLoader, DistributedSampler
-from ._data.spec import STATE_FORMAT, DataError, check_state, read
+from ._data.spec import STATE_FORMAT, DataError, check_state, is_while_training, read
+from ._data.tokens_ahead import TokensAhead
 from ._progress import data_waits
 
 __all__ = ["DataError", "DataLoader", "DistributedSampler", "Loader", "loader"]
@@ -48,7 +49,12 @@ class Loader:
         self._spec, folder = read(spec)
         self._rank = int(os.environ.get("RANK", 0)) if rank is None else rank
         self._ranks = int(os.environ.get("WORLD_SIZE", 1)) if ranks is None else ranks
-        self._feed = c_api.Feed(self._spec, folder, self._rank, self._ranks)
+        self._ahead, texts = None, None
+        if is_while_training(self._spec):
+            self._ahead = TokensAhead(self._spec, folder)
+            with data_waits.waiting(batches=0) as wait:
+                texts = self._ahead.wait_for_records(wait.place)
+        self._feed = c_api.Feed(self._spec, folder, self._rank, self._ranks, texts)
         self._has_begun = False
         self._taken = None  # (step, micro) of a batch that the library may not know to be received
 
@@ -60,7 +66,7 @@ class Loader:
 
         self._settle()
         with data_waits.waiting() as wait:
-            self._feed.wait(wait.place)
+            self._feed.wait(self._tell(wait))
             batch = self._feed.ready()
         buffer = batch.buffer()
         shape = (batch.sequences, self._spec["batch"]["context"])
@@ -81,11 +87,29 @@ class Loader:
         self._taken = taken
         return found
 
+    def _tell(self, wait):
+        if self._ahead:
+            self._ahead.look()
+
+        def tell(source, path, sample):
+            wait.place(source, path)
+            if self._ahead is None:
+                return
+            if sample is None:
+                self._ahead.look()
+            else:
+                self._ahead.need(source, sample)
+
+        return tell
+
     def _settle(self):
         if self._taken:
             self._feed.receive(*self._taken)  # twice is once
             self._has_begun = True
+            is_last = self._taken[1] + 1 == self._spec["batch"]["micro"]
             self._taken = None
+            if self._ahead and is_last:
+                self._ahead.move(self._feed.position()[0])
 
     @property
     def digest(self):
@@ -112,4 +136,6 @@ class Loader:
                             % (state["cursor"]["step"], *before))
         self._settle()  # in case that the library refuses the state
         self._feed.seek(state["cursor"], state["micro"])
+        if self._ahead:
+            self._ahead.move(state["cursor"])
         self._has_begun = False

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto spec = cli::parse_data_spec(text, "data.toml");
   if (!spec || spec->batch.bins > 1024) return 0;
   const std::vector<std::uint32_t> lengths{1, 5, 900, 30'000};
-  const std::vector<std::span<const std::uint32_t>> all(spec->sources.size(), lengths);
+  const std::vector all(spec->sources.size(), loader::SampleLengths(lengths));
   auto planner = loader::Planner::open(*spec, all);
   RR_ASSERT(planner);
   const auto plan = planner->next();

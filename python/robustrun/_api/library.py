@@ -3,7 +3,7 @@
 import ctypes
 import os
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 LIBRARY_NAME = "librobustrun.so"
 _library = None
 

@@ -16,8 +16,8 @@ import json
 import signal
 import sys
 
-from . import c_api, marks
-from .spec import DataError, check_state, read
+from . import c_api, marks, pieces
+from .spec import DataError, check_state, is_while_training, read
 
 STEPS_MAX = 10 ** 8  # of the data; the plan is walked from its beginning
 SHOWN = 8  # samples of a source, in the text
@@ -138,7 +138,11 @@ class Audit:
 
     def __init__(self, values, folder, found):
         self.spec, self.marks = values, found
-        self._feed = c_api.Feed(values, folder, 0, found[-1].state["ranks"])
+        texts = None
+        if is_while_training(values):
+            texts = {number: (of_source, pieces.fingerprint(values, folder, of_source))
+                     for number, of_source in pieces.require(values, folder).items()}
+        self._feed = c_api.Feed(values, folder, 0, found[-1].state["ranks"], texts)
         self.sizes = [self._feed.samples(i) for i in range(len(values["source"]))]
         for mark in found:
             try:

@@ -16,7 +16,9 @@ _TEXT, _SIZE, _HANDLE = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p
 class _Source(ctypes.Structure):
     _fields_ = [("name", _TEXT), ("format", _TEXT), ("paths", ctypes.POINTER(_TEXT)),
                 ("path_count", _SIZE), ("weights", ctypes.POINTER(_U64)), ("weight_count", _SIZE),
-                ("column", _TEXT), ("tokenizer", _TEXT), ("transform", _TEXT), ("end", _I64)]
+                ("column", _TEXT), ("tokenizer", _TEXT), ("transform", _TEXT), ("end", _I64),
+                ("texts", ctypes.POINTER(_TEXT)), ("pieces", ctypes.POINTER(_TEXT)),
+                ("records", ctypes.POINTER(_U64)), ("text_count", _SIZE), ("fingerprint", _U64)]
 
 
 class _Spec(ctypes.Structure):
@@ -71,7 +73,7 @@ _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_fingerprint": (_U64, [_HANDLE, _SIZE]),
     "rr_data_seek": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
     "rr_data_wait": (None, [_HANDLE, _U32, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(_TEXT),
-                            ctypes.POINTER(_TEXT)]),
+                            ctypes.POINTER(_TEXT), ctypes.POINTER(_U64)]),
     "rr_data_ready": (None, [_HANDLE, ctypes.POINTER(Batch)]),
     "rr_data_receive": (_HANDLE, [_HANDLE, _U64, _U32]),
     "rr_data_release": (_HANDLE, [_HANDLE]),
@@ -80,9 +82,12 @@ _FUNCTIONS = {  # name: result (None: a code), arguments
     "rr_data_position": (None, [_HANDLE, ctypes.POINTER(_Cursor)]),
     "rr_data_walk": (None, [_HANDLE, ctypes.POINTER(_Cursor), ctypes.POINTER(_Cursor), _U64,
                             _TakePiece, _HANDLE, ctypes.POINTER(ctypes.c_int)]),
+    "rr_data_order": (None, [ctypes.POINTER(_Spec), _SIZE, _U64, _U64, _SIZE,
+                             ctypes.POINTER(_U64)]),
     "rr_data_shuffled": (None, [_U64, _U64, _U64, _U64, _U64, _SIZE, ctypes.POINTER(_U64)]),
 }
 _LOOK_EVERY_MS = 200  # while a batch is awaited
+_NO_SAMPLE = 2 ** 64 - 1
 _bound = None
 
 
@@ -106,9 +111,11 @@ def _call(name, *arguments):
         raise DataError(library.rr_data_error().decode("utf-8", "replace"))
 
 
-def _spec(values):
+def _spec(values, texts=None):
+    """`texts`: {number of a source: (its pieces.Text, fingerprint)} of those that are text and
+    tokenized while the training runs."""
     sources = (_Source * max(1, len(values["source"])))()
-    for out, source in zip(sources, values["source"]):
+    for number, (out, source) in enumerate(zip(sources, values["source"])):
         points = values["mixture"].get(source["name"], [])
         paths = [str(path).encode() for path in source["paths"]]
         flat = [number for point in points for number in point]
@@ -118,6 +125,11 @@ def _spec(values):
         for key in ("column", "tokenizer", "transform"):
             setattr(out, key, source.get(key, "").encode())
         out.end = source.get("end", -1)
+        files, out.fingerprint = (texts or {}).get(number, ((), 0))
+        out.texts = (_TEXT * len(files))(*(os.fsencode(each.path) for each in files))
+        out.pieces = (_TEXT * len(files))(*(os.fsencode(each.folder) for each in files))
+        out.records = (_U64 * len(files))(*(each.records for each in files))
+        out.text_count = len(files)
     batch, shuffle, balance = values["batch"], values["shuffle"], values["balance"]
     return _Spec(values["seed"], sources, len(values["source"]), batch["tokens"], batch["context"],
                  batch["micro"], batch["pack"].encode(), batch["leftover"].encode(),
@@ -126,7 +138,7 @@ def _spec(values):
                  balance["sync"].encode(), values["cache"].encode())
 
 
-def _shared_folder():
+def shared_folder():
     """Where the ranks of a run on this machine share one copy of the indices: beside their records,
     in a folder that the agent removes. Empty outside robustrun."""
     return os.fsencode(os.path.dirname(os.environ.get("ROBUSTRUN_RECORD", "")))
@@ -140,6 +152,13 @@ def inputs(values, folder, source):
         (os.fsdecode(path), os.fsdecode(tokens), bool(is_prepared))))
     _call("rr_data_inputs", ctypes.byref(_spec(values)), folder.encode(), source, take, None)
     return found
+
+
+def order(values, source, samples, position, count):
+    """The samples of a source at positions `position`, `position` + 1, …: `count` of them."""
+    out = (_U64 * count)()
+    _call("rr_data_order", ctypes.byref(_spec(values)), source, samples, position, count, out)
+    return out[:count]
 
 
 def shuffled(seed, epoch, samples, first, stride, count):
@@ -157,12 +176,12 @@ def beginning(sources):
 class Feed:
     """loader::Feed: the steps of one rank."""
 
-    def __init__(self, values, folder, rank, ranks):
+    def __init__(self, values, folder, rank, ranks, texts=None):
         self._handle = None
         self._sources = len(values["source"])
         handle = _HANDLE()
-        _call("rr_data_open", ctypes.byref(_spec(values)), folder.encode(), _shared_folder(), rank,
-              ranks, ctypes.byref(handle))
+        _call("rr_data_open", ctypes.byref(_spec(values, texts)), folder.encode(),
+              shared_folder(), rank, ranks, ctypes.byref(handle))
         self._handle, self._close = handle, _library().rr_data_close
 
     def __del__(self):
@@ -177,15 +196,17 @@ class Feed:
         return [_library().rr_data_fingerprint(self._handle, i) for i in range(self._sources)]
 
     def wait(self, tell):
-        """Waits until ready() returns at once. Meanwhile calls tell(source, path) again and again
-        with what is being read, empty bytes while nothing is; Python's signal handlers run, too."""
-        is_there, source, path = ctypes.c_int(), _TEXT(), _TEXT()
+        """Waits until ready() returns at once. Meanwhile calls tell(source, path, sample) again and
+        again with what is being read, empty bytes while nothing is, and the sample that has no
+        tokens yet, or None. Python's signal handlers run, too."""
+        is_there, source, path, sample = ctypes.c_int(), _TEXT(), _TEXT(), _U64()
         while True:
             _call("rr_data_wait", self._handle, _LOOK_EVERY_MS, ctypes.byref(is_there),
-                  ctypes.byref(source), ctypes.byref(path))
+                  ctypes.byref(source), ctypes.byref(path), ctypes.byref(sample))
             if is_there.value:
                 return
-            tell(source.value, path.value)
+            tell(source.value, path.value,
+                 None if sample.value == _NO_SAMPLE else sample.value)
 
     def ready(self):
         """The batch after the one that was received last; waits for it. The same until receive().

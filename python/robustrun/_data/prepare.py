@@ -9,6 +9,9 @@ was ended goes on with the file at which it was.
 One process reads, and several tokenize; they get batches of a file and return them in its order, so
 sample i of a source is its record i. The process that reads tokenizes one record in 1,000 again, to
 see that a transform gives the same tokens each time.
+
+With prepare = "training" in the specification it makes the pieces that a training would make
+(pieces.py), of all files.
 """
 
 import argparse
@@ -23,10 +26,12 @@ import sys
 import time
 
 from . import c_api, text_files
+from .piece_maker import PieceMaker
 from .pool import Killed, Pool
-from .spec import DataError, read
+from .spec import DataError, is_while_training, read
 from .token_writer import TokenWriter, remove_abandoned
 from .tokenizing import Recipe
+from .tokens_ahead import LATE_S
 
 _BATCHES_PER_PROCESS = 4  # that wait or are worked on
 _NEWS_EVERY_S = {True: 0.5, False: 30.0}  # on a terminal, in a log
@@ -232,11 +237,53 @@ def _finish(writer, file):
             out.write(file.stamp)
 
 
+def _prepare_pieces(path, values, folder, processes, part):
+    began = time.monotonic()
+    processes = processes or len(os.sched_getaffinity(0))
+    os.makedirs(os.path.join(folder, values["cache"]), exist_ok=True)
+    maker = PieceMaker(values, folder, processes, late_s=LATE_S)
+    made = {number: [0, 0, 0] for number in maker.texts}
+    try:
+        texts = [text for of_source in maker.texts.values()
+                 for text in of_source[part[0] - 1::part[1]]]
+        for text in texts:
+            if not text.is_known():
+                maker.count(text)
+        while not all(text.is_known() for text in texts):
+            maker.next_event(1)
+        left = ((text, number) for text in texts for number in range(text.pieces))
+        while True:
+            while maker.busy <= processes and (following := next(left, None)):
+                maker.make(*following)
+            if not maker.busy:
+                break
+            done = maker.next_event(1)
+            if done:
+                text, _, samples, tokens = done
+                made[text.source] = [a + b for a, b in
+                                     zip(made[text.source], (samples, tokens, 1))]
+    finally:
+        maker.end()
+    for number, (samples, tokens, count) in made.items():
+        if count:
+            print("%s: %d samples with %s tokens in %d piece%s"
+                  % (values["source"][number]["name"], samples, _amount(tokens), count,
+                     "s" * (count != 1)))
+    count = sum(each[2] for each in made.values())
+    there = sum(text.pieces for text in texts) - count
+    before = ", %d %s there before" % (there, "was" if there == 1 else "were") if there else ""
+    print("%s: %d piece%s tokenized in %s%s" % (path, count, "s" * (count != 1),
+                                                _duration(time.monotonic() - began), before))
+
+
 def prepare(path, processes, part):
     """Prints what was done. `processes`: None for as many as help. `part`: (1, 4) is the first of
     four parts of each source's files."""
     began = time.monotonic()
     values, folder = read(path)
+    if is_while_training(values):
+        _prepare_pieces(path, values, folder, processes, part)
+        return
     recipes = {number: Recipe(source, folder) for number, source in enumerate(values["source"])
                if source["format"] != "megatron"}
     if not recipes:

@@ -8,12 +8,13 @@ import math
 import os
 
 _SOURCE = {"name": str, "format": str, "paths": list, "bytes_per_token": int, "column": str,
-           "tokenizer": str, "transform": str, "end": int}
+           "tokenizer": str, "transform": str, "end": int, "max_skips": int}
 _TABLES = {
     "batch": {"tokens": int, "context": int, "micro": int, "pack": str, "leftover": str,
               "long": str},
     "shuffle": {"block": int, "window": int},
     "balance": {"cost": dict, "sync": str},
+    "resources": {"cpus": int},
 }
 _DEFAULTS = {
     "batch": {"tokens": 0, "context": 0, "micro": 1, "pack": "best-fit", "leftover": "carry",
@@ -21,7 +22,8 @@ _DEFAULTS = {
     "shuffle": {"block": 4096, "window": 8},
     "balance": {"cost": {"a": 1.0, "b": 0.0}, "sync": "step"},
 }
-_TOP = ("seed", "cache", "source", "mixture", "batch", "shuffle", "balance")
+_TOP = ("seed", "cache", "prepare", "source", "mixture", *_TABLES)
+_PREPARE = ("before", "training")
 
 
 class DataError(ValueError):
@@ -58,6 +60,12 @@ def _number(where, key, value):
     return value
 
 
+def is_while_training(spec):
+    """Whether text is tokenized while the training runs."""
+    return (spec.get("prepare") == "training"
+            and any(source["format"] != "megatron" for source in spec["source"]))
+
+
 def rounded(number):
     """The nearest integer; halves go up, as in the library."""
     return math.floor(number + 0.5)
@@ -81,6 +89,11 @@ def normalized(given, where):
         _known(where, key, _TOP)
     spec = {"seed": _typed(where, "seed", given.get("seed", 0), int),
             "cache": _typed(where, "cache", given.get("cache", "tokens"), str)}
+    prepare = _typed(where, "prepare", given.get("prepare", "before"), str)
+    if prepare not in _PREPARE:
+        raise DataError("%s: prepare must be one of %s" % (where, ", ".join(_PREPARE)))
+    if prepare != "before":  # a default is no part of states, which older versions can read
+        spec["prepare"] = prepare
     sources = _typed(where, "source", given.get("source", []), list)
     names = []
     spec["source"] = []
@@ -90,10 +103,15 @@ def normalized(given, where):
         for key, value in source.items():
             _known(where + ", source", key, _SOURCE)
             values[key] = _typed(where, key, value, _SOURCE[key])
+        if "max_skips" in values and (prepare == "before" or values["format"] == "megatron"):
+            raise DataError("%s: max_skips of source %s needs text and prepare = \"training\""
+                            % (where, values["name"]))
         names.append(values["name"])
         spec["source"].append(values)
     for table, kinds in _TABLES.items():
-        spec[table] = dict(_DEFAULTS[table])
+        if table not in given and table not in _DEFAULTS:
+            continue
+        spec[table] = dict(_DEFAULTS.get(table, {}))
         for key, value in _typed(where, table, given.get(table, {}), dict).items():
             _known("%s, %s" % (where, table), key, kinds)
             spec[table][key] = _typed(where, "%s.%s" % (table, key), value, kinds[key])
@@ -130,6 +148,9 @@ def read(source):
     return normalized(given, path), os.path.dirname(os.path.abspath(path))
 
 
+_MAY_DIFFER = ("batch.micro", "cache", "resources", "resources.cpus")
+
+
 def differences(before, now):
     """What differs between two specifications, apart from places and micro-batches, which may."""
     lines = []
@@ -141,10 +162,10 @@ def differences(before, now):
         elif key == "source" and len(a) == len(b):
             for one, other in zip(a, b):
                 compare("source " + one["name"], one, other)
-        elif a != b and key not in ("batch.micro", "cache") and not key.endswith(".paths"):
+        elif a != b and key not in _MAY_DIFFER and not key.endswith((".paths", ".max_skips")):
             lines.append("%s was %r and is %r" % (key, a, b))
 
-    compare("", before, now)
+    compare("", *({"prepare": "before", **spec} for spec in (before, now)))
     return lines
 
 

@@ -12,10 +12,21 @@ _BATCH_ROWS = 100
 _LINE_BYTES_MAX = 1 << 30
 
 
-def batches(path, file_format, column):
+def batches(path, file_format, column, begin=1):
     """(number of the first line or row, from 1; batch) of each batch: bytes of whole lines, or a
-    list of records. `column`: the only one that is needed; empty: records are dictionaries."""
-    return _lines(path) if file_format == "jsonl" else _rows(path, file_format, column)
+    list of records. `column`: the only one that is needed; empty: records are dictionaries.
+    `begin`: batches before this row may be left out."""
+    return _lines(path) if file_format == "jsonl" else _rows(path, file_format, column, begin)
+
+
+def rows(path, file_format):
+    """The number of rows of a file with columns."""
+    with _columns(path) as stack:
+        if file_format == "parquet":
+            from pyarrow import parquet
+
+            return stack.enter_context(parquet.ParquetFile(path)).metadata.num_rows
+        return sum(batch.num_rows for _, batch in _arrow(path, None, 1, stack))
 
 
 def _lines(path):
@@ -78,25 +89,34 @@ def _zstandard_parts(path):
         raise DataError("cannot read %s: the file is cut off" % path)
 
 
-def _rows(path, file_format, column):
+def _rows(path, file_format, column, begin):
+    with _columns(path) as stack:
+        for first, batch in _record_batches(path, file_format, column, begin, stack):
+            if column and column not in batch.schema.names:
+                raise _no_column(path, column, batch.schema.names)
+            for offset in range(0, batch.num_rows, _BATCH_ROWS):
+                part = batch.slice(offset, _BATCH_ROWS)
+                if column:
+                    part = part.column(part.schema.names.index(column))
+                yield first + offset, part.to_pylist()
+
+
+def _record_batches(path, file_format, column, begin, stack):
+    """(number of the first row, from 1; batch)"""
+    read = _parquet if file_format == "parquet" else _arrow
+    return read(path, [column] if column else None, begin, stack)
+
+
+@contextlib.contextmanager
+def _columns(path):
+    """A stack for what pyarrow opens, and its errors."""
     try:
         import pyarrow
     except ImportError:
         raise DataError("%s needs the package pyarrow" % path) from None
-    columns = [column] if column else None
-    first = 1
     try:
         with contextlib.ExitStack() as stack:
-            read = _parquet if file_format == "parquet" else _arrow
-            for batch in read(path, columns, stack):
-                if column and column not in batch.schema.names:
-                    raise _no_column(path, column, batch.schema.names)
-                for begin in range(0, batch.num_rows, _BATCH_ROWS):
-                    part = batch.slice(begin, _BATCH_ROWS)
-                    if column:
-                        part = part.column(part.schema.names.index(column))
-                    yield first, part.to_pylist()
-                    first += len(part)
+            yield stack
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError("cannot read %s: %s" % (path, " ".join(str(error).split()))) from None
 
@@ -106,16 +126,25 @@ def _no_column(path, column, names):
                      % (path, column, ", ".join(map(repr, names[:8])) or "none"))
 
 
-def _parquet(path, columns, stack):
+def _parquet(path, columns, begin, stack):
     from pyarrow import parquet
 
     file = stack.enter_context(parquet.ParquetFile(path))
     if columns and columns[0] not in file.schema_arrow.names:
         raise _no_column(path, columns[0], file.schema_arrow.names)
-    return file.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+    first, group = 1, 0
+    while group < file.num_row_groups:
+        behind = first + file.metadata.row_group(group).num_rows
+        if behind > begin:
+            break
+        first, group = behind, group + 1
+    groups = list(range(group, file.num_row_groups))
+    for batch in file.iter_batches(_BATCH_ROWS, groups, columns) if groups else ():
+        yield first, batch
+        first += batch.num_rows
 
 
-def _arrow(path, columns, stack):
+def _arrow(path, columns, begin, stack):
     """Both forms: files, and the streams that Hugging Face's datasets keep."""
     import pyarrow
     from pyarrow import ipc
@@ -123,7 +152,12 @@ def _arrow(path, columns, stack):
     mapped = stack.enter_context(pyarrow.memory_map(path))
     try:
         file = ipc.open_file(mapped)
+        found = (file.get_batch(i) for i in range(file.num_record_batches))
     except pyarrow.ArrowInvalid:
         mapped.seek(0)
-        return ipc.open_stream(mapped)
-    return (file.get_batch(i) for i in range(file.num_record_batches))
+        found = ipc.open_stream(mapped)
+    first = 1
+    for batch in found:
+        if first + batch.num_rows > begin:
+            yield first, batch
+        first += batch.num_rows

@@ -74,18 +74,11 @@ class TokenWriter:
         self._kind = "i"
 
     def finish(self):
-        count, width = len(self._lengths), 4 if self._kind == "i" else 2
-        offsets, end = array.array("q"), 0
-        for length in self._lengths:
-            offsets.append(end)
-            end += length * width
         with open(self._names[1], "wb") as index:
-            code = _INT32 if self._kind == "i" else _UINT16
-            index.write(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, count, count + 1))
-            for numbers in (self._lengths, offsets, array.array("q", range(count + 1))):
-                _write(index, numbers)
-            _sync(index)
-        _sync(self._tokens)
+            for part in megatron_index(self._lengths, self._kind):
+                index.write(part)
+            synced(index)
+        synced(self._tokens)
         self._tokens.close()
         _remove(self.prefix + ".idx")  # of other tokens
         os.replace(self._names[0], self.prefix + ".bin")
@@ -103,14 +96,31 @@ class TokenWriter:
             _remove(name)
 
 
-def _write(file, numbers):
+def megatron_index(lengths, kind):
+    """The index in parts. `lengths`: array("i"); `kind`: "H" or "i", of the tokens' array."""
+    count, width = len(lengths), 4 if kind == "i" else 2
+    offsets, end = array.array("q"), 0
+    for length in lengths:
+        offsets.append(end)
+        end += length * width
+    code = _INT32 if kind == "i" else _UINT16
+    yield b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, count, count + 1)
+    for numbers in (lengths, offsets, array.array("q", range(count + 1))):
+        yield plain_bytes(numbers)
+
+
+def plain_bytes(numbers):
     if sys.byteorder == "big":
         numbers = numbers[:]
         numbers.byteswap()
-    file.write(numbers.tobytes())
+    return numbers.tobytes()
 
 
-def _sync(file):
+def _write(file, numbers):
+    file.write(plain_bytes(numbers))
+
+
+def synced(file):
     file.flush()
     os.fsync(file.fileno())
 

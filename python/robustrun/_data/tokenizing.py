@@ -1,12 +1,15 @@
-"""Records of text files → tokens: what a process of `robustrun data prepare` does.
+"""Records of text files → tokens: what a process that tokenizes does.
 
 A batch is part of one file, in its order: bytes of whole JSON lines, or a list of records that were
 read from columns. Its result is as long as its number of records.
 """
 
 import array
+import contextlib
 import copy
+import hashlib
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -14,6 +17,7 @@ import sys
 from .spec import DataError
 
 _COMPARED_EVERY = 1000  # records
+_AT_ONCE = 100  # records that a tokenizer gets in one call, of a piece
 
 
 class Recipe:
@@ -25,6 +29,7 @@ class Recipe:
         self.tokenizer, self.transform = source.get("tokenizer", ""), source.get("transform", "")
         self.column = source.get("column", "") or ("text" if self.tokenizer else "")
         self.end = source.get("end")
+        self.maker = self.transform or self.tokenizer or self.column  # of the tokens
         self._folder = folder
         self._tokens_of = None  # in this process: list of values → list of sequences of tokens
         self._until_picked = 0  # records of this process that come before the next one to compare
@@ -89,6 +94,20 @@ class Recipe:
                             % (self.name, own))
         return module
 
+    def code_stamp(self):
+        """A hash of the file that holds the transform, without importing it; "" if there is none.
+        """
+        if not self.transform:
+            return ""
+        if self._folder not in sys.path:
+            sys.path.insert(0, self._folder)
+        try:
+            found = importlib.util.find_spec(self.transform.partition(":")[0])
+            with open(found.origin, "rb") as file:
+                return hashlib.sha256(file.read()).hexdigest()
+        except Exception:  # without a file; or it cannot be imported
+            return ""
+
     def _function(self):
         module, name = self.module(), self.transform.partition(":")[2]
         function = getattr(module, name, None)
@@ -114,6 +133,67 @@ class Recipe:
             tokens.extend(of_record)
             lengths.append(len(of_record))
         return tokens, lengths, picked
+
+    def tokens_of_piece(self, path, first, batch, skipped, note, one_by_one):
+        """As tokens_of(), and [(number, error)] of records that failed twice; these have no tokens.
+        Those whose numbers are in `skipped` get none either, and are not tried. note(number) is
+        called before the records from this number on are tokenized: before each record with a
+        transform, or if `one_by_one`."""
+        self.open()
+        unit = "line" if isinstance(batch, bytes) else "row"
+        records = list(_numbered(first, batch) if unit == "line" else enumerate(batch, first))
+        tokens, lengths, failed = array.array("i"), array.array("i"), []
+        size = 1 if one_by_one or not self.tokenizer else _AT_ONCE
+        picked = []
+        for begin in range(0, len(records), size):
+            group = [each for each in records[begin:begin + size] if each[0] not in skipped]
+            of_group = {}
+            if group:
+                note(group[0][0])
+                of_group = self._of_group(path, unit, group, failed, picked)
+            for number, _ in records[begin:begin + size]:
+                of_record = of_group.get(number, ())
+                tokens.extend(of_record)
+                lengths.append(len(of_record))
+        note(0)
+        return tokens, lengths, picked, failed
+
+    def _of_group(self, path, unit, group, failed, picked):
+        """number → tokens of the records that can be used."""
+        if len(group) > 1:
+            with contextlib.suppress(DataError):
+                return self._of_records(path, unit, group, picked)
+        found = {}
+        for record in group:
+            with contextlib.suppress(DataError):
+                found.update(self._of_records(path, unit, [record], picked))
+                continue
+            try:
+                found.update(self._of_records(path, unit, [record], picked))
+            except DataError as error:
+                failed.append((record[0], str(error)))
+        return found
+
+    def _of_records(self, path, unit, records, picked):
+        numbers = [number for number, _ in records]
+        values = [self._value(_parsed(path, number, record), path, unit, number)
+                  if unit == "line" else record for number, record in records]
+        chosen = self._picked(values, numbers, unit)
+        found = {number: self._plain_tokens(sequence, path, unit, number) for number, sequence
+                 in zip(numbers, self._sequences(values, numbers, path, unit))}
+        picked += [(number, value, unit, found[number]) for _, value, unit, number in chosen]
+        return found
+
+    def again(self, path, number, value, unit, first):
+        """Tokenizes a record that was picked; DataError if it had other tokens before."""
+        self.open()
+        sequence, = self._sequences([value], [number], path, unit)
+        second = self._plain_tokens(sequence, path, unit, number)
+        if first != second:
+            raise DataError(
+                "%s, %s %d: %s gave other tokens the second time (%s): it must give the same each "
+                "time" % (path, unit, number, self.maker,
+                          _change(first, second)))
 
     def _plain_tokens(self, sequence, path, unit, number):
         try:
@@ -141,16 +221,8 @@ class Recipe:
         """Tokenizes records again that another process has picked from a batch. DataError if it
         gives other tokens."""
         for index, value, unit, number in picked:
-            self.open()
             begin = sum(lengths[:index])
-            first = tokens[begin:begin + lengths[index]]
-            sequence, = self._sequences([value], [number], path, unit)
-            second = self._plain_tokens(sequence, path, unit, number)
-            if first != second:
-                raise DataError(
-                    "%s, %s %d: %s gave other tokens the second time (%s): it must give the same "
-                    "each time" % (path, unit, number, self.transform or self.tokenizer,
-                                   _change(first, second)))
+            self.again(path, number, value, unit, tokens[begin:begin + lengths[index]])
 
     def _value(self, record, path, unit, number):
         if not self.column:
@@ -180,26 +252,33 @@ class Recipe:
                     self._tokens_of([value])
                 except Exception as error:
                     raise DataError("%s, %s %d: %s failed: %s"
-                                    % (path, unit, number, self.transform or self.tokenizer,
+                                    % (path, unit, number, self.maker,
                                        _line(error))) from None
             raise DataError("%s, %ss %d to %d: %s failed: %s"
                             % (path, unit, numbers[0], numbers[-1],
-                               self.transform or self.tokenizer, _line(whole))) from None
+                               self.maker, _line(whole))) from None
         return sequences
 
 
 def _lines(path, first, batch):
     """(number, object) of each line that is not blank."""
-    for number, line in enumerate(batch.split(b"\n"), first):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
-            raise DataError("%s, line %d is no JSON: %s" % (path, number, _line(error))) from None
-        if not isinstance(record, dict):
-            raise DataError("%s, line %d is %s and no object" % (path, number, _shown(record)))
-        yield number, record
+    for number, line in _numbered(first, batch):
+        yield number, _parsed(path, number, line)
+
+
+def _numbered(first, batch):
+    return ((number, line) for number, line in enumerate(batch.split(b"\n"), first)
+            if line.strip())
+
+
+def _parsed(path, number, line):
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
+        raise DataError("%s, line %d is no JSON: %s" % (path, number, _line(error))) from None
+    if not isinstance(record, dict):
+        raise DataError("%s, line %d is %s and no object" % (path, number, _shown(record)))
+    return record
 
 
 def _plain(sequence):

@@ -7,11 +7,13 @@ from . import progress
 
 class waiting:  # noqa: N801 (a context manager; contextlib would be one more import)
     """The script waits for its next batch. `source`: bytes; from where it comes, if that is known
-    beforehand. A batch that ends with an exception is not counted as received."""
+    beforehand. A batch that ends with an exception is not counted as received, and none is if
+    `batches` is 0."""
 
-    __slots__ = ("_record", "_began")
+    __slots__ = ("_record", "_began", "_batches")
 
-    def __init__(self, source=b""):
+    def __init__(self, source=b"", batches=1):
+        self._batches = batches
         self._record = record = progress.current()  # None in a forked child
         if record is not None:
             _tell(record, source, b"")
@@ -32,7 +34,7 @@ class waiting:  # noqa: N801 (a context manager; contextlib would be one more im
             words[progress.DATA_WAITING_SINCE_NS] = 0
             words[progress.DATA_WAITED_NS] += monotonic_ns() - self._began
             if kind is None:
-                words[progress.DATA_BATCHES] += 1
+                words[progress.DATA_BATCHES] += self._batches
 
 
 def _tell(record, source, path):

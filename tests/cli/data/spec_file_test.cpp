@@ -70,6 +70,15 @@ TEST_CASE("sources without [mixture] have the same weight") {
   CHECK(weight_at(spec->sources[0], 9) == weight_at(spec->sources[1], 9));
 }
 
+TEST_CASE("text may be tokenized while the training runs") {
+  const std::string text =
+      "prepare = \"training\"\nsource = [{name = \"a\", format = \"jsonl\", paths = \"a\", "
+      "max_skips = 3}]\n[batch]\ntokens = 8\ncontext = 4\n[resources]\ncpus = 2\n";
+  const auto spec = parse_data_spec(text, "data.toml");
+  REQUIRE(spec);
+  CHECK(spec->while_training);
+}
+
 std::string error_of(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);

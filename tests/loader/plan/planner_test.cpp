@@ -20,7 +20,7 @@ struct Data {
   Spec spec;
   std::vector<std::vector<std::uint32_t>> lengths;
 
-  [[nodiscard]] std::vector<std::span<const std::uint32_t>> spans() const {
+  [[nodiscard]] std::vector<SampleLengths> known() const {
     return {lengths.begin(), lengths.end()};
   }
 };
@@ -54,7 +54,7 @@ Data some_data(std::uint32_t context = 1024, std::uint32_t bins = 48) {
 }
 
 Planner planner_of(const Data& data, Cursor from = {}) {
-  auto planner = Planner::open(data.spec, data.spans(), std::move(from));
+  auto planner = Planner::open(data.spec, data.known(), std::move(from));
   REQUIRE(planner);
   return *std::move(planner);
 }

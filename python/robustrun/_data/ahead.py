@@ -1,0 +1,275 @@
+"""The process that tokenizes ahead of a training: one per machine, started by tokens_ahead.py.
+
+Its stdin has lines of JSON: first what it is to do, then again and again `positions`, the samples
+of each source that the training has used, and `need`, a sample that the rank waits for; other ranks
+have files for this. From the positions follows which pieces are needed next, and in which order
+(loader/plan/order.h): it makes those of the present window of blocks and of the next one. An error
+is a line of JSON on its stdout; then it ends, as it does when stdin ends.
+
+Machines that share the cache share the work: each has a file in the cache that it touches, and a
+piece belongs to one of those whose file is fresh. A piece that a rank has waited for too long is
+made by this machine whatever it belongs to.
+"""
+
+import bisect
+import collections
+import contextlib
+import glob
+import hashlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+from . import c_api
+from .piece_maker import PieceMaker
+from .pieces import RECORDS
+from .spec import DataError
+
+_AT_ONCE = 4096  # samples whose pieces are looked up in one call
+_TOUCH_EVERY_S = 5  # more often at first
+_FRESH_S = 30
+_TAKE_OVER_AFTER_S = 30
+
+
+class _Source:
+    """Which pieces of a source come next. Tells each once, until another order begins."""
+
+    def __init__(self, values, number, texts):
+        self._values, self._number, self._texts = values, number, texts
+        self._firsts, samples = [], 0
+        for text in texts:
+            self._firsts.append(samples)
+            samples += text.records
+        self._samples = samples
+        # The present window and the next one; more if ranks need more for a step.
+        self.reach = 2 * values["shuffle"]["window"] * max(values["shuffle"]["block"], RECORDS)
+        self.position = self._upto = 0  # samples
+        self._told = set()
+        self.coming = collections.deque()  # (position, text, number)
+
+    def has_told(self, text, number):
+        return (text.path, number) in self._told
+
+    def piece_of(self, sample):
+        at = bisect.bisect_right(self._firsts, sample) - 1
+        return self._texts[at], (sample - self._firsts[at]) // RECORDS
+
+    def move(self, position):
+        if position < self.position:  # a state was loaded
+            self._told.clear()
+            self.coming.clear()
+        if position < self.position or position > self._upto:
+            self._upto = position
+        self.position = position
+
+    def look_ahead(self):
+        """Adds to `coming` what is within reach."""
+        end = min(self.position + self.reach, self.position + self._samples)
+        while self._upto < end:
+            count = min(_AT_ONCE, end - self._upto)
+            for sample in c_api.order(self._values, self._number, self._samples, self._upto,
+                                      count):
+                text, number = self.piece_of(sample)
+                if (text.path, number) not in self._told:
+                    self._told.add((text.path, number))
+                    self.coming.append((self._upto, text, number))
+            self._upto += count
+
+
+def _share(points, step):
+    """About how often the mixture draws from a source at a step."""
+    return next((weight for at, weight in reversed(points) if at <= step), points[0][1])
+
+
+class _Machines:
+    """The machines that make pieces for one training in the same cache."""
+
+    def __init__(self, cache, job, machine, machines):
+        self._own, self.count = machine, machines
+        self._path = os.path.join(cache, ".machine-%s-" % job)
+        self._next, self._every_s = 0, 0.5
+        self._fresh = [machine]
+
+    def touch(self):
+        """Returns whether other machines are there than before."""
+        now = time.monotonic()
+        if self.count == 1 or now < self._next:
+            return False
+        self._next = now + self._every_s
+        self._every_s = min(2 * self._every_s, _TOUCH_EVERY_S)
+        own = self._path + str(self._own)
+        with open(own, "w"):
+            os.utime(own)
+        here, fresh = os.stat(own).st_mtime, []  # by the clock of the file system
+        for machine in range(self.count):
+            with contextlib.suppress(OSError):
+                if here - os.stat(self._path + str(machine)).st_mtime < _FRESH_S:
+                    fresh.append(machine)
+        changed, self._fresh = fresh != self._fresh, fresh
+        return changed
+
+    def is_own(self, name):
+        return self._owner(self._fresh, name) == self._own
+
+    def counts(self, name):
+        """Whether this machine is the first to count the records of a text."""
+        return self._owner(range(self.count), name) == self._own
+
+    @staticmethod
+    def _owner(machines, name):
+        return max(machines, key=lambda machine: hashlib.sha256(
+            b"%d %s" % (machine, os.fsencode(name))).digest())
+
+    def check_shared(self):
+        """DataError unless all machines share the cache."""
+        if len(self._fresh) < self.count:
+            raise DataError("a record cannot be used, and it can only be skipped (max_skips) if "
+                            "all %d machines share one cache: this one shares it with %d"
+                            % (self.count, len(self._fresh) - 1))
+
+
+class Ahead:
+    """Makes the pieces that a training needs next."""
+
+    def __init__(self, task):
+        self._values = values = task["values"]
+        folder, cache = task["folder"], os.path.join(task["folder"], values["cache"])
+        os.makedirs(cache, exist_ok=True)
+        self._folder = folder
+        self._machines = _Machines(cache, task["job"], task["machine"], task["machines"])
+        self._maker = PieceMaker(values, folder, task["processes"], self._machines.check_shared,
+                                 task["late_s"])
+        self.put = self._maker.put
+        self._processes = task["processes"]
+        self._sources = {}
+        self._step = 0
+        self._others = []  # pieces of other machines
+        self._needs = {}  # name of a file, "": of stdin → (text, number, time)
+        self._need_files = glob.escape(task["needs"]) + "*"
+        self._positions = [0] * len(values["source"])
+        self._parent = os.getppid()
+
+    def count_records(self):
+        texts = [text for of_source in self._maker.texts.values() for text in of_source]
+        texts = [text for text in texts if not text.is_known()]
+        # The others' last: they may have counted them until then.
+        for text in sorted(texts, key=lambda text: not self._machines.counts(text.folder)):
+            self._maker.count(text)
+        early = []
+        while not all(text.is_known() for text in texts):
+            self._check_parent()
+            event = self._maker.next_event(1)
+            if isinstance(event, dict):
+                self._check_end(event)
+                early.append(event)
+        self._sources = {number: _Source(self._values, number, texts)
+                         for number, texts in self._maker.texts.items()}
+        for event in early:
+            self._take(event)
+
+    def run(self):
+        while True:
+            self._check_parent()
+            if self._machines.touch():
+                for source, *piece in self._others:
+                    source.coming.append(piece)
+                self._others = []
+            self._others = [each for each in self._others if each[1] >= each[0].position]
+            self._look_at_needs()
+            self._begin_pieces()
+            self._take(self._maker.next_event(1))
+
+    def _take(self, event):
+        if not isinstance(event, dict):
+            return
+        self._check_end(event)
+        if "positions" in event:
+            self._positions, self._step = event["positions"], event["step"]
+            for number, source in self._sources.items():
+                source.move(self._positions[number])
+        if event.get("need"):
+            self._take_need("", *event["need"])
+
+    @staticmethod
+    def _check_end(event):
+        if "end" in event:
+            sys.exit(0)
+
+    def _check_parent(self):
+        if os.getppid() != self._parent:
+            sys.exit(0)
+
+    def _take_need(self, name, number, sample):
+        source = self._sources[number]
+        source.look_ahead()
+        piece = source.piece_of(sample)
+        if self._needs.get(name, ())[:2] != piece:
+            self._needs[name] = (*piece, time.monotonic())
+            if not source.has_told(*piece):
+                source.reach *= 2  # a step is larger than that
+
+    def _look_at_needs(self):
+        for path in glob.glob(self._need_files):
+            with contextlib.suppress(FileNotFoundError):
+                with open(path) as file:
+                    self._take_need(path, *json.load(file))
+                os.remove(path)
+        for name, (text, number, since) in list(self._needs.items()):
+            is_late = time.monotonic() - since > _TAKE_OVER_AFTER_S
+            if os.path.exists(text.piece(number)):
+                del self._needs[name]
+            elif is_late or self._machines.is_own(text.piece(number)):
+                self._maker.make(text, number)
+
+    def _begin_pieces(self):
+        for source in self._sources.values():
+            source.look_ahead()
+        while self._maker.busy <= self._processes:
+            nearest = min((source for source in self._sources.values() if source.coming),
+                          key=self._distance, default=None)
+            if nearest is None:
+                return
+            position, text, number = nearest.coming.popleft()
+            if self._machines.is_own(text.piece(number)):
+                self._maker.make(text, number)
+            elif not os.path.exists(text.piece(number)):
+                self._others.append((nearest, position, text, number))
+
+    def _distance(self, source):
+        points = self._values["mixture"][self._values["source"][source._number]["name"]]
+        return (source.coming[0][0] - source.position) / max(_share(points, self._step), 1)
+
+    def end(self):
+        self._maker.end()
+
+
+def _listen(events):
+    for line in sys.stdin:
+        events(json.loads(line))
+    events({"end": True})
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the rank decides
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a transform prints
+    ahead = None
+    try:
+        ahead = Ahead(json.loads(sys.stdin.readline()))
+        threading.Thread(target=_listen, args=(ahead.put,), daemon=True).start()
+        ahead.count_records()
+        ahead.run()
+    except Exception as error:
+        text = str(error) if isinstance(error, DataError) else "cannot tokenize: %r" % error
+        print(json.dumps({"error": text}), file=answers, flush=True)
+        return 2
+    finally:
+        if ahead:
+            ahead.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

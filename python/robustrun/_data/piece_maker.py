@@ -1,0 +1,207 @@
+"""Makes pieces of text (pieces.py) with a pool of processes.
+
+A record that fails twice, kills its process twice or hangs twice is an error, or is skipped if its
+source has max_skips: first this is written down in the cache, then the piece is made without it.
+"""
+
+import collections
+import ctypes
+import os
+import queue
+import signal
+import sys
+
+from . import pieces
+from .pool import Killed, Pool, note
+from .spec import DataError
+from .token_writer import remove_abandoned
+from .tokenizing import Recipe
+
+_KILLED_IN_A_ROW = 20  # without a piece
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_recipes = None  # of a process that tokenizes: by the source's number
+
+
+def _begin(recipes, parent):
+    global _recipes
+    _recipes = recipes
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
+    os.nice(10)  # the training goes first
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _count(text):
+    text.count()
+
+
+def _make(text, number, skipped, one_by_one):
+    """(temporary name of the piece, samples, tokens, records to tokenize again, [(number, error)])
+    """
+    first, batch = text.batch(number)
+    tokens, lengths, picked, failed = _recipes[text.source].tokens_of_piece(
+        text.path, first, batch, skipped, lambda record: note(text.source, record), one_by_one)
+    if len(lengths) != text.records_of(number):
+        raise DataError("%s has changed since its records were counted" % text.path)
+    partial = pieces.write(text.piece(number), pieces.piece_bytes(tokens, lengths))
+    return partial, len(lengths), len(tokens), picked, failed
+
+
+def _again(text, picked):
+    recipe = _recipes[text.source]
+    for number, value, unit, first in picked:
+        note(text.source, number)
+        recipe.again(text.path, number, value, unit, first)
+
+
+class _Task:
+    """A piece that is being made."""
+
+    def __init__(self, text, number):
+        self.text, self.number = text, number
+        self.one_by_one = False
+        self.deaths = collections.Counter()  # by record: of processes that worked on it
+        self.made = None  # once it is only compared
+
+
+class PieceMaker:
+    """end() must be called. finished() and others raise DataError: a record cannot be used, or no
+    process can tokenize. `may_skip()`: DataError if no record may be skipped now."""
+
+    def __init__(self, values, folder, processes, may_skip=lambda: None, late_s=None):
+        self._values, self._may_skip = values, may_skip
+        self._recipes = {number: Recipe(source, folder) for number, source
+                         in enumerate(values["source"]) if source["format"] != "megatron"}
+        self.texts = pieces.texts_of(values, folder)
+        self._events = queue.SimpleQueue()  # (task or text, future), and whatever is put()
+        self._working = {}  # (folder, number of the piece) → its task
+        self._killed = 0
+        self._cleaned = set()  # folders
+        self._pool = Pool(processes, _begin, (self._recipes, os.getpid()), replaces=True,
+                          late_s=late_s)
+        self.put = self._events.put  # wakes the caller of next_event()
+
+    @property
+    def busy(self):
+        """Pieces that are being made."""
+        return len(self._working)
+
+    def _submit(self, event, function, *given):
+        text = getattr(event, "text", event)
+        future = self._pool.submit(function, *given, kind=text.source)
+        future.add_done_callback(lambda done: self._events.put((event, done)))
+
+    def count(self, text):
+        """Counts the records of a text; next_event() returns the text."""
+        self._submit(text, _count, text)
+
+    def make(self, text, number):
+        """Makes a piece, unless it is there or being made; next_event() returns (text, number)."""
+        if (text.folder, number) in self._working or os.path.exists(text.piece(number)):
+            return
+        if text.folder not in self._cleaned:
+            self._cleaned.add(text.folder)
+            remove_abandoned(text.folder)
+        self._begin(self._working.setdefault((text.folder, number), _Task(text, number)))
+
+    def _begin(self, task):
+        if task.made:
+            self._submit(task, _again, task.text, task.made[3])
+        else:
+            self._submit(task, _make, task.text, task.number, set(task.text.skipped()),
+                         task.one_by_one)
+
+    def next_event(self, within_s):
+        """The text or (text, number, samples, tokens) that is done; what was put(); or None."""
+        try:
+            event = self._events.get(timeout=within_s)
+        except queue.Empty:
+            return None
+        if not (isinstance(event, tuple) and isinstance(event[0], (_Task, pieces.Text))):
+            return event
+        what, future = event
+        if isinstance(what, pieces.Text):
+            try:
+                future.result()
+            except Killed:
+                self._count_killed(what)
+                self.count(what)
+                return None
+            return what
+        return self._finished(what, future)
+
+    def _finished(self, task, future):
+        try:
+            result = future.result()
+        except Killed as killed:
+            self._was_killed(task, killed)
+            return None
+        if not task.made:
+            task.made = result
+            failed = result[4]
+            if failed:
+                try:
+                    for number, error in failed:
+                        self._skip(task.text, number, error)
+                except DataError:
+                    pieces.remove(result[0])
+                    raise
+            if result[3]:
+                self._begin(task)  # most likely in another process
+                return None
+        self._killed = 0
+        partial, samples, tokens = task.made[:3]
+        pieces.publish(partial, task.text.piece(task.number))
+        del self._working[task.text.folder, task.number]
+        return task.text, task.number, samples, tokens
+
+    def _was_killed(self, task, killed):
+        self._count_killed(task.text)
+        if killed.record and not (task.one_by_one or self._is_alone(task.text)):
+            task.one_by_one = True  # next time it is known which record it is
+        elif killed.record:
+            task.deaths[killed.record] += 1
+            if task.deaths[killed.record] == 2:
+                self._skip(task.text, killed.record, "%s, %s %d: %s %s" % (
+                    task.text.path, task.text.unit, killed.record,
+                    self._recipes[task.text.source].maker,
+                    "killed its process twice" if killed.late_s is None
+                    else "took longer than %d s twice" % killed.late_s))
+                if task.made:  # with this record, which may not be used now
+                    pieces.remove(task.made[0])
+                    task.made = None
+        self._begin(task)
+
+    def _is_alone(self, text):
+        """Whether a process notes each record."""
+        return not self._recipes[text.source].tokenizer
+
+    def _count_killed(self, text):
+        self._killed += 1
+        if self._killed == _KILLED_IN_A_ROW:
+            raise DataError("source %s: %d processes in a row that tokenized %s were killed, "
+                            "perhaps for lack of memory"
+                            % (self._name(text), self._killed, text.path))
+
+    def _name(self, text):
+        return self._values["source"][text.source]["name"]
+
+    def _skip(self, text, number, error):
+        most = self._values["source"][text.source].get("max_skips", 0)
+        if most == 0:
+            raise DataError(error)
+        self._may_skip()
+        if number not in text.skipped():
+            before = sum(len(each.skipped()) for each in self.texts[text.source])
+            if before >= most:
+                raise DataError("%s; source %s may skip %d record%s (max_skips), and has"
+                                % (error, self._name(text), most, "s" * (most != 1)))
+            text.skip(number, error)
+        print("robustrun: skipped for good: %s" % error, file=sys.stderr, flush=True)
+
+    def end(self):
+        self._pool.end(is_killed=True)
+        for task in self._working.values():
+            if task.made:
+                pieces.remove(task.made[0])

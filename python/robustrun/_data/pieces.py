@@ -1,0 +1,232 @@
+"""Text that is tokenized while the training runs: its files in the cache.
+
+For an input file they lie in a folder of its own, whose name has a hash of all that the tokens
+depend on:
+
+- records: how many records the input file has, and where those of each piece begin (JSON);
+- 0, 1, 2, …: pieces (loader/index/pieces.h), each with the tokens of 1,024 records;
+- skip-N: record N (line or row, from 1) cannot be used; the text is the error.
+
+Each appears whole, under a temporary name first, and is never changed: of two processes that make
+the same file, the first one counts. So every reader, on every machine, gets the same.
+"""
+
+import array
+import contextlib
+import hashlib
+import json
+import os
+
+from . import c_api, text_files
+from .spec import DataError
+from .token_writer import megatron_index, plain_bytes, synced
+from .tokenizing import Recipe
+
+RECORDS = 1024  # of a piece: loader/index/pieces.h
+_SKIP = "skip-"
+
+
+class Text:
+    """An input file. `source`: number of its source."""
+
+    def __init__(self, source, path, folder, file_format, column):
+        self.source, self.path, self.folder = source, path, folder
+        self._format, self._column = file_format, column
+        self._plain = file_format == "jsonl" and not path.endswith((".gz", ".zst"))
+        self.records = None  # is_known() finds it
+        self.digest = None  # of the places of the records
+
+    @property
+    def unit(self):
+        """What its records are called."""
+        return "line" if self._format == "jsonl" else "row"
+
+    def piece(self, number):
+        return os.path.join(self.folder, str(number))
+
+    def is_known(self):
+        """Whether its records have been counted."""
+        if self.records is None:
+            found = self._found()
+            if found is None:
+                return False
+            self.records = found["records"]
+            self.digest = hashlib.sha256(json.dumps(found).encode()).digest()
+        return True
+
+    def _found(self):
+        path = os.path.join(self.folder, "records")
+        try:
+            with open(path, "rb") as file:
+                return json.load(file)
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise DataError("cannot use %s: %s; remove it, and it is made again"
+                            % (path, error)) from None
+
+    @property
+    def pieces(self):
+        return (self.records + RECORDS - 1) // RECORDS
+
+    def count(self):
+        """Counts the records, and writes down where pieces begin."""
+        if self.is_known():
+            return
+        os.makedirs(self.folder, exist_ok=True)
+        if self._format == "jsonl":
+            found = self._line_starts()
+        else:
+            found = {"records": text_files.rows(self.path, self._format),
+                     "bytes": os.path.getsize(self.path)}
+        _publish(os.path.join(self.folder, "records"), json.dumps(found).encode())
+
+    def _line_starts(self):
+        """For each piece and the end: [offset in bytes, number of the line]."""
+        records, offset, starts = 0, 0, []
+        line = 1
+        for line, batch in text_files.batches(self.path, "jsonl", ""):
+            for text in batch.split(b"\n"):
+                if text.strip():
+                    if records % RECORDS == 0:
+                        starts.append([offset, line])
+                    records += 1
+                offset += len(text) + 1
+                line += 1
+            if batch.endswith(b"\n"):  # split() gives an empty rest
+                offset, line = offset - 1, line - 1
+        return {"records": records, "starts": [*starts, [offset, line]]}
+
+    def batch(self, number):
+        """(number of the first line or row, batch) of a piece, as text_files.batches() has them."""
+        if self._format != "jsonl":
+            first = number * RECORDS + 1
+            rows = []
+            for begin, batch in text_files.batches(self.path, self._format, self._column, first):
+                rows += batch[max(0, first - begin):max(0, first + RECORDS - begin)]
+                if begin + len(batch) >= first + RECORDS:
+                    break
+            return first, rows
+        (begin, first), (end, behind) = self._found()["starts"][number:number + 2]
+        if self._plain:
+            with open(self.path, "rb") as file:
+                file.seek(begin)
+                return first, file.read(end - begin)
+        parts = []
+        for line, batch in text_files.batches(self.path, "jsonl", ""):
+            lines = batch.count(b"\n")
+            if line + lines < first:
+                continue
+            texts = batch.split(b"\n")
+            parts += texts[max(0, first - line):max(0, behind - line)]
+            if line + lines >= behind:
+                break
+            if parts and not parts[-1]:
+                parts.pop()  # the rest after the batch's last line end
+        return first, b"\n".join(parts)
+
+    def records_of(self, number):
+        """How many records a piece has."""
+        return min(RECORDS, self.records - number * RECORDS)
+
+    def skipped(self):
+        """{number of the line or row: error}"""
+        found = {}
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(self.folder):
+                if name.startswith(_SKIP) and name[len(_SKIP):].isdecimal():
+                    with open(os.path.join(self.folder, name)) as file:
+                        found[int(name[len(_SKIP):])] = file.read()
+        return found
+
+    def skip(self, number, error):
+        _publish(os.path.join(self.folder, _SKIP + str(number)), error.encode())
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # before there is a piece without this record
+        finally:
+            os.close(folder)
+
+
+def piece_bytes(tokens, lengths):
+    """A piece: an index, and the tokens."""
+    kind = "i" if tokens and max(tokens) > 0xffff else "H"
+    index = megatron_index(lengths, kind)
+    return b"".join(index) + plain_bytes(array.array(kind, tokens))
+
+
+def write(path, contents):
+    """Under a temporary name, which is returned."""
+    partial = "%s.part-%s" % (path, os.urandom(8).hex())
+    try:
+        with open(partial, "xb") as file:
+            file.write(contents)
+            synced(file)
+    except BaseException:
+        remove(partial)
+        raise
+    return partial
+
+
+def publish(partial, path):
+    """Gives a file its name, unless there is one of this name."""
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        if not os.path.exists(path):
+            os.rename(partial, path)
+            return
+    remove(partial)
+
+
+def _publish(path, contents):
+    publish(write(path, contents), path)
+
+
+def remove(path):
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
+
+
+def texts_of(values, folder):
+    """{number of a source: its input files}"""
+    found = {}
+    for number, source in enumerate(values["source"]):
+        if source["format"] == "megatron":
+            continue
+        recipe = Recipe(source, folder)
+        stamp = recipe.code_stamp()[:8]
+        found[number] = [Text(number, path, "%s.pieces%s" % (tokens, stamp and "-" + stamp),
+                              source["format"], recipe.column)
+                         for path, tokens, _ in c_api.inputs(values, folder, number)]
+    return found
+
+
+def fingerprint(values, folder, texts):
+    """Of a source's records, and of what makes their tokens. `texts`: of the source; all known."""
+    source = values["source"][texts[0].source]
+    recipe = Recipe(source, folder)
+    hashed = hashlib.sha256(json.dumps([recipe.code_stamp(), source.get("end")]).encode())
+    tokenizer = os.path.join(folder, recipe.tokenizer)
+    if os.path.isdir(tokenizer):
+        tokenizer = os.path.join(tokenizer, "tokenizer.json")
+    if recipe.tokenizer and os.path.isfile(tokenizer):
+        with open(tokenizer, "rb") as file:
+            hashed.update(file.read())
+    for text in texts:
+        hashed.update(text.digest)
+    return int.from_bytes(hashed.digest()[:8], "little")
+
+
+def require(values, folder):
+    """texts_of(), for a reader that makes nothing: DataError if records are not counted yet."""
+    texts = texts_of(values, folder)
+    for number, of_source in texts.items():
+        for text in of_source:
+            if not text.is_known():
+                raise DataError("source %s: %s has not been tokenized yet, or has changed since; "
+                                "run `robustrun data prepare`"
+                                % (values["source"][number]["name"], text.path))
+    return texts

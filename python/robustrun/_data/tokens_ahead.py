@@ -1,0 +1,202 @@
+"""A rank's side of text that is tokenized while the training runs.
+
+Of the ranks of a machine one has the process that tokenizes (ahead.py): the one with the lock. The
+others wait for the pieces; if the one ends, another takes the lock.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from . import c_api, pieces
+from .spec import DataError
+
+LATE_S = 30  # a record that takes longer, and longer than many before, hangs
+_LOOK_EVERY_S = 0.2
+_NEED_AGAIN_S = 1.0
+_END_S = 5
+_STARTS_MAX = 5  # without a batch
+_owned = {}  # lock → process that has it: a process's own locks do not keep it out
+_PROGRAM = ("import sys; sys.path[:0] = [%r]; from robustrun._data.ahead import main; "
+            "sys.exit(main())")
+
+
+def _number(name, default):
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else default
+
+
+class _Place:
+    """Where this process is in its job."""
+
+    def __init__(self, values, folder):
+        ranks = _number("LOCAL_WORLD_SIZE", 1)
+        self.machine = _number("GROUP_RANK", 0)
+        self.machines = max(_number("GROUP_WORLD_SIZE", _number("WORLD_SIZE", 1) // max(ranks, 1)),
+                            self.machine + 1)
+        cpus = len(os.sched_getaffinity(0)) - ranks
+        self.processes = values.get("resources", {}).get("cpus") or max(1, cpus)
+        names = ("ROBUSTRUN_RUN_ID", "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
+        job = [os.environ.get(name, "") for name in names[:1]]
+        if not job[0]:
+            job = [os.environ.get(name, "") for name in names[1:]]
+        if not any(job):
+            job = [os.getpid()]
+        text = json.dumps([job, folder, values], sort_keys=True).encode()
+        self.job = hashlib.sha256(text).hexdigest()[:16]
+        self.folder = os.fsdecode(c_api.shared_folder())
+        if not self.folder:  # outside robustrun
+            self.folder = os.path.join(tempfile.gettempdir(), "robustrun-%d" % os.getuid())
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self.prefix = os.path.join(self.folder, "data-ahead-%s" % self.job)
+
+
+class TokensAhead:
+    """The text of one loader."""
+
+    def __init__(self, values, folder):
+        self._values, self._folder = values, folder
+        self._texts = pieces.texts_of(values, folder)
+        self._place = _Place(values, folder)
+        self._pid = os.getpid()
+        self._lock = None  # file: this rank has the process, or should
+        self._process = None
+        self._starts = 0
+        self._looked = 0
+        self._at = {"positions": [0] * len(values["source"]), "step": 0}
+        self._need, self._needed = None, 0
+
+    def wait_for_records(self, place):
+        """What c_api.Feed needs, once the records of all files have been counted. Calls
+        place(source, path) with a file that is awaited."""
+        for number, texts in self._texts.items():
+            name = self._values["source"][number]["name"].encode()
+            for text in texts:
+                while not text.is_known():
+                    place(name, os.fsencode(text.path))
+                    self.look()
+                    time.sleep(_LOOK_EVERY_S / 4)
+        return {number: (texts, pieces.fingerprint(self._values, self._folder, texts))
+                for number, texts in self._texts.items()}
+
+    def move(self, cursor):
+        """The training is there: it has received batches up to this cursor."""
+        self._starts = 0
+        self._need = None
+        if self._at["step"] != cursor["step"] or self._at["positions"] != cursor["positions"]:
+            self._at = {"positions": cursor["positions"], "step": cursor["step"]}
+            self.look(True)
+            self._send(self._at)
+
+    def need(self, source, sample):
+        """A rank waits for this sample. Called again and again; `source` is its name."""
+        self.look()
+        numbers = [each["name"].encode() for each in self._values["source"]]
+        need = [numbers.index(source), sample]
+        is_new = need != self._need
+        if not is_new and time.monotonic() - self._needed < _NEED_AGAIN_S:
+            return
+        self._need, self._needed = need, time.monotonic()
+        if self._process is not None:
+            self._send({"need": need})
+        elif not is_new:  # the process of another rank does not seem to know it
+            partial = "%s.part-%d" % (self._place.prefix, os.getpid())
+            with open(partial, "w") as file:
+                json.dump(need, file)
+            os.replace(partial, "%s.need-%d-%d" % (self._place.prefix, os.getpid(), id(self)))
+
+    def look(self, now=False):
+        """Sees to it that a process tokenizes on this machine. DataError if that found an error."""
+        if self._pid != os.getpid():  # forked: its parent has them
+            self._pid, self._lock, self._process = os.getpid(), None, None
+        if not now and time.monotonic() - self._looked < _LOOK_EVERY_S:
+            return
+        self._looked = time.monotonic()
+        if self._process is not None and self._process.poll() is None:
+            return
+        if self._process is not None:
+            self._hear_last()
+        if self._lock is None and not self._take_lock():
+            return
+        if self._starts == _STARTS_MAX:
+            raise DataError("the process that tokenizes has been killed %d times in a row, perhaps "
+                            "for lack of memory" % self._starts)
+        self._starts += 1
+        self._start()
+
+    def _take_lock(self):
+        path = self._place.prefix + ".lock"
+        if _owned.get(path) == os.getpid():
+            return False
+        file = open(path, "a")
+        try:
+            # Not flock(): a child that was forked would hold it, too.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return False
+        self._lock = file
+        _owned[path] = os.getpid()
+        return True
+
+    def _unlock(self):
+        if self._lock is not None:
+            _owned.pop(self._lock.name, None)
+            self._lock.close()
+            self._lock = None
+
+    def _start(self):
+        package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM % package], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+        place = self._place
+        task = {"values": self._values, "folder": self._folder, "job": place.job,
+                "machine": place.machine, "machines": place.machines,
+                "processes": place.processes, "needs": place.prefix + ".need-",
+                "late_s": LATE_S}
+        self._send(task)
+        self._send(dict(self._at, need=self._need))
+
+    def _send(self, value):
+        if self._process is None or self._pid != os.getpid():
+            return
+        try:
+            print(json.dumps(value), file=self._process.stdin, flush=True)
+        except OSError:
+            pass  # it has ended; look() starts another one, which gets all of it
+
+    def _hear_last(self):
+        """DataError if the process ended with one."""
+        process, self._process = self._process, None
+        with process.stdout, process.stdin:
+            told = process.stdout.readline()
+        if told:
+            self._unlock()
+            raise DataError(json.loads(told)["error"])
+
+    def close(self):
+        """Ends the process."""
+        if self._pid != os.getpid():
+            return
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+            try:
+                process.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+        self._unlock()
+
+    def __del__(self):
+        with contextlib.suppress(Exception):  # the interpreter may be ending
+            self.close()
