@@ -1,5 +1,5 @@
-"""A training that is preempted again and again, at random times: three times in test_preemptions.py,
-fifty times in nightly_preemptions.py."""
+"""A training that is preempted again and again, at random times: three times in
+test_preemptions.py, fifty times in nightly_preemptions.py."""
 
 import random
 import re
