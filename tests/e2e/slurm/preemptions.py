@@ -1,4 +1,5 @@
-"""A training that is preempted again and again, at random times (nightly_preemptions.py)."""
+"""A training that is preempted again and again, at random times: three times in
+test_preemptions.py, fifty times in nightly_preemptions.py."""
 
 import random
 import re
@@ -12,20 +13,53 @@ from slurm.cluster import can_track_by_cgroup
 EVERY = 20  # steps between saves
 GRACE_S, REQUEUE_S = 20, 5
 
+# Counts and saves as examples/train.py does, without torch, whose imports take most of a start.
+LIGHT = f"""
+import os, signal, sys, time
+import robustrun
+
+heard = []
+signal.signal(signal.SIGTERM, lambda *_: heard.append(True))
+curve, is_first = sys.argv[1], os.environ["RANK"] == "0"
+
+def save():
+    if is_first:
+        with open("saved.new", "w") as file:
+            file.write(str(step))
+        os.replace("saved.new", "saved")
+
+step = int(open("saved").read()) if os.path.exists("saved") else 0
+while not heard:
+    time.sleep(0.05)
+    step += 1
+    if is_first:
+        with open(curve, "a") as file:
+            file.write(f"{{step}} 0x0\\n")
+    robustrun.step(step)
+    if step % {EVERY} == 0:
+        save()
+save()
+"""
+
 
 class Training:
-    """examples/train.py on two nodes of a private cluster, without an end."""
+    """A training on two nodes of a private cluster, without an end: examples/train.py, or LIGHT."""
 
-    def __init__(self, robustrun, slurm):
+    def __init__(self, robustrun, slurm, is_light=False):
         self.robustrun = robustrun
         self.cluster = slurm(2, proctrack="cgroup" if can_track_by_cgroup() else "linuxproc",
                              grace_s=GRACE_S, requeue_after_s=REQUEUE_S)
         self.curve = robustrun.folder / "curve"
-        done = robustrun.run(
-            "submit", "--nodes=2", "--sbatch=--output=%j.out", "--preflight=off",
+        script = [
             ROOT / "examples/train.py", "--steps=1000000", f"--curve={self.curve}",
             f"--checkpoint={robustrun.folder / 'saves'}", f"--every={EVERY}", "--slow=0.05",
-            "--save-on-stop", "--print-every=1000000", env=self.cluster.environment(),
+            "--save-on-stop", "--print-every=1000000",
+        ]
+        if is_light:
+            script = [robustrun.write("light.py", LIGHT), self.curve]
+        done = robustrun.run(
+            "submit", "--nodes=2", "--sbatch=--output=%j.out", "--preflight=off", *script,
+            env=self.cluster.environment(),
         )
         assert done.code == 0, done.errors
         self.job = int(done.text)
@@ -64,8 +98,9 @@ class Training:
         return (self.directory(start) / "journal").exists()
 
 
-def play(training, rounds, seed):
-    """Preempts the job `rounds` times, at random times of its starts."""
+def play(training, rounds, seed, longest_s=3):
+    """Preempts the job `rounds` times, at random times of its starts: within `longest_s` of the
+    start or of its first step."""
     print(f"seed {seed} (ROBUSTRUN_TEST_SEED)")
     dice = random.Random(seed)
     for start in range(rounds):
@@ -74,7 +109,7 @@ def play(training, rounds, seed):
         if dice.random() < 0.8:
             before = len(training.steps())
             training.wait(lambda before=before: len(training.steps()) > before, 120, "a step")
-        time.sleep(dice.uniform(0, 3))
+        time.sleep(dice.uniform(0, longest_s))
         training.preempt()
         training.wait(lambda start=start: training.end_of(start), 90, f"the end of start {start}")
     training.wait(lambda: training.is_running(rounds), 180, "the last start")

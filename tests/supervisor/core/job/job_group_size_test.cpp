@@ -152,6 +152,7 @@ TEST_CASE("too few nodes: the run waits for capacity, and says so once") {
   h.run();
   h.lose_machine(1);
   const Nanos since = h.now;
+  CHECK(h.text(Rule::kRestart).ends_with("on 2 nodes again when a node is there"));
   CHECK(h.text(Rule::kWaitForNodes) ==
         "only 1 of the 2 nodes needed: node1: no power; waiting for more, at most "
         "60 s");
