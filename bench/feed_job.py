@@ -1,11 +1,12 @@
 """One rank that reads training data and does nothing with it: for figures/feed.py.
 
-    feed_job.py ours|torch FOLDER STEPS WORKERS RESULT
+    feed_job.py ours|torch|ours-text|torch-text FOLDER STEPS WORKERS RESULT
 
 Writes a JSON file: memory and processor time of this process and its loader workers, and how long
 each batch was waited for.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -51,6 +52,31 @@ class Packed(IterableDataset):
             filled -= CONTEXT
 
 
+class Texts(IterableDataset):
+    """The same from lines of JSON, which each worker tokenizes: its share of them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __iter__(self):
+        from tokenizers import Tokenizer
+
+        worker = get_worker_info()
+        ranks, workers = int(os.environ["WORLD_SIZE"]), worker.num_workers
+        own = int(os.environ["RANK"]) * workers + worker.id
+        encode = Tokenizer.from_file(str(self.folder / "tokenizer.json")).encode
+        buffer = []
+        with open(self.folder / "text.jsonl") as lines:
+            for number, line in enumerate(lines):
+                if number % (ranks * workers) != own:
+                    continue
+                buffer += encode(json.loads(line)["text"]).ids
+                while len(buffer) > CONTEXT:
+                    tokens = numpy.array(buffer[:CONTEXT + 1])
+                    yield {"tokens": tokens[:-1], "labels": tokens[1:]}
+                    buffer = buffer[CONTEXT:]
+
+
 def _open(index):
     """As megatron.core.datasets.indexed_dataset does: both files mapped."""
     mapped = numpy.memmap(index, mode="r")
@@ -61,24 +87,25 @@ def _open(index):
 
 
 def batches(kind, folder, workers):
-    if kind == "ours":
+    if kind.startswith("ours"):
         from robustrun import data
 
-        return iter(data.loader(str(folder / "data.toml")))
-    return iter(DataLoader(Packed(folder), batch_size=SEQUENCES, num_workers=workers))
+        return iter(data.loader(str(folder / ("text.toml" if "text" in kind else "data.toml"))))
+    dataset = Texts(folder) if "text" in kind else Packed(folder)
+    return iter(DataLoader(dataset, batch_size=SEQUENCES, num_workers=workers))
 
 
 def processes():
-    own = os.getpid()
-    found = [own]
+    """This one and all below it."""
+    children = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
-            try:
+            with contextlib.suppress(OSError):
                 parent = int((entry / "stat").read_text().rpartition(") ")[2].split()[1])
-            except OSError:
-                continue
-            if parent == own:
-                found.append(int(entry.name))
+                children.setdefault(parent, []).append(int(entry.name))
+    found = [os.getpid()]
+    for pid in found:
+        found += children.get(pid, [])
     return found
 
 
@@ -109,9 +136,11 @@ def main(kind, folder, steps, workers, result):
     meet(result, "begin")
     before = memory_kb(os.getpid())
     meet(result, "measured")
+    spent = processor_s(os.getpid())
     source = batches(kind, folder, int(workers))
-    next(source)
-    spent = sum(map(processor_s, processes()))
+    if "text" not in kind:  # text is tokenized ahead from the beginning
+        next(source)
+        spent = sum(map(processor_s, processes()))
     tokens, waits = 0, []
     for _ in range(int(steps)):
         time.sleep(PAUSE_S)

@@ -1,5 +1,6 @@
 """What it costs to feed two ranks from 50 sources: memory, processor time, and waits for a batch;
-and the memory that feeding eight ranks takes.
+the memory that feeding eight ranks takes; and text that is tokenized while two ranks read it, the
+peer by two workers of each rank.
 
 Sequences of 4,096 tokens from files in Megatron-LM's format, 16 to a batch and rank; the ranks
 pause for 20 ms between two batches. The peer is torch's DataLoader with 4 workers per rank, and
@@ -11,6 +12,7 @@ torch.
 
 import json
 import random
+import shutil
 
 import numpy
 from harness import PYTHON, ROOT, Figure, Quick, Scratch, in_turns, median_ratio, start
@@ -20,9 +22,11 @@ from figures.data import write_index
 SOURCES, DOCUMENTS = 50, 2000
 RANKS, MANY_RANKS, WORKERS = 2, 8, 4
 CONTEXT, SEQUENCES = 4096, 16
-STEPS, QUICK_STEPS, MANY_STEPS = 300, 100, 30
-ROUNDS = 5
-QUICK = Quick(45, "1 round of 100 batches instead of 5 of 300; not eight ranks")
+STEPS, QUICK_STEPS, MANY_STEPS, TEXT_STEPS = 300, 100, 30, 80
+TEXTS, TEXT_WORDS, VOCABULARY = 90_000, 100, 5000
+TEXT_WORKERS = 2
+ROUNDS, TEXT_ROUNDS = 5, 3
+QUICK = Quick(45, "1 round of 100 batches instead of 5 of 300; neither eight ranks nor text")
 JOB = ROOT / "bench" / "feed_job.py"
 
 
@@ -45,6 +49,55 @@ def make_sources(folder, ranks):
         """)
 
 
+def make_text(folder):
+    """Lines of JSON with words of a made-up language, and a byte-pair tokenizer that knows it."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    drawn = random.Random(5)
+    words = ["".join(drawn.choice("aeioukstrnlmpdg") for _ in range(drawn.randint(2, 11)))
+             for _ in range(VOCABULARY)]
+    weights = [1 / (1 + number) for number in range(VOCABULARY)]
+    texts = [" ".join(drawn.choices(words, weights, k=max(2, round(
+        drawn.lognormvariate(0, 1) * TEXT_WORDS)))) for _ in range(TEXTS)]
+    with open(folder / "text.jsonl", "w") as file:
+        for text in texts:
+            file.write(json.dumps({"text": text}) + "\n")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel()
+    tokenizer.train_from_iterator(texts[:2000], trainers.BpeTrainer(
+        vocab_size=4000, show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "text.toml").write_text(f"""
+        prepare = "training"
+        source = [{{name = "text", format = "jsonl", paths = "text.jsonl", column = "text",
+                    tokenizer = "tokenizer.json"}}]
+        [batch]
+        tokens = {RANKS * SEQUENCES * CONTEXT}
+        context = {CONTEXT}
+        micro = 1
+        [shuffle]
+        block = 1024
+        window = 4
+        """)
+
+
+def text_rate(rounds):
+    """Text that is tokenized while the ranks read."""
+    with Scratch() as folder:
+        make_text(folder)
+
+        def ours():
+            shutil.rmtree(folder / "tokens", ignore_errors=True)
+            return run("ours-text", folder, TEXT_STEPS)
+
+        read = in_turns(rounds, ours,
+                        lambda: run("torch-text", folder, TEXT_STEPS, workers=TEXT_WORKERS))
+    rate = [[one["rate"] for one in readings] for readings in read]
+    return Figure("text, tokens per processor second", "million", *rate, "at least once",
+                  median_ratio(*rate) >= 1)
+
+
 def run(kind, folder, steps, workers=WORKERS, ranks=RANKS):
     """The sums over all ranks, and the longest wait."""
     results = [folder / f"{kind}.{rank}.json" for rank in range(ranks)]
@@ -52,7 +105,8 @@ def run(kind, folder, steps, workers=WORKERS, ranks=RANKS):
         old.unlink()
     running = [start([PYTHON, JOB, kind, folder, steps, workers, path], folder,
                      output=f"output.{rank}", PYTHONPATH=ROOT / "build" / "share" / "robustrun"
-                     / "python", RANK=rank, WORLD_SIZE=ranks)
+                     / "python", RANK=rank, WORLD_SIZE=ranks, LOCAL_WORLD_SIZE=ranks, GROUP_RANK=0,
+                     TORCHELASTIC_RUN_ID="bench")
                for rank, path in enumerate(results)]
     for process in running:
         if process.wait() != 0:
@@ -86,7 +140,7 @@ def measure(quick):
     memory, rate, wait = ([[one[key] for one in readings] for readings in (ours, peer)]
                           for key in ("MiB", "rate", "wait_ms"))
     counts = f"{ours[0]['processes']} and {peer[0]['processes']} processes"
-    many = [] if quick else [memory_of_many()]
+    more = [] if quick else [memory_of_many(), text_rate(TEXT_ROUNDS)]
     return [Figure("memory beyond two ranks with torch", "MiB", *memory, "at most 1/4",
                    median_ratio(*memory) <= 1 / 4, counts),
             Figure("tokens per processor second", "million", *rate, "at least 5 times",
@@ -96,4 +150,4 @@ def measure(quick):
             Figure("the longest wait for a batch but for 1 %", "ms", *wait, "ours at most 1 ms",
                    max(wait[0]) <= 1),
             Figure("the same, torch without workers", "ms", wait[0],
-                   [one["wait_ms"] for one in alone], "-", True), *many]
+                   [one["wait_ms"] for one in alone], "-", True), *more]
