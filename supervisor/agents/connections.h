@@ -55,7 +55,7 @@ class AgentConnections {
   AgentConnections& operator=(const AgentConnections&) = delete;
 
   struct Admission {
-    // As in Driver::Parts; null: no agent is on another machine.
+    // As in Driver::Parts.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // `robustrun stop` from another machine.

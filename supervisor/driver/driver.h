@@ -43,8 +43,7 @@ class Driver {
     int out_fd = 1;
     int err_fd = 2;
     // Each of the following functions answers once, from the loop.
-    // Looks up the numeric addresses of a host, none of an unknown one; null: no agent is on
-    // another machine.
+    // Looks up the numeric addresses of a host, none of an unknown one; null: no hosts are named.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // Asks Slurm why it signals the job; null without Slurm.

@@ -19,10 +19,10 @@
 // then needs twice the time, and does not come sooner for a rank that is still. Otherwise an
 // intended pause could be convicted three times in one line, which ends the run (crash loop).
 //
-// R12: the script of a process has returned, but the process lingers, and every other process has
-// ended or lingers, too. That fails no attempt. It is reported after kLateEndSaidAfter. After
-// --hang-timeout the process is ended, provided that its exit handlers have run and that it does
-// nothing; the run then counts as succeeded.
+// R12 of docs/diagnosis.md: the script of a process has returned, but the process lingers, and
+// every other process has ended or lingers, too. That fails no attempt. It is reported after
+// kLateEndSaidAfter. After --hang-timeout the process is ended, provided that its exit handlers
+// have run and that it does nothing; the run then counts as succeeded.
 //
 // Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
 // not since when. Such a verdict counts when the group's steps are missing, or, in a group without
