@@ -106,7 +106,7 @@ struct NetworkPlan {
 
 // What is done about workers that wait for each other (supervisor/watch/hang_watch.h).
 struct HangPolicy {
-  bool act = true;  // false: hangs are only reported (--hang-timeout=off, compat mode)
+  bool act = true;  // false: hangs are only reported (--hang-timeout=0, as in compat mode)
   base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: no hang lasts longer
   template <class V>
   void fields(V& v) {

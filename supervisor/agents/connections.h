@@ -38,7 +38,7 @@ class AgentConnections {
   };
   struct Hands {
     std::function<void(EventBody, base::NodeId)> on_event;
-    // Of the agent that counts. Hello, Heartbeat and Bye are for on_report().
+    // Of the agent that counts. Hello, Heartbeat and Bye are to be given to on_report() below.
     std::function<void(base::NodeId, wire::Message)> on_message;
     // After its Hello. `is_again`: it had joined before, and may have missed orders.
     std::function<void(base::NodeId, bool is_again)> on_connected;
