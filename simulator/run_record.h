@@ -66,7 +66,7 @@ struct RunRecord {
   double node_days = 0;  // of machines in the group
   std::vector<SeenFault> faults;  // in order of time
   std::uint32_t by_user = 0;  // restarts for updates, and orders to stop, the scheduler's too
-  std::uint32_t stalls = 0;  // ranks that waited, and then continued by themselves
+  std::uint32_t stalls = 0;  // times that ranks waited, without a restart for it
   std::array<std::vector<Nanos>, kStages> times;
   std::vector<PaceSeen> paces;
   // From checkpoint notes: steps between two checkpoints, and how long a rank waits for one.
