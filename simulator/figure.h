@@ -16,7 +16,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 enum class Origin : std::uint8_t {
-  kMeasured,   // on our own machines, at small scale (docs/figures.md)
+  kMeasured,   // on our own machines, at small scale (docs/figures.md), or in journals (site.h)
   kPublished,  // in the paper that `source` names
   kAssumed,    // without a source; `source` gives the reason
   kGiven,      // by the user

@@ -1,6 +1,6 @@
 #pragma once
 // The job, independent of its supervision: machines, script, checkpoints, and the simulated
-// duration. Plain data, from the command line.
+// duration. Plain data, from the command line and journals.
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 // A job under robustrun: the real core (supervisor/core/job/job.h), with its policy, budgets and
-// timers, in a virtual cluster. Faults of the trace reach the core as events that agents would
-// send; its orders are carried out after the times in OwnTimes. Deterministic.
+// timers, in a virtual cluster. Faults of the trace reach the core as the events of a real
+// run; its orders are carried out after the times in OwnTimes. Deterministic.
 //
 // Each machine has one rank. Evicted machines are repaired and then join as new nodes (as if a user
 // started an agent there); the core itself retries machines that are gone. When a run ends, the job

@@ -7,7 +7,7 @@
 // (from journals of other runs, or medians over all of the run's own incidents of a kind). The core
 // decides anew.
 //
-// Left out and counted: failures while workers were starting, stalls that ended by themselves, and
+// Left out and counted: failures while workers were starting, stalls that no restart ended, and
 // restarts ordered by users.
 
 #include <cstdint>

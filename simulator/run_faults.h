@@ -15,7 +15,7 @@ namespace robustrun::simulator {
 
 struct RunFaults {
   std::vector<SeenFault> faults;  // in order
-  std::uint32_t by_user = 0;  // restarts for updates, and orders to stop
+  std::uint32_t by_user = 0;  // restarts for updates, and orders to stop, the scheduler's too
   std::vector<Nanos> slow_for;  // of machines that were slow and recovered by themselves
 };
 

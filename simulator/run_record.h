@@ -29,8 +29,8 @@ enum class Stage : std::uint8_t {
   kStart,  // all is ready → the last worker was started
   kScript,  // → the first step, including the load of a checkpoint
   kScriptWarm,  // the same if every worker was a standby worker
-  // An agent was lost → its successor joined. In a run that lost no agent: the start of its first
-  // agents.
+  // An agent whose node answers was lost → its successor joined. In a run where that did not
+  // happen: the start of its first agents.
   kAgent,
   kSlowFor,  // a machine was slow until it recovered by itself
   kEnding,  // the end of a run after an order to stop
@@ -48,7 +48,7 @@ struct SeenFault {
   std::uint32_t place = 0;  // of the machine, in the group
   bool node_answers = false;  // for kMachine: only its agent died, and another one came
   double slows = 1;  // for kSlow
-  Nanos lasts{};  // for kSlow; 0: until the run's end
+  Nanos lasts{};  // for kSlow; 0: it did not recover by itself
   std::optional<supervisor::WorkerExited> exited;  // what the worker that ended first left
 };
 
@@ -63,10 +63,10 @@ struct RunRecord {
   std::uint32_t nodes = 0;  // that train: the first group
   std::uint32_t spares = 0;
   Nanos duration{};
-  double node_days = 0;  // of machines in training
+  double node_days = 0;  // of machines in the group
   std::vector<SeenFault> faults;  // in order of time
-  std::uint32_t by_user = 0;  // restarts for updates, and orders to stop
-  std::uint32_t stalls = 0;  // ranks that waited, and then continued by themselves
+  std::uint32_t by_user = 0;  // restarts for updates, and orders to stop, the scheduler's too
+  std::uint32_t stalls = 0;  // times that ranks waited, without a restart for it
   std::array<std::vector<Nanos>, kStages> times;
   std::vector<PaceSeen> paces;
   // From checkpoint notes: steps between two checkpoints, and how long a rank waits for one.

@@ -43,7 +43,7 @@ struct Site {
   std::array<SeenRate, kKinds> by_kind;
   std::uint32_t unclear = 0;     // counted as kPassing because their cause is unknown
   std::uint32_t on_purpose = 0;  // not counted above
-  std::uint32_t by_user = 0;     // stops and restarts ordered by users
+  std::uint32_t by_user = 0;     // stops and restarts ordered by users or the scheduler
   std::array<SeenTime, kStages> times;
   SeenTime step;
   SeenTime checkpoint_every, checkpoint_stall;

@@ -61,7 +61,7 @@ struct Study {
   std::uint32_t standbys = 0;          // by ByteRobust's rule, for the same failures
   std::vector<IntervalResult> intervals;  // ascending; for robustrun
   Nanos best_interval{};
-  Nanos young_daly{};                  // 0: checkpoints cost nothing
+  Nanos young_daly{};                  // 0: checkpoints cost nothing, or nothing fails
   Nanos between_failures{};            // of all machines that train
   double closed_ettr = 0;              // arXiv 2410.21680, with robustrun's mean pause
 };

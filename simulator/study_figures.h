@@ -1,5 +1,5 @@
 #pragma once
-// The figures that a study or a replay rests on, one line each, with their sources: measured here,
+// The figures that a study or a replay rests on, one line each, with their sources: measured,
 // published, assumed or given. Pure.
 
 #include <string>

@@ -2,8 +2,8 @@
 // How often agents send heartbeats, and after how much silence a node is suspect and lost. A run's
 // values are those of the options named here: change their defaults in
 // cli/options/options_table.cpp; the values below are for tests. cli/nodes/nodes.cpp keeps them
-// apart from each other; docs/recovery.md quotes them. Within suspect_after a broken connection
-// comes back, and peers' progress counts as recent.
+// apart from each other; docs/recovery.md quotes them. A broken connection must
+// come back within suspect_after, and peers' progress is recent for as long.
 
 #include "base/core/clock.h"
 

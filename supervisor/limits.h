@@ -39,23 +39,24 @@ inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
 // A signal to all processes of a run reaches its supervisor at most this long after the others.
 inline constexpr std::chrono::seconds kRelayedSignalMax{5};
-// From the core's Finish to our exit: agents disconnect, the console drains. Longer than an agent
-// takes to save copies of the last attempt (agent/copies/limits.h).
+// From the core's Finish until agents that have not ended are killed. Longer than an agent takes to
+// save copies of the last attempt (agent/copies/limits.h).
 inline constexpr std::chrono::seconds kShutdownMax{10};
-// From the SIGKILL of remaining agents to our exit.
+// From their SIGKILL until they are not waited for any more; the last output follows.
 inline constexpr std::chrono::seconds kKillMax{2};
 // Checks of leases per heartbeat: a lease ends at most a fraction of an interval late.
 inline constexpr unsigned kLeaseChecksPerBeat = 4;
 // A silent node is not lost while its peers do steps, but only this long: in jobs whose ranks do
 // not depend on each other the peers would never notice its end.
 inline constexpr std::chrono::seconds kSilenceWithProgressMax{60};
-// Threads for the launcher's files, name look-ups and ssh -G.
+// Threads of the launcher's pool: for its files, name look-ups, ssh -G, and all else that would
+// keep the loop waiting.
 inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
 inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;  // of that pool
 inline constexpr std::uint32_t kLookUpLane = 0x5348'1007;  // of that pool
-// driver/slurm_side.h, driver/job_end.h: at most this part of the interval is added to it, at
-// random.
+// driver/slurm_side.h, driver/job_end.h, driver/replacements.h: at most one part in so many of the
+// interval is added to it, at random.
 inline constexpr int kSlurmPollJitter = 4;
 // driver/job_end.h: the margin of the last save before the end of the scheduler's job, the time
 // that is kept for what comes after it (a requeue), and the least that workers get.
@@ -90,7 +91,8 @@ inline constexpr std::chrono::minutes kControlSocketYoung{1};
 inline constexpr std::chrono::seconds kControlMessageTime{5};
 // Bytes of a request's value that a refusal repeats.
 inline constexpr std::size_t kShownWordBytes = 24;
-// Injected faults that wait for a node's answer, and for how long; the command waits longer.
+// kInjectionsMax faults may wait for a node's answer, each for kInjectionAnswerMax; the command
+// waits longer. kFaultTimeMax: of a fault's delay, and of its duration.
 inline constexpr std::size_t kInjectionsMax = 64;
 inline constexpr std::size_t kNodeNameBytesMax = 255;
 inline constexpr std::chrono::hours kFaultTimeMax{24 * 366 * 10};
@@ -129,8 +131,8 @@ inline constexpr std::chrono::hours kStopGraceMax{24};
 inline constexpr std::size_t kVersionBytesMax = std::size_t{128} << 10;
 inline constexpr std::chrono::hours kUpdateWithinMax{24 * 366};
 
-// group_replay.h: how long the other nodes of a group may go on once one has failed; longer than
-// its agent gives its remaining processes.
+// group_replay.h: how long the other nodes of a group may go on once one has failed; longer than an
+// agent gives the other processes of its node (agent/node/limits.h).
 inline constexpr std::chrono::seconds kReplayOthersMax{12};
 inline constexpr std::size_t kReplayWordsMax = 300;
 
@@ -148,8 +150,8 @@ inline constexpr std::chrono::seconds kGroupWaitLooksApart{1};
 
 // hang_watch.h: overdue operations that are remembered.
 inline constexpr std::size_t kOverdueMax = 4096;
-// Steps are missing when a group that has done kGapsToLearn steps does none for kNoStepMin, and for
-// kNoStepFactor times its longest pause.
+// Steps are missing when a group does none for kNoStepMin, and for kNoStepFactor times its longest
+// pause between steps. Before kGapsToLearn such pauses that is not known.
 inline constexpr std::uint32_t kGapsToLearn = 3;
 inline constexpr std::chrono::seconds kNoStepMin{10};
 inline constexpr int kNoStepFactor = 3;
@@ -208,10 +210,10 @@ inline constexpr int kConvictAgainFactor = 2;  // where an attempt was ended bef
 // Time for agents to answer with evidence; the look is over kObserveMargin later.
 inline constexpr std::chrono::milliseconds kObserveWithin{2500};
 inline constexpr std::chrono::milliseconds kObserveMargin{1000};
-// The same without evidence, once a worker has failed; both together fit into the core's
-// kLookBackMax.
+// The same without evidence, once a worker has failed: less than the core's kLookBackMax. With
+// kObserveMargin it is more, so the core does not wait for a look in which an agent is silent.
 inline constexpr std::chrono::milliseconds kLookBackWithin{800};
-// Looks at what single ranks use, at a time.
+// Looks for users, at what a rank uses or at stacks, at a time.
 inline constexpr std::size_t kUseLooksMax = 16;
 // Of an answer to "stacks": frames of a stack, and reasons why there are none.
 inline constexpr std::size_t kStackFramesMax = 60;

@@ -14,7 +14,7 @@
 namespace robustrun::supervisor {
 
 struct PlacementRequest {
-  // false: nodes keep their order; only the racks and switches of `cluster` are used.
+  // false: nodes keep their order; `cluster` then serves to choose keepers and to show racks.
   bool enabled = false;
   // The machines of the run: by NodeId if hosts are named. In an open group (no hosts are named,
   // nodes join by themselves): all machines that are described, to be found by name.

@@ -74,8 +74,8 @@ struct NetworkPlan {
   LeaseTimes lease;
   launcher::SlurmOptions slurm;  // kSlurm
   launcher::BatchJob batch;  // of another scheduler, whose job the run is in
-  // Open groups: path of the file with the join token and our addresses; empty: hosts got these
-  // otherwise.
+  // Open groups and --replace: path of the file with the join token and our addresses; empty: hosts
+  // got these otherwise.
   std::string invitation;
   std::uint64_t copies_rate =
       0;  // bytes/s of copies to peers (--copies-rate); 0: the agents' choice
@@ -106,7 +106,7 @@ struct NetworkPlan {
 
 // What is done about workers that wait for each other (supervisor/watch/hang_watch.h).
 struct HangPolicy {
-  bool act = true;  // false: hangs are only reported (--hang-timeout=off, compat mode)
+  bool act = true;  // false: hangs are only reported (--hang-timeout=0, as in compat mode)
   base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: no hang lasts longer
   template <class V>
   void fields(V& v) {
@@ -196,7 +196,7 @@ struct RunRequest {
 inline constexpr int kAnotherLeads = -1;
 
 // Runs the job to its end and returns robustrun's exit code. Each failure that prevents the start
-// is one line on stderr (exit code 2 when the user can fix it).
+// is one line on stderr, and exit code 2.
 int run_job(const RunRequest& request);
 
 // Takes over the run in `run_directory`, whose supervisor is gone: its agents and workers are left

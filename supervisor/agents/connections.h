@@ -38,7 +38,7 @@ class AgentConnections {
   };
   struct Hands {
     std::function<void(EventBody, base::NodeId)> on_event;
-    // Of the agent that counts. Hello, Heartbeat and Bye are for on_report().
+    // Of the agent that counts. Hello, Heartbeat and Bye are to be given to on_report() below.
     std::function<void(base::NodeId, wire::Message)> on_message;
     // After its Hello. `is_again`: it had joined before, and may have missed orders.
     std::function<void(base::NodeId, bool is_again)> on_connected;
@@ -55,7 +55,7 @@ class AgentConnections {
   AgentConnections& operator=(const AgentConnections&) = delete;
 
   struct Admission {
-    // As in Driver::Parts; null: no agent is on another machine.
+    // As in Driver::Parts.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // `robustrun stop` from another machine.

@@ -3,8 +3,8 @@
 //
 // tqdm and the like redraw a line: '\r', the new state, no '\n' before the end. Behind prefixes, of
 // many ranks at once, that is a wall of lines. A BarFold takes such lines out of the output: the
-// lowest rank's bar is shown at its place on the terminal (live_area.h), and its last state becomes
-// a line. Bars of other ranks with the same label are only in their log files.
+// lowest rank's bar is shown at the bottom of the terminal (live_area.h), and its last state
+// becomes a line. Bars of other ranks with the same label are only in their log files.
 //
 // Inner bars, which tqdm draws one line below with "\n" and "\x1b[A", are not shown. A display of
 // rich (frame_fold.h) is a bar, too: its first line is shown, and all of its lines when it has
@@ -39,7 +39,7 @@ class BarFold {
   // The bar of the lowest rank that has one; none: no bar.
   [[nodiscard]] std::optional<ProgressBar> bar() const;
   // Ends bars that were ended by '\n', if their streams have been quiet since the previous call,
-  // and returns the lines of those that are shown, and lines printed over a display. Call it at
+  // and returns the lines of those that are shown, and lines printed above a display. Call it at
   // intervals.
   [[nodiscard]] std::vector<wire::Output> end_quiet();
   // Ends all bars, and returns the lines of those that are shown.

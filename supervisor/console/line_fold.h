@@ -1,10 +1,10 @@
 #pragma once
-// Folds equal lines that many ranks print within a second into one (--fold-lines).
+// Folds equal lines that many ranks print within a moment into one (--fold-lines).
 //
-// Each line waits in one queue for kFoldWindow. An equal line of the same stream from another rank
-// joins a waiting one, but only one that is behind all waiting lines of that rank. So each rank's
-// lines are shown in their order, a second late. Lines end at '\n' or '\r'. A line that comes in
-// pieces (Output::partial) is never folded.
+// Each line waits in one queue for LineFoldLimits::window. An equal line of the same stream from
+// another rank joins a waiting one, but only one that is behind all waiting lines of that rank. So
+// each rank's lines are shown in their order, that much later. Lines end at '\n' or '\r'. A line
+// that comes in pieces (Output::partial) is never folded.
 //
 // Pure; owned by the console, on its loop; the caller gives the time. Bounded: above
 // kFoldHeldBytesMax the oldest lines are released early.

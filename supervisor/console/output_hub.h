@@ -2,9 +2,9 @@
 // The console's recent output, for commands that watch it (`robustrun attach`).
 //
 // A ring of the last kOutputKeptBytes of both streams, in their order; every byte has a position,
-// counted from the run's start. A watcher asks for the bytes after a position, and waits when there
-// are none: so nothing is buffered per watcher, and a slow or stopped one delays nothing. It is
-// told how many bytes it has missed. Owned by the driver, on its loop.
+// counted from this supervisor's start. A watcher asks for the bytes after a position, and waits
+// when there are none: so nothing is buffered per watcher, and a slow or stopped one delays
+// nothing. It is told how many bytes it has missed. Owned by the driver, on its loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

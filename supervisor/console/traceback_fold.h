@@ -1,9 +1,9 @@
 #pragma once
 // Folds the Python tracebacks of workers that fail only because another worker failed before them.
 //
-// Each traceback becomes one line: its exception, and how many lines the worker's log has. Lines
-// may have torch's prefix "[rank3]: ". Tracebacks that are chained ("During handling of the above
-// exception, …") fold one by one. All other output passes unchanged.
+// Each traceback becomes one line: its exception, and how many lines of it are in the worker's log.
+// Lines may have torch's prefix "[rank3]: ". Tracebacks that are chained ("During handling of the
+// above exception, …") fold one by one. All other output passes unchanged.
 //
 // Pure; owned by the console, on its loop. Bounded: per rank an exception's line, of at most
 // kTracebackLineMax bytes.

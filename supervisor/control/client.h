@@ -15,10 +15,11 @@ class ControlClient {
  public:
   // kNotFound when no process listens: the run has ended, or its supervisor is dead or on another
   // machine. kPermission when another user's process listens, or the directory is not ours.
+  // kTimeout when the supervisor takes no connection now.
   static base::Result<ControlClient> connect(const std::string& run_directory);
 
-  // A descriptor that makes ask() and the waits return at once when it can be read: kCancelled.
-  // Not owned; -1: none.
+  // A descriptor that makes all calls below return at once when it can be read: kCancelled, or
+  // false from wait(). Not owned; -1: none.
   void interrupt_by(int fd) { interrupt_fd_ = fd; }
 
   // How long each answer may take, from here on.
@@ -29,7 +30,7 @@ class ControlClient {
   base::Result<ControlFields> ask(const ControlFields& request);
   // The answer as it came.
   base::Result<std::string> ask_text(const ControlFields& request);
-  // Returns after `time`, or false as soon as the supervisor is gone.
+  // Returns true after `time`; false as soon as the supervisor is gone.
   bool wait(base::Nanos time);
   // Waits until the supervisor's process has ended, as far as this process can see. kTimeout,
   // kCancelled.

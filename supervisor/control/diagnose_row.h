@@ -11,7 +11,7 @@
 
 namespace robustrun::supervisor {
 
-// `look` calls its argument once, with null when no worker is running.
+// `look` calls its argument once, with null when no worker is running or the look had no result.
 using LookAtWorkers = std::function<void(std::function<void(const tracer::Verdict*)>)>;
 [[nodiscard]] ControlServer::Row diagnose_row(LookAtWorkers look);
 

@@ -67,7 +67,8 @@ struct FaultTarget {
   std::optional<base::Rank> rank;
   std::optional<base::LocalRank> local_rank;
 };
-// The target of a request; `request.draw` chooses it where neither rank nor node is named. Pure.
+// The target of a request; `request.draw` chooses among those that remain possible: all, or the
+// ranks of the named node. Pure.
 // kInvalidArgument: there is no such rank or node; kUnavailable: there is no target at the moment.
 [[nodiscard]] base::Result<FaultTarget> choose_target(const FaultRequest& request,
                                                       const Injector::Group& group);

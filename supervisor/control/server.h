@@ -2,8 +2,8 @@
 // The running supervisor's server for other commands of this user: a private unix socket; the file
 // `control` in the run directory holds its path.
 //
-// Requests are rows of a table, by their "command". Owned by run_job() or the driver, on its loop.
-// Format and limits: docs/formats/control-socket.md.
+// Requests are rows of a table, by their "command". Owned by driver/run_control.h, on the driver's
+// loop. Format and limits: docs/formats/control-socket.md.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

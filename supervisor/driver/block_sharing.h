@@ -26,7 +26,7 @@ namespace robustrun::supervisor {
 class BlockSharing {
  public:
   struct Plan {
-    bool is_wanted = false;  // the run has files or an image to share, and nodes of its own
+    bool is_wanted = false;  // the run has files or an image to share over a network
     bool is_open = false;  // how many nodes will join is unknown
     std::uint64_t rate = 0;  // --peers-rate in bytes per second; 0: no limit
     // Reads a block of the code, and answers once, from the loop; null: nodes have the code.

@@ -20,7 +20,7 @@ namespace robustrun::supervisor {
 class CopyOrders {
  public:
   struct Plan {
-    std::uint64_t rate = 0;  // --copies-rate in bytes per second; 0: no limit
+    std::uint64_t rate = 0;  // --copies-rate in bytes per second; 0: the agents' choice
     std::function<void(CopiesKept, base::NodeId)> on_news;  // which ranks have a copy has changed
   };
   // The references outlive this object.
@@ -28,10 +28,11 @@ class CopyOrders {
              NodeTable& nodes, Plan plan);
 
   void begin_attempt(base::Attempt attempt, std::uint32_t world_size);
-  // Replaces all orders before; NodeTable::repeat_orders() repeats it.
+  // Replaces the node's order before; NodeTable::repeat_orders() repeats it.
   void place(const PlaceCopies& action);
   void on_report(base::NodeId node, const wire::CopiesKept& report);
-  // The agent may have missed the order of the round under way. After its start order.
+  // The agent may have missed the order of the round under way. Call it when the agent's start
+  // order has been repeated.
   void on_connected_again(base::NodeId node);
   void end() { timer_.cancel(); }
 

@@ -43,8 +43,7 @@ class Driver {
     int out_fd = 1;
     int err_fd = 2;
     // Each of the following functions answers once, from the loop.
-    // Looks up the numeric addresses of a host, none of an unknown one; null: no agent is on
-    // another machine.
+    // Looks up the numeric addresses of a host, none of an unknown one; null: no hosts are named.
     std::function<void(const std::string& name, std::function<void(std::vector<std::string>)>)>
         look_up{};
     // Asks Slurm why it signals the job; null without Slurm.
@@ -97,7 +96,7 @@ class Driver {
   // Publishes the journal's entries and the run's status; `outlets` outlives the driver.
   void publish_to(Outlets& outlets);
   // Records RunStarted and launches the agents. `on_finished` is called once, from the loop, when
-  // the core has finished, the agents are gone and the console is written out.
+  // the run is over, and the agents and the output have ended or are given up.
   void start();
   // Instead of start(): continues where the journal of another supervisor ends. Records the entries
   // that are missing there, and SupervisorResumed.

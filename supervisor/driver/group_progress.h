@@ -44,7 +44,8 @@ class GroupProgress {
 
   void on_report(base::NodeId node, wire::WorkerProgress& reading);
   void on_report(base::NodeId node, wire::CheckpointNote& note);
-  // Journals the newest state if it has changed, so that the journal has it before what follows.
+  // Journals the newest state, if it has changed or a rank waits for training data, so that the
+  // journal has it before what follows.
   void journal_steps(base::NodeId node = {});
   // The same with all that is due about checkpoints.
   void journal_all(base::NodeId node = {});

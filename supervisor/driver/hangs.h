@@ -32,10 +32,10 @@ class Hangs {
     std::function<base::Attempt()> attempt;  // the current one
     std::function<bool()> is_running;  // its workers run
     std::function<std::uint64_t()> steps;  // of the furthest rank; 0: it has reported none
-    std::function<void()> on_news;  // before the first on_diagnosed() of a look
+    std::function<void()> on_news;  // before the first on_diagnosed() of a look for hangs
     std::function<void(Diagnosed)> on_diagnosed;
   };
-  // The references outlive this object; `looks` is dropped before it ends.
+  // The references outlive this object; `looks` gives no answer once this object has ended.
   Hangs(const base::Clock& clock, const NodeTable& nodes, WorkerLooks& looks, const Plan& plan,
         Hands hands);
 

@@ -6,7 +6,8 @@
 // ranks finish the one under way, and agree on the next) and a margin: half of that save, between
 // kJobEndMarginMin and kJobEndMarginMax. At most half of the time that the job has left when the
 // run starts is given up for it, so that no wrong figure can keep the job from training. If workers
-// have reported no save, the time that they have to save counts instead, or a longer stop.
+// have reported no save, the time that they have to save counts instead. A longer stop, in which
+// workers were to save, counts in any case (core/status/save_times.h).
 //
 // Owned by the driver, on its loop. The scheduler may be slow or gone: the run never depends on it.
 
@@ -66,13 +67,13 @@ class JobEnd {
   const base::Clock& clock_;
   const Settings settings_;
   const Hands hands_;
-  std::optional<base::Nanos> since_;  // as in begin(); none: Slurm is not asked
+  std::optional<base::Nanos> since_;  // as in begin(); none: the scheduler is not asked
   std::optional<base::Nanos> end_;  // Unix time; none: unknown, or there is none
   std::optional<base::Nanos> announced_;  // the end for which the save was announced
   bool is_announced_as_timed_ = false;  // by saves that workers reported
   bool is_asking_ = false;
-  bool is_due_ = false;  // Slurm is asked once more, as the end may have been moved
-  bool is_silent_ = false;  // Slurm did not tell the end, which was logged
+  bool is_due_ = false;  // the scheduler is asked once more, as the end may have been moved
+  bool is_silent_ = false;  // the scheduler did not tell the end, which was logged
   base::Timer poll_timer_, save_timer_;
   std::shared_ptr<bool> goes_on_ = std::make_shared<bool>(true);  // until end() or the save
 };

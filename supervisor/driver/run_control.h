@@ -1,6 +1,6 @@
 #pragma once
-// What other commands may ask of the run and order it to do, over the control socket: status, stop,
-// output, inject, diagnose, use, stacks, evict, update.
+// What other commands may ask of the run and order it to do, over the control socket: status,
+// changes, stop, output, inject, diagnose, use, stacks, evict, update.
 //
 // Owned by the driver, on its loop. Where no socket can be opened the run goes on without.
 

@@ -33,7 +33,8 @@ class RunEnd {
   [[nodiscard]] bool begin(int exit_code);
   [[nodiscard]] bool is_over() const { return is_over_; }
   [[nodiscard]] int exit_code() const { return exit_code_; }
-  // The next two are called after begin(). Agents send the last output and end.
+  // The next two are called after begin(). The first waits until agents have sent their last output
+  // and ended; the second does not.
   void wait_for_agents();
   void say_goodbye();
   // An agent's connection or process has ended, perhaps before begin().

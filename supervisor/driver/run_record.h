@@ -44,7 +44,7 @@ class RunRecord {
   [[nodiscard]] bool was_up() const { return was_up_; }
   [[nodiscard]] std::string metrics_url() const;  // empty: metrics are not served
 
-  // `status` can be called from now on, until end().
+  // `status` can be called from now on, until end_outlets() has called `done`.
   void begin_outlets(std::function<RunStatus()> status);
   // Calls `done` once, at once or from the loop.
   void end_outlets(std::function<void()> done);

@@ -63,7 +63,7 @@ class WorkerLooks {
   void on_report(base::NodeId node, const wire::Observed& report);
   void on_report(base::NodeId node, wire::RasAnswer& answer);
   void on_agent_lost(base::NodeId node);
-  // The run is over: looks that go on have no result.
+  // The run is over: look_back() gives no answer, and a look() that waits for agents has no result.
   void end() { ended_ = true; }
   // No answer is given any more.
   void drop();

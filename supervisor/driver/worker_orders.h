@@ -1,6 +1,6 @@
 #pragma once
-// The core's orders about workers and their states, as messages to the agents. And standby workers
-// of spare nodes, which are kept as those of the group are started.
+// The core's orders about workers and their states, as messages to the agents. And orders to
+// spare nodes to keep standby workers like those of the group.
 //
 // Owned by the driver, on its loop.
 

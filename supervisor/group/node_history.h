@@ -4,7 +4,7 @@
 //
 // A file is <run id>.jsonl, a line per note:
 //   {"at_ms":"1700000000250","host":"n3","kind":"lost","run":"r-…","text":"…"}
-// `robustrun nodes forget` writes notes of kind "forgotten", with "forgotten" as the run's id, too.
+// `robustrun nodes forget` writes notes whose kind and whose run are both "forgotten".
 // at_ms: Unix time; kind: as in core/status/node_note.h. Readers skip lines that they do not
 // understand.
 

@@ -47,7 +47,7 @@ inline constexpr std::chrono::seconds kNoticeEndMax{4};  // at the end of the ru
 inline constexpr std::chrono::seconds kHookEndMax{5};
 inline constexpr std::chrono::seconds kOutletEndMax{2};
 
-inline constexpr unsigned kOutletThreads = 4;  // file, events, incidents, command
+inline constexpr unsigned kOutletThreads = 4;  // metrics file, events, incidents, commands
 inline constexpr std::size_t kOutletJobsMax = 8;
 
 }  // namespace robustrun::supervisor

@@ -19,8 +19,8 @@ class NoticeFold {
   // none about the end. For a run that is taken over, give it the events of before as well, and
   // drop their notices.
   std::optional<Notice> take(const RunEvent& event);
-  // The notice about a run that makes no steps, once until it makes some; scripts without steps
-  // cause none. Call it at least every minute.
+  // The notice about a run that makes no steps, once until it makes some, and then the one about
+  // that; scripts without steps cause none. Call it at least every minute.
   std::optional<Notice> look(const RunStatus& status, base::Nanos now);
 
  private:

@@ -28,7 +28,7 @@ class Outlets {
                                                      const base::Clock& clock,
                                                      const OutletPlan& plan, bool is_resumed);
   virtual ~Outlets() = default;
-  // "http://node1:9100/metrics"; empty: metrics are not served.
+  // "http://10.0.0.1:9100/metrics"; empty: metrics are not served.
   [[nodiscard]] virtual std::string metrics_url() const = 0;
   // The former supervisor's journal: it is counted, but not published again.
   virtual void catch_up(const std::vector<JournalEntry>& entries) = 0;

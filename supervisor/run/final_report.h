@@ -22,7 +22,7 @@ struct FinalReport {
 [[nodiscard]] std::string final_report(const std::vector<JournalEntry>& entries,
                                        const FinalReport& parts);
 
-// Columns of the terminal at stderr; 100 without a terminal.
+// Columns of the terminal at stderr; 100 without a terminal, or if it has fewer than 40.
 [[nodiscard]] int stderr_width();
 
 // Writes everything, from the run's journal. Failures (a full disk) are logged and do not change

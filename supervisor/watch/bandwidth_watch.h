@@ -4,7 +4,8 @@
 //
 // A kernel that waits for a rank that comes late takes longer, without anything being slow about
 // the transfer. So of all members the one with the least time per byte counts, which waited least.
-// For the same reason a group has become slower only if all of its members say so.
+// For the same reason a group has become slower only if all members whose reports are recent say
+// so.
 
 #include <cstdint>
 #include <map>
@@ -22,7 +23,8 @@ namespace robustrun::supervisor {
 class BandwidthWatch {
  public:
   void begin_attempt() { *this = BandwidthWatch(); }
-  // True: all members that report this communicator say that it has become slower.
+  // True: by the recent reports of all members, collectives of a kind and size that `report` names
+  // have become slower.
   bool take(base::Rank rank, const wire::BandwidthReport& report, base::Nanos now);
   // By the newest reports; groups that have reported nothing for kBandwidthStale are left out. At
   // most kBandwidthRowsMax, those that took most of the time.

@@ -3,8 +3,8 @@
 //
 // A worker's note stands for all its notes so far (wire/messages/checkpoint_note.h), so a lost one
 // does no harm. For saves and commits the first event is journaled at once, then at most one in
-// kCheckpointEventInterval; for loads one for each checkpoint and source; the rest when a worker
-// ends. Owned by the driver, one for the run.
+// kCheckpointEventInterval; for loads the first for each checkpoint and source. What is still due
+// comes with rest(), at intervals and when a worker ends. Owned by the driver, one for the run.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ namespace robustrun::supervisor {
 class CheckpointWatch {
  public:
   struct News {
-    base::NodeId node;  // the node that reported it last
+    base::NodeId node;  // the node that reported it last; of a load, first
     CheckpointNoted event;
   };
 

@@ -1,6 +1,7 @@
 #pragma once
-// Filters the agents' reports about copies in memory, which come once a second, for news: which
-// ranks have a copy, and where. Pure; the driver owns one. Bounded by the ranks of the attempt.
+// Filters the agents' reports about copies in memory, which also come when only a step has changed,
+// for news: which ranks have a copy, and where. Pure; the driver owns one. Bounded by the ranks of
+// the attempt.
 
 #include <optional>
 #include <vector>

@@ -5,12 +5,12 @@
 // next round from the agents' reports.
 //
 // Pure; the driver owns one. A round begins when every rank of the attempt has reported that it can
-// take part, and some have a newer copy than the last round's. If all have the same newest copy,
-// and time to hold it before it is overwritten, the round is of that step; otherwise of a later
-// step, so far ahead that the order arrives in time, judged by the ranks' pace and by orders that
-// came too late before. A round is complete when all ranks' copies are kept, or refused by peers
-// without room. It is given up when ranks hold different steps, because the order came too late for
-// some, or when it is overdue.
+// take part, and some have a newer copy than the last complete round's. If all have the same newest
+// copy, and time to hold it before it is overwritten, the round is of that step; otherwise of a
+// later step, so far ahead that the order arrives in time, judged by the ranks' pace and by orders
+// that came too late before. A round is complete when all ranks' copies are kept, or refused by
+// peers without room. It is given up when ranks hold different steps, because the order came too
+// late for some, or when it is overdue.
 
 #include <cstdint>
 #include <optional>
@@ -48,7 +48,7 @@ class CopyRounds {
 
   base::Attempt attempt_;
   std::vector<RankPart> ranks_;
-  std::uint64_t last_ = 0;  // number of the newest round that any agent has reported
+  std::uint64_t last_ = 0;  // number of the newest round that was ordered or reported
   std::optional<wire::CopyRound> order_;
   bool is_open_ = false;
   base::Nanos begun_at_{}, not_before_{};

@@ -3,12 +3,15 @@
 // gives the time. Owned by the driver, one for the run.
 //
 // Triggers of a look: an agent reports that one of its workers waits longer than its history
-// explains; a group stops doing steps, or does them more slowly than before (pace_watch.h). There
-// are two thresholds: a suspicion is examined and reported at once; a conviction ends the attempt.
-// It needs the same verdict twice in a row, on a worker that shows no sign of going on, or a hang
-// that lasts for --hang-timeout. It comes sooner if, for the time `hang_still` and in at least
-// kStillLooksMin looks, the rank does nothing in the script but sleep or wait for a lock
-// (tracer/analysis/accuse.h), while agents or steps show that something is late.
+// explains; a group stops doing steps, or does them more slowly than before (pace_watch.h); in a
+// group without steps and collectives, time alone. There are two thresholds: a suspicion is
+// examined and reported at once (one that names only a phase, or no rank, after kVagueSaidAfter);
+// a conviction ends the attempt. It needs the same verdict twice in a row, and then one of three:
+// the worker shows no sign of going on, the finding cannot come right by itself, or the hang has
+// lasted for --hang-timeout (then it suffices that the same operation is unfinished). It comes
+// sooner if, for the time `hang_still` and in at least kStillLooksMin looks, the rank does nothing
+// in the script but sleep or wait for a lock (tracer/analysis/accuse.h), while agents or steps show
+// that something is late.
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
 // evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before.
@@ -16,10 +19,10 @@
 // then needs twice the time, and does not come sooner for a rank that is still. Otherwise an
 // intended pause could be convicted three times in one line, which ends the run (crash loop).
 //
-// R12: the script of a process has returned, but the process lingers, and every other process has
-// ended or lingers, too. That fails no attempt. It is reported after kLateEndSaidAfter. After
-// --hang-timeout the process is ended, provided that its exit handlers have run and that it does
-// nothing; the run then counts as succeeded.
+// R12 of docs/diagnosis.md: the script of a process has returned, but the process lingers, and
+// every other process has ended or lingers, too. That fails no attempt. It is reported after
+// kLateEndSaidAfter. After --hang-timeout the process is ended, provided that its exit handlers
+// have run and that it does nothing; the run then counts as succeeded.
 //
 // Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
 // not since when. Such a verdict counts when the group's steps are missing, or, in a group without
@@ -58,7 +61,8 @@ class HangWatch {
   // The furthest worker has done `steps` steps, or collectives where steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);
 
-  // True when it is time to look at all workers; then not again before take() or give_up_look().
+  // True when it is time to look at all workers; never between begin_look() and take() or
+  // give_up_look().
   [[nodiscard]] bool wants_look(base::Nanos now) const;
   void begin_look(base::Nanos now);
   // The look had no result.

@@ -21,8 +21,8 @@ class PaceLooks {
   // The furthest worker has done `steps` steps, or collectives where steps are not counted.
   void note_steps(std::uint64_t steps, base::Nanos now);
   [[nodiscard]] bool is_due(base::Nanos now) const;
-  // Collectives have become slower: look soon. After kPaceHaste without a finding, only once a
-  // minute.
+  // Collectives have become slower: for kPaceHaste, look soon. Such haste begins at most once a
+  // minute, in large jobs less often.
   void hasten(base::Nanos now);
   void begin(base::Nanos now);
   // Ends the look; null: it had no result. True when it confirms the finding of the look before.

@@ -1,7 +1,7 @@
 #pragma once
 // Folds many readings of many workers into few marks of the whole group: pure, no clock.
 //
-// Readings arrive ten times a second and are not journaled. A mark (Progress in
+// Of each worker up to ten readings a second arrive, which are not journaled. A mark (Progress in
 // supervisor/core/types/events.h) is journaled when every rank has reached it. Owned by the driver,
 // one for the run.
 
@@ -30,8 +30,8 @@ class ProgressTracker {
   // The rank whose metrics are the job's: the last one if its output held metrics (Megatron-LM's
   // does) and rank 0 has none, else rank 0.
   [[nodiscard]] base::Rank speaker() const;
-  // The newest state as a kSummary mark; nullopt when nothing changed since the last mark and no
-  // rank waits for training data.
+  // The newest state as a kSummary mark; nullopt when no reading came since the last summary
+  // and no rank waits for training data.
   std::optional<Progress> summary(base::Nanos now);
   // The newest state, whether it changed or not.
   [[nodiscard]] Progress newest() const { return mark(Progress::Mark::kSummary); }
@@ -43,12 +43,13 @@ class ProgressTracker {
     std::string place;
   };
   [[nodiscard]] DataWait data_wait_of(base::Rank rank, base::Nanos now) const;
-  // Least of all ranks: the script's own step number when every rank reports one, otherwise the
-  // number of optimizer steps since the attempt's start.
+  // Least of all ranks: the number of the step, from the script or else from its optimizer's state,
+  // when every rank has one; otherwise the number of optimizer steps since the attempt's start.
   [[nodiscard]] std::uint64_t steps_done() const;
   // Optimizer steps of the furthest rank, of this attempt.
   [[nodiscard]] std::uint64_t furthest() const;
-  // Steps done by one rank in this attempt, and the script's number of its last step, if known.
+  // Steps done by one rank in this attempt, and the number of its last step as in steps_done(), if
+  // known.
   [[nodiscard]] std::uint64_t steps_of(base::Rank rank) const;
   [[nodiscard]] std::optional<std::int64_t> step_of(base::Rank rank) const;
 
