@@ -31,7 +31,7 @@ class SlurmStep {
   };
   // `credential`: one line for all agents (wire::Credential::places). `number`: not used before
   // with this options.folder; it is part of the names of files there. The folder must exist.
-  // Errors: a file cannot be made, or srun cannot be started.
+  // Errors: a file cannot be made or watched, or srun cannot be started.
   static base::Result<std::unique_ptr<SlurmStep>> start(boost::asio::any_io_executor executor,
                                                         const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes,
