@@ -1,6 +1,7 @@
 #pragma once
 // Every option's value after the merge, with its origin: command line over environment over file
-// over Option::fallback over default. Pure.
+// over Option::fallback over default. Pure but for reading the file of --config through
+// Surroundings::machine.
 
 #include <array>
 #include <cstdint>

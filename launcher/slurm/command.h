@@ -21,7 +21,7 @@ struct SlurmOptions {
   std::string run_id;  // names the steps and identifies the agents
   std::string folder;  // absolute, on every node: for the output of srun and the agents
   std::uint32_t restarts = 0;  // SLURM_RESTART_COUNT of this start of the job
-  // How long before the job's time limit Slurm sends its warning.
+  // How long before the job's time limit Slurm's warning may come.
   base::Nanos warning{};
   // Between two questions about the nodes' states, the job's end, or replacements; 0: none is
   // asked.
