@@ -3,9 +3,9 @@
 // node to a job that runs.
 //
 // Their batch script starts an agent by srun, as in the run's own job, so that Slurm's signals
-// reach the agent alone. The agent reads the run's join token from a file of the run directory
-// (0600), and Slurm never sees the token. The jobs are known by their name, so a supervisor that
-// takes the run over finds them in Slurm's queue.
+// reach the agent; the script ignores them. srun gives the agent the run's join token from a file
+// of the run directory (0600), so no script, command line or variable holds the token. The jobs are
+// known by their name, so a supervisor that takes the run over finds them in Slurm's queue.
 //
 // A new node should lie near the others. Slurm has no wish for that, only demands, so a job first
 // asks for an idle host under a leaf switch of the run; if Slurm refuses that, or has not started
