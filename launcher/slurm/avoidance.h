@@ -19,7 +19,8 @@ namespace robustrun::launcher {
 // Where a pending job may start.
 struct PendingJob {
   std::vector<std::string> partitions;
-  std::uint32_t nodes = 1;  // the least number; less while Slurm cleans up after its last start
+  // The least number. Slurm shows a smaller one while it cleans up after the job's last start.
+  std::uint32_t nodes = 1;
   std::vector<std::string> excluded;  // --exclude, and what was left out before
   std::vector<std::string> required;  // --nodelist
   std::string reservation;            // empty: none

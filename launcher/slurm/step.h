@@ -3,7 +3,8 @@
 //
 // It runs in its own session, reads its standard input from an unnamed file and prints to a file:
 // nothing ties it to us, and neither it nor the agents are affected by our death
-// (docs/internals/slurm.md 0). To be used on the loop of its executor, which also calls handlers.
+// (docs/internals/slurm.md, section 0). To be used on the loop of its executor, which also calls
+// handlers.
 
 #include <sys/types.h>
 

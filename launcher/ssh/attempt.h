@@ -109,7 +109,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   std::uint64_t remote_pid_ = 0;
   unsigned tries_ = 0;
   std::string trouble_;  // of the last try
-  base::Nanos until_{};  // robustrun has to have started there
+  base::Nanos until_{};  // when robustrun has to have started there
   base::Timer timer_;
   base::Timer slow_timer_;
 };
