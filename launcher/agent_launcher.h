@@ -37,16 +37,19 @@ class AgentLauncher {
   struct Handlers {
     // With socket pairs only: receives the connected channel; the agent has not sent Hello yet.
     std::function<void(base::Fd)> on_channel;
-    // The agent could not be started, or its process ended. Called once, as the last handler.
+    // The agent could not be started, or its process ended. Called at most once, as the last
+    // handler; not called any more when another launch() follows for the node.
     std::function<void(const AgentEnd&)> on_lost;
   };
   virtual ~AgentLauncher() = default;
   // First ends an agent of an older generation on that node, and waits for its end if the node
   // answers.
   virtual void launch(LaunchOrder order, Handlers handlers) = 0;
-  // Checks whether the machine answers, independently of the agent; `done` is called within 1.5 s.
+  // Checks whether the machine answers, independently of the agent; `done` is normally called
+  // within 1.5 s.
   virtual void probe(base::NodeId node, std::function<void(bool answers)> done) = 0;
-  // For the end of a run: kills every remaining agent; on_lost follows.
+  // For the end of a run: kills every remaining agent, whose on_lost follows, and drops orders that
+  // have not started one.
   virtual void kill_all() = 0;
   // Another supervisor has taken over the run: when this process ends, the agents must go on.
   virtual void abandon() {}

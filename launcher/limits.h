@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the launcher room.
+// The bounds of the launcher room, except those of host names (hosts/limits.h).
 
 #include <chrono>
 #include <cstddef>
@@ -21,7 +21,8 @@ inline constexpr std::uint32_t kFanoutMin = 6;
 inline constexpr unsigned kConnectTriesMax = 12;
 inline constexpr std::chrono::milliseconds kRetryDelayFirst{150};  // doubled each time, +- half
 inline constexpr std::chrono::milliseconds kRetryDelayMax{1600};
-// TCP, key exchange and login of one try may take half of the whole start, or this.
+// TCP, key exchange and login of one try may take half of SshOptions::start_timeout, or this if it
+// is more.
 inline constexpr std::chrono::seconds kLoginMin{10};
 inline constexpr std::chrono::milliseconds kOwnWordsFirst{500};
 // When a start that takes long is reported, and how many hosts are named then.
@@ -62,7 +63,7 @@ inline constexpr std::size_t kSrunLineBytesMax = std::size_t{16}
                                                  << 10;  // the rest of a line is cut
 inline constexpr std::size_t kSrunLinesMax = 256;  // of one srun, kept to explain how it ended
 inline constexpr std::size_t kSrunErrorsShown = 3;
-inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for squeue, scancel, sinfo
+inline constexpr std::chrono::seconds kSlurmCommandWait{10};  // for a call of Slurm's programs
 // for the address of a node's slurmd
 inline constexpr std::chrono::milliseconds kSlurmAskWait{700};
 inline constexpr std::chrono::milliseconds kSlurmdProbeWait{700};

@@ -3,7 +3,8 @@
 // a libssh2 session (ssh/session.h) or OpenSSH clients (openssh/link.h).
 //
 // To be used on the loop of its executor, which also calls handlers, never from inside a call. The
-// caller sets deadlines, except for connecting: that is SshTarget::connect_timeout.
+// caller sets deadlines, except for connecting: that is the connect_timeout of SshTarget or
+// OpenSshOptions.
 
 #include <cstdint>
 #include <functional>

@@ -54,8 +54,8 @@ struct Choice {
 
 // Chooses by the first word of `argv` (without the program's name). A program of that name in the
 // working directory (a file, or a folder with a __main__.py) wins over the subcommand, unless it
-// cannot be read or another user put it there. Under the name torchrun there are no subcommands.
-// Pure, except for that look at the directory.
+// cannot be read or another user put it there. Under a name of torch's (is_name_of_torch()) there
+// are no subcommands. Pure, except for that look at the directory.
 [[nodiscard]] Choice choose_command(std::span<const std::string> argv, const Surroundings& around);
 
 // `announce_fd`: in the supervisor of a detached run, the socket on which it announces the run
@@ -73,7 +73,8 @@ int stop_command(std::span<const std::string> argv, const Surroundings& around);
 int k8s_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);
 int submit_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun requeue [RUN]`: queues this Slurm job again, without the hosts that failed its run.
+// `robustrun requeue [RUN]`: queues this job again; a Slurm job without the hosts that failed its
+// run.
 int requeue_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();

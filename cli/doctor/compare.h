@@ -9,8 +9,9 @@
 
 namespace robustrun::cli {
 
-// A block per check that is not ok on every host alike: bad first, with advice, hosts as ranges.
-// Then hosts without an answer, what is alike, what no host has, and the count.
+// A block per check that is neither alike and ok on every host nor absent from all: in it what is
+// bad first, with advice, hosts as ranges. Then hosts without an answer, what is alike and ok, what
+// no host has, and the count.
 [[nodiscard]] std::string survey_text(std::span<const HostChecks> hosts, int columns, bool colour);
 
 // An array: for each host what doctor_json() prints, or {"host": …, "error": …}.

@@ -9,7 +9,7 @@ namespace robustrun::cli {
 
 [[nodiscard]] Facts gather_facts(const Surroundings& around);
 
-// Takes the answer to our question apart, into version and torch.
+// Takes python.answer apart, into version, torch and nccl.
 void read_python_answer(PythonFacts& python);
 
 // MemTotal and MemAvailable of /proc/meminfo.

@@ -14,7 +14,7 @@ namespace robustrun::cli {
 // A line per check with its advice below it, then what is absent, then the count of what is not ok.
 [[nodiscard]] std::string doctor_text(std::span<const Check> checks, int columns, bool colour);
 
-// "not here: FUSE, munge", with the names below each other.
+// "not here: FUSE, munge"; further lines begin below the first name.
 [[nodiscard]] std::string titled_list(std::string_view title, const std::vector<std::string>& names,
                                       std::size_t columns);
 // The lines below `found`; empty without advice.

@@ -6,8 +6,8 @@
 
 namespace robustrun::cli {
 
-// Absolute paths of the shim, both libraries and our Python package, below the prefix of
-// `executable` (PREFIX/bin/robustrun); only those that exist.
+// Absolute paths of the shim, the GPU probe, both libraries and our Python package, below the
+// prefix of `executable` (PREFIX/bin/robustrun); only those that exist.
 [[nodiscard]] std::vector<std::string> installed_files(const std::string& executable);
 
 }  // namespace robustrun::cli

@@ -29,7 +29,7 @@ struct BatchHosts {
   std::string source;                 // "PBS_NODEFILE=/var/spool/pbs/aux/7": for messages
   std::vector<launcher::Host> hosts;  // in the job's order, each once; empty: this machine alone
   std::string ignored;                // another system whose variables are set, too
-  std::string warning;                // its programs are missing; empty: they are there
+  std::string warning;                // the system's programs are missing; empty: they are there
 };
 
 // The first system of which all variables are set, in the order above. A task of a parallel start

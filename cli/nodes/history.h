@@ -15,8 +15,9 @@ namespace robustrun::cli {
 // ~/.local/state. Empty for "off", and without a home directory.
 [[nodiscard]] std::string history_folder(const std::string& asked, const Surroundings& around);
 
-// For hosts whose agents are started from here: sets plan.history and plan.offenders. If more than
-// `working` hosts are named, moves the offenders to the end, with a warning for each.
+// For hosts whose agents are started from here: sets plan.history and plan.offenders, and warns of
+// each offender. If more than `working` hosts are named, moves the offenders to the end, except for
+// --rank0's host.
 void plan_history(const Settings& settings, const Surroundings& around, std::uint32_t working,
                   NodesPlan& plan);
 

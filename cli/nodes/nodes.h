@@ -43,8 +43,8 @@ struct NodesPlan {
     kRendezvous,  // `meeting` shows whether the supervisor is here
   };
   Way way = Way::kLocal;
-  // In rank order, spares last. kProcesses: generated names; kRendezvous: empty; kLocal: empty, or
-  // this machine as --hosts names it. Host::slots 0: --nproc-per-node counts.
+  // In rank order, spares last. kProcesses: as named, or else generated names; kRendezvous: empty;
+  // kLocal: empty, or this machine as --hosts names it. Host::slots 0: --nproc-per-node counts.
   std::vector<launcher::Host> hosts;
   std::vector<launcher::Host> unused;  // named beyond --nnodes and --spares, in their order
   std::uint32_t min_nodes = 1;
@@ -57,7 +57,7 @@ struct NodesPlan {
   Trust trust = Trust::kNone;
   std::string join_token;  // path of the token's file, by which the tasks of an srun find their
                            // leader; else empty
-  std::string secret;  // with Trust::kSecret: the bytes of --secret-file
+  std::string secret;  // the bytes of --secret-file; empty in a task of an srun
 
   launcher::SlurmOptions slurm;  // kSlurm; the caller sets run_id and folder
   launcher::BatchJob batch;  // of another scheduler than Slurm, which this run is in

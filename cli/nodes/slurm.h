@@ -18,7 +18,7 @@ namespace robustrun::cli {
 
 struct SlurmPlan {
   enum class Part : std::uint8_t {
-    kNone,     // no allocation, or options that exclude it
+    kNone,     // no allocation, options that exclude it, or the only task of an srun
     kLaunch,   // the agents of all nodes are started from here
     kMeet,     // a task of `srun robustrun`: the tasks are the nodes, the first one leads
   };

@@ -2,7 +2,8 @@
 // Reads a job's TOML file, checked against the options table. Pure.
 //
 // Keys are option names with underscores (dashes are accepted) at the top level, and `script` and
-// `args`. Errors name file, line, column, the key and the nearest valid one.
+// `args`. Errors name the file, nearly all also line, column and key; that of an unknown key names
+// the nearest valid one.
 
 #include <optional>
 #include <string>

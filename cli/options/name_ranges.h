@@ -6,7 +6,7 @@
 
 namespace robustrun::cli {
 
-// Keeps the order of `names`; consecutive names whose last numbers differ by one become a range.
+// Keeps the order of `names`; consecutive names whose last numbers rise by one become a range.
 // --hosts accepts the result.
 [[nodiscard]] std::string name_ranges(const std::vector<std::string>& names);
 

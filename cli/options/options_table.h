@@ -1,6 +1,7 @@
 #pragma once
-// Every option as one data row. The parser, the check of TOML keys, the help, docs/cli.md,
-// --print-config and the environment variables are all made from this table and cannot disagree.
+// Every option of a run, and of the subcommands that plan, check, submit or replay one, as one data
+// row. The parser, the check of TOML keys, the help, docs/cli.md, --print-config and the
+// environment variables are all made from this table and cannot disagree.
 //
 // torchrun's options (docs/compat.md) may be spelt with dashes or underscores and abbreviated, and
 // read PET_<NAME>. Our own options are spelt with dashes, never abbreviated, and read

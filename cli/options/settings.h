@@ -1,6 +1,7 @@
 #pragma once
 // Every option's value after the merge, with its origin: command line over environment over file
-// over default. Pure.
+// over Option::fallback over default. Pure but for reading the file of --config through
+// Surroundings::machine.
 
 #include <array>
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace robustrun::cli {
 
 enum class Origin : std::uint8_t { kDefault, kFallback, kFile, kEnvironment, kCommandLine };
 
-// "default", "environment (LOGLEVEL)", "file", "environment", "command line"
+// "default", "environment" (also for kFallback), "file", "command line"
 [[nodiscard]] const char* to_string(Origin origin);
 
 struct Setting {
@@ -60,7 +61,8 @@ class Settings {
                                                       std::string_view why);  // kInvalidArgument
 
 // Merges `line` with the environment and the file of --config, read through around.machine. Errors
-// are whole sentences, "cannot …" or "FILE:LINE:COLUMN: …" (kInvalidArgument, kNotFound).
+// are whole sentences, "cannot …" or "FILE:LINE:COLUMN: …" (kInvalidArgument, or what prevented
+// the reading: kNotFound, kPermission …).
 [[nodiscard]] base::Result<Settings> merge_settings(const RunLine& line,
                                                     const Surroundings& around);
 

@@ -54,8 +54,9 @@ class Machine {
   // The notes of earlier runs; empty if the folder is missing.
   [[nodiscard]] virtual base::Result<supervisor::NodeHistory> node_history(
       const std::string& directory) const = 0;
-  // Reads a regular file of at most kSecretBytesMax that belongs to this user or root and is
-  // inaccessible to all other users. The error is a cause without a subject.
+  // Reads a regular file that belongs to this user or root and is inaccessible to all other users;
+  // of root's file the group may be a reader. Returns one byte more than kSecretBytesMax at most,
+  // for the caller to refuse. The error is a cause without a subject.
   [[nodiscard]] virtual base::Result<std::string> read_secret(const std::string& path) const = 0;
 };
 

@@ -52,8 +52,8 @@ struct TomlEntry {
 // The text of a string or of an integer.
 [[nodiscard]] std::optional<std::string> scalar_text(const TomlValue& value);
 
-// Parses the whole text as a table. The error is "PATH:LINE:COLUMN: what"; `path` appears only
-// there.
+// Parses the whole text as a table. The error is "PATH:LINE:COLUMN: what", or "PATH:LINE: what" if
+// the text is nested too deep; `path` appears only there.
 [[nodiscard]] base::Result<TomlValue> parse_toml(std::string_view text, const std::string& path);
 
 }  // namespace robustrun::cli

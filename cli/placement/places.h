@@ -19,7 +19,8 @@ struct Places {
   std::string run_name;       // the run's id
   std::string elastic_id;     // TORCHELASTIC_RUN_ID
   std::string run_directory;  // absolute
-  std::string private_root;   // compat: a folder that no other user can access; empty: none
+  // compat, `robustrun check`: a folder that no other user can access; empty: none
+  std::string private_root;
   std::string log_directory;  // empty: no log files
   std::string log_base;       // --log-dir, made with the user's umask; empty: none
 };

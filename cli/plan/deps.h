@@ -1,5 +1,6 @@
 #pragma once
-// The dependencies of the workers beyond what is installed. Pure.
+// The dependencies of the workers beyond what is installed. Pure but for questions to
+// Surroundings::machine.
 
 #include "base/core/result.h"
 #include "cli/options/settings.h"

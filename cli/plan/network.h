@@ -10,7 +10,8 @@
 
 namespace robustrun::cli {
 
-// Sets `network` in the request, and nodes and group in its `spec`; its workers must be set.
+// Sets `network` in the request, and nodes and group in its `spec`; its workers, run_directory and
+// spec.run_id must be set.
 [[nodiscard]] base::Status plan_network(const Surroundings& around, const NodesPlan& nodes,
                                         const Rendezvous& rendezvous, const Program& program,
                                         supervisor::RunRequest& request);

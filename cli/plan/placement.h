@@ -29,8 +29,8 @@ struct PlacementPlan {
   std::optional<topo::NodeIndex> first;  // --rank0
   std::uint32_t slots_assumed = 0;  // per host that counts for itself; 0: all counts are known
   topo::Placement placement;  // what the run uses
-  topo::Placement natural;    // hosts sorted by numbers in names, and by letters
-  topo::Placement lexicographic;
+  topo::Placement natural;    // hosts in natural order (n2 before n10), --rank0 first
+  topo::Placement lexicographic;  // hosts in alphabetical order (n10 before n2)
   supervisor::PlacementRequest request;
 
   // The problem that `placement` solves.

@@ -1,8 +1,7 @@
 #pragma once
 // From merged settings to a run that is ready to start: everything checked, nothing made yet.
 //
-// Pure but for questions to Surroundings::machine. Errors are whole sentences for the user, exit
-// code 2.
+// Pure but for questions to Surroundings. Errors are whole sentences for the user, exit code 2.
 
 #include <span>
 #include <string>
@@ -43,8 +42,8 @@ struct RunPlan {
                               bool is_terminal);
 
 // Variables of the caller that workers do not inherit: those that an outer robustrun has set for
-// this process as its worker (docs/compat.md). Variables that torchrun sets are overwritten by the
-// agent.
+// this process as its worker (docs/compat.md), and those of the run's secrets. Variables that
+// torchrun sets are overwritten by the agent.
 [[nodiscard]] bool is_denied_variable(std::string_view name);
 
 }  // namespace robustrun::cli

@@ -9,9 +9,10 @@
 
 namespace robustrun::cli {
 
-// Runs `interpreter -m module arguments…` with our package first in PYTHONPATH and the streams of
-// this process, in its session: Ctrl-C reaches it, too. Blocks; returns its exit code as a shell
-// gives it. The error says why there is no interpreter, or that it cannot be started.
+// Runs `interpreter -m module arguments…` with our package first in PYTHONPATH, without standard
+// input, with this process's outputs and in its session: Ctrl-C reaches it, too. Blocks; returns
+// its exit code as a shell gives it. The error says why there is no interpreter, or that it cannot
+// be started.
 [[nodiscard]] base::Result<int> run_python_module(const std::string& module,
                                                   std::span<const std::string> arguments,
                                                   const Surroundings& around);

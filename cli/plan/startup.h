@@ -1,6 +1,6 @@
 #pragma once
 // Where the workers' environment comes from (--image), and what is kept for faster starts
-// (--cache-dir, --prefetch). Pure.
+// (--cache-dir, --prefetch). Pure but for questions to Surroundings::machine.
 
 #include <string>
 

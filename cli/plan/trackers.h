@@ -11,8 +11,8 @@
 
 namespace robustrun::cli {
 
-// Tells the workers and the outlets of `plan`, whose places, program, workers and outlets are set,
-// by ROBUSTRUN_TRACKER_STATE and OutletPlan::incidents_file. Warns where the option has no effect.
+// Sets ROBUSTRUN_TRACKER_STATE in the environment of the workers, and OutletPlan::incidents_file.
+// Places, workers and outlets of `plan` must be set. Warns where the option has no effect.
 base::Status plan_trackers(const Settings& settings, const Surroundings& around, RunPlan& plan);
 
 // The folder with the ids of the trackers' runs: in the run directory; of a requeued Slurm job in

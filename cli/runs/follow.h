@@ -46,8 +46,8 @@ class Follower {
  public:
   // Both must outlive the follower. `lines` of history are shown first.
   Follower(supervisor::ControlClient& client, const SignalReader& signals, std::uint64_t lines);
-  // Shows output until the run ends or, if `until_up`, until all workers run; then everything goes
-  // to standard error, in whole lines. May be called again.
+  // Shows output until the run ends. With `until_up` only until all workers run, and all of it on
+  // standard error, where it then ends with a whole line. May be called again.
   Followed follow(bool until_up);
 
  private:

@@ -17,8 +17,8 @@ namespace robustrun::cli {
 [[nodiscard]] base::Result<std::vector<std::string>> find_sim_journals(
     const std::vector<std::string>& paths, const Surroundings& around);
 
-// Skips incomplete data at the end of a journal, and runs without nodes, with a note on stderr.
-// Errors name the file, and the record that is unreadable.
+// Skips damaged or incomplete data of a journal, and runs without nodes, with a note on stderr.
+// Errors name the file. kInvalidArgument: no journal holds a run.
 [[nodiscard]] base::Result<std::vector<simulator::RunRecord>> read_sim_journals(
     const std::vector<std::string>& journals);
 

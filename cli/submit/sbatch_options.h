@@ -9,8 +9,8 @@
 
 namespace robustrun::cli {
 
-// Options of sbatch, each "--name=value", without line ends. `requeue`: Slurm may queue the job
-// again. Errors name the option that cannot be used, and why.
+// Options of sbatch ("--nodes=16", "--exclusive"), without line ends. `requeue`: Slurm may queue
+// the job again. Errors name the option that cannot be used, and why.
 [[nodiscard]] base::Result<std::vector<std::string>> sbatch_options(const Settings& settings,
                                                                     bool requeue);
 

@@ -16,7 +16,8 @@ namespace robustrun::cli {
 [[nodiscard]] base::Result<BatchJob> plan_submit(const RunLine& line, const Settings& settings,
                                                  const Surroundings& around);
 
-// kInvalidArgument if `line` has an option that belongs to another subcommand than `own`.
+// kInvalidArgument if `line` has an option that belongs to another subcommand than `own`; k8s may
+// have those of submit.
 [[nodiscard]] base::Status check_subcommand(const RunLine& line, Group own);
 
 }  // namespace robustrun::cli

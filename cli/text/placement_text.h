@@ -11,7 +11,7 @@
 
 namespace robustrun::cli {
 
-// The placement and what it is compared with; two to ten lines.
+// The placement and, if it was chosen by the network, what it is compared with; some lines.
 [[nodiscard]] std::string placement_summary(const PlacementPlan& plan, std::size_t columns);
 
 // One row per node, or per switch of the lowest level if there are many nodes.

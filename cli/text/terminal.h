@@ -21,7 +21,7 @@ int complain(const base::Error& error);
 // error and where to find help on stderr; returns exit code 2.
 int complain_of_usage(const Surroundings& around, std::string_view subcommand,
                       std::string_view what);
-// Columns of the terminal at stdout; 80 without a terminal.
+// $COLUMNS, else the columns of the terminal at stdout, else 80.
 [[nodiscard]] int terminal_columns(const Surroundings& around);
 
 }  // namespace robustrun::cli

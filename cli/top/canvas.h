@@ -35,7 +35,7 @@ class Canvas {
   // Puts one line of text at a row and column, from 0; what does not fit is cut off. Returns the
   // column behind it. `end`: the column where it must end; a cut text ends in "…" (or ">").
   int put(int row, int column, std::string_view text, Style style = {}, int end = INT32_MAX);
-  // Ends at column `end`, cut off at the left of column `begin`.
+  // Ends at column `end`; a text that is too long begins at column `begin` and is cut off at `end`.
   void put_right(int row, int end, std::string_view text, Style style = {}, int begin = 0);
   void fill(int row, int column, int end, char character, Style style = {});
 

@@ -26,7 +26,7 @@ enum class CellState : std::uint8_t {
   kRunning,
   kDone,
   kSpare,     // a node that holds no rank
-  kOut,       // a node that is out of the run: lost, and not replaced, or evicted
+  kOut,       // a node that is out of the run: evicted, or lost and without ranks
 };
 inline constexpr std::size_t kCellStates = 14;
 

@@ -22,7 +22,7 @@ struct Order {
 
 // "stop the run? its workers may save first", "inject kill into rank 3?"
 [[nodiscard]] std::string question_of(const Order& order);
-// Not one of kinds of faults: says which there are. Empty: it is one.
+// If `fault` is no kind of fault: which kinds there are. Empty if it is one.
 [[nodiscard]] std::string why_no_fault(const std::string& fault);
 
 struct UpdateWords {

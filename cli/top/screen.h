@@ -1,6 +1,6 @@
 #pragma once
 // The terminal of this process as a screen: the alternate screen, raw keys, no cursor. The
-// destructor restores it, and so do signals that kill the process (SIGABRT, SIGSEGV, …).
+// destructor restores it, and so do the signals of a crash (SIGABRT, SIGSEGV, …).
 //
 // Sequences are those of ECMA-48 and xterm's alternate screen, which every terminal of the last
 // decades knows; terminfo is not needed (docs/dependencies.md tells why). Tests look at the Canvas.

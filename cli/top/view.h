@@ -25,7 +25,7 @@ struct LogTail {
   std::uint32_t rank = 0;
   std::string file;  // of which `lines` are the last; empty: the rank has no log here
   std::vector<std::string> lines;
-  std::string missing;  // why there are no lines; empty: nothing was written
+  std::string missing;  // why there is no log to show; empty: there is one, perhaps without lines
 };
 
 class View {

@@ -28,19 +28,19 @@ struct Headline {
 [[nodiscard]] std::string progress_of(const supervisor::RunStatus& status);
 // "1 restart, 2 of 3 left"
 [[nodiscard]] std::string restarts_of(const supervisor::RunStatus& status);
-// "ranks 1, 2 and 6 more"
+// "ranks 1, 2, 3 and 6 more"
 [[nodiscard]] std::string ranks_in_words(std::span<const std::uint32_t> ranks);
 
 // What the rank does, or what is wrong with it, in a line; may be empty.
 [[nodiscard]] std::string rank_sentence(const supervisor::RunStatus& status,
                                         const supervisor::NodeStatus& node, const RankCell& cell);
-// "0.98 processors   1.2 GB   GPU 87 %, 40.1 GB"
+// "0.98 CPUs   1.2 GB   GPU 87 %, 40.1 GB"
 [[nodiscard]] std::string use_words(const supervisor::RankUse& use);
 // A node's trouble, stage, or last sign of life; may be empty.
 [[nodiscard]] std::string node_sentence(const supervisor::NodeStatus& node, CellState state);
 
 // One character per value, newest last, at most `width`: the height is the place between the least
-// and the greatest of those shown. "!": not a number.
+// and the greatest of those shown. "!": not a finite number.
 [[nodiscard]] std::string sparkline(std::span<const double> values, std::size_t width,
                                     bool unicode);
 

@@ -6,8 +6,8 @@
 //   item  = [user "@"] name [":" port]
 //   name  = as in base/core/name_list.h; or an IPv6 address in brackets
 //
-// Pure. An error is only the cause, with the position of the character, from 1; the caller puts
-// "cannot use …: " before it.
+// Pure. An error is only the cause, with the position of the wrong character, from 1, if there is
+// one; the caller puts "cannot use …: " before it.
 
 #include <string>
 #include <string_view>

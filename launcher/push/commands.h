@@ -15,7 +15,7 @@
 namespace robustrun::launcher {
 
 inline constexpr std::string_view kCacheFolder = ".cache/robustrun";
-// Printed by the shell right before it becomes the agent: this word and its process id, on a line.
+// Printed by the shell right before it becomes robustrun: this word and the process id, on a line.
 inline constexpr std::string_view kStartMark = "robustrun-agent-starts";
 inline constexpr int kExitNotCached = 3;  // before the mark: the folder does not exist
 // Before the mark: the host has another processor, whose name is on standard error.

@@ -21,8 +21,8 @@ class SshPush {
     std::string folder;  // a new name in the cache
     bool replace = false;  // the existing folder is damaged
   };
-  // `done` is called once, from the loop, with the end of the last command on the link; trouble
-  // kNone and status 0 mean success. kPushStallMax without an answer ends the push.
+  // `done` is called once, from the loop: trouble kNone and status 0 mean success, everything else
+  // is why the push failed. kPushStallMax without an answer ends the push.
   static std::shared_ptr<SshPush> start(boost::asio::any_io_executor executor, Order order,
                                         std::function<void(const SshEnd&)> done);
   virtual ~SshPush() = default;

@@ -1,10 +1,11 @@
 #pragma once
-// Which hosts a job leaves out once it is queued again: those that failed its run, as far as Slurm
-// can start it on the others. Pure.
+// Which hosts a job leaves out once it is queued again: those that failed its run or other runs, as
+// far as Slurm can start the job on the remaining ones. Pure.
 //
-// A host counts as one of the others if Slurm can use it, it is in a partition of the job, and it
-// has the processors, memory, GPUs and features of a host that the job had: whatever the job asked
-// for, such a host suits it. That may miss hosts, never the reverse.
+// A host counts as remaining if Slurm can use it, it is in a partition of the job, and it is like a
+// host that the job had: as many processors and as much memory, and the same GPUs and features if
+// the job asks for any. That may miss hosts. It counts too many only if sinfo lists none of the
+// hosts that the job had: then any host is taken to suit it.
 
 #include <cstdint>
 #include <string>
@@ -18,7 +19,8 @@ namespace robustrun::launcher {
 // Where a pending job may start.
 struct PendingJob {
   std::vector<std::string> partitions;
-  std::uint32_t nodes = 1;  // the least number; less while Slurm cleans up after its last start
+  // The least number. Slurm shows a smaller one while it cleans up after the job's last start.
+  std::uint32_t nodes = 1;
   std::vector<std::string> excluded;  // --exclude, and what was left out before
   std::vector<std::string> required;  // --nodelist
   std::string reservation;            // empty: none

@@ -2,7 +2,8 @@
 // The command lines of Slurm's programs, and the environment that srun gets. Pure.
 //
 // One srun starts the agents of many nodes; docs/internals/slurm.md explains each option. Variables
-// that srun would read are removed from its environment, so that only the options count.
+// that srun would take for options are removed from its environment, so that only the options
+// count; those that identify the cluster and the user stay.
 
 #include <cstdint>
 #include <string>
@@ -15,14 +16,16 @@ namespace robustrun::launcher {
 
 struct SlurmOptions {
   std::string executable;  // our own, absolute; the same on every node
-  std::string commands;  // folder of srun, scancel, squeue, sinfo, scontrol; absolute
+  std::string commands;  // folder of Slurm's programs (srun, scontrol …); absolute
   std::string job;  // SLURM_JOB_ID
   std::string run_id;  // names the steps and identifies the agents
   std::string folder;  // absolute, on every node: for the output of srun and the agents
   std::uint32_t restarts = 0;  // SLURM_RESTART_COUNT of this start of the job
-  // How long before the job's time limit Slurm sends its warning.
+  // How long before the job's time limit Slurm's warning may come.
   base::Nanos warning{};
-  base::Nanos poll{};  // between two questions about the nodes' states; 0: none is asked
+  // Between two questions about the nodes' states, the job's end, or replacements; 0: none is
+  // asked.
+  base::Nanos poll{};
   // Options of sbatch for jobs that bring nodes in place of lost ones (slurm/replacement.h).
   std::vector<std::string> replacement{};
   template <class V>
@@ -39,7 +42,8 @@ struct SlurmOptions {
   }
 };
 
-// In the environment of every agent: identifies its run and job.
+// In the environment of every agent in the run's own job: the run's id, by which a newer agent
+// finds it.
 inline constexpr std::string_view kAgentOfVariable = "ROBUSTRUN_AGENT_OF";
 
 // The options of every srun that starts agents: this run's, and those of a replacement's job.

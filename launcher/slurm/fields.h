@@ -15,8 +15,8 @@ class SlurmFields {
   explicit SlurmFields(std::string_view shown);
   // Up to the next blank; empty where the field is missing.
   [[nodiscard]] std::string_view value(std::string_view name) const;
-  // A point in time, as Unix time; nullopt: the field is missing ("Unknown", "None"), or no whole
-  // time. SLURM_TIME_FORMAT decides how Slurm writes it: show_job_argv() asks for seconds, and
+  // A point in time, as Unix time; nullopt: the field is missing, says "Unknown" or "None", or is
+  // cut off. SLURM_TIME_FORMAT decides how Slurm writes it: show_job_argv() asks for seconds, and
   // Slurm's own format, in this machine's local time, is read as well.
   [[nodiscard]] std::optional<base::Nanos> time(std::string_view name) const;
 
@@ -24,8 +24,8 @@ class SlurmFields {
   std::map<std::string_view, std::string_view> fields_;
 };
 
-// Of a JobState. For a running job Slurm may show a flag in place of the state (squeue(1), job
-// state codes): SIGNALING while it sends a signal.
+// `state`: a JobState. For a running job Slurm may show a flag in place of the state (squeue(1),
+// job state codes): SIGNALING while it sends a signal.
 [[nodiscard]] bool is_running_job(std::string_view state);
 
 }  // namespace robustrun::launcher

@@ -1,5 +1,5 @@
 #pragma once
-// Why Slurm signals a job: the signal does not tell, `scontrol show job` does. Pure.
+// Why Slurm signals a job: the signal does not tell, `scontrol show job` does.
 //
 // Tested with Slurm 22.05 (docs/internals/slurm.md): during the grace of a preemption the job is
 // RUNNING and has a PreemptTime; at its time limit it is COMPLETING with the reason TimeLimit;
@@ -33,10 +33,9 @@ struct SlurmNotice {
   std::optional<base::Nanos> end{};  // Unix time of the time limit; of kTimeLimitNear only
 };
 
-// `shown`: output of `scontrol show job --oneliner`. `restarts`: SLURM_RESTART_COUNT of this start
-// of the job. `now`: Unix time; times in `shown` are in this machine's local time. `warning`: how
-// long before the time limit Slurm may have been asked to warn. kCorrupt when `shown` is not about
-// a job.
+// Pure. `shown`: output of `scontrol show job --oneliner`, with times as in fields.h. `restarts`:
+// SLURM_RESTART_COUNT of this start of the job. `now`: Unix time. `warning`: how long before the
+// time limit Slurm may have been asked to warn. kCorrupt when `shown` is not about a job.
 [[nodiscard]] base::Result<SlurmNotice> read_slurm_notice(std::string_view shown,
                                                           std::uint32_t restarts, base::Nanos now,
                                                           base::Nanos warning);

@@ -24,7 +24,7 @@ struct SlurmdAddress {
 // From `scontrol show node`; `host` stays empty when it is missing there.
 [[nodiscard]] SlurmdAddress read_slurmd_address(std::string_view shown);
 
-// Calls `done` within 1.5 s, from the loop.
+// Calls `done` from the loop: within 1.5 s, unless the name look-up is slow or another probe runs.
 void probe_slurm_node(const boost::asio::any_io_executor& executor, base::BlockingPool& pool,
                       const SlurmOptions& options, const std::string& node,
                       std::function<void(bool answers)> done);

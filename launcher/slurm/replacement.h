@@ -3,9 +3,9 @@
 // node to a job that runs.
 //
 // Their batch script starts an agent by srun, as in the run's own job, so that Slurm's signals
-// reach the agent alone. The agent reads the run's join token from a file of the run directory
-// (0600), and Slurm never sees the token. The jobs are known by their name, so a supervisor that
-// takes the run over finds them in Slurm's queue.
+// reach the agent; the script ignores them. srun gives the agent the run's join token from a file
+// of the run directory (0600), so no script, command line or variable holds the token. The jobs are
+// known by their name, so a supervisor that takes the run over finds them in Slurm's queue.
 //
 // A new node should lie near the others. Slurm has no wish for that, only demands, so a job first
 // asks for an idle host under a leaf switch of the run; if Slurm refuses that, or has not started
@@ -35,13 +35,13 @@ struct ReplacementOrder {
   std::vector<std::string> widen;  // waiting jobs that any host will do for
   std::uint32_t count = 0;  // jobs to queue
   std::vector<std::string> bad;  // hosts that they leave out
-  std::vector<std::string> near;  // hosts of the run
+  std::vector<std::string> near;  // hosts of the run, which they leave out as well
 };
 
 struct ReplacementAnswer {
   base::Result<std::vector<ReplacementJob>> jobs;  // in the queue, after the order
   std::vector<std::string> queued;
-  std::string trouble;  // why not all were queued, and what could not be cancelled
+  std::string trouble;  // the first failure to cancel or to queue a job
 };
 
 // Where the agents of such jobs find the join token.
@@ -49,7 +49,7 @@ struct ReplacementAnswer {
 
 // Pure.
 [[nodiscard]] std::string replacement_script(const SlurmOptions& options);
-// `own`: our environment; variables of our own job are kept from the new one. `minutes`: its time
+// `own`: our environment; the new job does not get variables of our own job. `minutes`: its time
 // limit; 0: as in `options`. `host`: the one that it is to get; empty: any.
 [[nodiscard]] std::vector<std::string> sbatch_argv(const SlurmOptions& options,
                                                    const std::vector<std::string>& own,

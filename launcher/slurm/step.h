@@ -3,7 +3,8 @@
 //
 // It runs in its own session, reads its standard input from an unnamed file and prints to a file:
 // nothing ties it to us, and neither it nor the agents are affected by our death
-// (docs/internals/slurm.md 0). To be used on the loop of its executor, which also calls handlers.
+// (docs/internals/slurm.md, section 0). To be used on the loop of its executor, which also calls
+// handlers.
 
 #include <sys/types.h>
 
@@ -31,7 +32,7 @@ class SlurmStep {
   };
   // `credential`: one line for all agents (wire::Credential::places). `number`: not used before
   // with this options.folder; it is part of the names of files there. The folder must exist.
-  // Errors: a file cannot be made, or srun cannot be started.
+  // Errors: a file cannot be made or watched, or srun cannot be started.
   static base::Result<std::unique_ptr<SlurmStep>> start(boost::asio::any_io_executor executor,
                                                         const SlurmOptions& options,
                                                         const std::vector<std::string>& nodes,

@@ -24,7 +24,7 @@ struct SrunNews {
 // Slurm refuses the whole step: nodes are missing, or the allocation itself.
 [[nodiscard]] bool is_refusal(std::string_view line);
 
-// The cause in one line: the last errors of the log, without those that read_srun_line() takes.
+// The cause in one line: the last errors in `lines`, without those that read_srun_line() takes.
 [[nodiscard]] std::string srun_errors(const std::vector<std::string>& lines);
 
 }  // namespace robustrun::launcher

@@ -3,8 +3,9 @@
 // reads the configuration, waits for a turn, connects (again, if the server drops it), starts the
 // command, pushes the build if it is missing, and watches.
 //
-// Used on the loop. Every step but the running agent has a deadline. SshOptions::start_timeout
-// counts from the first connection, or the end of a push, until robustrun has started there.
+// Used on the loop. Every step has a deadline, except for the wait for a turn and the running
+// agent. SshOptions::start_timeout counts from the first connection, the turn to push, or the end
+// of the push, until robustrun has started there.
 
 #include <chrono>
 #include <cstdint>
@@ -23,7 +24,7 @@ struct SshTask {
   std::string arguments;  // of robustrun: fixed words
   std::string input;  // its standard input; an errand's ends after it
   // Of an errand (errand.h): bytes kept of its standard output, and its time limit from its start.
-  // 0: an agent, whose output is not read.
+  // output_max is 0 for an agent, whose output is not read.
   std::size_t output_max = 0;
   std::chrono::milliseconds limit{};
 };
@@ -47,7 +48,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
 
  private:
   // kPreparing: configuration, keys, addresses. kWaiting: for a turn, or before a retry. kStarting:
-  // the command was sent; it prints the mark when it becomes robustrun.
+  // connects and sends the command, which prints the mark when it becomes robustrun.
   enum class State : std::uint8_t {
     kPreparing,
     kWaiting,
@@ -108,7 +109,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   std::uint64_t remote_pid_ = 0;
   unsigned tries_ = 0;
   std::string trouble_;  // of the last try
-  base::Nanos until_{};  // robustrun has to have started there
+  base::Nanos until_{};  // when robustrun has to have started there
   base::Timer timer_;
   base::Timer slow_timer_;
 };

@@ -32,7 +32,7 @@ class SshChannel {
   Outcome step();
   void write(std::string bytes) { pending_ += bytes; }
   void close_input() { input_ends_ = true; }
-  // No call is half-done, so another one may be made on the session.
+  // No part of the input is half-sent, so a keepalive may be sent on the session.
   [[nodiscard]] bool at_rest() const { return !sending_; }
   [[nodiscard]] const base::ExitStatus& status() const { return status_; }  // after kEnded
   // The first kErrorHeadBytes of the command's standard error.

@@ -3,7 +3,7 @@
 // keyword and value on each line), or OpenSSH's defaults when there is no ssh client.
 //
 // Pure: opens no file, looks up no name. Unknown keywords are skipped, so a newer ssh does no harm.
-// Paths are absolute: "~" and the tokens %d %h %n %p %r %u %% are replaced.
+// In paths "~" and the tokens %d %h %n %p %r %u %% are replaced.
 
 #include <cstdint>
 #include <string>
@@ -25,7 +25,7 @@ struct SshSettings {
   std::string user;
   Family family = Family::kAny;
   std::vector<std::string> identity_files;  // in the order to try; they need not exist
-  std::vector<std::string> certificate_files;  // named by the user; none: those next to the keys
+  std::vector<std::string> certificate_files;  // named by the user, besides those next to the keys
   std::vector<std::string> user_known_hosts_files;
   std::vector<std::string> global_known_hosts_files;
   StrictHostKeys strict_host_keys = StrictHostKeys::kYes;

@@ -19,12 +19,13 @@ namespace robustrun::launcher {
 class SshConfigScope {
  public:
   // `texts`: of every file that ssh reads. nullopt if only ssh can tell hosts apart: a Match other
-  // than `all`, quotes or unusual syntax, longer lines or more patterns than hosts/limits.h allows.
+  // than `all` and `final all`, unusual syntax such as quotes after Host, longer lines or more
+  // patterns than hosts/limits.h allows.
   static std::optional<SshConfigScope> of(std::span<const std::string> texts);
   [[nodiscard]] bool alike(std::string_view one, std::string_view other) const;
 
  private:
-  // From one Host line to the next.
+  // From one Host or Match line to the next.
   struct Block {
     std::vector<std::string> patterns;
     bool personal = false;  // may mean something different for each name
@@ -35,7 +36,7 @@ class SshConfigScope {
   bool take_line(std::string_view line, std::size_t& block);
   bool begin_block(std::string_view patterns);
 
-  // The first block holds what precedes all Host lines.
+  // The first block holds what applies to all hosts: before the first Host line, or after Match.
   std::vector<Block> blocks_ = {{{"*"}, false}};
   std::size_t patterns_ = 0;
 };

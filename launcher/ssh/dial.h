@@ -19,7 +19,7 @@ class SshDial {
  public:
   // `addresses`: numeric; each gets an equal share of `deadline`. Goes on without its owner until
   // `done` or cancel(). The error has the os_errno of the last address; its text is only the cause
-  // ("connection refused"). `done` is called once, from the loop.
+  // ("Connection refused"). `done` is called once, from the loop.
   static std::shared_ptr<SshDial> start(boost::asio::any_io_executor executor,
                                         const std::vector<std::string>& addresses,
                                         std::uint16_t port, std::chrono::milliseconds deadline,

@@ -27,7 +27,7 @@ struct SshKeyFile {
 // The kind of a public key's type: "ssh-ed25519", "ecdsa-sha2-nistp256", "sk-...",
 // "...-cert-v01@...".
 [[nodiscard]] SshKeyKind kind_of_type(std::string_view type);
-// "~/.ssh/id_rsa (RSA)" for messages.
+// "/home/ada/.ssh/id_rsa (RSA)" for messages.
 [[nodiscard]] std::string describe(const SshKeyFile& key);
 
 }  // namespace robustrun::launcher

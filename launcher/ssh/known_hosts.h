@@ -30,7 +30,7 @@ struct KnownKey {
 
 enum class HostKeyVerdict : std::uint8_t {
   kTrusted,
-  kUnknown,      // no line applies to the host
+  kUnknown,      // no line trusts a key or a CA for the host
   kChanged,      // another key is trusted for it
   kRevoked,
   kCertificate,  // certificates are trusted for it, but this is a plain key

@@ -62,7 +62,7 @@ class SshLogin {
   std::size_t at_ = 0;
   std::vector<std::string> tried_;
   std::vector<std::string> left_out_;  // keys that OpenSSH might use
-  std::vector<std::string> unusable_;  // keys that need a person (passphrase, touch)
+  std::vector<std::string> unusable_;  // files that need a passphrase, or hold no known key
 };
 
 }  // namespace robustrun::launcher

@@ -21,14 +21,14 @@ struct SshTarget {
   SshSettings settings;
   std::vector<std::string> addresses;  // numeric, at most kAddressesMax
   std::string lookup_trouble;  // why there are no addresses
-  std::vector<SshKeyFile> keys;  // identity files that exist
-  std::vector<std::string> certificates;  // files next to the keys
+  std::vector<SshKeyFile> keys;  // identity files that exist, at least as .pub
+  std::vector<std::string> certificates;  // files next to the keys, and those of CertificateFile
   std::string known_name;  // the host's name in known_hosts
   std::vector<KnownKey> host_keys;
   std::string agent_socket;  // empty: none
   std::chrono::milliseconds connect_timeout{};
-  // The algorithms that libssh2 may agree to, in our order (fast first); empty: it has none of
-  // them.
+  // The algorithms that libssh2 may agree to, in our order (fast first); empty: it has none that
+  // the configuration allows.
   std::string key_exchanges;
   std::string ciphers;
   std::string macs;
