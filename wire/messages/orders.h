@@ -1,9 +1,9 @@
 #pragma once
 // Orders of a supervisor to an agent, as plain structs.
 //
-// Orders about workers carry their attempt. StartWorkers may name a new attempt; an agent ignores
-// every other order that does not name the current one. A repeated order has no further effect. The
-// same in protobuf's schema language: docs/formats/robustrun.proto; numbers are never reused.
+// Orders about workers carry their attempt. StartWorkers begins a new one, and starts nothing if it
+// is repeated; StopWorkers and SignalWorkers do nothing to workers of another attempt. The same in
+// protobuf's schema language: docs/formats/robustrun.proto; numbers are never reused.
 
 #include <cstdint>
 #include <optional>
@@ -94,7 +94,7 @@ struct StartWorkers {
   // supervisor, which does not send it.
   std::optional<std::uint32_t> restarts{};
   // To the node of rank 0: the addresses of the other nodes, whose ranks may use its store. Empty:
-  // not all are known.
+  // there are none, not all are known, or they are too many (kStoreClientsMax).
   std::vector<std::string> store_clients{};
   // Attempts of two supervisors may have the same number: the later supervisor's are newer.
   [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {
