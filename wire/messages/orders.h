@@ -87,8 +87,9 @@ struct StartWorkers {
   // Incarnation of the supervisor that ordered the attempt, also when another one repeats the
   // order; 0: unknown.
   std::uint32_t ordered_by = 0;
-  // Copies of earlier workers are still being saved, here or elsewhere: the new workers wait before
-  // they load or save (worker-socket.md), until the order is repeated without this flag.
+  // Copies of earlier workers are still being saved, here or elsewhere: the new workers wait, at
+  // most 50 s, before they load or save (worker-socket.md), until the order is repeated without
+  // this flag.
   bool saving = false;
   // Counted restarts so far, without membership changes and infrastructure faults. None: an older
   // supervisor, which does not send it.

@@ -23,7 +23,7 @@ namespace robustrun::wire {
 
 struct CheckNode {
   std::uint64_t check = 0;
-  bool full = false;       // finds versions by importing, however long that takes
+  bool full = false;       // finds versions by importing, which may take a minute
   std::string address;     // of the data interface, to listen on; empty: do not listen
   std::string nonce;       // the shared secret that peers prove to each other
   bool gpus = false;       // tests the GPUs under load; nothing else may need them meanwhile

@@ -19,8 +19,8 @@
 namespace robustrun::wire {
 
 // An agent's first message on every connection, except on one to enrol. When an agent reconnects
-// after a broken connection, all reports of `attempt` follow once more, since any of them may have
-// been lost.
+// after a broken connection, its reports about starts and ends in `attempt` follow once more, since
+// any of them may have been lost.
 struct Hello {
   std::uint32_t protocol = kProtocolVersion;
   std::string host;
