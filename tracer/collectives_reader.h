@@ -1,8 +1,8 @@
 #pragma once
 // Decodes the collectives' part of a progress record (record_collectives.h).
 //
-// The worker is not trusted: rows with indices, counts or times out of range are dropped; all other
-// rows are kept. Pure.
+// The worker is not trusted: rows with indices or counts out of range are dropped, and times out of
+// range count as unknown. Pure.
 
 #include <cstdint>
 #include <map>

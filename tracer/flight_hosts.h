@@ -3,12 +3,12 @@
 // halted: it has stopped making calls although nothing that it called blocks it. Such a rank may
 // have pending operations, as a victim has, but it waits for no other rank.
 //
-// Two observations prove it. First, a rank that has finished every operation it called waits for no
-// peer. (If no other rank has called more, the rank may be at the end of its program; it has then
-// not halted.) Second, another rank went on from the same place of the program. The place is given
-// by the halted rank's last two calls and their numbers: the other rank made the same two calls,
-// and called further operations while the second of the two was unfinished. So the program does not
-// wait for the GPU there, and the halted rank would have gone on as well. Pure.
+// Either of two observations proves it. First, a rank that has finished every operation it called
+// waits for no peer. (If no other rank has called more, the rank may be at the end of its program;
+// it has then not halted.) Second, another rank went on from the same place of the program. The
+// place is given by the halted rank's last two calls and their numbers: the other rank made the
+// same two calls, and called further operations while the second of the two was unfinished. So the
+// program does not wait for the GPU there, and the halted rank would have gone on as well. Pure.
 
 #include <cstddef>
 #include <cstdint>

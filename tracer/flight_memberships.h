@@ -6,9 +6,9 @@
 // the oldest entry that is not done. `pg_status` is used where the ring has no entry, but not
 // beside entries, because its numbers also count sends and receives. A group without those is an
 // exception: for it pg_status also shows an unfinished operation that has left the ring, and then
-// `done` is the number before that one. It is keyed by pg_id, and `pg_config` by name; torch counts
-// both up as groups are made, so they are paired in that order. Coalesced operations share one
-// number, and only the last of their entries ever changes its state.
+// `done` is the number before that one. `pg_status` is keyed by pg_id, and `pg_config` by name;
+// torch counts both up as groups are made, so they are paired in that order. Coalesced operations
+// share one number, and only the last of their entries ever changes its state.
 //
 // The recorders of hooked back ends (flight_recorder.h) are read without pg_status, and the names
 // of their communicators end with the back end: "default_pg (nccl2)". Pure.

@@ -1,5 +1,5 @@
 #pragma once
-// All bounds of the tracer.
+// Bounds of the tracer; those of its analysis are in analysis/limits.h.
 
 #include <chrono>
 #include <cstddef>
@@ -26,7 +26,7 @@ inline constexpr std::size_t kTrafficWindowsToLearn = 4;
 inline constexpr std::size_t kTrafficWindowsKept = 32;
 inline constexpr std::uint64_t kTrafficCountLeast = 3;  // collectives in a window
 inline constexpr double kTrafficFallen = 1.5;  // times the usual time per byte
-inline constexpr std::size_t kTrafficRowsMax = 2048;  // of both tables of a record
+inline constexpr std::size_t kTrafficRowsMax = 2048;  // of each kind: rates, edges
 
 // JSON and pickles. A dump of 2,000 operations, torch's default, has 60,000 values in 1 MiB.
 inline constexpr std::size_t kDocumentBytesMax = std::size_t{64} << 20;

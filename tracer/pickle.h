@@ -1,7 +1,7 @@
 #pragma once
 // Reads the part of Python's pickle format that dumps of torch's Flight Recorder use, as torch
 // writes them (protocol 2) or as Python writes them again after loading (protocols 2 to 5). All
-// other opcodes are refused by name, in particular those that could import or call anything. Pure.
+// other opcodes are refused, in particular those that could import or call anything. Pure.
 //
 // Opcodes: CPython, Lib/pickletools.py. Which of them torch writes:
 // torch/csrc/jit/serialization/pickler.cpp.
@@ -13,8 +13,8 @@
 
 namespace robustrun::tracer {
 
-// Fails with kCorrupt if an opcode is refused (the error has its name and offset) or the bytes are
-// cut short or malformed, and with kLimit if they exceed the bounds of limits.h.
+// Fails with kCorrupt if an opcode is refused (the error has its number and offset) or the bytes
+// are cut short or malformed, and with kLimit if they exceed the bounds of limits.h.
 [[nodiscard]] base::Result<Document> read_pickle(std::string_view bytes);
 
 // Whether `bytes` begin like a pickle of these protocols.

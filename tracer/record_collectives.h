@@ -30,7 +30,7 @@ enum class RecordSource : std::uint32_t {
   kNone = 0,
   kTorchGroup = 1,  // the membership only: progress comes from the Flight Recorder
   kNccl = 2,  // NCCL's plugin
-  kInterposer = 3,  // c10d's dispatcher (opt-in, torch 2.1 to 2.7)
+  kInterposer = 3,  // c10d's dispatcher (opt-in, torch 2.2 to 2.7)
 };
 
 inline constexpr std::size_t kCommunicatorNameBytes = 64;  // NUL-padded UTF-8, cut to fit
@@ -283,7 +283,7 @@ struct RecordCounters {
   std::uint64_t operations_dropped;  //  24  for lack of a free slot
   std::uint64_t flows_dropped;  //  32
   std::uint64_t communicators_dropped;  //  40
-  std::uint64_t history_dropped;  //  48  edges and histograms
+  std::uint64_t history_dropped;  //  48  edges, histograms and rates
   std::uint64_t ignored;  //  56  events that refer to an unknown handle
   std::uint64_t calls_at_ns;  //  64  last activity of a thread that calls NCCL
   std::uint64_t signatures;  //  72  written so far

@@ -2,7 +2,7 @@
 // Creates and reads the file of a progress record. The agent uses it on its loop.
 //
 // The worker may do anything to the file: truncate it, fill it with noise, die in the middle of a
-// write. Regardless, every call returns after a few small reads or writes.
+// write. Regardless, every call returns after a few reads or writes of bounded size.
 
 #include <cstdint>
 #include <optional>

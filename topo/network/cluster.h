@@ -77,7 +77,7 @@ std::uint32_t switch_of(const Cluster& cluster, NodeIndex node, std::size_t leve
 std::vector<std::vector<std::uint32_t>> switches_by_level(const Cluster& cluster);
 
 // The cluster of only `hosts`, in their order, without unused switches. An unknown or repeated host
-// is an error that names the host and `cluster.source`.
+// is an error that names the host.
 base::Result<Cluster> restrict_to(const Cluster& cluster, const std::vector<std::string>& hosts);
 
 // A cluster with one switch above all hosts: the network is unknown.

@@ -48,10 +48,10 @@ struct Description {
 
 // The height of a switch is one more than that of the highest switch below it; switches with only
 // nodes have the least. Switches of one height form a level. Levels without a name are named by
-// height: leaf, minipod, core, site, level5, ... Nodes and switches are in the order of first
-// mention. If a branch lacks a level, a switch is inserted there (a stand-in). It has the name of
-// the switch next to it: of the one below, or, above nodes that hang directly on a higher switch,
-// of that switch.
+// height: leaf, minipod, core, site, level5, ... Nodes are in the order of first mention, switches
+// in that of their entries. If a branch lacks a level, a switch is inserted there (a stand-in). It
+// has the name of the switch next to it: of the one below, or, above nodes that hang directly on a
+// higher switch, of that switch.
 base::Result<Cluster> build_cluster(const Description& description);
 
 }  // namespace robustrun::topo

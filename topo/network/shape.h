@@ -44,10 +44,12 @@ struct Shape {
   [[nodiscard]] std::uint32_t places() const { return static_cast<std::uint32_t>(slots.size()); }
 };
 
-// `slots`: ranks of each place, at least 1 each. Fails as resolve() does. O(ranks * kinds).
+// `slots`: ranks of each place, at least 1 each. Fails as resolve() does, and with kLimit above
+// kRanksMax ranks. O(ranks * kinds).
 base::Result<Shape> make_shape(const Parallel& parallel, std::vector<std::uint32_t> slots);
 
-// Only the groups that hold `place`, computed without the others. O(ranks of the place * sizes).
+// Only the groups that hold `place`, computed without the others. O(ranks + ranks of the place *
+// sizes).
 base::Result<Shape> shape_around(const Parallel& parallel, std::vector<std::uint32_t> slots,
                                  PlaceIndex place);
 

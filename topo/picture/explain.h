@@ -1,9 +1,9 @@
 #pragma once
 // Explains in a few lines why a node has its place, or none. Pure.
 //
-// Lists its groups and the places of their other members; then the alternatives: an exchange with a
-// node of another switch, a spare instead of this node, or this node instead of a working one. At
-// most kTriesMax of each are scored, one per switch, and the cheapest is shown.
+// Lists its groups and the switches that they touch; then the alternatives: an exchange with a node
+// of another switch, a spare instead of this node, or this node instead of a working one. At most
+// about kTriesMax of each are scored, of working nodes one per switch, and the cheapest is shown.
 
 #include <cstddef>
 #include <string>

@@ -19,8 +19,7 @@ struct NodeUse {
   Kind kind = Kind::kFree;
   PlaceIndex place = 0;            // kWorks
   std::uint32_t first_rank = 0;    // kWorks
-  std::uint32_t group =
-      kNoGroup;  // kWorks: group of its first rank, of Scene::kind; kNoGroup: none
+  std::uint32_t group = kNoGroup;  // kWorks: lowest of its groups of Scene::kind; kNoGroup: none
 };
 
 struct Scene {
@@ -46,7 +45,7 @@ struct SwitchCounts {
 };
 SwitchCounts counts_below(const Scene& scene, std::uint32_t level, std::uint32_t at);
 
-// All nodes below a switch, ordered by their lowest switch.
+// All nodes below a switch, in the order of Scene::nodes.
 std::vector<NodeIndex> nodes_below(const Scene& scene, std::uint32_t level, std::uint32_t at);
 
 }  // namespace robustrun::topo

@@ -9,8 +9,8 @@
 namespace robustrun::topo {
 
 struct TextPictureStyle {
-  std::size_t columns = 80;     // maximum width of a line
-  std::size_t lines_max = 40;  // for switches; with more of them, the lower levels are left out
+  std::size_t columns = 80;    // width of a line; more only if the names need it
+  std::size_t lines_max = 40;  // lower levels with more switches than this are left out
   bool colour = false;  // with ANSI colours
 };
 

@@ -7,11 +7,11 @@
 // set that may fail at once contains both: the nodes of one parallel group, one rack or leaf
 // switch, one NVLink domain, one power supply. Sets of all nodes or of one node are ignored. Each
 // node gets one keeper other than itself and keeps for one node. The closed form (dp + 1, pp + 1)
-// is used if every keeper is as near as possible; else the maximum matching (solve/matching.h) with
-// near keepers first. If no matching is complete, kinds of sets are dropped in this order:
-// power, rack, NVLink domain, the larger of dp and pp, the other groups. Each time
-// the matching so far is enlarged, not made anew: a node that has a keeper may get another one, but
-// is never without one again.
+// is used if no keepers were chosen before, and it has no conflict and keepers as near as possible;
+// else the maximum matching (solve/matching.h) with near keepers first. If no matching is complete,
+// kinds of sets are dropped in this order: power, rack, NVLink domain, the larger of dp and pp, the
+// other groups. Each time the matching so far is enlarged, not made anew: a node that has a keeper
+// may get another one, but is never without one again.
 
 #include <cstdint>
 #include <string>

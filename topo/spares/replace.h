@@ -37,7 +37,9 @@ struct Replacement {
   std::vector<NodeIndex> nodes;  // by place; kNoNode: still vacant
   std::vector<PlaceIndex> filled;  // places with a newcomer
   std::vector<PlaceIndex> moved;  // places with a survivor from another place
-  Cost before, after;  // of the former / the chosen placement; before: 0 if unknown
+  // Of the former and of the chosen placement; 0 with kNever, or if a place stays vacant. `before`
+  // is also 0 if a place was never held.
+  Cost before, after;
   std::string why;  // the choice and its reason in one sentence
 };
 

@@ -2,7 +2,7 @@
 // Shared by all rules: turns the ranks to blame into a verdict with operation, victims and
 // evidence.
 //
-// `ats` are indices into FleetView::ranks(), ascending.
+// `ats` are indices for FleetView::rank(), ascending.
 
 #include <string>
 #include <string_view>

@@ -15,12 +15,12 @@ struct Connection {
   const SocketState* far = nullptr;  // the other end; never null
 };
 
-// The connections between the ranks `ats` (indices into FleetView::ranks()), once per direction;
-// only connections whose two ends were both seen. Connections of a rank with itself are left out.
+// The connections between the ranks `ats` (indices for FleetView::rank()), once per direction; only
+// connections whose two ends were both seen. Connections of a rank with itself are left out.
 [[nodiscard]] std::vector<Connection> connections_of(const FleetView& view,
                                                      const std::vector<std::uint32_t>& ats);
 
-// Whether data waits to be sent or acknowledged although the peer has read all that arrived.
+// Whether data waits to be sent or acknowledged, and not because the peer does not read.
 [[nodiscard]] bool is_stuck(const Connection& connection);
 
 }  // namespace robustrun::tracer

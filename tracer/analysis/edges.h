@@ -21,8 +21,8 @@ struct EdgeBlame {
 [[nodiscard]] EdgeBlame blame_edges(const Case& facts, Finding finding, const Wait& wait,
                                     std::vector<Edge> edges);
 
-// What several links have in common: one rank, else one node. Both are empty if there is nothing,
-// or only one link.
+// What several links have in common: at most one rank and one node. Both are empty if there is
+// nothing, or only one link.
 struct Common {
   std::vector<base::Rank> ranks;
   std::vector<std::string> nodes;

@@ -28,7 +28,7 @@ struct Frame {
 };
 
 struct ThreadStack {
-  std::string thread;  // name or id; the main thread comes first
+  std::string thread;  // name or id; Python's main thread comes first
   bool is_main = false;
   bool is_native = false;  // C frames, else Python frames
   bool holds_gil = false;  // known only from py-spy

@@ -4,8 +4,8 @@
 //
 // Borrows the snapshot, which must outlive it. Snapshots are not trusted: of duplicate ranks or
 // memberships one is kept, members without a valid place in their communicator are left out, and
-// the size of a communicator is the median of what its members report. "at" is an index into
-// ranks(), never a rank's number.
+// the size of a communicator is the median of what its members report. "at" is an index for rank(),
+// never a rank's number.
 
 #include <cstdint>
 #include <optional>
@@ -42,7 +42,7 @@ struct Communicator {
   [[nodiscard]] const Member* find(std::int64_t rank) const;
 };
 
-// A place in FleetView::comms.
+// A place in FleetView::comms().
 struct MemberAt {
   std::uint32_t comm = 0;
   std::uint32_t member = 0;

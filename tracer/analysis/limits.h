@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kWorldRanksMax = 1U << 20U;
 // longest wait of all: other ranks just happen to be late when the snapshot is taken.
 inline constexpr std::int64_t kShareOfLongestWait = 2;  // 1/2
 
-// A shorter wait is not a hang; only then are slow ranks and links looked for (Mycroft's threshold
+// A shorter wait is not a hang: slow ranks and links are then looked for first (Mycroft's threshold
 // for stragglers, arXiv 2509.03018, section 5).
 inline constexpr base::Nanos kShortWait = std::chrono::seconds(1);
 // A process that has not ended this long after its script returned is late. Exit handlers and the

@@ -1,6 +1,6 @@
 #pragma once
 // The rules of docs/diagnosis.md. Each examines a case and returns a verdict, or nullopt if it does
-// not apply. One rule per file; analyze.cpp has their order.
+// not apply. A file has one rule or variants of one; analyze.cpp has their order.
 
 #include <optional>
 #include <vector>
@@ -33,7 +33,7 @@ std::optional<Verdict> rule_gpu_stands(const Case& facts);  // R4a, at rest
 std::optional<Verdict> rule_order_inversion(const Case& facts);  // R6b
 std::optional<Verdict> rule_link_down(const Case& facts);  // R8b
 std::optional<Verdict> rule_interface_down(const Case& facts);  // R8b, inferred
-std::optional<Verdict> rule_gpu_in_kernel(const Case& facts);  // R4a
+std::optional<Verdict> rule_gpu_in_kernel(const Case& facts);  // R4a, R4d
 std::optional<Verdict> rule_link_stuck(const Case& facts);  // R4b
 std::optional<Verdict> rule_proxy_stuck(const Case& facts);  // R4c
 std::optional<Verdict> rule_gpu_errors(const Case& facts);  // R4a, by reported errors
@@ -68,7 +68,8 @@ struct Absent {
 // Members without a record that are missing from operations which all other members have entered;
 // both lists ascending.
 struct Unseen {
-  std::vector<base::Rank> certain;  // no other member can be the one that is missing
+  // No other member can be the one that is missing, or this one may be missing from most of them.
+  std::vector<base::Rank> certain;
   std::vector<base::Rank> possible;  // `certain`, and the ones that cannot be told apart
 };
 [[nodiscard]] Unseen unseen_suspects(const Case& facts);

@@ -3,7 +3,7 @@
 //
 // Plain data, from any mixture of sources; unknown fields have their defaults. Times are ages by
 // the clock of the rank's own machine, so that snapshots from machines with different clocks can be
-// compared. tracer/analysis/limits.h bounds the lists.
+// compared. The reader of each source bounds the lists.
 
 #include <cstdint>
 #include <optional>

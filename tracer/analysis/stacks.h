@@ -2,10 +2,10 @@
 // Classifies a worker's stacks: why it has not entered an operation (data loader, checkpoint,
 // compiler).
 //
-// Works on the main thread's Python frames, innermost first, then on its native ones. Identical
-// stacks are grouped as ByteRobust does (arXiv 2509.16293, section 5): most healthy ranks have the
-// same stack, and the parallel group that the outliers share is where to look. Pure; frames are
-// outside input and are only searched and shown.
+// Works on the main thread's frames, Python's and native ones. Identical stacks are grouped as
+// ByteRobust does (arXiv 2509.16293, section 5): most healthy ranks have the same stack, and the
+// parallel group that the outliers share is where to look. Pure; frames are outside input and are
+// only searched and shown.
 
 #include <cstdint>
 #include <string>

@@ -32,7 +32,7 @@ enum class Finding : std::uint8_t {
   kLinkDown,  // R8b
   kInputStall,  // R9
   kLongPhase,  // R10: checkpoint, evaluation, first compilation; not a fault
-  kGroupFailure,  // R11: most ranks of a node or switch
+  kGroupFailure,  // R11: most ranks of a node
   kUndecided,  // ranks are blocked; it is unknown by which one
   kNotEnded,  // R12: all scripts have returned, and some processes do not end
 };

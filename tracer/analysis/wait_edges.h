@@ -13,7 +13,7 @@ namespace robustrun::tracer {
 inline constexpr base::Nanos kNoWait{-1};  // no rank waits for this one
 
 // The nodes are the ranks, then one per communicator for its unseen members, then one per
-// communicator and distance, which leads to all members that are less far.
+// communicator and distance, which leads to all members that are at most that far.
 struct WaitEdges {
   struct Edge {
     std::uint32_t from = 0;

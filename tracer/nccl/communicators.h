@@ -42,7 +42,8 @@ struct Batch {
 [[nodiscard]] Batch batch_of(Tables& t, std::uint16_t comm, std::uint64_t group);
 [[nodiscard]] Batch newest_batch(Tables& t, std::uint16_t comm);
 // Notes that an operation was called about which NCCL has yet to report more. Operations still
-// unreported when the next batch begins are given up: they count as done.
+// unreported when the next batch begins are given up, unless this was wrong once before: they count
+// as done.
 void await_report(std::uint16_t comm);
 // Notes the report. False: the operation was already given up and counted.
 [[nodiscard]] bool take_report(Tables& t, std::uint16_t comm, std::uint32_t batch);

@@ -1,6 +1,6 @@
 #pragma once
-// What is recorded of operations beyond their end: signatures, timings, durations, and totals per
-// peer.
+// What is recorded of operations beyond their end: signatures, timings, durations, rates, and
+// totals per peer.
 
 #include <cstdint>
 

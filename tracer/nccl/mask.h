@@ -10,7 +10,7 @@ namespace robustrun::tracer::nccl {
 // Writes the mask for interface version `version` to *mask and keeps the pointer, because the agent
 // may change the mask later. Returns whether kernels are reported.
 bool set_mask(Tables& t, int version, int* mask, std::uint64_t now_ns);
-// Applies the agent's request and that of the plugin behind ours; costs two loads if neither has
+// Applies the agent's request and that of the plugin behind ours; costs a few loads if neither has
 // changed. Only events on which no completion depends are switched, because operations in flight
 // keep the mask they began with. The mask is never 0, since then no callback would be left to
 // switch it on again.

@@ -22,7 +22,7 @@ class OutgoingCall {
   struct Outcome {
     bool reached = false;
     base::Unreached why;      // unless reached
-    base::Fd connection;      // for PeerPurpose::kExchange: now the caller's
+    base::Fd connection;      // for PeerPurpose::kExchange; the receiver of the outcome owns it
   };
   using Done = std::function<void(Outcome)>;
 

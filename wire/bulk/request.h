@@ -65,7 +65,7 @@ struct BulkAnswer {
 // other.
 [[nodiscard]] base::Result<BulkRequest> parse_bulk_request(std::string_view bytes);
 [[nodiscard]] base::Result<BulkAnswer> parse_bulk_answer(std::string_view bytes);
-// kProtocol: `bytes` has the wrong length or names no round.
+// kProtocol: `bytes` has the wrong length, or its two rounds are impossible (see BulkRound).
 [[nodiscard]] base::Result<BulkRound> parse_bulk_round(std::string_view bytes);
 
 }  // namespace robustrun::wire

@@ -22,8 +22,9 @@ class Channel {
  public:
   struct Handlers {
     std::function<void(Message)> on_message;
-    // EOF (kUnavailable), reset, protocol violation, or a send queue over its limit. All that the
-    // peer had sent before is delivered first.
+    // EOF (kUnavailable), reset or protocol violation: all that the peer had sent before is
+    // delivered first. Or our message or send queue is over its limit (kLimit): nothing is
+    // delivered any more.
     std::function<void(const base::Error&)> on_closed;
     // The send queue fell below half of the limit of `congested`. May be empty.
     std::function<void()> on_drained;
@@ -35,7 +36,7 @@ class Channel {
     std::function<void()> on_peer_gone = {};
   };
 
-  // `socket` becomes non-blocking and stays CLOEXEC.
+  // `socket` becomes non-blocking and CLOEXEC.
   static std::shared_ptr<Channel> open(boost::asio::any_io_executor executor, base::Fd socket,
                                        Handlers handlers);
   virtual ~Channel() = default;
@@ -49,8 +50,8 @@ class Channel {
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
   // True while more than 1 MiB is queued: bulk senders (worker output) should pause.
   [[nodiscard]] virtual bool congested() const = 0;
-  // Until resume_reading() neither on_message nor on_closed is called, only on_peer_gone; the
-  // peer's output backs up into its own queue.
+  // Until resume_reading() nothing from the peer is delivered: on_message is not called, and
+  // on_closed only if a send is over a limit. The peer's output backs up into its own queue.
   virtual void pause_reading() = 0;
   virtual void resume_reading() = 0;
   // No handler is called afterwards. Queued messages are still written, for at most 1 s.

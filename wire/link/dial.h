@@ -1,8 +1,8 @@
 #pragma once
 // One attempt to reach one endpoint: TCP, then TLS as its client. Private to wire/.
 //
-// To be used on the loop of its executor; `done` is called once, from the loop, unless cancel()
-// came first.
+// To be used on the loop of its executor; `done` is called once, unless cancel() came first.
+// start() never calls it; over() may call it before it returns.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

@@ -3,8 +3,8 @@
 // connects with the agent's own certificate whenever asked to.
 //
 // To be used on the loop of its executor. The endpoints are tried in order, the last successful one
-// first, each for at most kConnectMax; the first one with the run's CA wins (before the CA is
-// known: the first one that proves the secret).
+// first, each for at most kConnectMax (TCP) and then kHandshakeMax (TLS); the first one with the
+// run's CA wins (before the CA is known: the first one that proves the secret).
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -57,10 +57,9 @@ class Dialer {
   // on the channel.
   virtual void connect(Done done) = 0;
   // Connects over `connection`, which another host opened to this agent, if the supervisor of our
-  // run is there; otherwise kPermission, kTimeout or kUnavailable. Needs a finished enrolment (else
-  // kUnavailable). Beyond kAnswersMax at a time the oldest is dropped without its `done`. connect()
-  // is not affected. Calls `done` before it returns if the agent has not enrolled; connect() never
-  // does.
+  // run is there; otherwise `done` gets an error. Needs a finished enrolment (else kUnavailable).
+  // Beyond kAnswersMax at a time the oldest is dropped without its `done`. connect() is not
+  // affected. May call `done` before it returns; connect() never does.
   virtual void answer(base::Fd connection, Done done) = 0;
   // Our identity with its certificate, once enrolled.
   [[nodiscard]] virtual const std::optional<Identity>& identity() const = 0;

@@ -3,12 +3,13 @@
 //
 // A peer without a certificate may only send Enrol; it gets Enrolled or Refused, and the connection
 // ends. A peer with a certificate of this run's CA sends Hello and is handed to on_agent with its
-// channel; its certificate identifies it, never what it sends. Anything else (no TLS, another CA,
-// garbage, an oversized or late first message) ends that one connection and is counted. At most
-// kHandshakesMax connections are pending; further ones wait (wire/net/bounded_listener.h). While
-// others wait, silent connections are closed, those without a TLS hello first. Connections from
-// addresses of admitted or expected agents have places of their own. Every step of a connection has
-// a deadline (wire/messages/limits.h). To be used on the loop of its executor.
+// channel; its certificate identifies it, never what it sends. A peer whose certificate is a
+// supervisor's sends StopRun instead. Anything else (no TLS, another CA, garbage, an oversized or
+// late first message) ends that one connection and is counted. At most kHandshakesMax connections
+// are pending; further ones wait (wire/net/bounded_listener.h). While others wait, silent
+// connections are closed, those without a TLS hello first. Connections from addresses of admitted
+// or expected agents have places of their own. Every step of a connection has a deadline
+// (wire/messages/limits.h). To be used on the loop of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -31,7 +32,7 @@ struct ListenerCounters {
   std::uint64_t accepted = 0;  // TCP connections
   std::uint64_t enrolled = 0;
   std::uint64_t admitted = 0;  // handed to on_agent
-  std::uint64_t refused = 0;  // ended in any other way
+  std::uint64_t refused = 0;  // turned away, broken or too slow
   std::string last_refusal;  // the reason, and the peer's address
 };
 
@@ -63,8 +64,8 @@ class Listener {
   };
 
   // Listens on `address` (numeric; empty: every interface, IPv6 and IPv4) and `port` (0: a free
-  // one). `secret`: proves enrolments (enrolment.h); without it and without munge every agent is
-  // admitted (--insecure-rdzv). kConflict: the port is taken; the text names the owner's pid if it
+  // one). `secret`: proves enrolments (enrolment.h); without it and without munge agents need no
+  // proof (--insecure-rdzv). kConflict: the port is taken; the text names the owner's pid if it
   // can be found.
   static base::Result<std::unique_ptr<Listener>> open(boost::asio::any_io_executor executor,
                                                       const std::string& address,

@@ -26,9 +26,9 @@ struct BlockPeer {
   }
 };
 
-// Supervisor to agent, in runs that stage files or mount images: all nodes that pass blocks on, the
-// receiver included. Sent once nodes have joined and at every change; each list replaces the one
-// before.
+// Supervisor to agent, in runs with WorkerTemplate::share_blocks: all nodes that pass blocks on,
+// the receiver included. Sent once nodes have joined and at every change; each list replaces the
+// one before.
 struct BlockPeers {
   std::vector<BlockPeer> peers;  // at most kBlockPeersMax, the first of the run
   std::optional<std::uint64_t> rate{};  // bytes/s that a node sends at most; none: no limit

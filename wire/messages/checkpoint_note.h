@@ -17,8 +17,8 @@
 namespace robustrun::wire {
 
 // Within kCheckpointNoteInterval a worker's agent sends at most one note of each event; only the
-// load of another checkpoint is reported at once. A note covers all such events since the worker's
-// start, and names the newest checkpoint.
+// load of another checkpoint, and what is left when the worker ends, is reported at once. A note
+// covers all such events since the worker's start, and names the newest checkpoint.
 struct CheckpointNote {
   enum class Event : std::uint8_t { kSaved, kCommitted, kLoaded };
   base::Attempt attempt;

@@ -21,9 +21,10 @@ namespace robustrun::wire {
 
 // ---- A node
 
-// The node will be taken away soon, because its allocation ends (Slurm: preemption, time limit,
-// scancel). The agent continues, unless `signal` told it to end: then it exits when its workers
-// have been stopped (StopWorkers). Sent again on every new connection, and possibly more than once.
+// The node leaves the run soon. With `signal` 0, because its allocation ends (Slurm: preemption,
+// time limit, scancel): the agent continues. Else because its agent got that signal: it exits when
+// its workers have been stopped (StopWorkers). Sent again on every new connection, and possibly
+// more than once.
 struct NodeEnding {
   std::string why;
   std::int32_t signal = 0;  // the signal that ends the agent; 0: the agent continues
@@ -130,7 +131,8 @@ enum class StopReason : std::uint8_t { kNone, kRestart, kPreempt, kStop };
 
 enum class OomKiller : std::uint8_t { kNo, kUnknown, kKernel, kCgroup };
 
-// No worker of the attempt and no descendant of one is left on the node.
+// No worker of the attempt and no descendant of one is left on the node, except those in
+// `unkillable`.
 struct WorkersGone {
   base::Attempt attempt;
   std::uint32_t descendants_killed = 0;
@@ -247,7 +249,8 @@ struct KeptCopy {
   bool here = false;  // a complete copy in the memory of its own node
   bool at_peer = false;  // a complete copy, perhaps of an older step, in its peer's memory
   std::uint64_t step = 0;  // of the newest complete copy here; if `here` is false, at the peer
-  // None: an older agent, or no memory to hold copies; never in a journal.
+  // None: an older agent, no memory to hold copies, or no copy made yet in this attempt; never in a
+  // journal.
   std::optional<RoundPart> part{};
   bool operator==(const KeptCopy&) const = default;
   template <class V>

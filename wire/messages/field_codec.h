@@ -41,7 +41,8 @@ class FieldWriter {
 // Holds the last value of each number found in one message; for list members, all values.
 class FieldReader {
  public:
-  // Splits `bytes` into fields; kCorrupt when they are not a valid message.
+  // Splits `bytes` into fields; kCorrupt when they are not a valid message, kLimit when it is too
+  // large or nested too deep.
   [[nodiscard]] base::Status parse(std::string_view bytes, int depth = 0);
 
   template <class T>

@@ -31,7 +31,7 @@ struct CommunicatorProgress {
 };
 
 // Agent to supervisor, at most once a second per worker: all of the worker's communicators, if one
-// of them has moved.
+// of them has moved. Once also, perhaps with none, when torch's Flight Recorder first answers.
 struct CollectiveProgress {
   base::Attempt attempt;
   base::LocalRank local_rank;
@@ -158,7 +158,7 @@ struct RasAnswer {
   std::uint64_t number = 0;
   base::Attempt attempt;
   std::string report;  // as RAS wrote it; empty: none
-  std::string missing;  // why there is no report; empty: no worker here uses NCCL
+  std::string missing;  // why there is no report; both empty: no worker here uses NCCL
   bool is_shared = false;  // its address was not chosen for this attempt: another job may answer
   template <class V>
   void fields(V& v) {

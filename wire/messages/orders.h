@@ -1,9 +1,9 @@
 #pragma once
 // Orders of a supervisor to an agent, as plain structs.
 //
-// Orders about workers carry their attempt. StartWorkers may name a new attempt; an agent ignores
-// every other order that does not name the current one. A repeated order has no further effect. The
-// same in protobuf's schema language: docs/formats/robustrun.proto; numbers are never reused.
+// Orders about workers carry their attempt. StartWorkers begins a new one, and starts nothing if it
+// is repeated; StopWorkers and SignalWorkers do nothing to workers of another attempt. The same in
+// protobuf's schema language: docs/formats/robustrun.proto; numbers are never reused.
 
 #include <cstdint>
 #include <optional>
@@ -87,14 +87,15 @@ struct StartWorkers {
   // Incarnation of the supervisor that ordered the attempt, also when another one repeats the
   // order; 0: unknown.
   std::uint32_t ordered_by = 0;
-  // Copies of earlier workers are still being saved, here or elsewhere: the new workers wait before
-  // they load or save (worker-socket.md), until the order is repeated without this flag.
+  // Copies of earlier workers are still being saved, here or elsewhere: the new workers wait, at
+  // most 50 s, before they load or save (worker-socket.md), until the order is repeated without
+  // this flag.
   bool saving = false;
   // Counted restarts so far, without membership changes and infrastructure faults. None: an older
   // supervisor, which does not send it.
   std::optional<std::uint32_t> restarts{};
   // To the node of rank 0: the addresses of the other nodes, whose ranks may use its store. Empty:
-  // not all are known.
+  // there are none, not all are known, or they are too many (kStoreClientsMax).
   std::vector<std::string> store_clients{};
   // Attempts of two supervisors may have the same number: the later supervisor's are newer.
   [[nodiscard]] bool is_newer_than(const StartWorkers& other) const {

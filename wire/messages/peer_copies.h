@@ -16,7 +16,8 @@
 namespace robustrun::wire {
 
 // Supervisor to agent, before StartWorkers of the attempt and at every change: each order replaces
-// the one before. Memory of routes that are no longer listed is released with StartWorkers.
+// the one before. Memory of routes that are no longer listed is released a minute after
+// StartWorkers.
 struct PlaceCopies {
   base::Attempt attempt;
   std::vector<CopyRoute> send;  // where copies of this node's ranks go

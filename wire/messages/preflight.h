@@ -7,8 +7,9 @@
 //   MeasurePeers  →   computes, exchanges with some peers; ← PeersMeasured    (full; each round)
 //   EndCheck      →   closes the listener
 // All messages of a check carry its number; an agent answers only the newest check. The first two
-// orders may come twice and are then answered twice. peer_proof.h says how peers call each other;
-// docs/formats/robustrun.proto has the messages in protobuf's schema language.
+// orders may come twice: an answer that was sent already is then sent again. peer_proof.h says how
+// peers call each other; docs/formats/robustrun.proto has the messages in protobuf's schema
+// language.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +23,7 @@ namespace robustrun::wire {
 
 struct CheckNode {
   std::uint64_t check = 0;
-  bool full = false;       // finds versions by importing, however long that takes
+  bool full = false;       // finds versions by importing, which may take a minute
   std::string address;     // of the data interface, to listen on; empty: do not listen
   std::string nonce;       // the shared secret that peers prove to each other
   bool gpus = false;       // tests the GPUs under load; nothing else may need them meanwhile
@@ -77,8 +78,8 @@ struct NodeChecked {
   std::uint64_t check = 0;
   base::NodeFacts facts;
   std::vector<base::Unreached> unreached;   // of the peers
-  // Peers that began to call this node and never got our answer. Filled only when a call of our own
-  // timed out.
+  // Peers that began to call this node and never got our answer; only those that are in
+  // `unreached`, too.
   std::vector<base::NodeId> half_heard;
   template <class V>
   void fields(V& v) {

@@ -1,9 +1,9 @@
 #pragma once
 // Reports of an agent to its supervisor, as plain structs (with worker_exit.h).
 //
-// Every report about workers carries its attempt; a supervisor ignores reports of any but the
-// current one. Times are CLOCK_MONOTONIC of the agent. docs/formats/robustrun.proto has the same in
-// protobuf's schema language; numbers are never reused.
+// Reports about workers, except Output, carry their attempt; a supervisor ignores reports of any
+// but the current one. Times are CLOCK_MONOTONIC of the agent. docs/formats/robustrun.proto has the
+// same in protobuf's schema language; numbers are never reused.
 
 #include <cstdint>
 #include <optional>
@@ -18,8 +18,9 @@
 
 namespace robustrun::wire {
 
-// First message of every connection. When an agent reconnects after a broken connection, all
-// reports of `attempt` follow once more, since any of them may have been lost.
+// An agent's first message on every connection, except on one to enrol. When an agent reconnects
+// after a broken connection, its reports about starts and ends in `attempt` follow once more, since
+// any of them may have been lost.
 struct Hello {
   std::uint32_t protocol = kProtocolVersion;
   std::string host;

@@ -1,7 +1,7 @@
 #pragma once
 // The stages of a start, as a node reports them once all its ranks have done a step or the attempt
-// has ended. docs/startup.md says what belongs to each stage; docs/formats/robustrun.proto has the
-// same.
+// has ended, and before that if the start takes minutes. docs/startup.md says what belongs to each
+// stage; docs/formats/robustrun.proto has the same.
 
 #include <cstdint>
 #include <optional>
@@ -48,7 +48,8 @@ struct RankStage {
 // connection. Only for display; the NodeStages that follow are authoritative.
 struct StageNews {
   base::Attempt attempt;
-  // A worker's stage is that of the rank which is furthest behind. None: the start is over.
+  // A worker's stage is that of the rank which is furthest behind. None: the start is over, or
+  // between two stages.
   std::optional<StageName> stage{};
   base::Nanos since{};  // the node's clock
   std::optional<base::LocalRank> rank{};  // that rank, for a worker's stage

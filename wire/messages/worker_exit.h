@@ -56,7 +56,7 @@ struct WorkerExited {
   bool shim_lost = false;            // the shim was killed; `end` is then assumed to be SIGKILL
   OomKiller oom = OomKiller::kNo;
   std::optional<ErrorFile> error_file;
-  std::vector<std::string> stderr_tail;  // last lines, bounded (agent/node/limits.h)
+  std::vector<std::string> stderr_tail;  // last lines, bounded (agent/output/limits.h)
   std::uint64_t dropped_bytes = 0;       // of its output (full disk, blocked console)
   base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // if it did not exit with 0
   template <class V>

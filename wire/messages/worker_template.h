@@ -110,7 +110,7 @@ struct WorkerTemplate {
   std::string numa_memory;  // empty, prefer, bind
   std::optional<std::uint32_t> stdin_rank;  // global rank that gets the launcher's stdin
   bool trace = true;  // collectives, by NCCL's plugin and torch's Flight Recorder
-  bool trace_dispatcher = false;  // and by c10d's dispatcher where torch has neither (2.2 to 2.7)
+  bool trace_dispatcher = false;  // also by c10d's dispatcher: torch 2.2 to 2.7 on gloo
   bool health = false;  // the agent watches its machine and sends NodeHealth
   StandbyMode standby = StandbyMode::kOff;
   // NAME=PATTERN with {value}, for lines of rank 0 and of the last rank

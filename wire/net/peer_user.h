@@ -12,8 +12,8 @@ namespace robustrun::wire {
 // The user whose process is at the other end of `connection`, a connected TCP socket, if that is
 // another user than ours; kUnknownUser if the process has closed its end. nullopt: the other end is
 // our own user's or root's, is not in this machine's network namespace, or the kernel does not
-// tell. Asks the kernel for this one socket (sock_diag(7), inet_diag_req_v2), if its address is
-// this machine's; takes microseconds.
+// tell. Asks the kernel for the socket at that end (sock_diag(7), inet_diag_req_v2), if its address
+// is this machine's; takes microseconds.
 inline constexpr uid_t kUnknownUser = static_cast<uid_t>(-1);
 [[nodiscard]] std::optional<uid_t> other_user_at(int connection);
 
