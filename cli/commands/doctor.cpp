@@ -24,7 +24,7 @@ base::Result<std::vector<HostChecks>> ask_hosts(const DoctorLine& line,
   const Settings settings = RR_TRY(merge_settings(line.run, around));
   const auto hosts = RR_TRY(plan_hosts(settings, around));
   launcher::SshOptions ssh = RR_TRY(plan_ssh(settings, around));
-  ssh.bundle = installed_files(around.executable);
+  ssh.bundle = installed_files(around.executable, false);
   return survey_hosts(around, hosts, std::move(ssh));
 }
 

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 namespace robustrun::cli {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> installed_files(const std::string& executable) {
+std::vector<std::string> installed_files(const std::string& executable, bool serves_images) {
   std::vector<std::string> files;
   std::error_code error;
   const fs::path bin = fs::path(executable).parent_path();
-  for (const char* const name : {"robustrun-shim", "robustrun-probe"}) {
+  for (const char* const name : {"robustrun-shim", "robustrun-probe", "robustrun-blocks"}) {
+    if (name == std::string_view("robustrun-blocks") && !serves_images) continue;
     if (const fs::path helper = bin / name; fs::exists(helper, error)) {
       files.push_back(helper.string());
     }

@@ -7,7 +7,9 @@
 namespace robustrun::cli {
 
 // Absolute paths of the shim, the GPU probe, both libraries and our Python package, below the
-// prefix of `executable` (PREFIX/bin/robustrun); only those that exist.
-[[nodiscard]] std::vector<std::string> installed_files(const std::string& executable);
+// prefix of `executable` (PREFIX/bin/robustrun); only those that exist. `serves_images`: and of
+// robustrun-blocks, which is large.
+[[nodiscard]] std::vector<std::string> installed_files(const std::string& executable,
+                                                       bool serves_images);
 
 }  // namespace robustrun::cli

@@ -38,7 +38,7 @@ std::vector<std::int64_t> default_level_weights(const Cluster& cluster) {
   for (std::size_t level = weights.size(); level-- > 0;) {
     if (cluster.levels[level].switches.size() < 2) continue;
     weights[level] = weight;
-    weight /= kLevelBelow;
+    weight = std::max<std::int64_t>(1, weight / kLevelBelow);
   }
   return weights;
 }

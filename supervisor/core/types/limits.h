@@ -77,7 +77,7 @@ inline constexpr std::size_t kVersionChangesMax = 64;
 inline constexpr std::size_t kVersionChangeBytesMax = 300;
 
 // How long to wait for the answer to LookBack once all workers are gone.
-inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(1500);
+inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(2000);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
 // Workers that ended with exit code 0 before another failed: how many are remembered; and ranks
