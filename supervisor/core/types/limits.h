@@ -146,8 +146,8 @@ inline constexpr double kPaceRecovered = 1.1;
 inline constexpr std::size_t kSuspectCheckpointsMax = 16;
 inline constexpr base::Nanos kDemotionMax = std::chrono::seconds(20);
 // Copies of lost nodes in other nodes' memory: how long the next attempt waits until they are saved
-// (the agent begins no save after 8 s); how long a slow machine stays because ranks lack a copy,
-// and how often that is checked.
+// (the agent answers within 8 s; what is not saved by then goes on); how long a slow machine stays
+// because ranks lack a copy, and how often that is checked.
 inline constexpr base::Nanos kHeldSaveMax = std::chrono::seconds(20);
 inline constexpr base::Nanos kUnsecuredMax = std::chrono::minutes(2);
 inline constexpr base::Nanos kUnsecuredLook = std::chrono::seconds(1);
