@@ -42,7 +42,7 @@ struct Decision {
   base::Attempt attempt;
   std::string text;  // one sentence for the user
   std::vector<std::string> evidence;  // "rank 1 on node0: SIGKILL", …
-  std::vector<std::string> alternatives;  // "no restart: 0 of 3 used"
+  std::vector<std::string> alternatives;  // "evict: no machine is known to blame"
   std::optional<Classification> looks_like{};  // of a failure, when it is found or has changed
   // Machines that were evicted, were left to the scheduler, or are back.
   std::vector<base::NodeId> nodes{};

@@ -76,7 +76,9 @@ struct Progress {
   Mark mark = Mark::kSummary;
   base::Nanos reached_at{};  // by the last rank; from the workers' own records
   std::uint64_t steps = 0;  // least of all ranks, since this attempt's start
-  std::optional<std::int64_t> step;  // least of all ranks, the script's own number
+  // Least of all ranks: the script's own number or, for a rank without one, the count in the state
+  // of its optimizer; none: some rank has neither.
+  std::optional<std::int64_t> step;
   // Newest reading of rank 0, or of the last rank if only its output has metrics.
   std::vector<std::string> metric_names;
   std::vector<double> metric_values;

@@ -175,8 +175,8 @@ inline constexpr std::size_t kCostWindowsKept = 60;
 inline constexpr std::uint32_t kCostWindowsToRaise = 3;
 inline constexpr std::uint32_t kCostWindowsToClear = 2;
 
-// report/time/stages.h: a straggler took 12 tenths of the median and half a second more; this many
-// nodes are listed.
+// report/time/stages.h: a straggler took at least 12 tenths of the median, and at least half a
+// second longer than the median; this many nodes are listed.
 inline constexpr std::int64_t kStragglerTenths = 12;
 inline constexpr std::chrono::milliseconds kStragglerOverMin{500};
 inline constexpr std::size_t kStageNodesMax = 8;
