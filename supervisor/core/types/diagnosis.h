@@ -12,7 +12,7 @@
 namespace robustrun::supervisor {
 
 // Action: a worker has failed; before the others are told to stop, ask them what they called last.
-// Answered by Diagnosed::Stage::kPostMortem within kLookBackMax, or not at all.
+// Answered by Diagnosed::Stage::kPostMortem, mostly within kLookBackMax, or not at all.
 struct LookBack {
   base::Attempt attempt;
   base::Rank failed;

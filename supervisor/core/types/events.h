@@ -34,7 +34,7 @@ using wire::PortReserved;
 // First event of every journal.
 struct RunStarted {
   JobSpec spec;
-  base::Nanos wall_time{};   // Unix time of `at`, for people
+  base::Nanos wall_time{};   // Unix time of `at`
   std::uint64_t seed = 0;    // source of all randomness of the core
   std::string version;       // robustrun's
   template <class V>
@@ -84,7 +84,7 @@ struct Progress {
   std::vector<double> metric_values;
   std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
   std::vector<Bandwidth> bandwidth{};  // of kSummary: since this attempt's start
-  // The rank that has waited for training data longest in this attempt, and how long.
+  // Of kSummary: the rank that has waited for training data longest in this attempt, and how long.
   base::Nanos data_waited{};
   base::Rank data_rank{};
   template <class V>

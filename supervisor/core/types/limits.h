@@ -120,7 +120,7 @@ inline constexpr std::uint64_t kOpenFilesOwn = 256;  // in addition
 inline constexpr std::uint64_t kLockedBytesMin = std::uint64_t{1} << 30;  // with RDMA devices
 inline constexpr std::uint64_t kProcessesMin = 1024;
 inline constexpr std::uint64_t kProcessesPerWorker = 128;
-inline constexpr double kSlowFactor = 2;  // times the median, twice
+inline constexpr double kSlowFactor = 2;  // times the median, in both rounds of measurements
 // Tests of GPUs: what is kept for a node; and when a GPU is slow among those of its model: below
 // the median by more than kGpuDeviationsMax median absolute deviations, and below kGpuShareMin of
 // it.

@@ -20,7 +20,7 @@ struct MetricAlarm {
   std::string name;  // of the metric in the script; or kStepsPerSecond
   Kind kind = Kind::kNotANumber;
   double value = 0;  // the newest value
-  double usual = 0;  // median of the job's own history; 0: there is none yet
+  double usual = 0;  // median of the job's own history; 0: no history yet
   std::uint32_t readings = 0;  // readings in a row that led to the alarm
   bool over = false;  // the metric is as usual again
   template <class V>

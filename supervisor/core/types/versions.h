@@ -73,7 +73,7 @@ struct Versions {
 
   [[nodiscard]] bool is_changing() const { return next != present; }
   // The version to roll back to from the current one: the newest older version that has made
-  // progress; if there is none, without `proven_only` the newest that was not seen to fail.
+  // progress; if no version has, without `proven_only` the newest that was not seen to fail.
   [[nodiscard]] std::optional<std::uint32_t> older(bool proven_only) const;
   // False when the request changes nothing, or makes no sense. `at`: when it came.
   bool take(const UpdateRequested& asked, base::Nanos at);
