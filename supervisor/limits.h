@@ -210,8 +210,8 @@ inline constexpr int kConvictAgainFactor = 2;  // where an attempt was ended bef
 // Time for agents to answer with evidence; the look is over kObserveMargin later.
 inline constexpr std::chrono::milliseconds kObserveWithin{2500};
 inline constexpr std::chrono::milliseconds kObserveMargin{1000};
-// The same without evidence, once a worker has failed: less than the core's kLookBackMax. With
-// kObserveMargin it is more, so the core does not wait for a look in which an agent is silent.
+// The same without evidence, once a worker has failed. With kObserveMargin it is less than the
+// core's kLookBackMax.
 inline constexpr std::chrono::milliseconds kLookBackWithin{800};
 // Looks for users, at what a rank uses or at stacks, at a time.
 inline constexpr std::size_t kUseLooksMax = 16;

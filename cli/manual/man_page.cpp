@@ -27,7 +27,7 @@ constexpr auto kExitRows = std::to_array<std::pair<int, std::string_view>>({
     {supervisor::kExitUsage, "bad input; nothing was started"},
     {supervisor::kExitDoNotRequeue, "a worker asks not to be queued again"},
     {supervisor::kExitInfrastructure, "not the script's fault: queue the job again"},
-    {supervisor::kExitCrashLoop, "the same failure again before any progress"},
+    {supervisor::kExitCrashLoop, "the same failure again before any progress, or the third hang in one line"},
     {supervisor::kExitTimeLimit, "the time limit was reached"},
     {supervisor::kExitCannotRun, "the program cannot be run"},
     {supervisor::kExitNotFound, "no such program on the node"},

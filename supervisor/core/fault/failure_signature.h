@@ -16,8 +16,8 @@ namespace robustrun::supervisor {
 std::string failure_signature(const WorkerExited& exited);
 std::string failure_signature(const WorkerStartFailed& failed);
 
-// The first line of `text`, with digits, 0x… and hexadecimal words of 8 or more characters as '#',
-// and runs of spaces as one space; at most kSignatureBytesMax bytes.
+// The first line of `text`, with digits, 0x… and hexadecimal words of 8 or more characters (a digit
+// among them) as '#', and runs of spaces as one space; at most kSignatureBytesMax bytes.
 std::string without_numbers(std::string_view text);
 
 // True when its message or its last lines on stderr report that an address was already in use.

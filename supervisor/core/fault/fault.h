@@ -3,9 +3,10 @@
 //
 // A Fault is an event with its class (whose fault it is, and whether it is counted) and in words.
 // All faults from the first one until no worker is left make one Outage. Its root is the fault with
-// the earliest time (from the error file, otherwise the time of arrival), with two exceptions: rank
-// 0 reporting "address already in use" explains every other failure, and the loss of a machine
-// explains the failures of workers that had it as a peer.
+// the earliest time (from the error file, otherwise the time of arrival), with three exceptions:
+// rank 0 reporting "address already in use" explains every other failure; the loss of a machine
+// explains the failures of workers that had it as a peer; and any other cause replaces a worker
+// that ended early.
 
 #include <cstdint>
 #include <optional>
@@ -34,7 +35,8 @@ struct Fault {
   Rule rule = Rule::kWorkerFailed;
   std::int32_t exit_code = 1;  // the run's exit code, should it end through this fault
   std::int64_t time_s = 0;  // Unix time
-  std::string signature;  // failure_signature.h; empty unless kUser
+  // failure_signature.h, or words for what was found; empty: no other failure counts as the same.
+  std::string signature;
   std::string words;  // "rank 1 on node0: SIGKILL"
   std::optional<Classification> looks_like;
   std::vector<base::NodeId> nodes;  // machines to which the fault was traced
@@ -78,7 +80,8 @@ bool asks_not_to_requeue(const WorkerExited& exited, bool compat);
 
 Fault worker_fault(const WorkerExited& exited, const FaultContext& context);
 Fault start_fault(const WorkerStartFailed& failed, const FaultContext& context);
-// For faults that the script cannot have caused: a lost agent, a deadline, a worker that vanished.
+// For what no worker's exit shows: a lost agent, a deadline, a hang, a worker that vanished. With
+// --compat=torchrun its class is kUser nevertheless, unless the group grows.
 Fault infrastructure_fault(Rule rule, std::string words, const FaultContext& context);
 
 // Whether the worker failed by itself after its script had returned, and not ended_well(): the
@@ -123,7 +126,7 @@ struct Outage {
   bool add(Fault fault, bool explains_root = false);
   // A job may lose all its workers at once: only the first failures are classified.
   [[nodiscard]] bool may_classify() const { return evidence.first.size() < kEvidenceMax; }
-  // The cause of the first failure was found out: it stays the root whatever is added later.
+  // The cause of the first failure was found out: it counts as earlier than all other faults.
   void explain(Rule rule, std::string words, std::string signature);
   // A machine leaves: the workers, all alive, are stopped to go on without it.
   [[nodiscard]] bool is_handover() const {

@@ -4,8 +4,8 @@
 //
 // A place is a line, "train.py:87", or the lines of several ranks, "train.py:30, train.py:41". A
 // rank that polls is seen in any line of its loop, so lines at most kHangLinesApart apart count as
-// one. A place is forgotten when a hang there resolves itself, and after an hour of progress; all
-// are forgotten with another version of the script.
+// one. A place is forgotten when a hang there resolves itself, and after --restart-window of
+// progress; all are forgotten with another version of the script.
 
 #include <cstdint>
 #include <string>

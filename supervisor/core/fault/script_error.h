@@ -15,14 +15,14 @@ namespace robustrun::supervisor {
 struct ScriptError {
   std::string exception;  // "ZeroDivisionError: division by zero"; its first line
   // Of the innermost frame outside Python's library and installed packages, or of the innermost
-  // frame where all are inside. `file` is empty if the traceback shows no frame.
+  // frame where all are inside.
   std::string file;
   std::uint32_t line = 0;
   std::string function;  // empty at module level and for a SyntaxError
 };
 
 // Of the last traceback in `lines`, which may begin in the middle of it. None: they show no
-// exception.
+// exception below a frame.
 [[nodiscard]] std::optional<ScriptError> script_error(std::span<const std::string> lines);
 
 // "load_batch (data.py:12)", "train.py:3"; empty without a file. Only the file's name is shown.

@@ -1,6 +1,6 @@
 #pragma once
 // The digest of a job, whose parts keep its fields in many places. Each field has a number of its
-// own in the whole job. The digest takes them in one order, in which new fields come last.
+// own in the whole job. The digest takes them in one fixed order, kOrder.
 
 #include <array>
 #include <cstddef>

@@ -3,11 +3,11 @@
 // randomness but the seed in RunStarted.
 //
 //   kIdle → kJoining → kReserving → kStarting → kRunning → kStopping → (kBackoff →) kJoining …
-//                                                              └────→ kFinishing → kFinished
+//   … → kFinishing → kFinished; at once → kFinished where no worker is left
 //
 // kJoining: agents say hello, until it is clear which nodes form the group; then perhaps kChecking,
 // kReplaying and kPlacing. kReserving: the first node finds a free MASTER_PORT (skipped when one is
-// given). kStarting: not every worker has reported. kStopping: an attempt failed; its workers are
+// given). kStarting: not every worker has reported. kStopping: an attempt ends; its workers are
 // being stopped, until every node has reported WorkersGone. kBackoff: waits before a restart.
 // kFinishing: like kStopping, but the run ends afterwards and agents are dismissed. Every state but
 // kIdle, kRunning and kFinished has a deadline (JobSpec::deadlines, limits.h), and every event is
@@ -65,15 +65,16 @@ class Job {
   [[nodiscard]] base::Attempt attempt() const;
   // Restarts that have counted against max_restarts since that budget was last full.
   [[nodiscard]] std::uint32_t restarts_used() const;
-  // Incarnation of the current supervisor: 1, and one more with every SupervisorResumed.
+  // Incarnation of the current supervisor: 1, and at least one more with every SupervisorResumed.
   [[nodiscard]] std::uint32_t incarnation() const;
   // Versions of the run; empty before RunStarted.
   [[nodiscard]] const Versions& versions() const;
   // The rank's place (kept over restarts of the same group); nullptr for an unknown rank.
   [[nodiscard]] const Assignment* assignment(base::Rank rank) const;
-  // Whether workers of `attempt` on `node` were ordered by another supervisor: a predecessor that
-  // still lived when this one took over. A node with such workers must not get ours. `ordered_by`:
-  // the incarnation that the workers report; 0: they report none.
+  // Whether workers of `attempt` on `node` were ordered by another supervisor, or not by this one
+  // as far as it knows: a predecessor may still have lived when this one took over. A node with
+  // such workers must not get ours. `ordered_by`: the incarnation that the workers report; 0: they
+  // report none.
   [[nodiscard]] bool is_foreign(base::NodeId node, base::Attempt attempt,
                                 std::uint32_t ordered_by) const;
   // For tests: the stimulus that `event` is in the current state; nullopt: it does not count, or is

@@ -47,7 +47,7 @@ void judge_probe(Judgement& judgement);
 
 // "h1, h2, h3 and 5 more"
 [[nodiscard]] std::string names_in_words(const std::vector<std::string>& names);
-// Text from an agent, made printable; at most kFindingBytesMax.
+// Text from an agent, cut to kFindingBytesMax and then made printable.
 [[nodiscard]] std::string said(const std::string& text);
 
 }  // namespace robustrun::supervisor

@@ -16,7 +16,8 @@ namespace robustrun::supervisor {
 std::string child_failed_block(const std::vector<JournalEntry>& entries);
 
 // Content for our own TORCHELASTIC_ERROR_FILE, where another torchrun started robustrun: the error
-// file of the first failing rank with message.errorCode added. Empty when that rank left none.
+// file of the first failing rank; message.errorCode is added if the message is an object. Empty
+// when that rank left none.
 std::string nested_error_json(const std::vector<JournalEntry>& entries);
 
 }  // namespace robustrun::supervisor

@@ -14,8 +14,9 @@ namespace robustrun::supervisor {
 [[nodiscard]] std::string report_markdown(const RunReport& report);
 
 // GitHub's workflow commands, one a line: an error for the failure that ended the run, a warning
-// for each one that the run recovered from. They name the user's file and line where a traceback of
-// the first failing rank shows them; `workspace` (an absolute path; empty: unknown) is cut off.
+// for each (of many the first 50) that it recovered from. They name the user's file and line where
+// a traceback of the first failing rank shows them; `workspace` (an absolute path; empty: unknown)
+// is cut off.
 [[nodiscard]] std::string github_annotations(const RunReport& report, std::string_view workspace);
 
 // A test suite with a test case for each attempt. Only the attempt that the run failed with counts

@@ -1,5 +1,6 @@
 #pragma once
-// Evicted machines in the report of a run. Pure; made only from decisions.
+// Machines that were evicted or left to the scheduler, in the report of a run. Pure; made only from
+// decisions.
 
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ struct Eviction {
   base::Nanos at{};  // since the run's start
   std::string words;  // the decision
   std::vector<std::string> nodes;
-  std::vector<std::string> returned;  // those that passed a check later, so they were innocent
+  // Those that came back later: they passed a check, or are not drained any more.
+  std::vector<std::string> returned;
   template <class V>
   void fields(V& v) {
     v(1, "at", at);

@@ -1,5 +1,6 @@
 #pragma once
-// A journal sorted by attempt: the basis of reports, statuses and child_failed.h. Pure.
+// A journal sorted by attempt: the basis of reports, of notes on machines (status/node_note.h) and
+// of child_failed.h. Pure.
 //
 // Facts hold pointers into the entries they were made from. Entries may be missing or out of order;
 // sums and differences of times saturate instead of overflowing, because a journal is outside
@@ -17,7 +18,7 @@
 
 namespace robustrun::supervisor {
 
-// A worker that ended, or could not be started, before we told it to stop.
+// A worker that failed before we told it to stop, or could not be started.
 struct Failure {
   base::Rank rank;
   base::NodeId node;

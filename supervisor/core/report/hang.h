@@ -12,7 +12,7 @@ namespace robustrun::supervisor {
 
 struct Facts;
 
-// One diagnosis of workers that wait for each other.
+// One diagnosis: workers wait for each other, or are slow.
 struct HangReport {
   std::uint32_t attempt = 0;
   base::Nanos at{};        // after the start

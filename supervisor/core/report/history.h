@@ -58,8 +58,8 @@ enum class NodeRole : std::uint8_t {
   kMember,  // of the newest group
   kSpare,
   kEvicted,
-  kLost,  // its agent is gone, and it is in no group
-  kOutside,  // it never had a rank
+  kLost,  // its agent is gone, and it is not in the newest group
+  kOutside,  // none of these
 };
 // "in the group", "spare", "evicted", "lost", "unused"
 [[nodiscard]] const char* to_string(NodeRole role);
@@ -69,7 +69,7 @@ struct NodeTimeline {
   NodeRole role = NodeRole::kOutside;
   std::uint32_t first_rank = 0;  // in the newest group
   std::uint32_t ranks = 0;
-  std::uint32_t failures = 0;  // attempts that ended because of a worker or the agent of this node
+  std::uint32_t failures = 0;  // attempts whose first failing worker was on this node
   bool offender = false;  // it failed earlier runs
   std::vector<StageSpan> joins;  // kAllocate and kConnect, of every agent
   std::vector<NodePart> parts;  // by attempt
@@ -81,15 +81,15 @@ struct NodeTimeline {
 
 struct AttemptSpan {
   std::uint32_t attempt = 0;
-  base::Nanos from{};  // the first order for it
-  base::Nanos to{};  // no worker is left, or the journal's end
+  base::Nanos from{};  // the first entry that names it
+  base::Nanos to{};  // no worker is left, or else the next attempt's begin or the journal's end
 };
 
 struct Reading {
   base::Nanos at{};
   std::uint32_t attempt = 0;
   std::uint64_t steps = 0;  // of this attempt
-  std::optional<std::int64_t> step;  // the script's own number
+  std::optional<std::int64_t> step;  // as in Progress
   std::optional<double> rate;  // steps per second since the reading before
   std::vector<double> values;  // by RunHistory::metrics; NaN: not reported
 };

@@ -40,7 +40,8 @@ struct Phase {
 struct Incident {
   std::uint32_t attempt = 0;
   base::Nanos at{};                        // since the run's start
-  std::optional<std::uint32_t> rank;  // first failing rank; none: an agent or the start failed
+  // First failing rank; none: no worker failed, or the loss of an agent was the cause.
+  std::optional<std::uint32_t> rank;
   std::string node;
   std::string ended;  // "SIGKILL (by the kernel's OOM killer)"
   std::string error_message;
@@ -48,22 +49,22 @@ struct Incident {
   std::vector<std::string> also_failed;  // "rank 3: exit code 1, 12 ms later"
   std::string decision;  // what was done, and why
   std::vector<std::string> evidence;
-  std::vector<std::string> alternatives;  // what was not done: "no restart: 0 of 3 used"
+  std::vector<std::string> alternatives;  // what was not done, as in Decision
   std::vector<Phase> phases;  // of the recovery; empty when there was none
   base::Nanos recovery{};  // all phases but "catch up"
-  // The script's own numbers, from robustrun.step(n); none without it.
+  // As Progress::step.
   std::optional<std::int64_t> step_before;  // last step known before
   std::optional<std::int64_t> step_after;  // first step after
   std::optional<std::int64_t> steps_lost;  // done again
   // The last injected fault that hit this rank or node in this attempt before it failed; empty:
   // none.
   std::string injected;
-  std::optional<Classification> looks_like;  // none: no worker failed, or an older journal
+  std::optional<Classification> looks_like;  // none: no decision has one, or `injected` explains it
   std::uint32_t warm = 0;  // workers of the next attempt that were standby workers
   // The last checkpoint that was committed before, and the steps that were done after it.
   std::optional<std::uint64_t> committed_step;
   std::optional<std::int64_t> steps_since_commit;
-  std::optional<std::uint64_t> loaded_step;  // by the next attempt
+  std::optional<std::uint64_t> loaded_step;  // by the next attempt that loaded any
   std::string loaded_from;  // "disk", "memory", …
   std::string cause;  // of the failure, when another worker is to blame: it ended early
   std::string not_resumed;  // "the script did not resume: step 0 after 120"; empty: it did
@@ -72,7 +73,7 @@ struct Incident {
   std::string verdict;  // what was decided: "restart 1 of 3: starting 2 workers on 1 node again"
   std::vector<std::string> cold;  // "rank 1: its standby worker was still importing"
   std::vector<std::string> moved;  // half-written checkpoints, before the next attempt, in words
-  // For the page, not in the JSON: evidence about other things than the failed workers above.
+  // For render.h, not in the JSON: evidence about other things than the failed workers above.
   std::vector<std::string> further_evidence;
   template <class V>
   void fields(V& v) {

@@ -37,7 +37,8 @@ std::string injected_words(const InjectedFault& fault);
 // All injected faults in the journal, in order.
 [[nodiscard]] std::vector<InjectedFault> injected_faults(const Facts& facts);
 
-// Fills `incident.injected`. The incident's attempt, rank, node and time must be set.
+// Fills `incident.injected`, and drops a looks_like that is unexplained if there is such a fault.
+// The incident's attempt, rank, node and time must be set.
 void explain_by_injection(const std::vector<InjectedFault>& faults, Incident& incident);
 
 }  // namespace robustrun::supervisor

@@ -1,8 +1,8 @@
 #pragma once
 // Text for a terminal: labelled items that wrap, quoted lines, aligned rows. Pure.
 //
-// All text is made printable first (base/core/text.h), so that no worker can move the cursor; line
-// ends in values start new lines. One code point counts as one column.
+// All text but that of row() is made printable first (base/core/text.h), so that no worker can move
+// the cursor; line ends in values start new lines. One code point counts as one column.
 
 #include <cstdint>
 #include <string>
@@ -39,7 +39,8 @@ class Page {
   std::string text_;
 };
 
-// `text` in lines of at most `width` code points, broken at spaces where there are any.
+// `text` in lines of at most `width` code points, each broken at a space in its second half if
+// there is one.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 // `line` without terminal colours (ESC [ … letter), which would only show as escapes; tabs as

@@ -6,8 +6,9 @@
 
 namespace robustrun::supervisor {
 
-// Fills phases, recovery and the step members of `incident`. Its attempt failed at `seen_at`, as
-// the core learnt at `handled_at`, and was replaced by `next`.
+// Fills phases, recovery, warm, cold and the members about steps before, after and lost of
+// `incident`. Its attempt failed at `seen_at`, as the core learnt at `handled_at`, and was replaced
+// by `next`.
 void describe_recovery(const Facts& facts, const AttemptFacts& failed, const AttemptFacts& next,
                        base::Nanos seen_at, base::Nanos handled_at, Incident& incident);
 

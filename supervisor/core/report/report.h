@@ -51,7 +51,7 @@ struct EarlierStart {
   base::Nanos duration{};
   std::uint64_t steps = 0;  // smallest count of any rank, last attempt
   std::uint32_t incidents = 0;
-  std::string reason;  // the last decision's sentence
+  std::string reason;  // as in RunReport
   template <class V>
   void fields(V& v) {
     v(1, "run_id", run_id);
@@ -74,17 +74,17 @@ struct RunReport {
   RunOutcome outcome = RunOutcome::kUnfinished;
   // Whether a supervisor runs it. Not in the JSON, which is made from the journal alone.
   bool is_active = false;
-  std::string reason;  // the last decision's sentence
-  std::optional<int> exit_code;  // none: the supervisor died before the run's end
+  std::string reason;  // why it ended, in a sentence; without an end: what is known last
+  std::optional<int> exit_code;  // none: the journal has no end
   base::Nanos started{};  // Unix time
   base::Nanos duration{};
   std::uint32_t nodes = 0;
   std::uint32_t world_size = 0;
   std::uint32_t attempts = 0;
   std::uint64_t steps = 0;  // least of all ranks, last attempt
-  std::optional<std::int64_t> step;  // the script's own number
-  std::vector<wire::Metric> metrics;  // final, of rank 0
-  // All lists are in order of time.
+  std::optional<std::int64_t> step;  // as Progress::step
+  std::vector<wire::Metric> metrics;  // the newest (Progress::metric_names)
+  // Lists of what happened are in order of time.
   std::vector<Incident> incidents;
   std::vector<InjectedFault> injected;
   std::vector<Takeover> takeovers;
@@ -96,14 +96,14 @@ struct RunReport {
   std::vector<Eviction> evictions;
   std::vector<AlarmReport> alarms;
   std::vector<PhaseCost> costs;  // of the start, then of restarts
-  std::optional<CheckpointReport> checkpoints;  // none: the workers reported none
+  std::optional<CheckpointReport> checkpoints;  // none: nothing was reported
   std::vector<StageCost> stages;  // of the start, then of restarts
   std::vector<EarlierStart> earlier_starts;  // only of `robustrun report`
   std::vector<MovedCheckpoint> moved;  // half-written ones
   // Of the attempt that goes on; of a run that has ended, over all attempts (pace.h).
   std::optional<double> steps_per_second;
-  std::optional<base::Nanos> left;  // until --stop-after-steps, after the journal's last reading
-  std::vector<BandwidthRow> bandwidth;  // of all attempts
+  std::optional<base::Nanos> left;  // until step_goal() (pace.h), after the journal's last reading
+  std::vector<BandwidthRow> bandwidth;  // of all attempts, at most kBandwidthReportedMax
   // The rank that waited for training data longest in the last attempt, and how long; 0: none did.
   base::Nanos data_waited{};
   std::uint32_t data_rank = 0;

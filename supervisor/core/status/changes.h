@@ -4,8 +4,8 @@
 //
 // In a large run nearly everything repeats. What moves in every node all the time is told only as
 // far as a viewer shows it: a rank's steps as how far it is behind the others, and 0 while it keeps
-// up (steps_behind.h); times of nodes in whole seconds, and 0 while a node is not silent. So the
-// changes of a healthy run are its own counters, however many nodes it has.
+// up (steps_behind.h); times of nodes in whole seconds, and NodeStatus::heard as 0 while the node
+// is not silent. So the changes of a healthy run are its own counters, however many nodes it has.
 // As JSON: docs/formats/control-socket.md.
 
 #include <cstdint>

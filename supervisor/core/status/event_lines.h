@@ -1,6 +1,6 @@
 #pragma once
 // A run's events for other programs: journal entries and state changes as JSON objects, one per
-// line (docs/formats/events.md). Pure; folded by the driver entry by entry.
+// line (docs/formats/events.md). Pure; folded by the outlets entry by entry.
 
 #include <cstdint>
 #include <optional>
@@ -35,7 +35,8 @@ struct RunEvent {
 
 class EventLines {
  public:
-  // The event for an entry; nullopt for entries that only the core needs (timers, ports, answers).
+  // The event for an entry; nullopt for entries that only the core needs (timers, ports, answers),
+  // or whose result a decision tells.
   std::optional<RunEvent> take(const JournalEntry& entry);
   // The event for the state after an event; nullopt while it stays the same.
   std::optional<RunEvent> take(JobState state, base::Nanos at);

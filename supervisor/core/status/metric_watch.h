@@ -1,7 +1,7 @@
 #pragma once
-// Alarms about the job's own metrics. Pure: readings of rank 0 in, alarms out; the caller gives the
-// time. Readings are judged against the history of the attempt, once there is enough of it, with
-// hysteresis: some readings in a row raise an alarm, some end it.
+// Alarms about the job's own metrics. Pure: readings of one rank in, alarms out; the caller gives
+// the time. Readings are judged against the history of the attempt, once there is enough of it,
+// with hysteresis: some readings in a row raise an alarm, some end it.
 //
 // loss, gradient norm  not a number, and five-fold jumps (ByteRobust, arXiv 2509.16293 section 4.1)
 //                      above the median of the last normal readings. Both must last: single spikes
@@ -15,8 +15,8 @@
 // The name of a metric tells its role (metric_role). Others are not watched, as their meaning is
 // unknown.
 //
-// Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names and a few
-// hundred numbers of each.
+// Owned by the driver, on its loop. Bounded: MetricWatch keeps kWatchedMetricsMax names of values,
+// as many of costs, and a few hundred numbers of each.
 
 #include <cstdint>
 #include <deque>
@@ -36,7 +36,7 @@ enum class MetricRole : std::uint8_t { kOther, kLoss, kGradientNorm, kUtilizatio
 // By the name, in any case: "train_loss", "grad_norm", "mfu".
 [[nodiscard]] MetricRole metric_role(std::string_view name);
 
-// A reading of rank 0.
+// A reading of the rank whose metrics are the job's (watch/progress_tracker.h).
 struct MetricReading {
   base::Attempt attempt;
   std::uint64_t steps = 0;  // done since the attempt's start

@@ -67,7 +67,7 @@ void put_run(Exposition& out, const MetricsFacts& facts) {
   out.family("run_info", "gauge", "What is run, and where its supervisor is; always 1.")
       .sample(1, {{"program", run.program}, {"host", run.host}});
   out.family("run_state", "gauge", "1 for the state that the run is in, 0 for the others.");
-  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(JobState::kPlacing); ++i) {
+  for (std::size_t i = 0; i < kJobStates; ++i) {
     const auto state = static_cast<JobState>(i);
     if (state == JobState::kIdle) continue;
     out.sample(state == run.state ? 1 : 0, {{"state", to_string(state)}});

@@ -15,10 +15,10 @@ namespace robustrun::supervisor {
 
 // Reasons to blame a machine, or to clear it. Faults of the user's code are not noted.
 enum class NoteKind : std::uint8_t {
-  kLost,     // it stopped answering while it was needed
+  kLost,     // the machine stopped answering
   kUnfit,    // a check found it unfit, or it was evicted alone
   kHang,     // a worker on it caused a confirmed hang
-  kSlow,     // a worker on it, or its link, was slower than its peers
+  kSlow,     // it, a worker on it, or its link was slower than its peers
   kCleared,  // it passed a full check: earlier notes do not count any more
   kForgotten,  // the user wants earlier notes to be dropped
 };

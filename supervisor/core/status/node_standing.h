@@ -47,7 +47,7 @@ struct NodeStanding {
 // time; notes later than that count like new ones, as clocks differ.
 [[nodiscard]] std::vector<NodeStanding> standings(std::vector<NodeNote> notes, base::Nanos now);
 
-// "lost in 2 runs, hang in 1"
+// "lost in 2 runs, hang in 1 run"
 [[nodiscard]] std::string in_words(const NodeStanding& standing);
 
 }  // namespace robustrun::supervisor

@@ -1,6 +1,6 @@
 #pragma once
 // The counters among a run's metrics (docs/metrics.md): sums over its journal that its status
-// (status.h) does not have. Pure; folded by the driver entry by entry.
+// (status.h) does not have. Pure; folded by the outlets entry by entry.
 
 #include <array>
 #include <cstdint>

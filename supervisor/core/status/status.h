@@ -3,7 +3,7 @@
 //
 // A StatusFold takes the entries of a run in order: in the driver as they are written, in a reader
 // from the file. The driver fills in what the journal does not tell (readings, signs of life):
-// driver/status.cpp. As JSON: docs/formats/status.md. As text: render.h.
+// driver/status_view.cpp. As JSON: docs/formats/status.md. As text: render.h.
 
 #include <chrono>
 #include <cstdint>
@@ -55,7 +55,8 @@ struct RankStatus {
   friend bool operator==(const RankStatus&, const RankStatus&) = default;
 };
 
-// The hang or slowness that was diagnosed last, until it passes or the next attempt begins.
+// The hang or else the slowness that was diagnosed last, until it passes or the next attempt
+// begins.
 struct HangStatus {
   tracer::Finding finding = tracer::Finding::kNothing;
   bool confirmed = false;  // a proven hang: it ends the attempt
@@ -102,7 +103,7 @@ struct NodeStatus {
   std::string stage;  // stage of a start under way (wire/messages/stages.h); empty: none
   base::Nanos stage_took{};  // until now
   std::optional<std::uint32_t> stage_rank;  // the rank at that stage; none: the node itself
-  std::vector<RankStatus> ranks;  // of this attempt, by local rank
+  std::vector<RankStatus> ranks;  // of this attempt, by local rank; the journal tells some, too
   // Once there is a group: it holds no rank, and was not evicted.
   [[nodiscard]] bool is_spare() const {
     return agent == AgentStatus::kJoined && !node_rank && !evicted;
@@ -157,10 +158,10 @@ struct RunStatus {
   std::uint32_t attempt = 0;
   std::uint32_t workers = 0;
   std::uint64_t steps = 0;  // smallest count of any rank, in this attempt
-  std::optional<std::int64_t> step;  // the script's own number
+  std::optional<std::int64_t> step;  // as Progress::step
   std::optional<double> steps_per_second;
   std::optional<base::Nanos> stepped;  // time since the last step
-  std::vector<wire::Metric> metrics;  // of rank 0
+  std::vector<wire::Metric> metrics;  // the newest (Progress::metric_names)
   std::uint32_t restarts = 0;
   std::vector<RestartStatus> last_restarts;  // in order, at most kRestartsKept
   std::string decision;  // the last one
@@ -181,7 +182,7 @@ struct RunStatus {
   std::optional<HangStatus> hang;
   std::vector<EarlierStart> earlier_starts;  // as in RunReport
   std::optional<GroupWait> group_wait;  // under way; only a supervisor that answers knows it
-  std::optional<base::Nanos> left;  // until stop_after_steps at this speed; only while it runs
+  std::optional<base::Nanos> left;  // until step_goal() (pace.h) at this speed; only while it runs
   // Of the last seconds; from the journal alone: of this attempt.
   std::vector<BandwidthRow> bandwidth;
   template <class V>

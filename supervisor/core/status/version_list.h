@@ -14,7 +14,7 @@ struct VersionRow {
   std::uint32_t number = 0;
   Version::State state = Version::State::kPending;
   base::Nanos asked{};                  // Unix time
-  std::vector<std::string> changes;  // against the version before; empty: as the run was started
+  std::vector<std::string> changes;  // as in UpdateRequested; empty: as the run was started
   std::string code_digest;  // empty: this version brought no code
   std::optional<std::uint32_t> attempt;  // the first attempt that had it
   bool present = false;  // the workers have it, or had it last

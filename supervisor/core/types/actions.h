@@ -92,8 +92,7 @@ struct StartWorkers {
   std::uint32_t restarts = 0;  // restarts of the budget that were used before
 };
 
-// The places of the nodes from this attempt on; comes before its first order. Journaled, and shown
-// as a table. The ranks of a node are first_rank … first_rank + slots - 1.
+// A node of the group; its ranks are first_rank … first_rank + slots - 1.
 struct GroupMember {
   base::NodeId node;
   std::string name;
@@ -110,6 +109,8 @@ struct GroupMember {
   }
 };
 
+// The places of the nodes from this attempt on; comes before its first order. Journaled, and shown
+// as a table.
 struct GroupFormed {
   base::Attempt attempt;
   std::vector<GroupMember> members;  // by node rank
@@ -149,7 +150,7 @@ struct SetTimer {
   base::Nanos at{};  // supervisor's monotonic clock
 };
 
-// Check these nodes before anything is started on them. Answered by NodesChecked.
+// Check these nodes; workers may run on them meanwhile. Answered by NodesChecked.
 struct CheckNodes {
   std::uint64_t check = 0;
   bool full = false;
@@ -174,7 +175,7 @@ struct ReplayNodes {
     std::uint32_t slots = 1;  // processes of the program
   };
   std::uint64_t replay = 0;
-  base::Nanos limit{};  // a group that has not ended by then has failed
+  base::Nanos limit{};  // a group that began and has not ended within this time has failed
   std::vector<std::vector<Place>> groups;
 };
 

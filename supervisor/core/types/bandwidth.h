@@ -12,7 +12,7 @@
 namespace robustrun::supervisor {
 
 // The collectives of one kind and size of one process group. Times are those of the member that
-// waited least for the others: the time of the transfer itself cannot be less.
+// waited least for the others: they come closest to the time of the transfer itself.
 struct Bandwidth {
   std::string group;  // as the library calls it; may be empty
   std::uint32_t first_rank = 0;  // the lowest one of its ranks
@@ -68,8 +68,8 @@ struct BandwidthRow {
   }
 };
 
-// Adds the sums of what an attempt has moved so far, as its summaries tell them one after the
-// other. A supervisor that took over begins to count again.
+// Adds up what all attempts have moved, from their summaries in order. Each summary has the sums of
+// its attempt so far; after a takeover the new supervisor counts its attempt from 0 again.
 class BandwidthFold {
  public:
   void take(std::uint32_t attempt, const std::vector<Bandwidth>& total);
@@ -77,7 +77,7 @@ class BandwidthFold {
 
  private:
   std::uint32_t attempt_ = 0;
-  std::vector<Bandwidth> before_;  // of what will not be counted again
+  std::vector<Bandwidth> before_;  // what newer summaries do not include
   std::vector<Bandwidth> newest_;
 };
 

@@ -2,7 +2,8 @@
 // News of the job's checkpoints, as events of the core. Plain data.
 //
 // The shell folds the workers' reports (checkpoint_watch.h): an event stands for all ranks and for
-// the attempt so far, and the newest one of its kind replaces those before.
+// the attempt so far, and replaces those before of its kind; a load only those of the same
+// checkpoint and source.
 
 #include <cstdint>
 #include <string>

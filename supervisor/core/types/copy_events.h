@@ -23,7 +23,7 @@ using wire::SavingOver;
 
 // Which node is to keep whose copies? Answered by BackupSolved.
 struct SolveBackup {
-  std::uint64_t digest = 0;  // of the places: the answer repeats it
+  std::uint64_t digest = 0;  // of `places` and `evictable`: the answer repeats it
   std::vector<PlacementNode> places;
   std::vector<std::uint32_t> former;  // by place: its keeper's place so far; or empty
   std::vector<RankGroups> evictable;

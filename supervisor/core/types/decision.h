@@ -42,9 +42,10 @@ struct Decision {
   base::Attempt attempt;
   std::string text;  // one sentence for the user
   std::vector<std::string> evidence;  // "rank 1 on node0: SIGKILL", …
-  std::vector<std::string> alternatives;  // "no restart: 0 of 3 used"
+  std::vector<std::string> alternatives;  // "evict: no machine is known to blame"
   std::optional<Classification> looks_like{};  // of a failure, when it is found or has changed
-  std::vector<base::NodeId> nodes{};  // machines that were evicted or came back
+  // Machines that were evicted, were left to the scheduler, or are back.
+  std::vector<base::NodeId> nodes{};
   // Not journaled: a replay of the events decides the same again.
   Answer answer = Answer::kNone;
   std::vector<PassedStep> passed{};  // the lower rungs of the ladder

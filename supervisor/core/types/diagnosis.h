@@ -12,7 +12,7 @@
 namespace robustrun::supervisor {
 
 // Action: a worker has failed; before the others are told to stop, ask them what they called last.
-// Answered by Diagnosed::Stage::kPostMortem within kLookBackMax, or not at all.
+// Answered by Diagnosed::Stage::kPostMortem, mostly within kLookBackMax, or not at all.
 struct LookBack {
   base::Attempt attempt;
   base::Rank failed;
@@ -41,7 +41,7 @@ struct Diagnosed {
     kByTimeout,  // the attempt ends in `acts_in`, when --hang-timeout is over
     kWhileMoves,  // the same, as the culprit moves; sooner once it stands still
     kLeftAlone,  // nothing is done (--hang-timeout=0)
-    kNoSteps,  // nothing is done: without steps the duration is unknown
+    kNoSteps,  // nothing is done: too few steps are known to tell a hang from a long step
     kExitHandlers,  // nothing is done: exit handlers may still save or upload
     kEndsProcess,  // the culprits' processes are ended in `acts_in`, and the run has succeeded
   };

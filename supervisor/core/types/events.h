@@ -1,7 +1,7 @@
 #pragma once
 // Everything that can happen to a job. Each event carries when (`at`, the supervisor's monotonic
 // clock) and, if it comes from a node, which node and which generation of its agent; the core
-// drops what is not current. All but Reading are appended to the journal before they are handled.
+// drops what is not current. All are appended to the journal before they are handled.
 
 #include <cstdint>
 #include <optional>
@@ -34,7 +34,7 @@ using wire::PortReserved;
 // First event of every journal.
 struct RunStarted {
   JobSpec spec;
-  base::Nanos wall_time{};   // Unix time of `at`, for people
+  base::Nanos wall_time{};   // Unix time of `at`
   std::uint64_t seed = 0;    // source of all randomness of the core
   std::string version;       // robustrun's
   template <class V>
@@ -46,7 +46,8 @@ struct RunStarted {
   }
 };
 
-// Open groups: an agent that the user started has joined. Its node gets the next NodeId.
+// An agent that this supervisor did not launch offers its node: in an open group, or in place of a
+// lost node (--replace). The node gets the next NodeId; AgentJoined follows.
 struct NodeOffered {
   NodeSpec spec;
   template <class V>
@@ -66,20 +67,24 @@ struct NodeMark {
   }
 };
 
-// A mark of the whole group's progress, made by the driver from many readings and journaled:
-// user code running on every rank, first step, one summary a minute, and at every failure.
+// A mark of the whole group's progress, made by the driver from many readings and journaled: user
+// code runs on every rank, every rank has done a step, the steps of before a restart are done
+// again; and a summary, once a minute and when a worker ends.
 struct Progress {
   enum class Mark : std::uint8_t { kUserCode, kFirstStep, kCaughtUp, kSummary };
   base::Attempt attempt;
   Mark mark = Mark::kSummary;
   base::Nanos reached_at{};  // by the last rank; from the workers' own records
   std::uint64_t steps = 0;  // least of all ranks, since this attempt's start
-  std::optional<std::int64_t> step;  // least of all ranks, the script's own number
-  std::vector<std::string> metric_names;  // of rank 0, newest reading
+  // Least of all ranks: the script's own number or, for a rank without one, the count in the state
+  // of its optimizer; none: some rank has neither.
+  std::optional<std::int64_t> step;
+  // Newest reading of rank 0, or of the last rank if only its output has metrics.
+  std::vector<std::string> metric_names;
   std::vector<double> metric_values;
   std::vector<NodeMark> nodes{};  // of kUserCode and kFirstStep, ascending by node
   std::vector<Bandwidth> bandwidth{};  // of kSummary: since this attempt's start
-  // The rank that has waited for training data longest in this attempt, and how long.
+  // Of kSummary: the rank that has waited for training data longest in this attempt, and how long.
   base::Nanos data_waited{};
   base::Rank data_rank{};
   template <class V>
@@ -192,7 +197,7 @@ using EventBody =
 
 struct Event {
   base::Nanos at{};
-  base::NodeId node;  // of agent and worker events
+  base::NodeId node;  // of events that come from a node
   base::Generation generation;  // of that node's agent
   EventBody body;
 };

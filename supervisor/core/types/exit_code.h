@@ -1,5 +1,5 @@
 #pragma once
-// Every exit code of robustrun (the table in docs/operations.md is made from it).
+// Every exit code of robustrun; docs/operations.md explains them.
 
 #include "base/core/exit_status.h"
 
@@ -12,8 +12,9 @@ inline constexpr int kExitSuspect = 3;          // robustrun replay: it named on
 inline constexpr int kExitCandidates = 4;       // robustrun replay: it named several
 inline constexpr int kExitDoNotRequeue = 93;    // a worker asked not to be requeued
 inline constexpr int kExitInfrastructure = 94;  // not the script's fault: please requeue
-inline constexpr int kExitCrashLoop = 95;       // the same failure before any progress
-inline constexpr int kExitTimeLimit = 124;  // --time-limit, as timeout(1); also in compat mode
+inline constexpr int kExitCrashLoop = 95;       // a crash loop (docs/glossary.md)
+// --time-limit or the scheduler's, as timeout(1); also in compat mode
+inline constexpr int kExitTimeLimit = 124;
 inline constexpr int kExitCannotRun = 126;  // the program is there but cannot be run
 inline constexpr int kExitNotFound = 127;  // no such program on the node
 inline constexpr int kExitSignalBase = 128;  // + signal number

@@ -35,7 +35,7 @@ const char* to_string(FirstAction action);
 // A row fits when all conditions that it states hold: any one of exits, signals, out_of_memory and
 // found; and, if it states exceptions, texts or xids, one line that satisfies all of these.
 struct FaultRow {
-  std::string name;  // "GPU has fallen off the bus"; unique
+  std::string name;  // "fallen off the bus (Xid 79)"; unique
   std::string symptom;  // class of the fault: "GPU unavailable"
   std::vector<std::string> exceptions;  // types without their modules: "OutOfMemoryError"; "*": any
   std::vector<std::string> texts;  // the line contains one; '*' stands for any bytes
@@ -95,13 +95,13 @@ struct Classification {
 // The symptom of a failure that no row fits.
 inline constexpr std::string_view kUnexplained = "unexplained";
 
-// "GPU has fallen off the bus (infrastructure, high confidence)"; of a failure that no row fits
-// "unknown: ended by a signal after progress".
+// "GPU unavailable, fallen off the bus (Xid 79) (infrastructure, high confidence)"; of a failure
+// that no row fits "unknown: ended by a signal after progress".
 std::string class_in_words(const Classification& what);
 // The same with its evidence: "…: "Xid 79" (rank 3's stderr)"
 std::string cause_in_words(const Classification& what);
-// A line for the log, "likely: GPU has fallen off the bus …", without evidence that `shown` quotes
-// already. Empty for a failure that no row fits.
+// A line for the log, "likely: GPU unavailable, fallen off the bus …", without evidence that
+// `shown` quotes already. Empty for a failure that no row fits.
 std::string in_words(const Classification& what, std::string_view shown);
 // "take the machine out; NVIDIA: RESTART_BM"; empty where a restart is all there is to do.
 std::string advice_in_words(const Classification& what);

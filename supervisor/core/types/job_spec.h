@@ -21,7 +21,7 @@ struct NodeSpec {
   std::string name;  // host name as shown to the user
   std::string address;  // for MASTER_ADDR
   std::uint32_t slots = 1;  // workers on this node; 0: as many as its agent offers
-  // Its agent was started by the user (rendezvous): once lost, it cannot be launched again.
+  // Its agent came by itself (rendezvous, --replace): once lost, it cannot be launched again.
   bool volunteer = false;
   std::optional<std::uint32_t> node_rank{};  // requested by the user (rendezvous)
   // It failed earlier runs (node_standing.h): other nodes are preferred to it.
@@ -48,11 +48,13 @@ struct GroupPolicy {
   std::uint32_t replace = 0;
   // How long to wait for a node of the group that is still starting, when there are enough nodes.
   base::Nanos spare_patience = std::chrono::seconds(5);
-  // Open groups: how long to wait for more nodes once min_nodes have joined.
+  // Open groups, before the first attempt: how long to wait for more nodes once min_nodes have
+  // joined.
   base::Nanos last_call = std::chrono::seconds(30);
   // Too few nodes are left: how long to wait for more before the run ends. 0: not at all.
   base::Nanos wait_for_nodes{};
-  // A lost node is tried again after retry_first, doubled with every loss, at most retry_max.
+  // A lost node that is not tried again at once (job/nodes/agents.h) waits for retry_first, doubled
+  // with every loss, at most retry_max.
   base::Nanos retry_first = std::chrono::seconds(10);
   base::Nanos retry_max = std::chrono::minutes(5);
   template <class V>

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the core that is not policy (policy: RestartPolicy and Deadlines in job_spec.h).
+// Bounds of the core that are not policy (policy: RestartPolicy and Deadlines in job_spec.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -44,9 +44,9 @@ inline constexpr base::Nanos kGrowAgainMax = std::chrono::minutes(5);
 inline constexpr base::Nanos kLostVolunteerWaitMax = std::chrono::seconds(5);
 inline constexpr std::uint32_t kLostVolunteerWaits = 8;
 
-// Starts that failed in a row because of the infrastructure. After kFailedStartsMax of them the run
-// ends, but not before kFailedStartsFor unless --wait-for-nodes is shorter; on a single machine,
-// where waiting changes nothing, after kFailedStartsAloneMax.
+// Starts that failed in a row because of the infrastructure. The run ends after kFailedStartsMax of
+// them, but not before kFailedStartsFor has passed. It ends from the kFailedStartsAloneMax-th on
+// if --wait-for-nodes has passed, or on a single machine, where waiting changes nothing.
 inline constexpr std::uint32_t kFailedStartsMax = 10;
 inline constexpr base::Nanos kFailedStartsFor = std::chrono::minutes(5);
 inline constexpr std::uint32_t kFailedStartsAloneMax = 3;
@@ -76,7 +76,7 @@ inline constexpr std::size_t kVersionsMax = 256;
 inline constexpr std::size_t kVersionChangesMax = 64;
 inline constexpr std::size_t kVersionChangeBytesMax = 300;
 
-// How long to wait for the answer to LookBack once all workers are gone.
+// How long after LookBack its answer is waited for, if all workers are gone.
 inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(2000);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
@@ -120,7 +120,7 @@ inline constexpr std::uint64_t kOpenFilesOwn = 256;  // in addition
 inline constexpr std::uint64_t kLockedBytesMin = std::uint64_t{1} << 30;  // with RDMA devices
 inline constexpr std::uint64_t kProcessesMin = 1024;
 inline constexpr std::uint64_t kProcessesPerWorker = 128;
-inline constexpr double kSlowFactor = 2;  // times the median, twice
+inline constexpr double kSlowFactor = 2;  // times the median, in both rounds of measurements
 // Tests of GPUs: what is kept for a node; and when a GPU is slow among those of its model: below
 // the median by more than kGpuDeviationsMax median absolute deviations, and below kGpuShareMin of
 // it.
@@ -137,8 +137,8 @@ inline constexpr std::size_t kNamesShownMax = 3;
 inline constexpr std::size_t kTimeEntriesMax = 10'000;
 inline constexpr std::size_t kFailuresKept = 64;
 
-// slow_vote.h: restarts whose price is remembered; steps this much slower than before count as
-// recovered.
+// slow_vote.h: restarts whose price is remembered; a job whose steps take at most this many times
+// as long as before has recovered.
 inline constexpr std::size_t kRestartPricesKept = 16;
 inline constexpr double kPaceRecovered = 1.1;
 // resume_point.h: checkpoints with failures that are remembered; how long to wait for the mark on
@@ -146,8 +146,8 @@ inline constexpr double kPaceRecovered = 1.1;
 inline constexpr std::size_t kSuspectCheckpointsMax = 16;
 inline constexpr base::Nanos kDemotionMax = std::chrono::seconds(20);
 // Copies of lost nodes in other nodes' memory: how long the next attempt waits until they are saved
-// (the agent begins no save after 8 s); how long a slow machine stays because ranks lack a copy,
-// and how often that is checked.
+// (the agent answers within 8 s; what is not saved by then goes on); how long a slow machine stays
+// because ranks lack a copy, and how often that is checked.
 inline constexpr base::Nanos kHeldSaveMax = std::chrono::seconds(20);
 inline constexpr base::Nanos kUnsecuredMax = std::chrono::minutes(2);
 inline constexpr base::Nanos kUnsecuredLook = std::chrono::seconds(1);
@@ -175,8 +175,8 @@ inline constexpr std::size_t kCostWindowsKept = 60;
 inline constexpr std::uint32_t kCostWindowsToRaise = 3;
 inline constexpr std::uint32_t kCostWindowsToClear = 2;
 
-// report/time/stages.h: a straggler took 12 tenths of the median and half a second more; this many
-// nodes are listed.
+// report/time/stages.h: a straggler took at least 12 tenths of the median, and at least half a
+// second longer than the median; this many nodes are listed.
 inline constexpr std::int64_t kStragglerTenths = 12;
 inline constexpr std::chrono::milliseconds kStragglerOverMin{500};
 inline constexpr std::size_t kStageNodesMax = 8;

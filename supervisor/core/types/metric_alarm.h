@@ -1,6 +1,7 @@
 #pragma once
-// Something wrong with the job's own numbers, as an event, and in words: the shell reads rank 0's
-// metrics and lets metric_watch.h judge them, the core decides what follows. Pure.
+// Something wrong with the job's own numbers, as an event, and in words: the shell reads the
+// metrics of one rank (Progress::metric_names) and lets metric_watch.h judge them, the core decides
+// what follows. Pure.
 
 #include <cstdint>
 #include <string>
@@ -12,16 +13,16 @@ namespace robustrun::supervisor {
 struct MetricAlarm {
   enum class Kind : std::uint8_t {
     kNotANumber,  // NaN or infinite
-    kJump,        // many times what it was
-    kSlower,      // the job does less in its time
+    kJump,  // many times what it was
+    kSlower,  // the job does less work per second
   };
   base::Attempt attempt;
   std::string name;  // of the metric in the script; or kStepsPerSecond
   Kind kind = Kind::kNotANumber;
-  double value = 0;            // the newest value
-  double usual = 0;            // median of the job's own history; 0: there is none yet
+  double value = 0;  // the newest value
+  double usual = 0;  // median of the job's own history; 0: no history yet
   std::uint32_t readings = 0;  // readings in a row that led to the alarm
-  bool over = false;           // the metric is as usual again
+  bool over = false;  // the metric is as usual again
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

@@ -19,7 +19,7 @@ enum class Step : std::uint8_t {
   kRestart,   // restart on the nodes there are
   kEvict,     // without the machine to blame; another one replaces it
   kCheck,  // after a check of all nodes, while no worker runs; nodes that fail it are left out
-  kRollBack,  // with the version before the last update of code or environment
+  kRollBack,  // with the newest older version of the code or environment that made progress
   kGiveUp,
   kReplay,  // after a dual-phase replay of the group's nodes; a faulty one is left out
 };

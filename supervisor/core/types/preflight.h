@@ -1,5 +1,5 @@
 #pragma once
-// The check of nodes before a run: its facts (an event), and their meaning (a verdict). Plain data.
+// A check of nodes: its facts (an event), and their meaning (a verdict). Plain data.
 //
 // Agents gather facts, the shell puts them together, pure functions judge them
 // (core/preflight/verdict.h). An agent's facts may be wrong or hostile; it never judges itself.

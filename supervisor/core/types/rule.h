@@ -12,11 +12,11 @@ enum class Rule : std::uint8_t {
   kStart,  // first attempt
   kWorkerFailed,  // a worker's death ends the attempt
   kStartFailed,  // a worker's program could not be run
-  kAgentLost,  // the agent died; it is launched again in place
+  kAgentLost,  // the agent of a node of the group was lost, or did not start
   kPortConflict,  // MASTER_PORT was taken meanwhile: infrastructure, not counted
   kRestart,  // the workers are restarted
-  kBudgetExhausted,  // no restart left
-  kCrashLoop,  // the same failure again before the first progress
+  kBudgetExhausted,  // no restart is left, or one would change nothing
+  kCrashLoop,  // the script fails in the same way again and again (docs/glossary.md)
   kInfrastructureGivenUp,
   kDoNotRequeue,  // a worker exited with 93
   kSignal,  // a signal ends the run
@@ -25,7 +25,7 @@ enum class Rule : std::uint8_t {
   kStepGoal,
   kSucceeded,
   kBudgetRefilled,
-  kNodeReplaced,  // a spare takes a lost node's place
+  kNodeReplaced,  // another node takes the place of one that is lost, left out or moved
   kGroupShrunk,  // no spare: the group goes on with fewer nodes
   kGroupGrew,  // a node is back: the workers are restarted in a larger group
   kWaitForNodes,  // too few nodes: waits for more
@@ -43,10 +43,10 @@ enum class Rule : std::uint8_t {
   kHangPassed,  // they go on by themselves
   kSlow,  // a worker or a link is slower than its peers
   kMismatch,  // ranks called different collectives, and one failed because of that
-  kNodeHealth,  // an agent noticed something about its machine
+  kNodeHealth,  // an agent or the scheduler reports something about a machine
   kMachineFault,  // such a finding ends the attempt
   kNodeEvicted,  // a machine takes no part from now on
-  kNodeReturned,  // an evicted machine takes part again: it passed a check
+  kNodeReturned,  // a machine takes part again: it passed a check, or is not drained any more
   kStopTimeCheck,  // all nodes are checked before the restart
   kUpdated,  // another version was requested, or is used from now on
   kUpdating,  // the workers are restarted for another version
@@ -71,7 +71,7 @@ enum class Rule : std::uint8_t {
   kNotResumed,  // the script began at step 0 again, though steps had been done
   kColdStart,  // a restarted worker had no standby worker, for a reason not reported before
   kLateCrash,  // a worker crashed when its script and exit handlers had ended: no failure
-  kNodeLeft,  // a node was told to end: the workers are restarted without it
+  kNodeLeft,  // a node was told to end or is drained: the workers are restarted without it
   kNodeDrained,  // a spare replaces a node that the scheduler drains; it is not to blame
 };
 

@@ -2,10 +2,10 @@
 // The versions of a run's code, environment and arguments: the one it was started with, those that
 // `robustrun update` has brought, and which of them the next attempt gets. Pure.
 //
-// Version 0 is the run as it was started. The core knows a version's changes in words and a digest;
-// the shell keeps its content in the run directory. Updates take effect at a restart, either one
-// that was requested or the next one (ByteRobust, arXiv 2509.16293, section 6.1: changes are merged
-// into the recovery from the next failure).
+// Version 0 is the run as it was started. The core knows a version's changes in words and the
+// digest of its code; the shell keeps its content in the run directory. Updates take effect at a
+// restart, either one that was requested or the next one (ByteRobust, arXiv 2509.16293,
+// section 6.1: changes are merged into the recovery from the next failure).
 
 #include <cstdint>
 #include <optional>
@@ -20,8 +20,9 @@ namespace robustrun::supervisor {
 // `robustrun update`: a new version has the next number; an older number goes back to that version.
 struct UpdateRequested {
   std::uint32_t version = 0;
-  std::vector<std::string> changes;  // in words, against the version before; without secrets
-  std::string digest;  // of the version's content
+  // In words, against the version that was to come next until then; without secrets.
+  std::vector<std::string> changes;
+  std::string digest;  // of the code that the version brings; empty: none
   bool now = false;  // restart the workers for it
   base::Nanos within{};  // otherwise: restart for it after this time; 0: never
   template <class V>
@@ -72,7 +73,7 @@ struct Versions {
 
   [[nodiscard]] bool is_changing() const { return next != present; }
   // The version to roll back to from the current one: the newest older version that has made
-  // progress or, without `proven_only`, the newest that was not seen to fail.
+  // progress; if no version has, without `proven_only` the newest that was not seen to fail.
   [[nodiscard]] std::optional<std::uint32_t> older(bool proven_only) const;
   // False when the request changes nothing, or makes no sense. `at`: when it came.
   bool take(const UpdateRequested& asked, base::Nanos at);

@@ -24,7 +24,9 @@ struct WorkerStarted {
   std::int32_t pid = 0;
   bool warm = false;  // it was a standby worker
   std::uint32_t ordered_by = 0;  // as in its StartWorkers; 0: unknown
-  std::string cold{};  // why no standby worker was used although there should be one; empty: none
+  // Why no standby worker was used although there should be one; empty: one was, or none was
+  // expected.
+  std::string cold{};
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -66,11 +68,12 @@ struct WorkerExited {
   std::int64_t error_timestamp_s = 0;
   std::vector<std::string> stderr_tail;
   std::uint64_t dropped_bytes = 0;
-  base::Nanos seen_at{};  // by the shim, this node's clock (same clock locally)
+  base::Nanos seen_at{};  // by the shim; its node's clock, on one machine also the supervisor's
   bool traced = false;  // its collectives were recorded (--trace): LookBack may help
   std::uint64_t steps = 0;  // its steps in this attempt, as far as it reported them
   std::optional<std::int64_t> step;  // the script's own number of the last step
-  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;  // in native mode, of a failed worker
+  // Known in native mode, of a worker that did not exit with 0.
+  base::ScriptEnd script_end = base::ScriptEnd::kNotSeen;
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);

@@ -1,6 +1,6 @@
 #pragma once
-// A machine that is surely broken where no spare is: the run can do with it only as long as the
-// fault passes by itself.
+// A machine that is surely broken where no spare is: the run can go on with it only while the fault
+// stays away.
 //
 // Workers are started on it once more, after the check that the ladder has. It is evicted at its
 // second sure failure within Policy::blamed_within, or when no restart on it is left, provided that
@@ -23,7 +23,8 @@ class BrokenMachine {
                 const Evictions& evictions)
       : spec_(spec), nodes_(nodes), restarts_(restarts), evictions_(evictions) {}
 
-  // The outage was traced to one machine, which still takes part, and the fault will not pass.
+  // The outage was traced to one machine, which still takes part, and surely calls for its
+  // eviction.
   [[nodiscard]] bool is_surely_broken(const Outage& outage) const;
   // Whether the run waits for another machine rather than go on with this one.
   [[nodiscard]] bool rather_waits(const Outage& outage) const;

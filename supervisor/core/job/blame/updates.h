@@ -3,8 +3,9 @@
 //
 // An attempt gets its version when its workers are started. A version that has not made progress in
 // any attempt is to blame when its workers fail before they make any: the run goes back to an older
-// one. A lost agent, a hang or broken hardware says nothing about a version. Neither restart counts
-// against the budget: an update is the user's wish, and each version is given up at most once.
+// one. A lost agent, a hang or broken hardware says nothing about a version. Neither the restart
+// for an update nor this one counts against the budget: an update is the user's wish, and each
+// version is given up at most once.
 
 #include <string>
 
@@ -32,7 +33,7 @@ class Updates {
   [[nodiscard]] bool is_to_blame(const Outage& outage) const;
   void note_failed() { versions_.all[versions_.present].failed = true; }
   [[nodiscard]] bool can_roll_back() const;
-  // To the last version before the current one that worked.
+  // To Versions::older(false), which must exist.
   void roll_back(const Outage& outage);
 
   template <class V>

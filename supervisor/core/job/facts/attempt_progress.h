@@ -1,6 +1,6 @@
 #pragma once
-// How far the attempt has come: its steps, and since when it makes progress. Part of the job's
-// memory; phases/running.cpp counts.
+// How far the attempt has come: its steps, and the time from which further progress counts. Part of
+// the job's memory; phases/running.cpp counts.
 
 #include <cstdint>
 #include <optional>

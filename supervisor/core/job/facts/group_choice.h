@@ -4,7 +4,8 @@
 // A node that is still there keeps its place of the former group, and so its ranks. A vacant place
 // goes to a node without a place: if possible to one with as many workers as the place had, so that
 // the ranks behind it stay the same; among those, to the one that was lost least often. Places that
-// stay vacant are closed up; only then do survivors get other ranks.
+// stay vacant are closed up. Survivors get other ranks only behind a place that is closed up, or
+// that gets a node with another number of workers.
 
 #include <cstdint>
 #include <vector>
@@ -15,7 +16,7 @@
 namespace robustrun::supervisor {
 
 enum class Presence : std::uint8_t {
-  kAbsent,  // lost
+  kAbsent,  // lost, or it takes no part
   kComing,  // its agent was launched and has not said hello
   kThere,
 };
@@ -23,7 +24,7 @@ enum class Presence : std::uint8_t {
 struct Candidate {
   Presence presence = Presence::kAbsent;
   std::uint32_t slots = 0;  // 0: not known yet
-  std::uint32_t losses = 0;  // of its agents
+  std::uint32_t losses = 0;  // of agents, and what else counts like them (Formation::choice)
 };
 
 struct GroupChoice {

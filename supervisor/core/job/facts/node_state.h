@@ -20,11 +20,11 @@ struct NodeState {
   // Every decision about the group reads these of all nodes, so they lie side by side.
   Agent agent = Agent::kLost;
   bool gone = true;                    // no process of the current attempt is left on the node
-  bool unfit = false;                  // a check or the policy excluded it
+  bool unfit = false;                  // a check, the policy or a drain excluded it
   bool checked = false;                // a check has looked at it, with or without a result
   bool ending = false;                 // its agent reports that the node will be taken away soon
   bool leaving = false;                // its newest agent was told to end: nothing starts here
-  bool lacks_program = false;  // script, folder or interpreter is missing, as on any node
+  bool lacks_program = false;  // script, folder or interpreter is missing, as likely on all nodes
   bool on_probation = false;  // unfit, and being tested again
   std::uint32_t slots = 0;  // workers; from the spec or the agent
   // Of the current agent, and of those before it (agents.h).

@@ -49,7 +49,7 @@ class Orders {
 
   void decide(Rule rule, std::string text, std::vector<std::string> evidence = {},
               std::vector<std::string> alternatives = {}, std::optional<Classification> looks = {});
-  // A decision about these machines, which are evicted or come back.
+  // A decision about these machines, which leave the group or come back.
   void decide_on(std::vector<base::NodeId> nodes, Rule rule, std::string text,
                  std::vector<std::string> evidence = {});
   // Adds to the decision just made how it answers a fault.

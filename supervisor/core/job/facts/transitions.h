@@ -44,16 +44,19 @@ class Transitions {
   virtual void group_changed() = 0;
   // The group stands: → kReserving, or on at once.
   virtual void begin_attempt() = 0;
-  // → kStopping: the attempt has failed. `context`: for faults of this node.
+  // → kStopping: the attempt ends. `context`: for faults of this node.
   virtual void break_down(Fault fault, FaultNotes notes = {}) = 0;
   [[nodiscard]] virtual FaultContext context(base::NodeId node) const = 0;
-  // An infrastructure fault while no worker runs: → kBackoff, or the end.
+  // An infrastructure fault while no worker runs: → kBackoff, → kJoining without a wait, or the
+  // end.
   virtual void setback(Rule rule, std::string text) = 0;
-  // The next attempt has a better chance: of kBackoff, only answers are still waited for.
+  // The next attempt has a better chance: the back-off is cut short, and kBackoff waits only for
+  // answers that are still due.
   virtual void end_backoff() = 0;
-  // All workers have ended well: → kFinishing. `note`: added to the decision's text.
+  // All workers have finished, or only linger: → kFinishing. `note`: added to the decision's text.
   virtual void succeed(const std::string& note, std::vector<std::string> evidence) = 0;
-  // → kFinishing. `exit_code`: none: the infrastructure's.
+  // The run ends: → kFinishing, or → kFinished where no worker can run. `exit_code`: none: the
+  // infrastructure's.
   virtual void give_up(std::string text, std::vector<std::string> evidence = {},
                        std::optional<int> exit_code = {}) = 0;
   virtual void end_run(Ending how, int signal, base::Nanos grace) = 0;

@@ -32,7 +32,8 @@ class Checking {
         probation_(probation),
         moves_(moves) {}
 
-  // Before the first attempt: nodes that came while others were checked are checked, too.
+  // Whether a check was wanted or, before the first attempt, a chosen node is unchecked: nodes that
+  // came while others were checked are checked, too.
   [[nodiscard]] bool is_due(const GroupChoice& choice) const;
   // All nodes, before the next attempt, as the cause `why` is not clear.
   void want(const std::string& why);

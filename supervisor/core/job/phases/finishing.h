@@ -31,7 +31,8 @@ class Finishing {
         stops_(stops) {}
 
   void give_up(std::string text, std::vector<std::string> evidence, std::optional<int> exit_code);
-  void end_run(Ending how, int signal, base::Nanos grace);  // a stop keeps its deadline
+  // A stop under way keeps its deadline, if that is sooner than `grace`.
+  void end_run(Ending how, int signal, base::Nanos grace);
   // Nothing of the run is left.
   void finish(Ending how);
   void finish_if_gone();

@@ -31,7 +31,8 @@ class Formation {
   [[nodiscard]] GroupChoice choice() const;
   // `why`: the placement that gave the members their places, if there was one. Begins the attempt.
   void form(const GroupChoice& choice, const PlacementSolved* why = nullptr);
-  // In the order of the choice; at first, volunteers in theirs.
+  // In the order of the choice; before the first attempt of an open group, in that of
+  // sort_volunteers().
   void form_in_order(GroupChoice choice);
   // Machines that joined by themselves are ordered by the node ranks that users asked for, then by
   // name.

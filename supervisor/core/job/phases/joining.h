@@ -1,11 +1,12 @@
 #pragma once
 // Waiting for the nodes of the next attempt: kJoining lasts until it is clear which they are.
 //
-// With max_nodes there, the attempt begins once no former member is on the way (before the first
-// placement: no node at all), or after spare_patience. With at least min_nodes, a closed group
-// begins once no node is on the way, and an open one after spare_patience (the first time after
-// last_call). With fewer, the run waits for nodes, or gives up. Which least number a launcher
-// allows is decided in cli/nodes/nodes.cpp; slurm_nodes.cpp wants all nodes of the job.
+// With max_nodes there, the attempt begins once no former member that was lost at most once is on
+// the way (before the first placement: no node at all), or after spare_patience. With at least
+// min_nodes, a closed group begins once no node is on the way, and an open one after spare_patience
+// (the first time after last_call). With fewer, the run waits for nodes, or gives up. The least
+// number comes from cli/nodes/nodes.cpp; in srun from slurm_nodes.cpp, which wants all unless
+// --nnodes gives a range.
 
 #include <optional>
 #include <string>

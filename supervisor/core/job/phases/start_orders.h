@@ -1,6 +1,6 @@
 #pragma once
-// The orders that start workers, and whose they are: an agent must not take the workers of another
-// supervisor for ours.
+// The orders that start workers, and which supervisor gave them: workers that another one ordered
+// must not be taken for ours (Job::is_foreign).
 
 #include <algorithm>
 #include <cstdint>

@@ -35,7 +35,7 @@ class WorkerExits {
 
   void exited(const Event& event);
   void gone(const Event& event);
-  // All workers have ended well. `note`: added to the decision's text.
+  // All workers have finished, or only linger. `note`: added to the decision's text.
   void succeed(const std::string& note, std::vector<std::string> evidence);
 
  private:

@@ -32,7 +32,7 @@ class Copies {
   void ask();
   // Another attempt begins: its workers' copies belong to it.
   void begin_attempt();
-  // Tells the agents of the group where copies go, and where they come from.
+  // Tells the agents where copies go, and where they come from.
   void place();
   // The node has no workers any more; its agent may still save their copies.
   void note_gone(base::NodeId node, const WorkersGone& gone);

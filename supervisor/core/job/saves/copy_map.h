@@ -83,7 +83,7 @@ struct CopyMap {
   std::vector<std::uint32_t>
       keepers;  // by place: the place of its keeper; empty: no copies are kept
   std::string text;  // of the answer
-  bool is_said = true;  // the map was reported, or no worker makes copies yet
+  bool is_said = true;  // the map was reported, or no map is known yet
   bool is_relaxed = false;  // some keepers may fail together with their owner (BackupSolved)
   bool is_placed = false;  // agents were sent a map in this run
 

@@ -80,7 +80,7 @@ class ResumePoint {
   std::vector<std::string> directories_;
   base::NodeId node_;
   std::optional<CheckpointId> committed_;
-  std::vector<Record> records_;  // newest first, at most kSuspectCheckpointsMax
+  std::vector<Record> records_;  // newest failure first, at most kSuspectCheckpointsMax
   std::uint64_t order_ = 0;
   bool demoting_ = false;
   base::NodeId asked_;

@@ -3,7 +3,8 @@
 //
 // The page is a frame, a JSON object (page_data.h) and a script that draws it (page/). Nothing
 // from the run becomes markup: the script sets text only, and a Content-Security-Policy lets only
-// this script and style sheet take effect. Without scripts the page shows the report as text.
+// this script and style sheet take effect. Without scripts the page shows the summary and a line
+// for each incident.
 
 #include <string>
 #include <vector>

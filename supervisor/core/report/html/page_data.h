@@ -3,7 +3,7 @@
 //
 // The page must stay small however long the run was, so texts are cut to lengths that shrink with
 // the number of incidents, and lists have the limits below. Times are milliseconds since the run's
-// start; -1 stands for an unknown moment. Texts are inert (inert.h).
+// start unless noted; null stands for an unknown number. Texts are inert (inert.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,8 @@ inline constexpr std::size_t kPageEventsMax = 400;
 inline constexpr std::size_t kPageIncidentsMax = 2000;
 inline constexpr std::size_t kPageStacksMax = 6;  // of one incident
 inline constexpr std::size_t kPageListMax = 24;  // lines of one list
-inline constexpr std::size_t kPageTextBytes = 250'000;  // of the details of all incidents together
+// Of the details of all incidents together, unless kPageTextBytesMin for each is more.
+inline constexpr std::size_t kPageTextBytes = 250'000;
 inline constexpr std::size_t kPageTextBytesMin = 600;  // of one incident
 inline constexpr std::size_t kPageTextBytesMax = 16'000;
 
@@ -107,7 +108,8 @@ struct PageNode {
   // Times since the attempt's start; null: unknown. The ranks only where they differ from those
   // above.
   Rows parts;  // attempt, started, first step, gone[, first rank, ranks]
-  // Attempt, then for each stage: stage, from, length, 1: finished, slowest rank (-1: the node).
+  // Attempt, then for each stage: stage, from (since the attempt's start), length, 1: finished,
+  // slowest rank (-1: the node).
   Rows stages;
   std::vector<PageHealth> health;
   std::vector<PageHealth> losses;  // of its agent

@@ -71,9 +71,9 @@ struct TimeReport {
   }
 };
 
-// Accepts any journal, complete and consistent or not. Steps done twice are known only for scripts
-// that report their step numbers (robustrun.step). Without any steps it is unknown how much of the
-// script's time was training: it counts as kRunning, and there is no ratio.
+// Accepts any journal, complete and consistent or not. Steps done twice are known only where steps
+// have numbers (Progress::step). Without any steps it is unknown how much of the script's time was
+// training: it counts as kRunning, and there is no ratio.
 [[nodiscard]] TimeReport account_time(const Facts& facts, const std::vector<JournalEntry>& entries);
 
 // When an attempt began to train, and what ended that; times of the supervisor's clock.

@@ -3,7 +3,7 @@
 // slowest node. Pure, from the journal alone.
 //
 // A sample is one phase of one node at one start; for phases that the journal knows only for the
-// whole group (older journals, kCheck, kCatchUp) it is one of the group. The account of the run's
+// whole group (kCheck, kCatchUp) it is one of the group. The account of the run's
 // time (account.h) counts each moment once; here it counts for each node, as nodes work in
 // parallel.
 

@@ -43,6 +43,7 @@ Diagnosed without_texts(const Diagnosed& body) {
   Diagnosed bare;
   bare.attempt = body.attempt;
   bare.stage = body.stage;
+  bare.period = body.period;
   bare.verdict.finding = body.verdict.finding;
   bare.verdict.lasting = body.verdict.lasting;
   return bare;

@@ -15,8 +15,9 @@ namespace robustrun::supervisor {
 class TimeFold {
  public:
   void take(const JournalEntry& entry);
-  // The same as the report of this journal would have at `now`, or at the run's end if it has
-  // ended; nullopt for a run with more than kTimeEntriesMax such entries.
+  // What the report of this journal would have at `now`, or at the run's end if it has ended; only
+  // the end of a hang, where it is not journaled, may be estimated differently. nullopt for a run
+  // with more than kTimeEntriesMax such entries.
   [[nodiscard]] std::optional<TimeReport> report(base::Nanos now) const;
 
  private:

@@ -4,8 +4,8 @@
 //
 // The supervisor sees the phases of costs.h from outside; stages are reported by the nodes. A
 // sample is one stage of one node at one start; for stages of workers it is the time of the slowest
-// rank. A straggler took kStragglerTenths tenths of the median of its own start, and
-// kStragglerOverMin more.
+// rank. A straggler took at least kStragglerTenths tenths of the median of its own start, and at
+// least kStragglerOverMin longer than that median.
 
 #include <cstdint>
 #include <optional>
@@ -48,7 +48,7 @@ struct StageCost {
   std::optional<std::uint32_t> rank;  // the slowest rank of that node
   std::uint32_t attempt = 0;  // of `max`
   std::vector<StageNode> stragglers;  // slowest first, at most kStageNodesMax
-  std::uint32_t unfinished = 0;  // nodes that had not finished the stage
+  std::uint32_t unfinished = 0;  // samples of nodes that had not finished the stage
   std::vector<StageNode> unfinished_nodes;  // longest first, at most kStageNodesMax
   template <class V>
   void fields(V& v) {
