@@ -3,7 +3,8 @@
 //
 // On a terminal: colour and aligned columns (time, level, node, rank, text); elsewhere the same
 // without colour. With LogFormat::kJson one JSON object per line. Synchronous, from the loop's
-// thread. A stderr without a reader costs at most 50 ms once; then lines are dropped and counted.
+// thread alone (in robustrun-blocks, from any). A stderr without a reader costs at most 50 ms once;
+// then lines are dropped and counted.
 //     RR_LOG(kWarn, ({.node = "node3", .rank = Rank{7}}), "worker late by {} ms", late_ms);
 
 #include <fmt/core.h>
