@@ -43,7 +43,7 @@ class ManifestCopies {
 // made.
 struct AttemptMarks {
   bool verified = false;  // everything was read back and found sound
-  bool pinned = false;  // never removed by retention
+  bool pinned = false;  // once committed, never removed by retention
   std::string poisoned{};  // why no job should start from it; empty: not poisoned
   void add_marks(const AttemptMarks& of_one_directory);
 };
