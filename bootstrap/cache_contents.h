@@ -14,13 +14,14 @@ struct CacheLimits {
   std::int64_t unused_s = 0;  // 0: no limit
 };
 
-// Entries by kind, the most recently used first. A missing cache counts as empty.
+// Entries by kind (profiles by file type), the most recently used first. A missing cache counts as
+// empty.
 [[nodiscard]] std::vector<CacheEntry> list_cache(const std::string& cache, std::int64_t now_s);
 // As list_cache(), but reads all snapshots and blobs and reports what is damaged. Damaged blocks
 // are dropped, so that they are fetched again. Code is not read: it is checked before each use.
 [[nodiscard]] std::vector<CacheEntry> verify_cache(const std::string& cache, std::int64_t now_s);
-// Removes snapshots, blobs and profiles beyond the limits, and unused code beyond its age and
-// number (store/limits.h). Returns what was removed.
+// Removes snapshots, blobs and profiles that are damaged or beyond the limits, and unused code
+// beyond `unused_s` or kCodeFoldersKept (store/limits.h). Returns what was removed.
 std::vector<CacheEntry> shrink_cache(const std::string& cache, const CacheLimits& limits,
                                      std::int64_t now_s);
 

@@ -1,5 +1,6 @@
 #pragma once
-// The only source of time and of random numbers.
+// The source of time and of random numbers. Only the shim and the tracer plugin read the clock
+// themselves.
 //
 // Production uses SystemClock and seeds Rng from the system; tests and the simulator pass their own
 // clock and a printed seed.
@@ -17,7 +18,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   [[nodiscard]] virtual Nanos now() const = 0;  // monotonic
-  [[nodiscard]] virtual Nanos wall_time() const = 0;  // since the Unix epoch; only for people
+  [[nodiscard]] virtual Nanos wall_time() const = 0;  // since the Unix epoch; it may jump
 };
 
 class SystemClock final : public Clock {

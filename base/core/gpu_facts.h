@@ -42,7 +42,7 @@ struct GpuSum {
 
 struct GpuFacts {
   bool asked = false;  // false: no test was requested
-  std::string error{};  // why nothing was tested; empty: tests ran
+  std::string error{};  // if asked: why there are no results; empty: tests ran
   std::vector<std::string> models{};  // one per GPU
   std::vector<GpuFigure> figures{};
   std::vector<GpuSum> sums{};

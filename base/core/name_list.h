@@ -3,7 +3,8 @@
 //
 //   name   = letters, digits, "." "_" "-", with up to kBracketGroupsMax groups of
 //            "[" choice *("," choice) "]": all combinations, the last group varies fastest
-//   choice = word / number "-" number; leading zeros of the first number are kept: [08-11]
+//   choice = word (of the same but "-") / number "-" number; leading zeros of the first number
+//            are kept: [08-11]
 //
 // An Error's text gives the character's position in the whole text, from 1, and the cause: "at
 // character 5: ...".

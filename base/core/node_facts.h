@@ -33,7 +33,7 @@ struct Space {
   }
 };
 
-// Soft limits (getrlimit(2)) of the agent, and so of its workers.
+// Limits (getrlimit(2)) with which workers start here; soft ones, but for `open_files_hard`.
 struct UserLimits {
   std::uint64_t open_files = kUnlimited;
   std::uint64_t open_files_hard = kUnlimited;

@@ -1,6 +1,6 @@
 #pragma once
-// How far a worker's script had come when its process ended. The numbers are stored in journals,
-// messages and progress records: append only.
+// How far a worker's script had come when its process ended. The numbers are stored in journals
+// and messages: append only.
 
 #include <cstdint>
 

@@ -20,7 +20,7 @@ namespace robustrun::base {
 // At least one piece; empty pieces are kept: split("a,,b", ',') is "a", "", "b".
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> pieces, std::string_view separator);
-// `text` without the spaces, tabs and newlines at both ends.
+// `text` without the white space at both ends.
 std::string_view trim(std::string_view text);
 
 // Whether `a` comes before `b` when runs of digits count as numbers: node2 before node10. A total
@@ -28,13 +28,15 @@ std::string_view trim(std::string_view text);
 bool natural_less(std::string_view a, std::string_view b);
 
 // The candidate that `word` was most likely meant to be (restricted Damerau-Levenshtein distance,
-// at most a third of the longer word); empty when none is near. The first wins a tie.
+// at most a third of the longer word, or one edit in two letters); empty when none is near. The
+// first wins a tie.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // Lower-case hex of any bytes.
 std::string to_hex(std::string_view bytes);
 
-// Control characters and bytes that are no UTF-8 become \xNN; the rest is unchanged.
+// Control characters, marks of text direction, separators of lines and bytes that are no UTF-8
+// become \xNN; the rest is unchanged.
 std::string printable(std::string_view bytes);
 // A JSON string with its quotes; bytes that are no UTF-8 become the four characters \xNN.
 std::string json_string(std::string_view bytes);

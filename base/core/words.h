@@ -12,7 +12,7 @@ namespace robustrun::base {
 // "1 step", "3 steps".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 
-// As it was given: "1.5 s", "0.25 s", "3600 s".
+// As it was given, to four digits: "1.5 s", "0.25 s", "3600 s"; from 10,000 s on "1.234e+04 s".
 [[nodiscard]] std::string in_seconds(Nanos time);
 // Of what was measured: "0.4 ms", "12 ms", "2.41 s", "3 min 12 s", "2 h 05 min".
 [[nodiscard]] std::string duration_words(Nanos duration);

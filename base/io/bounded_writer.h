@@ -3,12 +3,12 @@
 // or dead disk, a stopped terminal, a pipe without a reader.
 //
 // Lives on the loop; write() itself runs on a lane of the blocking pool, with two buffers in turn.
-// The loop never blocks and memory is bounded: bytes beyond `queue_bytes_max` are dropped and
-// counted. congested() asks the producer to wait, so that nothing is lost while the descriptor
-// accepts bytes, however slowly; once it has accepted none for `stall_max`, congested() returns
-// false. A write error (full disk) drops the queue and what comes within `retry_after`; a closed
-// pipe drops everything from then on. A line marks each gap and its size. The
-// descriptor's flags are never changed. An idle writer holds no buffers.
+// The loop never blocks and memory is bounded: what comes while `queue_bytes_max` are queued is
+// dropped and counted. congested() asks the producer to wait, so that nothing is lost while the
+// descriptor accepts bytes, however slowly; once it has accepted none for `stall_max`, congested()
+// returns false. A write error (full disk) drops the queue and what comes within `retry_after`; a
+// closed pipe drops everything from then on. A line marks each gap and its size. The descriptor's
+// flags are never changed. An idle writer holds no buffers.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>
@@ -37,7 +37,7 @@ class BoundedWriter {
     std::function<std::string(std::uint64_t bytes, std::string_view cause)> gap_line{};
   };
   struct Handlers {
-    std::function<void()> on_progress;  // from the loop: a write ended or was given up
+    std::function<void()> on_progress;  // from the loop: a write ended or stalled
     std::function<void(const std::string& what)> on_trouble;  // once per kind of trouble
   };
   // Whether bytes are accepted; kAfterGap: a line about dropped bytes was just queued before them.
@@ -45,7 +45,7 @@ class BoundedWriter {
 
   BoundedWriter(boost::asio::any_io_executor executor, BlockingPool& pool, BlockingPool::Lane lane,
                 Options options, Handlers handlers);
-  // Asks a running write to end soon; no handler is called any more.
+  // Asks a running write to a pipe, socket or terminal to end soon; no handler is called any more.
   ~BoundedWriter();
   BoundedWriter(const BoundedWriter&) = delete;
   BoundedWriter& operator=(const BoundedWriter&) = delete;
@@ -58,7 +58,7 @@ class BoundedWriter {
   void commit();
 
   [[nodiscard]] bool congested() const;
-  // Nothing is queued or being written, or the writer has given up.
+  // Nothing is queued or being written, or the descriptor has taken no bytes for `stall_max`.
   [[nodiscard]] bool settled() const;
   // No more bytes will be appended: reports what is missing even before the next retry is due.
   void finish();

@@ -1,5 +1,5 @@
 #pragma once
-// Long-lived child processes (agents, shims): posix_spawn plus pidfd on an Asio loop.
+// Long-lived child processes (agents, templates): posix_spawn plus pidfd on an Asio loop.
 //
 // No SIGCHLD handler and no waitpid(-1), so that no exit is missed or stolen: each Child reaps only
 // its own process, through its pidfd. Must be spawned from the loop's own thread, because
@@ -25,8 +25,8 @@ struct ChildOptions {
   std::string executable;  // absolute path
   std::vector<std::string> argv;  // including argv[0]
   std::vector<std::string> environment;  // NAME=VALUE, complete
-  // The child's descriptor i is a copy of our descriptors[i]; -1 and missing entries for 0 to 2
-  // mean /dev/null. All others are closed.
+  // The child's descriptor i is a copy of our descriptors[i]; -1, or no entry for 0 to 2, means
+  // /dev/null. All others are closed.
   std::vector<int> descriptors;
   bool new_session = true;
 };
@@ -47,7 +47,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Sent through the pidfd, so it never hits a recycled pid. kNotFound once the process is gone.
+  // Sent through the pidfd, so it never hits a recycled pid. kNotFound once the process was reaped.
   Status signal(int signal);
 
  private:

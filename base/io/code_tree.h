@@ -3,9 +3,10 @@
 //
 // The copy has a manifest: one line per file ("f MODE SHA256 PATH") and symbolic link ("l TARGET
 // NUL PATH"), ordered by path. Its hash identifies the whole copy. Files added later (bytecode, a
-// script's notes) are ignored. Left out are version control folders, bytecode, virtual
-// environments, run directories of robustrun, sockets, pipes and dangling links. A link out of the
-// folder is refused, because its target could change. Blocks: for commands or a blocking pool.
+// script's notes) are ignored. Left out are .git, __pycache__, virtual environments,
+// robustrun-runs, devices, sockets, pipes and dangling links. A link out of the folder, or by an
+// absolute path, is refused, because its target could change. Blocks: for commands or a blocking
+// pool.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,14 +26,14 @@ struct CodeCopy {
 // Copies the folder `from` to `to`, which is created (0700; its parent must exist). `except`: one
 // more folder to leave out; empty: none. `ignored`: files and folders to leave out, by path
 // relative to `from`. kLimit: more than kCodeFilesMax, kCodeBytesMax or kCodeDepthMax; kPermission:
-// a link leads out of the folder; kInvalidArgument: a name is not text; kOs: a system call failed.
+// a link is refused; kInvalidArgument: a name has a control character; kOs: a system call failed.
 // After an error, what was copied so far stays.
 Result<CodeCopy> copy_code(const std::string& from, const std::string& to,
                            const std::string& except, std::vector<std::string> ignored = {});
 
-// Checks that the folder holds everything in the manifest, unchanged. kNotFound: a file is missing;
-// kConflict: a file or link differs; kCorrupt: the manifest is damaged. The text is a sentence for
-// the user.
+// Checks that the folder holds everything in the manifest, unchanged but for modes. kNotFound: a
+// file is missing; kConflict: a file or link differs, or a link is missing; kCorrupt: the manifest
+// is damaged. The text is a sentence for the user.
 Status check_code(const std::string& folder, const std::string& manifest);
 
 }  // namespace robustrun::base

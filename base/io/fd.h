@@ -62,7 +62,7 @@ Status write_file_atomically(const std::string& path, std::string_view bytes, un
 // reader took nothing for kOutputWait (base/io/limits.h); kInvalidArgument: a block device, whose
 // data would be lost.
 Status write_output(const std::string& path, std::string_view bytes, unsigned mode);
-// mkdir -p; every folder that is created gets `mode`.
+// mkdir -p; every folder that is created gets `mode`, less the umask.
 Status make_directories(const std::string& path, unsigned mode);
 
 }  // namespace robustrun::base

@@ -3,11 +3,11 @@
 //
 // Layout (docs/formats/journal.md): 64-byte header (magic "RRJOURNL", u32 format version, u32
 // segment, 16-byte random key, zeros, u64 XXH3), then records  u32 payload length | u32 kind |
-// u64 sequence | payload | u64 XXH3 of all before.  Little endian. A record that was cut while it
-// was written ends the file; a writer truncates the file there (torn tail). Damage before good
-// records, and whole records at the end that are damaged, are passed over and reported. A damaged
-// header is an error for readers and writers, so that no good record is ever cut off. Idea and
-// discipline: leveldb's log_format.
+// u64 sequence | payload | u64 XXH3 of the record so far, seeded by the key.  Little endian. A
+// record that was cut while it was written ends the file; a writer truncates the file there (torn
+// tail). Damage before good records, and whole records at the end that are damaged, are passed over
+// and reported. A damaged header is an error for readers and writers, so that no good record is
+// ever cut off. Idea and discipline: leveldb's log_format.
 
 #include <cstdint>
 #include <memory>

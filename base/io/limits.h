@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of base/io that is not part of a contract in a header.
+// Bounds of base/io. Others stand in the header or the source file that they concern.
 
 #include <chrono>
 #include <cstddef>

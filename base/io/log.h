@@ -2,8 +2,9 @@
 // robustrun's own log: one line per event on stderr. spdlog stays behind this header.
 //
 // On a terminal: colour and aligned columns (time, level, node, rank, text); elsewhere the same
-// without colour, or one JSON object per line. Synchronous, from the loop's thread. A stderr
-// without a reader costs at most 50 ms once; then lines are dropped and counted.
+// without colour. With LogFormat::kJson one JSON object per line. Synchronous, from the loop's
+// thread alone (in robustrun-blocks, from any). A stderr without a reader costs at most 50 ms once;
+// then lines are dropped and counted.
 //     RR_LOG(kWarn, ({.node = "node3", .rank = Rank{7}}), "worker late by {} ms", late_ms);
 
 #include <fmt/core.h>

@@ -15,7 +15,8 @@ struct ProcessMark {
 };
 
 // Kills (SIGKILL) all marked processes but this one, and waits at most `wait` until they and their
-// children are gone. Processes of other users are never examined. Returns the number killed.
+// children are gone. A process whose environment this user may not read is left alone. Returns the
+// number killed.
 unsigned kill_marked(const ProcessMark& mark, std::chrono::milliseconds wait);
 
 }  // namespace robustrun::base

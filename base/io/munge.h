@@ -15,7 +15,7 @@ namespace robustrun::base {
 // Makes a credential that carries `payload`. kUnavailable: libmunge or munged is missing, in words.
 [[nodiscard]] Result<std::string> munge_encode(const std::string& payload);
 // kPermission unless `credential` was made by our own user, recently, for this payload, and is used
-// for the first time.
+// for the first time; kUnavailable: libmunge is missing.
 [[nodiscard]] Status munge_check(const std::string& credential, const std::string& payload);
 
 }  // namespace robustrun::base

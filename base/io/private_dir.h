@@ -16,13 +16,13 @@ namespace robustrun::base {
 // another user locks the folder that holds it.
 [[nodiscard]] std::string usable_private_name(const std::string& path);
 
-// Returns its path, by usable_private_name(). XDG_RUNTIME_DIR is looked up in `environment`
-// (NAME=VALUE). A value that is relative, missing, not a folder or not ours is ignored: the end of
-// a login session may have removed it.
+// The path of that folder; of the one in /tmp, by usable_private_name(). XDG_RUNTIME_DIR is looked
+// up in `environment` (NAME=VALUE). A value that is relative, missing, not a folder or not ours is
+// ignored: the end of a login session may have removed it.
 [[nodiscard]] std::string private_base_directory(const std::vector<std::string>& environment);
 
-// Creates the folder (0700) if it is missing; its parent must exist. kPermission: another user owns
-// the folder or may access it, so it must not be used.
+// Creates the folder (0700) if it is missing; its parent must exist. kPermission: it is no folder,
+// or another user owns it or may access it, so it must not be used.
 Status make_private_directory(const std::string& path);
 
 }  // namespace robustrun::base

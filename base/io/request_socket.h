@@ -53,12 +53,12 @@ class RequestSocket {
     std::string too_many;  // what a peer over the limit gets before it is closed; may be empty
   };
 
-  // Creates the socket `path` (at most 107 bytes; a stale socket there is replaced) and serves it.
+  // Creates the socket `path` (at most 107 bytes; what is there is replaced) and serves it.
   static Result<std::unique_ptr<RequestSocket>> open(boost::asio::any_io_executor executor,
                                                      const std::string& path, Limits limits,
                                                      Handlers handlers);
   // Closes all connections and removes `path`; afterwards no answer is written and no handler
-  // called.
+  // called, except `sent` of an answer that is being written.
   virtual ~RequestSocket() = default;
 };
 

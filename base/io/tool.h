@@ -22,15 +22,16 @@ struct ToolResult {
 inline constexpr std::size_t kToolOutputBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kToolErrorBytesMax = std::size_t{1} << 20;
 
-// Blocks: call it before the loop runs, or from the blocking pool. `input` becomes its standard
-// input. kNotFound: `argv[0]` (absolute path) is not an executable file. kTimeout: the deadline
-// passed, or `stop_fd` (-1: none) became readable; the tool is then killed with all that it
-// started.
+// Blocks: call it before the loop runs, or from the blocking pool. `input` becomes the tool's
+// standard input. kNotFound: `argv[0]` (absolute path) is not an executable file. kTimeout: the
+// deadline passed, or `stop_fd` (-1: none) became readable; the tool is then killed with its
+// process group.
 Result<ToolResult> run_tool(const std::vector<std::string>& argv,
                             std::chrono::milliseconds deadline, std::string_view input = {},
                             int stop_fd = -1);
 
-// The absolute path of `name` on `path` (a PATH value); kNotFound when no folder there has it.
+// The absolute path of `name` on `path` (a PATH value); kNotFound when no folder there has it. A
+// `name` with a slash is not searched for: it is a path.
 Result<std::string> find_executable(const std::string& name, const std::string& path);
 
 }  // namespace robustrun::base

@@ -1,7 +1,7 @@
 #pragma once
 // A child process that costs its parent no descriptor, for parents with many children.
 //
-// The owner learns otherwise that the child may have ended (its channel closed) and then calls
+// The owner learns by other means that the child may have ended (its channel closed) and then calls
 // poll_exit(). As with base/io/child.h, spawn it from the loop's own thread, and let no other code
 // in this process reap it.
 

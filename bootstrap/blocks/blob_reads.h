@@ -45,7 +45,8 @@ class BlobReads {
   BlobReads& operator=(const BlobReads&) = delete;
 
   void read(std::uint64_t offset, std::uint64_t length, Answer answer);
-  // Makes every read from now on fail with this error.
+  // Makes reads that begin from now on fail with this error, but for parts of verified blocks that
+  // are in the page cache.
   void refuse(base::Error why);
   // To be called when the source answers again: blocks that failed are fetched again.
   void forget_failures();

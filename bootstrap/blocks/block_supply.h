@@ -48,7 +48,8 @@ class BlockSupply {
   // Asks a peer for a block without waiting. Returns false if there is no peer to ask.
   using AskPeers = std::function<bool(std::uint64_t block)>;
 
-  // All arguments must outlive this object and its threads. The program ends without destroying it.
+  // `store`, `origin` and `clock` must outlive this object and its threads. The program ends
+  // without destroying it.
   BlockSupply(BlockStore& store, Origin& origin, const base::Clock& clock,
               const SupplyOptions& options, const BlockProfile& profile);
   // Joins all threads. For tests, whose origins do not hang.
@@ -56,7 +57,8 @@ class BlockSupply {
   BlockSupply(const BlockSupply&) = delete;
   BlockSupply& operator=(const BlockSupply&) = delete;
 
-  // Requests a block; `ready` gets its bytes, or the error once its budget is used up.
+  // Requests a block; `ready` gets its bytes, or an error: a permanent one at once, others once its
+  // budget is used up.
   void want(std::uint64_t block, Urgency urgency, BlockReady ready);
   // Notes a read from the image, whether or not its blocks were present: prefetching of unprofiled
   // blocks waits while reads go on.
@@ -72,11 +74,12 @@ class BlockSupply {
 
   // Fills in its part of the status.
   void fill_status(BlockServerStatus& status) const;
-  // Sets the origin's fault at the start, before any request.
+  // Sets the fault that the origin had when it was opened.
   void set_trouble(std::string why);
   // Notes that the origin is silent, unless it has reported a fault.
   void note_silence(const std::string& why);
-  // Called with a sentence when the origin begins to fail, and when it answers again.
+  // Called with a sentence when the origin begins to fail or fails for another cause, and when
+  // it answers again.
   using OnEvent = std::function<void(const std::string&, bool is_well)>;
   void on_event(OnEvent event);
   // `unkept` is called at most once, with the cause, when the store is open but cannot keep a block

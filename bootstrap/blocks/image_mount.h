@@ -36,7 +36,7 @@ class ImageMount {
   // Detaches the mount at once. Processes that have the image open can read until this process
   // ends.
   void unmount();
-  // Whether it was unmounted from outside.
+  // Whether the mount has ended, by unmount() or from outside.
   [[nodiscard]] bool is_gone() const { return is_gone_; }
 
   // From now on the kernel reads kReadAheadKib ahead of sequential readers, if this is root. It
@@ -44,7 +44,7 @@ class ImageMount {
   // data from a slow origin.
   void read_far_ahead();
 
-  // Serves the kernel's requests.
+  // For the functions that serve the kernel's requests.
   [[nodiscard]] BlobReads& reads() { return reads_; }
   [[nodiscard]] std::uint64_t length() const { return length_; }
   void count_open(int change) { opened_ += change; }

@@ -2,8 +2,8 @@
 // An origin that could not be reached when the server started, but whose blob is known from before.
 //
 // It is opened at the first read, and again at each later one until it answers; concurrent calls
-// wait for the same try. It must have the known blob: otherwise kConflict, permanently, because
-// blocks of two files must not be mixed.
+// wait for the same try. It must have the known blob: otherwise reads fail with kConflict,
+// because blocks of two files must not be mixed.
 
 #include <functional>
 #include <memory>

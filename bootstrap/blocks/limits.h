@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of robustrun-blocks.
+// Bounds of robustrun-blocks.
 
 #include <chrono>
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr unsigned kHotInFlightMax = 32;  // of --in-flight
 inline constexpr unsigned kHotInFlight = 24;
 inline constexpr unsigned kHotInFlightBusy = 12;  // while a reader waits for a peer or the origin
 inline constexpr unsigned kColdInFlight = 2;
-// Pause of cold prefetching after a read of a missing block.
+// Pause of cold prefetching after a read of a block that was missing or not verified yet.
 inline constexpr std::chrono::milliseconds kColdQuiet{500};
 // Pause after any read, until kColdPatience after cold blocks could first be prefetched.
 inline constexpr std::chrono::seconds kColdRest{5};
@@ -24,7 +24,7 @@ inline constexpr unsigned kWantsInFlight = 32;  // concurrent block requests to 
 inline constexpr std::chrono::seconds kPeerDeadline{10};
 inline constexpr std::chrono::milliseconds kRetryFirst{100};  // doubled each time
 inline constexpr std::chrono::seconds kRetryPauseMax{5};
-inline constexpr std::chrono::seconds kPrefetchPause{5};  // after a round with failures
+inline constexpr std::chrono::seconds kPrefetchPause{5};  // after a failure
 inline constexpr std::chrono::seconds kFullPause{30};  // no prefetching to a full disk
 inline constexpr std::chrono::milliseconds kSupplyTick{20};
 

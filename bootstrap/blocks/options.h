@@ -20,7 +20,7 @@ struct ServeOptions {
   std::string socket;  // the path at which clients connect
   std::string folder;  // the agent's folder for its mounts; empty: none
   std::string profile;  // empty: CACHE/hot/KEY.blocks
-  std::uint64_t origin_rate_mib = 32;  // per second, for blocks not in the profile; 0: not fetched
+  std::uint64_t origin_rate_mib = 32;  // per second, to prefetch blocks not in the profile; 0: none
   std::uint64_t cache_max_gib = 0;  // for all blobs; 0: limited only by the disk
   std::chrono::seconds idle_exit{60};  // the server ends after this time without use; 0: never
   std::chrono::seconds retry_budget{60};  // a read that waits longer fails with EIO; not 0

@@ -3,8 +3,9 @@
 // ranges.
 //
 // Calls are thread-safe and block: as long as the file system does, or until the server times out.
-// kUnavailable, kTimeout and kOs are worth retrying; other errors are permanent: kNotFound,
-// kPermission, kConflict (the source has changed), kProtocol (no ranges).
+// kUnavailable, kTimeout and most kOs (is_worth_retrying()) are worth retrying; other errors are
+// permanent, such as kNotFound, kPermission, kConflict (the source has changed), kProtocol (no
+// ranges).
 
 #include <cstdint>
 #include <memory>

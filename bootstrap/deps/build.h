@@ -22,7 +22,7 @@ struct BuildPlan {
   std::string deps;  // the file given by --deps, absolute
   std::vector<std::string> command;  // --setup-cmd
   std::string tree;  // the empty folder to install into
-  std::string requirements;  // where a requirements list may be written, beside the tree
+  std::string requirements;  // the list to install, or where a step writes it; beside the tree
   bool has_local = false;  // SnapshotInputs::has_local
 };
 
@@ -37,7 +37,8 @@ struct BuildStep {
 [[nodiscard]] base::Result<std::vector<BuildStep>> plan_build(const BuildPlan& plan,
                                                               const BuildTools& tools);
 
-// mksquashfs: packs the tree into one file with zstd, owned by root; equal files give equal bytes.
+// mksquashfs: packs the tree into one file with zstd, owned by root; equal files with equal times
+// give equal bytes.
 [[nodiscard]] std::vector<std::string> squash_argv(const std::string& mksquashfs,
                                                    const std::string& tree,
                                                    const std::string& file);

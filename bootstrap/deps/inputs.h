@@ -15,7 +15,7 @@ enum class DepsKind : std::uint8_t {
   kRequirements,  // pip's; any name that ends with .txt or .in
   kUvLock,        // uv.lock, with the pyproject.toml beside it
   kPyproject,     // the dependencies of that project
-  kConda,         // environment.yml
+  kConda,         // environment.yml; any name that ends with .yml or .yaml
   kCommand,       // no file: --setup-cmd
 };
 
@@ -35,9 +35,10 @@ struct SnapshotInputs {
   bool needs_directory = false;
 };
 
-// `path`: absolute; empty for kCommand, which has `command`. `working_directory`: the base of pip's
-// relative paths (paths missing there are taken from the folder of the file that names them).
-// Errors are whole sentences: a missing file, too much data (limits.h) or a syntax error.
+// `path`: absolute; empty for kCommand, which has `command`. `working_directory`: but for kConda,
+// the base of pip's relative paths (paths missing there are taken from the folder of the file that
+// names them). Errors are whole sentences: a missing file, too much data (store/limits.h) or a
+// syntax error.
 [[nodiscard]] base::Result<SnapshotInputs> gather_inputs(
     DepsKind kind, const std::string& path, const std::string& working_directory,
     const std::vector<std::string>& command = {});

@@ -29,7 +29,7 @@ struct LeaseHolder {
 };
 
 [[nodiscard]] std::string encode_lease(const LeaseHolder& holder);
-// kCorrupt: `text` is not what encode_lease() writes.
+// kCorrupt, kInvalidArgument: `text` is not what encode_lease() writes.
 [[nodiscard]] base::Result<LeaseHolder> decode_lease(std::string_view text);
 
 // A holder for this process on this machine.

@@ -1,10 +1,11 @@
 #pragma once
-// A local folder in which a snapshot is built, or unpacked if nothing can be mounted:
+// A local folder in which a snapshot is built, or unpacked if it cannot be mounted:
 // TMP/robustrun-UID/deps/KEY-ID/tree. Blocks.
 //
 // Protected by a lock that ends with its process: exclusive while the tree is written, shared while
-// it is used. A tree counts once its mark exists; one without a mark was left by a process that
-// died. The path is the same on every machine with the same TMPDIR, as some installations need.
+// it is used. A tree counts once its mark exists; one without mark and lock was left by a process
+// that died. The path is the same on every machine with the same TMPDIR, as some installations
+// need.
 
 #include <string>
 #include <string_view>

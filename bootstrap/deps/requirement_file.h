@@ -32,8 +32,8 @@ struct RequirementLine {
   bool pinned = true;
 };
 
-// Paths and URLs are not accessed. Errors, with the line number: kLimit (kDepsFileBytesMax,
-// kDepsLinesMax), kCorrupt (a NUL byte, an option without a value).
+// Paths and URLs are not accessed. Errors: kLimit (kDepsFileBytesMax, kDepsLinesMax),
+// kCorrupt (a NUL byte, or, with the line number, an option without a value).
 [[nodiscard]] base::Result<std::vector<RequirementLine>> parse_requirements(std::string_view text);
 
 }  // namespace robustrun::bootstrap

@@ -60,7 +60,8 @@ void remove_unfinished(const std::string& cache, const std::string& key);
 base::Status verify_snapshot(const std::string& cache, const Snapshot& snapshot);
 
 // Takes a shared lock, which protects the snapshot from removal. Returns an invalid descriptor if
-// there is no such snapshot, if it is being removed, or where locks do not work.
+// there is no such snapshot, if another process just looks at or removes it, or where locks do not
+// work.
 [[nodiscard]] base::Fd hold_snapshot(const std::string& cache, const std::string& key);
 // Renews the file's time, as a sign of use for other machines.
 void touch_snapshot(const std::string& cache, const std::string& key);

@@ -24,8 +24,8 @@ class MountFolder {
   // run. Mounts and sockets that a dead owner left in the folder are still there.
   static base::Result<MountFolder> take(const std::string& base, const std::string& name,
                                         const std::string& about);
-  // Takes the folder at `path` if its owner is dead; nullopt if a process holds it. For a process
-  // that outlives the owner.
+  // Takes the folder at `path` if its owner is dead; nullopt if a process holds it or it is gone.
+  // For a process that outlives the owner.
   static std::optional<MountFolder> take_abandoned(const std::string& path);
   // Destroying the object only releases the lock: the folder stays with all its mounts, abandoned.
   MountFolder(MountFolder&&) = default;

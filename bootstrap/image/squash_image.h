@@ -18,11 +18,12 @@ struct SquashHead {
 };
 
 // Parses `head`, the first kSquashHeadBytes of a file of `file_bytes`. kCorrupt, with only the
-// cause as its text: no squashfs, older than version 4, or cut short. Pure.
+// cause as its text: no squashfs, not of version 4, or cut short. Pure.
 [[nodiscard]] base::Result<SquashHead> read_squash_head(std::string_view head,
                                                         std::uint64_t file_bytes);
 
-// The same for the file at `path`; the error is a whole sentence with ENOEXEC, or kNotFound or kOs.
+// The same for the file at `path`. An error is a whole sentence: kCorrupt with ENOEXEC, kNotFound,
+// kInvalidArgument (not a regular file) or kOs.
 // Blocks as long as the file system does.
 [[nodiscard]] base::Result<SquashHead> look_at_squash_image(const std::string& path);
 

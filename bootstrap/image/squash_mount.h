@@ -27,8 +27,9 @@ struct SquashMountPlan {
 // (mount_folder.h) does that later.
 class SquashMount {
  public:
-  // Mounts the image. kNotFound: neither way is possible here; kTimeout, kUnavailable: squashfuse
-  // failed. The error is a whole sentence with the cause.
+  // Mounts the image. kNotFound: the kernel did not mount it and squashfuse is not installed;
+  // kOs: /dev/fuse cannot be opened; kTimeout, kUnavailable: squashfuse failed. The error is a
+  // whole sentence with the cause.
   static base::Result<SquashMount> make(const SquashMountPlan& plan);
   SquashMount(SquashMount&&) noexcept;
   SquashMount& operator=(SquashMount&&) noexcept;

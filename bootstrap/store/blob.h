@@ -3,9 +3,9 @@
 // an image, a snapshot of dependencies, or a staged file.
 //
 // The key is the SHA-256, cut to 128 bits, of the blob's length, its validator, and its first and
-// last 64 KiB: the same file has the same key on every node and in every job, whatever its path or
-// URL. The validator (a file's modification time; a server's strong ETag, else its Last-Modified)
-// distinguishes files that differ only in the middle.
+// last 64 KiB: a file with the same validator has the same key on every node and in every job,
+// whatever its path or URL. The validator (a file's modification time; a server's strong ETag, else
+// its Last-Modified) distinguishes files that differ only in the middle.
 
 #include <algorithm>
 #include <cstddef>
@@ -41,16 +41,17 @@ struct Blob {
   return std::min(kBlockBytes, length - block * kBlockBytes);
 }
 
-// The key of a blob. `head`, `tail`: its first and last kBlobEdgeBytes, or both all of a shorter
-// blob.
+// The key of a blob. `head`, `tail`: its first and last kBlobEdgeBytes; of a shorter blob, both
+// are all of it.
 [[nodiscard]] std::string blob_key(std::uint64_t length, std::string_view validator,
                                    std::string_view head, std::string_view tail);
 [[nodiscard]] bool is_blob_key(std::string_view text);
 
 // The validator of a local file, made of its modification time in nanoseconds.
 [[nodiscard]] std::string path_validator(std::int64_t mtime_ns);
-// The blob of a regular file. Blocks as long as the file system does. kNotFound; kInvalidArgument:
-// the file is empty, not regular or too long.
+// The blob of a regular file. Blocks as long as the file system does. kOs, also if it is
+// missing; kInvalidArgument: the file is empty, not regular or too long; kConflict: it was cut
+// short meanwhile.
 [[nodiscard]] base::Result<Blob> blob_of_file(const std::string& path);
 // The key without a validator: equal for copies of a squashfs image, whose head contains its
 // creation time.

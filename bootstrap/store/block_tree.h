@@ -6,9 +6,9 @@
 // tree in which each node has kTreeDegree children: a node asks its parent, and the root reads the
 // block from the storage. So a block is read from the storage once, and since every block has a
 // different order, every node sends about as much as it receives. The nodes share nothing but the
-// list of nodes. A node asks only nodes before it, so nodes never wait for each other in a circle,
-// however much their lists differ. (A root may also ask first_others(), but only for blocks that
-// they have stored.)
+// list of nodes. A node that is in its own list asks only nodes before it, so such nodes never wait
+// for each other in a circle, however much their lists differ. (A root may also ask first_others(),
+// but only for blocks that they have stored.)
 
 #include <cstdint>
 #include <functional>

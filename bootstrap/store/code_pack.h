@@ -17,7 +17,7 @@ namespace robustrun::bootstrap {
 
 struct PackedFile {
   std::string_view path;  // below the folder
-  unsigned mode = 0;  // of a file: 0400, and possibly more bits of 0700
+  unsigned mode = 0;  // of a file: bits of 0700
   std::string_view bytes;  // of a file
   std::string_view target;  // of a link; empty: a file
 };

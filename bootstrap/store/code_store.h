@@ -21,7 +21,8 @@ namespace robustrun::bootstrap {
 
 // Creates the folder, unless it exists, from the pack in the file `pack`, which must have that
 // SHA-256 (kCorrupt). The folder is not removed while the descriptor is open; the descriptor is
-// invalid where locks do not work. Removes the longest unused folders beyond kCodeFoldersKept.
+// invalid where locks do not work. After creating the folder, removes the longest
+// unused ones beyond kCodeFoldersKept.
 // `now_s`: Unix time.
 [[nodiscard]] base::Result<base::Fd> open_code(const std::string& cache, const std::string& digest,
                                                const std::string& pack, std::int64_t now_s);

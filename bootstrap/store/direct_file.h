@@ -19,7 +19,7 @@ inline constexpr std::size_t kDirectAlignment = 4096;
 
 class DirectFile {
  public:
-  // Opens an existing file of this user. If the file system does not support O_DIRECT, read()
+  // Opens an existing file, not a link. If the file system does not support O_DIRECT, read()
   // returns false.
   explicit DirectFile(const std::string& path);
 

@@ -4,8 +4,8 @@
 // The first source is asked at once. A peer that is itself fetching the block sends signs of life;
 // as long as one of the asked peers was heard from recently, no other is asked. Otherwise the next
 // one is asked as well (a hedged request; Dean and Barroso, CACM 56(2), 2013), at most
-// kAskedAtOnceMax at a time. When no source is left and all have been silent for kSilentPeerMax,
-// the fetch is over, and the caller reads the block from the storage.
+// kAskedAtOnceMax at a time. When no source is left and all have ended or been given up, the fetch
+// is over, and the caller reads the block from the storage.
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ class FetchPlan {
 
   struct Step {
     std::optional<base::NodeId> ask;  // peer to ask now
-    // Peers that were silent too long and are given up; their connections can be closed.
+    // Peers that were silent or slow too long and are given up; their connections can be closed.
     std::vector<base::NodeId> dropped;
     // Peers that were silent so long that another one is asked.
     std::vector<base::NodeId> late;

@@ -41,8 +41,8 @@ struct WantedAnswer {
   std::optional<std::string> validator;
 };
 // Checks `answer`; `what` names the source in errors. kConflict: validator or length differ, or
-// status 412 or 416. Other statuses: kPermission (401, 403), kNotFound (404, 410), kUnavailable.
-// kProtocol: another range than the wanted one.
+// status 412 or 416. Other statuses: kPermission (401, 403), kNotFound (404, 410), kUnavailable
+// (408, 425, 429, from 500 on). kProtocol: any other status, or another range than the wanted one.
 [[nodiscard]] base::Result<HttpRange> check_answer(const HttpAnswer& answer,
                                                    const WantedAnswer& wanted,
                                                    std::string_view what);

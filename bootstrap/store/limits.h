@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the bootstrap room.
+// Bounds of the bootstrap room, except those of blocks/ (blocks/limits.h).
 
 #include <chrono>
 #include <cstddef>
@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kWholeReadMax = std::uint64_t{16} << 20;
 // read_ahead
 inline constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 inline constexpr unsigned kReadsInFlight = 16;
-// The profile is recorded again once 1/20 of its files changed.
+// The profile is recorded again once more than 1/20 of its files have changed.
 inline constexpr std::uint64_t kChangedPartMax = 20;
 
 // squash_mount, mount_folder
@@ -83,7 +83,7 @@ inline constexpr std::uint64_t kVerifyBlocks = 16;  // per read
 // http_answer
 inline constexpr std::size_t kHeaderBytesMax = 4096;  // of one header value that is kept
 
-// requirement_file, snapshot_inputs
+// deps/requirement_file, deps/inputs
 // Lock files are the longest.
 inline constexpr std::size_t kDepsFileBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kDepsLinesMax = std::size_t{1} << 16;
@@ -94,7 +94,7 @@ inline constexpr std::uint64_t kLocalBytesMax = std::uint64_t{4} << 30;
 inline constexpr int kLocalDepthMax = 32;
 inline constexpr std::size_t kAbiBytesMax = 4096;
 
-// snapshot_store
+// deps/store
 inline constexpr std::size_t kSnapshotAboutBytesMax = std::size_t{64} << 10;
 inline constexpr std::size_t kSnapshotsListedMax = 4096;
 // Bytes of one kind of content in a cache; beyond this, the longest unused is removed.
@@ -105,7 +105,7 @@ inline constexpr std::chrono::seconds kUsedElsewhereFor{900};  // since its last
 inline constexpr std::chrono::seconds kUseSignInterval{300};
 inline constexpr std::chrono::hours kLeftoverAge{24};  // until an unfinished file is removed
 
-// snapshot_lease
+// deps/lease
 inline constexpr std::chrono::seconds kLeaseRenewal{5};
 inline constexpr std::chrono::seconds kLeaseStaleAfter{30};  // without a renewal
 inline constexpr std::size_t kLeaseBytesMax = 4096;
@@ -116,7 +116,7 @@ inline constexpr std::size_t kCodePackBytesMax = std::size_t{300} << 20;
 inline constexpr std::size_t kCodeFoldersKept = 8;  // unused ones that are kept
 inline constexpr std::chrono::hours kCodeUsedElsewhereFor{1};  // since its last start
 
-// snapshot_place
+// deps/place
 inline constexpr std::size_t kPlacesKept = 4;  // unused ones that are kept
 
 }  // namespace robustrun::bootstrap

@@ -1,7 +1,7 @@
 #pragma once
-// Every change to a disk goes through this interface, so that tests can make it fail, stop, or lose
-// what was not synced. `posix_disk()` is the real one. Calls for different files may come from
-// several threads at once.
+// Every change to a disk, except to the lock file, goes through this interface, so that tests can
+// make it fail, stop, or lose what was not synced. `posix_disk()` is the real one. Calls for
+// different files may come from several threads at once.
 //
 // Errors carry the errno (ENOSPC, EIO) and name the path.
 
@@ -35,7 +35,8 @@ class OutputFile {
 class Disk {
  public:
   virtual ~Disk() = default;
-  // Creates a file of mode 0600 with `bytes` reserved. EEXIST is an error.
+  // Creates a file of mode 0600 with `bytes` reserved where the file system can. EEXIST is an
+  // error.
   virtual base::Result<std::unique_ptr<OutputFile>> create(const std::string& path,
                                                            std::uint64_t bytes) = 0;
   virtual base::Status rename(const std::string& from, const std::string& to) = 0;
@@ -77,7 +78,7 @@ base::Status replace_file(Disk& disk, const std::string& path, std::string_view 
 // As above, for several processes at once: one of them wins. A crash may leave a file
 // `path`.tmp-NUMBER, which is removed with its folder.
 base::Status replace_shared_file(Disk& disk, const std::string& path, std::string_view bytes);
-// Names of everything in `folder`; empty if there is no such folder.
+// Names of everything in `folder`, as far as it can be read; empty if there is no such folder.
 base::Result<std::vector<std::string>> names_in(const std::string& folder);
 [[nodiscard]] std::string folder_of(const std::string& path);
 

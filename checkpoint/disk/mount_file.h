@@ -27,8 +27,8 @@ struct MountFile {
   base::Status status;  // of the whole file
 };
 
-// "STEM-m1END", or "STEM-m1-NEND" with N counted from `round`, if a writer that died had begun a
-// file of the same name.
+// "STEM-m1END" on mount 1, or "STEM-m1-NEND": N begins at `round` (0: no N) and rises while a
+// writer that died had begun a file of that name.
 struct MountFileName {
   std::string folder;
   std::string stem;
@@ -39,8 +39,8 @@ struct MountFileName {
 void make_file(MountThreads& threads, Disk& disk, MountFile& file, const MountFileName& name,
                std::uint64_t bytes);
 
-// Called when a lane has finished. Returns true if it was the last one, which tries to sync the
-// file.
+// Called when a lane has finished. The last one tries to sync the file, unless a lane failed, and
+// returns true once it has tried.
 bool end_lane(MountFile& file, Disk& disk, LifeSign& sign);
 
 // Removes the file to free its space, if the mount answers.

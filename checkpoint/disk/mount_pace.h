@@ -30,8 +30,8 @@ class MountPace {
   explicit MountPace(std::size_t mounts) : pace_(mounts, 1) {}
 
   [[nodiscard]] double of(std::size_t mount) const { return pace_[mount]; }
-  // Learns from the readings of one save; readings of too few bytes are ignored. Returns the mounts
-  // that are slow at present, by index, with a sentence that does not name them.
+  // Learns from the readings of one save; readings of too few bytes are ignored. Of the mounts
+  // measured, returns those that are slow, by index, with a sentence that does not name them.
   std::vector<std::pair<std::size_t, std::string>> learn(std::span<const MountReading> readings);
 
  private:

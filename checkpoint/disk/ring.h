@@ -14,7 +14,7 @@ namespace robustrun::checkpoint {
 
 class Ring {
  public:
-  // The calling thread's ring, created on first use; null if io_uring is denied.
+  // The calling thread's ring, created on first use; null if io_uring is denied or has failed.
   static Ring* of_this_thread();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;

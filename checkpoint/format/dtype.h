@@ -1,6 +1,6 @@
 #pragma once
-// Element types as safetensors names them. Extent files store a dtype unknown to safetensors as U8;
-// the manifest keeps its own name.
+// Element types as safetensors names them. Extent files store every other dtype as U8; the manifest
+// keeps its own name.
 
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace robustrun::checkpoint {
 
-// Bytes of one element; 0 if safetensors does not know `dtype`.
+// Bytes of one element; 0 if `dtype` is not one of safetensors' types of whole bytes.
 [[nodiscard]] constexpr std::uint64_t element_bytes(std::string_view dtype) {
   for (const std::string_view name : {"F64", "I64", "U64", "C64"}) {
     if (dtype == name) return 8;

@@ -45,7 +45,7 @@ struct PlannedFile {
 
 // Cuts all `shards` into slices, in order.
 [[nodiscard]] std::vector<Slice> slices_of(std::span<const Shard> shards);
-// Returns at most one file per mount. kLimit: the mounts together have too little room.
+// Returns at most one file per mount. kLimit: no mount has room for one of the slices.
 base::Result<std::vector<PlannedFile>> plan_files(std::span<const Shard> shards,
                                                   std::span<const Slice> slices,
                                                   std::span<const MountSpace> mounts);

@@ -40,7 +40,7 @@ class HoldBoard {
   void wish(std::uint64_t from_step);
   void wish_nothing();
   // Holds the oldest copy that fulfils the wish, if there is one. To be called again later, because
-  // the worker may hold it meanwhile.
+  // the worker may be just refilling that slot.
   void hold_what_is_there();
   void release(std::size_t slot);
   // Resets everything; only when no worker is alive.

@@ -5,7 +5,7 @@
 // A reader trusts nothing in it, because another process wrote it and may have died at any
 // instruction. A copy counts if its state, which is written last, says so and the checksums of
 // header and description are right. Each tensor has its own checksum, checked when its bytes are
-// used. No allocation here exceeds limits.h.
+// used. No allocation here exceeds format/limits.h.
 
 #include <cstdint>
 #include <span>

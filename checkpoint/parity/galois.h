@@ -2,7 +2,7 @@
 // Linear combinations of byte blocks in GF(2^8) with the polynomial x^8+x^4+x^3+x^2+1 (0x11d), all
 // that Reed-Solomon codes need.
 //
-// Long blocks go through ISA-L (libisal.so.2, loaded on first use), which picks the best vector
+// Blocks go through ISA-L (libisal.so.2, loaded on first use), which picks the best vector
 // instructions. Without that library, tables do the same more slowly. Thread-safe, cannot fail.
 
 #include <cstdint>

@@ -43,7 +43,7 @@ class ManifestCopies {
 // made.
 struct AttemptMarks {
   bool verified = false;  // everything was read back and found sound
-  bool pinned = false;  // never removed by retention
+  bool pinned = false;  // once committed, never removed by retention
   std::string poisoned{};  // why no job should start from it; empty: not poisoned
   void add_marks(const AttemptMarks& of_one_directory);
 };
@@ -62,8 +62,8 @@ struct AttemptFacts {
 [[nodiscard]] bool is_newer(const AttemptFacts& one, const AttemptFacts& other);
 [[nodiscard]] bool may_start_from(const AttemptFacts& one);
 // Whether a later generation may commit an attempt that is complete but lacks its MANIFEST. The
-// commit would make it the newest of its generation, so this is false if a later save of its
-// generation can be started from.
+// commit would make it the newest of its generation, so this is false if a save of its generation,
+// of the same or a later step, can be started from.
 [[nodiscard]] bool may_salvage(const AttemptFacts& one, std::span<const AttemptFacts> all);
 // Sequence number of the next commit; `all`: the attempts found.
 [[nodiscard]] std::uint64_t next_sequence(std::span<const AttemptFacts> all);

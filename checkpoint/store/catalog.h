@@ -29,7 +29,8 @@ struct FoundAttempt : AttemptMarks {
   std::string digest;  // of the manifest's bytes
   std::vector<std::string> nodes;  // machines whose local disks hold files of it
   bool drained = false;  // all data on local disks is also on shared storage
-  std::vector<std::string> notes;  // damaged copies; directories that do not answer
+  // Damaged copies; with every Look, directories that do not answer.
+  std::vector<std::string> notes;
 
   [[nodiscard]] bool is_local() const { return !nodes.empty() && !drained; }
   [[nodiscard]] AttemptFacts facts() const;  // refers to this object, which must outlive it

@@ -4,7 +4,7 @@
 //
 // A mount that fails (ENOSPC, EIO) or does not answer (mount_threads.h) loses its file; its share
 // is planned again over the other mounts, until none is left. Each mount's speed is learned for the
-// next save. The caller's buffers are read once and never changed.
+// next save. The caller's buffers are read once, or again after a failure, and never changed.
 
 #include <memory>
 #include <span>

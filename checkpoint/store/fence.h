@@ -1,6 +1,7 @@
 #pragma once
 // Which generations may commit: FENCE in the home directory stores the lowest one that still may,
-// and the session that claimed it (Store::claim). After Store::admit it stores no session.
+// and the session that claimed it (Store::claim). After Store::admit of another generation it
+// stores no session.
 //
 // A session is one attempt of one run as started by one supervisor: a supervisor that was replaced
 // may live on and start attempts of its own. The processes of a session do not talk to each other.

@@ -43,8 +43,8 @@ struct LocalDrainOptions {
 };
 
 // Ranks of one machine see the same files and share the work. Of the writers all of whose files are
-// visible here, each copies the files of every `of`-th, beginning with number `number`; `of`: how
-// many ranks share.
+// visible here, each rank copies the files of every `of`-th, beginning with number `number`; `of`:
+// how many ranks share.
 struct Turn {
   std::size_t number = 0;
   std::size_t of = 1;

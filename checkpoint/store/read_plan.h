@@ -1,7 +1,8 @@
 #pragma once
 // Plans which parts of which files to read for a set of shard ranges. A CRC covers a block, so
-// whole blocks are read, each once, and consecutive ones together; the wanted bytes are copied out
-// of the reader's own memory. Pure planning: plain data in, plain data out.
+// whole blocks are read, each once unless requests overlap, and consecutive ones together; the
+// wanted bytes are copied out of the reader's own memory. Pure planning: plain data in, plain data
+// out.
 
 #include <cstdint>
 #include <span>

@@ -38,10 +38,10 @@ class CheckpointReader {
                                ReadOptions options = {});
 
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  // Reads any bytes of shards at once; each block of a file is read only once. kInvalidArgument: a
-  // request exceeds its shard (checked before anything is read). kCorrupt and kUnavailable (EIO)
-  // name tensor, file and range; ETIMEDOUT names the mount that does not answer. After an error no
-  // destination may be used.
+  // Reads any bytes of shards at once; each block of a file is read only once, unless requests
+  // overlap or it is damaged. kInvalidArgument: a request exceeds its shard (checked before
+  // anything is read). kCorrupt and kUnavailable (EIO) name tensor, file and range; ETIMEDOUT names
+  // the mount that does not answer. After an error no destination may be used.
   base::Status read(std::span<const ReadRequest> requests);
   // Reads a whole shard; `destination` has Shard::bytes.
   base::Status read_shard(std::size_t shard, std::span<char> destination);

@@ -41,9 +41,9 @@ struct Pruned {
 };
 
 // Keeps the `keep` (at least 1) newest verified checkpoints, everything newer than those, and
-// pinned ones; poisoned ones do not count. Before that, checkpoints are verified from the newest
-// down until `keep` are, or one is damaged. Folders of uncommitted attempts are removed if older
-// than generation `fence` (nullopt: the one in FENCE).
+// pinned ones; poisoned ones, and those on disks of single machines, do not count. Before that,
+// checkpoints are verified from the newest down until `keep` are, or one is damaged. Folders of
+// uncommitted attempts are removed if older than generation `fence` (nullopt: the one in FENCE).
 // Once a directory does not answer, nothing more is removed: when it answered again, it would show
 // an attempt whose other parts are gone. kTimeout: the home's lock was held for all of
 // `lock_patience`.

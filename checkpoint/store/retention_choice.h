@@ -18,10 +18,10 @@ class RetentionChoice {
   RetentionChoice(std::size_t keep, std::uint64_t oldest) : keep_(keep), oldest_(oldest) {}
 
   // Call this for all attempts, newest first (is_newer). Returns whether `one` may be removed.
-  // `is_whole`: it was read back and found sound. An attempt may go if `keep` newer ones are whole
-  // and may be started from. Attempts on disks of single machines never count among these, because
-  // they are lost with any of the machines; they may themselves go after the first newer one that
-  // counts.
+  // `is_whole`: it was read back and found sound. A committed attempt that is not pinned may go if
+  // `keep` newer ones are whole and may be started from. Attempts on disks of single machines
+  // never count among these, because they are lost with any of the machines; they may themselves go
+  // after the first newer one that counts.
   [[nodiscard]] bool may_go(const AttemptFacts& one, bool is_whole);
 
  private:

@@ -5,9 +5,9 @@
 //
 // A single process calls begin(), write_part() for each writer, and commit(). Writers that do not
 // talk to each other (ranks) each call claim(), join(), write_part() and commit_if_complete(); the
-// last one commits. Every call names a generation; after admit(g), or a claim that returned g, no
-// older generation commits. One call at a time on one Store; several processes may use the same
-// directories.
+// last one commits. Attempts and commits name a generation; after admit(g), or a claim that
+// returned g, no older generation commits. One call at a time on one Store; several processes may
+// use the same directories.
 
 #include <atomic>
 #include <chrono>
@@ -38,9 +38,9 @@ struct Mount {
   double weight = 1;  // its share of the data: its bandwidth, in any unit
 };
 
-// Directories on local disks of this machine. Data goes there first, and to the mounts if a local
-// disk has no room or fails; control files never go there. local_drain.h later copies the data to
-// the mounts.
+// Directories on local disks of this machine. Data goes there first, and to the mounts if all local
+// disks fail or together have no room; control files never go there. local_drain.h later copies the
+// data to the mounts.
 struct LocalDisks {
   std::vector<std::string> directories;
   std::string node;  // this machine's name, only for display
@@ -61,7 +61,7 @@ struct StoreOptions {
   LocalDisks local{};
 };
 
-// What one writer (a node) saves. Sources must stay unchanged until write_part() returns.
+// What one writer (a node or a rank) saves. Sources must stay unchanged until write_part() returns.
 struct PartContents {
   std::vector<Shard> shards;  // without pieces and CRCs
   std::vector<std::string_view> sources;  // one per shard
@@ -137,8 +137,8 @@ class Store {
   base::Result<Committed> commit(const AttemptId& attempt, std::uint64_t generation);
   // Called by every writer after its write_part(); the last call commits.
   base::Result<Completion> commit_if_complete(const AttemptId& attempt, std::uint64_t generation);
-  // Commits every attempt that is complete and verified but lacks its MANIFEST, unless a later save
-  // of its generation is committed.
+  // Commits every attempt that is complete and can be read back whole but lacks its MANIFEST,
+  // unless a save of its generation, of the same or a later step, can be started from.
   base::Result<std::vector<Committed>> salvage(std::uint64_t generation);
 
   [[nodiscard]] std::vector<std::string> directories() const;  // of the mounts
