@@ -9,6 +9,8 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <filesystem>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "agent/copies/memory_tier.h"
@@ -60,10 +62,17 @@ class NodeAgent::Impl {
                     [this] { leave(); }}),
         signals_(loop, SIGTERM, SIGINT),
         forwarded_(loop) {
-    base::redirect_log(
-        [this](base::LogLevel level, const base::LogContext& context, std::string_view text) {
-          send(wire::Notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)});
-        });
+    // Threads of the pool log, too.
+    base::redirect_log([this, own = std::this_thread::get_id(), executor = loop.get_executor(),
+                        alive = std::weak_ptr(alive_)](base::LogLevel level,
+                                                       const base::LogContext& context,
+                                                       std::string_view text) {
+      wire::Notice notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)};
+      if (std::this_thread::get_id() == own) return send(notice);
+      asio::post(executor, [this, alive, notice = std::move(notice)] {
+        if (!alive.expired()) send(notice);
+      });
+    });
     node_.host = host();
     node_.processes = settings_.processes;
     node_.leave_store = [this] { store_.leave_to_worker(); };
@@ -85,6 +94,7 @@ class NodeAgent::Impl {
 
   ~Impl() {
     base::redirect_log({});
+    alive_.reset();
     tests_.reset();
     injector_.reset();
     peers_.reset();
@@ -407,6 +417,7 @@ class NodeAgent::Impl {
   std::optional<std::uint64_t> replay_;  // the last one
   const pid_t parent_ = ::getppid();
   bool leaving_ = false;  // the link is closed
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for log lines of other threads
 };
 
 NodeAgent::NodeAgent(asio::io_context& loop, Settings settings, const MakeLink& make_link)

@@ -16,7 +16,10 @@ std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string in_seconds(Nanos time) { return fmt::format("{:.4g} s", seconds_of(time)); }
+std::string in_seconds(Nanos time) {
+  const double seconds = seconds_of(time);
+  return seconds < 9999.5 ? fmt::format("{:.4g} s", seconds) : fmt::format("{:.0f} s", seconds);
+}
 
 std::string duration_words(Nanos duration) {
   const double seconds = seconds_of(duration);

@@ -137,7 +137,8 @@ struct Log {
   spdlog::logger logger;
   LogOptions options;
   bool colour = false;
-  LogSink sink;
+  std::mutex sink_mutex;
+  std::shared_ptr<const LogSink> sink;  // null: stderr
 };
 
 Log& instance() {
@@ -167,7 +168,11 @@ std::string json_text(LogLevel level, const LogContext& context, std::string_vie
 
 void configure_log(const LogOptions& options) { instance().apply(options); }
 
-void redirect_log(LogSink sink) { instance().sink = std::move(sink); }
+void redirect_log(LogSink sink) {
+  auto made = sink ? std::make_shared<const LogSink>(std::move(sink)) : nullptr;
+  const std::lock_guard lock(instance().sink_mutex);
+  instance().sink.swap(made);
+}
 
 void copy_log(std::function<void(std::string_view line)> copy) { log_copy() = std::move(copy); }
 
@@ -178,7 +183,12 @@ bool log_enabled(LogLevel level) {
 void log_line(LogLevel level, const LogContext& context, std::string_view text) {
   if (!log_enabled(level)) return;
   Log& log = instance();
-  if (log.sink) return log.sink(level, context, text);
+  std::shared_ptr<const LogSink> sink;
+  {
+    const std::lock_guard lock(log.sink_mutex);
+    sink = log.sink;
+  }
+  if (sink) return (*sink)(level, context, text);
   const bool json = log.options.format == LogFormat::kJson;
   log.logger.log(spdlog::level::info,
                  json ? json_text(level, context, text) : human_text(level, context, text));

@@ -2,9 +2,8 @@
 // robustrun's own log: one line per event on stderr. spdlog stays behind this header.
 //
 // On a terminal: colour and aligned columns (time, level, node, rank, text); elsewhere the same
-// without colour. With LogFormat::kJson one JSON object per line. Synchronous, from the loop's
-// thread alone (in robustrun-blocks, from any). A stderr without a reader costs at most 50 ms once;
-// then lines are dropped and counted.
+// without colour. With LogFormat::kJson one JSON object per line. Synchronous, from any thread. A
+// stderr without a reader costs at most 50 ms once; then lines are dropped and counted.
 //     RR_LOG(kWarn, ({.node = "node3", .rank = Rank{7}}), "worker late by {} ms", late_ms);
 
 #include <fmt/core.h>
@@ -35,7 +34,8 @@ struct LogOptions {
 };
 
 void configure_log(const LogOptions& options);
-// An agent has no terminal of its own: its lines go to `sink` (and on to the supervisor).
+// An agent has no terminal of its own: its lines go to `sink` (and on to the supervisor). It is
+// called on the thread that logs, perhaps once more just after it was replaced; null: none.
 using LogSink = std::function<void(LogLevel, const LogContext&, std::string_view)>;
 void redirect_log(LogSink sink);
 

@@ -20,6 +20,7 @@ TEST_CASE("one thing is singular") {
 TEST_CASE("given times are printed as given") {
   CHECK(in_seconds(milliseconds(1500)) == "1.5 s");
   CHECK(in_seconds(seconds(3600)) == "3600 s");
+  CHECK(in_seconds(seconds(86'400)) == "86400 s");
   CHECK(in_seconds(Nanos(0)) == "0 s");
 }
 
