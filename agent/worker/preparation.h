@@ -3,8 +3,8 @@
 // image with their environment, the dependencies, the files they read first, staged files, and
 // whether the profiler plugin for NCCL that their environment names can be called by ours.
 //
-// Owned by the WorkerSet, on the agent's loop. Everything begins as soon as the run is known here;
-// an attempt waits for what is missing.
+// Owned by the WorkerSet, on the agent's loop. Everything but the look at the plugin begins as soon
+// as the run is known here; an attempt waits for what is missing.
 
 #include <functional>
 #include <memory>
