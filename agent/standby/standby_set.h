@@ -57,7 +57,7 @@ class StandbySet {
 
   struct Wanted {
     base::LocalRank local_rank;
-    base::Rank rank;  // of the worker, on another node, that the standby is for
+    base::Rank rank;  // of the worker that the standby is for
     LaunchSpec spawn;
   };
   // On a node without workers: keeps standbys whose imports are given (`list` as in
@@ -74,7 +74,8 @@ class StandbySet {
   void begin_warm(std::vector<Wanted> wanted, const std::string& list);
   // Calls `go` once the standbys that begin() left importing are ready or gone, and those of a
   // template that imports: at once, or at most after the time in which workers that start the usual
-  // way had their first step (kStandbyWaitMin to kStandbyWaitMax). A later call replaces `go`.
+  // way had their first step (kStandbyWaitMin to kStandbyWaitMax), or kFirstStandbyWaitMax after
+  // begin_warm(). A later call replaces `go`.
   void when_settled(std::function<void()> go);
   // When settled, before the first take(): the first workers are forked, or none of them is.
   void settle_first();
@@ -180,7 +181,7 @@ class StandbySet {
   First first_ = First::kNo;
   std::string known_;  // that list, while it is in use
   bool is_outdated_ = false;  // it is, or cannot be used just now: nothing is wrong with it
-  base::Nanos fork_from_{};  // a restart that comes sooner forks them itself
+  base::Nanos fork_from_{};  // no forks before; a restart that comes sooner forks by itself
   bool paused_ = true;
   bool given_up_ = false;
   std::string given_up_for_;
