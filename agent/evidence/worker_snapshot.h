@@ -33,8 +33,8 @@ class WorkerSnapshot {
   virtual ~WorkerSnapshot() = default;
 };
 
-// The codec's bytes. A snapshot that is too long loses its history, then its stacks and sockets,
-// then everything but life and counts.
+// The codec's bytes. A snapshot that is too long loses its history, then its evidence, then
+// everything but life and steps.
 std::string encode_bounded(tracer::RankSnapshot snapshot);
 
 }  // namespace robustrun::agent
