@@ -13,10 +13,10 @@
 // or the like, each standby is an interpreter that imports. At most kStandbysAtOnce import at a
 // time, with a low priority (_boot/standby.py), to disturb the training little; those with the
 // longest imports come first. A restart is as slow as its slowest worker, so it waits for standbys
-// that still import if all other workers have ready ones, and for a template's imports, which are
-// ahead of every interpreter that is started now. No standby is kept when all of them would
-// take too much memory, or when one refuses (standby_match.h). Every worker that a restart starts
-// without a standby has a reason, for the report.
+// that still import if all other workers, at least half of all, have ready ones. It also waits for
+// a template's imports, which are ahead of every interpreter that is started now. No standby is
+// kept when all of them would take too much memory, or when one refuses (standby_match.h). Every
+// worker that a restart starts without a standby has a reason, for the report.
 //
 // If the imports are known from an earlier run (known_imports.h), the node's first workers, too,
 // are forked from a template, and nothing is imported while they train. Either all of the node are,

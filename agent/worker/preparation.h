@@ -4,8 +4,8 @@
 // read first, staged files, and whether the profiler plugin for NCCL that their environment names
 // can be called by ours.
 //
-// Owned by the WorkerSet, on the agent's loop. Everything but the look at the plugin begins as soon
-// as the run is known here; an attempt waits for what is missing.
+// Owned by the WorkerSet, on the agent's loop. Most of it begins as soon as the run is known here;
+// an attempt waits for what is missing.
 
 #include <functional>
 #include <memory>
