@@ -18,8 +18,8 @@
 namespace robustrun::agent {
 
 // Serves the supervisor at the other end of `channel` until it dismisses us, the channel closes, or
-// we get SIGTERM or SIGINT. In each case everything that was started here is killed. Returns 0, the
-// process's exit code.
+// a signal ends us (departure.h). In each case everything that was started here is killed. Returns
+// 0, the process's exit code.
 int run_agent(base::Fd channel);
 
 // Where the output of one worker goes.
@@ -39,12 +39,13 @@ struct RemoteAgent {
   std::function<std::vector<std::string>()> look_up;
   std::function<void(const std::string& why)> on_late;  // as in SupervisorLink::Network
   wire::MungeProofs munge;
-  // Slurm started this agent. SIGTERM then means that Slurm will soon take the node back: the
-  // supervisor is told, and the agent goes on.
+  // Slurm started this agent. After the welcome, SIGTERM then means that Slurm will soon take the
+  // node back: the supervisor is told, and the agent goes on.
   bool ends_with_node = false;
   // SIGTERM (but see `ends_with_node`), SIGINT and each of these signals make this node leave the
-  // run, which goes on without it: the workers get the signal and then have `shutdown_grace` to
-  // end. A second signal kills them at once.
+  // run: the supervisor stops all workers, and goes on without this node if it can. If it sends no
+  // stop order, the workers here get the signal and then have `shutdown_grace` to end. A second
+  // signal kills them at once.
   std::vector<int> end_signals;
   base::Nanos shutdown_grace = std::chrono::seconds(30);
   std::vector<int> forwarded_signals;  // passed on to this node's workers (SIGUSR1, SIGUSR2)

@@ -6,9 +6,9 @@
 // all processes of a run (docker stop, systemd, the end of a CI job), so that the workers still
 // have their time to save: the supervisor is told, and it knows whether the signal ends the run,
 // and when. If it neither answers nor sends an order, the workers are stopped here. A second signal
-// ends everything at once.
+// ends everything at once; on one machine, only a second SIGTERM or SIGINT before the answer.
 //
-// Owned by the Agent, on its loop.
+// Owned by the NodeAgent, on its loop.
 
 #include <functional>
 #include <memory>
@@ -41,9 +41,10 @@ class Departure {
   Departure(const Departure&) = delete;
   Departure& operator=(const Departure&) = delete;
 
-  // SIGTERM means that Slurm will soon take the node back: the supervisor is told, and we go on.
+  // After the welcome, SIGTERM means that Slurm will soon take the node back: the supervisor is
+  // told, and we go on.
   void end_with_node() { ends_with_node_ = true; }
-  // What the workers have if they are stopped here.
+  // The time that the workers have to end if they are stopped here.
   void set_grace(base::Nanos grace) { grace_ = grace; }
 
   void signalled(int signal);
@@ -52,8 +53,8 @@ class Departure {
   // The supervisor has the signal, and decides.
   void on_answer();
   void begin_attempt() { was_stopped_ = false; }
-  // An order to stop has come. Its workers get the signal that the agent got: one may handle SIGINT
-  // better than SIGTERM.
+  // An order to stop has come. If it says SIGTERM, its workers get the signal that the agent got,
+  // if any: a worker may handle SIGINT better than SIGTERM.
   void take(wire::StopWorkers& order);
   // True: the supervisor must not get this message, or not yet.
   [[nodiscard]] bool withholds(const wire::Message& message);

@@ -51,7 +51,7 @@ class NodeAgent {
   using MakeLink = std::function<std::unique_ptr<SupervisorLink>(
       const Means& means, SupervisorLink::Handlers handlers)>;
   // `make_link` is called at once. The loop is stopped when everything that was started here has
-  // ended.
+  // ended, or after kLeaveMax.
   NodeAgent(boost::asio::io_context& loop, Settings settings, const MakeLink& make_link);
   ~NodeAgent();
   NodeAgent(const NodeAgent&) = delete;

@@ -8,8 +8,9 @@
 namespace robustrun::agent {
 
 inline constexpr std::chrono::seconds kBreakpointSaveMax{8};  // less than kLeaveMax
-// Loads and saves of the next workers wait for a rescue as long as its copies take at this rate, if
-// bytes were written since the last look, and for kRescueMax at most.
+// Loads and saves of the next workers wait for a rescue for kBreakpointSaveMax and the time that
+// its copies take at this rate, while every look finds that bytes were written since the last one;
+// for kRescueMax at most.
 inline constexpr std::chrono::seconds kRescueLook{4};
 inline constexpr std::uint64_t kRescueBytesPerSecond = 200'000'000;
 inline constexpr std::chrono::seconds kRescueMax{45};

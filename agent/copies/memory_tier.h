@@ -3,7 +3,7 @@
 // outlives them: the next attempt's worker of a rank gets the same memory, and what a dead worker
 // had not saved is saved on its behalf.
 //
-// Owned by the Agent, on its loop. The content is not trusted: it is decoded within bounds, and
+// Owned by the NodeAgent, on its loop. The content is not trusted: it is decoded within bounds, and
 // nothing is saved whose checksum is wrong. Reserving memory and saving block, so they run on a
 // thread of their own.
 
@@ -53,14 +53,15 @@ class MemoryTier {
   // Saves the newest complete copies that are not on disk, and commits those that were the last
   // missing parts. No worker may be alive. `done` is called once, after kBreakpointSaveMax at the
   // latest. Unfinished saves then continue, and cannot commit once the next attempt has begun to
-  // save. Meanwhile no rank is given memory; another call starts nothing and waits as well.
+  // save. Meanwhile no rank is given memory; another call starts nothing and waits as well, unless
+  // that time is over.
   virtual void save_copies(std::function<void()> done) = 0;
   // Calls `go`, perhaps at once, when new workers may load and save: copies of this node's and of
   // other nodes' ranks are saved, or no longer waited for (rescue_run.h).
   virtual void after_saving(std::function<void()> go) = 0;
-  // An attempt begins with `slots`. All other ranks run on other nodes now: their memory goes to
-  // peers or is freed. Copies that other nodes have of these ranks are fetched while the workers
-  // start.
+  // An attempt begins with `slots`. All other ranks run on other nodes now: their memory is held
+  // for these (PeerMemory::adopt()) or freed. Copies that other nodes have of these ranks are
+  // fetched while the workers start.
   virtual void keep(const std::vector<wire::WorkerSlot>& slots) = 0;
 
   // nullptr: there are no peers any more.

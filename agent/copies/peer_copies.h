@@ -2,8 +2,8 @@
 // This node's part in keeping copies of workers' states on two nodes each: its listener for peers,
 // what it sends, what it holds, and what it fetches for a rank that is to run here.
 //
-// Owned by the Agent, on its loop; never blocks it. Nothing is sent, held or reported before the
-// supervisor has chosen the keepers (PlaceCopies).
+// Owned by the NodeAgent, on its loop; never blocks it. Nothing is sent, accepted from peers or
+// reported before the supervisor has chosen the keepers (PlaceCopies).
 
 #include <functional>
 #include <memory>

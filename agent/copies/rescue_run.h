@@ -21,7 +21,7 @@ namespace robustrun::agent {
 
 struct RescueLimits {
   base::Nanos wait = kBreakpointSaveMax;
-  base::Nanos look = kRescueLook;  // interval of the looks; shorter than `wait`
+  base::Nanos look = kRescueLook;  // interval of the looks; not longer than `wait`
   base::Nanos most = kBreakpointSaveMax;
 };
 

@@ -24,8 +24,8 @@ struct CopyPeer {
 
 // Sends the copy `found` to a peer that is to keep it. `round`: the round to which the copy
 // belongs; nullopt: none. kConflict: the worker began to overwrite it meanwhile, or the peer is
-// busy; kNotFound: the peer does not expect it; kLimit: the peer has no room; else the connection
-// failed.
+// busy; kNotFound: the peer does not expect it; kLimit: the peer has no room; kCorrupt: it did not
+// arrive whole; else the connection failed.
 base::Status send_copy(const CopyPeer& peer, base::Rank rank, const CopyView::Found& found,
                        const std::optional<wire::BulkRound>& round, wire::BulkPace& pace,
                        wire::BulkStream& stream);
@@ -33,7 +33,8 @@ base::Status send_copy(const CopyPeer& peer, base::Rank rank, const CopyView::Fo
 // Receives the description that precedes the copy of a round.
 base::Result<wire::BulkRound> receive_round(wire::BulkStream& stream);
 
-// Receives a copy into `slot`; the slot then holds that copy, or none.
+// Receives a copy into `slot`; the slot then holds that copy, or none, or, if not even a header
+// came, what it held before.
 base::Status receive_copy(wire::BulkStream& stream, std::span<char> slot, std::uint64_t bytes);
 base::Status answer_bulk(wire::BulkStream& stream, const wire::BulkAnswer& answer);
 

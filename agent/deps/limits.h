@@ -1,5 +1,5 @@
 #pragma once
-// Limits of node_snapshot.
+// Limits of node_snapshot and snapshot_exchange.
 
 #include <chrono>
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace robustrun::agent {
 
 inline constexpr std::chrono::minutes kInstallMax{60};  // for one step of an installation
 inline constexpr std::chrono::seconds kAbiAnswerMax{60};  // for an interpreter on slow storage
-// how often a node that waits for a lease looks
+// How often a node that waits for a lease looks, or asks its peers again.
 inline constexpr std::chrono::milliseconds kLeasePoll{250};
 // Without an answer from any peer after this time, this node installs the snapshot itself.
 inline constexpr std::chrono::seconds kSnapshotPeersMax{20};

@@ -2,14 +2,14 @@
 // The dependencies that the run asks for (--deps, --setup-cmd), installed once and put in front of
 // the workers' environment on this node.
 //
-// Owned by the WorkerSet, on the agent's loop. Begins as soon as the run is known here (with
-// --sync-code or --image, when those are here), usually long before the first order: the
-// interpreter is asked for its ABI, the inputs are hashed to a key (bootstrap/deps/key.h), and the
-// snapshot of that key is mounted. If the cache has none, the node that gets the lease
-// (bootstrap/deps/lease.h) installs it. Nodes that share the cache wait; nodes with their own cache
-// first ask other nodes (snapshot_exchange.h). Installers run below a shim, so that no process of
-// theirs outlives this agent. A failure fails the start on this node, and the next attempt tries
-// again.
+// Owned by the Preparation, on the agent's loop. Begins as soon as the run is known here, usually
+// long before the first order; with --sync-code or --image only when a start waits and those are
+// here. The interpreter is asked for its ABI, the inputs are hashed to a key
+// (bootstrap/deps/key.h), and the snapshot of that key is mounted. If the cache has none, the node
+// that gets the lease (bootstrap/deps/lease.h) installs it. Nodes that share the cache wait; nodes
+// with their own cache first ask other nodes (snapshot_exchange.h). Installers run below a shim, so
+// that no process of theirs outlives this agent. A failure fails the start on this node, and the
+// next attempt tries again.
 
 #include <functional>
 #include <memory>

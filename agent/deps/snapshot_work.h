@@ -99,7 +99,7 @@ struct OpenSnapshot {
 base::Status fill_snapshot(OpenSnapshot& open, const std::string& minor);
 // The installed files in their place, for when no snapshot could be made of them.
 [[nodiscard]] base::Result<OpenSnapshot> keep_place(SnapshotBuild build, const std::string& minor);
-// Unmounts it, within kUnmountMax when the agent ends.
+// Unmounts it and removes the folder of the mount. Blocks; each step that may hang has kUnmountMax.
 void close_snapshot(OpenSnapshot& open, const std::string& path);
 
 }  // namespace robustrun::agent

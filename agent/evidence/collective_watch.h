@@ -3,11 +3,12 @@
 // history explains (tracer/head_watch.h).
 //
 // There are two sources. The tables of the worker's progress record (NCCL's plugin, the interposer)
-// are read at every look. torch's Flight Recorder (flight_source.h) is asked every ten seconds
-// while steps advance as usual, every five where only collectives do, and every second while
-// neither does. Owned by the Worker, on the agent's loop. The supervisor gets CollectiveProgress at
-// most once a second, and once, possibly empty, when the recorder first answers; Overdue once when
-// an operation becomes overdue and once when it is over; BandwidthReport for NCCL.
+// are read at every look, or every kEmptyTableInterval while they are empty. torch's Flight
+// Recorder (flight_source.h) is asked every ten seconds while steps advance as usual, every five
+// where only collectives do, and every second while neither does or it has told of no communicator
+// yet. Owned by the Worker, on the agent's loop. The supervisor gets CollectiveProgress at most
+// once a second, and once, possibly empty, when the recorder first answers; Overdue once when an
+// operation becomes overdue and once when it is over; BandwidthReport for NCCL.
 
 #include <array>
 #include <functional>
@@ -59,8 +60,9 @@ class CollectiveWatch {
   // Some operation was overdue at the last look and has not ended.
   [[nodiscard]] bool has_overdue() const;
   // Reads both sources anew. `done` comes once, from the loop, never from within collect(). If the
-  // worker does not answer within kFlightAnswerMax, `done` gets its previous answer. A newer call
-  // drops the one under way, and so does destroying the watch.
+  // worker does not answer within kFlightAnswerMax, `done` gets its previous answer, unless the
+  // worker has stepped since. A newer call drops the one under way, and so does destroying the
+  // watch.
   void collect(Done done);
 
  private:

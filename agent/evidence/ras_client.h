@@ -26,8 +26,8 @@ inline constexpr std::uint16_t kRasDefaultPort = 28028;
 class RasClient {
  public:
   // The report, JSON or text, for tracer::read_ras_report(). kTimeout: no answer in time;
-  // kUnavailable: nothing listens; kProtocol: the answer is not RAS's; kLimit: the answer does not
-  // end.
+  // kUnavailable: nothing listens, or the connection broke; kProtocol: the answer is not RAS's;
+  // kLimit: the answer does not end.
   using Done = std::function<void(base::Result<std::string>)>;
 
   // `address` is numeric. `done` comes once, from the loop, unless drop() comes first.

@@ -2,7 +2,7 @@
 // What NCCL's RAS reports about the job, asked at every address where it may listen on this
 // machine.
 //
-// Owned by the WorkerSet, on the agent's loop. Destroying it drops the question.
+// Owned by NodeRas, on the agent's loop. Destroying it drops the question.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

@@ -21,7 +21,7 @@ class WorkerSnapshot {
   struct Plan {
     // Returns life, steps and the like; called when everything else is there.
     std::function<tracer::RankSnapshot()> describe;
-    CollectiveWatch* watch = nullptr;  // outlives this; null: the worker has no record
+    CollectiveWatch* watch = nullptr;  // outlives this; null: its collectives are not watched
     std::optional<Suspect> suspect{};  // none: evidence is not wanted, or the worker is dead
     base::Nanos within{};  // for the evidence
   };
@@ -33,8 +33,8 @@ class WorkerSnapshot {
   virtual ~WorkerSnapshot() = default;
 };
 
-// The codec's bytes. A snapshot that is too long loses its history, then its stacks and sockets,
-// then everything but life and counts.
+// The codec's bytes. A snapshot that is too long loses its history, then its evidence, then
+// everything but life and steps.
 std::string encode_bounded(tracer::RankSnapshot snapshot);
 
 }  // namespace robustrun::agent

@@ -25,7 +25,7 @@ void compare_sockets(std::span<const tracer::SocketState> before,
                      std::vector<tracer::SocketState>& after, base::Nanos apart);
 
 // Whether a connection to another machine carries data: more than kIdleSocketBytes went over it
-// between the two looks, or bytes that were sent are not acknowledged.
+// between the two looks, it is new, or bytes that were sent are not acknowledged.
 [[nodiscard]] bool carry_data(std::span<const tracer::SocketState> before,
                               std::span<const tracer::SocketState> after);
 

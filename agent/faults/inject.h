@@ -1,7 +1,7 @@
 #pragma once
 // Injects faults on this node (`robustrun inject`) and reports what was done.
 //
-// Owned by the Agent, on its loop. Every order is answered by one Injected, sent before a fault
+// Owned by the NodeAgent, on its loop. Every order is answered by one Injected, sent before a fault
 // that would keep it from being sent. A lasting fault is undone when its time is over and when the
 // agent ends: a filled disk is free again even after SIGKILL. Faults inside the interpreter are
 // ordered through a file beside the worker's record and a real-time signal, and carried out by the

@@ -19,8 +19,7 @@ struct ClockReading {
 // The time since boot from `text` of /proc/uptime, "350735.47 234388.90". Pure.
 [[nodiscard]] std::optional<base::Nanos> parse_uptime(std::string_view text);
 
-// A finding when the two clocks drifted apart by more than kClockJumpMin between two readings.
-// Pure.
+// A finding when the two clocks drifted apart by kClockJumpMin or more between two readings. Pure.
 [[nodiscard]] std::vector<wire::NodeHealth> clock_changes(const ClockReading& before,
                                                           const ClockReading& now);
 

@@ -9,7 +9,7 @@ namespace robustrun::agent {
 
 // watch and its probes: how often each looks, and how long a look may take before the subject is
 // reported as not answering.
-// The kernel's log is read, and due probes look.
+// Between two reads of the kernel's log; due probes look then, too.
 inline constexpr std::chrono::milliseconds kHealthTick{500};
 inline constexpr std::chrono::seconds kNicInterval{5};
 inline constexpr std::chrono::seconds kMountInterval{10};
@@ -21,7 +21,7 @@ inline constexpr std::size_t kHealthFileBytesMax = std::size_t{256} << 10;
 // kernel_log, kernel_record
 inline constexpr std::size_t kKernelLineBytesMax = 8192;  // CONSOLE_EXT_LOG_MAX of the kernel
 inline constexpr unsigned kKernelReadsPerLook = 1024;
-// The same trouble of the same device is reported once.
+// The same trouble of the same device is reported once in this time.
 inline constexpr std::chrono::seconds kKernelRepeat{10};
 inline constexpr std::size_t kKernelTopicsMax = 256;      // remembered for that
 

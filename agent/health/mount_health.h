@@ -29,10 +29,10 @@ struct MountReading {
   bool missing = false;  // the error is that the folder does not exist
 };
 
-// Less than 1 % is left, or less than 1 GiB and 5 %. Pure.
+// Less than 1 % of its room or of its files is left, or less than 1 GiB and 5 % of its room. Pure.
 [[nodiscard]] bool is_nearly_full(const MountReading& reading);
 
-// The findings from two readings; `before`: none if the folder did not exist yet. Pure.
+// The findings from two readings; `before`: none at the first reading of the folder. Pure.
 [[nodiscard]] std::vector<wire::NodeHealth> mount_changes(const std::string& mount,
                                                           const std::optional<MountReading>& before,
                                                           const MountReading& now);

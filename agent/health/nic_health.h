@@ -19,7 +19,7 @@ struct LinkReading {
   std::string name;  // "eth0", "mlx5_0/1"
   bool up = false;
   std::uint64_t downs = 0;  // number of times it went down
-  std::uint64_t errors = 0;  // sum of all error counters
+  std::uint64_t errors = 0;  // sum of several error counters
   std::uint64_t drops = 0;
 };
 

@@ -3,8 +3,8 @@
 //
 // Each probe reads files on a thread of its own. A dead mount or adapter therefore holds up its own
 // probe only; it is reported once, and looked at again when it has answered. The kernel's log is
-// followed on the loop, NVML in a helper process (gpu_watch.h). Owned by the Agent, on its loop;
-// ends with it.
+// followed on the loop, NVML in a helper process (gpu_watch.h). Owned by the NodeAgent, on its
+// loop; ends with it.
 
 #include <memory>
 #include <string>

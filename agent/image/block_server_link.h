@@ -29,8 +29,8 @@ class BlockServerLink : public BlockSource {
   virtual void abandon() = 0;
 };
 
-// Connects to a server's socket, which must be ours: at least the last part of `path` must not
-// belong to another user.
+// Connects to a server's socket. `path` must lie in a private folder of ours: who listens there is
+// not checked.
 [[nodiscard]] base::Result<base::Fd> connect_block_server(const std::string& path);
 
 }  // namespace robustrun::agent

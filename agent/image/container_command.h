@@ -31,11 +31,11 @@ struct ContainerNeeds {
   std::string program_folder;  // of a script on this machine; empty for one in the image
 };
 
-// All binds: /dev, /proc and /sys; /tmp, as torchrun's users expect it; host names and name
-// services; working directory, home, caches, logs, the script's folder, and what robustrun itself
-// needs, all under their own names; then --container-mounts. Ordered for mounting: outer paths
-// first, none twice, none below another that shows the same. kInvalidArgument: a malformed
-// --container-mounts.
+// All binds: /dev, /proc and /sys; /tmp, as torchrun's users expect it, and TMPDIR; host names and
+// name services; working directory, home, caches, logs, the folders of the script and of the list
+// of dependencies, and what robustrun itself needs, all under their own names; then
+// --container-mounts. Ordered for mounting: outer paths first, none twice, none below another that
+// shows the same. kInvalidArgument: a malformed --container-mounts.
 [[nodiscard]] base::Result<std::vector<ContainerBind>> container_binds(
     const wire::WorkerTemplate& workers, const ContainerNeeds& needs);
 
@@ -70,7 +70,8 @@ struct ContainerCommand {
 [[nodiscard]] std::vector<std::string> apptainer_prefix(const ContainerCommand& container,
                                                         const std::string& working_directory,
                                                         bool has_gpus);
-// `environment`: names of the variables that are passed in. `root` must be a subfolder.
+// `environment`: names of the variables that are passed in. The image's `root` must not lie
+// directly in /.
 [[nodiscard]] std::vector<std::string> enroot_prefix(const ContainerCommand& container,
                                                      const std::string& working_directory,
                                                      const std::vector<std::string>& environment);

@@ -1,5 +1,5 @@
 #pragma once
-// Limits of node_image, server, tree and container_command.
+// Limits of node_image, server, profile, container and container_command.
 
 #include <chrono>
 #include <cstddef>

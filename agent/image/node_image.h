@@ -2,11 +2,11 @@
 // The image with the workers' environment (`--image`) on this node: served, mounted, and made the
 // root, or the first folder on PATH, of what is started here.
 //
-// Owned by the WorkerSet, on the agent's loop; blocking work runs on threads. Begins as soon as the
-// run is known here, long before the first order. Once the image is ready, NodeContext::workers
-// and `home` describe workers inside it. After a failure the next attempt tries again, unless the
-// outcome would be the same. Mounts of dead runs are removed on the way, and a block server that a
-// dead agent of this run left is taken over.
+// Owned by the Preparation, on the agent's loop; blocking work runs on threads. Begins as soon as
+// the run is known here, long before the first order. Once the image is ready,
+// NodeContext::started_with and `home` describe workers inside it. After a failure the next attempt
+// tries again, unless the outcome would be the same. Mounts of dead runs are removed on the way,
+// and a block server that a dead agent of this run left is taken over.
 
 #include <functional>
 #include <memory>

@@ -11,7 +11,8 @@
 
 namespace robustrun::agent {
 
-// Lists folders of the image below `root`. Its links are never followed out of it.
+// Lists folders of the image below `root`. Links among their entries are not followed; a folder's
+// own path may lead through links, and by an absolute one out of the image.
 [[nodiscard]] ListImage list_image(const std::string& root);
 
 // Whether the image has /etc/passwd or an os-release file: a system's root has them, a tree of
@@ -20,7 +21,7 @@ namespace robustrun::agent {
 
 // The interpreter's path in the image: PYTHON_EXEC of the workers' environment, else python3 or
 // python in the usual folders of environments and systems. kNotFound, with a full sentence about
-// `image`.
+// the image.
 [[nodiscard]] base::Result<std::string> find_interpreter_in(const ListImage& list,
                                                             const wire::WorkerTemplate& workers,
                                                             bool is_container);

@@ -29,7 +29,7 @@ struct StackDump {
 [[nodiscard]] StackDump parse_faulthandler(std::string_view text);
 
 // Whether `text` ends like a dump whose last thread is the main thread, in a script. A dump that is
-// being written does not.
+// being written hardly ever does.
 [[nodiscard]] bool ends_like_dump(std::string_view text);
 
 // One frame, with its names cut to the limits; takes their bytes from `budget`.

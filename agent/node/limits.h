@@ -1,6 +1,6 @@
 #pragma once
-// Limits of all folders of the agent that have no limits.h of their own, and of what several of
-// them share.
+// Limits of all folders of the agent that have no limits.h of their own, of standby workers, and of
+// what several folders share.
 
 #include <chrono>
 #include <cstddef>
@@ -18,8 +18,8 @@ inline constexpr std::size_t kNcclConfigurationBytesMax = std::size_t{256} << 10
 inline constexpr std::size_t kLoaderCacheBytesMax = std::size_t{8} << 20;
 
 // agent
-inline constexpr unsigned kPoolThreads = 2;           // for file writes
-inline constexpr std::size_t kPoolQueueMax = 4096;    // jobs that wait
+inline constexpr unsigned kPoolThreads = 2;  // of the blocking pool
+inline constexpr std::size_t kPoolQueueMax = 4096;  // jobs that wait
 inline constexpr std::chrono::milliseconds kProgressInterval{100};
 // Between looks at the workers' records once no worker has made a step for kQuietAfter.
 inline constexpr std::chrono::milliseconds kQuietInterval{500};
@@ -40,21 +40,22 @@ inline constexpr std::chrono::milliseconds kLastBytesPoll{1};
 inline constexpr std::chrono::milliseconds kPredecessorMax{5000};
 
 // supervisor_link
-inline constexpr std::chrono::seconds kFirstContactMax{30};   // until the first connection
+inline constexpr std::chrono::seconds kFirstContactMax{30};  // until the first connection
 inline constexpr std::chrono::seconds kIdleWithoutSupervisorMax{30};
 inline constexpr std::chrono::milliseconds kRedialFirst{50};
 inline constexpr std::chrono::milliseconds kRedialMax{1000};
 inline constexpr std::chrono::milliseconds kSupervisorWatchInterval{500};
-inline constexpr std::chrono::seconds kCredentialMax{30};     // to read it from stdin
-inline constexpr std::size_t kUndeliveredMax = 64;  // findings kept while the supervisor is away
+inline constexpr std::chrono::seconds kCredentialMax{30};  // to read it from stdin
+// Findings, stages and notes kept while the supervisor is away.
+inline constexpr std::size_t kUndeliveredMax = 64;
 // SavingOver messages kept for a new connection.
 inline constexpr std::size_t kSavingOverKeptMax = 8;
 
 // worker
 inline constexpr std::size_t kTrackerRunsBytesMax = 1024;
 
-// Descriptors that the agent has open or needs for a moment, beside those of each worker; for
-// texts.
+// Descriptors that the agent has open or needs for a moment, beside those of each worker; only for
+// messages.
 inline constexpr std::uint64_t kDescriptorsOwn = 20;
 
 // worker_set

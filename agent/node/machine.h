@@ -15,7 +15,8 @@ namespace robustrun::agent {
 
 class Machine {
  public:
-  // `root` is put before /sys and /proc; only processors of `allowed` are ever returned.
+  // `root` is put before /sys and /proc; nodes() and cpus_of_node() know only processors of
+  // `allowed`.
   Machine(std::string root, CpuSet allowed)
       : root_(std::move(root)), allowed_(std::move(allowed)) {}
 

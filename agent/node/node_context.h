@@ -1,6 +1,6 @@
 #pragma once
 // What all parts of the agent share: loop, pool, the way to the supervisor, and this node's
-// template for workers. Owned by the Agent, outlives all workers; used on the loop alone.
+// template for workers. Owned by the NodeAgent, outlives all workers; used on the loop alone.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

@@ -10,7 +10,7 @@ struct ProfilerShare {
     kFree,    // our plugin takes it, unless the variable names another one
     kShared,  // our plugin takes it and calls the plugin `behind`
     kAlone,   // our plugin takes it: the user's cannot be used
-    kLeft,    // the user's plugin keeps it
+    kLeft,    // the user's plugin keeps it, or the user wants none
   };
   Slot slot = Slot::kFree;
   std::string behind{};    // absolute path

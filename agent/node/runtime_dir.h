@@ -1,6 +1,6 @@
 #pragma once
-// The private folder of a run on this node, for records and sockets: one per agent, below
-// base/io/private_dir.h.
+// The private folder of a run on this node, for records and sockets: one per agent, below the
+// folder of base/io/private_dir.h.
 
 #include <string>
 #include <vector>

@@ -5,7 +5,7 @@
 // Part of the NodeContext, on the agent's loop. The agent's own stages are reported by begin() and
 // end(); those of workers come from their records. The supervisor gets an attempt's stages once all
 // workers have done a step, when the attempt ends before that, and after kStagesReportedAfter:
-// three messages at most, however many workers there are. The stage under way is reported as news
+// two messages at most, however many workers there are. The stage under way is reported as news
 // when it changes, for the console. Pure but for the clock.
 
 #include <array>
@@ -24,7 +24,8 @@ namespace robustrun::agent {
 
 // An attempt whose workers have not all done a step by then is reported nevertheless.
 inline constexpr std::chrono::seconds kStagesReportedAfter{300};
-inline constexpr std::chrono::seconds kStageNewsEvery{1};  // one news message at most
+// Between two news messages; but the end of a start is reported at once.
+inline constexpr std::chrono::seconds kStageNewsEvery{1};
 
 // The parts of one agent stage, if it has several.
 enum class StagePart : std::uint8_t { kWhole, kCode, kFiles };

@@ -29,7 +29,7 @@ struct ControlState {
   base::Attempt attempt;
   wire::StopReason stop_reason = wire::StopReason::kNone;
   base::Nanos stop_deadline{};  // CLOCK_MONOTONIC; 0: none
-  bool saves_on_stop = false;  // the worker saves before it ends by itself
+  bool saves_on_stop = false;  // when told to stop, the worker saves and then ends by itself
   bool own_store = false;      // rank 0's worker is to serve torch's store
   std::vector<wire::CheckpointNote> notes{};  // not collected yet
 };

@@ -24,8 +24,8 @@ struct WorkerMoments {
 // Takes the start marks out of `reading`, so that later readings are compared without them.
 [[nodiscard]] WorkerMoments moments_of(base::Nanos launched, tracer::Reading& reading);
 
-// The stages that have begun, in order. A program that makes neither a process group nor an
-// optimizer may never do a step: for it no first step is reported.
+// The stages that have begun, in order. A program that has made no optimizer may never do a step:
+// its first step is reported only once it is done.
 [[nodiscard]] std::vector<wire::StageTime> worker_stages(const WorkerMoments& worker,
                                                          base::Nanos now);
 

@@ -6,7 +6,7 @@
 
 namespace robustrun::agent {
 
-inline constexpr std::size_t kLogReadBytes = std::size_t{256} << 10;  // one read, one console chunk
+inline constexpr std::size_t kLogReadBytes = std::size_t{256} << 10;  // one read
 inline constexpr std::size_t kLineBytesMax = std::size_t{64} << 10;  // longer lines go in pieces
 // A read of this size or more means a busy stream: its pipe is enlarged and read without a pause.
 inline constexpr std::size_t kBusyReadBytes = std::size_t{16} << 10;

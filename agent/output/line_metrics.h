@@ -58,8 +58,8 @@ class LineMetrics {
         is_recognised_(formats_.size()) {}
   // Bytes of one of the two streams; '\r' ends a line, too.
   void feed(bool is_stderr, std::string_view bytes);
-  // The newest value of each name, in the order of the patterns; names without a value are left
-  // out.
+  // The newest value of each name, in the order in which the names were first found; names without
+  // a value are left out.
   [[nodiscard]] const std::vector<std::pair<std::string, double>>& values() const {
     return values_;
   }

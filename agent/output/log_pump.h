@@ -7,8 +7,9 @@
 // their pace). But a file that has taken nothing for kFileStallMax (dead mount), or that cannot be
 // written (full disk), loses bytes: they are counted, reported once, and marked by a line in the
 // file once it can be written again. Lines are passed on whole, except lines longer than
-// kLineBytesMax and a tail that has waited kPartialLineMax ('\r' ends a line too, so that progress
-// bars pass). NUL and non-UTF-8 bytes pass unchanged. An idle pump holds no buffers.
+// kLineBytesMax and a tail that has not grown for kPartialLineMax ('\r' ends a line too, so that
+// progress bars pass). NUL and non-UTF-8 bytes pass unchanged. An idle pump holds no buffers but
+// the kept lines.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

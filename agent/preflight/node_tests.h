@@ -1,6 +1,6 @@
 #pragma once
-// The tests of whether this node is fit, run while no workers are: checks (preflight.h) and replays
-// (replay.h). Passes orders on. Used on the agent's loop.
+// The tests of whether this node is fit, run while it has no workers: checks (preflight.h) and
+// replays (replay.h). Passes orders on. Used on the agent's loop.
 
 #include "agent/preflight/preflight.h"
 #include "agent/preflight/replay.h"

@@ -4,7 +4,7 @@
 //
 // Never blocks the loop: what may hang runs in programs (ask_program.h) or on the pool, and
 // everything has a deadline; what is missing by then is reported as unknown, in words. One check at
-// a time: a newer one replaces it. Used on the agent's loop.
+// a time: a newer one replaces an older one. Used on the agent's loop.
 
 #include <memory>
 

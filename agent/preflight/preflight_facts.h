@@ -14,7 +14,8 @@ class FactsCollector {
   using Done = std::function<void(base::NodeFacts)>;
 
   // `done` comes once, from the loop, within kFactsFastMax, or kFactsFullMax when the order says
-  // `full`, or kFactsGpuMax when it says `gpus`. Facts that are unknown by then say so.
+  // `full`, or kFactsGpuMax when it says `gpus`; kFactsMargin is added to each. Facts that are
+  // unknown by then say so.
   static std::shared_ptr<FactsCollector> start(NodeContext& node, const wire::CheckNode& order,
                                                Done done);
   virtual ~FactsCollector() = default;

@@ -37,9 +37,10 @@ struct Question {
 
 class AskedProgram {
  public:
-  // The program's standard output, at most `answer_max` of it, when it ended with 0. kTimeout: no
-  // end within the time; kNotFound, or another error with errno: the program could not be started;
-  // kUnavailable: it ended otherwise. The errors quote its last line, if there is one.
+  // The program's standard output and standard error, at most `answer_max` bytes, when it ended
+  // with 0. kTimeout: no end within the time; kNotFound, or another error with errno: the program
+  // could not be started; kUnavailable: it ended otherwise. The errors quote its last line, if
+  // there is one.
   using Done = std::function<void(base::Result<std::string>)>;
 
   // `done` comes from the loop, even when starting fails.

@@ -2,9 +2,9 @@
 // Free TCP ports of this machine: one for MASTER_PORT, and a check of a given one.
 //
 // A reserved port lies outside the kernel's ephemeral range, so no outgoing connection between the
-// reservation and the worker's bind can get it. It is drawn at random from many, so that two runs
-// hardly ever draw the same. Used by the agent and by the command line's pre-flight check. Linux
-// only: /proc/sys/net/ipv4.
+// reservation and the worker's bind can get it; only where too few others are left, it may be an
+// ephemeral one. It is drawn at random from many, so that two runs hardly ever draw the same. Used
+// by the agent and by the command line's pre-flight check. Linux only: /proc/sys/net/ipv4.
 
 #include <sys/types.h>
 

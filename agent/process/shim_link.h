@@ -37,9 +37,10 @@ struct ShimOptions {
 
 class ShimLink {
  public:
-  // Exactly one of on_started and on_start_failed comes first; on_exited follows on_started.
-  // on_gone is always the last and always comes: nothing of this worker's tree is left, except
-  // `unkillable` (which names a process and what it waits for).
+  // Exactly one of on_started and on_start_failed comes, before all others but on_notice and
+  // on_signalled; on_exited follows on_started. on_gone is always the last and always comes:
+  // nothing of this worker's tree is left, except `unkillable` (which names a process and what it
+  // waits for).
   struct Handlers {
     std::function<void(pid_t worker)> on_started;
     std::function<void(int os_errno, const std::string& what)> on_start_failed;

@@ -10,10 +10,10 @@
 //     robustrun-shim [--cgroup=DIR] [--cpus=0-3,8] [--memory=prefer:0-1 | --memory=bind:0-1]
 //         [--files=N] [--container=PID] [--chdir=DIR] -- PROGRAM ARGS…
 // The shim's environment and descriptors 0 to 2 are the worker's; cgroup, processors, memory
-// policy, the soft limit of open descriptors (--files) and the working directory are given to it
-// alone. The shim leads its own session, never writes to descriptors 0 to 2, and exits 0 once
-// nothing below it is left. Source of the recipe: catern/supervise's "filicide" and
-// PR_SET_CHILD_SUBREAPER(2const).
+// policy, the soft limit of open descriptors (--files) and the working directory are given to the
+// worker alone. The shim leads its own session, never writes to descriptors 0 to 2, and exits 0
+// once nothing below it is left but what cannot be killed. Source of the recipe: catern/supervise's
+// "filicide" and PR_SET_CHILD_SUBREAPER(2const).
 
 #include <cstdint>
 

@@ -1,8 +1,8 @@
 #pragma once
 // The worker's side of the fork: from the shim's child to the user's program.
 //
-// Runs between fork and exec, so it uses system calls only. Failures are written to the report pipe
-// as Trouble records; the pipe closes with the exec.
+// Runs between fork and exec, so it uses hardly more than system calls. Failures are written to the
+// report pipe as Trouble records; the pipe closes with the exec.
 
 #include <sys/resource.h>
 #include <sys/types.h>

@@ -31,8 +31,8 @@ struct NumaPlan {
   std::vector<std::string> notices;  // for the log
 };
 
-// kInvalidArgument: unknown mode, or fewer cores than workers for `exclusive`; kNotFound: a rank
-// would have no processor.
+// kInvalidArgument: unknown mode, or, for `exclusive`, a NUMA node with fewer cores than devices;
+// kNotFound: a rank would have no processor.
 base::Result<NumaPlan> plan_numa_binding(const NumaRequest& request);
 
 }  // namespace robustrun::agent

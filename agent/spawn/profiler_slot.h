@@ -3,8 +3,8 @@
 // clusters with NVIDIA's Inspector), ours takes the slot and calls the other one (tracer/nccl/
 // behind.h), if the other one can be loaded here: a helper process (`robustrun agent --try-plugin`)
 // loads it as NCCL would and prints the versions of the interface that it has. A trial that fails
-// takes the slot from the plugin only if it can work in no worker either; if it might work there (a
-// library that it needs is found only later, say), it keeps the slot.
+// takes the slot from the plugin only if the plugin can work in no worker either; if it might work
+// there (a library that it needs is found only later, say), it keeps the slot.
 //
 // Owned by the Preparation, on the agent's loop. A plugin is tried once, whatever the attempt,
 // unless the trial may end differently the next time.

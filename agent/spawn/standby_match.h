@@ -1,6 +1,6 @@
 #pragma once
 // Whether a standby worker may become the worker that is wanted now, and which changes it needs for
-// that. Pure.
+// that. Pure but for changed_path().
 //
 // A process keeps what it was started with, so all of that is compared. Only the variables below
 // may differ: those that depend on the attempt. If a module that was imported beforehand has read
@@ -62,7 +62,7 @@ struct Ready {
   std::vector<std::string> read;  // variables that its imports have read
   std::string refusal;  // not empty: why it cannot replace a fresh start
   std::string unforkable;  // of a template; not empty: why no standby can be forked from it
-  std::string differs;  // not empty: what differs from the node that made its list
+  std::string differs;  // not empty: what differs from the node or run that made its list
   struct Stamp {  // of a source of its imports, taken before them
     std::string path;
     std::uint64_t inode = 0;
@@ -77,8 +77,8 @@ base::Result<Ready> parse_ready(std::string_view message);
 // root folder; empty: it is the agent's own. Blocks as long as the disk does.
 std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root = {});
 
-// Whether `count` standbys of that size fit into kStandbyMemoryShare of the available memory, which
-// was measured while one of them existed already. False when it is unknown.
+// Whether `count` standbys of that size fit into one part in kStandbyMemoryShare of the available
+// memory, which was measured while one of them existed already. False when it is unknown.
 bool fits(std::uint64_t memory_kb, std::size_t count, std::uint64_t available_kb);
 // MemAvailable of /proc/meminfo's text; 0: missing.
 std::uint64_t available_kb(std::string_view meminfo);

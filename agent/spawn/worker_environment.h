@@ -1,8 +1,8 @@
 #pragma once
 // The environment variables that a worker gets: torchrun's and ours. Pure.
 //
-// TORCHELASTIC_USE_AGENT_STORE is "False": rank 0's worker hosts the store at
-// MASTER_ADDR:MASTER_PORT.
+// TORCHELASTIC_USE_AGENT_STORE is "True" if an agent serves the store at MASTER_ADDR:MASTER_PORT,
+// and "False" if rank 0's worker does.
 
 #include <optional>
 #include <string>

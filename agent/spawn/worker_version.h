@@ -24,8 +24,7 @@ namespace robustrun::agent {
 [[nodiscard]] base::Status check_version(const wire::WorkerVersion& version);
 
 // Whether workers of `version` (none: as the run was started) can be started here, judging by code
-// and program (check_program.h, with `home`). `own_command`: this machine joined without
-// authentication. Blocks.
+// and program (check_program.h, with `home`). `own_command`: as in NodeContext. Blocks.
 [[nodiscard]] base::Status check_start(const wire::WorkerTemplate& workers,
                                        const std::optional<wire::WorkerVersion>& version,
                                        bool own_command, const WorkerHome& home = {});

@@ -39,7 +39,7 @@ class BlockAsker : public std::enable_shared_from_this<BlockAsker> {
  public:
   explicit BlockAsker(NodeContext& node) : node_(node) {}
 
-  // Sets our identity. Without it, and without a list, no peer is asked.
+  // Sets our identity. Without it, or without a list, no peer is asked.
   void use(std::string run_id, wire::SharedBulkKeys keys);
   void know(const wire::BlockPeers& list);
   // Asks the peers before this node in the tree; if there are none, the first other nodes, which

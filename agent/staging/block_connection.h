@@ -20,7 +20,8 @@ class BlockConnection : public std::enable_shared_from_this<BlockConnection> {
                                                std::shared_ptr<wire::BulkStream> stream);
   virtual ~BlockConnection() = default;
 
-  // Runs `work` on a thread, then `done` on the loop. After hang_up() neither may be called.
+  // Runs `work` on a thread, then `done` on the loop; both may still be called after hang_up(),
+  // after which there must be no further turn() or await().
   virtual base::Status turn(std::move_only_function<void(wire::BulkStream&)> work,
                             std::move_only_function<void()> done) = 0;
   // Calls `ready` once, when there is something to receive or the peer is gone. Only between turns.

@@ -3,7 +3,8 @@
 // what its sources have. So each block leaves the shared storage once per run
 // (bootstrap/store/block_tree.h).
 //
-// Owned by the Agent, on its loop; never blocks it. Threads are made when blocks are first wanted.
+// Owned by the NodeAgent, on its loop; never blocks it. Threads are made when blocks are first
+// wanted.
 
 #include <functional>
 #include <memory>

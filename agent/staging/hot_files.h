@@ -2,11 +2,11 @@
 // Reads ahead what this node's workers read at their start, if that is known; else has the workers
 // record it.
 //
-// Owned by the WorkerSet; used on the agent's loop. A profile (bootstrap/hot/hot_profile.h) of the
-// interpreter and the program lies in the user's cache. We look for it as soon as the run and its
-// image are known here, usually long before the first order, and at once read ahead what it lists.
-// Without a profile, or with an old one or one whose files have changed, the next attempt's workers
-// that start afresh leave lists of the files they touched
+// Owned by the Preparation; used on the agent's loop. A profile (bootstrap/hot/hot_profile.h) of
+// the interpreter and the program lies in the user's cache. We look for it as soon as the run and
+// its image are known here, usually long before the first order, and at once read ahead what it
+// lists. Without a profile, or with an old one or one whose files have changed, the next attempt's
+// workers that start afresh leave lists of the files they touched
 // (python/robustrun/_progress/hot_files.py), which become a new profile. Nothing here makes a start
 // fail: what cannot be done is skipped.
 

@@ -26,7 +26,7 @@ class NodeCode : public std::enable_shared_from_this<NodeCode> {
   explicit NodeCode(StageContext context)
       : context_(context), code_(context.node.workers.code), ask_again_(context.node.executor) {}
 
-  // The source from which peers are answered; null if the run brings no code. Call once, before
+  // The source from which peers are answered; null if the run brings no code. To be called before
   // begin().
   [[nodiscard]] StagedFile* pack();
   void begin();

@@ -3,8 +3,8 @@
 // from its origin, block by block, and the nodes pass the blocks on (agent/staging/block_peers.h).
 // The code of the run is brought in the same way (node_code.h).
 //
-// Owned by the Agent, on its loop. Begins as soon as the run is known here. The copies lie in the
-// cache's block store; workers find them through links in a folder of the run.
+// Owned by the NodeAgent, on its loop. Begins as soon as the run is known here. The copies lie in
+// the cache's block store; workers find them through links in a folder of the run.
 
 #include <functional>
 #include <memory>

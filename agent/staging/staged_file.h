@@ -3,10 +3,10 @@
 // has it: the store, peers, the file itself, or, if this node cannot read the file, a node that
 // can. A StagedOrigin takes the place of the file.
 //
-// Owned by StageFiles, on the agent's loop. Without a StagedOrigin the nodes first learn which blob
-// the file is. For this they form a tree, ordered by a hash of the file's name
-// (bootstrap/store/block_tree.h): the first node reads the file, and the others learn the blob
-// from nodes before them.
+// Owned by StageFiles, NodeCode or SnapshotExchange, on the agent's loop. Without a StagedOrigin
+// the nodes first learn which blob the file is. For this they form a tree, ordered by a hash of the
+// file's name (bootstrap/store/block_tree.h): the first node reads the file, and the others learn
+// the blob from nodes before them.
 
 #include <chrono>
 #include <cstdint>

@@ -16,7 +16,7 @@
 namespace robustrun::agent {
 
 // On the agent's loop, while the node has no workers. `usable_cpus`: of this node. An agent that
-// starts only its own command keeps no standbys.
+// starts only its own command keeps no such standbys.
 void keep_spare_standbys(NodeContext& node, StandbySet& standbys, const wire::KeepStandbys& order,
                          unsigned usable_cpus);
 // On the agent's loop, only while `standbys.may_begin_warm()`. `list`: of an earlier run.

@@ -13,10 +13,10 @@
 // or the like, each standby is an interpreter that imports. At most kStandbysAtOnce import at a
 // time, with a low priority (_boot/standby.py), to disturb the training little; those with the
 // longest imports come first. A restart is as slow as its slowest worker, so it waits for standbys
-// that still import if all other workers have ready ones, and for a template's imports, which are
-// ahead of every interpreter that is started now. No standby is kept when all of them would
-// take too much memory, or when one refuses (standby_match.h). Every worker that a restart starts
-// without a standby has a reason, for the report.
+// that still import if all other workers, at least half of all, have ready ones. It also waits for
+// a template's imports, which are ahead of every interpreter that is started now. No standby is
+// kept when all of them would take too much memory, or when one refuses (standby_match.h). Every
+// worker that a restart starts without a standby has a reason, for the report.
 //
 // If the imports are known from an earlier run (known_imports.h), the node's first workers, too,
 // are forked from a template, and nothing is imported while they train. Either all of the node are,
@@ -57,7 +57,7 @@ class StandbySet {
 
   struct Wanted {
     base::LocalRank local_rank;
-    base::Rank rank;  // of the worker, on another node, that the standby is for
+    base::Rank rank;  // of the worker that the standby is for
     LaunchSpec spawn;
   };
   // On a node without workers: keeps standbys whose imports are given (`list` as in
@@ -74,7 +74,8 @@ class StandbySet {
   void begin_warm(std::vector<Wanted> wanted, const std::string& list);
   // Calls `go` once the standbys that begin() left importing are ready or gone, and those of a
   // template that imports: at once, or at most after the time in which workers that start the usual
-  // way had their first step (kStandbyWaitMin to kStandbyWaitMax). A later call replaces `go`.
+  // way had their first step (kStandbyWaitMin to kStandbyWaitMax), or kFirstStandbyWaitMax after
+  // begin_warm(). A later call replaces `go`.
   void when_settled(std::function<void()> go);
   // When settled, before the first take(): the first workers are forked, or none of them is.
   void settle_first();
@@ -180,7 +181,7 @@ class StandbySet {
   First first_ = First::kNo;
   std::string known_;  // that list, while it is in use
   bool is_outdated_ = false;  // it is, or cannot be used just now: nothing is wrong with it
-  base::Nanos fork_from_{};  // a restart that comes sooner forks them itself
+  base::Nanos fork_from_{};  // no forks before; a restart that comes sooner forks by itself
   bool paused_ = true;
   bool given_up_ = false;
   std::string given_up_for_;

@@ -1,6 +1,6 @@
 #pragma once
 // The store of the current attempt, if this node's agent serves it: the node of rank 0 does.
-// Owned by the Agent, on its loop.
+// Owned by the NodeAgent, on its loop.
 
 #include <cstdint>
 #include <memory>

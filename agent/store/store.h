@@ -1,9 +1,9 @@
 #pragma once
 // A server of torch's TCPStore protocol: the store at MASTER_ADDR:MASTER_PORT through which ranks
 // find each other. With torchrun, too, the agent serves it (docs/compat.md, L4). The protocol has
-// neither authentication nor encryption: processes of other users on this machine, and machines
-// that are not of the run, as far as all of them are known, are refused; connections and memory are
-// bounded.
+// neither authentication nor encryption: processes of other users on this machine are refused, and
+// so are other machines than those of the run, if all of these are known; connections and memory
+// are bounded.
 //
 // To be used on the loop of its executor.
 

@@ -66,7 +66,7 @@ class StoreKeys {
   template <class T>
   using Map = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 
-  // The keys that a client still waits for.
+  // The keys that were missing when the client began to wait, and how many still are.
   struct Wait {
     std::vector<std::string> keys;
     std::size_t missing = 0;

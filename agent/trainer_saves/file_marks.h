@@ -25,7 +25,8 @@ struct FileVerdict {
 
 // The header's length as the first 8 bytes of a safetensors file give it; nullopt: fewer bytes.
 [[nodiscard]] std::optional<std::uint64_t> safetensors_header_bytes(std::string_view head);
-// `header`: the bytes after the first 8, as many as these say (fewer if the file ends before).
+// `header`: the bytes after the first 8, as many as these say (fewer if the file ends before, or if
+// they are too many to read).
 [[nodiscard]] FileVerdict judge_safetensors(std::uint64_t header_bytes, std::string_view header,
                                             std::uint64_t size);
 

@@ -21,8 +21,8 @@ struct GlobFolder {
   std::vector<std::string> names{};
 };
 
-// Folders that cannot be read, and matches that are neither files nor folders of this user, are
-// left out. `directory`: where a relative glob begins.
+// Folders that cannot be read, and matches that are neither files nor folders of this user (for
+// root: of any user), are left out. `directory`: where a relative glob begins.
 [[nodiscard]] std::vector<GlobFolder> glob_matches(const std::string& glob,
                                                    const std::string& directory);
 

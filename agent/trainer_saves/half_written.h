@@ -9,7 +9,7 @@
 // It goes to .robustrun-incomplete in its folder, which a glob's * does not match, under another
 // name, which no trainer's search matches. Several nodes may see the same folder: rename() is
 // atomic, and the nodes that come second find nothing. Links are never followed, except where a
-// glob spells out a folder's name. Files of other users stay.
+// glob spells out a folder's name. Files of other users stay, unless this is root.
 //
 // Used on one thread of a pool at a time; blocks as long as the file system does.
 

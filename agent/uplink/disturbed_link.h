@@ -4,8 +4,9 @@
 // called.
 //
 // No message is ever lost or reordered: TCP would send again, so what a drop held back is delivered
-// late, in order, when the drop is over. Both directions are treated alike. What the inner
-// connection detects by itself (its end, signs of life) is not affected. Used on the agent's loop.
+// late, in order, when the drop is over or kHeldMessagesMax messages are held. Both directions are
+// treated alike. What the inner connection detects by itself (its end, signs of life) is not
+// affected. Used on the agent's loop.
 
 #include <deque>
 #include <functional>

@@ -4,9 +4,9 @@
 //
 // When a TLS connection breaks, or the supervisor is silent for `silence_max`, the link connects
 // again and repeats what may have been lost (the reports of the current attempt). It gives up when
-// the supervisor refuses this agent for good (another agent took its place), when the grace is
-// over, or when the workers have made no progress for kIdleWithoutSupervisorMax. A closed socket
-// pair is final: its supervisor cannot come back. Used on the agent's loop.
+// the supervisor refuses this agent for good (another agent took its place, say), when the grace is
+// over, or when, without a connection, the workers make no progress for kIdleWithoutSupervisorMax.
+// A closed socket pair is final: its supervisor cannot come back. Used on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -26,22 +26,22 @@ class SupervisorLink {
  public:
   struct Handlers {
     std::function<void(wire::Message)> on_message;
-    std::function<void()> on_drained;   // bulk output may be sent again
-    // The supervisor is lost for good: kill everything and leave. kUnavailable: it cannot be
-    // reached; otherwise it has refused us.
+    std::function<void()> on_drained;  // bulk output may be sent again
+    // The supervisor is lost for good: kill everything and leave. Over a network, kUnavailable: it
+    // cannot be reached; otherwise it has refused us.
     std::function<void(const base::Error&)> on_given_up;
   };
   struct Limits {
     base::Nanos orphan_grace{};
-    base::Nanos silence_max{};          // 0: no limit
+    base::Nanos silence_max{};  // 0: no limit
   };
 
   static std::unique_ptr<SupervisorLink> over_socket(boost::asio::any_io_executor executor,
                                                      base::Fd socket, Handlers handlers);
   struct Network {
-    wire::Hello hello;                  // sent on every connection, with its address filled in
-    std::string interface;              // whose address that is; empty: the connection's own
-    base::Nanos first_contact_max{};    // how long to try before the first supervisor is reached
+    wire::Hello hello;  // sent on every connection, with its address filled in
+    std::string interface;  // whose address that is; empty: the connection's own
+    base::Nanos first_contact_max{};  // how long to try before the first supervisor is reached
     // Finds out where the supervisor listens now, and calls `done` once from the loop; no
     // endpoints: the known ones are tried again. Asked before each further try to reach the first
     // supervisor, because a name may lead to another machine by then. May be empty.
@@ -60,8 +60,9 @@ class SupervisorLink {
                                                       Network network, Handlers handlers);
   virtual ~SupervisorLink() = default;
 
-  // Reports of the current attempt are kept, and repeated after a broken connection; so are
-  // findings about this machine while there is no connection.
+  // Over a network, reports of the current attempt are kept, and repeated after a broken
+  // connection. Findings, stages and notes about checkpoints that come without a connection are
+  // sent on the next one.
   virtual void send(const wire::Message& message) = 0;
   [[nodiscard]] virtual bool congested() const = 0;
   // The supervisor welcomed us: `limits` say how long it may be away.

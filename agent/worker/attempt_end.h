@@ -1,7 +1,7 @@
 #pragma once
 // What is done after the last worker of an attempt on this node: stale segments in /dev/shm are
 // removed, and the copies that workers left in memory are saved. If another attempt follows, saving
-// continues while that one begins; SavingOver reports its end (wire/messages/peer_copies.h).
+// continues while that one begins; SavingOver reports its end (wire/messages/facts.h).
 //
 // Owned by the WorkerSet, on the agent's loop.
 

@@ -25,7 +25,7 @@ class ControlSocket {
   using GiveMemory = std::function<void(std::uint64_t bytes, MemoryTier::Answer answer)>;
   // Calls `go` when the worker may load and save checkpoints; empty: it may at once.
   using AwaitSaves = std::function<void(std::function<void()> go)>;
-  // Frees MASTER_PORT of the agent's store.
+  // Makes the agent's store give MASTER_PORT up.
   using LeaveStore = std::function<void()>;
   // Creates `path` anew (at most 107 bytes; a stale socket there is replaced) and starts serving.
   // Destroying it closes all connections and removes `path`; no reply is written afterwards.

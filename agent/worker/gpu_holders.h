@@ -30,7 +30,8 @@ struct GpuHolder {
 };
 
 // `before`: the same GPUs before our first workers began; processes that used them then may go on.
-// If NVML names no processes at all, memory above the level of `before` counts as held.
+// If NVML names no process of a GPU, memory that exceeds the level of `before` by more than
+// kGpuSlackMib counts as held.
 [[nodiscard]] std::vector<GpuHolder> gpu_holders(const std::vector<GpuReading>& now,
                                                  const std::vector<GpuReading>& before,
                                                  const std::function<GpuUser(pid_t)>& user_of);

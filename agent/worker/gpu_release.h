@@ -3,8 +3,8 @@
 // then the log names the holders and the workers start nevertheless.
 //
 // A helper asks NVML, as everywhere (gpu_state.h). It is started when the old workers are gone, so
-// that it does not delay the new ones when nothing is held. Without a driver, or when the helper
-// fails, nothing is waited for. Used on the agent's loop.
+// that it does not delay the new ones when nothing is held. In compat mode, without a driver, or
+// when the helper fails, nothing is waited for. Used on the agent's loop.
 
 #include <functional>
 #include <memory>

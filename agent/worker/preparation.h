@@ -1,9 +1,10 @@
 #pragma once
-// What must be on this node before workers of an attempt start, in this order: their code, the
-// image with their environment, the dependencies, the files they read first, staged files, and
-// whether the profiler plugin for NCCL that their environment names can be called by ours.
+// What must be on this node, or known here, before workers of an attempt start, in this order:
+// their code, the image with their environment, the dependencies, the profile of the files they
+// read first, staged files, and whether the profiler plugin for NCCL that their environment names
+// can be called by ours.
 //
-// Owned by the WorkerSet, on the agent's loop. Everything begins as soon as the run is known here;
+// Owned by the WorkerSet, on the agent's loop. Most of it begins as soon as the run is known here;
 // an attempt waits for what is missing.
 
 #include <functional>

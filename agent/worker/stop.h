@@ -16,7 +16,7 @@ namespace robustrun::agent {
 class WorkerStop {
  public:
   struct Actions {
-    // Tells every worker the order's reason and deadline and sends its signal.
+    // Tells every worker the order's reason and deadline and sends its signal (Worker::stop()).
     std::function<void(const wire::StopWorkers& order)> signal;
     std::function<void()> kill;  // SIGKILL to every worker
   };

@@ -2,8 +2,8 @@
 // One worker, started afresh or from a standby, with its shim, its two captured streams, its
 // progress record, its socket and its cgroup.
 //
-// Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or
-// WorkerStartFailed is sent → WorkerExited is sent as soon as the worker is dead, with its last
+// Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or WorkerStartFailed
+// is sent → after WorkerStarted, WorkerExited is sent as soon as the worker is dead, with its last
 // stderr lines → `on_gone` once nothing of its tree is left and its output is written.
 
 #include <functional>
@@ -67,16 +67,17 @@ class Worker final : public FaultTarget {
   void signal(int signal) {
     if (!exited_) shim_->signal_group(signal);
   }
-  // Tells the worker the reason and the deadline, then signals its process group.
+  // Tells the worker the reason and the deadline, then signals its process group, unless the order
+  // lets it save first and it then ends by itself.
   void stop(const wire::StopWorkers& order);
   void kill();
-  // Reads the progress record and reports what changed. True when the worker has done a step since
-  // the last call.
+  // Reads the progress record and reports what changed. True when the worker has begun, or done a
+  // step, since the last call.
   bool report_progress();
-  // Answers with one Observed, also when the worker is dead. `workers`: how many workers of this
-  // node are asked, which the Observed repeats. If `question.evidence` is false, a stop waits for
-  // the answer, for at most kLastLookMax (last_look.h). With `question.use_of` the Observed says 1,
-  // and no stop waits.
+  // Answers with one Observed, also when the worker is dead; a newer question drops an unanswered
+  // one. `workers`: how many workers of this node are asked, which the Observed repeats. If
+  // `question.evidence` is false, a stop waits for the answer, for at most kLastLookMax
+  // (last_look.h). With `question.use_of` the Observed says 1, and no stop waits.
   void observe(const wire::Observe& question, std::uint32_t workers);
   // Whether an operation of the worker takes longer than its history explains (head_watch.h).
   [[nodiscard]] bool has_overdue() const {
@@ -134,7 +135,7 @@ class Worker final : public FaultTarget {
   GoneHandler on_gone_;
   std::optional<tracer::RecordFile> record_;
   std::string record_path_;
-  std::string last_words_;  // of the worker's (FlightSource::make()), kept as long as this object
+  std::string last_words_;  // as of FlightSource::make(); the files are removed with this object
   WorkerFiles files_;
   std::optional<tracer::Reading> newest_;  // of record_
   std::optional<tracer::Reading> reported_;

@@ -1,11 +1,11 @@
 #pragma once
 // All workers of the current attempt on this node.
 //
-// Owned by the Agent, on its loop. Starts one worker per turn of the loop, stops them all (stop.h),
-// and reports WorkersGone when nothing of the attempt is left, not even stale /dev/shm segments.
-// The copies that workers left in memory are saved before that. If another attempt follows, they
-// are saved while it starts: SavingOver then reports the end, and the new workers' loads and saves
-// wait for it.
+// Owned by the NodeAgent, on its loop. Starts one worker per turn of the loop, stops them all
+// (stop.h), and reports WorkersGone when nothing of the attempt is left, not even stale /dev/shm
+// segments. The copies that workers left in memory are saved before that. If another attempt
+// follows, they are saved while it starts: SavingOver then reports the end, and the new workers'
+// loads and saves wait for it.
 
 #include <functional>
 #include <memory>
@@ -45,7 +45,7 @@ class WorkerSet {
   // Stops the workers as a stop order does. No effect during a stop, or without workers.
   void stop_all(int signal, base::Nanos grace);
   void set_congested(bool congested);
-  // True when some worker has done a step since the last call.
+  // True when some worker has begun, or done a step, since the last call.
   bool report_progress();
   // Each worker of the attempt answers by itself; a question about another attempt is ignored.
   void observe(const wire::Observe& question);
