@@ -69,7 +69,8 @@ class LineMetrics {
   [[nodiscard]] std::uint64_t lines_read() const { return lines_read_; }
   // True if there were lines with a value since the last call, or kUnmatchedLines without any.
   [[nodiscard]] bool has_news() {
-    const std::uint64_t now = lines_ + (lines_ == 0 && lines_read_ >= kUnmatchedLines ? 1 : 0);
+    const std::uint64_t unmatched = lines_read_ >= kUnmatchedLines ? 1 : 0;
+    const std::uint64_t now = lines_ == 0 ? unmatched : lines_ + 1;
     return std::exchange(reported_, now) != now;
   }
 

@@ -208,8 +208,8 @@ int carry_out(RunPlan plan, const Surroundings& around) {
   if (!plan.request.spec.check_only) note_run(around, plan.places.run_directory);
   base::raise_descriptor_limit();  // where the process that started us has lowered it
   if (auto packed = sync_code(plan); !packed) return complain(packed.error());
-  plan.request.network.ssh.bundle =
-      installed_files(around.executable, plan.request.workers.image_mode == wire::ImageMode::kBlocks);
+  plan.request.network.ssh.bundle = installed_files(
+      around.executable, plan.request.workers.image_mode == wire::ImageMode::kBlocks);
   const int exit_code = supervisor::run_job(plan.request);
   return exit_code == supervisor::kAnotherLeads ? join(plan, around) : exit_code;
 }

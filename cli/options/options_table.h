@@ -18,15 +18,15 @@
 namespace robustrun::cli {
 
 enum class Type : std::uint8_t {
-  kFlag,      // no value on the command line; bool in TOML; an integer in the environment
-  kInteger,   // between `min` and `max`
-  kNumber,    // decimal fraction, at least `min`
-  kText,      // any text; in TOML a string
-  kWord,      // any text; in TOML a string or an integer (nproc_per_node = 8)
-  kChoice,    // one of `values`, separated by '|'
+  kFlag,  // no value on the command line; bool in TOML; an integer in the environment
+  kInteger,  // between `min` and `max`
+  kNumber,  // decimal fraction, at least `min`
+  kText,  // any text; in TOML a string
+  kWord,  // any text; in TOML a string or an integer (nproc_per_node = 8)
+  kChoice,  // one of `values`, separated by '|'
   kDuration,  // 90, 200ms, 90s, 15m, 2h; in TOML a string or a number of seconds
-  kList,      // a,b,c; in TOML a string or an array
-  kFilters,   // a,b,c where ",," is a comma; in TOML an array of strings
+  kList,  // a,b,c; in TOML a string or an array
+  kFilters,  // a,b,c where ",," is a comma; in TOML an array of strings
 };
 
 enum class Group : std::uint8_t {
@@ -46,19 +46,19 @@ inline constexpr std::size_t kGroupCount = 11;
 
 struct Option {
   OptionId id;
-  const char* name;               // with dashes: "nproc-per-node"
+  const char* name;  // with dashes: "nproc-per-node"
   char short_name = '\0';
-  const char* alias = nullptr;    // second spelling, for our own options: "color"
+  const char* alias = nullptr;  // second spelling, for our own options: "color"
   Type type = Type::kText;
-  const char* values = "";        // choices, or the placeholder of the value in the help
-  const char* native = nullptr;   // default; nullptr: not set
-  const char* compat = nullptr;   // default with --compat=torchrun; nullptr: the same
+  const char* values = "";  // choices, or the placeholder of the value in the help
+  const char* native = nullptr;  // default; nullptr: not set
+  const char* compat = nullptr;  // default with --compat=torchrun; nullptr: the same
   Group group;
   bool torchrun = false;
-  bool variable = true;           // has an environment variable
-  bool file = true;               // has a TOML key
-  bool secret = false;            // its value is never shown
-  const char* fallback = nullptr; // variable that is read if nothing else gives a value
+  bool variable = true;  // has an environment variable
+  bool file = true;  // has a TOML key
+  bool secret = false;  // its value is never shown
+  const char* fallback = nullptr;  // variable that is read if nothing else gives a value
   std::int64_t min = std::numeric_limits<std::int64_t>::min();
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   const char* help;

@@ -86,17 +86,17 @@ class Fabric {
 
 struct Surroundings {
   std::string program_name = "robustrun";  // last part of argv[0]
-  std::string executable;                  // absolute
+  std::string executable;  // absolute
   std::string working_directory;
   std::string host;
-  std::vector<std::string> environment;    // NAME=VALUE
+  std::vector<std::string> environment;  // NAME=VALUE
   std::uint32_t uid = 0;
-  std::uint32_t cpus = 1;                  // usable by this process
+  std::uint32_t cpus = 1;  // usable by this process
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;
-  bool hangup_ignored = false;             // started by nohup
+  bool hangup_ignored = false;  // started by nohup
   base::Nanos wall_time{};
-  std::uint64_t seed = 0;                  // for names of directories
+  std::uint64_t seed = 0;  // for names of directories
   const Machine* machine = nullptr;
   const Network* network = nullptr;
   const Fabric* fabric = nullptr;

@@ -23,9 +23,9 @@ struct PendingJob {
   std::uint32_t nodes = 1;
   std::vector<std::string> excluded;  // --exclude, and what was left out before
   std::vector<std::string> required;  // --nodelist
-  std::string reservation;            // empty: none
-  std::string constraint;             // empty: none
-  bool asks_for_gres = false;         // GPUs and the like
+  std::string reservation;  // empty: none
+  std::string constraint;  // empty: none
+  bool asks_for_gres = false;  // GPUs and the like
 };
 
 // `shown`: output of `scontrol show job --oneliner`. kCorrupt when it is not about a job, or
@@ -55,7 +55,7 @@ struct BlamedHost {
 
 struct Avoidance {
   std::vector<std::string> excluded;  // all that the job is to leave out, in natural order
-  std::vector<std::string> words;     // for people, a sentence each
+  std::vector<std::string> words;  // for people, a sentence each
 };
 
 // `had`: the hosts of the run. `blamed`: the worst first. What the user excluded stays excluded;

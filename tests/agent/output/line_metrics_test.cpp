@@ -68,6 +68,17 @@ TEST_CASE("lines come in pieces, from two streams, and end with either line end"
   CHECK(lines.lines() == 3);
 }
 
+TEST_CASE("the first line with a value is news, also after many lines without any") {
+  LineMetrics lines({*parse_line_pattern("loss=loss {value}")});
+  CHECK_FALSE(lines.has_news());
+  for (std::uint64_t i = 0; i < kUnmatchedLines; ++i) lines.feed(false, "no number\n");
+  CHECK(lines.has_news());
+  CHECK_FALSE(lines.has_news());
+  lines.feed(false, "loss 3\n");
+  CHECK(lines.has_news());
+  CHECK_FALSE(lines.has_news());
+}
+
 TEST_CASE("of an endless line only the beginning is kept") {
   LineMetrics lines({*parse_line_pattern("loss=loss {value}")});
   const std::string much(kMetricLineBytesMax, 'x');
