@@ -21,7 +21,7 @@ BIN = pathlib.Path(os.environ.get("ROBUSTRUN_BUILD_DIR", ROOT / "build")) / "bin
 ROBUSTRUN = BIN / "robustrun"
 HELPERS = BIN.parent / "test-helpers"
 # What is built from source and started by some measurement, beside robustrun and what it brings.
-PROGRAMS = [ROBUSTRUN, BIN / "test_tracer", *(HELPERS / name for name in (
+PROGRAMS = [ROBUSTRUN, BIN / "test_agent", BIN / "test_tracer", *(HELPERS / name for name in (
     "checkpoint_saver", "decision_times", "libnccl-profiler-recorder.so", "line_source",
     "nccl_player", "simulated_agents", "standby_times"))]
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
