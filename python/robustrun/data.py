@@ -19,7 +19,6 @@ import os
 from ._data import c_api
 from ._data.map_style import DataLoader, DistributedSampler
 from ._data.spec import STATE_FORMAT, DataError, check_state, is_while_training, read
-from ._data.tokens_ahead import TokensAhead
 from ._progress import data_waits
 
 __all__ = ["DataError", "DataLoader", "DistributedSampler", "Loader", "loader"]
@@ -51,6 +50,8 @@ class Loader:
         self._ranks = int(os.environ.get("WORLD_SIZE", 1)) if ranks is None else ranks
         self._ahead, texts = None, None
         if is_while_training(self._spec):
+            from ._data.tokens_ahead import TokensAhead
+
             self._ahead = TokensAhead(self._spec, folder)
             with data_waits.waiting(batches=0) as wait:
                 texts = self._ahead.wait_for_records(wait.place)

@@ -10,6 +10,7 @@
 #include "cli/data/spec_file.h"
 #include "loader/index/json_lines.h"
 #include "loader/index/megatron.h"
+#include "loader/index/pieces.h"
 #include "loader/plan/planner.h"
 
 using namespace robustrun;
@@ -17,6 +18,13 @@ using namespace robustrun;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static_cast<void>(loader::parse_megatron_index(text));
+  const std::uint64_t file_bytes = size + 64;
+  if (const auto piece = loader::parse_piece(text, 2, file_bytes)) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      RR_ASSERT(piece->offsets[i] + std::uint64_t{piece->lengths[i]} * bytes_of(piece->type) <=
+                file_bytes);
+    }
+  }
   loader::JsonLineScanner scanner;
   if (scanner.add(text.substr(0, size / 2)) && scanner.add(text.substr(size / 2))) {
     scanner.finish();

@@ -32,6 +32,7 @@ _AT_ONCE = 4096  # samples whose pieces are looked up in one call
 _TOUCH_EVERY_S = 5  # more often at first
 _FRESH_S = 30
 _TAKE_OVER_AFTER_S = 30
+_SHARED_WITHIN_S = 60
 
 
 class _Source:
@@ -91,15 +92,19 @@ class _Machines:
         self._own, self.count = machine, machines
         self._path = os.path.join(cache, ".machine-%s-" % job)
         self._next, self._every_s = 0, 0.5
-        self._fresh = [machine]
+        self._fresh = self._told = [machine]
 
     def touch(self):
-        """Returns whether other machines are there than before."""
+        """Returns whether other machines are there than at the call before."""
         now = time.monotonic()
-        if self.count == 1 or now < self._next:
-            return False
-        self._next = now + self._every_s
-        self._every_s = min(2 * self._every_s, _TOUCH_EVERY_S)
+        if self.count > 1 and now >= self._next:
+            self._next = now + self._every_s
+            self._every_s = min(2 * self._every_s, _TOUCH_EVERY_S)
+            self._look()
+        changed, self._told = self._fresh != self._told, self._fresh
+        return changed
+
+    def _look(self):
         own = self._path + str(self._own)
         with open(own, "w"):
             os.utime(own)
@@ -108,8 +113,7 @@ class _Machines:
             with contextlib.suppress(OSError):
                 if here - os.stat(self._path + str(machine)).st_mtime < _FRESH_S:
                     fresh.append(machine)
-        changed, self._fresh = fresh != self._fresh, fresh
-        return changed
+        self._fresh = fresh
 
     def is_own(self, name):
         return self._owner(self._fresh, name) == self._own
@@ -124,10 +128,14 @@ class _Machines:
             b"%d %s" % (machine, os.fsencode(name))).digest())
 
     def check_shared(self):
-        """DataError unless all machines share the cache."""
+        """DataError unless all machines share the cache. Waits for those that have just started."""
+        end = time.monotonic() + _SHARED_WITHIN_S
+        while len(self._fresh) < self.count and time.monotonic() < end:
+            time.sleep(0.5)
+            self._look()
         if len(self._fresh) < self.count:
-            raise DataError("a record cannot be used, and it can only be skipped (max_skips) if "
-                            "all %d machines share one cache: this one shares it with %d"
+            raise DataError("it can only be skipped (max_skips) if all %d machines share one "
+                            "cache: this one shares it with %d"
                             % (self.count, len(self._fresh) - 1))
 
 

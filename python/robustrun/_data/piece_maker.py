@@ -191,7 +191,10 @@ class PieceMaker:
         most = self._values["source"][text.source].get("max_skips", 0)
         if most == 0:
             raise DataError(error)
-        self._may_skip()
+        try:
+            self._may_skip()
+        except DataError as why:
+            raise DataError("%s; %s" % (error, why)) from None
         if number not in text.skipped():
             before = sum(len(each.skipped()) for each in self.texts[text.source])
             if before >= most:

@@ -7,10 +7,12 @@ import shutil
 import signal
 
 import pytest
-from data.test_prepare_data import prepare
+from data.test_prepare_data import prepare, words
 from data.test_tokens_ahead import (
+    RAISES,
     SLOWLY,
     STEPS,
+    bad,
     finish,
     know_each_other,
     made,  # noqa: F401
@@ -86,3 +88,12 @@ def test_pieces_of_a_machine_that_is_gone_are_made_by_the_others(tmp_path, made)
     assert len(data.pieces()) < 10
     finish(jobs[:1])
     assert data.steps(0) == STEPS - 1
+
+
+def test_machines_that_may_not_share_a_cache_skip_nothing(tmp_path, made):  # noqa: F811
+    text = words(1500, "web-0.jsonl")[5]
+    data = made(tmp_path / "data", options="max_skips = 1", code=bad(text, RAISES))
+    (said,) = finish(data.start(1, machines=2), code=1)  # the other one is nowhere
+    assert said.splitlines()[-1].endswith(
+        "division by zero; it can only be skipped (max_skips) if all 2 machines share one cache: "
+        "this one shares it with 0")
