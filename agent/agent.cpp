@@ -72,6 +72,10 @@ int run_agent(base::Fd channel) {
 int run_remote_agent(RemoteAgent start) {
   // The session that started us may end first.
   if (!start.own_workers) ::signal(SIGHUP, SIG_IGN);
+  // A scheduler that warns of the job's end may signal all of its processes: the supervisor reacts.
+  for (const int warning : {SIGUSR1, SIGUSR2}) {
+    if (!start.own_workers) ::signal(warning, SIG_IGN);
+  }
   prepare_process();
   asio::io_context loop(1);
   const bool is_command = start.own_workers.has_value();  // of a user, on each node

@@ -3,7 +3,8 @@
 #
 #   scripts/install-deps.sh build        compiler, CMake, libraries
 #   scripts/install-deps.sh demo         and a Python with PyTorch, if the user's has none
-#   scripts/install-deps.sh test         and .venv with PyTorch and pytest, node_modules, and clang
+#   scripts/install-deps.sh test         and .venv with PyTorch and pytest, node_modules, clang, and
+#                                        .gridengine
 #   scripts/install-deps.sh torches      and other versions of PyTorch in .venv-torches, 5 GB each:
 #                                        with those that are there, `make nightly` tests, too
 #   scripts/install-deps.sh packages     and what training scripts import, in .venv-packages, 5 GB:
@@ -50,6 +51,8 @@ NODE="axe-core@4.14.1 speedscope@1.25.0"
 PYTHON="python3 python3-venv python3-dev"
 SSH="openssh-server openssh-client iproute2 nftables munge libmunge2"
 SLURM="slurmctld slurmd slurm-client"
+GRID_ENGINE="gridengine-master gridengine-exec gridengine-client gridengine-common"
+GRID_ENGINE_LIBRARIES="libjemalloc2 libhwloc15 libtirpc3 libdb5.3"
 CLOCK="faketime"
 ORACLE="coinor-cbc"
 FUSE="bindfs fuse3"
@@ -108,6 +111,26 @@ install_python() {  # modules that must be there, what pip is asked for
   .venv/bin/pip install -q $2
 }
 
+# Only unpacked, in .gridengine: the packages would ask questions and start daemons.
+install_grid_engine() {
+  folder=.gridengine
+  [ "$(cat $folder/installed 2>/dev/null)" != "$GRID_ENGINE" ] || return 0
+  command -v apt-get >/dev/null || return 0
+  say "unpacking $GRID_ENGINE into $folder"
+  rm -rf $folder $folder.new
+  mkdir $folder.new
+  (cd $folder.new && apt-get download -qq $GRID_ENGINE) || {
+    as_root apt-get update -qq
+    (cd $folder.new && apt-get download -qq $GRID_ENGINE)
+  }
+  for package in $folder.new/*.deb; do
+    dpkg-deb -x "$package" $folder.new
+    rm "$package"
+  done
+  echo "$GRID_ENGINE" > $folder.new/installed
+  mv $folder.new $folder
+}
+
 install_torches() {
   for version in $TORCHES; do
     folder=.venv-torches/$version
@@ -156,8 +179,9 @@ case "${1:-build}" in
     [ -n "$(scripts/find-python)" ] || install_python "torch numpy" "$TORCH"
     ;;
   test | bench)
-    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $CLOCK $ORACLE $FUSE $IMAGES $ROOTS $BROWSER \
-      $SHELLS $METRICS
+    install_packages $BUILD $PYTHON $CLANG $SSH $SLURM $GRID_ENGINE_LIBRARIES $CLOCK $ORACLE $FUSE \
+      $IMAGES $ROOTS $BROWSER $SHELLS $METRICS
+    install_grid_engine
     [ "$1" = test ] || install_packages $PEERS
     install_python \
       "torch numpy pytest safetensors uv pyarrow zstandard $TRAINERS hydra $TRACKER_MODULES

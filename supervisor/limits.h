@@ -39,6 +39,8 @@ inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
 // A signal to all processes of a run reaches its supervisor at most this long after the others.
 inline constexpr std::chrono::seconds kRelayedSignalMax{5};
+// And the signal of a batch system that a batch script passes on to us.
+inline constexpr std::chrono::seconds kPassedOnSignalMax{5};
 // From the core's Finish until agents that have not ended are killed. Longer than an agent takes to
 // save copies of the last attempt (agent/copies/limits.h).
 inline constexpr std::chrono::seconds kShutdownMax{10};

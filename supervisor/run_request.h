@@ -141,6 +141,17 @@ struct CiPlan {
   }
 };
 
+// How the batch system whose job this is signals it (launcher/allocation/batch_job.h).
+struct BatchSignals {
+  std::string system;  // "Grid Engine"; empty: none, or Slurm
+  std::vector<int> warnings;  // besides SIGTERM: each ends the run as SIGTERM does
+  template <class V>
+  void fields(V& v) {
+    v(1, "system", system);
+    v(2, "warnings", warnings);
+  }
+};
+
 struct RunRequest {
   JobSpec spec;
   wire::WorkerTemplate workers;
@@ -151,6 +162,7 @@ struct RunRequest {
   std::vector<RankRange> shown_ranks;  // ranks whose output the console shows; empty: all
   std::vector<int> end_signals;  // --signals-to-handle: each ends the run
   std::vector<int> forwarded_signals;  // SIGUSR1, SIGUSR2 in native mode
+  BatchSignals batch_signals;
   // Path of a detached run's console file (console_log.h): standard output and error lead there
   // once the run begins. Empty: they stay the caller's.
   std::string console_log;
@@ -187,6 +199,7 @@ struct RunRequest {
     v(15, "node_history", node_history);
     v(16, "print_child_failed", print_child_failed);
     v(17, "ci", ci);
+    v(18, "batch_signals", batch_signals);
     v(40, "replay_command", replay_command);
   }
 };

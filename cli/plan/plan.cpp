@@ -10,6 +10,7 @@
 #include "agent/output/line_metrics.h"
 #include "base/core/exit_status.h"
 #include "base/core/text.h"
+#include "cli/nodes/batch_hosts.h"
 #include "cli/nodes/rendezvous.h"
 #include "cli/options/limits.h"
 #include "cli/options/redact.h"
@@ -86,10 +87,14 @@ base::Status plan_signals(const Settings& settings, const Surroundings& around, 
     }
   }
   if (settings.compat()) return {};
+  supervisor::BatchSignals& batch = plan.request.batch_signals;
+  const launcher::BatchSystem system = batch_job_of(around).system;
+  batch.system = launcher::to_string(system);
+  const std::vector<int> warnings = launcher::warning_signals(system);
   for (const int number : {SIGUSR1, SIGUSR2}) {
-    if (std::ranges::find(ends, number) == ends.end()) {
-      plan.request.forwarded_signals.push_back(number);
-    }
+    if (std::ranges::find(ends, number) != ends.end()) continue;
+    const bool is_warning = std::ranges::find(warnings, number) != warnings.end();
+    (is_warning ? batch.warnings : plan.request.forwarded_signals).push_back(number);
   }
   return {};
 }

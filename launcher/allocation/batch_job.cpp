@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "base/core/text.h"
 #include "base/io/tool.h"
 #include "launcher/limits.h"
@@ -48,6 +50,26 @@ End end_by_use(BatchSystem system, std::string_view limit, std::string_view used
   return now + *whole - *gone;
 }
 
+// Newer kinds of Grid Engine count in milliseconds or microseconds.
+base::Nanos unix_time(std::int64_t count) {
+  if (count >= 100'000'000'000'000) return std::chrono::microseconds(count);
+  if (count >= 100'000'000'000) return std::chrono::milliseconds(count);
+  return std::chrono::seconds(count);
+}
+
+// Grid Engine shows when the job began, and not how long it has run. `request`: what follows the
+// name of the limit.
+End end_by_start(std::string_view request, std::string_view start) {
+  if (request.empty()) return std::nullopt;
+  const std::string_view limit = after(request, "<CE_doubleval>", ".<");
+  const auto whole = read_time(limit, false);
+  const auto began = base::parse_int<std::int64_t>(start);
+  if (!whole || !began || *began <= 0) {
+    return unreadable(BatchSystem::kGridEngine, whole ? start : limit);
+  }
+  return unix_time(*began) + *whole;
+}
+
 }  // namespace
 
 std::string_view to_string(BatchSystem system) {
@@ -73,7 +95,7 @@ std::vector<std::string> remote_shell(BatchSystem system) {
 std::vector<std::string> show_argv(const BatchJob& job) {
   std::vector<std::string> argv = {fmt::format("{}/{}", job.commands, show_program(job.system))};
   if (job.system == BatchSystem::kPbs) argv.emplace_back("-f");
-  if (job.system == BatchSystem::kGridEngine) argv.emplace_back("-j");
+  if (job.system == BatchSystem::kGridEngine) argv.insert(argv.end(), {"-xml", "-j"});
   if (job.system == BatchSystem::kLsf) argv.insert(argv.end(), {"-noheader", "-o", "time_left"});
   argv.push_back(job.id);
   return argv;
@@ -89,6 +111,12 @@ std::vector<std::string> requeue_argv(const BatchJob& job) {
   return {};
 }
 
+std::vector<int> warning_signals(BatchSystem system) {
+  if (system == BatchSystem::kGridEngine) return {SIGUSR1, SIGUSR2};  // qsub -notify; s_rt
+  if (system == BatchSystem::kLsf) return {SIGUSR2};
+  return {};
+}
+
 End read_batch_end(BatchSystem system, std::string_view shown, base::Nanos now) {
   switch (system) {
     case BatchSystem::kPbs:
@@ -96,9 +124,9 @@ End read_batch_end(BatchSystem system, std::string_view shown, base::Nanos now) 
       return end_by_use(system, after(shown, "Resource_List.walltime =", "\n"),
                         after(shown, "resources_used.walltime =", "\n"), now);
     case BatchSystem::kGridEngine:
-      if (shown.find("job_number:") == std::string_view::npos) return unreadable(system, shown);
-      return end_by_use(system, after(shown, "h_rt=", ", \n"), after(shown, "wallclock=", ", \n"),
-                        now);
+      if (shown.find("<JB_job_number>") == std::string_view::npos) return unreadable(system, shown);
+      return end_by_start(after(shown, "<CE_name>h_rt</CE_name>", {}),
+                          after(shown, "<JAT_start_time>", "<"));
     case BatchSystem::kLsf: {
       // "11:59 L": hours and minutes left; "-": no limit.
       const std::string_view left = base::trim(shown);

@@ -3,11 +3,15 @@
 // hosts, when the job ends, and how it is queued again. Who its hosts are: cli/nodes/batch_hosts.h.
 //
 //   PBS          SSH; qstat -f: limit and used walltime; qrerun
-//   Grid Engine  qrsh -inherit; qstat -j: h_rt and used wallclock; qmod -rj
+//   Grid Engine  qrsh -inherit; qstat -xml -j: h_rt and start; qmod -rj
 //   LSF          blaunch; bjobs -o time_left; brequeue
 //
-// From the manuals: qstat(1B), qrerun(1B) of OpenPBS and PBS Professional; qrsh(1), qstat(1),
-// qmod(1) of Grid Engine; blaunch(1), bjobs(1), brequeue(1) of LSF. Tested with played tools only.
+// Before the end of a job, a system signals all processes of the job's script at once, and scripts
+// pass the signal on to robustrun, which so gets it twice. Agents on other hosts may get it, too.
+//
+// Grid Engine is tested (8.1.9 of Debian: tests/e2e/nodes/test_grid_engine.py). The others are from
+// the manuals, tested with played tools only: qstat(1B), qrerun(1B) of OpenPBS and PBS
+// Professional; blaunch(1), bjobs(1), brequeue(1) of LSF.
 
 #include <cstdint>
 #include <optional>
@@ -44,6 +48,9 @@ struct BatchJob {
 [[nodiscard]] std::vector<std::string> remote_shell(BatchSystem system);
 [[nodiscard]] std::vector<std::string> show_argv(const BatchJob& job);
 [[nodiscard]] std::vector<std::string> requeue_argv(const BatchJob& job);
+
+// Signals by which the system warns a job of its end, or of its suspension, besides SIGTERM.
+[[nodiscard]] std::vector<int> warning_signals(BatchSystem system);
 
 // `shown`: output of show_argv(). Returns Unix time; nullopt: the job has no time limit. kCorrupt
 // when `shown` is not about a job, or has a limit that cannot be read.

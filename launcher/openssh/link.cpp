@@ -79,6 +79,13 @@ class Client final : public std::enable_shared_from_this<Client> {
     flush();
   }
 
+  // Nothing is told of it any more; its output is read, so that it never waits.
+  void leave() {
+    handlers_ = {};
+    pending_.clear();
+    close_input();
+  }
+
   void kill() {
     handlers_ = {};
     grace_.cancel();
@@ -214,7 +221,9 @@ class OpenSshLink final : public SshLink {
     if (client_ != nullptr) client_->close_input();
   }
   void close() override {
-    if (client_ != nullptr) std::exchange(client_, nullptr)->kill();
+    if (client_ == nullptr) return;
+    const auto client = std::exchange(client_, nullptr);
+    options_.outlives_close ? client->leave() : client->kill();
   }
 
  private:

@@ -2,7 +2,8 @@
 // SSH through the OpenSSH client: one process per command.
 //
 // For what libssh2 cannot do (proxies, GSSAPI, RSA keys, certificates). The client runs in its own
-// session, so that a Ctrl-C in the terminal does not reach it; close() kills it.
+// session, so that a Ctrl-C in the terminal does not reach it; close() kills it. But not qrsh: Grid
+// Engine ends the whole job when a client of a task dies. It ends with its task, or with the job.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -20,6 +21,7 @@ struct OpenSshOptions {
   Host host;
   std::chrono::milliseconds connect_timeout{};
   std::string agent_socket;  // SSH_AUTH_SOCK; empty: as in our environment
+  bool outlives_close = false;  // it is qrsh
 };
 std::shared_ptr<SshLink> make_openssh_link(boost::asio::any_io_executor executor,
                                            OpenSshOptions options);

@@ -1,5 +1,7 @@
 #include "launcher/push/commands.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/core/text.h"
@@ -24,28 +26,35 @@ std::string check_hashes(const PushBundle& bundle) {
          "\" | sha256sum -c >/dev/null && sha256sum -c " + manifest + " >/dev/null";
 }
 
-std::string become(const std::string& program, std::string_view arguments) {
-  return "echo " + std::string(kStartMark) + " $$; exec " + program + " " + std::string(arguments);
+// `program` fits_quotes(), `arguments` are fixed words. The warnings of Grid Engine are ignored by
+// the agent, too.
+std::string become(std::string_view program, std::string_view arguments, ShellEnd end) {
+  if (end == ShellEnd::kStays) {
+    return fmt::format(
+        "trap \"\" USR1 USR2; /bin/sh -c \"echo {} \\$\\$; exec \\\"{}\\\" {}\"; exit $?",
+        kStartMark, program, arguments);
+  }
+  return fmt::format("echo {} $$; exec \"{}\" {}", kStartMark, program, arguments);
 }
 
 }  // namespace
 
 std::optional<std::string> installed_command(std::string_view executable,
-                                             std::string_view arguments) {
+                                             std::string_view arguments, ShellEnd end) {
   if (!fits_quotes(executable)) return std::nullopt;
-  const std::string program = "\"" + std::string(executable) + "\"";
-  return in_shell("test -x " + program + " || exit " + std::to_string(kExitNotFound) + "; " +
-                  become(program, arguments));
+  return in_shell(fmt::format("test -x \"{}\" || exit {}; {}", executable, kExitNotFound,
+                              become(executable, arguments, end)));
 }
 
-std::string cached_command(const PushBundle& bundle, std::string_view arguments) {
+std::string cached_command(const PushBundle& bundle, std::string_view arguments, ShellEnd end) {
   const std::string folder = std::string(kCacheFolder) + "/" + bundle.name;
-  return in_shell(
-      "test \"$(uname -m)\" = " + std::string(kProcessor) + " || { uname -m >&2; exit " +
-      std::to_string(kExitOtherProcessor) + "; }; test -e " + std::string(kLoader) + " || exit " +
-      std::to_string(kExitNoGlibc) + "; test -d " + folder + " || exit " +
-      std::to_string(kExitNotCached) + "; cd " + folder + " && " + check_hashes(bundle) +
-      " && cd ../../.. || exit 1; " + become(folder + "/" + bundle.files.front().name, arguments));
+  return in_shell("test \"$(uname -m)\" = " + std::string(kProcessor) +
+                  " || { uname -m >&2; exit " + std::to_string(kExitOtherProcessor) +
+                  "; }; test -e " + std::string(kLoader) + " || exit " +
+                  std::to_string(kExitNoGlibc) + "; test -d " + folder + " || exit " +
+                  std::to_string(kExitNotCached) + "; cd " + folder + " && " +
+                  check_hashes(bundle) + " && cd ../../.. || exit 1; " +
+                  become(folder + "/" + bundle.files.front().name, arguments, end));
 }
 
 std::string publish_command(const PushBundle& bundle, std::string_view folder, bool replace) {

@@ -35,13 +35,17 @@ inline constexpr std::string_view kLoader = "/lib64/ld-linux-x86-64.so.2";
 
 inline constexpr std::string_view kAgentArguments = "agent --stdin-credential";
 
+// What the remote shell does after the start. Grid Engine ends the whole job when a task of it dies
+// by a signal: there the shell stays, and ends by itself with the agent's exit code.
+enum class ShellEnd : std::uint8_t { kBecomesAgent, kStays };
+
 // Runs the executable at the same path as here; nullopt if that path cannot stand in a command.
 // `arguments`: fixed words, which the shell splits.
 std::optional<std::string> installed_command(std::string_view executable,
-                                             std::string_view arguments);
+                                             std::string_view arguments, ShellEnd end);
 // Runs the executable in the cache after checking the host's processor, its C library and
 // the hashes.
-std::string cached_command(const PushBundle& bundle, std::string_view arguments);
+std::string cached_command(const PushBundle& bundle, std::string_view arguments, ShellEnd end);
 // Checks the files uploaded to `folder` (a name in the cache) and puts them in place. `replace`:
 // the existing folder is damaged.
 std::string publish_command(const PushBundle& bundle, std::string_view folder, bool replace);

@@ -22,6 +22,10 @@ SshAttempt::SshAttempt(std::shared_ptr<SshContext> context, std::shared_ptr<SshH
       timer_(context_->executor),
       slow_timer_(context_->executor) {}
 
+ShellEnd SshAttempt::shell_end() const {
+  return context_->client_is_qrsh ? ShellEnd::kStays : ShellEnd::kBecomesAgent;
+}
+
 std::string SshAttempt::cannot_start() const {
   return is_agent() ? "cannot start an agent on " + host_->host.name + " over SSH: " : "";
 }
@@ -113,8 +117,9 @@ void SshAttempt::connect() {
 std::shared_ptr<SshLink> SshAttempt::make_link() const {
   if (uses_openssh_) {
     const SshOptions& options = context_->options;
-    return make_openssh_link(context_->executor, {context_->client, host_->host,
-                                                  options.login_timeout(), options.agent_socket});
+    return make_openssh_link(context_->executor,
+                             {context_->client, host_->host, options.login_timeout(),
+                              options.agent_socket, context_->client_is_qrsh});
   }
   return make_libssh2_link(context_->executor, host_->target,
                            [context = context_, host = host_](const std::string& line) {
@@ -124,7 +129,8 @@ std::shared_ptr<SshLink> SshAttempt::make_link() const {
 
 void SshAttempt::run_command() {
   if (cached_) return run_cached();
-  const auto command = installed_command(context_->options.executable, task_.arguments);
+  const auto command =
+      installed_command(context_->options.executable, task_.arguments, shell_end());
   if (!command) {
     cached_ = true;
     return run_cached();
@@ -150,9 +156,10 @@ void SshAttempt::run_cached() {
     self->bundle_ = *bundle;
     self->output_.clear();
     self->on_deadline(self->time_left(), &SshAttempt::start_late);
-    self->link_->run({cached_command(*self->bundle_, self->task_.arguments), false},
-                     {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
-                      .on_end = [self](const SshEnd& end) { self->on_end(end); }});
+    self->link_->run(
+        {cached_command(*self->bundle_, self->task_.arguments, self->shell_end()), false},
+        {.on_output = [self](std::string_view bytes) { self->on_output(bytes); },
+         .on_end = [self](const SshEnd& end) { self->on_end(end); }});
   });
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/io/timer.h"
+#include "launcher/push/commands.h"
 #include "launcher/push/push.h"
 #include "launcher/ssh/context.h"
 #include "launcher/ssh_link.h"
@@ -66,6 +67,7 @@ class SshAttempt : public std::enable_shared_from_this<SshAttempt> {
   void enter_gate();
   void connect();
   [[nodiscard]] std::shared_ptr<SshLink> make_link() const;
+  [[nodiscard]] ShellEnd shell_end() const;
   void run_command();
   void run_cached();
   void on_output(std::string_view bytes);

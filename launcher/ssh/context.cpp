@@ -62,6 +62,7 @@ SshContext::SshContext(boost::asio::any_io_executor loop, base::BlockingPool& th
   client = options.ssh_command;
   if (client.empty()) client = {"ssh"};
   client_is_ssh = file_name(client.front()) == "ssh";
+  client_is_qrsh = file_name(client.front()) == "qrsh";
   const auto found = base::find_executable(client.front(), value_of(own_environment(), "PATH"));
   if (found) {
     client.front() = *found;
@@ -180,7 +181,8 @@ void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& h
   }
   const auto probe = std::make_shared<RemoteProbe>(context->executor, std::move(done));
   probe->link = make_openssh_link(
-      context->executor, {context->client, host.host, kProbeWait, context->options.agent_socket});
+      context->executor, {context->client, host.host, kProbeWait, context->options.agent_socket,
+                          context->client_is_qrsh});
   probe->link->run({"true", false}, {.on_output = nullptr, .on_end = [probe](const SshEnd& end) {
                                        probe->finish(end.trouble == SshTrouble::kNone);
                                      }});

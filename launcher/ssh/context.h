@@ -53,6 +53,7 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   SshOptions options;
   std::vector<std::string> client;  // the ssh command, absolute; empty: not found
   bool client_is_ssh = true;  // it supports `ssh -G`
+  bool client_is_qrsh = false;
   SshGate connections;
   SshGate pushes;
   base::Rng rng;

@@ -236,7 +236,7 @@ Driver::Impl::Impl(Parts parts, const RunRequest& request, std::function<void(in
           {request.spec.group.replace, request.spec.group.max_nodes, request.network.slurm.poll},
           {parts_.order_replacements, [this](base::NodeId node) { return job_.works(node); },
            [this] { return is_ending(); }}),
-      signals_(parts_.clock, nodes_, slurm_, request.end_signals,
+      signals_(parts_.clock, nodes_, slurm_, {request.end_signals, request.batch_signals},
                {[this] { return is_ending(); }, [this] { return end_.is_over(); },
                 [this](base::NodeId node) {
                   return request_.spec.group.replace > 0 &&

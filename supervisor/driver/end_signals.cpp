@@ -1,5 +1,7 @@
 #include "supervisor/driver/end_signals.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <climits>
 #include <csignal>
@@ -20,17 +22,31 @@ std::string host_of(const wire::StopRun& order) {
 }  // namespace
 
 EndSignals::EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& slurm,
-                       const std::vector<int>& end_signals, Hands hands)
-    : clock_(clock),
-      nodes_(nodes),
-      slurm_(slurm),
-      end_signals_(end_signals),
-      hands_(std::move(hands)) {}
+                       Signals signals, Hands hands)
+    : clock_(clock), nodes_(nodes), slurm_(slurm), signals_(signals), hands_(std::move(hands)) {}
 
 void EndSignals::received(int signal, bool forward_only) {
-  if (!forward_only && was_relayed(signal)) return;
+  if (!forward_only && (was_relayed(signal) || was_passed_on(signal))) return;
   if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
-  hands_.on_event(SignalReceived{signal, forward_only}, {});
+  SignalReceived received{signal, forward_only};
+  if (is_warning(signal)) {
+    received.signal = SIGTERM;
+    received.by = fmt::format("{} of {}", base::signal_name(signal), signals_.batch.system);
+  }
+  hands_.on_event(std::move(received), {});
+}
+
+bool EndSignals::is_warning(int signal) const {
+  return std::ranges::find(signals_.batch.warnings, signal) != signals_.batch.warnings.end();
+}
+
+// One of the two was to us, the other to the batch script, which passed it on as SIGTERM.
+bool EndSignals::was_passed_on(int signal) {
+  if (signals_.batch.system.empty() || (signal != SIGTERM && !is_warning(signal))) return false;
+  const base::Nanos now = clock_.now();
+  if (batch_at_ && now - *batch_at_ < kPassedOnSignalMax) return true;
+  batch_at_ = now;
+  return false;
 }
 
 // Our first signal was also sent to a worker's parent or an agent, which was faster.
@@ -57,7 +73,7 @@ void EndSignals::on_report(base::NodeId node, const wire::StopRun& order) {
   // Slurm's SIGTERM to the job that brought this node: its agent reports that it leaves.
   const bool ends_alone = order.signal == SIGTERM && hands_.ends_alone(node);
   if (hands_.is_ending() || ends_alone ||
-      std::ranges::find(end_signals_, order.signal) == end_signals_.end()) {
+      std::ranges::find(signals_.end, order.signal) == signals_.end.end()) {
     return;
   }
   if (order.signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();

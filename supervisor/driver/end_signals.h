@@ -1,17 +1,20 @@
 #pragma once
 // Signals from outside, to this process, to agents and to workers' parents, and orders to stop: as
 // what they reach the core. A signal to all processes of a run arrives here in several ways, and
-// only the first counts, since a second one kills the workers.
+// only the first counts, since a second one kills the workers. So does a batch system's signal to
+// all processes of a job, which the batch script passes on to us.
 //
 // Owned by the driver, on its loop.
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/core/clock.h"
 #include "supervisor/agents/node_table.h"
 #include "supervisor/core/types/events.h"
 #include "supervisor/driver/slurm_side.h"
+#include "supervisor/run_request.h"
 
 namespace robustrun::supervisor {
 
@@ -24,9 +27,13 @@ class EndSignals {
     std::function<bool(base::NodeId)> ends_alone;
     std::function<void(EventBody, base::NodeId)> on_event;
   };
-  // `end_signals`: those that end the run. The references outlive this object.
-  EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& slurm,
-             const std::vector<int>& end_signals, Hands hands);
+  struct Signals {
+    const std::vector<int>& end;  // those that end the run
+    const BatchSignals& batch;
+  };
+  // The references outlive this object.
+  EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& slurm, Signals signals,
+             Hands hands);
 
   // This process got a signal. `forward_only`: the workers get it; otherwise it ends the run.
   void received(int signal, bool forward_only);
@@ -38,15 +45,18 @@ class EndSignals {
 
  private:
   [[nodiscard]] bool was_relayed(int signal);
+  [[nodiscard]] bool is_warning(int signal) const;
+  [[nodiscard]] bool was_passed_on(int signal);
 
   const base::Clock& clock_;
   NodeTable& nodes_;
   SlurmSide& slurm_;
-  const std::vector<int>& end_signals_;
+  const Signals signals_;
   const Hands hands_;
   int relayed_ = 0;  // the last one passed on to us that stopped the run; 0: none
   base::Nanos relayed_at_{};
   bool was_signalled_ = false;  // ourselves, to end
+  std::optional<base::Nanos> batch_at_;  // the batch system's signal came, or seemed to
 };
 
 }  // namespace robustrun::supervisor

@@ -416,6 +416,7 @@ int supervise(const RunRequest& request, const base::Clock& clock, Predecessor* 
     }
     SignalWatch end(loop, request.end_signals, false, driver);
     SignalWatch forward(loop, request.forwarded_signals, true, driver);
+    SignalWatch warnings(loop, request.batch_signals.warnings, false, driver);
     if (predecessor != nullptr) {
       driver.resume(std::move(predecessor->folded));
     } else {

@@ -207,6 +207,13 @@ TEST_CASE("signals: unknown ones warn, an ignored SIGHUP stays ignored") {
   REQUIRE(made->warnings.size() == 2);
   CHECK(made->warnings[0].find("SIGNONE") != std::string::npos);
   CHECK(made->warnings[1].find("SIGKILL") != std::string::npos);
+  world.around.environment = {"JOB_ID=7", "PE_HOSTFILE=/hosts"};
+  made = plan(world, {"--standalone", "--signals-to-handle=SIGTERM,SIGUSR2", "train.py"});
+  REQUIRE(made.has_value());
+  CHECK(made->request.forwarded_signals.empty());
+  CHECK(made->request.batch_signals.system == "Grid Engine");
+  CHECK(made->request.batch_signals.warnings == std::vector<int>{SIGUSR1});
+  world.around.environment.clear();
   world.around.hangup_ignored = true;
   for (const char* compat : {"native", "torchrun"}) {
     made = plan(world, {std::string("--compat=") + compat, "train.py"});

@@ -1,7 +1,10 @@
 #include "launcher/allocation/batch_job.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
+
+#include <csignal>
 
 #include "tests/scratch_folder.h"
 
@@ -26,19 +29,31 @@ std::int64_t left(BatchSystem system, std::string_view shown) {
 constexpr const char* kQstatF =
     "Job Id: 7.pbs\n    Job_Name = train\n    resources_used.walltime = 00:10:00\n"
     "    Resource_List.select = 4\n    Resource_List.walltime = 04:00:00\n";
-constexpr const char* kQstatJ =
-    "==============\njob_number:                 7\n"
-    "hard resource_list:         h_rt=14400,gpu=8\n"
-    "usage    1:                 wallclock=00:10:00, cpu=00:00:01, mem=0.1 GBs\n";
+// Grid Engine 8.1.9's own; shortened.
+std::string qstat_xml(std::string_view limit, std::string_view start) {
+  std::string text = "<?xml version='1.0'?>\n<djob_info>\n<JB_job_number>7</JB_job_number>\n";
+  if (!limit.empty()) {
+    text += fmt::format(
+        "<qstat_l_requests>\n<CE_name>gpu</CE_name>\n<CE_doubleval>8.000000</CE_doubleval>\n"
+        "<CE_name>h_rt</CE_name>\n<CE_stringval>4:00:00</CE_stringval>\n"
+        "<CE_doubleval>{}.000000</CE_doubleval>\n</qstat_l_requests>\n",
+        limit);
+  }
+  return text + fmt::format("<JAT_start_time>{}</JAT_start_time>\n</djob_info>\n", start);
+}
 
 TEST_CASE("the end of a job is its limit less what it has used, or what is left") {
   CHECK(left(kPbs, kQstatF) == 4 * 3600 - 600);
   CHECK(left(kPbs, "Job Id: 7.pbs\n    Resource_List.walltime = 24:00:00\n") == 24 * 3600);
   CHECK(left(kPbs, "Job Id: 7.pbs\n    Resource_List.select = 4\n") == -1);
-  CHECK(left(kGridEngine, kQstatJ) == 4 * 3600 - 600);
-  CHECK(left(kGridEngine, "job_number: 7\nhard resource_list: h_rt=1:00:00\n") == 3600);
-  CHECK(left(kGridEngine, "job_number: 7\nusage 1: wallclock=1:00:00:00,\n") == -1);
-  CHECK(left(kGridEngine, "job_number: 7\nh_rt=172800\nwallclock=1:00:00:00,\n") == 86400);
+  CHECK(left(kGridEngine, qstat_xml("14400", "999400")) == 4 * 3600 - 600);
+  CHECK(left(kGridEngine, qstat_xml("", "999400")) == -1);
+  // Of newer kinds of Grid Engine.
+  const auto future = [](std::string_view start) {
+    return read_batch_end(kGridEngine, qstat_xml("14400", start), kNow).value();
+  };
+  CHECK(future("1795971886000") == base::Nanos(1'795'971'886s + 4h));
+  CHECK(future("1795971886000000") == base::Nanos(1'795'971'886s + 4h));
   CHECK(left(kLsf, "11:59 L\n") == (11 * 60 + 59) * 60);
   CHECK(left(kLsf, "0:0 L\n") == 0);
   CHECK(left(kLsf, "-\n") == -1);
@@ -52,6 +67,9 @@ TEST_CASE("what is about no job, or has no readable limit, is an error") {
     }
   }
   CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = soon\n") == -2);
+  CHECK(left(kGridEngine, qstat_xml("INFINITY", "999400")) == -2);
+  CHECK(left(kGridEngine, qstat_xml("14400", "0")) == -2);
+  CHECK(left(kGridEngine, qstat_xml("14400", "soon")) == -2);
   CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = 1:2:3:4:5\n") == -2);
   CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = -1\n") == -2);
   CHECK(left(kPbs, "Job Id: 7\n Resource_List.walltime = 99999999999999999999\n") == -2);
@@ -64,12 +82,18 @@ TEST_CASE("each system has its own commands") {
   CHECK(remote_shell(kLsf) == Words{"blaunch"});
   CHECK(remote_shell(kPbs).empty());
   CHECK(show_argv({kPbs, "7.pbs", "/bin", {}}) == Words{"/bin/qstat", "-f", "7.pbs"});
-  CHECK(show_argv({kGridEngine, "7", "/bin", {}}) == Words{"/bin/qstat", "-j", "7"});
+  CHECK(show_argv({kGridEngine, "7", "/bin", {}}) == Words{"/bin/qstat", "-xml", "-j", "7"});
   CHECK(show_argv({kLsf, "7", "/bin", {}}) ==
         Words{"/bin/bjobs", "-noheader", "-o", "time_left", "7"});
   CHECK(requeue_argv({kPbs, "7.pbs", "/bin", {}}) == Words{"/bin/qrerun", "7.pbs"});
   CHECK(requeue_argv({kGridEngine, "7", "/bin", {}}) == Words{"/bin/qmod", "-rj", "7"});
   CHECK(requeue_argv({kLsf, "7", "/bin", {}}) == Words{"/bin/brequeue", "7"});
+}
+
+TEST_CASE("a warning of a job's end, besides SIGTERM") {
+  CHECK(warning_signals(kGridEngine) == std::vector{SIGUSR1, SIGUSR2});
+  CHECK(warning_signals(kLsf) == std::vector{SIGUSR2});
+  CHECK(warning_signals(kPbs).empty());
 }
 
 TEST_CASE("a played qstat is asked; one that fails or is missing is an error") {

@@ -1,7 +1,12 @@
 // The pure pieces of the SSH launcher.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <csignal>
+
+#include "base/io/tool.h"
 #include "launcher/limits.h"
 #include "launcher/openssh/command.h"
 #include "launcher/openssh/words.h"
@@ -11,6 +16,7 @@
 #include "launcher/ssh/target.h"
 #include "launcher/ssh_encoding.h"
 #include "tests/launcher/ssh_rig.h"
+#include "tests/scratch_folder.h"
 
 namespace robustrun::test::ssh_pieces_test {
 namespace {
@@ -125,11 +131,35 @@ TEST_CASE("programs of a scheduler get the host and the command alone") {
 }
 
 TEST_CASE("only paths that a shell cannot misread are used in a command") {
-  CHECK(launcher::installed_command("/opt/robust run/bin/robustrun", "agent"));
+  using enum launcher::ShellEnd;
+  CHECK(launcher::installed_command("/opt/robust run/bin/robustrun", "agent", kBecomesAgent) ==
+        "exec /bin/sh -c 'test -x \"/opt/robust run/bin/robustrun\" || exit 127; "
+        "echo robustrun-agent-starts $$; exec \"/opt/robust run/bin/robustrun\" agent'");
   for (const std::string path : {"relative", "/a'b", "/a\"b", "/a$b", "/a`b", "/a\\b", "/a\nb"}) {
     CAPTURE(path);
-    CHECK(!launcher::installed_command(path, "agent"));
+    CHECK(!launcher::installed_command(path, "agent", kBecomesAgent));
   }
+}
+
+TEST_CASE("a shell that stays ends with the agent's exit code, by whatever the agent ends") {
+  const robustrun::test::ScratchFolder folder;
+  const std::string agent = folder.write("an agent", "#!/bin/sh\nread how; eval \"$how\"\n");
+  REQUIRE(::chmod(agent.c_str(), 0755) == 0);
+  const auto command = launcher::installed_command(agent, "words", launcher::ShellEnd::kStays);
+  REQUIRE(command);
+  const auto run = [&](const std::string& how) {
+    return base::run_tool({"/bin/sh", "-c", *command}, std::chrono::seconds(10), how + "\n");
+  };
+  const auto killed = run("echo $$ $1; kill -USR2 $PPID $$; kill -KILL $$");
+  REQUIRE(killed);
+  CHECK(killed->status.kind == base::ExitStatus::Kind::kExited);
+  CHECK(killed->status.code == 128 + SIGKILL);
+  const auto pid = launcher::find_start_mark(killed->out);
+  REQUIRE(pid);
+  CHECK(killed->out.find(fmt::format("\n{} words\n", *pid)) != std::string::npos);
+  const auto ended = run("exit 65");
+  REQUIRE(ended);
+  CHECK(ended->status.code == 65);
 }
 
 TEST_CASE("the mark is found after any output of the shell's start files") {

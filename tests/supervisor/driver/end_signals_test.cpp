@@ -30,7 +30,7 @@ struct Signals {
     SlurmSide::Hands slurm_hands;
     if (has_slurm) slurm_hands.ask_why = [this](const auto&) { ++slurm_asked; };
     slurm.emplace(loop.executor(), nodes.table, 0s, std::move(slurm_hands));
-    signals.emplace(clock, nodes.table, *slurm, end_signals,
+    signals.emplace(clock, nodes.table, *slurm, EndSignals::Signals{end_signals, batch},
                     EndSignals::Hands{[this] { return is_ending; }, [this] { return is_over; },
                                       [this](base::NodeId node) { return node == own_job; },
                                       [this](EventBody event, base::NodeId) {
@@ -48,6 +48,7 @@ struct Signals {
   SetClock clock;
   FakeNodes nodes{2};
   const std::vector<int> end_signals{SIGTERM, SIGINT};
+  BatchSignals batch;
   std::optional<base::NodeId> own_job;  // the node that a job of its own brought
   int slurm_asked = 0;
   bool is_ending = false, is_over = false;
@@ -74,6 +75,22 @@ TEST_CASE("another signal, or one that comes late, is one of its own") {
     if (is_late) run.clock.time += kRelayedSignalMax;
     run.signals->received(is_late ? SIGINT : SIGTERM, false);
     CHECK(run.events.size() == 2);
+  }
+}
+
+TEST_CASE("a batch system's signal, to us and to the script that passes it on, is one") {
+  for (const int first : {SIGUSR2, SIGTERM}) {
+    Signals run;
+    run.batch = {"Grid Engine", {SIGUSR2}};
+    run.signals->received(first, false);
+    CHECK(run.only().signal == SIGTERM);
+    CHECK(run.only().by == (first == SIGUSR2 ? "SIGUSR2 of Grid Engine" : ""));
+    run.signals->received(first == SIGUSR2 ? SIGTERM : SIGUSR2, false);
+    run.signals->received(SIGUSR1, true);
+    CHECK(run.events.size() == 2);
+    run.clock.time += kPassedOnSignalMax;
+    run.signals->received(SIGTERM, false);
+    CHECK(run.events.size() == 3);
   }
 }
 
