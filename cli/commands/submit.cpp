@@ -26,6 +26,8 @@
 #include "cli/submit/batch_script.h"
 #include "cli/submit/submit.h"
 #include "launcher/slurm/avoidance.h"
+#include "launcher/slurm/fields.h"
+#include "launcher/slurm/notice.h"
 #include "supervisor/core/status/node_standing.h"
 #include "supervisor/core/types/exit_code.h"
 
@@ -225,6 +227,17 @@ base::Status leave_out(const Facts& facts, const std::string& job, const Schedul
   return {};
 }
 
+// An answer that does not come is taken for no.
+bool slurm_requeues_itself(const std::string& job, const Scheduler& slurm) {
+  const auto version = slurm.ask("scontrol", {"--version"}, kSlurmAnswerMax);
+  const auto shown = slurm.ask("scontrol", {"show", "job", "--oneliner", job}, kSlurmAnswerMax);
+  if (!version || !shown) return false;
+  const std::string name(launcher::SlurmFields(*shown).value("Partition"));
+  const auto partition =
+      slurm.ask("scontrol", {"show", "partition", "--oneliner", name}, kSlurmAnswerMax);
+  return partition && launcher::requeues_itself(*version, *shown, *partition);
+}
+
 // Only Slurm can be told which hosts to leave out.
 int requeue(const launcher::BatchJob& job) {
   const std::string_view system = to_string(job.system);
@@ -270,6 +283,10 @@ int requeue_command(std::span<const std::string> argv, const Surroundings& aroun
                      "(SLURM_JOB_ID is not set, for one); call this in the job's batch script"});
   }
   const Scheduler slurm(around);
+  if (slurm_requeues_itself(job, slurm)) {
+    say(fmt::format("job {} was preempted: Slurm queues it again when this script has ended", job));
+    return 0;
+  }
   const std::uint32_t had_nodes =
       base::parse_int<std::uint32_t>(around.variable("SLURM_JOB_NUM_NODES").value_or(""))
           .value_or(1);

@@ -1,5 +1,7 @@
 #include "launcher/slurm/notice.h"
 
+#include <utility>
+
 #include "base/core/text.h"
 #include "base/io/tool.h"
 #include "launcher/limits.h"
@@ -37,6 +39,19 @@ base::Result<SlurmNotice> read_slurm_notice(std::string_view shown, std::uint32_
     return SlurmNotice{kNodeFailed, "Slurm ends " + job + ": a node of it failed"};
   }
   return SlurmNotice{kCancelled, job + " was cancelled"};
+}
+
+bool requeues_itself(std::string_view version, std::string_view job, std::string_view partition) {
+  constexpr std::pair kFirst{24U, 5U};
+  const std::string_view text = base::trim(version);
+  const auto parts = base::split(text.substr(text.rfind(' ') + 1), '.');
+  if (parts.size() < 2) return false;
+  const auto year = base::parse_int<std::uint32_t>(parts[0]);
+  const auto month = base::parse_int<std::uint32_t>(parts[1]);
+  if (!year || !month || std::pair{*year, *month} < kFirst) return false;
+  const std::string_view preempted = SlurmFields(job).value("PreemptTime");
+  return !preempted.empty() && preempted != "None" &&
+         SlurmFields(partition).value("PreemptMode").find("REQUEUE") != std::string_view::npos;
 }
 
 SlurmNotice ask_slurm_notice(const SlurmOptions& options) {

@@ -40,6 +40,13 @@ struct SlurmNotice {
                                                           std::uint32_t restarts, base::Nanos now,
                                                           base::Nanos warning);
 
+// Whether Slurm itself queues this job again once its script has ended: from 24.05 on it does so
+// after a preemption by requeue whose grace the job has used, and it remembers that it has to: if
+// someone else queued the job first, Slurm would queue it once more after its next start, however
+// that ends. `version`: output of `scontrol --version`; `job`, `partition`: of `show … --oneliner`.
+[[nodiscard]] bool requeues_itself(std::string_view version, std::string_view job,
+                                   std::string_view partition);
+
 // A lane of the caller's blocking pool for ask_slurm_notice(); other lanes may be busy for long.
 inline constexpr std::uint32_t kNoticeLane = 0x5348'1000;
 

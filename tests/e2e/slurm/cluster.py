@@ -48,6 +48,15 @@ def can_track_by_cgroup():
     return os.geteuid() == 0 and os.access(FREEZER, os.W_OK)
 
 
+def step_spool(pid):
+    """The folder of a step daemon (slurmstepd), which is its node's; empty: it is none. Those of
+    newer versions have no environment."""
+    with contextlib.suppress(OSError):
+        if pathlib.Path(f"/proc/{pid}/comm").read_text() == "slurmstepd\n":
+            return os.readlink(f"/proc/{pid}/cwd")
+    return ""
+
+
 class Node:
     """One slurmd and everything that runs under it."""
 
@@ -67,13 +76,7 @@ class Node:
 
     def steps(self):
         """The step daemons (slurmstepd), which belong to init and outlive a slurmd."""
-        found = []
-        for pid in self.cluster.processes():
-            with contextlib.suppress(OSError):
-                if (os.readlink(f"/proc/{pid}/cwd") == str(self.spool)
-                        and pathlib.Path(f"/proc/{pid}/comm").read_text() == "slurmstepd\n"):
-                    found.append(pid)
-        return found
+        return [pid for pid in self.cluster.processes() if step_spool(pid) == str(self.spool)]
 
     def processes(self):
         """The slurmd, the step daemons and all of their descendants."""
@@ -211,8 +214,9 @@ class Cluster:
         needle = f"SLURM_CONF={self.conf}".encode()
         return [
             int(entry.name) for entry in pathlib.Path("/proc").iterdir()
-            if entry.name.isdigit() and needle in read_environ(entry.name).split(b"\0")
-            and is_alive(entry.name)
+            if entry.name.isdigit() and is_alive(entry.name)
+            and (needle in read_environ(entry.name).split(b"\0")
+                 or step_spool(entry.name).startswith(f"{self.folder}/"))
         ]
 
     def job_processes(self):

@@ -369,3 +369,32 @@ def test_an_error_of_slurm_is_shown(submitted, robustrun):
     assert nothing.code == 2
     assert "sbatch is not on PATH" in nothing.errors
     job.cluster.wait_end(job.job)
+
+
+# Answers as Slurm 24.11.5 does during the grace of a preemption; "done" has what it was told to do.
+SCONTROL = """#!/bin/sh
+case "$*" in
+  --version) echo slurm-wlm 24.11.5 ;;
+  "show job --oneliner 7")
+    echo JobId=7 Partition=low JobState=RUNNING PreemptTime=2026-11-29T17:40:48 ;;
+  "show partition --oneliner low") echo PartitionName=low PreemptMode={mode} ;;
+  *) echo "$*" >> {folder}/done ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("mode", ["REQUEUE", "CANCEL"])
+def test_a_newer_slurm_queues_a_preempted_job_again_by_itself(robustrun, mode):
+    tools = robustrun.folder / "tools"
+    tools.mkdir()
+    (tools / "scontrol").write_text(SCONTROL.format(mode=mode, folder=robustrun.folder))
+    (tools / "scontrol").chmod(0o755)
+    asked = robustrun.run("requeue", env={"SLURM_JOB_ID": "7",
+                                          "PATH": f"{tools}:{os.environ['PATH']}"})
+    assert asked.code == 0, asked.errors
+    done = robustrun.folder / "done"
+    if mode == "CANCEL":
+        assert done.read_text().splitlines()[0] == "requeue 7"
+    else:
+        assert "Slurm queues it again when this script has ended" in asked.errors
+        assert not done.exists()

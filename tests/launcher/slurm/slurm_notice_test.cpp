@@ -79,5 +79,23 @@ TEST_CASE("output that does not describe a job is an error") {
   }
 }
 
+TEST_CASE("from 24.05 on Slurm itself queues a preempted job again") {
+  constexpr const char* kPreempted =
+      "JobId=1 JobState=RUNNING PreemptTime=2026-11-29T17:40:48 Nice=0";
+  constexpr const char* kQuiet = "JobId=1 JobState=RUNNING PreemptTime=None Nice=0";
+  constexpr const char* kLow = "PartitionName=low PreemptMode=REQUEUE State=UP";
+  CHECK(requeues_itself("slurm-wlm 24.11.5\n", kPreempted, kLow));
+  CHECK(requeues_itself("slurm 24.05.0-0rc1\n", kPreempted, kLow));
+  CHECK(requeues_itself("slurm 25.05.1\n", kPreempted, "PreemptMode=GANG,REQUEUE"));
+  CHECK_FALSE(requeues_itself("slurm-wlm 22.05.8\n", kPreempted, kLow));
+  CHECK_FALSE(requeues_itself("slurm 24.02.9\n", kPreempted, kLow));
+  CHECK_FALSE(requeues_itself("slurm-wlm 24.11.5\n", kQuiet, kLow));
+  CHECK_FALSE(requeues_itself("slurm-wlm 24.11.5\n", kPreempted, "PreemptMode=CANCEL"));
+  for (const char* garbage : {"", "slurm", "slurm x.y", "24"}) {
+    CHECK_FALSE(requeues_itself(garbage, kPreempted, kLow));
+  }
+  CHECK_FALSE(requeues_itself("slurm-wlm 24.11.5\n", "", ""));
+}
+
 }  // namespace
 }  // namespace robustrun::launcher::slurm_notice_test
