@@ -25,7 +25,7 @@ import time
 
 from . import c_api
 from .piece_maker import PieceMaker
-from .pieces import RECORDS
+from .pieces import RECORDS, remove
 from .spec import DataError
 
 _AT_ONCE = 4096  # samples whose pieces are looked up in one call
@@ -71,12 +71,12 @@ class _Source:
         end = min(self.position + self.reach, self.position + self._samples)
         while self._upto < end:
             count = min(_AT_ONCE, end - self._upto)
-            for sample in c_api.order(self._values, self._number, self._samples, self._upto,
-                                      count):
+            for at, sample in enumerate(c_api.order(self._values, self._number, self._samples,
+                                                    self._upto, count), self._upto):
                 text, number = self.piece_of(sample)
                 if (text.path, number) not in self._told:
                     self._told.add((text.path, number))
-                    self.coming.append((self._upto, text, number))
+                    self.coming.append((at, text, number))
             self._upto += count
 
 
@@ -114,6 +114,9 @@ class _Machines:
                 if here - os.stat(self._path + str(machine)).st_mtime < _FRESH_S:
                     fresh.append(machine)
         self._fresh = fresh
+
+    def leave(self):
+        remove(self._path + str(self._own))
 
     def is_own(self, name):
         return self._owner(self._fresh, name) == self._own
@@ -185,7 +188,8 @@ class Ahead:
                 for source, *piece in self._others:
                     source.coming.append(piece)
                 self._others = []
-            self._others = [each for each in self._others if each[1] >= each[0].position]
+            self._others = [each for each in self._others
+                            if each[1] + each[0].reach > each[0].position]
             self._look_at_needs()
             self._begin_pieces()
             self._take(self._maker.next_event(1))
@@ -252,6 +256,7 @@ class Ahead:
 
     def end(self):
         self._maker.end()
+        self._machines.leave()
 
 
 def _listen(events):

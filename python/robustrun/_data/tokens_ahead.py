@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -54,6 +55,9 @@ class _Place:
         if not self.folder:  # outside robustrun
             self.folder = os.path.join(tempfile.gettempdir(), "robustrun-%d" % os.getuid())
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            found = os.lstat(self.folder)
+            if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+                raise DataError("%s is not a folder of this user" % self.folder)
         self.prefix = os.path.join(self.folder, "data-ahead-%s" % self.job)
 
 
@@ -148,6 +152,7 @@ class TokensAhead:
     def _unlock(self):
         if self._lock is not None:
             _owned.pop(self._lock.name, None)
+            pieces.remove(self._lock.name)  # two that tokenize do no harm
             self._lock.close()
             self._lock = None
 
@@ -175,8 +180,10 @@ class TokensAhead:
     def _hear_last(self):
         """DataError if the process ended with one."""
         process, self._process = self._process, None
-        with process.stdout, process.stdin:
+        with process.stdout:
             told = process.stdout.readline()
+        with contextlib.suppress(OSError):  # what could not be sent
+            process.stdin.close()
         if told:
             self._unlock()
             raise DataError(json.loads(told)["error"])
