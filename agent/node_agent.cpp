@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <filesystem>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "agent/copies/memory_tier.h"
@@ -63,16 +63,14 @@ class NodeAgent::Impl {
         signals_(loop, SIGTERM, SIGINT),
         forwarded_(loop) {
     // Threads of the pool log, too.
-    base::redirect_log([this, own = std::this_thread::get_id(), executor = loop.get_executor(),
-                        alive = std::weak_ptr(alive_)](base::LogLevel level,
-                                                       const base::LogContext& context,
-                                                       std::string_view text) {
-      wire::Notice notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)};
-      if (std::this_thread::get_id() == own) return send(notice);
-      asio::post(executor, [this, alive, notice = std::move(notice)] {
-        if (!alive.expired()) send(notice);
-      });
-    });
+    base::redirect_log(
+        [this, executor = loop.get_executor(), alive = std::weak_ptr(alive_)](
+            base::LogLevel level, const base::LogContext& context, std::string_view text) {
+          wire::Notice notice{static_cast<std::uint8_t>(level), context.rank, std::string(text)};
+          asio::dispatch(executor, [this, alive, notice = std::move(notice)] {
+            if (!alive.expired()) send(notice);
+          });
+        });
     node_.host = host();
     node_.processes = settings_.processes;
     node_.leave_store = [this] { store_.leave_to_worker(); };
