@@ -223,7 +223,8 @@ class OpenSshLink final : public SshLink {
   void close() override {
     if (client_ == nullptr) return;
     const auto client = std::exchange(client_, nullptr);
-    options_.outlives_close ? client->leave() : client->kill();
+    if (options_.outlives_close) return client->leave();
+    client->kill();
   }
 
  private:

@@ -80,7 +80,7 @@ start_proc_args NONE
 stop_proc_args NONE
 allocation_rule 1
 control_slaves TRUE
-job_is_first_task {is_first}
+job_is_first_task FALSE
 urgency_slots min
 accounting_summary TRUE
 qsort_args NONE
@@ -102,7 +102,7 @@ def changed(text, **values):
 
 
 class GridEngine:
-    def __init__(self, robustrun, lab, notify_s=20, is_first="FALSE"):
+    def __init__(self, robustrun, lab, notify_s=20):
         need_grid_engine()
         self.robustrun, self.lab = robustrun, lab
         self.names = list(lab.machines)
@@ -119,7 +119,7 @@ class GridEngine:
             self.daemon(name, "sge_execd")
         wait_for(lambda: set(self.run("qconf", "-sel", check=False).stdout.split())
                  == set(self.names), what="the execution daemons")
-        self._configure(notify_s, is_first)
+        self._configure(notify_s)
 
     def _lay_out(self):
         (self.cell / "common").mkdir(parents=True)
@@ -159,7 +159,7 @@ class GridEngine:
                       ("usersets", share / "util/resources/usersets"), ("managers", "root")):
             self.run("/usr/lib/gridengine/spooldefaults", *words)
 
-    def _configure(self, notify_s, is_first):
+    def _configure(self, notify_s):
         # Everything at once.
         self.configure("-Msconf", changed(
             self.run("qconf", "-ssconf").stdout, schedule_interval="0:0:1", flush_submit_sec=1,
@@ -168,7 +168,7 @@ class GridEngine:
                        + "gpu gpu INT <= YES YES 0 0\n")
         for name in self.names:
             self.run("qconf", "-aattr", "exechost", "complex_values", "gpu=8", name)
-        self.configure("-Ap", PARALLEL.format(is_first=is_first))
+        self.configure("-Ap", PARALLEL)
 
         def by_host(default, value):
             return ",".join([default, *(f"[{name}={value(name)}]" for name in self.names)])
