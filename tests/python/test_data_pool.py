@@ -4,12 +4,13 @@ import os
 import signal
 import sys
 import threading
+import time
 
 import pytest
 from conftest import PACKAGE
 
 sys.path.insert(0, str(PACKAGE))
-from robustrun._data.pool import Killed, Pool  # noqa: E402
+from robustrun._data.pool import Killed, Pool, note  # noqa: E402
 
 
 def begin(works=True):
@@ -24,6 +25,9 @@ def run(kind):
         return threading.Lock()
     if kind == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "hangs":
+        note("text", 7)
+        time.sleep(3600)
     return kind
 
 
@@ -52,5 +56,19 @@ def test_an_error_at_the_beginning_is_that_of_the_first_call():
     try:
         with pytest.raises(ValueError, match="no tokenizer here"):
             one.submit(run, "well").result(60)
+    finally:
+        one.end(is_killed=True)
+
+
+def test_a_process_that_hangs_is_killed_with_its_record_named_and_replaced():
+    one = Pool(1, begin, (), replaces=True, late_s=0.1)
+    try:
+        with pytest.raises(Killed) as killed:
+            one.submit(run, "hangs", kind="text").result(60)
+        assert killed.value.record == 7 and killed.value.late_s > 0.1
+        with pytest.raises(Killed) as killed:
+            one.submit(run, "killed").result(60)
+        assert killed.value.record == 0 and killed.value.late_s is None
+        assert one.submit(run, "well").result(60) == "well"
     finally:
         one.end(is_killed=True)

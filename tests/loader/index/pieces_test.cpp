@@ -67,8 +67,8 @@ class PieceFolder {
     spec.sources[0].fingerprint = 77;
     return spec;
   }
-  [[nodiscard]] std::unique_ptr<Feed> feed(const Spec& spec) const {
-    auto opened = Feed::open(spec, folder_.path(), 0, 1);
+  [[nodiscard]] std::unique_ptr<Feed> feed(const Spec& spec, const std::string& shared = {}) const {
+    auto opened = Feed::open(spec, folder_.path(), 0, 1, shared);
     REQUIRE(opened);
     return *std::move(opened);
   }
@@ -102,6 +102,29 @@ TEST_CASE("pieces give the same steps as the whole data set") {
     REQUIRE(pieces->next_step());
     REQUIRE(tokens_of(*whole) == tokens_of(*pieces));
     REQUIRE(whole->present()->labels == pieces->present()->labels);
+  }
+}
+
+TEST_CASE("sources in pieces and whole ones may be mixed, and the index of these is shared") {
+  const PieceFolder data;
+  for (std::uint64_t i = 0; i < 3; ++i) data.make(i);
+  const test::ScratchFolder shared;
+  const auto with_both = [](Spec spec) {
+    spec.sources.push_back({"other", Format::kMegatron, {"set"}, 4, {{0, 500'000}}});
+    return spec;
+  };
+  const auto whole = data.feed(with_both(data.whole()));
+  const auto first = data.feed(with_both(data.in_pieces()), shared.path());
+  const auto second = data.feed(with_both(data.in_pieces()), shared.path());
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(shared.path())) {
+    files += entry.path().extension() == ".lock" ? 0 : 1;
+  }
+  CHECK(files == 1);
+  for (int step = 0; step < 5; ++step) {
+    for (Feed* const each : {whole.get(), first.get(), second.get()}) REQUIRE(each->next_step());
+    REQUIRE(tokens_of(*whole) == tokens_of(*first));
+    REQUIRE(tokens_of(*whole) == tokens_of(*second));
   }
 }
 
