@@ -15,7 +15,7 @@ import sys
 import pytest
 from data.test_prepare_data import LETTERS, prepare, words, write_lines
 from helpers.jobs import start_job
-from helpers.processes import children_of, is_alive, wait_for
+from helpers.processes import children_of, is_alive, read_environ, wait_for
 from helpers.runner import BUILD, ROOT
 
 JOB = ROOT / "tests/e2e/data/ahead_job.py"
@@ -106,6 +106,13 @@ class Data:
                 job.kill()
             job.wait()
             job.stderr.close()
+        wait_for(lambda: not self.running(), 30, "the end of all processes")
+
+    def running(self):
+        """Processes of its jobs, and those that they have left behind."""
+        mark = b"TMPDIR=%s/machine" % os.fsencode(self.folder)
+        return [pid for pid in os.listdir("/proc") if pid.isdecimal()
+                and mark in read_environ(pid) and is_alive(pid)]
 
 
 @pytest.fixture
