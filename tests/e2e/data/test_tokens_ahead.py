@@ -219,6 +219,17 @@ def test_what_was_prepared_is_used_and_what_was_used_is_there(tmp_path, made):
     assert data.log(0, "again") == first
 
 
+def test_a_rank_gets_its_text_although_the_one_that_tokenizes_stands_still(tmp_path, made):
+    data = made(tmp_path / "data")
+    write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
+    (data.folder / "still.pace").write_text("0")
+    still = data.start(1, name="still")
+    wait_for(lambda: process_that_tokenizes(still), 60, "the pool")
+    moving = data.start(1)
+    finish(moving)
+    assert data.steps(0) == STEPS - 1 and still[0].poll() is None
+
+
 def test_no_more_than_two_windows_are_tokenized_ahead(tmp_path, made):
     data = made(tmp_path / "data")
     write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
