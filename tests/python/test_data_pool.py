@@ -1,5 +1,6 @@
 """Errors of a tokenizing process are the caller's, whatever they are."""
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -72,3 +73,24 @@ def test_a_process_that_hangs_is_killed_with_its_record_named_and_replaced():
         assert one.submit(run, "well").result(60) == "well"
     finally:
         one.end(is_killed=True)
+
+
+def test_a_process_that_begins_while_the_pool_ends_ends_too(monkeypatch):
+    one = Pool(1, begin, (), replaces=True)
+    begins, goes_on = threading.Event(), threading.Event()
+    start = multiprocessing.context.SpawnProcess.start
+
+    def late_start(process):
+        begins.set()
+        goes_on.wait(60)
+        start(process)
+
+    monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", late_start)
+    ended = one.submit(run, "killed")
+    assert begins.wait(60)
+    ending = threading.Thread(target=one.end, args=(True,))
+    ending.start()
+    threading.Timer(0.2, goes_on.set).start()  # end() does not wait for it if it is wrong
+    ending.join(60)
+    assert not ending.is_alive() and isinstance(ended.exception(60), Killed)
+    assert not any(each.is_alive() for each in multiprocessing.active_children())

@@ -11,6 +11,7 @@ import bisect
 import concurrent.futures
 import multiprocessing
 import queue
+import threading
 from time import monotonic_ns
 
 LATE_TIMES = 20  # the 99th percentile of the records before
@@ -97,9 +98,14 @@ class _Process:
                                            args=(there, self.words, begin, arguments))
             self.process.start()
 
+    def kill(self):
+        if self.process.pid is not None:  # it could be started
+            self.process.kill()
+
     def close(self):
         self.connection.close()
-        self.process.join()
+        if self.process.pid is not None:
+            self.process.join()
 
 
 class Pool:
@@ -112,6 +118,7 @@ class Pool:
         self._replaces, self._late_s = replaces, late_s
         self._usual_ns = {}  # kind → of processes that have ended
         self._ending = False
+        self._changing = threading.Lock()  # a process is replaced, or all are ended
         self._all = []
         self._idle = queue.SimpleQueue()
         # One thread waits for each process.
@@ -136,15 +143,16 @@ class Pool:
             while late_s is None and not process.connection.poll(_LOOK_EVERY_S):
                 late_s = self._late_by(process, kind)
             if late_s is not None:
-                process.process.kill()
+                process.kill()
                 process.process.join()
             is_result, value = process.connection.recv()
         except (EOFError, OSError):
             record = process.words[_RECORD]
-            if self._replaces and not self._ending:
-                process.process.kill()  # it may have closed its pipe only
-                process.close()
-                process.start()
+            with self._changing:
+                if self._replaces and not self._ending:
+                    process.kill()  # it may have closed its pipe only
+                    process.close()
+                    process.start()
             raise Killed(record, late_s) from None
         finally:
             self._idle.put(process)
@@ -163,10 +171,11 @@ class Pool:
 
     def end(self, is_killed):
         """Ends the processes: in the middle of their work, or when all of it is done."""
-        self._ending = True
-        if is_killed:
-            for process in self._all:
-                process.process.kill()
+        with self._changing:
+            self._ending = True
+            if is_killed:
+                for process in self._all:
+                    process.kill()
         self._threads.shutdown()
         for process in self._all:
             process.close()

@@ -15,7 +15,7 @@ import sys
 import pytest
 from data.test_prepare_data import LETTERS, prepare, words, write_lines
 from helpers.jobs import start_job
-from helpers.processes import children_of, is_alive, wait_for
+from helpers.processes import children_of, is_alive, read_environ, wait_for
 from helpers.runner import BUILD, ROOT
 
 JOB = ROOT / "tests/e2e/data/ahead_job.py"
@@ -106,6 +106,13 @@ class Data:
                 job.kill()
             job.wait()
             job.stderr.close()
+        wait_for(lambda: not self.running(), 30, "the end of all processes")
+
+    def running(self):
+        """Processes of its jobs, and those that they have left behind."""
+        mark = b"TMPDIR=%s/machine" % os.fsencode(self.folder)
+        return [pid for pid in os.listdir("/proc") if pid.isdecimal()
+                and mark in read_environ(pid) and is_alive(pid)]
 
 
 @pytest.fixture
@@ -210,6 +217,17 @@ def test_what_was_prepared_is_used_and_what_was_used_is_there(tmp_path, made):
     assert "0 pieces tokenized" in prepare(data.folder).stdout
     finish(data.start(1, steps=3, name="again"))
     assert data.log(0, "again") == first
+
+
+def test_a_rank_gets_its_text_although_the_one_that_tokenizes_stands_still(tmp_path, made):
+    data = made(tmp_path / "data")
+    write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
+    (data.folder / "still.pace").write_text("0")
+    still = data.start(1, name="still")
+    wait_for(lambda: process_that_tokenizes(still), 60, "the pool")
+    moving = data.start(1)
+    finish(moving)
+    assert data.steps(0) == STEPS - 1 and still[0].poll() is None
 
 
 def test_no_more_than_two_windows_are_tokenized_ahead(tmp_path, made):
