@@ -15,7 +15,17 @@ import random
 import shutil
 
 import numpy
-from harness import PYTHON, ROOT, Figure, Quick, Scratch, in_turns, median_ratio, start
+from harness import (
+    PYTHON,
+    ROOT,
+    Figure,
+    Quick,
+    Scratch,
+    in_turns,
+    median_ratio,
+    processes_shown,
+    start,
+)
 
 from figures.data import write_index
 
@@ -70,8 +80,12 @@ def make_text(folder):
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "text.toml").write_text(f"""
         prepare = "training"
-        source = [{{name = "text", format = "jsonl", paths = "text.jsonl", column = "text",
-                    tokenizer = "tokenizer.json"}}]
+        [[source]]
+        name = "text"
+        format = "jsonl"
+        paths = "text.jsonl"
+        column = "text"
+        tokenizer = "tokenizer.json"
         [batch]
         tokens = {RANKS * SEQUENCES * CONTEXT}
         context = {CONTEXT}
@@ -110,7 +124,7 @@ def run(kind, folder, steps, workers=WORKERS, ranks=RANKS):
                for rank, path in enumerate(results)]
     for process in running:
         if process.wait() != 0:
-            raise SystemExit("a rank failed")
+            raise SystemExit(f"a rank failed\n{processes_shown()}")
     read = [json.loads(path.read_text()) for path in results]
     tokens = sum(rank["tokens"] for rank in read)
     return {"MiB": sum(rank["memory_kb"] for rank in read) / 1024,
