@@ -92,7 +92,7 @@ def make_text(folder):
         micro = 1
         [shuffle]
         block = 1024
-        window = 4
+        window = 1
         """)
 
 
