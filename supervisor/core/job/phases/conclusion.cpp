@@ -61,8 +61,8 @@ std::optional<base::Nanos> Conclusion::conclude(Outage& outage) {
   const base::Nanos delay = last.is_spent() ? restarts_.delay(outage.root.rule) : base::Nanos{};
   std::string text = fmt::format("{}: starting {} again", last.text, group_.workers_in_words());
   // An agent that is on its way mostly brings back the node that is missing.
-  const bool none_comes = next.step == Step::kEvict || outage.root.rule == Rule::kNodeLeft ||
-                          nodes_.coming() == 0;
+  const bool none_comes =
+      next.step == Step::kEvict || outage.root.rule == Rule::kNodeLeft || nodes_.coming() == 0;
   if (none_comes && nodes_.there() < nodes_.min_wanted()) {
     text += " when a node is there";
   } else if (delay > base::Nanos{}) {
