@@ -36,7 +36,7 @@ POLL_S = 0.5  # of top
 PAGE_MAX_S = 2
 PICTURE = b"a cell is"
 KEY_MAX_MS = 50
-HELP, BACK = (b"?", b"each distinct one once"), (b"q", b"diagnose")  # keys, and what they show
+HELP, BACK = (b"?", b"distinct"), (b"q", b"diagnose")  # keys, and what they show
 QUICK = Quick(50, "6 s of each load instead of 30 s, and a page of 100 incidents")
 
 
