@@ -30,6 +30,22 @@ while :; do
 done
 )";
 
+constexpr std::string_view kQueueCopy = R"sh(
+# Where Slurm refuses to requeue: a new job runs this script once this job has ended. Not if the job
+# no longer runs: it was requeued after all, or cancelled. A requeued job waits two minutes as well.
+# SLURM_RESTART_COUNT is this job's own.
+queue_copy() {
+  local script next
+  scontrol show job --oneliner "$SLURM_JOB_ID" |
+    grep -q "^JobId=$SLURM_JOB_ID .* JobState=RUNNING " || return
+  script=$(scontrol write batch_script "$SLURM_JOB_ID" -) || return
+  next=$(env -u SLURM_RESTART_COUNT sbatch --parsable --dependency="afterany:$SLURM_JOB_ID" \
+    --begin=now+2minutes ${SLURM_ARRAY_TASK_ID:+--array="$SLURM_ARRAY_TASK_ID"} \
+    <<<"$script") || return
+  echo "robustrun: Slurm does not requeue this job: job ${next%%;*} goes on with it" >&2
+}
+)sh";
+
 constexpr std::string_view kRequeue = R"(
 case $code in
   {})
@@ -37,7 +53,7 @@ case $code in
     echo "robustrun: exit code $code: queueing the job again" >&2
     trap '' TERM
     timeout -s KILL 90 "$robustrun" requeue "$run" || scontrol requeue "$SLURM_JOB_ID" ||
-      echo "robustrun: the job could not be queued again" >&2
+      queue_copy || echo "robustrun: the job could not be queued again" >&2
     ;;
 esac
 )";
@@ -62,6 +78,7 @@ std::string batch_script(const BatchJob& job) {
   }
   text += kSupervise;
   if (!job.requeue_codes.empty()) {
+    text += kQueueCopy;
     text += fmt::format(fmt::runtime(kRequeue), fmt::join(job.requeue_codes, "|"));
   }
   return text + "exit \"$code\"\n";

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -180,6 +181,82 @@ def test_a_requeued_job_starts_again(submitted):
     job.enough()
     assert job.cluster.wait_end(job.job) == "COMPLETED"
     assert job.cluster.show(job.job)["Restarts"] == "1"
+
+
+# The second node fails as a broken one does, once and on request.
+BREAKS_ONCE = SCRIPT.replace("    n += 1", """
+    if rank == 1 and os.path.exists("break"):
+        os.remove("break")
+        print("CUDA error: uncorrectable ECC error encountered", file=sys.stderr, flush=True)
+        sys.exit(1)
+    n += 1""", 1)
+# Keeps a job COMPLETING until the test has looked at the one that waits for its end.
+EPILOG = """#!/bin/sh
+for _ in $(seq 600); do [ -e {folder}/looked ] && exit 0; sleep 0.1; done
+"""
+
+
+def test_where_slurm_refuses_to_requeue_a_copy_of_the_script_goes_on(submitted, robustrun):
+    epilog = robustrun.write("epilog", EPILOG.format(folder=robustrun.folder))
+    epilog.chmod(0o755)
+    job = submitted("--max-restarts=0", "--wait-for-nodes=0.5", "--preflight=off",
+                    script=BREAKS_ONCE, kill_wait_s=15, options=(f"Epilog={epilog}",))
+    job.steps()
+    first = job.job
+    job.cluster.run("scontrol", "update", f"JobId={first}", "Requeue=0")
+    robustrun.write("break", "")
+    job.wait(lambda: "goes on with it" in job.output(), 90, "a word about the next job")
+    said = r"robustrun: Slurm does not requeue this job: job (\d+) goes on with it\n"
+    (job.job,) = map(int, re.findall(said, job.output()))
+    assert job.cluster.show(job.job)["Dependency"] == f"afterany:{first}(unfulfilled)"
+    robustrun.write("looked", "")
+    assert job.cluster.wait_end(first) == "FAILED"
+    assert job.cluster.show(first)["ExitCode"] == "94:0"
+    # Not two minutes later.
+    job.cluster.run("scontrol", "update", f"JobId={job.job}", "StartTime=now")
+    job.steps()
+    job.enough()
+    assert job.cluster.wait_end(job.job) == "COMPLETED"
+    assert job.report()["outcome"] == "succeeded"
+    assert "could not be queued again" not in job.output()
+    listed = job.cluster.run("scontrol", "show", "job", "--oneliner").stdout
+    assert re.findall(r"JobId=(\d+)", listed) == [str(first), str(job.job)]
+    job.cluster.expect_empty()
+
+
+# A Slurm that refuses all, and a robustrun whose run asks for a requeue.
+REFUSING = {
+    "scontrol": """#!/bin/sh
+case $1 in
+  show) echo "JobId=7 JobName=job JobState=$STATE Requeue=0" ;;
+  write) echo text ;;
+  *) exit 1 ;;
+esac
+""",
+    "sbatch": "#!/bin/sh\necho asked >asked\nexit 1\n",
+    "robustrun": "#!/bin/sh\nexit 94\n",
+}
+
+
+@pytest.mark.parametrize("state, is_asked", [("RUNNING", True), ("COMPLETING", False)])
+def test_a_job_that_goes_on_nowhere_is_named(robustrun, state, is_asked):
+    tools = robustrun.folder / "tools"
+    tools.mkdir()
+    for name, text in REFUSING.items():
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    robustrun.write("job.py", "")
+    printed = robustrun.run("submit", "--nodes=2", "--dry-run", "job.py").text
+    script = re.sub("^robustrun=.*", f"robustrun={tools}/robustrun", printed, flags=re.MULTILINE)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=robustrun.folder, stdin=subprocess.DEVNULL, text=True,
+        capture_output=True, env={"SLURM_JOB_ID": "7", "STATE": state,
+                                  "PATH": f"{tools}:{os.environ['PATH']}"})
+    assert done.returncode == 94
+    assert done.stderr.splitlines() == [
+        "robustrun: exit code 94: queueing the job again",
+        "robustrun: the job could not be queued again"]
+    assert (robustrun.folder / "asked").exists() == is_asked
 
 
 # The second node fails as a broken one does, in the first two starts.
