@@ -26,7 +26,7 @@ the script on each node. Takes the options of a run, and:
 
 @check
 
-Exit codes: 0 all nodes are fit, 94 a node is unfit or slow, 2 bad options.
+Exit codes: 0 all nodes are fit, 94 a node is unfit, slow or missing, 2 bad options.
 
 Example:
   robustrun check --hosts=node[01-16] --gpu)";
@@ -208,9 +208,10 @@ constexpr std::string_view kUpdatePage =
        robustrun update [RUN] --list [--json]
 
 Gives the workers of an active run new code, variables or arguments, from the next restart on or at
-once. If the workers fail with them before first progress, the run rolls back to the previous
-version. RUN is a run's id or directory; default: the only active run of this folder, or else of all
-folders; with --list the newest active run, else the newest.
+once. If the workers fail with them before first progress, the run goes back to the newest older
+version that worked, or else to the newest that has not failed. RUN is a run's id or directory;
+default: the only active run of this folder, or else of all folders; with --list the newest active
+run, else the newest.
 
   --now               restart the workers for it at once
   --within TIME       otherwise restart them after this time at the latest [24h; 0: no limit]
