@@ -2,9 +2,9 @@
 // A connection to one host that runs remote commands, one at a time, with their three streams: over
 // a libssh2 session (ssh/session.h) or OpenSSH clients (openssh/link.h).
 //
-// To be used on the loop of its executor, which also calls handlers, never from inside a call. The
-// caller sets deadlines, except for connecting: that is the connect_timeout of SshTarget or
-// OpenSshOptions.
+// To be used on the loop of its executor. Handlers are called there, too, but never from within
+// run(), write() and the like. The caller sets deadlines, except for connecting: that is the
+// connect_timeout of SshTarget or OpenSshOptions.
 
 #include <cstdint>
 #include <functional>

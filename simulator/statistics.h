@@ -6,7 +6,8 @@
 
 namespace robustrun::simulator {
 
-// 95 % confidence interval of the mean, by Student's t; of a single value, that value.
+// 95 % confidence interval of the mean, by Student's t (above 31 values: the normal distribution);
+// of a single value, that value.
 struct Interval {
   double mean = 0;
   double low = 0;

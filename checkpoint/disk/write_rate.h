@@ -3,8 +3,8 @@
 // time after all earlier ones; idle time is not saved up, so there are no bursts. At first there is
 // no limit. Counts the requested bytes.
 //
-// Thread-safe. A new limit takes effect at once, also for waiting threads. A thread waits between
-// calls that touch a mount (mount_threads.h), so waiting uses up no patience.
+// Thread-safe. A new limit holds for later requests; those that wait then are let through. A thread
+// waits between calls that touch a mount (mount_threads.h), so waiting uses up no patience.
 
 #include <atomic>
 #include <cstdint>

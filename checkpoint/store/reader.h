@@ -31,9 +31,9 @@ struct ReadOptions {
 class CheckpointReader {
  public:
   // `folders`: the attempt's folders on all its mounts. Files are looked up by name in each of
-  // them; the mounts where they were saved come last. A file that is only on another machine's
-  // local disk gives kUnavailable. Names are unambiguous: a writer runs on one machine, and the
-  // attempt's token is unique.
+  // them, and then on the manifest's other mounts. A file that is only on another machine's local
+  // disk gives kUnavailable. Names are unambiguous: a writer runs on one machine, and the attempt's
+  // token is unique.
   static CheckpointReader open(Manifest manifest, std::vector<std::string> folders,
                                ReadOptions options = {});
 

@@ -26,7 +26,8 @@ using Groups = std::vector<std::vector<std::uint32_t>>;
 // costs.size() is a multiple of ranks * micro.
 [[nodiscard]] Deal deal(std::span<const std::uint64_t> costs, std::uint32_t ranks,
                         std::uint32_t micro, Sync sync);
-// Deals the bins as a loader without balance does: in the given order, one rank after the other.
+// Deals the bins as a loader without balance does: in the given order, the first micro-batch of
+// each rank in turn, then the second of each.
 [[nodiscard]] Deal deal_in_order(std::size_t bins, std::uint32_t ranks, std::uint32_t micro);
 
 }  // namespace robustrun::loader

@@ -20,7 +20,7 @@ struct StepFigures {
   double padding = 0;         // share of the step's room that is empty
   double padding_in_order = 0;
   Imbalance planned;
-  Imbalance in_order;         // next-fit in the order of drawing, dealt rank by rank
+  Imbalance in_order;         // next-fit in the order of drawing, then deal_in_order()
   // No deal of whole documents is better than this: the cost of the longest document, divided by
   // the mean cost per rank; at least 1.
   double bound = 1;

@@ -84,7 +84,7 @@ struct Spec {
   } balance;
 };
 
-// The error is one sentence that names the key and its value, without the path of the file.
+// The error is one sentence about what is wrong, without the path of the file.
 [[nodiscard]] base::Status check(const Spec& spec);
 
 // The number of bins (sequences of `context` tokens) in a step of `tokens`; the error says why

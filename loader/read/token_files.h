@@ -58,9 +58,9 @@ class TokenFiles {
   // Tokens of a sample. Errors: as of Pieces.
   base::Result<std::uint32_t> length(std::uint32_t source, std::uint64_t sample);
 
-  // Reads `count` tokens of a sample from token `offset` on; they lie within the sample. The result
-  // is valid until the next call. The error names the file, also if it has become shorter since it
-  // was indexed; or is one of Pieces.
+  // Reads `count` tokens of a sample from token `offset` on; they lie within the sample (in pieces:
+  // else kCorrupt). The result is valid until the next call. The error names the file, also if it
+  // has become shorter since it was indexed; or is one of Pieces.
   base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                                std::size_t count);
 
@@ -68,7 +68,8 @@ class TokenFiles {
   void read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                   std::uint32_t tokens);
 
-  // The file in which read() or read_ahead() is at the moment, opening it included. Any thread.
+  // The file in which read() or read_ahead() is at the moment, opening it included; of pieces, the
+  // text that they were made of. Any thread.
   [[nodiscard]] std::optional<FileRead> reading() const;
 
  private:

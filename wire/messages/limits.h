@@ -39,7 +39,8 @@ inline constexpr std::size_t kKnownAddressesMax = 65'536;
 // it (an agent may be slow).
 inline constexpr std::chrono::milliseconds kSilentBeforeHelloMax{200};
 inline constexpr std::chrono::milliseconds kSilentAfterHelloMax{2000};
-// How long an unidentified peer of any other port keeps its place while others wait.
+// The same at rank 0's store, and for bulk data and preflight calls: how long an unidentified peer
+// keeps its place while others wait.
 inline constexpr std::chrono::milliseconds kSlotPatience{2000};
 inline constexpr std::size_t kNodeAddressesMax = 64;  // of one node, in Hello
 // Addresses in StartWorkers that may use rank 0's store. If there are more, none are sent, and the

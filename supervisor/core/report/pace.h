@@ -21,7 +21,7 @@ class PaceFold {
  public:
   // The run's readings, in order.
   void take(const Progress& reading);
-  // Steps per second of this attempt; nullopt: unknown, or it is not that of the last reading.
+  // Steps per second of this attempt; nullopt: unknown, or the last reading is of another attempt.
   [[nodiscard]] std::optional<double> of(base::Attempt attempt) const;
   // Steps per second of all attempts; nullopt: unknown.
   [[nodiscard]] std::optional<double> mean() const;
