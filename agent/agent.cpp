@@ -38,6 +38,11 @@ LookUp on_pool(base::BlockingPool& pool, std::function<std::vector<std::string>(
   };
 }
 
+// A scheduler that warns of the job's end may signal all of its processes: the supervisor reacts.
+void ignore_warnings() {
+  for (const int warning : {SIGUSR1, SIGUSR2}) ::signal(warning, SIG_IGN);
+}
+
 void prepare_process() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit becomes an error of write()
@@ -50,6 +55,7 @@ int run_agent(base::Fd channel) {
   // A second notification of the supervisor's death, besides the end of the channel.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   prepare_process();
+  ignore_warnings();
   asio::io_context loop(1);
   NodeAgent::Settings settings;
   settings.end_signals = {SIGHUP, SIGQUIT};
@@ -72,10 +78,7 @@ int run_agent(base::Fd channel) {
 int run_remote_agent(RemoteAgent start) {
   // The session that started us may end first.
   if (!start.own_workers) ::signal(SIGHUP, SIG_IGN);
-  // A scheduler that warns of the job's end may signal all of its processes: the supervisor reacts.
-  for (const int warning : {SIGUSR1, SIGUSR2}) {
-    if (!start.own_workers) ::signal(warning, SIG_IGN);
-  }
+  ignore_warnings();  // a guest's forwarded_signals have handlers of their own
   prepare_process();
   asio::io_context loop(1);
   const bool is_command = start.own_workers.has_value();  // of a user, on each node

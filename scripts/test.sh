@@ -23,8 +23,10 @@ failures=$(mktemp)
 unsteady=$(mktemp)
 skipped=$(mktemp)
 builder=
+fuzzers=
 clean() {
   [ -z "$builder" ] || kill -- "-$builder" 2> /dev/null
+  [ -z "$fuzzers" ] || kill -- "-$fuzzers" 2> /dev/null
   rm -f "$counts" "$failures" "$unsteady" "$skipped" "$times"
 }
 trap clean EXIT
@@ -151,6 +153,7 @@ $lacking" >> "$failures"
   if [ "$bad" -gt 0 ] && [ "$bad" -le $unsteady_max ] &&
      ! grep -qE 'ERROR: [A-Za-z]+Sanitizer|runtime error: ' "$log"; then
     built  # so that nothing runs beside them
+    fuzzed
     ctest --test-dir "$folder" --output-on-failure --rerun-failed | tee "$again"
   fi
   if grep -qs "tests failed out of $bad\$" "$again"; then
@@ -183,11 +186,18 @@ asan() {
   cmake --preset asan > /dev/null || { count 0 1; return; }
   # shellcheck disable=SC2086
   phase "build with ASan" build build/asan --target $asan_targets || return
+  set -m  # in a group of their own, which clean() can end
   phase "fuzzers, beside the unit tests" fuzz > build/fuzzers.log 2>&1 &
-  local fuzzers=$!
+  fuzzers=$!
+  set +m
   phase "unit tests under ASan and UBSan" run_ctest build/asan -L unit -R "$(sanitized_units)"
-  wait "$fuzzers"
+  fuzzed
   cat build/fuzzers.log
+}
+
+fuzzed() {  # waits for the fuzzers in the background
+  [ -z "$fuzzers" ] || wait "$fuzzers"
+  fuzzers=
 }
 
 # Tests of code with threads: pool, channel, writers, pumps and console; NCCL's plugin; checkpoints'

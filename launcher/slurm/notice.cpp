@@ -49,8 +49,9 @@ bool requeues_itself(std::string_view version, std::string_view job, std::string
   const auto year = base::parse_int<std::uint32_t>(parts[0]);
   const auto month = base::parse_int<std::uint32_t>(parts[1]);
   if (!year || !month || std::pair{*year, *month} < kFirst) return false;
-  const std::string_view preempted = SlurmFields(job).value("PreemptTime");
-  return !preempted.empty() && preempted != "None" &&
+  const SlurmFields shown(job);
+  const std::string_view preempted = shown.value("PreemptTime");
+  return !preempted.empty() && preempted != "None" && shown.value("Requeue") != "0" &&
          SlurmFields(partition).value("PreemptMode").find("REQUEUE") != std::string_view::npos;
 }
 

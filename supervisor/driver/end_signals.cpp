@@ -26,7 +26,10 @@ EndSignals::EndSignals(const base::Clock& clock, NodeTable& nodes, SlurmSide& sl
     : clock_(clock), nodes_(nodes), slurm_(slurm), signals_(signals), hands_(std::move(hands)) {}
 
 void EndSignals::received(int signal, bool forward_only) {
-  if (!forward_only && (was_relayed(signal) || was_passed_on(signal))) return;
+  if (!forward_only) {
+    const bool relayed = was_relayed(signal);
+    if (was_passed_on(signal) || relayed) return;
+  }
   if (signal == SIGTERM && slurm_.may_signal()) return slurm_.signalled();
   SignalReceived received{signal, forward_only};
   if (is_warning(signal)) {

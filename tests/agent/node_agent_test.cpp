@@ -102,7 +102,7 @@ TEST_CASE("an order before the welcome is dropped, which is reported") {
   Agent run;
   run.hear(wire::ReservePort{});
   CHECK(run.all<wire::PortReserved>().empty());
-  REQUIRE(run.all<wire::Notice>().size() == 1);
+  REQUIRE(run.run_until([&] { return run.all<wire::Notice>().size() == 1; }));
   CHECK(run.all<wire::Notice>()[0].text == "an order came before the welcome and was dropped");
   CHECK_FALSE(run.agent->welcomed());
   run.welcome();

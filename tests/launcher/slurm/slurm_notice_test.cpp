@@ -91,6 +91,7 @@ TEST_CASE("from 24.05 on Slurm itself queues a preempted job again") {
   CHECK_FALSE(requeues_itself("slurm 24.02.9\n", kPreempted, kLow));
   CHECK_FALSE(requeues_itself("slurm-wlm 24.11.5\n", kQuiet, kLow));
   CHECK_FALSE(requeues_itself("slurm-wlm 24.11.5\n", kPreempted, "PreemptMode=CANCEL"));
+  CHECK_FALSE(requeues_itself("slurm 24.11.5", std::string(kPreempted) + " Requeue=0", kLow));
   for (const char* garbage : {"", "slurm", "slurm x.y", "24"}) {
     CHECK_FALSE(requeues_itself(garbage, kPreempted, kLow));
   }

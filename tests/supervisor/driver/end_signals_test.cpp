@@ -94,6 +94,15 @@ TEST_CASE("a batch system's signal, to us and to the script that passes it on, i
   }
 }
 
+TEST_CASE("a batch system's signal to an agent, to us and to the script is one") {
+  Signals run;
+  run.batch = {"PBS", {}};
+  run.signals->on_report({0}, stop(SIGTERM));
+  run.signals->received(SIGTERM, false);
+  run.signals->received(SIGTERM, false);
+  CHECK(run.events.size() == 1);
+}
+
 TEST_CASE("workers' signals to their parent end the run once, and only those that end runs") {
   Signals run;
   run.signals->on_report({0}, stop(SIGUSR1));
