@@ -23,12 +23,13 @@ import sys
 import threading
 import time
 
-from . import c_api
+from . import c_api, pieces
 from .piece_maker import PieceMaker
 from .pieces import RECORDS, remove
 from .spec import DataError
 
 _AT_ONCE = 4096  # samples whose pieces are looked up in one call
+_REACH_MAX = 64  # times the usual reach
 _TOUCH_EVERY_S = 5  # more often at first
 _FRESH_S = 30
 _TAKE_OVER_AFTER_S = 30
@@ -46,7 +47,8 @@ class _Source:
             samples += text.records
         self._samples = samples
         # The present window and the next one; more if ranks need more for a step.
-        self.reach = 2 * values["shuffle"]["window"] * max(values["shuffle"]["block"], RECORDS)
+        self._reach = 2 * values["shuffle"]["window"] * max(values["shuffle"]["block"], RECORDS)
+        self.reach = self._reach
         self.position = self._upto = 0  # samples
         self._told = set()
         self.coming = collections.deque()  # (position, text, number)
@@ -59,12 +61,17 @@ class _Source:
         return self._texts[at], (sample - self._firsts[at]) // RECORDS
 
     def move(self, position):
-        if position < self.position:  # a state was loaded
+        if position < self.position or position > self._upto:  # a state was loaded
             self._told.clear()
             self.coming.clear()
-        if position < self.position or position > self._upto:
             self._upto = position
+        if position != self.position:
+            self.reach = self._reach
         self.position = position
+
+    def reach_further(self):
+        """A step is larger than what is within reach."""
+        self.reach = min(2 * self.reach, _REACH_MAX * self._reach)
 
     def look_ahead(self):
         """Adds to `coming` what is within reach."""
@@ -151,6 +158,10 @@ class Ahead:
         os.makedirs(cache, exist_ok=True)
         self._folder = folder
         self._machines = _Machines(cache, task["job"], task["machine"], task["machines"])
+        if [text.folder for texts in pieces.texts_of(values, folder).values()
+                for text in texts] != task["folders"]:
+            raise DataError("a text, its tokenizer or its transform has changed since the training "
+                            "began: start it again")
         self._maker = PieceMaker(values, folder, task["processes"], self._machines.check_shared,
                                  task["late_s"])
         self.put = self._maker.put
@@ -221,7 +232,7 @@ class Ahead:
         if self._needs.get(name, ())[:2] != piece:
             self._needs[name] = (*piece, time.monotonic())
             if not source.has_told(*piece):
-                source.reach *= 2  # a step is larger than that
+                source.reach_further()
 
     def _look_at_needs(self):
         for path in glob.glob(self._need_files):

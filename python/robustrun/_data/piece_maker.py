@@ -36,7 +36,12 @@ def _count(text):
     text.count()
 
 
-def _make(text, number, skipped, one_by_one):
+def _stamp(recipe, text):
+    status = os.stat(text.path)
+    return [*recipe.stamp(), (status.st_size, status.st_mtime_ns)]
+
+
+def _make(text, number, skipped, one_by_one, stamp):
     """(temporary name of the piece, samples, tokens, records to tokenize again, [(number, error)])
     """
     first, batch = text.batch(number)
@@ -44,6 +49,10 @@ def _make(text, number, skipped, one_by_one):
         text.path, first, batch, skipped, lambda record: note(text.source, record), one_by_one)
     if len(lengths) != text.records_of(number):
         raise DataError("%s has changed since its records were counted" % text.path)
+    # The folder's name is that of what was there when this began.
+    if _stamp(_recipes[text.source], text) != stamp:
+        raise DataError("%s, its tokenizer or its transform has changed since the training began"
+                        % text.path)
     partial = pieces.write(text.piece(number), pieces.piece_bytes(tokens, lengths))
     return partial, len(lengths), len(tokens), picked, failed
 
@@ -74,6 +83,8 @@ class PieceMaker:
         self._recipes = {number: Recipe(source, folder) for number, source
                          in enumerate(values["source"]) if source["format"] != "megatron"}
         self.texts = pieces.texts_of(values, folder)
+        self._stamps = {text.path: _stamp(self._recipes[number], text)
+                        for number, texts in self.texts.items() for text in texts}
         self._events = queue.SimpleQueue()  # (task or text, future), and whatever is put()
         self._working = {}  # (folder, number of the piece) → its task
         self._killed = 0
@@ -110,7 +121,7 @@ class PieceMaker:
             self._submit(task, _again, task.text, task.made[3])
         else:
             self._submit(task, _make, task.text, task.number, set(task.text.skipped()),
-                         task.one_by_one)
+                         task.one_by_one, self._stamps[task.text.path])
 
     def next_event(self, within_s):
         """The text or (text, number, samples, tokens) that is done; what was put(); or None."""
@@ -168,6 +179,7 @@ class PieceMaker:
                     self._recipes[task.text.source].maker,
                     "killed its process twice" if killed.late_s is None
                     else "took longer than %d s twice" % killed.late_s))
+                self._killed = 0
                 if task.made:  # with this record, which may not be used now
                     pieces.remove(task.made[0])
                     task.made = None

@@ -258,7 +258,7 @@ def _prepare_pieces(path, values, folder, processes, part):
             if not maker.busy:
                 break
             done = maker.next_event(1)
-            if done:
+            if isinstance(done, tuple):  # else a count that another process was faster with
                 text, _, samples, tokens = done
                 made[text.source] = [a + b for a, b in
                                      zip(made[text.source], (samples, tokens, 1))]

@@ -9,7 +9,7 @@ import contextlib
 import copy
 import hashlib
 import importlib
-import importlib.util
+import importlib.machinery
 import json
 import os
 import sys
@@ -97,16 +97,33 @@ class Recipe:
     def code_stamp(self):
         """A hash of the file that holds the transform, without importing it; "" if there is none.
         """
-        if not self.transform:
-            return ""
-        if self._folder not in sys.path:
-            sys.path.insert(0, self._folder)
         try:
-            found = importlib.util.find_spec(self.transform.partition(":")[0])
-            with open(found.origin, "rb") as file:
+            with open(self._code_file(), "rb") as file:
                 return hashlib.sha256(file.read()).hexdigest()
         except Exception:  # without a file; or it cannot be imported
             return ""
+
+    def _code_file(self):
+        """The file that holds the transform. Whether a module of its name is imported already does
+        not matter: the processes that tokenize import it anew."""
+        name = self.transform.partition(":")[0]
+        places = [self._folder, *sys.path]
+        for part in name.split("."):
+            found = importlib.machinery.PathFinder.find_spec(part, places)
+            places = found.submodule_search_locations
+        return found.origin
+
+    def stamp(self):
+        """Differs if the transform's file or the tokenizer's was changed or replaced."""
+        found = []
+        for path in (os.path.join(self._folder, self.tokenizer) if self.tokenizer else "",
+                     self._code_file() if self.transform else ""):
+            try:
+                status = os.stat(path)
+                found.append((status.st_size, status.st_mtime_ns, status.st_ino))
+            except OSError:  # a tokenizer that transformers knows by name
+                found.append(None)
+        return found
 
     def _function(self):
         module, name = self.module(), self.transform.partition(":")[2]

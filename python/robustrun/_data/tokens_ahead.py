@@ -5,6 +5,7 @@ others wait for the pieces; if the one ends, another takes the lock.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -34,9 +35,9 @@ def _number(name, default):
 
 
 class _Place:
-    """Where this process is in its job."""
+    """Where this process is in its job. `folders`: those of the texts."""
 
-    def __init__(self, values, folder):
+    def __init__(self, values, folder, folders):
         ranks = _number("LOCAL_WORLD_SIZE", 1)
         self.machine = _number("GROUP_RANK", 0)
         self.machines = max(_number("GROUP_WORLD_SIZE", _number("WORLD_SIZE", 1) // max(ranks, 1)),
@@ -49,7 +50,7 @@ class _Place:
             job = [os.environ.get(name, "") for name in names[1:]]
         if not any(job):
             job = [os.getpid()]
-        text = json.dumps([job, folder, values], sort_keys=True).encode()
+        text = json.dumps([job, folder, values, folders], sort_keys=True).encode()
         self.job = hashlib.sha256(text).hexdigest()[:16]
         self.folder = os.fsdecode(c_api.shared_folder())
         if not self.folder:  # outside robustrun
@@ -67,7 +68,8 @@ class TokensAhead:
     def __init__(self, values, folder):
         self._values, self._folder = values, folder
         self._texts = pieces.texts_of(values, folder)
-        self._place = _Place(values, folder)
+        self._folders = [text.folder for texts in self._texts.values() for text in texts]
+        self._place = _Place(values, folder, self._folders)
         self._pid = os.getpid()
         self._lock = None  # file: this rank has the process, or should
         self._process = None
@@ -95,7 +97,6 @@ class TokensAhead:
         self._need = None
         if self._at["step"] != cursor["step"] or self._at["positions"] != cursor["positions"]:
             self._at = {"positions": cursor["positions"], "step": cursor["step"]}
-            self.look(True)
             self._send(self._at)
 
     def need(self, source, sample):
@@ -115,11 +116,11 @@ class TokensAhead:
                 json.dump(need, file)
             os.replace(partial, "%s.need-%d-%d" % (self._place.prefix, os.getpid(), id(self)))
 
-    def look(self, now=False):
+    def look(self):
         """Sees to it that a process tokenizes on this machine. DataError if that found an error."""
         if self._pid != os.getpid():  # forked: its parent has them
             self._pid, self._lock, self._process = os.getpid(), None, None
-        if not now and time.monotonic() - self._looked < _LOOK_EVERY_S:
+        if time.monotonic() - self._looked < _LOOK_EVERY_S:
             return
         self._looked = time.monotonic()
         if self._process is not None and self._process.poll() is None:
@@ -142,9 +143,11 @@ class TokensAhead:
         try:
             # Not flock(): a child that was forked would hold it, too.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            return False
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                file.close()
+                return False
+            # A file system without locks: two that tokenize do no harm.
         self._lock = file
         _owned[path] = os.getpid()
         return True
@@ -162,7 +165,8 @@ class TokensAhead:
             [sys.executable, "-c", _PROGRAM % package], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
         place = self._place
-        task = {"values": self._values, "folder": self._folder, "job": place.job,
+        task = {"values": self._values, "folder": self._folder, "folders": self._folders,
+                "job": place.job,
                 "machine": place.machine, "machines": place.machines,
                 "processes": place.processes, "needs": place.prefix + ".need-",
                 "late_s": LATE_S}
@@ -195,6 +199,8 @@ class TokensAhead:
         process, self._process = self._process, None
         if process is not None:
             with contextlib.suppress(OSError):
+                # A child of this process may have the pipe open, too.
+                print(json.dumps({"end": True}), file=process.stdin, flush=True)
                 process.stdin.close()
             try:
                 process.wait(_END_S)

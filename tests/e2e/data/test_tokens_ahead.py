@@ -230,14 +230,40 @@ def test_a_rank_gets_its_text_although_the_one_that_tokenizes_stands_still(tmp_p
     assert data.steps(0) == STEPS - 1 and still[0].poll() is None
 
 
+@pytest.mark.parametrize("killed", ["the pool", "the process that tokenizes"])
+def test_a_transform_that_is_changed_meanwhile_ends_the_training(tmp_path, made, killed):
+    data = made(tmp_path / "data", code=SLOWLY)
+    write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
+    (data.folder / "log.pace").write_text("1")
+    jobs = data.start(1, steps=2000)
+    wait_for(lambda: data.steps(0) == 0, 60, "the first step")
+    ahead, pool = wait_for(lambda: process_that_tokenizes(jobs), 60, "the pool")
+    (data.folder / "prep.py").write_text(SLOWLY.replace("ord(letter)", "ord(letter) + 1"))
+    for pid in pool if killed == "the pool" else [ahead]:
+        os.kill(pid, signal.SIGKILL)
+    (data.folder / "log.pace").unlink()
+    (said,) = finish(jobs, code=1)
+    assert "has changed since the training began" in said, said
+
+
 def test_no_more_than_two_windows_are_tokenized_ahead(tmp_path, made):
     data = made(tmp_path / "data")
     write_lines(data.folder / "web-4.jsonl", words(20_000, 9))
     (data.folder / "data.toml").write_text(
         (data.folder / "data.toml").read_text().replace("block = 128", "block = 1024"))
-    finish(data.start(1, steps=1))
+    (data.folder / "log.pace").write_text("1")
+    jobs = data.start(1, steps=2)
+    seen = []
+
+    def is_steady():
+        seen.append(len(data.pieces()))
+        return data.steps(0) == 0 and len(seen) > 200 and seen[-200] == seen[-1]
+
+    wait_for(is_steady, 60, "the end of what is tokenized ahead")
     # Of each source at most the pieces of two blocks, which may be in the middle of pieces.
-    assert 2 <= len(data.pieces()) <= 2 * 2 * 3
+    assert 2 <= seen[-1] <= 2 * 2 * 3
+    (data.folder / "log.pace").unlink()
+    finish(jobs)
 
 
 FAILS = LETTERS.replace("return", """if text in BAD:
