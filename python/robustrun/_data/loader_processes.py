@@ -16,6 +16,7 @@ class _DoneEvent:
     the lock: only this process sets it, once."""
 
     def __init__(self, event):
+        self._event = event  # a process that is spawned finds its semaphores only while it exists
         self._flag = event._flag
         self._is_set = False
 
