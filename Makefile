@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 # ON: warnings are errors. Without it a build/ keeps its setting, so nothing is compiled again.
 CONFIGURE = cmake --preset release $(if $(WERROR),-DROBUSTRUN_WERROR=$(WERROR))
-FUZZ_SECONDS ?= 1
+FUZZ_SECONDS ?= 2
 LABELS ?= ^ci$$
 SECONDS ?= 600
 export PYTHONDONTWRITEBYTECODE = 1

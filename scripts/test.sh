@@ -8,13 +8,13 @@
 # fail, these run once more, alone; a test that then passes counts as passed and is listed as
 # unsteady.
 #
-#   scripts/test.sh [--times] [SECONDS [LABELS]]   SECONDS per fuzzer (default 1); LABELS of CTest, a
+#   scripts/test.sh [--times] [SECONDS [LABELS]]   SECONDS per fuzzer (default 2); LABELS of CTest, a
 #                                                  regular expression; --times prints durations, too
 set -uo pipefail
 cd "$(dirname "$0")/.."
 times=
 [ "${1:-}" != --times ] || { times=$(mktemp); shift; }
-fuzz_seconds=${1:-1}
+fuzz_seconds=${1:-2}
 labels=${2:-^ci$}
 jobs=$(nproc)
 unsteady_max=6  # more failures than this are not chance
