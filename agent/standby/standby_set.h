@@ -122,8 +122,8 @@ class StandbySet {
     // Size of its list of modules: the estimate before a first measurement.
     std::int64_t list_bytes = 0;
     base::Nanos started_at{};  // when its standby was started
-    base::Nanos
-        cold_since{};  // when its worker started the usual way; 0: it did not, or has a step
+    // When its worker started the usual way; 0: it did not, or has a step.
+    base::Nanos cold_since{};
   };
   using Slots = std::map<std::uint32_t, Slot>;  // by local rank
 
@@ -172,8 +172,7 @@ class StandbySet {
       modules_wanted_by_;  // the attempt whose modules the supervisor waits for
   std::string list_;  // given by the supervisor, on a spare node
   base::Timer patience_;  // for settled_
-  base::Nanos
-      cold_start_{};  // the longest from a start without a standby to the first step; 0: none
+  base::Nanos cold_start_{};  // the longest from a start without standby to the first step
   std::function<void()> settled_;
   bool is_spare_ = false;
   // Standbys with a list of an earlier run are to become, or became, the node's first workers.

@@ -49,8 +49,8 @@ def can_track_by_cgroup():
 
 
 def step_spool(pid):
-    """The folder of a step daemon (slurmstepd), which is its node's; empty: it is none. Those of
-    newer versions have no environment."""
+    """The folder of a step daemon (slurmstepd), which is its node's; empty: of another process.
+    Those of newer versions have no environment."""
     with contextlib.suppress(OSError):
         if pathlib.Path(f"/proc/{pid}/comm").read_text() == "slurmstepd\n":
             return os.readlink(f"/proc/{pid}/cwd")
