@@ -307,8 +307,12 @@ def test_a_host_that_dies_in_two_runs_is_taken_last_by_the_third(farm, over, rob
     finished = job.stop()
     assert "h1 has failed earlier runs (lost in 2 runs" in finished.errors
 
-    checked = robustrun.run("check", "--preflight=full", "--hosts=h[1-2]",
-                            env=hosts.home.environment())
+    # Where other programs compute, a host may be slow in one check.
+    for _ in range(5):
+        checked = robustrun.run("check", "--preflight=full", "--hosts=h[1-2]",
+                                env=hosts.home.environment())
+        if "times as long as the median node" not in checked.errors:
+            break
     assert checked.code == 0, checked.errors
     assert re.match("h1 +cleared by a full check", robustrun.run("nodes", "h1").text)
 
