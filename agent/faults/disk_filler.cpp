@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -22,7 +23,19 @@ struct Filling {
   base::Result<std::uint64_t> bytes = std::uint64_t{0};
 };
 
+bool is_on_the_systems_disk(const std::string& folder) {
+  struct stat own{};
+  struct stat root{};
+  return ::stat(folder.c_str(), &own) == 0 && ::stat("/", &root) == 0 && own.st_dev == root.st_dev;
+}
+
 base::Result<std::uint64_t> free_space(const std::string& folder) {
+  if (is_on_the_systems_disk(folder)) {
+    return base::fail(base::Errc::kInvalidArgument,
+                      fmt::format("cannot fill the disk of {}: / is on it, too; use --log-dir on a "
+                                  "small file system of its own, such as a tmpfs",
+                                  folder));
+  }
   struct statfs info{};
   if (::statfs(folder.c_str(), &info) != 0) {
     return base::fail_errno("cannot fill the disk of " + folder, errno);

@@ -2,8 +2,8 @@
 // Takes all space of a file system for a while, for drills.
 //
 // The file loses its name while it is empty, so that its space is free again however this process
-// ends. On the loop; allocation happens on the pool. Refused: more than kDiskFillBytesMax of free
-// space, or more than kMemoryFillBytesMax where files are in memory.
+// ends. On the loop; allocation happens on the pool. Refused: the file system of /, more than
+// kDiskFillBytesMax of free space, or more than kMemoryFillBytesMax where files are in memory.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

@@ -113,7 +113,7 @@ inline constexpr std::chrono::seconds kControlMessageTime{5};  // from its first
 inline constexpr std::chrono::seconds kFaultTakenMax{5};  // for the boot module to take the order
 inline constexpr std::chrono::milliseconds kFaultPoll{20};
 inline constexpr std::size_t kProcStatusBytesMax = std::size_t{64} << 10;
-inline constexpr std::uint64_t kDiskFillBytesMax = std::uint64_t{64} << 30;
+inline constexpr std::uint64_t kDiskFillBytesMax = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMemoryFillBytesMax = std::uint64_t{1} << 30;  // tmpfs
 inline constexpr std::uint64_t kDiskFillPieceMin = 4096;
 // Log pumps use lanes with the numbers of their descriptors, so this one is free.

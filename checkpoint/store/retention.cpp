@@ -107,6 +107,13 @@ Status write_verified(Disk& disk, const FoundAttempt& found) {
                              control_line("verified " + found.digest));
 }
 
+// No error if there is no such mark.
+Status remove_mark(Guard& guard, const std::string& folder, std::string_view name) {
+  const Status removed = guard.disk.remove(folder + "/" + std::string(name));
+  if (!removed) return removed.error().os_errno == ENOENT ? Status() : removed;
+  return guard.disk.sync_folder(folder);
+}
+
 // Runs without the lock, because reading everything takes long and commits wait for the lock.
 // `sound` receives the verified attempts, even if a full disk cannot store the mark: removal must
 // be able to free it.
@@ -182,6 +189,12 @@ Status mark_verified(Disk& disk, const FoundAttempt& found) {
   return write_verified(guard.disk, found);
 }
 
+Status unmark_verified(Disk& disk, const FoundAttempt& found) {
+  Guard guard(disk, found.folders, kPatience);
+  for (const std::string& folder : found.folders) RR_TRY(remove_mark(guard, folder, kVerifiedName));
+  return {};
+}
+
 // Writes the mark to every folder, because a mount may be lost; one success is enough.
 Status mark_poisoned(Disk& disk, const FoundAttempt& found, std::string_view reason) {
   if (reason.size() > kReasonBytesMax || !is_control_word(reason)) {
@@ -208,15 +221,12 @@ Status mark_poisoned(Disk& disk, const FoundAttempt& found, std::string_view rea
 Status set_pinned(Disk& disk, const FoundAttempt& found, bool pinned) {
   Guard guard(disk, found.folders, kPatience);
   for (const std::string& folder : found.folders) {
-    const std::string path = folder + "/" + std::string(kPinnedName);
-    if (pinned) {
-      RR_TRY(replace_shared_file(guard.disk, path, control_line("pinned")));
-      continue;
+    if (!pinned) {
+      RR_TRY(remove_mark(guard, folder, kPinnedName));
+    } else {
+      RR_TRY(replace_shared_file(guard.disk, folder + "/" + std::string(kPinnedName),
+                                 control_line("pinned")));
     }
-    if (auto removed = guard.disk.remove(path); !removed && removed.error().os_errno != ENOENT) {
-      return removed;
-    }
-    RR_TRY(guard.disk.sync_folder(folder));
   }
   return {};
 }

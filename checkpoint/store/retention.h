@@ -29,6 +29,9 @@ base::Status verify_and_mark(Disk& disk, const FoundAttempt& found);
 
 // Marks as verified a checkpoint that was read back and found sound.
 base::Status mark_verified(Disk& disk, const FoundAttempt& found);
+// Takes this mark from a checkpoint that was found damaged later, so that prune() reads it again
+// instead of removing older ones. No error if it has none.
+base::Status unmark_verified(Disk& disk, const FoundAttempt& found);
 // Marks the checkpoint as poisoned: no job starts from it any more. `reason`: one word
 // (kInvalidArgument).
 base::Status mark_poisoned(Disk& disk, const FoundAttempt& found, std::string_view reason);

@@ -73,6 +73,10 @@ int verify_checkpoints(const CkptLine& line, const std::vector<const FoundAttemp
       result.faults =
           checkpoint::CheckpointReader::open(found->manifest, found->folders).verify(&result.away);
     }
+    if (found->verified && !result.faults.empty()) {
+      const auto unmarked = checkpoint::unmark_verified(checkpoint::posix_disk(), *found);
+      if (!unmarked) say("it still counts as verified: " + unmarked.error().what);
+    }
     sound = sound && result.faults.empty() && result.away.empty() && found->notes.empty() &&
             found->state == AttemptState::kCommitted;
   }

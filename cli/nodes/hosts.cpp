@@ -25,6 +25,12 @@ bool says(const Settings& settings, OptionId id) { return !settings.text(id).emp
 
 // --hosts or --hostfile; nullopt: neither. If both are given, the one of higher precedence.
 Result<std::optional<OptionId>> source_of(const Settings& settings) {
+  // Without this, --hosts="$HOSTS" with an unset variable would run on this machine alone.
+  for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
+    if (settings.get(id).origin != Origin::kCommandLine || says(settings, id)) continue;
+    return cannot_use(settings, id, Errc::kInvalidArgument,
+                      "it is empty; name hosts, or leave the option out");
+  }
   const bool list = says(settings, OptionId::kHosts);
   const bool file = says(settings, OptionId::kHostfile);
   if (!list && !file) return std::nullopt;

@@ -16,6 +16,7 @@
 #include "supervisor/control/client.h"
 #include "supervisor/control/file.h"
 #include "supervisor/run_dir/journal.h"
+#include "supervisor/run_dir/saved_request.h"
 
 namespace robustrun::cli {
 namespace {
@@ -89,6 +90,11 @@ base::Result<std::string> find_journal(const std::string& run, const Surrounding
     // The name of a Slurm job's first start means the job, of which the newest start counts.
     if (known.id == run || chain_id(known.id) == run) return known.directory + kJournal;
     ids.push_back(known.id);
+  }
+  // Runs whose directory has another name: of submitted jobs, --run-dir and the demo.
+  for (const KnownRun& known : known_runs(around)) {
+    const auto saved = supervisor::load_request(known.directory);
+    if (saved && saved->spec.run_id == run) return known.directory + kJournal;
   }
   return base::fail(
       base::Errc::kNotFound,

@@ -12,9 +12,11 @@ namespace robustrun::cli {
 // Means the newest run, wherever it was started.
 inline constexpr std::string_view kLatest = "latest";
 
-// `run`: a run's directory, the id of a run of this user (run_index.h), or `latest`; empty: the
-// newest below ./robustrun-runs, or else the newest. The id slurm-JOB means the newest start of
-// this Slurm job (run_chain.h). Returns the path of its journal. kNotFound: there is no such run.
+// `run`: a run's directory, its name or id (they differ for submitted jobs and with --run-dir) if
+// the run is one of this user's (run_index.h), or `latest`; empty: the newest below
+// ./robustrun-runs, or else the newest. The id slurm-JOB means the newest start of this Slurm job
+// (run_chain.h). Several runs with an id: the newest. Returns the path of its journal. kNotFound:
+// there is no such run.
 [[nodiscard]] base::Result<std::string> find_journal(const std::string& run,
                                                      const Surroundings& around);
 

@@ -1,5 +1,6 @@
 """`robustrun demo`: what a new user runs first."""
 
+import re
 import sys
 
 import pytest
@@ -16,6 +17,9 @@ def test_the_demo_loses_a_rank_and_recovers(robustrun):
     assert "2 workers started warm" in finished.errors
     # Found from any folder, in which the demo leaves nothing.
     assert robustrun.run("report", "latest").code == 0
+    # Its directory has another name than the id that the console shows.
+    (run,) = set(re.findall(r"\brun (\d{8}-\d{6}-[0-9a-f]{4})\b", finished.errors))
+    assert robustrun.run("report", run).code == 0
     assert not (robustrun.folder / "robustrun-runs").exists()
     robustrun.expect_nothing_left()
 

@@ -35,7 +35,7 @@ constexpr std::array kRows = {
     FaultRow{kNetDrop, "net-drop", Target::kNode, true, kUsual, false,
              "nothing passes between its agent and us"},
     FaultRow{kDiskFull, "disk-full", Target::kNode, true, kUsual, false,
-             "no space is left where its logs are"},
+             "no space is left where its logs are (a small disk, not that of /)"},
     FaultRow{kAgentDeath, "agent-death", Target::kNode, false, {}, false, "SIGKILL to its agent"},
     FaultRow{kSupervisorDeath,
              "supervisor-death",

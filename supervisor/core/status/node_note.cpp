@@ -66,6 +66,13 @@ class NoteTaker {
                      base::printable(std::string_view(text).substr(0, kNoteBytesMax))});
   }
 
+  // Its user has not put the script, its folder or the interpreter there.
+  static bool lacks_program(const NodesChecked& checked, base::NodeId node) {
+    return std::ranges::any_of(checked.nodes, [&](const NodeCheck& one) {
+      return one.node == node && (!one.facts.missing.empty() || one.facts.software.missing);
+    });
+  }
+
   void take_check(const NodesChecked& checked, base::Nanos at) {
     std::vector<WantedNode> wanted;
     std::uint64_t world = 0;
@@ -80,6 +87,7 @@ class NoteTaker {
         verdicts, [](const NodeVerdict& verdict) { return verdict.level >= Fitness::kSlow; });
     if (all_bad) return;
     for (const NodeVerdict& verdict : verdicts) {
+      if (lacks_program(checked, verdict.node)) continue;
       if (verdict.level >= Fitness::kSlow) {
         const NoteKind kind = verdict.level == Fitness::kUnfit ? NoteKind::kUnfit : NoteKind::kSlow;
         note(verdict.node, at, kind, verdict.findings.front().words);

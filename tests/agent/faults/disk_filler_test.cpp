@@ -96,6 +96,14 @@ TEST_CASE("a missing folder cannot be filled, and the next one can be tried") {
   CHECK(f.answer().error().os_errno == ENOENT);
 }
 
+TEST_CASE("the disk of / is never filled") {
+  Fixture f;
+  f.fill("/", std::chrono::seconds(1));
+  const auto refused = f.answer();
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == base::Errc::kInvalidArgument);
+}
+
 TEST_CASE("a disk is filled for a while and given back") {
   if (!on_small_disk("a disk is filled*")) return;
   Fixture f;

@@ -74,6 +74,8 @@ TEST_CASE("of two sources the one of higher precedence counts, and equals are re
 
 TEST_CASE("errors show how the user wrote it") {
   World world;
+  CHECK(hosts_of(world, {"--hosts="}) ==
+        "cannot use --hosts=: it is empty; name hosts, or leave the option out");
   CHECK(hosts_of(world, {"--hosts=a,,b"}) ==
         "cannot use --hosts=a,,b: at character 3: a host name is missing");
   CHECK(hosts_of(world, {"--hosts=a", "--include=b"}) ==

@@ -130,6 +130,16 @@ def test_prune_removes_nothing_when_a_checkpoint_to_keep_is_damaged(folders):
     said = ckpt("prune", "--keep=1", *folders, code=1)
     assert "nothing removed" in said and str(data) in said
     assert steps_left(folders) == before
+    content[4200] ^= 8
+    data.write_bytes(content)
+    ckpt("prune", f"--keep={len(before)}", *folders)  # which marks it as verified
+    assert newest(folders)["verified"]
+    content[4200] ^= 8
+    data.write_bytes(content)
+    assert "DAMAGED" in ckpt("verify", *folders, code=1)
+    assert not newest(folders)["verified"]
+    assert "nothing removed" in ckpt("prune", "--keep=1", *folders, code=1)
+    assert steps_left(folders) == before
 
 
 def test_prune_and_pin_report_missing_arguments(folders):

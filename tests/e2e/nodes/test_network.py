@@ -206,18 +206,29 @@ def test_a_flood_before_the_first_agent_does_not_delay_it(lab, robustrun):
     """The agents' addresses are known because the user has named the hosts."""
     machines = lab(2)
     sshds = [machine.init for machine in machines.machines.values()]
-    for pid in sshds:
-        os.kill(pid, signal.SIGSTOP)
-    job = start_job(robustrun, "--hosts=10.77.0.[1-2]", "--iface=eth0", "--standby=off",
-                    *lockstep(robustrun), env=machines.home.environment(), prefix=machines.prefix)
-    job.wait(lambda: listening_ports(job.pid), "the port")
-    (port,) = listening_ports(job.pid)
-    machines.flood(port)
-    began = time.monotonic()
-    for pid in sshds:
-        os.kill(pid, signal.SIGCONT)
-    job.wait(lambda: len(job.records(AGENT_JOINED)) == 2, "the agents")
-    assert time.monotonic() - began < 5  # 7 s if they are strangers
+
+    def joined_within():
+        for pid in sshds:
+            os.kill(pid, signal.SIGSTOP)
+        job = start_job(robustrun, "--hosts=10.77.0.[1-2]", "--iface=eth0", "--standby=off",
+                        *lockstep(robustrun), env=machines.home.environment(),
+                        prefix=machines.prefix)
+        job.wait(lambda: listening_ports(job.pid), "the port")
+        (port,) = listening_ports(job.pid)
+        machines.flood(port)
+        began = time.monotonic()
+        for pid in sshds:
+            os.kill(pid, signal.SIGCONT)
+        job.wait(lambda: len(job.records(AGENT_JOINED)) == 2, "the agents")
+        return job, time.monotonic() - began
+
+    job, took_s = joined_within()
+    for _ in range(4):
+        if took_s < 5:  # as strangers they need 7 s at least
+            break
+        job.stop()  # they were slow because others compute on this machine
+        job, took_s = joined_within()
+    assert took_s < 5
     job.moves(world=2)
     job.stop()
 

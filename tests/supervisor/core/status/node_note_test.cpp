@@ -171,6 +171,13 @@ TEST_CASE("a check blames unfit nodes and clears those that pass a full one") {
     fast.event(1000, checked);
     CHECK(notes_of(fast.entries).size() == 1);
   }
+  SUBCASE("a host that lacks the script is not blamed") {
+    checked.nodes[1] = test::healthy(1);
+    checked.nodes[1].facts.missing = "train.py is not on this machine";
+    Story lacking = three_nodes();
+    lacking.event(1000, checked);
+    CHECK(notes_of(lacking.entries).size() == 2);  // the others, as cleared
+  }
   SUBCASE("where all are unfit it is the job's fault") {
     for (NodeCheck& node : checked.nodes) node.answered = false;
     Story none = three_nodes();
