@@ -52,8 +52,8 @@ struct RemoteAgent {
   // NAME=VALUE: variables particular to this node (from Slurm: the task, the GPUs). They replace
   // the supervisor's variables of the same names.
   std::vector<std::string> node_environment;
-  // For a machine that joined by itself: the template of the workers that its own command asked
-  // for. It is used in place of the supervisor's.
+  // Of a user's command that joined the run from this machine: the template of the workers that it
+  // asked for. It is used in place of the supervisor's.
   std::optional<wire::WorkerTemplate> own_workers;
   // Streams of own_workers, one entry for each local rank. They follow from this command's options,
   // which the supervisor does not know.

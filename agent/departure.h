@@ -25,7 +25,7 @@ namespace robustrun::agent {
 class Departure {
  public:
   struct Hands {
-    std::function<bool()> has_workers;  // the supervisor has welcomed us
+    std::function<bool()> has_workers;  // the supervisor has welcomed us, so there may be some
     std::function<bool()> is_supervisor_gone;  // on one machine
     std::function<void(const wire::Message&)> send;  // to the supervisor
     std::function<void(int signal, base::Nanos grace)> stop_workers;

@@ -3,10 +3,10 @@
 // named, saved on behalf of their workers when their node is lost, and given to the node that runs
 // those ranks next.
 //
-// Owned by PeerCopies, on the agent's loop; bytes are moved on threads of its own. A rank has
-// kCopiesWithoutBoard slots, so that its newest complete copy stays while the next one arrives. In
-// rounds (wire/messages/peer_copies.h) the copy of the last complete round stays; the sender says
-// which round that is.
+// Owned by PeerCopies, on the agent's loop; bytes are moved on threads of its own. Copies arrive in
+// slots 0 and 1 of a rank's memory, even if adopted memory has more: so the newest complete copy
+// stays while the next one arrives. In rounds (wire/messages/peer_copies.h) the copy of the last
+// complete round stays; the sender says which round that is.
 
 #include <array>
 #include <functional>
@@ -50,7 +50,8 @@ class HeldCopies : public std::enable_shared_from_this<HeldCopies> {
   // Answered by HeldCopiesSaved, after kBreakpointSaveMax at the latest; if that says that saving
   // continues, SavingOver follows.
   void save(const wire::SaveHeldCopies& order);
-  // Calls `go` when no rescue is waited for any more.
+  // Calls `go`, perhaps at once, when every save() has ended or was given up
+  // (RescueRun::is_waited_for()).
   void after_saving(std::function<void()> go);
   // The attempt of the last allow() has begun. Copies that no peer may send any more are freed
   // after kCopiesLinger; until then peers can still fetch them.

@@ -43,12 +43,12 @@ class MemoryTier {
   static std::unique_ptr<MemoryTier> make(NodeContext& node);
   virtual ~MemoryTier() = default;
 
-  // Answers with memory of at least `bytes` for `rank`: the memory that the rank has here or, if
-  // that is too small, new memory in its place. New memory needs twice its size to be available; it
-  // has a HoldBoard, if there is room for one, when a peer keeps copies of the rank. 0 bytes: only
-  // the memory that the rank has. A rank without memory here first gets the copies that other nodes
-  // have of it. kLimit: too little memory; kConflict: copies are being saved. Nothing is answered
-  // after this object is destroyed.
+  // Answers with memory for `rank`: what the rank has here or, if its slots are too small, new
+  // memory in its place. `bytes`: the least size of kCopiesWithoutBoard slots together; 0: only the
+  // memory that the rank has. New memory needs twice its size to be available; it has a HoldBoard,
+  // if there is room for one, when a peer keeps copies of the rank. A rank without memory here
+  // first gets the copies that other nodes have of it. kLimit: too little memory; kConflict: copies
+  // are being saved. Nothing is answered after this object is destroyed.
   virtual void give(base::Rank rank, std::uint64_t bytes, Answer answer) = 0;
   // Saves the newest complete copies that are not on disk, and commits those that were the last
   // missing parts. No worker may be alive. `done` is called once, after kBreakpointSaveMax at the

@@ -23,7 +23,8 @@ namespace robustrun::agent {
 
 // The dependencies that this node's workers ask for.
 struct SnapshotWish {
-  std::string cache, deps, interpreter, working_directory, run_id, path;
+  std::string cache, deps, interpreter, working_directory, run_id;
+  std::string path;  // the workers' PATH, on which tools are looked for
   std::vector<std::string> command, environment;
   WorkerHome home;  // installers run there as well
   base::Nanos ttl{};
@@ -51,7 +52,8 @@ struct SnapshotTarget {
 struct SnapshotTurn {
   std::optional<bootstrap::Snapshot> found;  // it exists
   std::optional<bootstrap::LeaseHolder> own;  // it does not exist, and this node builds it
-  std::string builder;  // else: the node that builds it, in words
+  // Else: the node that builds it, in words. Empty: a lease has just ended; ask again.
+  std::string builder;
 };
 // `now_s`: Unix time. `now`: monotonic, for `watch`, which follows another node's lease.
 [[nodiscard]] base::Result<SnapshotTurn> take_turn(const SnapshotWish& wish,
@@ -99,7 +101,8 @@ struct OpenSnapshot {
 base::Status fill_snapshot(OpenSnapshot& open, const std::string& minor);
 // The installed files in their place, for when no snapshot could be made of them.
 [[nodiscard]] base::Result<OpenSnapshot> keep_place(SnapshotBuild build, const std::string& minor);
-// Unmounts it and removes the folder of the mount. Blocks; each step that may hang has kUnmountMax.
+// Unmounts it and removes the folder of the mount. `path`: as SnapshotWish::path. Blocks; each step
+// that may hang has kUnmountMax.
 void close_snapshot(OpenSnapshot& open, const std::string& path);
 
 }  // namespace robustrun::agent

@@ -41,7 +41,7 @@ class CollectiveWatch {
   // What is known of the worker's collectives at one moment.
   struct Collected {
     std::vector<tracer::Membership> comms;
-    std::optional<base::Nanos> calls_still;
+    std::optional<base::Nanos> calls_still;  // these two as in tracer::RankSnapshot
     std::optional<base::Nanos> proxy_still;
   };
   using Done = std::function<void(Collected)>;

@@ -4,13 +4,13 @@
 // (python/robustrun/_diagnose/flight.py).
 //
 // gloo has a recorder, and each back end that torch records from outside (nccl2, nccl-lazy) its
-// own. That of the older NCCL group is not asked: asking can break a CUDA graph's capture. A
-// recorder that the worker's torch does not have is asked for once, and again as long as gloo's,
-// which answers in its place, has no entries. For a worker that does not answer there is its last
-// dump: the same content, in files, left by a worker that ended by an exception. Owned by the
-// CollectiveWatch, on the agent's loop; the answer is read on the pool, because that takes
-// milliseconds. The worker is never trusted: its answer is bounded, and `done` comes in time even
-// if there is no answer. RFC 9112 as far as that server needs it.
+// own. The recorder of the older NCCL group is not asked: that can break a CUDA graph's capture. A
+// recorder that the worker's torch does not have is asked until that shows: the answer is 404, or
+// has gloo's entries. For a worker that does not answer there may be its last dump: the same
+// content, in files, left by a worker that ended by an exception. Owned by the CollectiveWatch, on
+// the agent's loop; the answer is read on the pool, because that takes milliseconds. The worker is
+// never trusted: its answer is bounded, and `done` comes in time even if there is no answer. RFC
+// 9112 as far as that server needs it.
 
 #include <functional>
 #include <memory>
@@ -29,7 +29,7 @@ class FlightSource {
   struct Question {
     std::vector<tracer::KnownGroup> known;  // from the worker's record
     base::Nanos within{};  // for the answers to arrive
-    bool nccl = false;     // also those of nccl2 and nccl-lazy, of use where our plugin is not
+    bool nccl = false;     // ask nccl2 and nccl-lazy, too: our plugin does not see NCCL there
   };
   // The answer has whatever was read; there is an error only if nothing was. Communicators of other
   // recorders than gloo's have keys of their own (set_apart() in flight_memberships.h).

@@ -17,7 +17,7 @@ inline constexpr const char* kKernelLogPath = "/dev/kmsg";
 
 class KernelLog {
  public:
-  // kPermission, kNotFound, …: it cannot be read here (kernel.dmesg_restrict, a container).
+  // kOs, with EPERM, ENOENT, …: it cannot be read here (kernel.dmesg_restrict, a container).
   static base::Result<KernelLog> open(const std::string& path);
 
   // The complete lines that are there, without their ends, from at most kKernelReadsPerLook reads.

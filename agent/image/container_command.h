@@ -39,7 +39,8 @@ struct ContainerNeeds {
 [[nodiscard]] base::Result<std::vector<ContainerBind>> container_binds(
     const wire::WorkerTemplate& workers, const ContainerNeeds& needs);
 
-// "SOURCE:TARGET[:ro]", or "SOURCE" for the same target.
+// "SOURCE:TARGET", perhaps with ":ro" or ":rw" (the default) after it, or "SOURCE" for the same
+// target.
 [[nodiscard]] base::Result<ContainerBind> parse_container_mount(const std::string& text);
 
 struct ImageEntry {

@@ -41,6 +41,7 @@ class NodeImage {
   // The workers got SIGKILL. Readers of a FUSE server that does not answer would never die, so its
   // connection is then aborted, and the next attempt mounts the image anew.
   void workers_killed();
+  // No worker of the attempt is left: the connection stays.
   void workers_gone();
   // No process uses the image any more. `done` is called when nothing is mounted, or after
   // kImageEndMax.

@@ -1,6 +1,6 @@
 #pragma once
-// Limits of all folders of the agent that have no limits.h of their own, of standby workers, and of
-// what several folders share.
+// Limits of all folders of the agent that have no limits.h of their own, of standby workers (those
+// of their templates: standby/limits.h), and of what several folders share.
 
 #include <chrono>
 #include <cstddef>
@@ -26,10 +26,11 @@ inline constexpr std::chrono::milliseconds kQuietInterval{500};
 inline constexpr std::chrono::seconds kQuietAfter{3};
 // From the decision to leave until the process ends.
 inline constexpr std::chrono::seconds kLeaveMax{10};
-// How long a node that was told to end waits for a stop order before it stops its workers itself.
+// Over a network: how long an agent that got a signal waits for a stop order, before it stops its
+// workers itself (departure.h).
 inline constexpr std::chrono::milliseconds kStopOrderMax{2000};
-// On one machine: how long its supervisor may take to answer a signal that was passed on, and what
-// the workers have to save if it does not, which is seldom while it lives.
+// On one machine: how long the supervisor may take to answer a signal that was passed on to it. If
+// it does not answer, the agent stops its workers itself, which then have kStopAloneGrace to save.
 inline constexpr std::chrono::seconds kAnswerMax{5};
 inline constexpr std::chrono::seconds kStopAloneGrace{30};
 // How long an ending agent waits until its last bytes are sent to the supervisor.
@@ -40,7 +41,7 @@ inline constexpr std::chrono::milliseconds kLastBytesPoll{1};
 inline constexpr std::chrono::milliseconds kPredecessorMax{5000};
 
 // supervisor_link
-inline constexpr std::chrono::seconds kFirstContactMax{30};  // until the first connection
+// Without a connection, an agent whose workers make no progress gives up after this time.
 inline constexpr std::chrono::seconds kIdleWithoutSupervisorMax{30};
 inline constexpr std::chrono::milliseconds kRedialFirst{50};
 inline constexpr std::chrono::milliseconds kRedialMax{1000};
@@ -239,7 +240,7 @@ inline constexpr std::size_t kGpuErrorsMax = 16;  // of one GPU; the newest
 inline constexpr unsigned kKernelRecordsMax = 1U << 15;  // for one look
 
 // attempt_dirs
-inline constexpr unsigned kCyclesMax = 10'000;  // cycles of one attempt that are kept
+inline constexpr unsigned kCyclesMax = 10'000;  // folders attempt_<N>.cycle_<M> of one attempt
 
 // numa
 inline constexpr unsigned kCpusMax = 8192;  // as the kernel's own limit
@@ -247,7 +248,8 @@ inline constexpr std::size_t kSysfsBytesMax = std::size_t{64} << 10;
 
 // port
 inline constexpr unsigned kPortDrawsMax = 256;
-// With fewer, ports below 10000 are taken as well.
+// With fewer, ports below 10000 are candidates as well, and if they are still too few, the kernel's
+// ephemeral ports.
 inline constexpr std::size_t kPortCandidatesMin = 1024;
 
 // worker_version: the list of a version's code, kCodeFilesMax paths

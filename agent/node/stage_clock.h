@@ -46,7 +46,8 @@ class StageClock {
   void take(base::LocalRank worker, const WorkerMoments& moments);
   // The message to send now, if any.
   [[nodiscard]] std::optional<wire::NodeStages> due();
-  // The stage that the start is in, with those of its workers, if that differs from the last news.
+  // The stage that the start is in, with those of its workers, if that differs from the last news
+  // and kStageNewsEvery has passed since them.
   [[nodiscard]] std::optional<wire::StageNews> news();
   // The last news may be lost, or the supervisor is another one: it is due again.
   void forget_news();
@@ -73,7 +74,7 @@ class StageClock {
   base::Nanos began_{};
   bool under_way_ = false;  // the attempt's last report was not sent
   bool reported_late_ = false;
-  wire::StageNews last_news_;  // the last news
+  wire::StageNews last_news_;
   base::Nanos last_news_at_{};
 };
 

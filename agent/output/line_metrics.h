@@ -3,8 +3,9 @@
 //
 // Pure. A pattern is NAME=TEXT: TEXT holds {value} once, in place of the number. Before it, `*`
 // stands for any bytes and everything else for itself; the first fitting place counts. Matching
-// does not backtrack (except that the last piece before {value} is tried again if no number
-// follows) and looks at kMetricLineBytesMax of a line. A line that does not match is ignored.
+// does not backtrack (except that the last piece before {value} is tried again if no number, or not
+// the text after it, follows) and looks at kMetricLineBytesMax of a line. A line that does not
+// match is ignored.
 //
 // A format has patterns for one project's log lines, and texts that tell such lines from others.
 // Colours (ECMA-48 sequences) in a line do not count there, and 2,345 is a number. Formats do not

@@ -1,6 +1,8 @@
 #pragma once
-// The console of the command that is this agent (`robustrun` on a machine that joined by itself),
-// where its user expects the output of its workers. Made by cli/, used on the agent's loop.
+// Shows the output of this node's workers on the terminal of the command that is this agent: a
+// `robustrun` that a user ran on this machine to join a run that another machine leads. Only with
+// --compat=torchrun; otherwise the output goes to the supervisor, whose console shows the whole
+// run. Made by cli/, used on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>

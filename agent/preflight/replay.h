@@ -1,10 +1,13 @@
 #pragma once
-// The agent's part of a replay (protocol: wire/messages/replay.h): runs the program once per slot,
-// as a worker of its group, and reports how that ended.
+// The agent's part of a replay, which runs one program on many small groups of nodes to find the
+// node that computes wrong results (supervisor/core/types/replay_plan.h; protocol:
+// wire/messages/replay.h). Starts the program once for each rank that the order gives this node,
+// in the world of the node's group, and reports how that ended.
 //
-// The program is the order's, or robustrun's alignment test. Its output goes to <log
-// folder>/replay_<number>/<local rank>.log. It runs below shims, so nothing of it outlives its
-// deadline, the next order, a start of workers, or this agent. Used on the agent's loop.
+// The program is the order's or, if it names none, the alignment test (python/robustrun/align.py).
+// Its output goes to <log folder>/replay_<number>/<local rank>.log. It runs below shims, so nothing
+// of it outlives its deadline, the next order, a start of workers, or this agent. Used on the
+// agent's loop.
 
 #include <memory>
 
@@ -14,8 +17,9 @@
 
 namespace robustrun::agent {
 
-// The worker template that runs the program of `order` (worker_command.h). kInvalidArgument, in
-// words, when that is impossible: no interpreter is known, or only our own command may run here.
+// The worker template that runs the program of `order` (worker_command.h). kInvalidArgument, with a
+// sentence for the user: no interpreter is known, or the order names a program and this agent
+// starts only the command that joined the run (`own_command`, as in NodeContext).
 base::Result<wire::WorkerTemplate> replay_template(const wire::WorkerTemplate& workers,
                                                    const wire::ReplayNode& order, bool own_command);
 

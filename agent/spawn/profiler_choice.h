@@ -2,7 +2,8 @@
 // Which profiler plugin NCCL would load into the workers without us: the one that
 // NCCL_PROFILER_PLUGIN names, in the environment or in NCCL's configuration files, else
 // libnccl-profiler.so, if the loader finds one (src/misc/param.cc and src/plugin/plugin_open.cc of
-// NVIDIA/nccl). Reads small files, each bounded; blocks as long as their disks do.
+// NVIDIA/nccl). NCCL has one slot for such plugins. Ours takes it, and calls the other one
+// (profiler_slot.h). Reads small files, each bounded; blocks as long as their disks do.
 
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ struct ProfilerChoice {
   enum class Kind : unsigned char {
     kNone,   // none, or one of ours
     kOff,    // the user wants none
-    kKept,   // one that cannot be called by ours: `reason`
+    kKept,   // one that ours cannot load and call: `reason`; it keeps the slot
     kNamed,  // `name`: a path, or a name as NCCL takes it
   };
   Kind kind = Kind::kNone;
@@ -37,8 +38,9 @@ struct ProfilerPlaces {
 [[nodiscard]] ProfilerChoice choose_profiler(const wire::WorkerTemplate& workers, bool has_files,
                                              const ProfilerPlaces& places = {});
 
-// The folder "lib" beside that of the workers' interpreter: conda's interpreters find libraries
-// there, in which case NCCL does, too. Empty: no interpreter.
+// PREFIX/lib, if the workers' interpreter is PREFIX/bin/NAME once its links are resolved: conda's
+// interpreters search it for libraries, and so does NCCL in them. Empty: no interpreter, or no such
+// file.
 [[nodiscard]] std::string interpreters_libraries(const wire::WorkerTemplate& workers);
 
 // Whether a value of NCCL_PROFILER_PLUGIN leaves the slot to us: it is empty, or our own plugin's

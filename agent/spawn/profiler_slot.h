@@ -40,8 +40,8 @@ namespace robustrun::agent {
 // Parses what the helper printed, or says why it printed nothing. Pure.
 [[nodiscard]] ProfilerShare read_plugin(const base::Result<std::string>& answer);
 
-// The versions that our plugin shows to NCCL, beside one that has `theirs` (1 to 9 each): the same,
-// and those below its oldest, in which ours works alone. Pure.
+// The versions that our plugin shows to NCCL, beside one that has `theirs` (1 to 9 each): the same
+// as far as ours has them, and those below its oldest, in which ours works alone. Pure.
 [[nodiscard]] std::string versions_to_show(const std::vector<int>& theirs);
 
 class ProfilerSlot {
@@ -49,7 +49,7 @@ class ProfilerSlot {
   explicit ProfilerSlot(NodeContext& node) : node_(node) {}
 
   // Sets NodeContext::profiler for the workers of NodeContext::workers and calls `go`, at once if
-  // there is nothing to try. A newer call replaces an older one.
+  // there is nothing to try. A newer call replaces an older one, whose `go` is then not called.
   void find(std::function<void()> go);
 
  private:

@@ -37,8 +37,8 @@ inline constexpr std::array<std::string_view, 17> kAttemptVariables = {
     "NCCL_RAS_ADDR",
 };
 
-// The launch spec of a standby that can become a worker like `worker`. The variables that name
-// files of that worker alone are empty, because a living process uses those files.
+// The launch spec of a standby that can become a worker like `worker`. Variables that name files of
+// one worker alone are empty in it: the worker that runs now still uses those files.
 LaunchSpec standby_launch_spec(LaunchSpec worker);
 
 // The environment of `wanted` as changes to that of `standby`: NAME=VALUE sets, a bare NAME unsets.
@@ -62,8 +62,12 @@ struct Ready {
   std::vector<std::string> read;  // variables that its imports have read
   std::string refusal;  // not empty: why it cannot replace a fresh start
   std::string unforkable;  // of a template; not empty: why no standby can be forked from it
-  std::string differs;  // not empty: what differs from the node or run that made its list
-  struct Stamp {  // of a source of its imports, taken before them
+  // Not empty: what is different here from where its list of imports was made. Then nothing was
+  // imported, and it must not be used.
+  std::string differs;
+  // Of one place that its imports come from (interpreter, pyvenv.cfg, a site-packages folder, the
+  // script), taken before it imports.
+  struct Stamp {
     std::string path;
     std::uint64_t inode = 0;
     std::int64_t modified_ns = 0;
@@ -77,8 +81,9 @@ base::Result<Ready> parse_ready(std::string_view message);
 // root folder; empty: it is the agent's own. Blocks as long as the disk does.
 std::string changed_path(const std::vector<Ready::Stamp>& stamps, const std::string& root = {});
 
-// Whether `count` standbys of that size fit into one part in kStandbyMemoryShare of the available
-// memory, which was measured while one of them existed already. False when it is unknown.
+// Whether `count` standbys of `memory_kb` each take together at most 1 / kStandbyMemoryShare of the
+// memory that would be available without any. One of them existed when `available_kb` was measured,
+// so its memory is added. False if either is 0 (unknown).
 bool fits(std::uint64_t memory_kb, std::size_t count, std::uint64_t available_kb);
 // MemAvailable of /proc/meminfo's text; 0: missing.
 std::uint64_t available_kb(std::string_view meminfo);

@@ -1,6 +1,7 @@
 #pragma once
-// One bulk stream for block requests, at either end. Its work runs on a thread, one turn at a time;
-// its waiting is done by the loop, so that a slow peer occupies no thread.
+// One bulk stream for block requests, at either end. Its work runs on a thread, one turn at a time,
+// and a turn occupies the thread until the peer has sent or taken all bytes. Between turns the loop
+// waits for the peer's next bytes, without a thread.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

@@ -2,7 +2,9 @@
 // Answers peers that ask for blocks (docs/formats/bulk.md).
 //
 // Owned by BlockPeers, on the agent's loop. If a source still has to get a block, the peer is told
-// at intervals that it is coming. No request waits for a thread that waits for a peer.
+// at intervals that it is coming. Between questions, and while a source gets a block, a peer
+// occupies no thread. A peer that sends its question or takes its block slowly occupies one of
+// kBlockServeThreads meanwhile, for at most kQuestionMax or kUploadMax.
 
 #include <cstdint>
 #include <list>

@@ -46,7 +46,7 @@ struct StagedOrigin {
 struct StagedFrom {  // numbers of blocks, by where they came from
   std::uint64_t store = 0;
   std::uint64_t peers = 0;
-  std::uint64_t file = 0;
+  std::uint64_t file = 0;  // read here, or from the StagedOrigin
 };
 
 class StagedFile : public BlockSource, public std::enable_shared_from_this<StagedFile> {

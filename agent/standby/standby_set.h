@@ -6,17 +6,18 @@
 // a worker that starts the usual way leaves a list beside its record
 // (python/robustrun/_progress/import_list.py) at its first step. One that has no step after
 // kModulesAfter of user code is asked for its list early, and at its first step writes it again:
-// the standbys are then made anew. One interpreter imports the list, and they are forked from it
-// (standby_template.h): at once when they are due, and again at every restart, so that the next one
-// finds them ready. If imports have read a variable that differs between ranks, those ranks have
-// templates of their own. Where a template cannot be forked, because its imports have left a thread
-// or the like, each standby is an interpreter that imports. At most kStandbysAtOnce import at a
-// time, with a low priority (_boot/standby.py), to disturb the training little; those with the
-// longest imports come first. A restart is as slow as its slowest worker, so it waits for standbys
-// that still import if all other workers, at least half of all, have ready ones. It also waits for
-// a template's imports, which are ahead of every interpreter that is started now. No standby is
-// kept when all of them would take too much memory, or when one refuses (standby_match.h). Every
-// worker that a restart starts without a standby has a reason, for the report.
+// the standbys are then made anew. One interpreter, the template, imports the list, and they are
+// forked from it (standby_template.h): at once when they are due, and again soon after every
+// restart (kForkPause), so that the next restart finds them ready. If imports have read a variable
+// that differs between ranks, those ranks have templates of their own. Where a template cannot be
+// forked, because its imports have left a thread or the like, each standby is an interpreter that
+// imports. At most kStandbysAtOnce import at a time, with a low priority (_boot/standby.py), to
+// disturb the training little; those with the longest imports come first. A restart is as slow as
+// its slowest worker, so it waits for standbys that still import if all other workers, at least
+// half of all, have ready ones. It also waits for a template that still imports, because a worker
+// that started now would import for longer. No standby is kept when all of them would take too much
+// memory, or when one refuses (standby_match.h). Every worker that a restart starts without a
+// standby has a reason, for the report.
 //
 // If the imports are known from an earlier run (known_imports.h), the node's first workers, too,
 // are forked from a template, and nothing is imported while they train. Either all of the node are,
@@ -72,10 +73,11 @@ class StandbySet {
   // Starts the template for them; when_settled() waits for it. `wanted`: all of the node; `list`:
   // as in keep(), from an earlier run.
   void begin_warm(std::vector<Wanted> wanted, const std::string& list);
-  // Calls `go` once the standbys that begin() left importing are ready or gone, and those of a
-  // template that imports: at once, or at most after the time in which workers that start the usual
-  // way had their first step (kStandbyWaitMin to kStandbyWaitMax), or kFirstStandbyWaitMax after
-  // begin_warm(). A later call replaces `go`.
+  // Calls `go` once nothing imports that this start waits for: the standbys that begin() left
+  // importing, or a template and the standbys forked from it. That may be at once. It is at the
+  // latest after the longest time from a start without standbys to the first step
+  // (kStandbyWaitMin to kStandbyWaitMax), or after begin_warm() after kFirstStandbyWaitMax. A later
+  // call replaces `go`.
   void when_settled(std::function<void()> go);
   // When settled, before the first take(): the first workers are forked, or none of them is.
   void settle_first();
@@ -179,7 +181,8 @@ class StandbySet {
   enum class First : std::uint8_t { kNo, kWaiting, kTaken };
   First first_ = First::kNo;
   std::string known_;  // that list, while it is in use
-  bool is_outdated_ = false;  // it is, or cannot be used just now: nothing is wrong with it
+  // known_ is out of date, or cannot be used just now: the list itself is not spoilt.
+  bool is_outdated_ = false;
   base::Nanos fork_from_{};  // no forks before; a restart that comes sooner forks by itself
   bool paused_ = true;
   bool given_up_ = false;

@@ -4,9 +4,10 @@
 //
 // When a TLS connection breaks, or the supervisor is silent for `silence_max`, the link connects
 // again and repeats what may have been lost (the reports of the current attempt). It gives up when
-// the supervisor refuses this agent for good (another agent took its place, say), when the grace is
-// over, or when, without a connection, the workers make no progress for kIdleWithoutSupervisorMax.
-// A closed socket pair is final: its supervisor cannot come back. Used on the agent's loop.
+// the supervisor refuses this agent for good (another agent took its place, say), when there was no
+// connection for `orphan_grace`, or when, without a connection, the workers make no progress for
+// kIdleWithoutSupervisorMax. A closed socket pair is final: its supervisor cannot come back. Used
+// on the agent's loop.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <functional>
@@ -26,7 +27,9 @@ class SupervisorLink {
  public:
   struct Handlers {
     std::function<void(wire::Message)> on_message;
-    std::function<void()> on_drained;  // bulk output may be sent again
+    // congested() is false again: bulk output may be sent. Also when a TLS connection breaks; until
+    // the next one, output that is sent never reaches the supervisor.
+    std::function<void()> on_drained;
     // The supervisor is lost for good: kill everything and leave. Over a network, kUnavailable: it
     // cannot be reached; otherwise it has refused us.
     std::function<void(const base::Error&)> on_given_up;
@@ -62,7 +65,7 @@ class SupervisorLink {
 
   // Over a network, reports of the current attempt are kept, and repeated after a broken
   // connection. Findings, stages and notes about checkpoints that come without a connection are
-  // sent on the next one.
+  // sent on the next one, the first kUndeliveredMax of them.
   virtual void send(const wire::Message& message) = 0;
   [[nodiscard]] virtual bool congested() const = 0;
   // The supervisor welcomed us: `limits` say how long it may be away.

@@ -4,7 +4,8 @@
 //
 // Owned by the WorkerSet, on the agent's loop. Life: start() → WorkerStarted or WorkerStartFailed
 // is sent → after WorkerStarted, WorkerExited is sent as soon as the worker is dead, with its last
-// stderr lines → `on_gone` once nothing of its tree is left and its output is written.
+// stderr lines → `on_gone` once nothing of its tree is left but what cannot be killed, and its
+// output is written.
 
 #include <functional>
 #include <memory>

@@ -36,7 +36,7 @@ class BlockingPool {
 };
 
 // Calls work(0) … work(count - 1) at the same time, one of them on this thread, and returns when
-// all have returned. Where threads run out, some of them wait for others.
+// all have returned. If the system grants fewer threads, some calls run one after another.
 void run_in_parallel(std::size_t count, const std::function<void(std::size_t)>& work);
 
 }  // namespace robustrun::base

@@ -60,7 +60,8 @@ class BoundedWriter {
   [[nodiscard]] bool congested() const;
   // Nothing is queued or being written, or the descriptor has taken no bytes for `stall_max`.
   [[nodiscard]] bool settled() const;
-  // No more bytes will be appended: reports what is missing even before the next retry is due.
+  // No more bytes will be appended. If bytes are missing, queues the line about them without
+  // waiting for `retry_after`.
   void finish();
   [[nodiscard]] std::uint64_t dropped_bytes() const;
   // Bytes accepted and not yet taken by the descriptor.

@@ -46,7 +46,8 @@ inline constexpr std::uint32_t kJournalFormatVersion = 1;
 inline constexpr std::size_t kJournalRecordBytesMax = std::size_t{16} << 20;
 
 // Reads all good records of `path`. kCorrupt when the header is damaged, foreign or of another
-// version; a file cut inside its header yields no records and counts as torn.
+// version; a file cut inside its header yields no records and counts as torn. kLimit: it is longer
+// than kJournalBytesMax.
 Result<JournalContents> read_journal(const std::string& path);
 
 class JournalWriter {

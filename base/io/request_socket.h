@@ -27,7 +27,8 @@ class RequestSocket {
     std::size_t connections_max = 0;   // at a time; one more is closed
     Nanos message_time{};  // from the first to the last byte of a message, either way
   };
-  // To be called once, immediately or later; has no effect when the connection is gone.
+  // To be called once, immediately or later. When the connection is gone, nothing is written, and
+  // `sent` is called at once.
   class Reply {
    public:
     using Write = std::function<void(std::string answer, std::function<void()> sent, Fd passed)>;
@@ -57,8 +58,8 @@ class RequestSocket {
   static Result<std::unique_ptr<RequestSocket>> open(boost::asio::any_io_executor executor,
                                                      const std::string& path, Limits limits,
                                                      Handlers handlers);
-  // Closes all connections and removes `path`; afterwards no answer is written and no handler
-  // called, except `sent` of an answer that is being written.
+  // Closes all connections and removes `path`; afterwards no answer is written, and no on_message
+  // is called. `sent` of an answer still is: of one that is being written, and of one given later.
   virtual ~RequestSocket() = default;
 };
 

@@ -72,7 +72,7 @@ class BlockSupply {
   // No peer answers any more: blocks requested from them come from the origin.
   void peers_gone();
 
-  // Fills in its part of the status.
+  // Fills in what it knows; `store_bytes` is added to what is there.
   void fill_status(BlockServerStatus& status) const;
   // Sets the fault that the origin had when it was opened.
   void set_trouble(std::string why);

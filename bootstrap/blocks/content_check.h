@@ -2,8 +2,8 @@
 // Checks an image's content: the SHA-256 of all its blocks, once all are in the store.
 //
 // Owned by the server, whose loop calls tick(). The store is read on a thread of its own, bypassing
-// the page cache and at the lowest priority. If a block is missing or damaged, now or later, it is
-// fetched again and all blocks are read anew. The verdict "wrong content" is final.
+// the page cache and at the lowest priority. If a block proves missing or damaged, even after
+// kRight, it is fetched again and the whole check is repeated. kWrong is final.
 
 #include <atomic>
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace robustrun::bootstrap {
 
 class ContentCheck {
  public:
-  // `sha256`: 64 hex digits. All references must outlive the process' threads.
+  // `sha256`: 64 hex digits. This object and all references must live until the process ends: the
+  // check's thread is not stopped.
   ContentCheck(BlockStore& store, BlockSupply& supply, const base::Clock& clock, std::string cache,
                std::string sha256);
 

@@ -35,10 +35,11 @@ struct SnapshotInputs {
   bool needs_directory = false;
 };
 
-// `path`: absolute; empty for kCommand, which has `command`. `working_directory`: but for kConda,
-// the base of pip's relative paths (paths missing there are taken from the folder of the file that
-// names them). Errors are whole sentences: a missing file, too much data (store/limits.h) or a
-// syntax error.
+// `path`: absolute; empty for kCommand, which has `command`. `working_directory`: of kRequirements
+// and kCommand, the base of the relative paths of packages; of kRequirements, one that is missing
+// there is taken from the folder of the file that names it. The other kinds use the folder of
+// `path`. Errors are whole sentences: a missing file, too much data (store/limits.h) or a syntax
+// error.
 [[nodiscard]] base::Result<SnapshotInputs> gather_inputs(
     DepsKind kind, const std::string& path, const std::string& working_directory,
     const std::vector<std::string>& command = {});

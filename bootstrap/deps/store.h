@@ -67,6 +67,7 @@ base::Status verify_snapshot(const std::string& cache, const Snapshot& snapshot)
 void touch_snapshot(const std::string& cache, const std::string& key);
 
 // All snapshots among the folder's first kSnapshotsListedMax files, the most recently used first.
+// Those that do not count are listed too, with the cause as `damage`.
 [[nodiscard]] std::vector<CacheEntry> list_snapshots(const std::string& cache, std::int64_t now_s);
 // Removes a snapshot. Returns false if the snapshot is in use.
 bool remove_snapshot(const std::string& cache, const std::string& key);

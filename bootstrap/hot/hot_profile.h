@@ -42,7 +42,8 @@ struct HotProfile {
 
 // Skips files whose path the format cannot represent (one with a line break).
 [[nodiscard]] std::string encode_profile(const HotProfile& profile);
-// Checks everything; kCorrupt or kLimit, with the place of the fault.
+// Checks everything. kCorrupt: incomplete or wrong; the message has the number of the first wrong
+// file, if it is one. kLimit: longer than kProfileBytesMax.
 [[nodiscard]] base::Result<HotProfile> decode_profile(std::string_view text);
 
 // `newest`, followed by the files of `before` that it lacks, except those that the last kMissedMax

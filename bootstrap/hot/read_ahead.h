@@ -5,8 +5,8 @@
 // profile's order and with the lowest best-effort I/O priority, so that the program's own reads go
 // first if the disk's scheduler honours that. Uses pread(2): hints (posix_fadvise, readahead) are
 // silently cut short by the kernel and ignored by network file systems, whereas a read is complete
-// and reports errors. Looks up names as an import does: a compiled module's source, and a folder's
-// entries the first time that a file in it is read.
+// and reports errors. Also makes the kernel cache the names that an import looks up: stats the
+// source of a compiled module, and lists a folder when the first file in it is read.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <cstdint>

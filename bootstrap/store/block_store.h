@@ -2,10 +2,10 @@
 // The blocks of blobs in this machine's cache: CACHE/blocks/KEY/{about,data,sums}
 // (docs/formats/block-store.md). Processes, jobs and runs of one user share it concurrently.
 //
-// A block counts as present only if its bytes match its sum: nothing is synced, and a block that a
-// crash tore or that rotted is fetched again. All calls are thread-safe and block as long as the
-// file system does. A process that has a blob open holds a shared lock on `about`; a blob without a
-// lock may be evicted. A full store (disk or quota) keeps nothing more, which is not an error. With
+// A block is served only if its bytes match its sum: nothing is synced, and a block that a crash
+// tore or that rotted is fetched again. All calls are thread-safe and block as long as the file
+// system does. A process that has a blob open holds a shared lock on `about`; a blob without a lock
+// may be evicted. A full store (disk or quota) keeps nothing more, which is not an error. With
 // `needs_files` false, a cache that cannot be written is no error either: the store is then empty
 // and keeps nothing.
 
@@ -39,6 +39,7 @@ struct BlockStoreOptions {
 class BlockStore {
  public:
   // kPermission: one of its folders or files belongs to another user or is open to others.
+  // kInvalidArgument: the key is malformed, or the length is 0 or above kBlobBytesMax.
   static base::Result<std::unique_ptr<BlockStore>> open(const BlockStoreOptions& options);
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
@@ -64,10 +65,11 @@ class BlockStore {
   // As read_range(), but only from the page cache: returns false if some bytes are not there.
   bool read_range_at_once(std::uint64_t offset, std::span<char> bytes);
 
-  // Stores a block. Returns false if the disk or the quota has no space.
+  // Stores a block. Returns false if it is not kept: the disk or the quota has no space, there is
+  // an obstacle(), or forget_all() was called.
   base::Result<bool> keep(std::uint64_t block, std::span<const char> bytes);
 
-  // Drops all blocks; this process keeps none from now on.
+  // Drops all blocks, for other processes as well; this one keeps none from now on.
   base::Status forget_all();
 
   // For each block, whether it has a sum. Only read() finds out whether its bytes match.

@@ -43,7 +43,6 @@ inline constexpr unsigned kLoopDrawsMax = 64;  // tries to take a free loop devi
 inline constexpr unsigned long kLoopReadAheadBytes = 128 << 10;  // as the kernel's default
 inline constexpr std::size_t kHelperWordsMax = 1024;  // of squashfuse's output
 inline constexpr unsigned kMountFoldersMax = 256;  // of one name
-inline constexpr std::size_t kOwnerBytesMax = 4096;
 
 // profile_store
 inline constexpr std::size_t kProfilesMax = 64;  // per cache and kind; the oldest are removed

@@ -4,8 +4,9 @@
 //
 // Every function that can fail returns an rr_code; rr_error() then returns a sentence for the user,
 // valid in the calling thread until its next call. Nothing is thrown or printed. Handles belong to
-// the caller, which makes one call at a time on each (a store and its saves are one). Texts are
-// UTF-8 and end in NUL; blobs have a length, and checkpoint/c_api/blobs.h defines their contents.
+// the caller, which makes one call at a time on each; a store and its saves count as one handle for
+// this. Texts are UTF-8 and end in NUL; blobs have a length, and checkpoint/c_api/blobs.h defines
+// their contents.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -122,8 +123,10 @@ RR_API int rr_checkpoint_verify(rr_checkpoint* checkpoint, rr_blob* faults);
 RR_API int rr_checkpoint_poison(const rr_checkpoint* checkpoint, const char* reason);
 RR_API int rr_checkpoint_pin(const rr_checkpoint* checkpoint, int pinned);
 
-// Keeps the `keep` newest verified checkpoints, newer ones and pinned ones; those that stay are
-// verified first. Removes uncommitted attempts older than FENCE. `removed`: names; `notes`: texts.
+// Verifies checkpoints from the newest down until `keep` are verified or one is damaged. Then keeps
+// the `keep` newest verified ones, all newer ones, and pinned ones (exceptions: store/retention.h).
+// Removes uncommitted attempts of generations below the one in FENCE. `removed`: names; `notes`:
+// texts.
 RR_API int rr_prune(const char* const* directories, size_t count, uint64_t keep, rr_blob* removed,
                     rr_blob* notes);
 

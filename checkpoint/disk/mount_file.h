@@ -27,8 +27,9 @@ struct MountFile {
   base::Status status;  // of the whole file
 };
 
-// "STEM-m1END" on mount 1, or "STEM-m1-NEND": N begins at `round` (0: no N) and rises while a
-// writer that died had begun a file of that name.
+// With stem "d-x" and end ".safetensors": "d-x-m1.safetensors" on mount 1 in round 0,
+// "d-x-m1-3.safetensors" in round 3. `round` is tried first. While a file of that name exists,
+// which a writer that died may have left, up to kTakenNamesMax further rounds are tried.
 struct MountFileName {
   std::string folder;
   std::string stem;

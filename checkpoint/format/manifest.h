@@ -40,8 +40,8 @@ struct WorldLayout {
   friend bool operator==(const WorldLayout&, const WorldLayout&) = default;
 };
 
-// An extent file: a header, then blocks of kBlockBytes (the last may be shorter). A parity file has
-// no header.
+// A file of data: the header of a safetensors file, then its data in blocks of kBlockBytes (the
+// last may be shorter), each with a CRC. A parity file has no header.
 struct DataFile {
   std::string name;  // without folder; unique within its attempt
   std::uint32_t mount = 0;  // index into Head::mounts

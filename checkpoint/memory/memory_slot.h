@@ -35,7 +35,8 @@ struct MemoryCopy {
 };
 
 [[nodiscard]] SlotState slot_state(std::span<const char> slot);
-// kNotFound: the slot has no complete copy. kCorrupt: the copy is damaged or hostile.
+// kNotFound: the slot has no complete copy. kCorrupt: the copy is damaged or hostile. kUnavailable:
+// another version of robustrun made it.
 base::Result<MemoryCopy> read_slot(std::span<const char> slot);
 
 // Invalidates the slot's copy until write_slot().

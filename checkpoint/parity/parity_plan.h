@@ -4,10 +4,10 @@
 //
 // A file's header and its data are cut separately into extents of at most kExtentBytes. Each mount
 // gives its largest extents first: so extents of equal size meet, and parity is no longer than
-// necessary. A group takes one extent from each of the mounts with the most extents left; it leaves
-// out at least `parity` usable mounts. Its parity goes to usable mounts that gave no extent, first
-// to the one that would be done with all its writes first. On mounts of equal speed this is RAID's
-// rotation.
+// necessary. A group takes one extent each from as many mounts as it may (kGroupMembersMax bounds
+// it), first from those with the most extents left; at least `parity` usable mounts stay out of it.
+// Its parity goes to usable mounts that gave no extent, first to the one that would be done with
+// all its writes first. On mounts of equal speed this is RAID's rotation.
 
 #include <cstdint>
 #include <span>
@@ -29,8 +29,8 @@ struct PlannedParity {
   std::vector<File> files;  // at most one per mount
 };
 
-// `files`: the data files that were written. kLimit: there are fewer than `parity` + 1 mounts, or
-// too little room.
+// `files`: the data files that were written. kLimit: fewer than `parity` + 1 mounts are usable
+// (weight above 0), or there is too little room.
 base::Result<PlannedParity> plan_parity(std::span<const DataFile> files,
                                         std::span<const MountSpace> mounts, std::size_t parity);
 

@@ -43,8 +43,8 @@ struct FoundAttempt : AttemptMarks {
 enum class Look : std::uint8_t { kHeads, kSums, kAll };
 
 // Lists all attempts, newest first; uncommitted ones come last. kNotFound: none of `directories`
-// exists. A directory that does not answer is skipped, with a note in every attempt. `threads`:
-// those of the directories; null: temporary ones.
+// exists. A directory that does not answer is skipped, with a note in every attempt; kOs with
+// ETIMEDOUT: none answers. `threads`: those of the directories; null: temporary ones.
 base::Result<std::vector<FoundAttempt>> list_attempts(std::span<const std::string> directories,
                                                       MountThreads* threads = nullptr,
                                                       Look look = Look::kAll);

@@ -70,8 +70,8 @@ class LocalDrain {
   // kConflict: a later generation was admitted. Else: the error of the last directory, after all
   // have failed.
   base::Result<Drained> drain(const AttemptId& attempt, const std::string& writer);
-  // Drains an attempt that other processes have committed: in turn, the part of each writer all of
-  // whose files are visible here.
+  // Drains an attempt that other processes have committed: of the writers all of whose files are
+  // visible here, the parts that `turn` gives this rank.
   base::Result<Drained> rest(const AttemptId& attempt, Turn turn);
   // Removes the partial files that earlier generations left in the directories.
   base::Status remove_halves();

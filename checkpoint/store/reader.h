@@ -58,7 +58,8 @@ class CheckpointReader {
   // if `rebuild` is true.
   base::Result<std::string> read_file(std::size_t file, std::uint64_t begin, std::uint64_t bytes,
                                       bool rebuild);
-  // Forgets where files are, after files were rewritten or moved.
+  // Forgets where files are, after files were rewritten or moved. Places in which read() found a
+  // file damaged are still passed over.
   void look_again() { found_.assign(found_.size(), {}); }
   // What had to be rebuilt from parity so far, one sentence each.
   [[nodiscard]] const std::vector<std::string>& rescued() const { return rescued_; }

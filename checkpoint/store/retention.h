@@ -43,14 +43,14 @@ struct Pruned {
   std::vector<std::string> notes;  // why nothing, or less than expected, was removed
 };
 
-// Keeps the `keep` (at least 1) newest verified checkpoints, everything newer than those, and
-// pinned ones; poisoned ones, and those on disks of single machines, do not count. Before that,
-// checkpoints are verified from the newest down until `keep` are, or one is damaged. Folders of
-// uncommitted attempts are removed if older than generation `fence` (nullopt: the one in FENCE).
-// Once a directory does not answer, nothing more is removed: when it answered again, it would show
-// an attempt whose other parts are gone. kTimeout: the home's lock was held for all of
-// `lock_patience`.
-// directories.front() is the home.
+// Keeps the `keep` (at least 1) newest verified checkpoints, everything newer than those, pinned
+// ones, and ones whose manifest cannot be read. Poisoned ones, and those on disks of single
+// machines, do not count towards `keep`; one on such disks goes once a newer one counts. Before all
+// this, checkpoints are verified from the newest down until `keep` are, or one is damaged. Folders
+// of uncommitted attempts are removed if their generation is lower than `fence` (nullopt: the
+// generation in FENCE). Once a directory does not answer, nothing more is removed: when it answered
+// again, it would show an attempt whose other parts are gone. kTimeout: the home's lock was held
+// for all of `lock_patience`. directories.front() is the home.
 base::Result<Pruned> prune(Disk& disk, std::span<const std::string> directories, std::size_t keep,
                            std::optional<std::uint64_t> fence = {},
                            std::chrono::milliseconds patience = kPatience,

@@ -96,7 +96,8 @@ class Store {
  public:
   // Opens a store and makes the mounts' paths absolute. The home must be a directory that answers
   // (kNotFound: no such directory). Faults of another mount are left to each save, which does
-  // without that mount and reports it.
+  // without that mount and reports it. kInvalidArgument: no mount, a directory twice, or more than
+  // kMountsMax directories.
   static base::Result<Store> open(StoreOptions options);
 
   // From now on, any `parity` mounts may be lost or damaged; 0, the initial value: none.
@@ -117,7 +118,8 @@ class Store {
   base::Result<AttemptId> begin(std::uint64_t step, std::uint64_t generation,
                                 const WorldLayout& layout, std::vector<std::string> writers);
   // Creates the attempt, or joins it if its INTENT matches this call. kConflict: it has another
-  // layout or other writers, or the attempt is already committed.
+  // layout or other writers, it is already committed or removed, or a later generation was
+  // admitted.
   base::Status join(const AttemptId& attempt, const WorldLayout& layout,
                     std::vector<std::string> writers);
   // Writes and publishes the part of `writer`. Returns harmless faults: mounts that failed and were

@@ -73,8 +73,8 @@ int stop_command(std::span<const std::string> argv, const Surroundings& around);
 int k8s_command(std::span<const std::string> argv, const Surroundings& around);
 int attach_command(std::span<const std::string> argv, const Surroundings& around);
 int submit_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun requeue [RUN]`: queues this job again; a Slurm job without the hosts that failed its
-// run.
+// `robustrun requeue [RUN]`: queues this job again. A Slurm job then leaves out the hosts that
+// failed its run.
 int requeue_command(std::span<const std::string> argv, const Surroundings& around);
 int help_command(std::span<const std::string> argv, const Surroundings& around);
 int version_command();
@@ -84,8 +84,10 @@ int check_command(std::span<const std::string> argv, const Surroundings& around)
 int plan_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun ckpt VERB`: lists, verifies, repairs, prunes, pins and exports checkpoints.
 int ckpt_command(std::span<const std::string> argv, const Surroundings& around);
-// `robustrun data plan FILE`: how ranks share samples. `robustrun cache VERB`: manages the cache.
+// `robustrun data VERB FILE`: plan: how ranks share samples; prepare: tokenizes; audit: checks that
+// each sample was given once.
 int data_command(std::span<const std::string> argv, const Surroundings& around);
+// `robustrun cache VERB`: manages the cache.
 int cache_command(std::span<const std::string> argv, const Surroundings& around);
 // `robustrun diagnose [RUN | --from PATH...]`: which rank blocks a job, from the live job or from
 // files.

@@ -60,7 +60,7 @@ struct NodesPlan {
   std::string secret;  // the bytes of --secret-file; empty in a task of an srun
 
   launcher::SlurmOptions slurm;  // kSlurm; the caller sets run_id and folder
-  launcher::BatchJob batch;  // of another scheduler than Slurm, which this run is in
+  launcher::BatchJob batch;  // the job of PBS, LSF or Grid Engine in which this is; empty id: none
   std::uint32_t replace = 0;  // kSlurm: nodes that may be asked for in place of lost ones
   std::uint32_t gpus_per_node = 0;  // from Slurm, without --nproc-per-node; 0: none
   std::string interface;  // --iface

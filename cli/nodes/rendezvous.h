@@ -2,11 +2,12 @@
 // Where the nodes of a run meet, which of them is this one, and MASTER_ADDR and MASTER_PORT
 // (docs/compat.md), checked. Pure but for questions to Surroundings::network.
 //
-// If the same command is started on every node, one node leads. With the backend static this is
-// node 0, with c10d the node that has the endpoint's address. With c10d the leader's supervisor
-// listens on the endpoint's port, where torchrun has its store. With static that port is
-// MASTER_PORT and belongs to the workers; the supervisor listens on the next one (for 65535, the
-// one before), so every node knows it without asking.
+// If the same command is started on every node, one node leads: the one that has the endpoint's
+// address. But with the backend static and --node-rank it is node 0, and with c10d is_host of
+// --rdzv-conf decides if it is given. With c10d the leader's supervisor listens on the endpoint's
+// port, where torchrun has its store. With static that port is MASTER_PORT and belongs to the
+// workers; the supervisor listens on the next one (for 65535, the one before), so every node knows
+// it without asking.
 
 #include <cstdint>
 #include <optional>

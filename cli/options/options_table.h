@@ -42,7 +42,6 @@ enum class Group : std::uint8_t {
   kPlan,
   kReplay
 };
-inline constexpr std::size_t kGroupCount = 11;
 
 struct Option {
   OptionId id;

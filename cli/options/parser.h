@@ -93,7 +93,7 @@ struct AttachLine {
   bool help = false;
 };
 
-// `robustrun nodes [HOST...] [--node-history DIR] [--json]`
+// `robustrun nodes [HOST...] [options]`
 struct NodesLine {
   bool forget = false;  // drop the notes about `hosts`, of which there is at least one
   std::vector<std::string> hosts;  // empty: all
@@ -145,12 +145,12 @@ struct UpdateLine {
   bool help = false;
 };
 
-// `robustrun cache VERB [options]`; texts as given.
+// `robustrun cache VERB [options]`
 struct CacheLine {
   std::string verb;  // ls, gc, verify
   std::optional<std::string> cache_dir;
   std::optional<double> most_gib;  // --max
-  std::optional<std::string> unused;
+  std::optional<std::string> unused;  // as given
   bool json = false;
   bool help = false;
 };

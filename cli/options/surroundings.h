@@ -42,6 +42,7 @@ class Machine {
   [[nodiscard]] virtual PathKind kind(const std::string& path) const = 0;
   // Whether it belongs to a user other than this one and root.
   [[nodiscard]] virtual bool is_others(const std::string& path) const = 0;
+  // `path`: folders as in the variable PATH.
   [[nodiscard]] virtual base::Result<std::string> find_executable(
       const std::string& name, const std::string& path) const = 0;
   // `name`: gpu, xpu, auto, or a backend's own name. If the machine has no device files, no

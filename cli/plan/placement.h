@@ -18,18 +18,20 @@ namespace robustrun::cli {
 
 struct PlacementPlan {
   bool chosen = false;        // false: the hosts keep their natural order
-  // All named hosts, in natural order (--rank0 first); NodeIndex indexes them.
+  // The named hosts, in natural order (--rank0 first); for a rendezvous, the nodes of --topology.
+  // NodeIndex indexes them.
   topo::Cluster cluster;
-  topo::Parallel parallel;    // as given; placement.shape.parallel is resolved
+  topo::Parallel parallel;  // as given; placement.shape.parallel is resolved
   topo::Objective objective;
   std::string weights_from;  // origin of the weights, for messages
-  topo::Traffic traffic;      // 0: unknown
+  topo::Traffic traffic;  // 0: unknown
   std::uint32_t places = 0;
   std::uint32_t spares = 0;
   std::optional<topo::NodeIndex> first;  // --rank0
-  std::uint32_t slots_assumed = 0;  // per host that counts for itself; 0: all counts are known
+  // Workers assumed on each host that finds its own number only at the start; 0: all are known.
+  std::uint32_t slots_assumed = 0;
   topo::Placement placement;  // what the run uses
-  topo::Placement natural;    // hosts in natural order (n2 before n10), --rank0 first
+  topo::Placement natural;  // hosts in natural order (n2 before n10), --rank0 first
   topo::Placement lexicographic;  // hosts in alphabetical order (n10 before n2)
   supervisor::PlacementRequest request;
 
@@ -37,9 +39,10 @@ struct PlacementPlan {
   [[nodiscard]] topo::Problem problem() const;
 };
 
-// Orders `nodes.hosts`, spares last, choosing among `nodes.unused` as well. `workers`: the count on
-// a host without its own; 0: each host counts for itself. Without hosts (a rendezvous, or this
-// machine alone) `placement` stays unset; nodes that join a rendezvous are placed by `request`.
+// Orders `nodes.hosts`, spares last, choosing among `nodes.unused` as well. `workers`: for hosts
+// that name no number of their own; 0: such a host finds its number at the start. Without hosts (a
+// rendezvous, or this machine alone) `placement` stays unset; nodes that join a rendezvous are
+// placed by `request`.
 [[nodiscard]] base::Result<PlacementPlan> plan_placement(const Settings& settings,
                                                          const Surroundings& around,
                                                          std::uint32_t workers, NodesPlan& nodes);

@@ -19,8 +19,10 @@ namespace robustrun::cli {
 [[nodiscard]] base::Result<supervisor::RunStatus> ask_status(
     supervisor::ControlClient& client, std::chrono::milliseconds age_max = {});
 
-// The same, in changes: `mirror` holds what this client's supervisor has told so far. `rank`: the
-// one of which all is told. Asks for the whole status where the supervisor is older.
+// As ask_status(), but transfers only what has changed since the last call with this `mirror`, and
+// updates the mirror. One mirror per supervisor. `rank`: everything about this rank is transferred.
+// A supervisor of an earlier version that sends no changes is asked for the whole status; `mirror`
+// then stays as it is.
 [[nodiscard]] base::Result<supervisor::RunStatus> ask_changes(supervisor::ControlClient& client,
                                                               supervisor::StatusMirror& mirror,
                                                               std::optional<std::uint32_t> rank);

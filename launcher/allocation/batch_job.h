@@ -1,6 +1,6 @@
 #pragma once
 // A job of a batch system other than Slurm (launcher/slurm/): how an agent gets onto one of its
-// hosts, when the job ends, and how it is queued again. Who its hosts are: cli/nodes/batch_hosts.h.
+// hosts, when the job ends, and how it is queued again. Its hosts: cli/nodes/batch_hosts.h.
 //
 //   PBS          SSH; qstat -f: limit and used walltime; qrerun
 //   Grid Engine  qrsh -inherit; qstat -xml -j: h_rt and start; qmod -rj
@@ -30,7 +30,7 @@ struct BatchJob {
   BatchSystem system = BatchSystem::kNone;
   std::string id;
   std::string commands;  // folder of the system's programs; empty: they are not on PATH
-  base::Nanos poll{};  // between two questions when the job ends; 0: none is asked
+  base::Nanos poll{};  // between two questions about the job's end; 0: none is asked
   template <class V>
   void fields(V& v) {
     v(1, "system", system);
@@ -52,8 +52,8 @@ struct BatchJob {
 // Signals by which the system warns a job of its end, or of its suspension, besides SIGTERM.
 [[nodiscard]] std::vector<int> warning_signals(BatchSystem system);
 
-// `shown`: output of show_argv(). Returns Unix time; nullopt: the job has no time limit. kCorrupt
-// when `shown` is not about a job, or has a limit that cannot be read.
+// `shown`: output of show_argv(). `now`: Unix time. Returns Unix time; nullopt: the job has no time
+// limit. kCorrupt when `shown` is not about a job, or has a limit that cannot be read.
 [[nodiscard]] base::Result<std::optional<base::Nanos>> read_batch_end(BatchSystem system,
                                                                       std::string_view shown,
                                                                       base::Nanos now);

@@ -40,10 +40,11 @@ struct SlurmNotice {
                                                           std::uint32_t restarts, base::Nanos now,
                                                           base::Nanos warning);
 
-// Whether Slurm itself queues this job again once its script has ended: from 24.05 on it does so
-// after a preemption by requeue whose grace the job has used, and it remembers that it has to: if
-// someone else queued the job first, Slurm would queue it once more after its next start, however
-// that ends. `version`: output of `scontrol --version`; `job`, `partition`: of `show … --oneliner`.
+// Whether Slurm itself queues this job again once its script ends, so that we must not. Slurm does
+// so from 24.05 on with a job that it signals for the grace of a preemption, if the partition's
+// PreemptMode is REQUEUE and the job may be requeued. If we queued such a job as well, Slurm would
+// queue it once more at the end of its next start, whatever its exit code. `version`: output of
+// `scontrol --version`; `job`, `partition`: of `show … --oneliner`.
 [[nodiscard]] bool requeues_itself(std::string_view version, std::string_view job,
                                    std::string_view partition);
 

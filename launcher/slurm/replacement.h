@@ -7,9 +7,10 @@
 // of the run directory (0600), so no script, command line or variable holds the token. The jobs are
 // known by their name, so a supervisor that takes the run over finds them in Slurm's queue.
 //
-// A new node should lie near the others. Slurm has no wish for that, only demands, so a job first
-// asks for an idle host under a leaf switch of the run; if Slurm refuses that, or has not started
-// the job by the next look, any host will do.
+// A new node should lie near the others. Slurm's options can demand a host but not prefer one. So a
+// job first demands an idle host under a leaf switch of the run. If Slurm refuses that, the job is
+// queued without the demand; if it has not begun by the caller's next order, `widen` drops the
+// demand.
 
 #include <cstdint>
 #include <string>
@@ -33,7 +34,7 @@ struct ReplacementJob {
 struct ReplacementOrder {
   std::vector<std::string> cancel;  // jobs
   std::vector<std::string> widen;  // waiting jobs that any host will do for
-  std::uint32_t count = 0;  // jobs to queue
+  std::uint32_t count = 0;  // jobs to queue; one order queues at most kReplacementsAtOnce
   std::vector<std::string> bad;  // hosts that they leave out
   std::vector<std::string> near;  // hosts of the run, which they leave out as well
 };
@@ -69,7 +70,8 @@ struct ReplacementAnswer {
 // A lane of the caller's blocking pool for order_replacements(); other lanes may be busy for long.
 inline constexpr std::uint32_t kReplacementLane = 0x5348'1008;
 
-// Blocks for at most kSlurmCommandWait a call of a tool.
+// Blocks for at most kSlurmCommandWait in each call of a Slurm program. Makes about
+// 5 + `widen` + 2 * `count` of them.
 [[nodiscard]] ReplacementAnswer order_replacements(const SlurmOptions& options,
                                                    const ReplacementOrder& order);
 

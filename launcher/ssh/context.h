@@ -25,7 +25,7 @@ struct SshHost {
   Host host;
   base::BlockingPool::Lane lane = 0;
   std::shared_ptr<const SshTarget> target;  // as last read; null before the first launch
-  bool use_openssh = false;  // libssh2 was tried and failed
+  bool use_openssh = false;  // libssh2 cannot serve it, as an earlier launch found
   bool use_cache = false;    // the host does not have this build at our path
 };
 
@@ -43,7 +43,8 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
   void with_bundle(BundleHandler handler);
   // Logs, once per reason, why the OpenSSH client is used.
   void tell_fallback(const std::string& host, const std::string& reason);
-  // Logs that a host has not answered yet; after some hosts only that there are more.
+  // Logs that a host has not answered yet, for the first kSlowStartsNamedMax hosts; the last of
+  // these lines says that there are others.
   void tell_slow_start(const std::string& host);
   // Appends to the user's first known_hosts file, on the pool.
   void store_host_key(const SshHost& host, const std::string& line);
@@ -78,7 +79,8 @@ struct SshContext : std::enable_shared_from_this<SshContext> {
 };
 
 // Calls back whether the machine accepts connections to its SSH port, within kProbeWait. Behind a
-// jump host it tries a login, within kJumpProbeWait.
+// jump host, or with a program other than ssh, it tries a login, within kJumpProbeWait. A host
+// before its first launch counts as one that answers.
 void probe_ssh_host(const std::shared_ptr<SshContext>& context, const SshHost& host,
                     std::function<void(bool answers)> done);
 

@@ -7,10 +7,10 @@
 //
 // A host without this very build gets it pushed over SFTP to ~/.cache/robustrun/<hash>/ (0700),
 // verifies it and runs it from there. At most `fanout` connections are being set up at once, and at
-// most kBastionConnectionsMax through one jump host; one that is dropped before the login is
-// retried with jitter. Everything but the wait for a turn has a deadline. An agent is killed
-// (launch() over an older one, kill_all()) by a second command; if its host cannot be reached
-// within kOldAgentWait, only its session is closed, and the agent ends with its lease.
+// most kBastionConnectionsMax through one jump host; one that breaks before robustrun has started
+// there is retried with jitter. Everything but the wait for a turn has a deadline. An agent is
+// killed (launch() over an older one, kill_all()) by a second command; if its host cannot be
+// reached within kOldAgentWait, only its session is closed, and the agent ends with its lease.
 
 #include <algorithm>
 #include <chrono>

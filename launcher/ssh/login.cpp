@@ -1,5 +1,6 @@
 #include "launcher/ssh/login.h"
 
+#include <fmt/format.h>
 #include <libssh2.h>
 
 #include <algorithm>
@@ -56,7 +57,11 @@ SshLogin::Outcome SshLogin::ask_agent() {
 }
 
 void SshLogin::add(Candidate candidate) {
-  if (candidates_.size() < kLoginKeysMax) candidates_.push_back(std::move(candidate));
+  if (candidates_.size() >= kLoginKeysMax) {
+    ++beyond_;
+    return;
+  }
+  candidates_.push_back(std::move(candidate));
 }
 
 // The agent's keys that belong to a configured file come first, as in OpenSSH.
@@ -159,6 +164,12 @@ std::string SshLogin::explain() const {
   } else {
     text = "the server accepts no key of ours for a login " + user + " (tried " +
            base::join(tried_, ", ") + ")";
+  }
+  if (beyond_ > 0) {
+    text += fmt::format(
+        "; {} not tried, because servers allow few tries: name the right key as IdentityFile with "
+        "IdentitiesOnly",
+        beyond_ == 1 ? "a further key was" : fmt::format("{} further keys were", beyond_));
   }
   if (!left_out_.empty()) text += "; libssh2 cannot use " + base::join(left_out_, ", ");
   if (!unusable_.empty()) text += "; not usable: " + base::join(unusable_, ", ");

@@ -1,6 +1,7 @@
 #pragma once
-// The login of one libssh2 session: keys of the ssh-agent, then key files, until the server accepts
-// one. Keys that this libssh2 cannot use are left out and named in the failure.
+// The login of one libssh2 session: keys of the ssh-agent (those of configured files first), then
+// key files, until the server accepts one; at most kLoginKeysMax are tried. The failure names the
+// keys that were tried and those that this libssh2 cannot use, and counts the ones left untried.
 //
 // Call step() again at once after kAgain, when the socket is ready after kWaitForSocket, and when
 // `wake` is called after kWaitForAgent.
@@ -59,6 +60,7 @@ class SshLogin {
   std::unique_ptr<base::Result<std::string>> signature_;
   std::string agent_trouble_;
   std::vector<Candidate> candidates_;
+  std::size_t beyond_ = 0;  // usable keys after the first kLoginKeysMax
   std::size_t at_ = 0;
   std::vector<std::string> tried_;
   std::vector<std::string> left_out_;  // keys that OpenSSH might use

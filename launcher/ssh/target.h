@@ -1,6 +1,7 @@
 #pragma once
 // Everything about one host that must be read before connecting to it: the ssh configuration, keys,
-// known host keys, addresses. Plain data, made on the blocking pool.
+// known host keys, addresses. Plain data, made on the blocking pool. With SshTransport::kOpenSsh
+// only the configuration and the addresses are read; behind a jump host there are no addresses.
 
 #include <chrono>
 #include <string>
@@ -26,7 +27,7 @@ struct SshTarget {
   std::string known_name;  // the host's name in known_hosts
   std::vector<KnownKey> host_keys;
   std::string agent_socket;  // empty: none
-  std::chrono::milliseconds connect_timeout{};
+  std::chrono::milliseconds connect_timeout{};  // from the first TCP connection to the login
   // The algorithms that libssh2 may agree to, in our order (fast first); empty: it has none that
   // the configuration allows.
   std::string key_exchanges;

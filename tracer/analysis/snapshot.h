@@ -165,7 +165,7 @@ struct RankSnapshot {
   std::int32_t pid = 0;
   Life life = Life::kUnknown;
   std::string end;  // of a dead rank: "killed by SIGKILL", "its node is lost"
-  bool ended_well = false;  // of a dead rank: with exit code 0
+  bool ended_well = false;  // of a dead rank: with exit code 0, or its script had finished before
   // Since its script returned, and since its exit handlers had run, too; none: it has not come so
   // far, or that is unknown.
   std::optional<base::Nanos> returned;
