@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the supervisor's shell (the core has its own).
+// Every bound of the supervisor outside its core (the core has core/types/limits.h).
 
 #include <chrono>
 #include <cstddef>

@@ -3,7 +3,7 @@
 // `robustrun update` has brought, and which of them the next attempt gets. Pure.
 //
 // Version 0 is the run as it was started. The core knows a version's changes in words and the
-// digest of its code; the shell keeps its content in the run directory. Updates take effect at a
+// digest of its code; the driver keeps its content in the run directory. Updates take effect at a
 // restart, either one that was requested or the next one (ByteRobust, arXiv 2509.16293,
 // section 6.1: changes are merged into the recovery from the next failure).
 
