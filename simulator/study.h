@@ -59,13 +59,13 @@ struct Study {
   std::uint32_t spares_used = 0;
   std::vector<PolicyResult> policies;  // robustrun first
   std::vector<SparesResult> spares;    // ascending; a large range is sampled
-  std::uint32_t best_spares = 0;       // the one with the best per_machine; 0 if `spares` is empty
-  std::uint32_t standbys = 0;          // by ByteRobust's rule, for the same failures
+  std::uint32_t best_spares = 0;  // the one with the best per_machine; 0 if `spares` is empty
+  std::uint32_t standbys = 0;  // by ByteRobust's rule, for the same failures
   std::vector<IntervalResult> intervals;  // ascending; for robustrun
   Nanos best_interval{};
-  Nanos young_daly{};                  // 0: checkpoints cost nothing, or nothing fails
-  Nanos between_failures{};            // of all machines that train
-  double closed_ettr = 0;              // arXiv 2410.21680, with robustrun's mean pause
+  Nanos young_daly{};  // 0: checkpoints cost nothing, or nothing fails
+  Nanos between_failures{};  // of all machines that train
+  double closed_ettr = 0;  // arXiv 2410.21680, with robustrun's mean pause
 };
 
 [[nodiscard]] Study run_study(const StudyRequest& request);
