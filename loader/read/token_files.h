@@ -65,8 +65,8 @@ class TokenFiles {
   base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                                std::size_t count);
 
-  // Asks the kernel to read these tokens soon. Without effect if the file is not open,
-  // or the source is in pieces.
+  // Asks the kernel to read these tokens soon. Without effect if the file is not open, or the
+  // source is in pieces.
   void read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                   std::uint32_t tokens);
 

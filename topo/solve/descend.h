@@ -3,9 +3,9 @@
 //
 // On each level: if switches exist that have enough nodes for all places, try them, the smallest
 // first and at most kWholeTriesMax, and take the best; otherwise divide the places among the
-// switches (level_solver.h) and place each share below its switch. Below a switch, a
-// divided group consists of those of its places that are in this switch's share. Places that no
-// level divides go to the nodes in order.
+// switches (level_solver.h) and place each share below its switch. Below a switch, a divided group
+// consists of those of its places that are in this switch's share. Places that no level divides go
+// to the nodes in order.
 
 #include <cstdint>
 #include <string>
