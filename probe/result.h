@@ -2,7 +2,8 @@
 // The result of one test as JSON: one object on one line, as described in docs/preflight.md. Pure.
 //
 // The program that writes it is linked with libraries that may print anything. The reader therefore
-// takes the last line of the output that begins like a result.
+// takes the last text of the output that looks like the beginning of a result; it must be at the
+// beginning of a line.
 
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@ namespace robustrun::probe {
 
 // Reads the result from `output`, all that the program wrote. kProtocol: `output` has no result of
 // that test, or one longer than kResultBytesMax. Cuts lists and texts to the bounds of limits.h,
-// and omits malformed figures and sums, and those of GPUs that the result does not list. Texts may
-// hold any bytes.
+// and omits malformed figures and sums, and those of GPUs that the result does not list. A result
+// without an error and without GPUs gets the error "it tested no GPU". Texts may hold control
+// characters, and may end within a character.
 [[nodiscard]] base::Result<base::GpuFacts> read_result(const std::string& test,
                                                        std::string_view output);
 

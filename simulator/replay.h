@@ -8,7 +8,8 @@
 // decides anew.
 //
 // Left out and counted: failures while workers were starting, stalls that no restart ended, and
-// restarts ordered by users.
+// restarts and stops that users or the scheduler ordered. Failures before the simulated first step
+// or after its end are left out without a count.
 
 #include <cstdint>
 #include <optional>

@@ -46,10 +46,12 @@ struct SeenFault {
   bool on_purpose = false;  // `robustrun inject`
   bool in_training = false;  // otherwise while workers started
   std::uint32_t place = 0;  // of the machine, in the group
-  bool node_answers = false;  // for kMachine: only its agent died, and another one came
+  bool node_answers = false;  // for kMachine: only its agent was lost, the node still answered
   double slows = 1;  // for kSlow
   Nanos lasts{};  // for kSlow; 0: it did not recover by itself
-  std::optional<supervisor::WorkerExited> exited;  // what the worker that ended first left
+  // The exit of the worker that ended first, with its last output; none: no worker's end was the
+  // failure.
+  std::optional<supervisor::WorkerExited> exited;
 };
 
 // A number of steps and the time of each.

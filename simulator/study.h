@@ -37,8 +37,10 @@ struct PolicyResult {
   std::string about;
   CheckpointPlan checkpoints;
   Interval ettr;
-  Interval lost_s;      // per incident, without checkpoints and the residual, in seconds
-  Account sum;          // of all seeds
+  // Seconds per incident: all time that is not productive, without checkpoint stalls and
+  // Phase::kResidual (Account::lost_per_incident()).
+  Interval lost_s;
+  Account sum;  // of all seeds
   std::uint32_t gave_up = 0;  // how often the job was started anew, over all seeds
 };
 
@@ -57,18 +59,19 @@ struct Study {
   std::uint32_t spares_used = 0;
   std::vector<PolicyResult> policies;  // robustrun first
   std::vector<SparesResult> spares;    // ascending; a large range is sampled
-  std::uint32_t best_spares = 0;       // with the best per_machine; only with `spares`
-  std::uint32_t standbys = 0;          // by ByteRobust's rule, for the same failures
+  std::uint32_t best_spares = 0;  // the one with the best per_machine; 0 if `spares` is empty
+  std::uint32_t standbys = 0;  // by ByteRobust's rule, for the same failures
   std::vector<IntervalResult> intervals;  // ascending; for robustrun
   Nanos best_interval{};
-  Nanos young_daly{};                  // 0: checkpoints cost nothing, or nothing fails
-  Nanos between_failures{};            // of all machines that train
-  double closed_ettr = 0;              // arXiv 2410.21680, with robustrun's mean pause
+  Nanos young_daly{};  // 0: checkpoints cost nothing, or nothing fails
+  Nanos between_failures{};  // of all machines that train
+  double closed_ettr = 0;  // arXiv 2410.21680, with robustrun's mean pause
 };
 
 [[nodiscard]] Study run_study(const StudyRequest& request);
 
-// Spares by ByteRobust's rule, for faults that take a machine away within a day.
+// ByteRobust's rule (standbys() in closed_form.h): so many spares that, with a probability of 99 %,
+// the faults of one day that take a machine away do not need more.
 [[nodiscard]] std::uint32_t standbys_for(const FailureModel& failures, std::uint32_t nodes);
 
 }  // namespace robustrun::simulator

@@ -1,5 +1,5 @@
 #pragma once
-// Every bound of the supervisor's shell (the core has its own).
+// Every bound of the supervisor outside its core (the core has core/types/limits.h).
 
 #include <chrono>
 #include <cstddef>
@@ -11,19 +11,20 @@ namespace robustrun::supervisor {
 inline constexpr std::size_t kPrivateFileBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kBootIdBytesMax = 64;
 inline constexpr std::size_t kLockBytesMax = 512;
-// Tries to lock a run, and the time between two of them.
-inline constexpr int kLockPollMs = 20;
+// Tries to lock a run, and the pause after each.
 inline constexpr int kLockTriesMax = 100;
+inline constexpr int kLockPollMs = 20;
 
 // Interval at which a summary of progress is journaled.
 inline constexpr std::chrono::minutes kSummaryInterval{1};
-// checkpoint_watch.h: interval at which at most one event of a kind is journaled; different loads
+// checkpoint_watch.h: interval in which at most one event of a kind is journaled; different loads
 // that are noted in one attempt.
 inline constexpr std::chrono::seconds kCheckpointEventInterval{10};
 inline constexpr std::size_t kLoadsMax = 16;
 // copy_rounds.h. Min: from the begin of a round to the next, unless the round was missed. HoldMax:
 // until all ranks hold a copy. Max, MostMax: until a round is over, at first and at most. Lead: how
-// far ahead of the order the step of a round lies.
+// far ahead of the order the step of a round lies, as time, and at most kCopyRoundAheadMax steps.
+// kCopyPaceInterval: between two measurements of the ranks' pace.
 inline constexpr std::chrono::seconds kCopyRoundMin{1};
 inline constexpr std::chrono::seconds kCopyRoundHoldMax{60};
 inline constexpr std::chrono::minutes kCopyRoundMax{10};
@@ -39,12 +40,13 @@ inline constexpr std::chrono::seconds kBlockPeersFirst{3};
 inline constexpr std::chrono::milliseconds kBlockPeersDelay{300};
 // A signal to all processes of a run reaches its supervisor at most this long after the others.
 inline constexpr std::chrono::seconds kRelayedSignalMax{5};
-// And the signal of a batch system that a batch script passes on to us.
+// A batch system signals both us and the batch script, which passes the signal on: the second of
+// the two signals reaches us at most this long after the first.
 inline constexpr std::chrono::seconds kPassedOnSignalMax{5};
 // From the core's Finish until agents that have not ended are killed. Longer than an agent takes to
 // save copies of the last attempt (agent/copies/limits.h).
 inline constexpr std::chrono::seconds kShutdownMax{10};
-// From their SIGKILL until they are not waited for any more; the last output follows.
+// From these agents' SIGKILL until they are not waited for any more; the last output follows.
 inline constexpr std::chrono::seconds kKillMax{2};
 // Checks of leases per heartbeat: a lease ends at most a fraction of an interval late.
 inline constexpr unsigned kLeaseChecksPerBeat = 4;
@@ -57,8 +59,8 @@ inline constexpr unsigned kLauncherThreads = 4;
 inline constexpr std::size_t kLauncherQueueMax = 16384;
 inline constexpr std::uint32_t kPlacementLane = 0x5348'1001;  // of that pool
 inline constexpr std::uint32_t kLookUpLane = 0x5348'1007;  // of that pool
-// driver/slurm_side.h, driver/job_end.h, driver/replacements.h: at most one part in so many of the
-// interval is added to it, at random.
+// driver/slurm_side.h, driver/job_end.h, driver/replacements.h: at random, between nothing and this
+// part (1/4) of an interval is added to it.
 inline constexpr int kSlurmPollJitter = 4;
 // driver/job_end.h: the margin of the last save before the end of the scheduler's job, the time
 // that is kept for what comes after it (a requeue), and the least that workers get.
@@ -94,7 +96,7 @@ inline constexpr std::chrono::seconds kControlMessageTime{5};
 // Bytes of a request's value that a refusal repeats.
 inline constexpr std::size_t kShownWordBytes = 24;
 // kInjectionsMax faults may wait for a node's answer, each for kInjectionAnswerMax; the command
-// waits longer. kFaultTimeMax: of a fault's delay, and of its duration.
+// waits longer (kControlAnswerMax). kFaultTimeMax: of a fault's delay, and of its duration.
 inline constexpr std::size_t kInjectionsMax = 64;
 inline constexpr std::size_t kNodeNameBytesMax = 255;
 inline constexpr std::chrono::hours kFaultTimeMax{24 * 366 * 10};
@@ -168,8 +170,8 @@ inline constexpr std::uint64_t kPaceStepsMin = 3;
 inline constexpr std::size_t kPaceWindowsToLearn = 8;
 inline constexpr std::size_t kPaceWindowsKept = 50;
 inline constexpr std::int64_t kPacePerCent = 100;
-inline constexpr std::int64_t kPaceSlowerPerCent = 30;
-inline constexpr std::int64_t kPaceRecoveredPerCent = 110;
+inline constexpr std::int64_t kPaceSlowerPerCent = 30;  // added to the usual time of a step
+inline constexpr std::int64_t kPaceRecoveredPerCent = 110;  // of it: as fast as before again
 // pace_looks.h: from the first step to the first look; between later looks; to the look that must
 // confirm a finding; and the least time between looks for each rank of the job, so that the load
 // does not grow with the job.
@@ -190,7 +192,7 @@ inline constexpr std::chrono::seconds kHangMin{1};
 // hang_watch.h: a process that lingers after its script returned is reported after this time.
 inline constexpr std::chrono::seconds kLateEndSaidAfter{20};
 // Habits: places where a group waited and went on. A wait is a habit after kHabitTimes waits; it is
-// then reported only if it lasts 1.5 times as long as ever before.
+// then reported only if it lasts 1.5 times as long as ever before, plus kLookInterval.
 inline constexpr std::size_t kHabitsMax = 64;
 inline constexpr std::uint32_t kHabitTimes = 2;
 // Time between looks at all workers while something is suspicious: kLookInterval during the first
@@ -200,15 +202,18 @@ inline constexpr std::chrono::seconds kLookIntervalLater{10};
 inline constexpr std::chrono::seconds kLookOftenFor{60};
 inline constexpr std::uint32_t kStillLooksMin = 3;  // that find a rank still, to act on it
 inline constexpr std::chrono::seconds kStillLooksApart{6};  // at most, from one to the next
-// How long a suspicion that names only a phase, or no rank, lasts before it is reported; and how
-// long a suspicion lasts before it is a conviction, by kind of evidence.
+// How long a suspicion that names only a phase, or no rank, lasts before it is reported.
 inline constexpr std::chrono::seconds kVagueSaidAfter{30};
+// How long a hang lasts before it is a conviction: one that cannot come right by itself; one of a
+// stopped process; any other, if the rank does nothing. The last two also at least kConvictFactor
+// times as long as the longest wait that is known to be harmless (by the operation's history, or as
+// a habit).
 inline constexpr std::chrono::seconds kConvictFinal{5};
 inline constexpr std::chrono::seconds kConvictStopped{15};
-// kSleepLeftMin (agent/node/limits.h) must equal it.
-inline constexpr std::chrono::seconds kConvictStill{60};
+inline constexpr std::chrono::seconds kConvictStill{60};  // as the agent's kSleepLeftMin
 inline constexpr int kConvictFactor = 4;
-inline constexpr int kConvictAgainFactor = 2;  // where an attempt was ended before
+// Multiplies kConvictStopped and kConvictStill where a hang has ended an attempt before.
+inline constexpr int kConvictAgainFactor = 2;
 // Time for agents to answer with evidence; the look is over kObserveMargin later.
 inline constexpr std::chrono::milliseconds kObserveWithin{2500};
 inline constexpr std::chrono::milliseconds kObserveMargin{1000};
@@ -224,8 +229,8 @@ inline constexpr std::size_t kSnapshotBytesMax = std::size_t{8} << 20;
 inline constexpr std::uint32_t kAnalysisLane = 0x5348'1002;  // of the launcher's pool
 inline constexpr std::uint32_t kCodeLane = 0x5348'1003;  // of the launcher's pool
 // run/earlier_saves.h: how many starts of the job before this one are read.
-inline constexpr std::uint32_t kEarlierStartsLane = 0x5348'1006;  // of the launcher's pool
 inline constexpr std::uint32_t kEarlierStartsRead = 4;
+inline constexpr std::uint32_t kEarlierStartsLane = 0x5348'1006;  // of the launcher's pool
 
 // node_history.h
 inline constexpr std::size_t kHistoryFilesMax = 10'000;

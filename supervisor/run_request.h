@@ -73,7 +73,7 @@ struct NetworkPlan {
   std::string count_interpreter;
   LeaseTimes lease;
   launcher::SlurmOptions slurm;  // kSlurm
-  launcher::BatchJob batch;  // of another scheduler, whose job the run is in
+  launcher::BatchJob batch;  // the job of another scheduler than Slurm that the run is in
   // Open groups and --replace: path of the file with the join token and our addresses; empty: hosts
   // got these otherwise.
   std::string invitation;
@@ -107,7 +107,7 @@ struct NetworkPlan {
 // What is done about workers that wait for each other (supervisor/watch/hang_watch.h).
 struct HangPolicy {
   bool act = true;  // false: hangs are only reported (--hang-timeout=0, as in compat mode)
-  base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: no hang lasts longer
+  base::Nanos timeout = std::chrono::minutes(10);  // --hang-timeout: ends a hang in any case
   template <class V>
   void fields(V& v) {
     v(1, "act", act);
@@ -117,7 +117,7 @@ struct HangPolicy {
 
 struct RankRange {
   std::uint32_t first = 0;
-  std::uint32_t last = 0;
+  std::uint32_t last = 0;  // included
   bool operator==(const RankRange&) const = default;
   template <class V>
   void fields(V& v) {
@@ -172,7 +172,7 @@ struct RunRequest {
   std::string summary_json;  // path; empty: none
   CiPlan ci;
   bool print_report = true;  // summary on stderr at the end (off in compat mode)
-  bool print_child_failed = false;  // torchrun's error block before it
+  bool print_child_failed = false;  // torchrun's error block, before the summary
   PlacementRequest placement;
   HangPolicy hangs;
   OutletPlan outlets;

@@ -33,9 +33,9 @@ struct Problem {
   std::vector<NodeIndex> candidates;  // each once; ties are broken by index
   std::uint32_t places = 0;  // how many to choose
   std::uint32_t spares = 0;  // number of further nodes to keep
-  // By place: its former holder (kNoNode: none), or empty. Kept as it is if all holders are
-  // candidates, their slots are those of the placement found, and that does not cost less;
-  // otherwise it has no influence.
+  // By place: its former holder (kNoNode: none), or empty. If all former holders are candidates,
+  // with the same slots as the nodes of the placement found, and that placement does not cost less,
+  // the result is `former`. Otherwise `former` has no influence.
   std::vector<NodeIndex> former;
 };
 

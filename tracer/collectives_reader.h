@@ -20,14 +20,16 @@ namespace robustrun::tracer {
 
 // The few words per communicator that the agent polls ten times a second.
 struct CommunicatorCount {
-  std::uint64_t comm = 0;
+  std::uint64_t comm = 0;  // its key
+  // Collectives entered, without those of which NCCL will never report the end.
   std::uint64_t entered = 0;
-  std::uint64_t done = 0;
-  bool counts_completion = false;  // false: a membership only (RecordSource::kTorchGroup)
+  std::uint64_t done = 0;  // collectives
+  // False: a membership only (RecordSource::kTorchGroup). Not as Membership::counts_completion.
+  bool counts_completion = false;
   friend bool operator==(const CommunicatorCount&, const CommunicatorCount&) = default;
 };
 
-// `bytes`: the record from kCommunicatorsAt on. Reads the whole slots that it holds.
+// `bytes`: the record from kCommunicatorsAt on. Reads only the slots that are complete in it.
 [[nodiscard]] std::vector<CommunicatorCount> count_communicators(std::string_view bytes);
 
 // Whether NCCL's plugin has recorded a communicator. `bytes` as above.
@@ -42,7 +44,7 @@ struct DurationHistogram {
   std::uint64_t comm = 0;
   OpKind kind = OpKind::kUnknown;
   std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ bytes < 2^size_bits; 0: no bytes
-  std::uint64_t count = 0;
+  std::uint64_t count = 0;  // collectives
   base::Nanos longest{};
   std::vector<std::uint32_t> buckets;  // kHistogramBuckets; see RecordHistogram
 };
@@ -73,11 +75,12 @@ struct Traffic {
   std::vector<Sent> sent;  // only to peers to which data was sent over the network
 };
 
-// `communicators` as above; `tables`: the record from kEdgesAt on, up to kTagsAt. Reads the whole
-// rows that they hold.
+// `communicators`: the record from kCommunicatorsAt on; `tables`: from kEdgesAt on, up to kTagsAt.
+// Reads only the rows that are complete in them.
 [[nodiscard]] Traffic read_traffic(std::string_view communicators, std::string_view tables);
 
-// The names of the communicators that NCCL's plugin has recorded, by key. `bytes` as above.
+// The names of the communicators that NCCL's plugin has recorded, by key. `bytes`: the record from
+// kCommunicatorsAt on.
 [[nodiscard]] std::map<std::uint64_t, std::string> names_of(std::string_view bytes);
 
 struct RecordedCollectives {
@@ -91,7 +94,7 @@ struct RecordedCollectives {
 
 // `file`: the whole record, or as much of it as was read. A record of minor version 0 has no
 // collectives' part and gives an empty result. `now`: CLOCK_MONOTONIC at the time of the read.
-// Fails with kCorrupt as decode_record() does.
+// Fails with kCorrupt as decode_record() of record_file.h does.
 [[nodiscard]] base::Result<RecordedCollectives> read_collectives(std::string_view file,
                                                                  base::Nanos now);
 

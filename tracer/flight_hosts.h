@@ -8,7 +8,10 @@
 // it has then not halted.) Second, another rank went on from the same place of the program. The
 // place is given by the halted rank's last two calls and their numbers: the other rank made the
 // same two calls, and called further operations while the second of the two was unfinished. So the
-// program does not wait for the GPU there, and the halted rank would have gone on as well. Pure.
+// program does not wait for the GPU there, and the halted rank would have gone on as well. The
+// second observation counts only if the halted rank has fewer unfinished calls than some other rank
+// (else it may have reached the limit to launch ahead), its recorder has kept all of them, and no
+// rank shows an operation as unfinished that others have finished. Pure.
 
 #include <cstddef>
 #include <cstdint>

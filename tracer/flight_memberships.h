@@ -48,10 +48,10 @@ struct RestingJob {
 // A hooked back end's recorder reports only groups that it lists itself: `known` has those of all
 // back ends.
 //
-// With `resting`, an NCCL operation that was called after an unfinished one of another group counts
-// as kQueued: a GPU runs them one after the other, and a dump without timings does not show which
-// one it has reached. Also, a group's first unfinished operation is then listed even if it has left
-// the ring, with nothing known but its number.
+// With `resting`, an NCCL operation that was called after an unfinished one of a group that is not
+// in `beside` counts as kQueued: a GPU runs them one after the other, and a dump without timings
+// does not show which one it has reached. Also, a group's first unfinished operation is then listed
+// even if it has left the ring, with only its number and a lower bound of its age.
 [[nodiscard]] std::vector<Membership> memberships(const FlightRecording& recording,
                                                   const std::vector<KnownGroup>& known,
                                                   std::uint32_t rank, std::int64_t now_ns,

@@ -43,9 +43,9 @@ struct ProgressRecord {
   std::uint64_t stop_reason;  //  24
   std::uint64_t stop_deadline_ns;  //  32
   std::array<std::uint64_t, 2> reserved_agent;  // 40
-  // Written by the worker before `steps` becomes 1, not under the lock (from minor version 3 on):
-  // one more than the steps that earlier processes did, as the state of the first optimizer says
-  // before its first step in this process. 0: that state has no number of steps.
+  // Steps of earlier processes + 1; 0: unknown. Taken from the state of the first optimizer, before
+  // that optimizer's first step in this process. Written by the worker before `steps` becomes 1,
+  // not under the lock (from minor version 3 on).
   std::uint64_t steps_before;  //  56
   // Written by the worker. All times are CLOCK_MONOTONIC in ns, 0: not yet.
   std::uint64_t worker_pid;  //  64

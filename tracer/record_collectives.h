@@ -36,8 +36,9 @@ enum class RecordSource : std::uint32_t {
 inline constexpr std::size_t kCommunicatorNameBytes = 64;  // NUL-padded UTF-8, cut to fit
 
 // Two writers share this table without a lock: Python takes free slots from the last one downwards,
-// the plugin from the first one upwards, but never the last free slot below Python's. Times are
-// CLOCK_MONOTONIC in ns; 0: never, or not now. Ordinals count from 1.
+// the plugin from the first one upwards, but never the slot directly below Python's slots, which
+// Python may be taking. Times are CLOCK_MONOTONIC in ns; 0: never, or not now. Ordinals count from
+// 1.
 struct RecordCommunicator {
   std::uint64_t in_use;  //   0  0: free; 1: in use, completely written; else: being written
   std::uint64_t comm;  //   8  its key, the same on all members; 0: unknown
@@ -166,7 +167,7 @@ static_assert(sizeof(RecordFlow) == 128);
 // Entry n (from 0) of a ring is in slot n modulo the ring's size. Its `stamp` is n + 1 once the
 // other words are complete, and 0 while they are being written. Rows of a table are found by `key`,
 // whose upper half is the communicator's slot + 1; key 0 is a free row. A row whose `comm` differs
-// from that communicator's key is left over from an earlier one.
+// from that communicator's key belongs to an earlier communicator in the same slot.
 
 // A collective that was entered; members compare it at equal ordinals. Its user's tag, which
 // version 7 of NCCL's interface passes (0: none), is in the same slot of a table of tags.
@@ -234,7 +235,7 @@ static_assert(sizeof(RecordHistogram) == 192);
 struct RecordRate {
   std::uint64_t key;  //  0  (comm_slot + 1) << 32 | OpKind << 8 | bits of measured_bytes()
   std::uint64_t comm;  //  8
-  std::uint64_t count;  // 16
+  std::uint64_t count;  // 16  collectives
   std::uint64_t bytes;  // 24
   std::uint64_t busy_ns;  // 32
   std::uint64_t reserved[3];  // 40

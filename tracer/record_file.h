@@ -18,8 +18,9 @@
 
 namespace robustrun::tracer {
 
-// When the stages of a worker's start happened (CLOCK_MONOTONIC), as the worker recorded them. The
-// values are not validated.
+// When the stages of a worker's start happened (CLOCK_MONOTONIC), as the worker recorded them.
+// Impossible times are missing; other values are not checked. imports_done_at is 1 ns while an
+// import is running.
 struct StartMarks {
   std::optional<base::Nanos> imports_done_at, group_begin_at, group_done_at;
   std::optional<base::Nanos> load_begin_at, load_done_at, optimizer_at;
@@ -50,7 +51,7 @@ struct Reading {
   std::optional<base::Nanos> boot_at, user_code_at, first_step_at, last_step_at;
   std::vector<std::pair<std::string, double>> metrics;  // names are printable UTF-8
   StartMarks start;
-  DataWaits data;
+  DataWaits data;  // by read_news() only; of read(): empty
   friend bool operator==(const Reading&, const Reading&) = default;
 };
 
@@ -60,11 +61,12 @@ class RecordFile {
   // disk is an error here and not a SIGBUS in the worker. Takes 0.2 ms on tmpfs.
   static base::Result<RecordFile> create(const std::string& path, base::Rank rank,
                                          base::Attempt attempt);
-  // Reads the first page. Fails with kCorrupt if the worker overwrote it, and with kUnavailable if
-  // it was caught in the middle of a write kReadAttemptsMax times.
+  // Reads the ProgressRecord; Reading::data stays empty (see read_data()). Fails with kCorrupt if
+  // the worker overwrote it, and with kUnavailable if each of kReadAttemptsMax reads met the worker
+  // in the middle of a write.
   [[nodiscard]] base::Result<Reading> read() const;
-  // As read(), for polling: returns nullopt, after a single read of the file, if the worker has
-  // written nothing since the last call.
+  // As read(), with Reading::data, for polling: returns nullopt, after a single read of the file,
+  // if nothing of a Reading has changed since the last call.
   [[nodiscard]] base::Result<std::optional<Reading>> read_news();
   // Whether the first slot of the communicators' table was in use at the last read_news(). It is
   // the first slot that NCCL's plugin takes.
@@ -99,7 +101,7 @@ class RecordFile {
 // Decodes the words from kRecordDataAt on. Pure.
 [[nodiscard]] DataWaits decode_data(std::string_view bytes);
 
-// Decodes the first page in `bytes`, read while the sequence lock was even and unchanged. Fails
+// Decodes the ProgressRecord in `bytes`, read while the sequence lock was even and unchanged. Fails
 // with kCorrupt if the worker overwrote it. Pure.
 base::Result<Reading> decode_record(std::string_view bytes);
 

@@ -136,15 +136,15 @@ RR_DATA_API uint64_t rr_data_digest(const rr_data* data);
 RR_DATA_API size_t rr_data_carried(const rr_data* data);
 RR_DATA_API int rr_data_position(const rr_data* data, rr_data_cursor* cursor);
 // Walks the plan from cursor `from` to the step of cursor `to`, and calls `take` for each piece of
-// a document that the steps from number `first` on have, over all ranks. `arrives`: whether the
-// walk ends exactly at `to`. Reads no tokens; moves nothing. The piece is valid within the call.
+// a document in the steps from number `first` on, of all ranks. `arrives`: whether the walk ends
+// exactly at `to`. Reads no tokens; moves nothing. The piece is valid within the call.
 RR_DATA_API int rr_data_walk(const rr_data* data, const rr_data_cursor* from,
                              const rr_data_cursor* to, uint64_t first,
                              void (*take)(void* context, const rr_data_piece* piece), void* context,
                              int* arrives);
 
 // The order of a source with `samples` samples: those at positions `position`, `position` + 1, …,
-// `count` of them, over all epochs.
+// `count` of them. Positions go on through the epochs: `samples` is the first one of epoch 1.
 RR_DATA_API int rr_data_order(const rr_data_spec* spec, size_t source, uint64_t samples,
                               uint64_t position, size_t count, uint64_t* out);
 

@@ -2,7 +2,8 @@
 // The samples of a source, from its files: how long each is, and where it lies. Blocks.
 //
 // Text is read as the tokens that `robustrun data prepare` has made of it: for each input file a
-// data set in Megatron-LM's format, whose name has a hash of all that it depends on.
+// data set in Megatron-LM's format. Its name has a hash of the recipe (but not of a transform's
+// code) and of the input's and the tokenizer's path, size and time.
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +19,7 @@
 namespace robustrun::loader {
 
 struct IndexedFile {
-  std::string path;                        // of the tokens: PREFIX.bin; in pieces: of the text
+  std::string path;  // of the tokens: PREFIX.bin; in pieces, or estimated: of the text
   std::uint64_t first = 0;                 // its first sample's number in the source
   TokenType type = TokenType::kUint16;
   std::span<const std::uint64_t> offsets;  // bytes, of each sample; empty if there are no tokens
@@ -28,8 +29,10 @@ struct IndexedFile {
 struct SourceIndex {
   std::vector<IndexedFile> files;          // in the order of their samples
   std::span<const std::uint32_t> lengths;  // tokens of each sample
-  bool estimated = false;                  // they are estimates from bytes: no tokens exist yet
-  std::optional<std::uint64_t> in_pieces;  // number of samples: lengths and places are in pieces.h
+  bool estimated = false;  // `lengths` are estimates from bytes: some tokens do not exist yet
+  // Set if the source is in pieces: its number of samples. `lengths` and the files' `offsets` are
+  // then empty, and class Pieces reads them (pieces.h).
+  std::optional<std::uint64_t> in_pieces;
   std::optional<std::uint64_t> known_fingerprint;
   std::shared_ptr<const void> memory;  // of the lengths and offsets
 
@@ -55,7 +58,9 @@ struct Input {
 
 enum class Lengths : std::uint8_t {
   kExact,
-  kEstimates,  // JSON lines that have not been prepared get an estimate from their bytes
+  // If an input of uncompressed JSON lines has not been prepared, all samples of the source get
+  // estimates from their bytes.
+  kEstimates,
 };
 // Paths and errors: as above. Reads no files of a source in pieces (Source::texts).
 [[nodiscard]] base::Result<SourceIndex> read_index(const Spec& spec, const Source& source,

@@ -2,8 +2,8 @@
 // The walk over steps: from a cursor to what the next step contains, and to the next cursor. Pure.
 //
 // A step is a function of (specification, lengths, cursor) alone. The cursor is the whole state:
-// the step's number, two numbers per source, the pieces left from the step before and the number of
-// pieces dropped. It is the same for any number of ranks.
+// the step's number, two numbers per source, the pieces carried over from the step before and the
+// number of pieces dropped. It is the same for any number of ranks.
 
 #include <cstdint>
 #include <functional>
@@ -90,16 +90,17 @@ class SampleLengths {
 class Planner {
  public:
   // `spec`: checked. `lengths`: of each source. The specification and what `lengths` refers to must
-  // outlive the planner. `from`: a cursor of the same specification, or {}
-  // for the beginning. kInvalidArgument: a source has no tokens (the text names it), or `from` has
-  // another number of sources.
+  // outlive the planner. `from`: a cursor of the same specification, or {} for the beginning.
+  // kInvalidArgument: a source has no tokens (the text names it), or `from` has another number of
+  // sources.
   [[nodiscard]] static base::Result<Planner> open(const Spec& spec,
                                                   std::vector<SampleLengths> lengths,
                                                   Cursor from = {});
 
   // kLimit: a document is longer than the context, with Long::kRefuse; a document fits into no
-  // step; the step needs too many samples; more is left over than kCarryMax. Or the error with
-  // which a length was asked for. The cursor then stays where it was.
+  // step, with Leftover::kPad; the step needs too many samples; more than kCarryMax pieces would be
+  // carried over. Or the error with which a length was asked for. The cursor then stays where it
+  // was.
   [[nodiscard]] base::Result<StepPlan> next();
 
   [[nodiscard]] const Cursor& cursor() const { return cursor_; }

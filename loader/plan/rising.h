@@ -1,7 +1,8 @@
 #pragma once
 // Numbers in rising order, for best-fit: the least one that is large enough is taken, and a smaller
 // one comes in its place. They lie in short arrays, so both cost binary searches and a move of at
-// most kArrayMax numbers, which is quicker than a balanced tree. Pure.
+// most kArrayMax numbers (and, rarely, of the list of arrays), which is quicker than a balanced
+// tree. Pure.
 
 #include <algorithm>
 #include <cstddef>

@@ -21,8 +21,11 @@ inline constexpr std::uint64_t kWeightMax = 1'000'000'000;  // of one source, in
 
 enum class Format : std::uint8_t { kMegatron, kJsonLines, kParquet, kArrow };
 enum class Pack : std::uint8_t { kNextFit, kBestFit };
+// Pieces that find no room in a step: the next step has them; the step ends before the sample that
+// does not fit, and its bins are padded; they are left out for good.
 enum class Leftover : std::uint8_t { kCarry, kPad, kDrop };
 enum class Long : std::uint8_t { kSplit, kTruncate, kRefuse };
+// Ranks wait for each other once per step, or in every micro-batch.
 enum class Sync : std::uint8_t { kStep, kMicro };
 
 // A point of a piecewise linear schedule; constant before the first and after the last.

@@ -56,13 +56,15 @@ class Feed {
   // feed that changes, so another thread may be using it.
   [[nodiscard]] base::Result<std::unique_ptr<Feed>> anew(Cursor cursor) const;
 
-  // Continues with the step after `cursor`, which must be of the same specification.
+  // Continues with the step after `cursor`, which must be of the same specification. Errors: those
+  // of Planner::open(); kCorrupt: the cursor has a document that does not exist, or an impossible
+  // SourceCursor::owed. The feed is then where it was.
   [[nodiscard]] base::Status seek(Cursor cursor);
-  // The plan from there on, for a look at it. It must not outlive this feed. It does not wait for
-  // pieces.
+  // The plan from `cursor` on, for a look at it. It must not outlive this feed. It does not wait
+  // for pieces: a missing one is an error.
   [[nodiscard]] base::Result<Planner> planner(Cursor cursor) const;
-  // Goes to the next step; the first call after open() goes to the first one. After an error, the
-  // current step stays current.
+  // Goes to the next step; the first call after open() or seek() goes to the step after the cursor.
+  // After an error, the current step stays current.
   [[nodiscard]] base::Status next_step();
 
   // The current step. This, segment_ends() and read() need a next_step() that succeeded after
@@ -87,8 +89,9 @@ class Feed {
   // Reads a micro-batch of this rank. Returns its number of labels.
   [[nodiscard]] base::Result<std::uint64_t> read(std::uint32_t micro, const BatchOut& out);
 
-  // The file that is being read at the moment, and its source's name; or whose piece is awaited.
-  // Any thread may ask; the texts are valid as long as the feed, and those made of it by anew().
+  // The file that is being read at the moment, or of which a piece is awaited; and its source's
+  // name. Any thread may ask; the texts are valid as long as the feed, and those made of it by
+  // anew().
   struct Reading {
     const std::string* source = nullptr;
     std::string_view path;

@@ -5,8 +5,8 @@
 // Memory: of the batch that ready() returned and of others that the caller holds, of the next one,
 // and one spare.
 //
-// Used by one thread. fork(2) copies no threads: in a child process the first call opens the files
-// anew and goes on after the batch that was received last.
+// Used by one thread. fork(2) copies no threads: in a child process the first call makes a new
+// feed, which opens its own files, and goes on after the batch that was received last.
 
 #include <chrono>
 #include <cstdint>
@@ -41,8 +41,8 @@ class ReadAhead {
   [[nodiscard]] base::Status seek(Cursor cursor, std::uint32_t micro);
 
   // Waits until ready() would return at once, be it with an error; returns whether it would. Ends
-  // after `within`, or earlier because of a signal. Errors: the thread cannot be started, or the
-  // files cannot be opened; not those of a batch.
+  // after `within`, or earlier because of a signal. Errors: the thread cannot be started, or, in a
+  // new reader after a fork or a failed start, those of Feed::anew(); not those of a batch.
   [[nodiscard]] base::Result<bool> wait(std::chrono::milliseconds within);
   // What the thread reads at the moment.
   [[nodiscard]] std::optional<Feed::Reading> reading() const;
@@ -85,8 +85,9 @@ class ReadAhead {
   bool stale_ = false;  // the reader is not at cursor() and micro(): begin() replaces it
   std::optional<Batch> ready_;  // the thread reads the one after it
   std::shared_ptr<const Feed::Step> step_;  // of the batch received last
-  // Index of the next micro-batch: in step_; if that is null, in the step after begin_. At the
-  // count of a step's micro-batches, the next one is index 0 of the step after step_.
+  // Index of the next micro-batch: in step_; if that is null, in the step after begin_. If it is
+  // the number of micro-batches of a step, step_ is used up: the next one is index 0 of the step
+  // after it.
   std::uint32_t micro_ = 0;
   Cursor begin_;
 };

@@ -58,18 +58,20 @@ class TokenFiles {
   // Tokens of a sample. Errors: as of Pieces.
   base::Result<std::uint32_t> length(std::uint32_t source, std::uint64_t sample);
 
-  // Reads `count` tokens of a sample from token `offset` on; they lie within the sample (in pieces:
-  // else kCorrupt). The result is valid until the next call. The error names the file, also if it
-  // has become shorter since it was indexed; or is one of Pieces.
+  // Reads `count` tokens of a sample from token `offset` on. The caller makes sure that they lie
+  // within the sample; in a source in pieces, where the caller cannot know it, they are checked
+  // (kCorrupt). The result is valid until the next call. Other errors name the file, also if it has
+  // become shorter since it was indexed, or are those of Pieces.
   base::Result<RawTokens> read(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                                std::size_t count);
 
-  // Asks the kernel to read these tokens soon. Without effect if the file is not open.
+  // Asks the kernel to read these tokens soon. Without effect if the file is not open, or the
+  // source is in pieces.
   void read_ahead(std::uint32_t source, std::uint64_t sample, std::uint32_t offset,
                   std::uint32_t tokens);
 
-  // The file in which read() or read_ahead() is at the moment, opening it included; of pieces, the
-  // text that they were made of. Any thread.
+  // The file that read() or read_ahead() is reading or opening at the moment. Of pieces: the text
+  // that they were made of, while tokens of a piece are read (not while its index is). Any thread.
   [[nodiscard]] std::optional<FileRead> reading() const;
 
  private:

@@ -52,8 +52,9 @@ class Console {
   virtual void end_bars() = 0;
   // Shows `line` at the bottom of the terminal until the next call or flush(), if style.live.
   virtual void show_live(std::string line) = 0;
-  // `copy` also gets everything that is shown, as it looks, including output that is dropped
-  // because a destination is too slow. Called from write(), from the loop, and from flush().
+  // `copy` also gets all lines that are shown, as they look, including output that is dropped
+  // because a destination is too slow; but not what style.live draws. Called from write(), from the
+  // loop, and from flush().
   using Copy = std::function<void(bool is_stderr, std::string_view bytes)>;
   virtual void copy_to(Copy copy) = 0;
   // Both streams go to this file from now on; they must already lead to one file.

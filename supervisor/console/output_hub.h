@@ -36,7 +36,9 @@ struct OutputPiece {
 struct OutputAnswer {
   std::uint64_t watcher = 0;
   std::uint64_t position = 0;  // where the next question begins
-  std::uint64_t dropped = 0;  // bytes after the position asked for that are no longer kept
+  // Bytes after the position asked for that are left out: those no longer kept, and the rest of the
+  // line that they cut.
+  std::uint64_t dropped = 0;
   std::vector<OutputPiece> pieces;  // of `bytes`, in order
   std::string bytes;
   bool ended = false;  // there will be no more output

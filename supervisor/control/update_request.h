@@ -15,7 +15,9 @@
 namespace robustrun::supervisor {
 
 struct UpdateOrder {
-  std::string stage{};   // version_store.h; empty: roll back
+  // Name of the folder in which the command has prepared the new version (make_stage() of
+  // run_dir/version_store.h); empty: roll back.
+  std::string stage{};
   // The version to roll back to. None: while an update waits for the next attempt, the version that
   // the workers have; otherwise Versions::older(false).
   std::optional<std::uint32_t> back_to{};

@@ -1,6 +1,6 @@
 #pragma once
-// The shell around the core: sockets, timers and signals become events; the core's actions
-// become messages, timers and lines for the user.
+// The driver of the core: sockets, timers and signals become events; the core's actions become
+// messages, timers and lines for the user.
 //
 // One per run, on one io_context and its thread. Every event is appended to the journal, then given
 // to the core; its actions are carried out in order before the next event is taken. Only the core

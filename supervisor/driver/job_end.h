@@ -6,8 +6,9 @@
 // ranks finish the one under way, and agree on the next) and a margin: half of that save, between
 // kJobEndMarginMin and kJobEndMarginMax. At most half of the time that the job has left when the
 // run starts is given up for it, so that no wrong figure can keep the job from training. If workers
-// have reported no save, the time that they have to save counts instead. A longer stop, in which
-// workers were to save, counts in any case (core/status/save_times.h).
+// have reported no save, the time that they have to save counts instead. If a stop of this run in
+// which workers were told to save took longer than either, its time counts
+// (core/status/save_times.h).
 //
 // Owned by the driver, on its loop. The scheduler may be slow or gone: the run never depends on it.
 
@@ -48,11 +49,11 @@ class JobEnd {
   // `since`: Unix time of the run's start, which may be another supervisor's.
   void begin(base::Nanos since);
   void end();
-  // A warning of Slurm's tells `end` (Unix time), which may have been moved since the last poll. If
-  // the last save is still to come then, and its time rests on saves of this run, the warning needs
-  // no answer: "saving at 13:58:30". Empty: it does.
+  // Takes over `end` (Unix time) from a warning of Slurm's, as the end may have been moved since
+  // the last poll. Returns "saving at 13:58:30" if the last save is still to come, and its time
+  // rests on saves that workers reported: the warning then needs no reaction. Empty: it does.
   [[nodiscard]] std::string timed_save(base::Nanos end);
-  // What workers get to save, from now on, in a job that ends at `end` (Unix time).
+  // The time that workers get to save, from now on, in a job that ends at `end` (Unix time).
   [[nodiscard]] base::Nanos time_to_save(base::Nanos end) const;
 
  private:

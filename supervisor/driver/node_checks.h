@@ -37,7 +37,7 @@ class NodeChecks {
   void check(const CheckNodes& action);
   // One replay at a time: a new one ends what is left of the one before.
   void replay(const ReplayNodes& action, base::Attempt attempt);
-  // The table of these verdicts about the newest check.
+  // The table of these verdicts about the check that ended last.
   [[nodiscard]] std::string table(const NodesJudged& judged) const;
 
   // Reports go to all checks under way: each knows its own.

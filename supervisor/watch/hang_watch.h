@@ -5,19 +5,20 @@
 // Triggers of a look: an agent reports that one of its workers waits longer than its history
 // explains; a group stops doing steps, or does them more slowly than before (pace_watch.h); in a
 // group without steps and collectives, time alone. There are two thresholds: a suspicion is
-// examined and reported at once (one that names only a phase, or no rank, after kVagueSaidAfter);
-// a conviction ends the attempt. It needs the same verdict twice in a row, and then one of three:
-// the worker shows no sign of going on, the finding cannot come right by itself, or the hang has
-// lasted for --hang-timeout (then it suffices that the same operation is unfinished). It comes
-// sooner if, for the time `hang_still` and in at least kStillLooksMin looks, the rank does nothing
-// in the script but sleep or wait for a lock (tracer/analysis/accuse.h), while agents or steps show
-// that something is late.
+// examined and reported at once (one that names only a phase, or no rank, after kVagueSaidAfter); a
+// conviction ends the attempt. It needs the same verdict twice in a row, and then one of three: the
+// worker shows no sign of going on, the finding cannot come right by itself (each for a time of its
+// own: kConvict… in supervisor/limits.h), or the hang has lasted for --hang-timeout (then it
+// suffices that the same operation is unfinished). A conviction comes sooner if, for the time
+// `hang_still` and in at least kStillLooksMin looks, the rank does nothing in the script but sleep
+// or wait for a lock (tracer/analysis/accuse.h), while agents or steps show that something is late.
 //
 // A wait that resolved itself twice at the same place of the same ranks is a habit (rank 0
-// evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before.
-// A hang that ended an attempt is no habit: when it returns, it is reported at once. Its conviction
-// then needs twice the time, and does not come sooner for a rank that is still. Otherwise an
-// intended pause could be convicted three times in one line, which ends the run (crash loop).
+// evaluates, or saves): it is then reported only if it lasts 1.5 times as long as ever before, plus
+// kLookInterval. A hang that ended an attempt is no habit: when it returns, it is reported at once.
+// Its conviction then needs twice the time (not of --hang-timeout), and does not come sooner for a
+// rank that is still. Otherwise an intended pause could be convicted three times in one line, which
+// ends the run (crash loop).
 //
 // R12 of docs/diagnosis.md: the script of a process has returned, but the process lingers, and
 // every other process has ended or lingers, too. That fails no attempt. It is reported after
@@ -25,8 +26,9 @@
 // have run and that it does nothing; the run then counts as succeeded.
 //
 // Where no operation is recorded (point-to-point over gloo), only stacks show which ranks wait, and
-// not since when. Such a verdict counts when the group's steps are missing, or, in a group without
-// steps and collectives, when it is the same in looks that are kStacksSameFor apart.
+// not since when. Such a verdict counts when the group's steps are missing. In a group without
+// steps and collectives it counts when it is the same in looks that are kStacksSameFor apart, and
+// then only as a suspicion.
 
 #include <cstdint>
 #include <optional>
@@ -72,7 +74,8 @@ class HangWatch {
   std::vector<Diagnosed> take(const tracer::Verdict& found, base::Nanos now);
   // The same for a look that the core has ordered (LookAtPace); null: the look had no result.
   [[nodiscard]] Diagnosed round(const tracer::Verdict* verdict, base::Nanos learnt_in) const;
-  // The slowness that a look of pace_looks.h has found; none: it was reported before.
+  // The slowness that a look of pace_looks.h has found; none: there is none, or it needs no report
+  // (it was reported before, or is a habit).
   [[nodiscard]] std::optional<Diagnosed> take_slow(const tracer::Verdict& verdict,
                                                    base::Nanos learnt_in);
 
@@ -93,7 +96,8 @@ class HangWatch {
   [[nodiscard]] bool steps_are_missing(base::Nanos now) const;
   [[nodiscard]] bool is_blind(base::Nanos now) const;
   [[nodiscard]] tracer::Verdict aged(const tracer::Verdict& verdict, base::Nanos now);
-  // How long a hang must last to be proven before --hang-timeout; none: it never is.
+  // How long a hang must last to be proven before --hang-timeout; none: only --hang-timeout proves
+  // it.
   [[nodiscard]] std::optional<base::Nanos> proved_after(const tracer::Verdict& verdict) const;
   // The same for a rank that is still, from the first look that found it so; none: it is not.
   [[nodiscard]] std::optional<base::Nanos> still_proved_after(const tracer::Verdict& verdict,
@@ -137,7 +141,7 @@ class HangWatch {
   std::optional<tracer::Verdict> said_;  // the hang that was reported last
   std::optional<tracer::Verdict> said_slow_;  // the slowness that was reported last
   std::optional<tracer::Verdict> last_;  // of the look before
-  std::uint64_t last_steps_ = 0;  // steps done when its operation was first seen
+  std::uint64_t last_steps_ = 0;  // steps done when the operation of last_ was first seen
   bool convicted_ = false;
   std::vector<base::Rank> lingering_;  // that the core was last told to end
 };

@@ -30,7 +30,8 @@ struct SlurmLine {
   [[nodiscard]] bool is_about(std::string_view key) const;
 };
 
-// Errors: a word that is no pair, or a repeated key in one line.
+// Errors: a word that is no pair, a quotation mark that is not closed, or a repeated key in one
+// line; kLimit: a text of more than kTextBytesMax bytes.
 base::Result<std::vector<SlurmLine>> read_slurm_lines(std::string_view text,
                                                       std::string_view source);
 

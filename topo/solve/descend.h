@@ -3,9 +3,9 @@
 //
 // On each level: if switches exist that have enough nodes for all places, try them, the smallest
 // first and at most kWholeTriesMax, and take the best; otherwise divide the places among the
-// switches (level_solver.h) and place each share below its switch. A group that is divided counts
-// there with those of its places that are in the share. Places that no level divides go to the
-// nodes in order.
+// switches (level_solver.h) and place each share below its switch. Below a switch, a divided group
+// consists of those of its places that are in this switch's share. Places that no level divides go
+// to the nodes in order.
 
 #include <cstdint>
 #include <string>
@@ -19,9 +19,9 @@ namespace robustrun::topo {
 
 struct Descent {
   std::vector<NodeIndex> nodes;  // by place
-  // True: the places were divided among all candidates. False: among the candidates below one
-  // switch that has enough of them, or not at all. The members below are about the highest level on
-  // which they were divided.
+  // Whether the first division of the places was over all candidates, so that level_bound holds for
+  // every placement. False: it was over the candidates below one switch that has enough of them, or
+  // the places were not divided. The members below describe the first (highest) division.
   bool divided = false;
   std::uint32_t level = 0;
   std::int64_t level_bound = 0;  // LevelSolution::bound: without the weight of the level

@@ -15,7 +15,8 @@ class Ledger {
 
   void move(PlaceIndex place, std::uint32_t to);
 
-  [[nodiscard]] Cost cost() const;  // O(families); `mean` is the weighted sum, not divided
+  // O(families × switches). `mean` is the weighted sum, not divided.
+  [[nodiscard]] Cost cost() const;
   [[nodiscard]] std::int64_t worst() const { return cost().worst; }
   [[nodiscard]] const Assignment& assignment() const { return assignment_; }
   // Number of free nodes of class `which` below switch `at`.

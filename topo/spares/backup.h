@@ -32,7 +32,8 @@ struct BackupProblem {
   Parallel parallel;  // not resolved
   std::vector<std::uint32_t> slots;  // by place, at least 1
   std::vector<GroupKind> evictable;  // kinds of groups that may be evicted as a whole
-  // By place: its former keeper, which stays if there is no conflict; kNoPlace: none. May be empty.
+  // By place: its former keeper; kNoPlace: none. It stays if there is no conflict, unless it must
+  // move so that every node gets a keeper. May be empty.
   std::vector<PlaceIndex> former;
 };
 
@@ -42,7 +43,7 @@ inline constexpr std::size_t kTogethers = 5;
 
 struct Backup {
   std::vector<PlaceIndex> keeper;  // by place, a permutation without fixed points; empty: none
-  // Number of nodes that have to share such a set with their keeper.
+  // By Together: number of nodes that have to share a set of that kind with their keeper.
   std::vector<std::uint32_t> shared = std::vector<std::uint32_t>(kTogethers, 0);
   bool is_closed_form = false;
   // "another node that shares no pp or dp group and no rack with it", or why there are no keepers.

@@ -22,7 +22,8 @@ class BackupSets {
     const auto& rows = rows_[static_cast<std::size_t>(kind)];
     return rows && rows->test(a, b);
   }
-  // By place: its possible keepers while the kinds from `first` on count; never itself.
+  // By place: its possible keepers, never itself, if only sets of the kinds from Together(first) on
+  // must not be shared.
   [[nodiscard]] BitRows allowed(std::size_t first) const;
   // `allowed`, restricted to places below the same switch of that level.
   [[nodiscard]] BitRows near(const BitRows& allowed, std::size_t level) const;

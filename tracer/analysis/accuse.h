@@ -39,8 +39,9 @@ struct Accusation {
 // graph leads.
 void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 
-// "; it waits for data of source web, /data/web-0.bin", "; rank 3 waits for …" if there are several
-// ranks; empty if none of them waits for training data by its own record.
+// "; it waits for data of source web, /data/web-0.bin" of the first of these ranks that waits for
+// training data by its own record; "; rank 3 waits for …" if `ats` has several ranks. Empty: none
+// waits.
 [[nodiscard]] std::string data_wait_text(const Case& facts, const std::vector<std::uint32_t>& ats);
 // "; it is in load (train.py:87), data loader", and data_wait_text(); empty if the culprits'
 // whereabouts are unknown.
@@ -48,9 +49,10 @@ void add_members(const Case& facts, std::uint32_t comm, Accusation& accusation);
 // "; 15 ranks wait for it".
 [[nodiscard]] std::string waiting_text(const Case& facts, const Accusation& accusation);
 
-// Adds the ranks `ats` to the culprits of `verdict`, except those that it names already, and to its
-// sentence: "; rank 2 (node0, local 2) has stopped calling". The two texts are the singular and the
-// plural of the predicate.
+// Adds the ranks `ats` to the culprits of `verdict`, except those that it names already, their
+// nodes to its nodes, and to its sentence: "; rank 2 (node0, local 2) has stopped calling". If any
+// were added, its confidence is kInferred. The two texts are the singular and the plural of the
+// predicate.
 void name_further(const Case& facts, std::vector<std::uint32_t> ats, std::string_view what_one_does,
                   std::string_view what_several_do, Verdict& verdict);
 // Adds the ranks that have halted, by name_further().
@@ -62,18 +64,19 @@ void add_left_behind(const Case& facts, Verdict& verdict);
 // it dead".
 [[nodiscard]] std::vector<std::string> hearsay_lines(const FleetView& view,
                                                      const std::vector<std::uint32_t>& ats);
-// Whether the process may still come by itself: it uses a processor, waits for storage, does I/O,
-// or its stack changes.
+// Whether the process may still come by itself: it uses a processor, waits for storage (unless one
+// of its GPUs reports errors), does I/O, or its stack changes.
 [[nodiscard]] bool is_moving(const Evidence& evidence);
-// Whether nothing but a sleep or a lock in a line of the script keeps it: it uses no processor,
-// does no I/O, and no other thread, child or connection of it is active.
+// Whether nothing but a sleep or a lock in a line of the script keeps the process: it uses no
+// processor and no GPU, does no I/O, and no other thread, child or connection of it is active.
 [[nodiscard]] bool is_still(const Evidence& evidence, const Whereabouts& where);
 // The groups of equal stacks: "stacks: 3 ranks: step (train.py:90); rank 11: load (train.py:87),
 // data loader"; empty if all stacks are equal.
 [[nodiscard]] std::string stacks_text(const Case& facts);
 // "ranks 12, 13 and 14 (…) are not where the other 12 are, in group pp_3": the ranks whose stack
-// differs from that of most ranks, and the smallest group that contains them all (ByteRobust).
-// Empty if there are none.
+// differs from that of most ranks, and the smallest group that contains them all (ByteRobust), if
+// there is one. Empty if there are no such ranks, or not more than half of the ranks have one
+// stack.
 [[nodiscard]] std::string outliers_text(const Case& facts);
 // The dead (or, by `guilt`, stopped) ranks for which no rank is known to wait, but which may be the
 // missing member of some communicator.

@@ -54,14 +54,14 @@ struct SocketState {
   std::uint32_t retransmits = 0;  // of the segment in flight
   std::uint32_t unacked = 0;  // segments
   base::Nanos last_received{};  // how long ago
-  base::Nanos last_sent{};
+  base::Nanos last_sent{};  // how long ago
   // Total time with data in flight, without the time of waiting for the peer to read.
   base::Nanos busy{};
   // The time between two looks; 0: there was only one look.
   base::Nanos watched{};
   std::uint64_t acked_meanwhile = 0;
   base::Nanos busy_meanwhile{};
-  // No byte was acknowledged between two looks, although bytes waited for it at both.
+  // No byte was acknowledged between two looks, although bytes waited to be acknowledged at both.
   bool nothing_acked = false;
   template <class V>
   void fields(V& v) {

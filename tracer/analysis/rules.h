@@ -1,6 +1,7 @@
 #pragma once
 // The rules of docs/diagnosis.md. Each examines a case and returns a verdict, or nullopt if it does
-// not apply. A file has one rule or variants of one; analyze.cpp has their order.
+// not apply. A file has one rule or variants of one; analyze.cpp has their order. "At rest": the
+// files are of a job that no longer makes progress (FleetSnapshot::at_rest).
 
 #include <optional>
 #include <vector>
@@ -42,7 +43,8 @@ std::optional<Verdict> rule_slow_link(const Case& facts);  // R8
 std::optional<Verdict> rule_slow_gpu(const Case& facts);  // R7b
 std::optional<Verdict> rule_slow_group(const Case& facts);  // R8c
 std::optional<Verdict> rule_slow_tcp(const Case& facts);  // R8, without flows
-std::optional<Verdict> rule_halted(const Case& facts);  // R2, at rest; no rank waits for it
+// R2, at rest: halted ranks, if the wait graph shows no rank that waits for them.
+std::optional<Verdict> rule_halted(const Case& facts);
 std::optional<Verdict> rule_not_seen(const Case& facts);  // R2, by missing records
 std::optional<Verdict> rule_late_rank(const Case& facts);  // R7, by times of arrival
 std::optional<Verdict> rule_all_outside(const Case& facts);  // R10, for all ranks at once
@@ -68,7 +70,8 @@ struct Absent {
 // Members without a record that are missing from operations which all other members have entered;
 // both lists ascending.
 struct Unseen {
-  // No other member can be the one that is missing, or this one may be missing from most of them.
+  // Missing from an operation from which no other member can be missing; or possibly missing from
+  // more of the remaining operations than any other rank.
   std::vector<base::Rank> certain;
   std::vector<base::Rank> possible;  // `certain`, and the ones that cannot be told apart
 };

@@ -74,11 +74,10 @@ struct PeerCount {
 struct EdgeTime {
   std::int32_t peer = -1;
   std::uint64_t bytes = 0;  // since the communicator was created
-  base::Nanos net_wait{};
-  // In the last seconds; `usual`: ns per byte before them (traffic_watch.h). 0: unknown.
-  std::uint64_t recent_bytes = 0;
-  base::Nanos recent_wait{};
-  double usual = 0;
+  base::Nanos net_wait{};  // of these bytes
+  std::uint64_t recent_bytes = 0;  // in the last seconds
+  base::Nanos recent_wait{};  // of recent_bytes; 0: unknown
+  double usual = 0;  // ns per byte before these seconds (traffic_watch.h); 0: unknown
   template <class V>
   void fields(V& v) {
     v(1, "peer", peer);
@@ -97,7 +96,7 @@ struct Rate {
   std::uint32_t size_bits = 0;  // 2^(size_bits-1) ≤ measured_bytes() < 2^size_bits
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  base::Nanos busy{};  // of their kernels; includes waiting for ranks that came later
+  base::Nanos busy{};  // of their kernels, as RecordRate::busy_ns (record_collectives.h)
   double usual = 0;  // ns per byte before (traffic_watch.h); 0: unknown
   template <class V>
   void fields(V& v) {
@@ -117,7 +116,8 @@ struct Membership {
   std::uint32_t size = 0;  // members
   std::uint32_t rank = 0;  // within it
   bool counts_completion = true;  // false: the source does not know what is done
-  // Ordinals of the newest collective entered, launched, done. done ≤ started ≤ entered.
+  // Ordinals of the newest collective entered, launched, done (with all before it). done ≤ started
+  // ≤ entered.
   std::uint64_t entered = 0;
   std::uint64_t started = 0;
   std::uint64_t done = 0;

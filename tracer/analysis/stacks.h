@@ -43,8 +43,8 @@ struct Whereabouts {
   bool is_in_pythons_wait = false;  // is_in_own_line, and the innermost frame is in threading.py
 };
 
-// Where the main thread is. Without a stack of it: Reason::kDataLoader if the worker's record says
-// that it waits for training data, else kUnknown.
+// Where the main thread is. If the worker's record says that it waits for training data, the reason
+// is kDataLoader, whatever its stack shows. Without a stack and such a wait: kUnknown.
 [[nodiscard]] Whereabouts whereabouts(const Evidence& evidence);
 
 // "data loader"; empty for kUnknown and kUserCode.
@@ -55,7 +55,7 @@ struct Whereabouts {
 [[nodiscard]] std::string describe(const Whereabouts& where);
 
 // The main thread is busy outside any operation, whatever is pending: it enters no operation before
-// it has finished that.
+// it has finished what it does.
 [[nodiscard]] bool is_elsewhere(Reason reason);
 // What keeps it there is the script itself, not a device, the network or storage.
 [[nodiscard]] bool is_in_script(Reason reason);
@@ -70,7 +70,8 @@ enum class OtherThreads : std::uint8_t {
 };
 [[nodiscard]] OtherThreads other_threads(const Evidence& evidence);
 
-// Ranks whose main threads have equal stacks: indices, ascending.
+// Ranks whose main threads have equal stacks (Python's; native ones of ranks without): indices,
+// ascending.
 struct SameStack {
   std::vector<std::uint32_t> members;
   std::string place;  // describe() of the stack, or its innermost function

@@ -69,7 +69,9 @@ struct Alternative {
 struct Verdict {
   Finding finding = Finding::kNothing;
   Confidence confidence = Confidence::kNone;
-  std::vector<base::Rank> culprits;  // ascending; empty for a link, or if undecided
+  // Ascending. Empty if undecided, or if no rank in particular is to blame (but a link, for
+  // example). A link may have culprits, too: ranks at its ends.
+  std::vector<base::Rank> culprits;
   std::vector<std::string> nodes;  // the culprits' nodes, or the nodes to blame as a whole
   std::vector<Edge> edges;  // the links to blame
   std::vector<base::Rank> victims;  // ranks that wait for the culprits; ascending
@@ -84,9 +86,10 @@ struct Verdict {
   // Where all culprits are: "load (train.py:87), data loader"; empty: at different places, or
   // unknown. Verdicts of one attempt are compared by it.
   std::string place;
-  // The lines in which the culprits' script itself keeps them, such as "train.py:87" or
-  // "train.py:30, train.py:41". Without a culprit: those of all ranks, if they wait for each other
-  // in calls that cannot match. Empty: a device, the network or storage may be the cause.
+  // The lines of the script at which the culprits are, if the script itself keeps each of them
+  // there: "train.py:87", or "train.py:30, train.py:41". Without a culprit: those of all ranks, if
+  // they wait for each other in calls that cannot match. Empty: a device, the network or storage
+  // may be the cause.
   std::string script_line;
   bool by_stacks = false;  // based on stacks only: it may hold just for a moment
   // All other ranks wait for one that only sleeps, or waits for a lock, in a line of the script.

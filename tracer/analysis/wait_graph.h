@@ -46,10 +46,10 @@ enum class Guilt : std::uint8_t {
 struct Blame {
   std::uint32_t at = 0;
   Guilt guilt = Guilt::kAbsent;
-  std::uint32_t comm = 0;  // communicator of the longest wait for it
-  std::uint64_t ordinal = 0;  // the operation that it has not entered, or not finished
+  std::uint32_t comm = 0;  // where `guilt` is worst and, if equal, the wait for the rank longest
+  std::uint64_t ordinal = 0;  // the operation that the rank has not entered, or not finished
   Signature signature;  // for send and recv: the call that is missing; else kUnknown
-  base::Nanos age{};  // of the longest direct wait for it; negative: none
+  base::Nanos age{};  // of the longest direct wait for the rank there; negative: none
 };
 
 class WaitGraph {
@@ -58,9 +58,11 @@ class WaitGraph {
   // rank is silent or has halted.
   [[nodiscard]] static WaitGraph of(const FleetView& view, const std::vector<bool>& elsewhere);
 
+  // Longest first.
   [[nodiscard]] const std::vector<Wait>& waits() const { return waits_; }
   [[nodiscard]] base::Nanos longest_wait() const;
-  // Sinks, ascending; without those for which the waits are short compared with the longest.
+  // Sinks, ascending; without those for which the waits are short compared with the longest, unless
+  // the job is at rest, or the sink is dead, stopped or behind.
   [[nodiscard]] const std::vector<Blame>& blames() const { return blames_; }
   // Communicators whose members wait for an unseen member.
   [[nodiscard]] const std::vector<std::uint32_t>& unseen() const { return unseen_; }

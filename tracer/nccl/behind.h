@@ -4,8 +4,9 @@
 // (agent/spawn/profiler_slot.h): we load it and pass every call on.
 //
 // Events are never converted between versions of the interface. NCCL takes the newest version that
-// both it and the plugin have; we show it only versions that the other plugin has, too, and those
-// below its oldest one, for a NCCL that could not use the other plugin at all.
+// both it and the plugin have. So we offer NCCL the versions that the other plugin has, too. Those
+// below the other plugin's oldest one we offer as well: a NCCL that takes such a version could not
+// use the other plugin at all, and gets ours alone.
 //
 // The other plugin's own faults are its own: it runs in NCCL's threads, as it would without us.
 
@@ -60,10 +61,11 @@ void load_behind(int version, const void* own);
 // The other plugin's function table of this version; null: it has none. Cheap: one atomic read.
 [[nodiscard]] const void* behind(int version);
 
-// The other plugin's activation mask, into which it may write at any time, as into NCCL's: one of
-// its own, or NCCL's itself (`nccls`) if this process has no record, so that nothing of ours is to
-// be added.
+// Where the other plugin writes its activation mask, at any time: a word of ours, which we merge
+// with our own events into NCCL's mask. In a process without a record we have no events, and the
+// other plugin gets NCCL's mask itself (`nccls`).
 [[nodiscard]] int* mask_behind(int* nccls);
+// The events that the other plugin has written there.
 [[nodiscard]] std::uint64_t events_behind();
 // Whether NCCL would report events of this type for the mask `events`. NCCL also reports an event
 // that is not in the mask if it contains events that are (src/plugin/profiler.cc of NVIDIA/nccl).

@@ -3,8 +3,9 @@
 // run (docs/formats/bulk.md).
 //
 // Everything here blocks, so it runs on a pool's thread, and every wait ends: after kBulkSilenceMax
-// in which no byte could be sent or received, at a deadline, or by hang_up() from another thread.
-// One thread uses a stream at a time. TCP provides back-pressure.
+// in which no byte could be sent or received (connect(): after kConnectMax and then kHandshakeMax),
+// at a deadline, or by hang_up() from another thread. One thread uses a stream at a time. TCP
+// provides back-pressure.
 
 #include <atomic>
 #include <chrono>

@@ -3,8 +3,9 @@
 // connects with the agent's own certificate whenever asked to.
 //
 // To be used on the loop of its executor. The endpoints are tried in order, the last successful one
-// first, each for at most kConnectMax (TCP) and then kHandshakeMax (TLS); the first one with the
-// run's CA wins (before the CA is known: the first one that proves the secret).
+// first, each for at most kConnectMax (TCP) and then kHandshakeMax (TLS); to enrol, once more
+// kHandshakeMax for the answer, and then the connection again. The first one with the run's CA wins
+// (before the CA is known: the first one that proves the secret).
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -52,9 +53,9 @@ class Dialer {
   virtual ~Dialer() = default;  // `done` is not called any more
 
   // Enrols if necessary, then connects. kPermission: refused for good (a newer generation of this
-  // agent was started, another run, a wrong secret); kUnavailable, kTimeout: no endpoint answered,
-  // try again later. One call at a time. A supervisor that no longer wants this agent sends Refused
-  // on the channel.
+  // agent was started, another run, a wrong secret); kUnavailable, kTimeout: it failed at all
+  // endpoints, try again later. One call at a time. A supervisor that no longer wants this agent
+  // sends Refused on the channel.
   virtual void connect(Done done) = 0;
   // Connects over `connection`, which another host opened to this agent, if the supervisor of our
   // run is there; otherwise `done` gets an error. Needs a finished enrolment (else kUnavailable).

@@ -5,11 +5,12 @@
 // ends. A peer with a certificate of this run's CA sends Hello and is handed to on_agent with its
 // channel; its certificate identifies it, never what it sends. A peer whose certificate is a
 // supervisor's sends StopRun instead. Anything else (no TLS, another CA, garbage, an oversized or
-// late first message) ends that one connection and is counted. At most kHandshakesMax connections
-// are pending; further ones wait (wire/net/bounded_listener.h). While others wait, silent
-// connections are closed, those without a TLS hello first. Connections from addresses of admitted
-// or expected agents have places of their own. Every step of a connection has a deadline
-// (wire/messages/limits.h). To be used on the loop of its executor.
+// late first message) ends that one connection and is counted, unless call() opened it and the
+// agent closed it. At most kHandshakesMax connections are pending; further ones wait
+// (wire/net/bounded_listener.h). While others wait, silent connections are closed, those without a
+// TLS hello first. Connections from addresses of admitted or expected agents have places of their
+// own. Every step of a connection has a deadline (wire/messages/limits.h). To be used on the loop
+// of its executor.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -59,7 +60,8 @@ class Listener {
     std::function<void(const StopRun&)> on_stop = {};
     // Without `check`, proofs by munge are refused. Calls may take milliseconds.
     MungeProofs munge = {};
-    // Receives a line for each refusal, for the log; at most kRefusalLinesPerMinute. May be empty.
+    // Receives a line for each refusal, for the log; at most kRefusalLinesPerMinute. Also one when
+    // descriptors or memory run out. May be empty.
     std::function<void(const std::string&)> on_refused;
   };
 
@@ -77,8 +79,8 @@ class Listener {
   // Connects to an agent that listens at `endpoint` (numeric, with a port), within kConnectMax, and
   // treats the connection as if the agent had opened it. Failure to connect is not reported.
   virtual void call(const std::string& endpoint) = 0;
-  // Agents are expected from this address (numeric, as ConnectionAddresses has it). At most
-  // kKnownAddressesMax are kept.
+  // Agents are expected from this address (numeric, as ConnectionAddresses has it). No effect once
+  // kKnownAddressesMax addresses are known.
   virtual void expect(const std::string& address) = 0;
   [[nodiscard]] virtual std::uint16_t port() const = 0;
   [[nodiscard]] virtual const ListenerCounters& counters() const = 0;

@@ -1,8 +1,8 @@
 #pragma once
-// Which nodes of a run pass blocks on to each other (agent/staging/block_peers.h); the bytes go
-// from agent to agent over connections of their own (wire/bulk/block_exchange.h). CodeWanted and
-// CodeBlock bring nodes the code that the run was started with, which only the supervisor has at
-// first.
+// Which nodes of a run pass blocks of images, staged files and code on to each other
+// (agent/staging/block_peers.h); the bytes go from agent to agent over connections of their own
+// (wire/bulk/block_exchange.h). CodeWanted and CodeBlock bring nodes the code that the run was
+// started with, which only the supervisor has at first.
 
 #include <cstdint>
 #include <optional>

@@ -16,9 +16,10 @@
 
 namespace robustrun::wire {
 
-// Within kCheckpointNoteInterval a worker's agent sends at most one note of each event; only the
-// load of another checkpoint, and what is left when the worker ends, is reported at once. A note
-// covers all such events since the worker's start, and names the newest checkpoint.
+// Within kCheckpointNoteInterval a worker's agent sends at most one note of each event. Sent at
+// once are the note of a load of another checkpoint (at most kLoadsAtOnceMax times per worker,
+// agent/worker/checkpoint_notes.h), and notes that are unsent when the worker ends. A note covers
+// all such events since the worker's start, and names the newest checkpoint.
 struct CheckpointNote {
   enum class Event : std::uint8_t { kSaved, kCommitted, kLoaded };
   base::Attempt attempt;
@@ -27,7 +28,8 @@ struct CheckpointNote {
   std::uint64_t step = 0;
   std::uint64_t generation = 0;  // with `token`: which checkpoint of that step
   std::string token{};
-  std::vector<std::string> directories{};  // home first
+  // The checkpoint's directories; the home (which has the files that commit it) first.
+  std::vector<std::string> directories{};
   std::string source{};  // of a load: "disk", "memory", "peer", "parity"; else empty
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;

@@ -37,8 +37,8 @@ struct NodeEnding {
 
 struct NodeHealth {
   enum class Source : std::uint8_t {
-    kKernel,  // its log
-    kGpu,  // the driver's library
+    kKernel,  // the kernel's log
+    kGpu,  // the library of the GPUs' driver
     kNetwork,
     kDisk,  // and mounted file systems
     kMemory,
@@ -93,8 +93,8 @@ enum class StageName : std::uint8_t {
 inline constexpr std::size_t kStageNames = 9;
 
 // `Worker`: base::LocalRank in a node's report, with times of the node's clock; base::Rank in the
-// supervisor's event, with times of the supervisor's clock. A worker's stage begins with the node's
-// first rank and ends with its last.
+// supervisor's event, with times of the supervisor's clock. A worker's stage begins when the node's
+// first rank begins it, and ends when its last rank has ended it.
 template <class Worker>
 struct StageTimeOf {
   StageName stage = StageName::kAllocate;
@@ -180,10 +180,10 @@ struct CheckpointMoved {
   }
 };
 
-// The way between a rank and the node that keeps its copies.
+// The way between a rank and the node that keeps its copies, as one of the two nodes needs it.
 struct CopyRoute {
   base::Rank rank;
-  base::NodeId node;  // the other node
+  base::NodeId node;  // at the other end: the keeper or, for the keeper, the rank's own node
   base::Generation generation;
   std::string endpoint;  // its Hello::bulk
   template <class V>

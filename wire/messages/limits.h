@@ -9,13 +9,14 @@ namespace robustrun::wire {
 
 inline constexpr std::size_t kFrameBytesMax = std::size_t{1} << 20;     // one frame's payload
 inline constexpr std::size_t kMessageBytesMax = std::size_t{16} << 20;  // all frames of one message
-inline constexpr int kNestingMax = 8;
+inline constexpr int kNestingMax = 8;  // of messages within messages
 inline constexpr std::size_t kFieldsMax = std::size_t{1} << 20;  // fields in one message
 // Bytes that a channel requests per read, and that it moves before other channels get a turn.
 inline constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kReadTurnBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kWriteTurnBytes = std::size_t{1} << 20;
-// Bulk senders pause above the first and resume below the second.
+// Senders of much data on a channel (worker output) pause when more than the first is queued, and
+// resume below the second.
 inline constexpr std::size_t kCongestedBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kDrainedBytes = kCongestedBytes / 2;
 // What an idle channel keeps of a send buffer that had grown.

@@ -17,9 +17,9 @@ namespace robustrun::wire {
 
 // A worker's progress in one communicator.
 struct CommunicatorProgress {
-  std::uint64_t comm = 0;
-  std::uint64_t entered = 0;
-  std::uint64_t done = 0;
+  std::uint64_t comm = 0;  // its key
+  std::uint64_t entered = 0;  // collectives
+  std::uint64_t done = 0;  // collectives
   base::Nanos head_age{};  // of the oldest unfinished operation; 0: none
   template <class V>
   void fields(V& v) {
@@ -101,7 +101,7 @@ struct Overdue {
   std::uint64_t comm = 0;
   std::uint64_t ordinal = 0;
   base::Nanos age{};
-  base::Nanos expected{};  // the longest wait that its history explains
+  base::Nanos expected{};  // the longest wait that the operation's history explains
   bool over = false;
   template <class V>
   void fields(V& v) {

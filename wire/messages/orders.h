@@ -43,7 +43,8 @@ struct Welcome {
   }
 };
 
-// Requests a free TCP port outside the kernel's ephemeral range; answered by PortReserved.
+// Requests a free TCP port, if possible outside the kernel's ephemeral range; answered by
+// PortReserved.
 struct ReservePort {
   base::Attempt attempt;
   template <class V>
@@ -57,10 +58,11 @@ struct WorkerVersion {
   std::uint32_t number = 0;
   std::vector<std::string> environment{};  // NAME=VALUE
   std::vector<std::string> unset{};  // names
-  std::string program{};  // of the script, absolute, within code_directory
+  std::string program{};  // absolute path of the script, within code_directory
   std::string code_directory{};  // absolute; empty: the template's program
-  std::string code_digest{};  // of the code (base/io/code_tree.h); if it differs, nothing starts
-  bool has_arguments = false;
+  // Of the code (base/io/code_tree.h); if the code on the node has another digest, nothing starts.
+  std::string code_digest{};
+  bool has_arguments = false;  // `arguments` replace the template's
   std::vector<std::string> arguments{};
   template <class V>
   void fields(V& v) {

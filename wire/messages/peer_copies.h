@@ -21,7 +21,7 @@ namespace robustrun::wire {
 struct PlaceCopies {
   base::Attempt attempt;
   std::vector<CopyRoute> send;  // where copies of this node's ranks go
-  // the ranks whose copies this node accepts and keeps, and their nodes
+  // The ranks whose copies this node accepts and keeps, and the ranks' nodes.
   std::vector<CopyRoute> hold;
   std::vector<CopyRoute> fetch;  // ranks of this node whose newest copy another node has
   std::optional<std::uint64_t>

@@ -6,7 +6,7 @@
 //   ReservePort   →   to a group's first node: a port for the group; ← PortReserved
 //   ReplayNode    →   starts the program once per slot; ← NodeReplayed at its end
 //   EndReplay     →   kills what is left of it
-// An order with a higher number ends what is under way. A repeated order starts nothing again, and
+// An order with another number ends what is under way. A repeated order starts nothing again, and
 // is answered again. docs/formats/robustrun.proto has the messages in protobuf's schema language.
 
 #include <cstdint>
@@ -50,7 +50,9 @@ struct NodeReplayed {
   };
   std::uint64_t replay = 0;
   Outcome outcome = Outcome::kNotRun;
-  std::vector<std::int32_t> codes;  // nonzero exit codes of processes that ended by themselves
+  // Of processes that the agent did not kill: nonzero exit codes, or minus the signal's number; at
+  // most kReplayCodesMax (agent/node/limits.h).
+  std::vector<std::int32_t> codes;
   std::string why;  // empty if it passed
   template <class V>
   void fields(V& v) {

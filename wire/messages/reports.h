@@ -100,14 +100,12 @@ struct WorkerProgress {
   std::optional<base::Nanos> last_step_at;
   std::vector<Metric> metrics;
   std::uint64_t lines = 0;  // lines of output that held a metric (WorkerTemplate::metrics)
-  // in earlier processes, according to its optimizer's state
+  // Steps of earlier processes, as the state of the worker's optimizer says; none: unknown.
   std::optional<std::uint64_t> steps_before;
   std::uint64_t lines_read = 0;  // lines of output that were searched for metrics
-  // How long the script has waited for training data, without the wait that lasts; since when that
-  // lasts, and what it waits for: "source web, /data/web-0.bin".
-  base::Nanos data_waited{};
-  std::optional<base::Nanos> data_wait_since{};
-  std::string data_place{};
+  base::Nanos data_waited{};  // time of all waits for training data that have ended
+  std::optional<base::Nanos> data_wait_since{};  // begin of the wait that lasts; none: no wait
+  std::string data_place{};  // what it waits for: "source web, /data/web-0.bin"; empty: unknown
   template <class V>
   void fields(V& v) {
     v(1, "attempt", attempt);
@@ -130,7 +128,7 @@ struct WorkerProgress {
 // Both ways.
 struct Heartbeat {
   std::uint64_t sequence = 0;
-  base::Nanos loop_lag{};
+  base::Nanos loop_lag{};  // how late the agent's loop sent it; 0 from a supervisor
   base::Nanos at{};  // when it was sent, by the sender's clock
   template <class V>
   void fields(V& v) {

@@ -113,7 +113,7 @@ struct WorkerTemplate {
   bool trace_dispatcher = false;  // also by c10d's dispatcher: torch 2.2 to 2.7 on gloo
   bool health = false;  // the agent watches its machine and sends NodeHealth
   StandbyMode standby = StandbyMode::kOff;
-  // NAME=PATTERN with {value}, for lines of rank 0 and of the last rank
+  // NAME=PATTERN with {value}: metrics in the output of rank 0 and of the last rank.
   std::vector<std::string> metrics;
   bool tell_modules = false;  // the agent sends StandbyModules
   bool checkpoints = false;  // the agent sends CheckpointNote
@@ -129,14 +129,15 @@ struct WorkerTemplate {
   bool stages = false;  // the agent sends NodeStages
   std::vector<std::string> stage;  // files that are copied to each node before workers start
   bool share_blocks = false;  // the supervisor sends BlockPeers
-  // Each node unpacks it into its cache before workers start (bootstrap/store/code_store.h); paths
-  // here that point into it are mapped to the copy. The supervisor answers CodeWanted.
+  // Each node unpacks this code into its cache before workers start (bootstrap/store/code_store.h);
+  // paths here that point into the packed folder are mapped to the copy. The supervisor answers
+  // CodeWanted.
   std::optional<SyncedCode> code{};
   std::uint64_t cache_max_gib = 0;  // limit of each kind of content in the cache; 0: default
   // The supervisor knows SavingOver: an agent that is told to restart need not delay WorkersGone
   // until copies in memory are saved.
   bool overlap_saves = false;
-  std::vector<LineFormat> line_formats{};  // for the same lines as `metrics`
+  std::vector<LineFormat> line_formats{};  // for the output of the same two ranks as `metrics`
   // Globs of checkpoints that the workers write, relative to their working directory: half-written
   // ones are moved aside before an attempt (agent/trainer_saves/half_written.h).
   std::vector<std::string> checkpoint_globs{};

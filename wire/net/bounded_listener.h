@@ -4,11 +4,13 @@
 // Each connection comes with a slot, which its receiver keeps until it has identified the peer.
 // While all slots are taken, further peers wait in the kernel's queue. They also wait there when
 // descriptors or memory run out; accepting is retried after kAcceptRetry. Without `on_crowded`, the
-// oldest connection has to give its slot up once it has kept it for `patience`.
+// oldest connection that can give up its slot has to do so once it has kept it for `patience`.
 //
 // With `is_known`, peers of known addresses have kKnownHandshakesMax slots of their own, so that a
 // crowd of strangers does not delay them. Strangers are then accepted, and wait in this object for
-// a slot, kWaitingStrangersMax at most; further ones are disconnected.
+// a slot: at most kWaitingStrangersMax, and as many as a quarter of the allowed descriptors.
+// Further ones are disconnected, and the newest of those that wait when descriptors or memory run
+// out.
 //
 // To be used on the loop of its executor.
 

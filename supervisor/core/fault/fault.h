@@ -39,7 +39,7 @@ struct Fault {
   std::string signature;
   std::string words;  // "rank 1 on node0: SIGKILL"
   std::optional<Classification> looks_like;
-  std::vector<base::NodeId> nodes;  // machines to which the fault was traced
+  std::vector<base::NodeId> nodes;  // machines of the fault: of a worker's failure, its own machine
   // For a hang in the script: its line, and how many hangs at that line have ended an attempt.
   std::string script_line{};
   std::uint32_t hangs_there = 0;
@@ -65,7 +65,7 @@ struct FaultContext {
   bool compat = false;
   bool port_may_conflict = false;  // a fresh port, no progress yet
   std::int64_t attempt_started_s = 0;  // Unix time
-  std::int64_t now_s = 0;
+  std::int64_t now_s = 0;  // Unix time
   FaultPhase phase = FaultPhase::kStarting;
   const std::vector<FaultRow>* rows = nullptr;  // rows to classify it by; nullptr: do not classify
   bool trusts_looks = false;  // the classification may decide whose fault it is

@@ -1,6 +1,6 @@
 #pragma once
 // What the core wants done. Actions are idempotent and carry node, generation and attempt where
-// they apply; the shell carries them out in order. A Decision is journaled and shown to the user.
+// they apply; the driver carries them out in order. A Decision is journaled and shown to the user.
 
 #include <cstdint>
 #include <optional>
@@ -188,7 +188,7 @@ struct DemoteCheckpoint {
 };
 
 // Last action of a run, after DismissAgent for every node, including those whose agents were lost.
-// The shell dismisses no more agents, writes the summary and exits.
+// The driver dismisses no more agents, writes the summary and exits.
 struct Finish {
   int exit_code = 0;  // by the rules of exit_code.h
 };

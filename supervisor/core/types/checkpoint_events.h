@@ -1,9 +1,9 @@
 #pragma once
 // News of the job's checkpoints, as events of the core. Plain data.
 //
-// The shell folds the workers' reports (checkpoint_watch.h): an event stands for all ranks and for
-// the attempt so far, and replaces those before of its kind; a load only those of the same
-// checkpoint and source.
+// The driver folds the workers' reports (watch/checkpoint_watch.h): an event stands for all ranks
+// and for the attempt so far, and replaces the earlier events of its kind; a load replaces only
+// those of the same checkpoint and source.
 
 #include <cstdint>
 #include <string>

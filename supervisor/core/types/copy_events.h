@@ -15,7 +15,7 @@
 
 namespace robustrun::supervisor {
 
-using wire::CopiesKept;  // `part` of its copies is empty here: only the shell uses it
+using wire::CopiesKept;  // `part` of its copies is empty here: only the driver uses it
 using wire::CopyRoute;
 using wire::HeldCopiesSaved;
 using wire::KeptCopy;

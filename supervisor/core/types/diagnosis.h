@@ -1,6 +1,6 @@
 #pragma once
-// A diagnosis of workers that wait for each other, as an event: the shell collects what they do and
-// has it analyzed (supervisor/watch/hang_watch.h), the core decides what follows.
+// A diagnosis of workers that wait for each other, as an event: the driver collects what they do
+// and has it analyzed (supervisor/watch/hang_watch.h), the core decides what follows.
 
 #include <cstdint>
 #include <string>

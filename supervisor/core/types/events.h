@@ -67,11 +67,14 @@ struct NodeMark {
   }
 };
 
-// A mark of the whole group's progress, made by the driver from many readings and journaled: user
-// code runs on every rank, every rank has done a step, the steps of before a restart are done
-// again; and a summary, once a minute and when a worker ends.
+// A mark of the whole group's progress, made by the driver from many readings and journaled.
 struct Progress {
-  enum class Mark : std::uint8_t { kUserCode, kFirstStep, kCaughtUp, kSummary };
+  enum class Mark : std::uint8_t {
+    kUserCode,  // user code runs on every rank
+    kFirstStep,  // every rank has done a step
+    kCaughtUp,  // the steps that were done before the restart are done again
+    kSummary,  // once a minute and when a worker ends, if there is news
+  };
   base::Attempt attempt;
   Mark mark = Mark::kSummary;
   base::Nanos reached_at{};  // by the last rank; from the workers' own records
@@ -134,9 +137,11 @@ struct SignalReceived {
   }
 };
 
+// kState: the deadline of the present state. kBackoff: the end of the wait before a restart.
+// kTimeLimit: --time-limit. kUptime: workers without steps have lived long enough for progress.
 // kNodes: an agent's hello is overdue, or a lost agent is to be launched again. kSlow: the next
-// round of the vote on which machine slows the job down, or the time to replace the machine it
-// named.
+// round of the vote on which machine slows the job down, or the time to replace the machine that
+// the vote named.
 enum class TimerId : std::uint8_t { kState, kBackoff, kTimeLimit, kUptime, kNodes, kSlow };
 inline constexpr std::size_t kTimers = 6;
 

@@ -43,8 +43,8 @@ struct GroupPolicy {
   std::uint32_t min_nodes = 0;  // 0: as max_nodes
   std::uint32_t max_nodes = 0;  // 0: all of JobSpec::nodes
   bool open = false;  // more nodes may offer themselves (rendezvous)
-  // Otherwise, how many nodes that the scheduler gives in place of lost ones may offer themselves
-  // at a time (--replace).
+  // In a group that is not open: how many nodes that the scheduler gives in place of lost ones may
+  // offer themselves at a time (--replace).
   std::uint32_t replace = 0;
   // How long to wait for a node of the group that is still starting, when there are enough nodes.
   base::Nanos spare_patience = std::chrono::seconds(5);
@@ -73,8 +73,8 @@ struct GroupPolicy {
 
 // How often, and after which waits, the workers are restarted after a failure.
 struct RestartPolicy {
-  std::uint32_t max_restarts = 3;  // user-fault restarts within `window`
-  base::Nanos window = std::chrono::hours(1);  // of progress, after which the budget is full again
+  std::uint32_t max_restarts = 3;  // after counted faults (FaultClass::kUser)
+  base::Nanos window = std::chrono::hours(1);  // of progress, which refills max_restarts
   std::uint32_t max_infrastructure_restarts = 16;  // in a row without progress
   std::uint32_t crash_loop_retries = 1;  // of one failure before the first progress
   bool crash_loop_stop = true;  // a crash loop ends the run; off with --compat=torchrun

@@ -1,5 +1,6 @@
 #pragma once
-// Bounds of the core that are not policy (policy: RestartPolicy and Deadlines in job_spec.h).
+// Bounds of the core that are not policy (policy: policy.h; RestartPolicy and Deadlines in
+// job_spec.h).
 
 #include <cstddef>
 #include <cstdint>
@@ -39,20 +40,22 @@ inline constexpr std::uint32_t kLossesToGrowWithMax = 3;
 inline constexpr base::Nanos kGrowAgainFirst = std::chrono::seconds(10);
 inline constexpr base::Nanos kGrowAgainMax = std::chrono::minutes(5);
 
-// The longest wait before a restart because of a lost node of an open group, for the first of those
-// that are lost in a row without progress.
+// The longest wait before a restart because of a lost node of an open group, while fewer than
+// kLostVolunteerWaits free restarts in a row have brought no progress.
 inline constexpr base::Nanos kLostVolunteerWaitMax = std::chrono::seconds(5);
 inline constexpr std::uint32_t kLostVolunteerWaits = 8;
 
-// Starts that failed in a row because of the infrastructure. The run ends after kFailedStartsMax of
-// them, but not before kFailedStartsFor has passed. It ends from the kFailedStartsAloneMax-th on
-// if --wait-for-nodes has passed, or on a single machine, where waiting changes nothing.
+// Starts that failed in a row because of the infrastructure. The run never ends before the
+// kFailedStartsAloneMax-th of them. From then on it ends at once on a single machine, where waiting
+// changes nothing, or when --wait-for-nodes has passed since the first; otherwise when there were
+// kFailedStartsMax and kFailedStartsFor has passed.
 inline constexpr std::uint32_t kFailedStartsMax = 10;
 inline constexpr base::Nanos kFailedStartsFor = std::chrono::minutes(5);
 inline constexpr std::uint32_t kFailedStartsAloneMax = 3;
 
-// A machine that the run needs is given up after this many sure failures within
-// Policy::blamed_within, if the run may wait for another one.
+// A machine for which there is no spare is evicted all the same after this many sure failures
+// within Policy::blamed_within, or when no restart is left, if the run may wait for another one
+// (blame/broken_machine.h).
 inline constexpr std::size_t kBrokenTimesMax = 2;
 // How often a machine that was left out may take part again in a run because it passed a test:
 // while the run waits for nodes, or as a spare.
@@ -80,12 +83,12 @@ inline constexpr std::size_t kVersionChangeBytesMax = 300;
 inline constexpr base::Nanos kLookBackMax = std::chrono::milliseconds(2000);
 inline constexpr std::size_t kLastWordsBytesMax = 4096;
 
-// Workers that ended with exit code 0 before another failed: how many are remembered; and ranks
+// Workers that ended well before another failed (early_ends.h): how many are remembered; and ranks
 // listed in a sentence.
 inline constexpr std::size_t kEndedWellKept = 64;
 inline constexpr std::size_t kRanksSaid = 8;
 
-// A replay may take this much longer than the shell's own deadline.
+// A replay may take this much longer than the driver's own deadline, Policy::replay_limit.
 inline constexpr base::Nanos kReplayMargin = std::chrono::seconds(30);
 
 // How long to wait for a placement; then the nodes get their places without it.
@@ -101,8 +104,8 @@ inline constexpr std::uint32_t kBackoffDoublingsMax = 20;
 // --shutdown-timeout, if that is less).
 inline constexpr base::Nanos kLeftoverGrace = std::chrono::seconds(5);
 
-// Pre-flight check: how long the core waits for its result (the shell's own deadlines are shorter),
-// and the thresholds. docs/preflight.md has the table.
+// Pre-flight check: how long the core waits for its result (the driver's own deadlines are
+// shorter), and the thresholds. docs/preflight.md has the table.
 inline constexpr base::Nanos kPreflightFastMax = std::chrono::seconds(45);
 inline constexpr base::Nanos kPreflightFullMax = std::chrono::minutes(4);
 inline constexpr base::Nanos kPreflightGpuMax = std::chrono::minutes(7);
@@ -146,15 +149,17 @@ inline constexpr double kPaceRecovered = 1.1;
 inline constexpr std::size_t kSuspectCheckpointsMax = 16;
 inline constexpr base::Nanos kDemotionMax = std::chrono::seconds(20);
 // Copies of lost nodes in other nodes' memory: how long the next attempt waits until they are saved
-// (the agent answers within 8 s; what is not saved by then goes on); how long a slow machine stays
-// because ranks lack a copy, and how often that is checked.
+// (the agent answers within 8 s; a save that is not done by then continues); how long a slow
+// machine stays because ranks lack a copy, and how often that is checked.
 inline constexpr base::Nanos kHeldSaveMax = std::chrono::seconds(20);
 inline constexpr base::Nanos kUnsecuredMax = std::chrono::minutes(2);
 inline constexpr base::Nanos kUnsecuredLook = std::chrono::seconds(1);
 
 // metric_watch.h: readings in a row that raise and end an alarm, and the history they are compared
 // with. A gradient may overflow many times in a row while a mixed-precision loss scaler seeks its
-// scale (torch's begins at 65536 and halves).
+// scale (torch's begins at 65536 and halves). …Jump and …Rise: above this multiple of the usual
+// value readings raise an alarm; …Over: at most this multiple ends it. kCost…: seconds per step, or
+// 1 / MFU, as medians of windows of readings.
 inline constexpr std::size_t kWatchedMetricsMax = 16;
 inline constexpr std::uint32_t kNotANumberReadings = 3;
 inline constexpr std::uint32_t kGradientOverflowsMax = 20;

@@ -1,7 +1,7 @@
 #pragma once
-// Something wrong with the job's own numbers, as an event, and in words: the shell reads the
-// metrics of one rank (Progress::metric_names) and lets metric_watch.h judge them, the core decides
-// what follows. Pure.
+// Something wrong with the job's own numbers, as an event, and in words: the driver reads the
+// metrics of one rank (Progress::metric_names) and lets core/status/metric_watch.h judge them, the
+// core decides what follows. Pure.
 
 #include <cstdint>
 #include <string>

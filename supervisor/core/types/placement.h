@@ -1,7 +1,7 @@
 #pragma once
 // Placement of nodes by the network's topology: the core's question and its answer. Plain data. The
-// core knows nothing of switches; the shell solves (supervisor/group/placer.h), and its answer is
-// an event.
+// core knows nothing of switches; the driver solves the placement (supervisor/group/placer.h), and
+// its answer is an event.
 
 #include <cstdint>
 #include <string>

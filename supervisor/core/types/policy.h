@@ -101,7 +101,7 @@ struct Policy {
   bool acts_on_jump = false;
   std::uint32_t alarms_acted_on = 4;
   // A checkpoint is set aside after poison_after failures within poison_steps steps of a resume
-  // from it, and at once if a metric ends the attempt. poison_after = 0: never.
+  // from it; one such failure is enough if a metric ended the attempt. poison_after = 0: never.
   std::uint32_t poison_after = 2;
   std::uint32_t poison_steps = 20;
   // A rank for which all others wait, and which only sleeps or waits for a lock of the script for

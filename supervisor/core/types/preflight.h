@@ -1,7 +1,7 @@
 #pragma once
 // A check of nodes: its facts (an event), and their meaning (a verdict). Plain data.
 //
-// Agents gather facts, the shell puts them together, pure functions judge them
+// Agents gather facts, the driver puts them together, pure functions judge them
 // (core/preflight/verdict.h). An agent's facts may be wrong or hostile; it never judges itself.
 
 #include <cstdint>

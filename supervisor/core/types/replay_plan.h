@@ -23,7 +23,7 @@
 
 namespace robustrun::supervisor {
 
-using Machine = std::uint32_t;  // index in the list of hosts
+using Machine = std::uint32_t;  // index in the list of the machines that take part
 
 struct ReplayShape {
   std::uint32_t m = 1;  // machines of a group
@@ -40,8 +40,9 @@ struct ReplayGroup {
 // Why `machines` machines cannot form the groups of two phases; `unit` as for replay_shape().
 [[nodiscard]] Obstacle replay_obstacle(std::uint32_t machines, std::uint32_t unit);
 
-// The largest m that is a multiple of `unit` (machines that one copy of the model takes) with
-// m <= n. kInvalidArgument, with the words of replay_obstacle(), when there are too few machines.
+// The largest m that is a multiple of `unit` (machines that one copy of the model takes) with m·m
+// <= machines, and so m <= n. kInvalidArgument, with the words of replay_obstacle(), when there are
+// too few machines.
 [[nodiscard]] base::Result<ReplayShape> replay_shape(std::uint32_t machines, std::uint32_t unit);
 
 // All groups of a phase, by number; groups past the last machine are empty.

@@ -20,7 +20,7 @@ enum class Rule : std::uint8_t {
   kInfrastructureGivenUp,
   kDoNotRequeue,  // a worker exited with 93
   kSignal,  // a signal ends the run
-  kSecondSignal,  // and a second one at once
+  kSecondSignal,  // a second signal ends the run at once
   kTimeLimit,
   kStepGoal,
   kSucceeded,
@@ -37,10 +37,10 @@ enum class Rule : std::uint8_t {
   kPreflightWarning,  // that check found something that may do harm
   kNodeUnfit,  // that check found a node that must not take part
   kPlaced,  // nodes got their places by the network's topology
-  kNotPlaced,  // they did not, although that was requested
+  kNotPlaced,  // places by topology were requested, but could not be found
   kHangSuspected,  // ranks wait for another rank
-  kHangConvicted,  // and will wait for ever
-  kHangPassed,  // they go on by themselves
+  kHangConvicted,  // a hang is proven: it ends the attempt
+  kHangPassed,  // ranks that seemed to hang go on by themselves
   kSlow,  // a worker or a link is slower than its peers
   kMismatch,  // ranks called different collectives, and one failed because of that
   kNodeHealth,  // an agent or the scheduler reports something about a machine
@@ -89,7 +89,8 @@ enum class RuleRole : std::uint8_t {
 };
 [[nodiscard]] RuleRole role_of(Rule rule);
 
-// Something failed or hangs, which ends the attempt.
+// The attempt ends because something failed, hangs or is slow: any RuleRole::kCause but nodes that
+// come or go, and updates.
 [[nodiscard]] bool is_incident(Rule rule);
 // The run ends because of a failure: nothing more is tried.
 [[nodiscard]] bool gives_up(Rule rule);

@@ -110,7 +110,8 @@ struct Remaining {
   const char* because = "";  // "--time-limit"
 };
 
-// `steps`: steps done of spec.stop_after_steps, `ago` before now; none: unknown.
+// `running_for`: time since the run's start. `steps`: the steps done of spec.stop_after_steps, as
+// counted `ago` before now; none: unknown. `period`: duration of a step now.
 [[nodiscard]] Remaining remaining_time(const JobSpec& spec, base::Nanos running_for,
                                        std::optional<std::uint64_t> steps, base::Nanos ago,
                                        base::Nanos period);

@@ -3,7 +3,7 @@
 // `robustrun update` has brought, and which of them the next attempt gets. Pure.
 //
 // Version 0 is the run as it was started. The core knows a version's changes in words and the
-// digest of its code; the shell keeps its content in the run directory. Updates take effect at a
+// digest of its code; the driver keeps its content in the run directory. Updates take effect at a
 // restart, either one that was requested or the next one (ByteRobust, arXiv 2509.16293,
 // section 6.1: changes are merged into the recovery from the next failure).
 
@@ -38,7 +38,7 @@ struct UpdateRequested {
 struct Version {
   enum class State : std::uint8_t {
     kPending,  // no attempt has had it yet
-    kReplaced,  // none will: another version was requested before
+    kReplaced,  // another version was requested before any attempt had it; the user may select it
     kApplied,  // an attempt has had it, and has not made progress yet
     kProven,  // an attempt has made progress with it
     kRolledBack,  // given up, for the reason `why`
@@ -69,7 +69,7 @@ struct Versions {
   std::uint32_t present = 0;  // version of the attempt that runs, or ran last
   std::uint32_t next = 0;  // version of the next attempt
   bool now = false;  // `next` was requested at once
-  std::optional<base::Nanos> due;  // `next` is used by then
+  std::optional<base::Nanos> due;  // when a restart for `next` is due; none: no such time
 
   [[nodiscard]] bool is_changing() const { return next != present; }
   // The version to roll back to from the current one: the newest older version that has made

@@ -1,6 +1,6 @@
 #pragma once
-// A machine that is surely broken where no spare is: the run can go on with it only while the fault
-// stays away.
+// A surely broken machine for which there is no spare: the run can go on with it only while the
+// fault stays away.
 //
 // Workers are started on it once more, after the check that the ladder has. It is evicted at its
 // second sure failure within Policy::blamed_within, or when no restart on it is left, provided that

@@ -24,29 +24,28 @@ struct NodeState {
   bool checked = false;                // a check has looked at it, with or without a result
   bool ending = false;                 // its agent reports that the node will be taken away soon
   bool leaving = false;                // its newest agent was told to end: nothing starts here
-  bool lacks_program = false;  // script, folder or interpreter is missing, as likely on all nodes
+  // The last check missed the script, its folder or the interpreter: mostly they are missing on all
+  // nodes, so that another node would not help.
+  bool lacks_program = false;
   bool on_probation = false;  // unfit, and being tested again
   std::uint32_t slots = 0;  // workers; from the spec or the agent
-  // Of the current agent, and of those before it (agents.h).
-  base::Generation generation;
-  std::uint32_t failed_launches = 0;  // in a row, without a hello
+  base::Generation generation;  // of the current agent
+  std::uint32_t failed_launches = 0;  // in a row, without a hello (agents.h)
   std::uint32_t ended = 0;  // workers of the current attempt that have ended (workers.h)
-  std::uint32_t losses = 0;  // agents lost after their hello, in this run
+  // Agents lost after their hello in this run, if they had not been told to end, plus 1 for each
+  // return (probation.h). Nodes with fewer get places first.
+  std::uint32_t losses = 0;
   base::Nanos launched_at{};
   base::Nanos retry_at{};  // when a lost agent is launched again
   std::string address;  // numeric; from the agent or the spec
   std::string trouble;  // how the last agent was lost, or why the node is unfit
   std::string listens;  // endpoint of its agent; empty: none
   std::string bulk;  // endpoint for copies in memory; empty: none
-  // The agent's last finding that could explain a failure, and its time; times of recent findings
-  // (health.h).
-  std::optional<Classification> suspicion;
-  base::Nanos suspected_at{};
-  std::vector<base::Nanos> tolerated;
-  // Times of recent failures that were traced to the node, and that are surely this machine's
-  // (remedies.h).
-  std::vector<base::Nanos> blamed;
-  std::vector<base::Nanos> broken;
+  std::optional<Classification> suspicion;  // the agent's last finding that could explain a failure
+  base::Nanos suspected_at{};  // time of `suspicion`
+  std::vector<base::Nanos> tolerated;  // times of recent tolerable findings (health.h)
+  std::vector<base::Nanos> blamed;  // times of recent failures traced to it (remedies.h)
+  std::vector<base::Nanos> broken;  // of those that are surely this machine's fault
   // Of an unfit node while the run waits for nodes (probation.h).
   std::uint32_t retests = 0;  // since it was left out
   std::uint32_t returns = 0;  // how often it took part again in this run, also as a spare

@@ -2,9 +2,10 @@
 // The check of nodes before the first attempt, and before another one where the policy wants it:
 // kChecking lasts from CheckNodes to NodesChecked.
 //
-// All nodes that have joined take part, spares included. An unfit node is treated like one that was
-// lost for good: a spare takes its place, or the run gives up and says why. A spare that comes
-// later is checked together with one node of the group, while the run goes on.
+// All nodes that have joined take part, spares included. An unfit node is left out: a spare takes
+// its place, or the group shrinks, or the run waits for nodes (meanwhile the node may pass a test:
+// nodes/probation.h) and then gives up and reports why. A spare that comes later is checked
+// together with one node of the group, while the run goes on.
 
 #include <string>
 #include <vector>
@@ -35,7 +36,8 @@ class Checking {
   // Whether a check was wanted or, before the first attempt, a chosen node is unchecked: nodes that
   // came while others were checked are checked, too.
   [[nodiscard]] bool is_due(const GroupChoice& choice) const;
-  // All nodes, before the next attempt, as the cause `why` is not clear.
+  // Wants a check of all nodes before the next attempt. `why`: the failure whose cause is not
+  // clear.
   void want(const std::string& why);
   void begin();  // → kChecking
   void checked(const Event& event);
@@ -43,7 +45,8 @@ class Checking {
 
   // Once the first attempt has begun.
   void check_spare(base::NodeId node);
-  // Spares without a result: they came in the middle of a check, or their answer was lost.
+  // Checks the spares that no check has looked at: they came during one, or its result never
+  // reached the core.
   void check_spares();
   void spare_checked(const Event& event);
 

@@ -99,9 +99,11 @@ struct CopyMap {
   // An agent died while it saved copies: other holders, if any, are told to save them.
   bool is_cut_off = false;
 
-  // True when the answer is to the newest question and changes the map. `places`: size of the
-  // group.
+  // True when the answer is to the newest question and changes the map, its text or is_relaxed.
+  // `places`: size of the group.
   bool take(const BackupSolved& answer, std::size_t places);
+  // `members`: the agents, by place. Forgets `saves`; and the map, or the ranks' copies, if the
+  // group or the world has another size.
   void begin_attempt(base::Attempt now, std::vector<CopyHolder> members, std::size_t world);
   // News of the node at `place`, which has `slots` ranks from `first` on.
   void take(const CopiesKept& kept, std::uint32_t place, std::uint32_t first, std::uint32_t slots);
@@ -109,14 +111,18 @@ struct CopyMap {
   bool take(const HeldCopiesSaved& answer, base::NodeId from);
   // Ends the keeper's open orders without an answer, for the reason `why`.
   void give_up(const CopyHolder& keeper, const std::string& why);
+  // Notes a save that is not finished, as in GoingSave.
   void goes_on(const CopyHolder& holder, base::Attempt made_in, std::uint64_t order);
-  bool take(const SavingOver& over, base::NodeId from);  // false: known already
+  // Ends that save, and the node's saves of earlier attempts by the same order (or by none). False:
+  // no such save is known.
+  bool take(const SavingOver& over, base::NodeId from);
   void lose(base::NodeId node);  // its agent is gone, with the saves under way
   // The agent is saving copies of its own workers.
   [[nodiscard]] bool saves_its_own(const CopyHolder& holder) const;
   [[nodiscard]] bool is_saving() const;
   [[nodiscard]] bool has_copies() const;  // some worker makes copies
-  // Ranks with a copy on their node and none elsewhere, ascending.
+  // Ranks with a copy on their node and none elsewhere, ascending; empty if no copies are kept
+  // elsewhere at all.
   [[nodiscard]] std::vector<base::Rank> unsecured() const;
   // The agent that keeps the copies of `place`; its node is kNoNode if no agent does.
   [[nodiscard]] CopyHolder keeper_of(std::size_t place) const;

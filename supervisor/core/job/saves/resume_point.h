@@ -22,7 +22,7 @@ class ResumePoint {
  public:
   // Another attempt begins: nothing is loaded yet.
   void begin_attempt();
-  // True for the first load of a checkpoint in this attempt, which is worth a report.
+  // True for a load of another checkpoint than loaded(), which is worth a report.
   bool take(const CheckpointNoted& noted, base::NodeId node);
 
   // The last checkpoint that this attempt loaded; none: it began anew, or reported none.
@@ -38,7 +38,8 @@ class ResumePoint {
   [[nodiscard]] bool is_demoted(const CheckpointId& id) const;
 
   void count_failure();  // against loaded()
-  // loaded() is demoted by the next order, which goes to the agent of `asked`.
+  // Marks loaded() as demoted and numbers a new order() for it, which the caller sends to the agent
+  // of `asked`.
   void begin_demotion(base::NodeId asked);
   // True while that order's answer is awaited.
   [[nodiscard]] bool is_demoting() const { return demoting_; }

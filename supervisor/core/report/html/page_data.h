@@ -1,8 +1,9 @@
 #pragma once
 // What the page's script draws, as one JSON object. Pure; plain data.
 //
-// The page must stay small however long the run was, so texts are cut to lengths that shrink with
-// the number of incidents, and lists have the limits below. Times are milliseconds since the run's
+// The page must stay small however long the run was, so incidents' texts are cut to lengths that
+// shrink with the number of incidents, other texts to fixed ones, and most lists have the limits
+// below (`nodes`, `attempts` and `timeline` have none). Times are milliseconds since the run's
 // start unless noted; null stands for an unknown number. Texts are inert (inert.h).
 
 #include <cstddef>
@@ -15,8 +16,8 @@
 
 namespace robustrun::supervisor {
 
-inline constexpr std::size_t kPagePartsMax = 8000;  // parts of nodes in attempts
-inline constexpr std::size_t kPageStagesMax = 8000;  // stages of nodes
+inline constexpr std::size_t kPagePartsMax = 8000;  // rows of PageNode::parts, over all nodes
+inline constexpr std::size_t kPageStagesMax = 8000;  // stages in PageNode::stages, over all nodes
 inline constexpr std::size_t kPageReadingsMax = 2000;
 inline constexpr std::size_t kPageMarksMax = 2000;  // of checkpoints
 inline constexpr std::size_t kPageMetricsMax = 6;
@@ -25,9 +26,10 @@ inline constexpr std::size_t kPageEventsMax = 400;
 inline constexpr std::size_t kPageIncidentsMax = 2000;
 inline constexpr std::size_t kPageStacksMax = 6;  // of one incident
 inline constexpr std::size_t kPageListMax = 24;  // lines of one list
-// Of the details of all incidents together, unless kPageTextBytesMin for each is more.
+// Bytes for the texts of all incidents. Each incident gets an equal share of them, but at least
+// kPageTextBytesMin and at most kPageTextBytesMax.
 inline constexpr std::size_t kPageTextBytes = 250'000;
-inline constexpr std::size_t kPageTextBytesMin = 600;  // of one incident
+inline constexpr std::size_t kPageTextBytesMin = 600;
 inline constexpr std::size_t kPageTextBytesMax = 16'000;
 
 using Rows = std::vector<std::vector<double>>;
