@@ -55,7 +55,10 @@ def left_after(is_killed):
                 os.kill(pid, signal.SIGKILL)
         os.close(its_input)
         its_input = None
-        ended = process.stdout.readline()
+        if ready == "ready\n":
+            ended = process.stdout.readline()
+        else:  # the job failed, and this is the line about its end
+            ready, ended = "", ready
         wait_for(lambda: not any(map(is_alive, workers)), what="the end of the loader processes")
         left, errors = process.communicate("\n", timeout=60)
         return ready, ended, left, errors
